@@ -1,0 +1,121 @@
+#include "supervisor/base/loop.h"
+
+#include "supervisor/base/log.h"
+
+Loop::Loop() {
+  uv_loop_init(&uv_);
+  deferred_.reset(new Deferred);
+  deferred_->handle.data = deferred_.get();
+  uv_idle_init(&uv_, &deferred_->handle);
+  root_ = std::make_unique<Scope>(*this);
+}
+
+Loop::~Loop() {
+  cancel_all();
+  while (live_tasks() > 0) uv_run(&uv_, UV_RUN_ONCE);  // what cancellation left behind: reapers
+  root_.reset();
+  deferred_.reset();
+  uv_run(&uv_, UV_RUN_DEFAULT);  // let every uv_close() finish
+  if (uv_loop_close(&uv_) != 0) std::terminate();
+}
+
+void Loop::defer(std::function<void()> fn) {
+  deferred_->queue.push_back(std::move(fn));
+  uv_idle_start(&deferred_->handle, [](uv_idle_t* h) {
+    auto& box = *static_cast<Deferred*>(h->data);
+    uv_idle_stop(h);
+    for (auto& f : std::exchange(box.queue, {})) f();
+  });
+}
+
+void Loop::spawn(Task<> work) { root_->spawn(std::move(work)); }
+size_t Loop::live_tasks() const { return root_->live(); }
+void Loop::cancel_all() { root_->cancel_all(); }
+
+void Scope::spawn(Task<> work) {
+  auto& tasks = *tasks_;
+  auto it = tasks.emplace(tasks.end());
+  it->emplace(run(std::move(work), it));
+  (*it)->resume();
+}
+
+Task<> Scope::run(Task<> work, Tasks::iterator self) {
+  std::weak_ptr<Tasks> alive = tasks_;
+  Loop& loop = loop_;  // the scope may be gone when the task ends
+  try {
+    co_await std::move(work);
+  } catch (const std::exception& e) {
+    log_error("bug in a task: {}", e.what());
+  }
+  loop.defer([alive, self] {  // not now: we are that task
+    if (auto tasks = alive.lock()) tasks->erase(self);
+  });
+}
+
+namespace {
+constexpr int kEvent[2] = {UV_READABLE, UV_WRITABLE};
+bool closing(uv_poll_t* handle) { return uv_is_closing(reinterpret_cast<uv_handle_t*>(handle)) != 0; }
+}  // namespace
+
+void AsyncFd::Poll::rearm() {
+  int events = (waiting[0] ? UV_READABLE : 0) | (waiting[1] ? UV_WRITABLE : 0);
+  if (events == 0) {
+    uv_poll_stop(&handle);
+  } else {
+    uv_poll_start(&handle, events, &Poll::on_event);
+  }
+}
+
+void AsyncFd::Poll::on_event(uv_poll_t* h, int status, int events) {
+  auto* self = static_cast<Poll*>(h->data);
+  std::coroutine_handle<> wake[2];
+  for (int i = 0; i < 2; i++) {
+    if (self->waiting[i] && (status < 0 || (events & kEvent[i]))) wake[i] = self->waiting[i]->h;
+  }
+  // The first to wake may destroy the second, which then clears waiting[1]. It may also close this
+  // Poll; the memory stays until uv's close callback.
+  for (int i = 0; i < 2; i++) {
+    if (wake[i] && self->waiting[i]) {
+      std::exchange(self->waiting[i], nullptr)->registered = false;
+      if (!closing(h)) self->rearm();
+      wake[i].resume();
+    }
+  }
+}
+
+void AsyncFd::Waiter::await_suspend(std::coroutine_handle<> c) {
+  h = c;
+  registered = true;
+  poll->waiting[dir] = this;
+  poll->rearm();
+}
+
+AsyncFd::Waiter::~Waiter() {
+  if (!registered) return;
+  poll->waiting[dir] = nullptr;
+  if (!closing(&poll->handle)) poll->rearm();
+}
+
+Result<AsyncFd> AsyncFd::adopt(Loop& loop, Fd fd) {
+  AsyncFd async;
+  auto box = std::make_unique<Poll>();
+  box->handle.data = box.get();
+  if (int rc = uv_poll_init(loop.uv(), &box->handle, fd.get()); rc < 0) return fail_errno(-rc, "uv_poll_init");
+  async.poll_.reset(box.release());
+  async.fd_ = std::move(fd);
+  return async;
+}
+
+Deadline::Deadline(Loop& loop, std::chrono::milliseconds after, std::function<void()> fn) : box_(new Box) {
+  box_->fn = std::move(fn);
+  box_->handle.data = box_.get();
+  uv_timer_init(loop.uv(), &box_->handle);
+  uv_update_time(loop.uv());
+  uv_timer_start(
+      &box_->handle,
+      [](uv_timer_t* h) {
+        auto fire = std::move(static_cast<Box*>(h->data)->fn);  // it may destroy the Deadline
+        fire();
+      },
+      static_cast<uint64_t>(after.count()), 0);
+}

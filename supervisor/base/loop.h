@@ -1,0 +1,193 @@
+// The event loop: libuv seen as three awaitables (readable, writable, sleep_for) and defer().
+//
+// All I/O is "try the system call, on EAGAIN wait for readiness". That keeps what libuv's own streams
+// cannot do: SCM_RIGHTS, SO_PEERCRED, pidfds, memfds, the sd-bus descriptor. libuv's thread pool is
+// never used (uv_fs_*, uv_getaddrinfo, uv_queue_work): the process that clones stays single-threaded.
+#pragma once
+#include <uv.h>
+
+#include <chrono>
+#include <coroutine>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
+
+// libuv frees handles late: uv_close() only starts it. The box lives until then.
+struct UvClose {
+  template <class Box>
+  void operator()(Box* box) const {
+    uv_close(reinterpret_cast<uv_handle_t*>(&box->handle),
+             [](uv_handle_t* h) { delete static_cast<Box*>(h->data); });
+  }
+};
+template <class Box>
+using UvPtr = std::unique_ptr<Box, UvClose>;
+
+class Scope;
+
+class Loop {
+ public:
+  Loop();
+  ~Loop();  // cancels every task, then waits for what must still be cleaned up
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  uv_loop_t* uv() { return &uv_; }
+  // Runs until stop() or until nothing is left to wait for.
+  void run() { uv_run(&uv_, UV_RUN_DEFAULT); }
+  void stop() { uv_stop(&uv_); }
+  // Runs the loop until `done` says so; for tests and start-up.
+  void run_until(const std::function<bool()>& done) {
+    while (!done() && uv_run(&uv_, UV_RUN_ONCE) != 0) {
+    }
+  }
+
+  // Runs fn from the loop, in a later turn, with no task on the stack.
+  void defer(std::function<void()> fn);
+  // A task nobody waits for. It ends by itself, or with the loop.
+  void spawn(Task<> work);
+  size_t live_tasks() const;
+  void cancel_all();
+
+ private:
+  struct Deferred {
+    uv_idle_t handle;
+    std::vector<std::function<void()>> queue;
+  };
+  uv_loop_t uv_;
+  UvPtr<Deferred> deferred_;
+  std::unique_ptr<Scope> root_;
+};
+
+// Owns tasks that run side by side, and cancels what is left when it goes. One per connection, one
+// per jail, one for the daemon. An exception is a bug in one task: logged, the rest live on.
+class Scope {
+ public:
+  explicit Scope(Loop& loop) : loop_(loop) {}
+  ~Scope() { cancel_all(); }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  void spawn(Task<> work);
+  size_t live() const { return tasks_->size(); }
+  void cancel_all() { std::exchange(tasks_, std::make_shared<Tasks>())->clear(); }
+
+ private:
+  using Tasks = std::list<std::optional<Task<>>>;
+  Task<> run(Task<> work, Tasks::iterator self);
+  Loop& loop_;
+  std::shared_ptr<Tasks> tasks_ = std::make_shared<Tasks>();
+};
+
+// A descriptor the loop can wait on: pipe, socket, pidfd, inotify, ... One reader and one writer at a
+// time. Owns the descriptor. The caller makes it non-blocking where reads or writes may block.
+class AsyncFd {
+  struct Waiter;
+  struct Poll {
+    uv_poll_t handle;
+    Waiter* waiting[2] = {};  // [0] for UV_READABLE, [1] for UV_WRITABLE
+    void rearm();
+    static void on_event(uv_poll_t* h, int status, int events);
+  };
+  struct Waiter {
+    Poll* poll;
+    int dir;
+    std::coroutine_handle<> h;
+    bool registered = false;
+
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> c);
+    void await_resume() noexcept {}
+    ~Waiter();  // cancelled while waiting
+  };
+
+ public:
+  AsyncFd() = default;  // empty: test with operator bool
+  // Errors: internal, "uv_poll_init: ..." (a regular file cannot be polled).
+  static Result<AsyncFd> adopt(Loop& loop, Fd fd);
+  AsyncFd(AsyncFd&&) = default;
+  AsyncFd& operator=(AsyncFd&& other) noexcept {
+    poll_ = std::move(other.poll_);  // libuv lets go of our descriptor before it is closed
+    fd_ = std::move(other.fd_);
+    return *this;
+  }
+
+  explicit operator bool() const { return static_cast<bool>(fd_); }
+  int get() const { return fd_.get(); }
+  Waiter readable() { return Waiter{poll_.get(), 0, {}}; }
+  Waiter writable() { return Waiter{poll_.get(), 1, {}}; }
+  void close() {
+    poll_.reset();
+    fd_.reset();
+  }
+
+ private:
+  Fd fd_;             // closed last:
+  UvPtr<Poll> poll_;  // libuv must let go of the fd before it is closed
+};
+
+// Calls fn once after `after`, unless destroyed first. The clock is CLOCK_MONOTONIC (uv_hrtime).
+// fn may destroy the Deadline.
+class Deadline {
+ public:
+  Deadline() = default;  // disarmed
+  Deadline(Loop& loop, std::chrono::milliseconds after, std::function<void()> fn);
+
+ private:
+  struct Box {
+    uv_timer_t handle;
+    std::function<void()> fn;
+  };
+  UvPtr<Box> box_;
+};
+
+// co_await sleep_for(loop, 20ms);
+inline auto sleep_for(Loop& loop, std::chrono::milliseconds after) {
+  struct Awaiter {
+    Loop& loop;
+    std::chrono::milliseconds after;
+    std::optional<Deadline> timer;
+    bool await_ready() const noexcept { return after.count() <= 0; }
+    void await_suspend(std::coroutine_handle<> h) {
+      timer.emplace(loop, after, [h] { h.resume(); });
+    }
+    void await_resume() noexcept {}
+  };
+  return Awaiter{loop, after, {}};
+}
+
+// A one-shot event that one task awaits and anyone fires. Firing early is remembered.
+class Event {
+ public:
+  void fire() {
+    fired_ = true;
+    if (auto h = std::exchange(waiter_, nullptr)) h.resume();
+  }
+  bool fired() const { return fired_; }
+  auto operator co_await() noexcept {
+    struct Awaiter {
+      Event& event;
+      bool registered = false;
+      bool await_ready() const noexcept { return event.fired_; }
+      void await_suspend(std::coroutine_handle<> h) {
+        registered = true;
+        event.waiter_ = h;
+      }
+      void await_resume() noexcept { registered = false; }
+      ~Awaiter() {
+        if (registered) event.waiter_ = nullptr;
+      }
+    };
+    return Awaiter{*this};
+  }
+
+ private:
+  bool fired_ = false;
+  std::coroutine_handle<> waiter_;
+};

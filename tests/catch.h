@@ -1,0 +1,7 @@
+// Catch2, version 3 where the system has it (Debian 13), else version 2 (Debian 12).
+#pragma once
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif
