@@ -1,5 +1,0 @@
-// Catch2 2's main, compiled once for all test programs (about 10 s); version 3 brings its own.
-#if !__has_include(<catch2/catch_all.hpp>)
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
-#endif
