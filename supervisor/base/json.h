@@ -18,8 +18,8 @@ constexpr int kMaxJsonDepth = 64;
 // Errors: invalid, "not JSON: ..." with the byte offset, or "nested deeper than 64".
 // Lone surrogate escapes (\ud800) become U+FFFD; invalid UTF-8 becomes U+FFFD.
 Result<nlohmann::json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
-// One line; bytes that are not UTF-8 become U+FFFD; U+2028, U+2029 and DEL are escaped, as some JSON-line
-// readers split at them. Never throws.
+// One line; bytes that are not UTF-8 become U+FFFD; U+0085, U+2028, U+2029 and DEL are escaped, as some
+// JSON-line readers split at them. Of any depth; never throws.
 std::string dump_json(const nlohmann::json& value);
 std::string dump_json(const nlohmann::ordered_json& value);
 // Appends `text` as a quoted JSON string by the same rules; the fast path for large outputs.

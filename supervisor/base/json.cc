@@ -1,0 +1,518 @@
+#include "supervisor/base/json.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "supervisor/base/log.h"
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
+
+unsigned char byte_at(std::string_view text, size_t at) { return static_cast<unsigned char>(text[at]); }
+
+// What starts at `at`, which is not ASCII: `length` bytes that are one whole sequence, or the bytes that one
+// U+FFFD stands for. Table 3-7 of the Unicode standard; a broken sequence is replaced up to the byte that
+// broke it, as browsers do.
+struct Sequence {
+  size_t length;
+  bool valid;
+  bool cut;  // so far right, but the text ends in it
+};
+
+Sequence sequence_at(std::string_view text, size_t at) {
+  const unsigned char lead = byte_at(text, at);
+  size_t length = 0;
+  unsigned char low = 0x80, high = 0xbf;  // of the second byte: no overlong forms, surrogates, or above U+10FFFF
+  if (lead >= 0xc2 && lead <= 0xdf) {
+    length = 2;
+  } else if (lead >= 0xe0 && lead <= 0xef) {
+    length = 3;
+    if (lead == 0xe0) low = 0xa0;
+    if (lead == 0xed) high = 0x9f;
+  } else if (lead >= 0xf0 && lead <= 0xf4) {
+    length = 4;
+    if (lead == 0xf0) low = 0x90;
+    if (lead == 0xf4) high = 0x8f;
+  } else {
+    return {1, false, false};
+  }
+  for (size_t i = 1; i < length; i++) {
+    if (at + i == text.size()) return {i, false, true};
+    const unsigned char next = byte_at(text, at + i);
+    if (next < low || next > high) return {i, false, false};
+    low = 0x80, high = 0xbf;
+  }
+  return {length, true, false};
+}
+
+// How many bytes from `at` on are 0x20..0x7e without quote and backslash; eight at a time.
+size_t plain_run(std::string_view text, size_t at) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kTops = 0x8080808080808080;
+  const size_t start = at;
+  for (; at + 8 <= text.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, text.data() + at, 8);
+    const uint64_t quote = word ^ (kOnes * '"'), backslash = word ^ (kOnes * '\\'), del = word ^ (kOnes * 0x7f);
+    // x - 0x01.. borrows into the top bit of a byte that is zero. A borrow may travel to the byte above, so a
+    // hit can be false there, never missed: the loop below looks again.
+    const uint64_t hit =
+        (word | (word - kOnes * 0x20) | (quote - kOnes) | (backslash - kOnes) | (del - kOnes)) & kTops;
+    if (hit != 0) break;
+  }
+  for (; at < text.size(); at++) {
+    const unsigned char c = byte_at(text, at);
+    if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\') break;
+  }
+  return at - start;
+}
+
+size_t ascii_run(std::string_view text, size_t at) {
+  const size_t start = at;
+  for (; at + 8 <= text.size(); at += 8) {
+    uint64_t word;
+    std::memcpy(&word, text.data() + at, 8);
+    if (word & 0x8080808080808080) break;
+  }
+  while (at < text.size() && byte_at(text, at) < 0x80) at++;
+  return at - start;
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// The code unit of a \uXXXX at `at`, or -1.
+int unicode_escape(std::string_view text, size_t at) {
+  if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return -1;
+  int unit = 0;
+  for (size_t i = at + 2; i < at + 6; i++) {
+    const int digit = hex_value(text[i]);
+    if (digit < 0) return -1;
+    unit = unit * 16 + digit;
+  }
+  return unit;
+}
+
+bool is_high(int unit) { return unit >= 0xd800 && unit <= 0xdbff; }
+bool is_low(int unit) { return unit >= 0xdc00 && unit <= 0xdfff; }
+
+// JSON text with U+FFFD for every lone surrogate escape. A backslash outside of a string is an error anyway.
+std::string repair_surrogates(std::string text) {
+  for (size_t at = text.find('\\'); at != std::string::npos; at = text.find('\\', at)) {
+    const int unit = unicode_escape(text, at);
+    if (is_high(unit) && is_low(unicode_escape(text, at + 6))) {
+      at += 12;
+    } else if (is_high(unit) || is_low(unit)) {
+      text.replace(at + 2, 4, "fffd");
+      at += 6;
+    } else {
+      at += 2;  // over what is escaped, which may be a backslash
+    }
+    if (at >= text.size()) break;
+  }
+  return text;
+}
+
+// Builds the value as the parser reads; returning false stops the parser, which does not recurse.
+class Builder {
+ public:
+  explicit Builder(int max_depth) : max_depth_(max_depth) {}
+
+  bool null() { return put(nullptr); }
+  bool boolean(bool v) { return put(v); }
+  bool number_integer(int64_t v) { return put(v); }
+  bool number_unsigned(uint64_t v) { return put(v); }
+  bool number_float(double v, const std::string&) { return put(v); }
+  bool string(std::string& v) { return put(std::move(v)); }
+  bool binary(json::binary_t&) { return false; }  // not in JSON text
+  bool key(std::string& k) {
+    slot_ = &(*open_.back())[std::move(k)];
+    return true;
+  }
+  bool start_object(size_t) { return enter(json::object()); }
+  bool start_array(size_t) { return enter(json::array()); }
+  bool end_object() { return leave(); }
+  bool end_array() { return leave(); }
+  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& e) {
+    position_ = position;
+    what_ = e.what();
+    return false;
+  }
+
+  json root;
+  bool too_deep() const { return too_deep_; }
+  Error error() const {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ... - reason; last read: '...'"
+    std::string_view why = what_;
+    if (auto end = why.find("] "); end != why.npos) why.remove_prefix(end + 2);
+    if (why.starts_with("parse error at")) {
+      if (auto end = why.find(": "); end != why.npos) why.remove_prefix(end + 2);
+    }
+    why = why.substr(0, why.find("; last read"));
+    return Error{Code::invalid, 0, fmt::format("not JSON: {} at byte {}", printable(why, 160), position_), {}, {}};
+  }
+
+ private:
+  json* place(json&& v) {
+    if (open_.empty()) {
+      root = std::move(v);
+      return &root;
+    }
+    if (open_.back()->is_array()) {
+      open_.back()->push_back(std::move(v));
+      return &open_.back()->back();
+    }
+    *slot_ = std::move(v);
+    return slot_;
+  }
+  bool put(json&& v) {
+    place(std::move(v));
+    return true;
+  }
+  bool enter(json&& container) {
+    if (open_.size() >= static_cast<size_t>(max_depth_)) {
+      too_deep_ = true;
+      return false;
+    }
+    open_.push_back(place(std::move(container)));
+    return true;
+  }
+  bool leave() {
+    open_.pop_back();
+    return true;
+  }
+
+  int max_depth_;
+  std::vector<json*> open_;  // from the root to where we are
+  json* slot_ = nullptr;     // the value of the key just read
+  bool too_deep_ = false;
+  size_t position_ = 0;
+  std::string what_;
+};
+
+template <class Json>
+void append_scalar(std::string& out, const Json& value) {
+  char digits[32];
+  switch (value.type()) {
+    case json::value_t::boolean: out += value.template get<bool>() ? "true" : "false"; break;
+    case json::value_t::string:
+      append_json_string(out, value.template get_ref<const std::string&>());
+      break;
+    case json::value_t::number_integer: {
+      auto end = std::to_chars(digits, std::end(digits), value.template get<int64_t>());
+      out.append(digits, end.ptr);
+      break;
+    }
+    case json::value_t::number_unsigned: {
+      auto end = std::to_chars(digits, std::end(digits), value.template get<uint64_t>());
+      out.append(digits, end.ptr);
+      break;
+    }
+    case json::value_t::number_float: {
+      const double number = value.template get<double>();
+      if (!std::isfinite(number)) {
+        out += "null";
+        break;
+      }
+      auto end = std::to_chars(digits, std::end(digits), number);
+      const std::string_view text(digits, static_cast<size_t>(end.ptr - digits));
+      out += text;
+      if (text.find_first_of(".e") == text.npos) out += ".0";  // a float stays one for whoever reads it
+      break;
+    }
+    default: out += "null"; break;  // null; binary and discarded have no JSON
+  }
+}
+
+// With a stack of its own: no depth can overflow ours.
+template <class Json>
+std::string dump(const Json& value) {
+  struct Level {
+    const Json* container;
+    typename Json::const_iterator next;
+  };
+  std::string out;
+  std::vector<Level> levels;
+  const Json* current = &value;
+  for (;;) {
+    if (current->is_structured()) {
+      out += current->is_object() ? '{' : '[';
+      levels.push_back({current, current->cbegin()});
+    } else {
+      append_scalar(out, *current);
+    }
+    while (!levels.empty() && levels.back().next == levels.back().container->cend()) {
+      out += levels.back().container->is_object() ? '}' : ']';
+      levels.pop_back();
+    }
+    if (levels.empty()) return out;
+    Level& level = levels.back();
+    if (level.next != level.container->cbegin()) out += ',';
+    if (level.container->is_object()) {
+      append_json_string(out, level.next.key());
+      out += ':';
+    }
+    current = &*level.next++;
+  }
+}
+
+}  // namespace
+
+Result<json> parse_json(std::string_view text, int max_depth) {
+  Builder first(max_depth);
+  if (json::sax_parse(text.begin(), text.end(), &first)) return std::move(first.root);
+  auto refuse_depth = [max_depth] { return fail(Code::invalid, fmt::format("nested deeper than {}", max_depth)); };
+  if (first.too_deep()) return refuse_depth();
+
+  // Only what failed pays for the repair. nlohmann's parser stops at both kinds of broken text.
+  std::string repaired = repair_surrogates(valid_utf8(text));
+  if (repaired == text) return tl::unexpected(first.error());
+  Builder second(max_depth);
+  if (json::sax_parse(repaired.begin(), repaired.end(), &second)) return std::move(second.root);
+  if (second.too_deep()) return refuse_depth();
+  return tl::unexpected(second.error());
+}
+
+std::string dump_json(const json& value) { return dump(value); }
+std::string dump_json(const nlohmann::ordered_json& value) { return dump(value); }
+
+void append_json_string(std::string& out, std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (size_t at = 0; at < text.size();) {
+    if (const size_t run = plain_run(text, at); run != 0) {
+      out.append(text, at, run);
+      at += run;
+      continue;
+    }
+    const unsigned char c = byte_at(text, at);
+    if (c >= 0x80) {
+      const Sequence sequence = sequence_at(text, at);
+      const std::string_view bytes = text.substr(at, sequence.length);
+      at += sequence.length;
+      if (!sequence.valid) {
+        out += kReplacement;
+      } else if (bytes == "\xe2\x80\xa8") {
+        out += "\\u2028";
+      } else if (bytes == "\xe2\x80\xa9") {
+        out += "\\u2029";
+      } else if (bytes == "\xc2\x85") {
+        out += "\\u0085";
+      } else {
+        out += bytes;
+      }
+      continue;
+    }
+    at++;
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\t': out += "\\t"; break;
+      case '\b': out += "\\b"; break;
+      case '\f': out += "\\f"; break;
+      default:
+        out += "\\u00";
+        out += kHex[c >> 4];
+        out += kHex[c & 15];
+    }
+  }
+  out += '"';
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    if (const size_t run = ascii_run(text, at); run != 0) {
+      out.append(text, at, run);
+      at += run;
+      continue;
+    }
+    const Sequence sequence = sequence_at(text, at);
+    out += sequence.valid ? text.substr(at, sequence.length) : kReplacement;
+    at += sequence.length;
+  }
+  return out;
+}
+
+size_t whole_utf8_prefix(std::string_view text) {
+  for (size_t back = 1; back <= 3 && back <= text.size(); back++) {
+    const size_t at = text.size() - back;
+    const unsigned char c = byte_at(text, at);
+    if (c < 0x80) break;
+    if (c >= 0xc0) return sequence_at(text, at).cut ? at : text.size();
+  }
+  return text.size();
+}
+
+namespace {
+
+constexpr size_t kMaxListed = 1024;
+
+// A value in an error message: enough to be recognised, never all of it.
+std::string shown(const json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list";
+  std::string text;
+  if (value.is_string()) {
+    constexpr size_t kShown = 60;
+    const auto& whole = value.get_ref<const std::string&>();
+    const std::string_view part = std::string_view(whole).substr(0, kShown);
+    append_json_string(text, part.substr(0, whole_utf8_prefix(part)));
+    if (whole.size() > kShown) text += "...";
+    return text;
+  }
+  append_scalar(text, value);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text;
+}
+
+// 8 rather than 8.0, and 1000000000000 rather than 1e+12.
+std::string shown(double number) {
+  if (number == std::floor(number) && std::abs(number) < 1e15) return fmt::format("{:.0f}", number);
+  return fmt::format("{}", number);
+}
+
+}  // namespace
+
+Fields::Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {}
+
+std::string Fields::path_of(std::string_view key) const {
+  std::string name = printable(key, 64);
+  return path_.empty() ? name : path_ + "." + name;
+}
+
+bool Fields::has(std::string_view key) const {
+  if (!object_.is_object()) return false;
+  auto it = object_.find(key);
+  return it != object_.end() && !it->is_null();
+}
+
+const json* Fields::find(std::string_view key) {
+  asked_.emplace(key);
+  if (!object_.is_object()) return nullptr;
+  auto it = object_.find(key);
+  return it == object_.end() || it->is_null() ? nullptr : &*it;
+}
+
+Result<const json*> Fields::need(std::string_view key) {
+  const json* value = find(key);
+  if (value) return value;
+  if (!object_.is_object()) CHECKED(done());
+  return fail(Code::invalid, path_of(key) + ": missing");
+}
+
+Result<double> Fields::number(std::string_view key, double min, double max) {
+  TRY(const json* value, need(key));
+  if (!value->is_number()) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not a number");
+  const double number = value->get<double>();
+  if (number < min || number > max)
+    return fail(Code::invalid,
+                fmt::format("{}: {} is outside {}..{}", path_of(key), shown(*value), shown(min), shown(max)));
+  return number;
+}
+
+Result<double> Fields::number_or(std::string_view key, double min, double max, double fallback) {
+  if (!find(key) && object_.is_object()) return fallback;
+  return number(key, min, max);
+}
+
+Result<int64_t> Fields::integer(std::string_view key, int64_t min, int64_t max) {
+  TRY(const json* value, need(key));
+  auto outside = [&] {
+    return fail(Code::invalid, fmt::format("{}: {} is outside {}..{}", path_of(key), shown(*value), min, max));
+  };
+  int64_t number = 0;
+  if (value->is_number_unsigned()) {
+    const auto positive = value->get<uint64_t>();
+    if (positive > static_cast<uint64_t>(INT64_MAX)) return outside();
+    number = static_cast<int64_t>(positive);
+  } else if (value->is_number_integer()) {
+    number = value->get<int64_t>();
+  } else if (value->is_number_float() && value->get<double>() == std::floor(value->get<double>())) {
+    // JSON knows one kind of number: 5.0 is an integer (JSON Schema 2020-12, 6.1.1 "type").
+    if (std::abs(value->get<double>()) > 9e15) return outside();
+    number = static_cast<int64_t>(value->get<double>());
+  } else {
+    return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not an integer");
+  }
+  if (number < min || number > max) return outside();
+  return number;
+}
+
+Result<int64_t> Fields::integer_or(std::string_view key, int64_t min, int64_t max, int64_t fallback) {
+  if (!find(key) && object_.is_object()) return fallback;
+  return integer(key, min, max);
+}
+
+Result<bool> Fields::boolean_or(std::string_view key, bool fallback) {
+  if (!find(key) && object_.is_object()) return fallback;
+  TRY(const json* value, need(key));
+  if (!value->is_boolean()) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not true or false");
+  return value->get<bool>();
+}
+
+Result<std::string> Fields::string(std::string_view key, size_t max_bytes) {
+  TRY(const json* value, need(key));
+  if (!value->is_string()) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not a string");
+  const auto& text = value->get_ref<const std::string&>();
+  if (text.size() > max_bytes)
+    return fail(Code::invalid, fmt::format("{}: {} bytes are more than {}", path_of(key), text.size(), max_bytes));
+  return text;
+}
+
+Result<std::string> Fields::string_or(std::string_view key, std::string fallback, size_t max_bytes) {
+  if (!find(key) && object_.is_object()) return fallback;
+  return string(key, max_bytes);
+}
+
+Result<std::string> Fields::one_of(std::string_view key, const std::vector<std::string>& allowed,
+                                   std::optional<std::string> fallback) {
+  if (fallback && !find(key) && object_.is_object()) return *std::move(fallback);
+  TRY(std::string text, string(key));
+  for (const auto& choice : allowed)
+    if (text == choice) return text;
+  return fail(Code::invalid, fmt::format("{}: {} is none of: {}", path_of(key), shown(json(text)),
+                                         fmt::join(allowed, ", ")));
+}
+
+Result<std::vector<std::string>> Fields::strings_or(std::string_view key, std::vector<std::string> fallback) {
+  if (!find(key) && object_.is_object()) return fallback;
+  TRY(const json* value, need(key));
+  if (!value->is_array()) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not a list of strings");
+  if (value->size() > kMaxListed)
+    return fail(Code::invalid, fmt::format("{}: {} entries are more than {}", path_of(key), value->size(), kMaxListed));
+  std::vector<std::string> texts;
+  for (const auto& item : *value) {
+    const std::string where = fmt::format("{}[{}]", path_of(key), texts.size());
+    if (!item.is_string()) return fail(Code::invalid, where + ": " + shown(item) + " is not a string");
+    if (item.get_ref<const std::string&>().size() > 4096)
+      return fail(Code::invalid, where + ": more than 4096 bytes");
+    texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+Result<> Fields::done() const {
+  if (!object_.is_object())
+    return fail(Code::invalid, (path_.empty() ? "" : path_ + ": ") + shown(object_) + " is not an object");
+  for (const auto& [key, value] : object_.items()) {
+    if (asked_.contains(key)) continue;
+    return fail(Code::invalid,
+                path_of(key) + ": unknown key; known keys: " + fmt::format("{}", fmt::join(asked_, ", ")));
+  }
+  return {};
+}
