@@ -160,7 +160,7 @@ class Builder {
       if (auto end = why.find(": "); end != why.npos) why.remove_prefix(end + 2);
     }
     why = why.substr(0, why.find("; last read"));
-    return Error{Code::invalid, 0, fmt::format("not JSON: {} at byte {}", printable(why, 160), position_), {}, {}};
+    return Error{Code::invalid, 0, fmt::format("not JSON: {} (byte {})", printable(why, 160), position_), {}, {}};
   }
 
  private:
