@@ -1,0 +1,32 @@
+"""What jailed code may ask of the supervisor: `import warder; warder.call("name", argument=1)`."""
+
+__all__ = ["CallError", "call"]
+
+_channel = None  # the guest socket; None in processes that the jailed code started itself
+
+
+class CallError(Exception):
+    """The supervisor refused or failed a call: why (`code`, `message`), by which `rule`, and the `remedy`, if any."""
+
+    def __init__(self, code, message, rule=None, remedy=None):
+        super().__init__(code, message, rule, remedy)
+        self.code = code
+        self.message = message
+        self.rule = rule
+        self.remedy = remedy
+
+    def __str__(self):
+        text = f"{self.code}: {self.message}"
+        if self.rule:
+            text += f" (rule: {self.rule})"
+        if self.remedy:
+            text += f"; {self.remedy}"
+        return text
+
+
+def call(name, /, **arguments):
+    """Calls `name` in the supervisor and returns its answer. Blocks; several threads may call at once."""
+    if _channel is None:
+        raise CallError("not_available", f"'{name}' can only be called from the process that runs the execution",
+                        remedy="call it there and hand the answer to the other process")
+    return _channel.call(name, arguments)

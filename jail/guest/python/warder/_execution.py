@@ -1,0 +1,290 @@
+"""One execution: its names, its code, its end, and the message that reports it."""
+import builtins
+import gc
+import os
+import sys
+from types import ModuleType
+
+import _ast
+import _io
+
+from warder import _modules
+from warder._helpers import (Files, aggregate_stats, filter_by_field, format_output, summarize_list)
+from warder._values import Plain, Unanswerable, encode
+
+FILE = "<execution>"
+_LAST = "<last expression>"  # no code can spell this name
+_AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_COROUTINE = 0x80  # inspect.CO_COROUTINE
+_ROOTS = ("/skills", "/servers")  # beside the workspace, where the agent's own files are
+
+
+class Refused(Exception):
+    """The order cannot be run as it is; nothing of it ran."""
+
+
+def compiled(code):
+    """The code object. A last statement that is an expression leaves its value as _LAST, as a notebook shows it."""
+    tree = compile(code, FILE, "exec", _ast.PyCF_ONLY_AST | _AWAIT, True)
+    last = tree.body[-1] if tree.body else None
+    if type(last) is _ast.Expr:
+        place = {"lineno": last.lineno, "col_offset": last.col_offset,
+                 "end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
+        tree.body[-1] = _ast.Assign([_ast.Name(_LAST, _ast.Store(), **place)], last.value, **place)
+    return compile(tree, FILE, "exec", _AWAIT, True)
+
+
+def bind(namespace, order, code):
+    """Fills `namespace` with what code finds bound. Raises Refused for a context variable that would hide any of it."""
+    files = Files(order["workspace"])
+    _modules.bind(namespace, code)
+    namespace.update(
+        workspace=order["workspace"], read_file=files.read_file, write_file=files.write_file,
+        list_files=files.list_files, delete_file=files.delete_file, filter_by_field=filter_by_field,
+        summarize_list=summarize_list, aggregate_stats=aggregate_stats, format_output=format_output)
+    context = order.get("context_vars") or {}
+    if type(context) is not dict:
+        raise Refused("context_vars is not an object of names and values")
+    for name in context:
+        if name in namespace or name in ("result", "context_vars") or name.startswith("__") or hasattr(builtins, name):
+            raise Refused(f"context_vars: the name '{name}' is taken by Python or by a helper; give it another name")
+    namespace["context_vars"] = context
+    namespace.update((name, value) for name, value in context.items() if name.isidentifier())
+
+
+def run_code(code, namespace):
+    """Runs a code object to its end, in an event loop if it awaits at the top level."""
+    answer = eval(code, namespace)
+    if code.co_flags & _COROUTINE:
+        import asyncio
+        asyncio.run(answer)
+
+
+def replay(order, namespace):
+    code = compiled(order["code"])
+    bind(namespace, order, code)
+    run_code(code, namespace)
+
+
+def rehearse():
+    """Touches what every execution will touch, so that the first does not pay for it."""
+    namespace = {"__name__": "rehearsal"}
+    order = {"code": "result = [1]\nresult", "workspace": "/"}
+    code = compiled(order["code"])
+    bind(namespace, order, code)
+    run_code(code, namespace)
+    encode(Plain(4096).of(namespace["result"], 0))
+
+
+class Execution:
+    """Runs one order to its end and reports it. Belongs to the process that began it: a forked child reports nothing."""
+
+    def __init__(self, order, channel, open_files):
+        self._order = order
+        self._channel = channel
+        self._pid = os.getpid()
+        self._open_files = open_files
+        self._limit = channel.max_message
+        self._message = {"type": "result"}
+        self._status = 0
+        self._images = None
+        self._reserve = bytearray(1 << 20)  # given back when memory is out, so that it can be told
+        self._module = ModuleType("__main__")
+
+    def run(self):
+        """Does not return."""
+        try:
+            self._run_main()
+            self._end_threads()
+            if os.getpid() == self._pid:
+                self._take_answer()
+                self._close_files()
+        except BaseException as error:
+            # The agent's signal handlers, destructors and patched builtins run in the steps above, too.
+            self._failed(error)
+        self._leave()
+
+    def _run_main(self):
+        namespace = self._module.__dict__
+        namespace.update(__file__=FILE, __builtins__=builtins, __package__=None)
+        sys.modules["__main__"] = self._module
+        try:
+            code = compiled(self._order["code"])
+            bind(namespace, self._order, code)
+            os.chdir(self._order["workspace"])
+            sys.path.append(self._order["workspace"])
+            _modules.Watch(self._watched())
+        except BaseException as error:
+            self._failed(error)
+            return
+        try:
+            run_code(code, namespace)
+        except BaseException as error:
+            self._failed(error)
+
+    def _watched(self):
+        def show_source(linecache):
+            text = self._order["code"]
+            lines = [line + "\n" for line in text.splitlines()]
+            linecache.cache[FILE] = (len(text), None, lines, FILE)
+
+        def let_spawn(spawn):
+            from warder._respawn import watch_spawn
+            watch_spawn(spawn, self._order)
+
+        return {"linecache": show_source, "multiprocessing.spawn": let_spawn,
+                "matplotlib.pyplot": lambda pyplot: self._pictures().watch_pyplot(pyplot),
+                "PIL.ImageShow": lambda image_show: self._pictures().watch_pil_show(image_show)}
+
+    def _pictures(self):
+        if self._images is None:
+            from warder._images import Images
+            self._images = Images()
+        return self._images
+
+    @staticmethod
+    def _may_be_picture(value):
+        return type(value) is bytes or "matplotlib.figure" in sys.modules or "PIL.Image" in sys.modules
+
+    def _failed(self, error):
+        self._status = 1
+        if isinstance(error, MemoryError):
+            self._reserve = None
+        if isinstance(error, SystemExit):
+            self._exited(error.code)
+            return
+        # What the agent's code may have left in a state in which nothing can be told any more.
+        sys.settrace(None)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 2000))
+        message = self._message
+        if isinstance(error, Refused):
+            message["error"] = str(error)
+            return
+        try:
+            from warder._trace import describe
+            message["error"], message["traceback"] = describe(error, (self._order["workspace"], os.getcwd(), *_ROOTS))
+        except BaseException as e:
+            message["error"] = f"{type(error).__name__} (its traceback was lost to {type(e).__name__})"
+        if isinstance(error, OSError) and type(error.errno) is int:
+            message["errno"] = error.errno
+        if os.getpid() != self._pid:
+            print(message.get("traceback", message["error"]), file=sys.stderr)
+
+    def _exited(self, code):
+        if code is None:
+            code = 0
+        elif not isinstance(code, int):
+            print(code, file=sys.stderr)
+            code = 1
+        self._status = self._message["exit"] = code & 0xFF
+
+    @staticmethod
+    def _end_threads():
+        """As Python ends: threads that are not daemons are waited for (the deadline ends them), then atexit."""
+        threading = sys.modules.get("threading")
+        if threading is not None:
+            threading._shutdown()
+        import atexit
+        atexit._run_exitfuncs()
+
+    def _take_answer(self):
+        namespace = self._module.__dict__
+        has_result = "result" in namespace
+        value = namespace["result"] if has_result else namespace.get(_LAST)
+        if self._may_be_picture(value):
+            if self._pictures().take_value(value):
+                has_result, value = False, None
+            self._pictures().take_rest()
+        if not has_result and value is None:
+            return
+        converter = Plain(self._limit)
+        try:
+            self._message["value"] = converter.of(value, 0)
+            if converter.as_text is not None:
+                self._message["value_type"] = converter.as_text
+        except Unanswerable as e:
+            self._cannot_answer(str(e))
+        except Exception as e:
+            self._cannot_answer(f"{type(e).__name__}: {e}")
+
+    def _cannot_answer(self, why):
+        self._message.pop("value", None)
+        self._message.pop("value_type", None)
+        if "error" not in self._message:
+            self._status = 1
+            self._message["error"] = (f"the result cannot be returned: {why}; write it to a file in the workspace, "
+                                      "or return a summary of it")
+
+    def _close_files(self):
+        """What the code left open is completed, as Python does at its end: flushed first, for an error to be seen."""
+        if open_files() <= self._open_files:
+            return
+        for thing in gc.get_objects():
+            if isinstance(thing, _io._IOBase) and not thing.closed:
+                try:
+                    thing.flush()
+                except OSError as error:
+                    self._lost(thing, error)
+                except Exception:
+                    pass  # its flush is the agent's code
+        namespace = self._module.__dict__
+        for name in [name for name in namespace if name != "__builtins__"]:
+            namespace[name] = None  # not deleted: destructors may still look names up
+        if open_files() > self._open_files:
+            gc.collect()
+
+    def _lost(self, file, error):
+        if "error" in self._message or getattr(file, "name", None) in (1, 2):
+            return
+        self._status = 1
+        self._message["error"] = (f"{type(error).__name__}: {error}: {getattr(file, 'name', file)!r} was left open "
+                                  "and could not be completed at the end")
+        if type(error.errno) is int:
+            self._message["errno"] = error.errno
+
+    def _leave(self):
+        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+            try:
+                stream.flush()
+            except BaseException:
+                pass  # closed, replaced by something else, or its reader is gone
+        if os.getpid() != self._pid:
+            os._exit(self._status)
+        try:
+            self._channel.send(self._encoded())
+        finally:
+            os._exit(self._status)
+
+    def _encoded(self):
+        message = self._message
+        data = encode(message)
+        if len(data) > self._limit:
+            self._cannot_answer(f"it is {len(data)} bytes of JSON, at most {self._limit} can be sent")
+            data = encode(message)
+        for cut in ("traceback", "error"):
+            if len(data) > self._limit and cut in message:
+                message[cut] = message[cut][:max(0, self._limit // 8 - 64)]
+                data = encode(message)
+        if self._images is not None and self._images.found:
+            data = self._with_images(data)
+        return data
+
+    def _with_images(self, data):
+        import binascii
+        left = self._limit - len(data) - 64
+        kept = []
+        for mime, image in self._images.found:
+            text = binascii.b2a_base64(image, newline=False).decode()
+            if len(text) + 64 <= left:
+                left -= len(text) + 64
+                kept.append({"mime": mime, "data": text})
+        self._message["images"] = kept
+        return encode(self._message)
+
+
+def open_files():
+    """How many descriptors are open; more than any number where that cannot be told."""
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return sys.maxsize

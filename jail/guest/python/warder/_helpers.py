@@ -1,0 +1,182 @@
+"""The functions that jailed code finds bound: files of the workspace, and answers from lists of records.
+
+Refusing paths that leave the workspace is a courtesy with a clear message; the wall is the kernel's.
+"""
+import errno
+import os
+from math import fsum, isfinite
+
+from warder._values import plain
+
+_FORMAT_LIMIT = 64 << 20
+
+
+class Files:
+    """read_file, write_file, list_files, delete_file of one workspace."""
+
+    def __init__(self, workspace):
+        self._root = workspace
+        self._real_root = None
+
+    def _inside(self, name):
+        if not isinstance(name, (str, os.PathLike)):
+            raise TypeError(f"a file's name is a str or a path, not {type(name).__name__}")
+        if self._real_root is None:
+            self._real_root = os.path.realpath(self._root)
+        path = os.path.realpath(os.path.join(self._root, name))
+        if path != self._real_root and not path.startswith(self._real_root + "/"):
+            raise PermissionError(errno.EACCES, "this path is outside the workspace", str(name))
+        return path
+
+    def read_file(self, filename):
+        """The text (UTF-8) of a file of the workspace."""
+        try:
+            with open(self._inside(filename), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, "there is no such file in the workspace", str(filename)) from None
+        except UnicodeDecodeError as e:
+            e.add_note(f"'{filename}' is not UTF-8 text: read it with open('{filename}', 'rb')")
+            raise
+
+    def write_file(self, filename, content):
+        """Writes text (as UTF-8) or bytes, makes missing folders, and says how many bytes the file has now."""
+        if isinstance(content, str):
+            content = content.encode()
+        elif not isinstance(content, (bytes, bytearray, memoryview)):
+            raise TypeError(f"write_file writes text or bytes, not {type(content).__name__}: json.dumps() makes text")
+        path = self._inside(filename)
+        try:
+            file = open(path, "wb")
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            file = open(path, "wb")
+        with file:
+            size = file.write(content)
+        return f"Written {size} bytes to {filename}"
+
+    def list_files(self, path="."):
+        """The names, relative to the workspace and sorted, of all files in a folder of it and below."""
+        top = self._inside(path)
+        if os.path.isfile(top):
+            return [os.path.relpath(top, self._real_root)]
+        names = []
+        folders = [top]
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    elif entry.is_file():
+                        names.append(os.path.relpath(entry.path, self._real_root))
+        names.sort()
+        return names
+
+    def delete_file(self, filename):
+        """Deletes one file; a link is deleted, not what it names."""
+        folder, name = os.path.split(os.path.join(self._root, filename))
+        try:
+            os.unlink(os.path.join(self._inside(folder), name))
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, "there is no such file in the workspace", str(filename)) from None
+        return f"Deleted {filename}"
+
+
+def filter_by_field(data, field, value):
+    """The records (dicts) of `data` whose `field` equals `value`."""
+    return [record for record in data if isinstance(record, dict) and record.get(field) == value]
+
+
+def summarize_list(data, limit=10):
+    """How many there are, and the first `limit` of them."""
+    if not isinstance(data, (list, tuple)):
+        data = list(data)
+    if limit < 0:
+        raise ValueError(f"limit is {limit}, it cannot be negative")
+    return {"count": len(data), "sample": data[:limit]}
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def _sum(values):
+    if all(isinstance(value, int) for value in values):
+        return sum(values)
+    return fsum(values) if all(map(isfinite, values)) else sum(values)
+
+
+def aggregate_stats(data, numeric_fields=None):
+    """`count` of records, then sum, avg, min and max of each numeric field (`price_sum`, ...).
+
+    Only numbers count: a record without the field, or with a bool, a NaN or a text in it, adds nothing, and where that
+    leaves fewer values than records `price_count` says how many. Without `numeric_fields` all fields that hold numbers.
+    """
+    data = list(data)
+    answer = {"count": len(data)}
+    records = [record for record in data if isinstance(record, dict)]
+    if numeric_fields is None:
+        numeric_fields = list(dict.fromkeys(key for record in records for key in record if _is_number(record[key])))
+    elif isinstance(numeric_fields, str):
+        numeric_fields = [numeric_fields]
+    for field in numeric_fields:
+        values = [record[field] for record in records if field in record and _is_number(record[field])]
+        if not values:
+            continue
+        total = _sum(values)
+        answer[f"{field}_sum"] = total
+        answer[f"{field}_avg"] = total / len(values)
+        answer[f"{field}_min"] = min(values)
+        answer[f"{field}_max"] = max(values)
+        if len(values) < len(data):
+            answer[f"{field}_count"] = len(values)
+    return answer
+
+
+def format_output(data, max_chars=5000):
+    """Indented JSON of at most `max_chars`: always whole JSON; long lists, objects and texts say what was left out."""
+    import json
+
+    def dump(value):
+        return json.dumps(value, indent=2, ensure_ascii=False)
+
+    data = plain(data, _FORMAT_LIMIT)
+    text = dump(data)
+    if len(text) <= max_chars:
+        return text
+    best, low, high = None, 0, max_chars
+    while low <= high:  # the largest measure that fits
+        measure = (low + high) // 2
+        shorter = dump(_shorten(data, measure, 20))
+        if len(shorter) <= max_chars:
+            best, low = shorter, measure + 1
+        else:
+            high = measure - 1
+    for depth in (4, 2, 1, 0):
+        best = best or _if_fits(dump(_shorten(data, 3, depth)), max_chars)
+    return best or dump(f"... {len(text)} characters of JSON left out")
+
+
+def _if_fits(text, max_chars):
+    return text if len(text) <= max_chars else None
+
+
+def _shorten(value, measure, depth):
+    """`value` with at most `measure` members in each list and object and about 8 times as many characters in a text."""
+    if isinstance(value, str):
+        keep = 40 + 8 * measure
+        return value if len(value) <= keep else f"{value[:keep]}... {len(value) - keep} more characters"
+    if isinstance(value, (list, tuple)):
+        if depth == 0 and value:
+            return f"... a list of {len(value)}"
+        kept = [_shorten(member, measure, depth - 1) for member in value[:measure]]
+        return kept if len(value) <= measure else kept + [f"... {len(value) - measure} more items"]
+    if isinstance(value, dict):
+        if depth == 0 and value:
+            return f"... an object of {len(value)} keys"
+        keep = max(measure, 8)  # a record's keys are worth more than one more record
+        kept = {key: _shorten(member, measure, depth - 1) for key, member in list(value.items())[:keep]}
+        if len(value) > keep:
+            kept["..."] = f"{len(value) - keep} more keys"
+        return kept
+    return value

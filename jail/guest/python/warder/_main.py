@@ -1,0 +1,66 @@
+"""The life of a runner: get warm, say so, wait for the one order, run it."""
+import faulthandler
+import gc
+import os
+import sys
+from time import perf_counter
+
+import warder
+from warder import _execution, _modules
+from warder._channel import Channel, ProtocolError
+from warder._values import encode
+
+_SOCKET = 3
+_EX_PROTOCOL = 76  # sysexits.h
+
+
+def main():
+    """Does not return."""
+    began = perf_counter()
+    gc.disable()
+    try:
+        channel = Channel(_SOCKET)
+        _modules.warm(channel.waiting)
+        if not channel.waiting():
+            _execution.rehearse()
+        _own_streams()
+        gc.freeze()  # nothing of ours is looked at again by a collection, or copied by one after a fork
+        gc.enable()
+        channel.send(encode({"type": "ready", "interpreter": "Python " + sys.version.partition(" ")[0],
+                             "warm_ms": round((perf_counter() - began) * 1e3, 3)}))
+        order = _order(channel)
+    except (ProtocolError, OSError) as e:
+        _give_up(str(e))
+    channel.max_message = order["max_message"]
+    warder._channel = channel
+    _execution.Execution(order, channel, _execution.open_files()).run()
+
+
+def _order(channel):
+    order = channel.receive()
+    if order is None or order["type"] == "cancel":
+        os._exit(0)  # nobody wants this jail any more
+    if order["type"] != "run":
+        raise ProtocolError(f"expected 'run', got '{order['type']}'")
+    order.setdefault("workspace", "/workspace")
+    order.setdefault("max_message", 8 << 20)
+    for key, kind in (("code", str), ("workspace", str), ("max_message", int)):
+        if type(order.get(key)) is not kind:
+            raise ProtocolError(f"'run' without a proper '{key}'")
+    return order
+
+
+def _own_streams():
+    """-u writes every piece of a print() by itself; a line at a time is as prompt and costs a quarter."""
+    sys.argv[:] = [_execution.FILE]
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        stream = open(fd, "w", buffering=1, encoding="utf-8", errors=getattr(sys, name).errors, closefd=False)
+        stream.mode = "w"
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    faulthandler.enable(2)  # a crash in C tells the line of the code that led to it
+
+
+def _give_up(why):
+    os.write(2, f"warder python runner: {why}\n".encode(errors="replace"))
+    os._exit(_EX_PROTOCOL)

@@ -1,0 +1,95 @@
+"""The modules that jailed code finds bound, loaded ahead of time or, when nobody had the time, on first use."""
+import sys
+from types import ModuleType
+
+import _datetime
+
+BOUND = ("math", "collections", "re", "json", "statistics")
+_AHEAD = (*BOUND, "datetime", "linecache", "traceback")
+
+
+def warm(asked):
+    """Loads what most code uses, until `asked()`: an execution that waits already loads only what it mentions."""
+    for name in _AHEAD:
+        if asked():
+            return
+        __import__(name)
+
+
+class _Later(ModuleType):
+    """Stands for a module until an attribute of it is wanted."""
+
+    def __init__(self, name, namespace):
+        super().__init__(name)
+        self.__dict__["_namespace"] = namespace
+
+    def __getattr__(self, attribute):
+        module = __import__(self.__name__)
+        namespace = self.__dict__["_namespace"]
+        if namespace.get(self.__name__) is self:
+            namespace[self.__name__] = module
+        return getattr(module, attribute)
+
+    def __dir__(self):
+        return dir(__import__(self.__name__))
+
+
+def bind(namespace, code):
+    """Binds the preset modules and classes in `namespace`, for `code` (a code object) to find."""
+    mentioned = None
+    for name in BOUND:
+        module = sys.modules.get(name)
+        if module is None:
+            if mentioned is None:
+                mentioned = _names_of(code)
+            module = __import__(name) if name in mentioned else _Later(name, namespace)
+        namespace[name] = module
+    namespace["datetime"] = _datetime.datetime  # the class, not the module
+    namespace["date"] = _datetime.date
+    namespace["timedelta"] = _datetime.timedelta
+
+
+def _names_of(code):
+    names = set()
+    todo = [code]
+    while todo:
+        part = todo.pop()
+        names.update(part.co_names)
+        todo.extend(constant for constant in part.co_consts if type(constant) is type(code))
+    return names
+
+
+class Watch:
+    """A finder on sys.meta_path that runs an action right after the jailed code has first loaded a module."""
+
+    def __init__(self, actions):
+        self._actions = {}
+        for name, action in actions.items():
+            module = sys.modules.get(name)
+            if module is not None:
+                action(module)
+            else:
+                self._actions[name] = action
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path=None, target=None):
+        action = self._actions.pop(name, None)
+        if action is None:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None:
+                break
+        else:
+            return None
+        try:
+            load = spec.loader.exec_module
+
+            def exec_module(module):
+                load(module)
+                action(module)
+
+            spec.loader.exec_module = exec_module
+        except AttributeError:
+            pass  # a loader of another kind: the module works, only the extra does not
+        return spec

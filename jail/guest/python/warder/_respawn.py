@@ -1,0 +1,47 @@
+"""multiprocessing's spawn: its new interpreters run the main code again, so that code needs a file and its names."""
+import os
+
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_STUB = """\
+import sys
+sys.path.insert(0, {folder!r})
+from warder import _respawn
+sys.path.remove({folder!r})
+_respawn.replay(globals(), {order!r})
+"""
+
+
+def watch_spawn(spawn, order):
+    """Makes multiprocessing.spawn, just loaded, start its processes with the code of `order` as their main module."""
+    prepare = spawn.get_preparation_data
+    written = []
+
+    def get_preparation_data(name):
+        if not written:
+            written.append(_write(order))
+        return {**prepare(name), "init_main_from_path": written[0]}
+
+    spawn.get_preparation_data = get_preparation_data
+
+
+def _write(order):
+    import json
+    import tempfile
+    folder = tempfile.mkdtemp(prefix="execution-")
+    kept = os.path.join(folder, "order.json")
+    with open(kept, "w", encoding="utf-8") as file:
+        json.dump({key: order.get(key) for key in ("code", "context_vars", "workspace")}, file)
+    stub = os.path.join(folder, "execution.py")
+    with open(stub, "w", encoding="utf-8") as file:
+        file.write(_STUB.format(folder=_FOLDER, order=kept))
+    return stub
+
+
+def replay(namespace, path):
+    """In the new process: what the execution defined, with `__name__` as multiprocessing has set it."""
+    import json
+
+    from warder import _execution
+    with open(path, encoding="utf-8") as file:
+        order = json.load(file)
+    _execution.replay(order, namespace)

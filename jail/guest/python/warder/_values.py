@@ -1,0 +1,266 @@
+"""Python values to JSON that every strict parser reads: what has no JSON form gets the nearest readable one.
+
+Bounded where the supervisor's parser is: depth, size, integers of 64 bits, no lone surrogates, finite numbers.
+"""
+import sys
+from math import isfinite
+
+import _json
+
+MAX_DEPTH = 60  # the supervisor takes 64, and a message adds some around the value
+MAX_ROWS = 1000  # of a table
+_SAFE = {str, bool, type(None)}
+_INT = {int}
+_FLOAT = {float}
+_LOW, _HIGH = -(1 << 63), (1 << 64) - 1
+
+
+class Unanswerable(ValueError):
+    """The value cannot be sent; the text says why and what to do."""
+
+
+def _refuse(value):
+    raise TypeError(f"{type(value).__name__} is not plain")
+
+
+_encoder = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ":", ",", False, False, False)
+
+
+def encode(value):
+    """JSON text as UTF-8 bytes of a value that is plain already."""
+    text = "".join(_encoder(value, 0))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # lone surrogates, as in names of files that are not UTF-8
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def plain(value, limit):
+    """`value` built of dict, list, str, int, float, bool and None only, for `limit` bytes of JSON or a little more."""
+    return Plain(limit).of(value, 0)
+
+
+class Plain:
+    """One conversion. `as_text` is the type's name when the whole value became its str()."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.as_text = None
+        self._left = limit
+        self._open = set()  # ids of the containers around the value at hand
+
+    def of(self, value, depth):
+        kind = type(value)
+        if kind is str:
+            self._take(len(value))
+            return value
+        if kind is bool or value is None:
+            return value
+        if kind is int:
+            return value if _LOW <= value <= _HIGH else self._big(value, depth)
+        if kind is float:
+            return value if isfinite(value) else _name_of(value)
+        if kind is dict:
+            return self._inside(value, depth, self._dict)
+        if kind is list or kind is tuple:
+            return self._inside(value, depth, self._list)
+        return self._other(value, depth)
+
+    def _take(self, size):
+        self._left -= size
+        if self._left < 0:
+            raise Unanswerable(f"it is more than {self.limit} bytes of JSON, the most that can be sent")
+
+    def _inside(self, value, depth, convert):
+        if depth >= MAX_DEPTH:
+            raise Unanswerable(f"it is nested more than {MAX_DEPTH} deep")
+        key = id(value)
+        if key in self._open:
+            raise Unanswerable(f"it contains itself: a {type(value).__name__} is among its own members")
+        self._open.add(key)
+        converted = convert(value, depth + 1)
+        self._open.discard(key)
+        return converted
+
+    def _list(self, values, depth):
+        self._take(2 * len(values))
+        if self._is_plain(values):
+            return values
+        return [self.of(value, depth) for value in values]
+
+    def _dict(self, values, depth):
+        self._take(4 * len(values))
+        if set(map(type, values)) <= {str}:
+            self._take(sum(map(len, values)))
+            if type(values) is dict and self._is_plain(values.values()):
+                return values
+            return {key: self.of(value, depth) for key, value in values.items()}
+        converted = {}
+        for key, value in values.items():
+            name = _key(key)
+            if name in converted:
+                name = f"{name} ({type(key).__name__})"  # 1 and "1" are two keys, and neither may vanish
+            self._take(len(name))
+            converted[name] = self.of(value, depth)
+        return converted
+
+    def _is_plain(self, values):
+        """At the C speed of set() and map(): most large answers are lists of one plain type."""
+        kinds = set(map(type, values))
+        if kinds <= _SAFE:
+            if str in kinds:
+                self._take(sum(len(value) for value in values if type(value) is str))
+            return True
+        if kinds == _INT:
+            return min(values) >= _LOW and max(values) <= _HIGH
+        return kinds == _FLOAT and all(map(isfinite, values))
+
+    def _other(self, value, depth):
+        if isinstance(value, str):
+            return self.of(str.__str__(value), depth)
+        if isinstance(value, int):
+            return self.of(int.__int__(value), depth)
+        if isinstance(value, float):
+            return self.of(float.__float__(value), depth)
+        if isinstance(value, (list, tuple)):
+            return self._inside(value, depth, self._list)
+        if isinstance(value, dict):
+            return self._inside(value, depth, self._dict)
+        if isinstance(value, (set, frozenset)):
+            return self._inside(_ordered(value), depth, self._list)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return self._bytes(bytes(value), depth)
+        if hasattr(type(value), "__dataclass_fields__"):
+            fields = {name: getattr(value, name, None) for name in type(value).__dataclass_fields__}
+            return self._inside(value, depth, lambda _, inner: self._dict(fields, inner))
+        for module, convert in _BY_MODULE:
+            loaded = sys.modules.get(module)
+            if loaded is not None:
+                converted = convert(loaded, value)
+                if converted is not value:
+                    return self.of(converted, depth)
+        return self._text(value, depth)
+
+    def _text(self, value, depth):
+        if depth == 0:
+            self.as_text = type(value).__qualname__
+        try:
+            return self.of(str(value), depth)
+        except Unanswerable:
+            raise
+        except Exception as e:  # its __str__ is the agent's code
+            return f"<{type(value).__qualname__}: its str() raised {type(e).__name__}>"
+
+    def _big(self, value, depth):
+        if value.bit_length() > 330_000:
+            raise Unanswerable(f"it holds an integer of {value.bit_length()} bits")
+        if depth == 0:
+            self.as_text = "int"
+        digits = sys.get_int_max_str_digits()
+        sys.set_int_max_str_digits(0)
+        try:
+            return self.of(str(value), depth)  # a JSON number would arrive rounded
+        finally:
+            sys.set_int_max_str_digits(digits)
+
+    def _bytes(self, value, depth):
+        try:
+            return self.of(value.decode(), depth)
+        except UnicodeDecodeError:
+            self._take(len(value) * 4 // 3)
+            import binascii
+            return {"base64": binascii.b2a_base64(value, newline=False).decode()}
+
+
+def _name_of(number):
+    return "NaN" if number != number else "Infinity" if number > 0 else "-Infinity"
+
+
+def _key(key):
+    kind = type(key)
+    if kind is str:
+        return key
+    if key is None:
+        return "null"
+    if kind is bool:
+        return "true" if key else "false"
+    try:
+        if isinstance(key, str):
+            return str.__str__(key)
+        if hasattr(key, "isoformat"):
+            return key.isoformat()
+        return str(key)
+    except Exception as e:
+        return f"<{kind.__qualname__}: its str() raised {type(e).__name__}>"
+
+
+def _ordered(values):
+    try:
+        return sorted(values)
+    except Exception:  # mixed types, or an order of the agent's own that fails
+        return list(values)
+
+
+def _from_datetime(module, value):
+    return value.isoformat() if isinstance(value, (module.date, module.time)) and value == value else value
+
+
+def _from_enum(module, value):
+    return value.value if isinstance(value, module.Enum) else value
+
+
+def _as_str(*names):
+    def convert(module, value):
+        kinds = tuple(getattr(module, name) for name in names)
+        return str(value) if isinstance(value, kinds) else value
+    return convert
+
+
+def _from_collections(module, value):
+    if isinstance(value, module.Mapping):
+        return dict(value)
+    if isinstance(value, (module.MappingView, range)):
+        return list(value)
+    return value
+
+
+def _from_deque(module, value):
+    return list(value) if isinstance(value, (module.deque, module.UserList)) else value
+
+
+def _from_numpy(module, value):
+    if isinstance(value, (module.ndarray, module.generic)):
+        return value.tolist()
+    return value
+
+
+def _from_pandas(module, value):
+    if value is module.NaT or value is module.NA:
+        return None
+    if isinstance(value, module.Series):
+        value = value.to_frame(value.name if value.name is not None else "value").reset_index()
+    elif isinstance(value, module.Index):
+        return value.tolist()
+    if not isinstance(value, module.DataFrame):
+        return value
+    text = value.head(MAX_ROWS).to_json(orient="records", date_format="iso", double_precision=15)
+    import json
+    records = json.loads(text)
+    if len(value) <= MAX_ROWS:
+        return records
+    return {"rows": len(value), "records": records, "omitted": len(value) - MAX_ROWS}
+
+
+_BY_MODULE = (  # looked at only when the code, or a warm start, has loaded the module
+    ("pandas", _from_pandas),
+    ("numpy", _from_numpy),
+    ("_datetime", _from_datetime),
+    ("datetime", _from_datetime),
+    ("enum", _from_enum),
+    ("decimal", _as_str("Decimal")),
+    ("fractions", _as_str("Fraction")),
+    ("pathlib", _as_str("PurePath")),
+    ("uuid", _as_str("UUID")),
+    ("collections", _from_deque),
+    ("_collections_abc", _from_collections),
+)
