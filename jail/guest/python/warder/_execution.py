@@ -3,7 +3,6 @@ import builtins
 import gc
 import os
 import sys
-from types import ModuleType
 
 import _ast
 import _io
@@ -13,6 +12,7 @@ from warder._helpers import (Files, aggregate_stats, filter_by_field, format_out
 from warder._values import Plain, Unanswerable, encode
 
 FILE = "<execution>"
+Module = type(sys)  # types.ModuleType, without importing types
 _LAST = "<last expression>"  # no code can spell this name
 _AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
@@ -88,8 +88,8 @@ class Execution:
         self._message = {"type": "result"}
         self._status = 0
         self._images = None
-        self._reserve = bytearray(1 << 20)  # given back when memory is out, so that it can be told
-        self._module = ModuleType("__main__")
+        self._reserve = bytes(1 << 20)  # given back when memory is out, so that it can be told; not one page of it is touched
+        self._module = Module("__main__")
 
     def run(self):
         """Does not return."""

@@ -24,6 +24,7 @@ def main():
         if not channel.waiting():
             _execution.rehearse()
         _own_streams()
+        before = _execution.open_files()
         gc.freeze()  # nothing of ours is looked at again by a collection, or copied by one after a fork
         gc.enable()
         channel.send(encode({"type": "ready", "interpreter": "Python " + sys.version.partition(" ")[0],
@@ -33,7 +34,7 @@ def main():
         _give_up(str(e))
     channel.max_message = order["max_message"]
     warder._channel = channel
-    _execution.Execution(order, channel, _execution.open_files()).run()
+    _execution.Execution(order, channel, before).run()
 
 
 def _order(channel):

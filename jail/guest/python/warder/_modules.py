@@ -1,6 +1,5 @@
 """The modules that jailed code finds bound, loaded ahead of time or, when nobody had the time, on first use."""
 import sys
-from types import ModuleType
 
 import _datetime
 
@@ -16,7 +15,7 @@ def warm(asked):
         __import__(name)
 
 
-class _Later(ModuleType):
+class _Later(type(sys)):
     """Stands for a module until an attribute of it is wanted."""
 
     def __init__(self, name, namespace):

@@ -1,0 +1,46 @@
+// Capture: one output stream of a jailed program, drained while it runs. The whole goes to a file up to a limit,
+// head and tail stay in memory, the rest is counted.
+// Source: the jail's pipes. Used by: jail/execution.cc. The writer is hostile: any bytes, any speed, for ever.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "supervisor/base/loop.h"
+
+namespace jail {
+
+struct CaptureLimits {
+  uint64_t inline_bytes = 0;  // head and tail together
+  uint64_t kept_bytes = 0;    // whole text; more is too much: `overflowed` is called once
+};
+
+class Capture {
+ public:
+  // `kept`: file opened for writing, or empty: then only head and tail are kept.
+  // `progressed`: after each part, with the bytes so far and the last whole line; may be empty.
+  Capture(CaptureLimits limits, Fd kept, std::function<void()> overflowed,
+          std::function<void(uint64_t bytes, std::string_view line)> progressed);
+
+  // Reads until end of file. A pipe that somebody keeps open ends with the jail: cancel or kill.
+  Task<> drain(AsyncFd& pipe);
+
+  uint64_t bytes() const { return bytes_; }
+  uint64_t lines() const { return lines_; }
+  bool truncated() const { return bytes_ > head_.size() + tail_.size(); }
+  // Head, a line saying what is left out, tail; valid UTF-8, never cut inside a sequence.
+  std::string text() const;
+
+ private:
+  void take(std::string_view part);
+  CaptureLimits limits_;
+  Fd kept_;
+  std::function<void()> overflowed_;
+  std::function<void(uint64_t, std::string_view)> progressed_;
+  std::string head_, tail_;
+  std::string line_;  // the last line, as far as it is known
+  uint64_t bytes_ = 0, lines_ = 0;
+  bool too_much_ = false;
+};
+
+}  // namespace jail

@@ -1,0 +1,274 @@
+#include "jail/execution.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "jail/capture.h"
+#include "jail/process_tree.h"
+#include "jail/receipt.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/json.h"
+
+namespace jail {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr auto kStartLimit = 60s;  // jail and interpreter; seconds only under emulation
+constexpr auto kWatchEvery = 50ms;
+constexpr size_t kMostCalls = 200;  // outstanding
+constexpr size_t kMostImages = 8;
+
+// One running execution. Lives in the frame of execute(); its tasks are cancelled with it.
+class Execution {
+ public:
+  Execution(Host& host, Request& request, Jail& jail)
+      : host_(host), request_(request), jail_(jail),
+        out_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, std::move(request.kept_out),
+             [this] { end(Ended::output_limit); }, request.progressed),
+        err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, std::move(request.kept_err),
+             [this] { end(Ended::output_limit); }, {}),
+        calls_(host.loop) {}
+
+  Task<Result<Report>> run() {
+    auto draining_out = start(out_.drain(jail_.out()));
+    auto draining_err = start(err_.drain(jail_.err()));
+    auto watching = start(watch());
+    deadline_ = Deadline(host_.loop, kStartLimit, [this] { end(Ended::deadline); });
+    CO_CHECKED(co_await jail_.attach(request_.workspace));
+    auto talking = start(talk());
+
+    auto report = co_await jail_.next_report();
+    double wall_ms = sent_ ? ms_since(sent_at_) : 0;
+    deadline_ = Deadline();
+    jail_.kill();  // whatever the program left behind
+    co_await talking;
+    co_await jail_.gone();
+    co_await draining_out;
+    co_await draining_err;
+    calls_.cancel_all();
+    if (report && report->event == InitEvent::failed) {
+      auto error = fail_errno(report->error, fmt::format("jail step {}", step_name(report->step)), Code::unavailable);
+      if (report->step == Step::runner_exec) error.value().hint = fmt::format("install {}", interpreter_of(request_.spec.language));
+      co_return error;
+    }
+    if (!sent_ && ended_ != Ended::cancelled) {
+      std::string said = err_.text();
+      co_return fail(Code::unavailable, fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
+                                                    said.empty() ? "" : ": ", printable_line(said)));
+    }
+    co_return conclude(report, wall_ms);
+  }
+
+ private:
+  void end(Ended why) {
+    if (ended_ == Ended::by_itself) ended_ = why;
+    jail_.kill();
+  }
+
+  static std::string printable_line(std::string_view text) {
+    while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+    return std::string(text.substr(text.size() > 300 ? text.size() - 300 : 0));
+  }
+
+  // The guest's side of the conversation, until its socket closes.
+  Task<> talk() {
+    for (;;) {
+      auto message = co_await jail_.guest().receive();
+      if (!message) {
+        if (message.error().code == Code::invalid) violation(message.error().what);
+        co_return;
+      }
+      if (!message->has_value()) co_return;
+      const json& m = **message;
+      auto type = m.find("type");
+      std::string kind = type != m.end() && type->is_string() ? type->get<std::string>() : "";
+      if (kind == "ready" && !sent_) {
+        auto sent = co_await send_code();
+        if (!sent) co_return;
+      } else if (kind == "call" && sent_) {
+        if (calls_.live() >= kMostCalls) {
+          violation("too many calls at once");
+          co_return;
+        }
+        calls_.spawn(answer(m));
+      } else if (kind == "result" && sent_ && !evidence_.guest_answered) {
+        if (!take_result(m)) co_return;
+      } else {
+        violation("an unexpected message");
+        co_return;
+      }
+    }
+  }
+
+  void violation(std::string what) {
+    violation_ = std::move(what);
+    end(Ended::protocol);
+  }
+
+  Task<Result<>> send_code() {
+    const auto& limits = request_.spec.limits;
+    json run{{"type", "run"},
+             {"execution", request_.id},
+             {"language", language_name(request_.spec.language)},
+             {"code", std::move(request_.code)},
+             {"context_vars", request_.context_vars.is_object() ? std::move(request_.context_vars) : json::object()},
+             {"deadline_ms", limits.wall.count()},
+             {"workspace", "/workspace"},
+             {"max_message", std::min<uint64_t>(limits.result_bytes, GuestChannel::kMostUpBytes - 65536)},
+             {"tools", json::array()}};
+    std::string text = dump_json(run);
+    if (jail_.cgroup()) cpu_before_us_ = jail_.cgroup().cpu_us();
+    sent_ = true;
+    sent_at_ = Monotonic::now();
+    deadline_ = Deadline(host_.loop, limits.wall, [this] { end(Ended::deadline); });
+    auto sent = co_await jail_.guest().send(std::move(text));
+    co_return sent;
+  }
+
+  Task<> answer(json call) {
+    json reply{{"type", "reply"}, {"id", call.value("id", json())}};
+    auto name = call.find("name");
+    if (name == call.end() || !name->is_string() || !reply["id"].is_number_integer()) {
+      violation("a call without an id or a name");
+      co_return;
+    }
+    Result<json> done = fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", name->get<std::string>()));
+    if (request_.call) done = co_await request_.call(name->get<std::string>(), call.value("arguments", json::object()));
+    if (done) {
+      reply["result"] = *std::move(done);
+    } else {
+      const Error& e = done.error();
+      reply["error"] = {{"code", code_name(e.code)}, {"message", e.what}};
+      if (!e.rule.empty()) reply["error"]["rule"] = e.rule;
+      if (!e.hint.empty()) reply["error"]["remedy"] = e.hint;
+    }
+    replies_.push_back(dump_json(reply));
+    if (sending_replies_) co_return;  // one sender at a time
+    sending_replies_ = true;
+    while (!replies_.empty()) {
+      std::string text = std::move(replies_.front());
+      replies_.erase(replies_.begin());
+      auto sent = co_await jail_.guest().send(std::move(text));
+      if (!sent) break;
+    }
+    sending_replies_ = false;
+  }
+
+  bool take_result(const json& m) {
+    auto text_of = [&](const char* key) { return m.contains(key) && m[key].is_string() ? m[key].get<std::string>() : std::string(); };
+    evidence_.guest_answered = true;
+    if (m.contains("value")) report_.value = m["value"];
+    report_.value_type = text_of("value_type");
+    if (m.contains("error")) {
+      report_.error = text_of("error");
+      report_.traceback = text_of("traceback");
+      evidence_.guest_error = true;
+      evidence_.guest_out_of_memory = report_.error.starts_with("MemoryError");
+      if (m.contains("errno") && m["errno"].is_number_integer()) evidence_.guest_errno = m["errno"].get<int>();
+    }
+    if (m.contains("images") && m["images"].is_array()) {
+      for (const auto& image : m["images"]) {
+        if (report_.images.size() == kMostImages || !image.is_object()) break;
+        std::string mime = image.value("mime", json()).is_string() ? image["mime"].get<std::string>() : "";
+        std::string data = image.value("data", json()).is_string() ? image["data"].get<std::string>() : "";
+        bool base64 = data.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") == std::string::npos;
+        if ((mime != "image/png" && mime != "image/jpeg" && mime != "image/gif" && mime != "image/webp") || data.empty() || !base64) {
+          violation("an image that is none");
+          return false;
+        }
+        report_.images.push_back({std::move(mime), std::move(data)});
+      }
+    }
+    return true;
+  }
+
+  // What no kernel limit ends: CPU time of the whole jail, the quota without project quotas, memory without cgroups.
+  Task<> watch() {
+    const auto& limits = request_.spec.limits;
+    for (;;) {
+      co_await sleep_for(host_.loop, kWatchEvery);
+      if (ended_ != Ended::by_itself) co_return;
+      if (jail_.cgroup()) {
+        auto usage = jail_.cgroup().usage();
+        if (usage) {
+          tasks_peak_ = std::max(tasks_peak_, usage->tasks_peak);
+          if (sent_ && limits.cpu.count() > 0 && usage->cpu_us - cpu_before_us_ > static_cast<uint64_t>(limits.cpu.count()) * 1000) end(Ended::cpu_limit);
+        }
+      } else {
+        TreeUsage usage = read_process_tree(jail_.init_pid());
+        tasks_peak_ = std::max(tasks_peak_, usage.tasks);
+        memory_peak_ = std::max(memory_peak_, usage.private_bytes);
+        if (usage.private_bytes > limits.memory_bytes) end(Ended::memory_watch);
+      }
+      if (sent_ && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
+    }
+  }
+
+  Report conclude(const std::optional<InitReport>& report, double wall_ms) {
+    evidence_.ended = ended_;
+    if (report && report->event == InitEvent::exited) evidence_.wait_status = report->wait_status;
+    Usage& usage = report_.usage;
+    usage.wall_ms = wall_ms;
+    if (report) {
+      usage.cpu_ms = static_cast<double>(report->user_us + report->system_us) / 1000;
+      usage.memory_peak_bytes = report->max_rss_bytes;
+    }
+    usage.memory_peak_bytes = std::max(usage.memory_peak_bytes, memory_peak_);
+    if (jail_.cgroup()) {
+      if (auto counted = jail_.cgroup().usage()) {
+        usage.cpu_ms = static_cast<double>(counted->cpu_us - std::min(counted->cpu_us, cpu_before_us_)) / 1000;
+        if (counted->memory_peak_bytes) usage.memory_peak_bytes = counted->memory_peak_bytes;
+        tasks_peak_ = std::max(tasks_peak_, counted->tasks_peak);
+        evidence_.oom_kills = counted->oom_kills;
+        evidence_.tasks_refused = counted->tasks_refused;
+      }
+      if (tasks_peak_ > 0) tasks_peak_--;  // init
+    }
+    usage.processes_peak = tasks_peak_;
+    report_.outcome = classify(evidence_);
+    const auto& limits = request_.spec.limits;
+    LimitTexts texts{std::chrono::duration<double>(limits.wall).count(), std::chrono::duration<double>(limits.cpu).count(),
+                     limits.memory_bytes, limits.output_kept_bytes, limits.tasks};
+    report_.message = describe(report_.outcome, evidence_, texts);
+    if (!violation_.empty()) report_.message += ": " + violation_;
+    if (evidence_.wait_status && WIFEXITED(*evidence_.wait_status)) report_.exit_status = WEXITSTATUS(*evidence_.wait_status);
+    report_.out = Stream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
+    report_.err = Stream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
+    report_.receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile);
+    return std::move(report_);
+  }
+
+  Host& host_;
+  Request& request_;
+  Jail& jail_;
+  Capture out_, err_;
+  Report report_;
+  Evidence evidence_;
+  Ended ended_ = Ended::by_itself;
+  std::string violation_;
+  bool sent_ = false;
+  Monotonic::time_point sent_at_;
+  uint64_t cpu_before_us_ = 0, memory_peak_ = 0;
+  uint32_t tasks_peak_ = 0;
+  std::vector<std::string> replies_;
+  bool sending_replies_ = false;
+  Deadline deadline_;
+  Scope calls_;  // last: cancelled first
+};
+
+}  // namespace
+
+Task<Result<Report>> execute(Host& host, Request request) {
+  Spec spec = request.spec;
+  spec.name = request.id;
+  CO_TRY(std::unique_ptr<Jail> jail, co_await Jail::build(host, std::move(spec)));
+  Execution execution(host, request, *jail);
+  auto report = co_await execution.run();
+  co_return report;
+}
+
+}  // namespace jail

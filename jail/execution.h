@@ -1,0 +1,66 @@
+// Execution: one program in one jail, from its code to its outcome. Knows nothing of MCP or tenants.
+// Source: supervisor/tools/execute_code.cc. Destroying the task cancels the execution: the jail is killed.
+#pragma once
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jail/host.h"
+#include "jail/jail.h"
+#include "jail/outcome.h"
+
+namespace jail {
+
+struct Image {
+  std::string mime;
+  std::string base64;
+};
+
+struct Request {
+  std::string id;  // of the execution; also the cgroup leaf's name
+  std::string code;
+  nlohmann::json context_vars;  // object or null
+  Spec spec;
+  std::string seccomp_profile;
+  int workspace = -1;     // directory, borrowed while the task lives
+  Fd kept_out, kept_err;  // files for the whole output; may be empty
+
+  // All optional. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while the
+  // program runs; true ends it with outcome `disk`. call: answers a bridge call of the guest.
+  std::function<void(uint64_t bytes, std::string_view line)> progressed;
+  std::function<bool()> over_quota;
+  std::function<Task<Result<nlohmann::json>>(std::string name, nlohmann::json arguments)> call;
+};
+
+struct Usage {
+  double wall_ms = 0;  // from "code sent" to the end
+  double cpu_ms = 0;   // the execution's own: the interpreter's start is subtracted where a cgroup counts it
+  uint64_t memory_peak_bytes = 0;
+  uint32_t processes_peak = 0;  // 0: not known
+};
+
+struct Stream {
+  std::string text;  // head, marker and tail when truncated; valid UTF-8
+  uint64_t bytes = 0, lines = 0;
+  bool truncated = false;
+};
+
+struct Report {
+  Outcome outcome = Outcome::internal;
+  std::string message;  // for outcomes other than ok and error: which limit, what to change
+  std::optional<nlohmann::json> value;
+  std::string value_type;  // when value is only the text of something that JSON cannot hold
+  std::string error, traceback;  // uncaught exception
+  std::optional<int> exit_status;
+  std::vector<Image> images;
+  Stream out, err;
+  Usage usage;
+  nlohmann::ordered_json receipt;
+};
+
+// Errors: the jail could not be had (unavailable, denied). How the program ended is in the Report.
+Task<Result<Report>> execute(Host& host, Request request);
+
+}  // namespace jail

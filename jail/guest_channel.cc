@@ -1,0 +1,66 @@
+#include "jail/guest_channel.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "supervisor/base/json.h"
+
+namespace jail {
+
+Task<Result<>> GuestChannel::send(std::string text) {
+  std::string packet;
+  size_t at = 0;
+  do {
+    size_t n = std::min(kPacketBytes - 1, text.size() - at);
+    packet.assign(1, at + n == text.size() ? 'F' : 'M');
+    packet.append(text, at, n);
+    ssize_t sent = ::send(socket_.get(), packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) {
+      co_await socket_.writable();
+      continue;
+    }
+    if (sent < 0) co_return fail_errno(errno, "send to the guest", Code::unavailable);
+    at += n;
+  } while (at < text.size());
+  co_return Result<>{};
+}
+
+Task<Result<std::optional<nlohmann::json>>> GuestChannel::receive() {
+  std::string whole;
+  std::string packet(kPacketBytes, '\0');
+  for (;;) {
+    iovec part{packet.data(), packet.size()};
+    msghdr message{};  // no control buffer: descriptors that a guest attaches are closed by the kernel
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    ssize_t n = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) {
+      co_await socket_.readable();
+      continue;
+    }
+    if (n < 0 && errno != ECONNRESET) co_return fail_errno(errno, "receive from the guest", Code::unavailable);
+    if (n <= 0) {
+      if (!whole.empty()) co_return fail(Code::invalid, "the guest ended in the middle of a message");
+      co_return std::optional<nlohmann::json>{};
+    }
+    if (message.msg_flags & MSG_TRUNC) co_return fail(Code::invalid, "a packet of the guest is over 64 KiB");
+    if (message.msg_flags & MSG_CTRUNC) co_return fail(Code::invalid, "the guest sent descriptors");
+    char mark = packet[0];
+    if (mark != 'M' && mark != 'F') co_return fail(Code::invalid, "a packet of the guest has no part mark");
+    whole.append(packet, 1, static_cast<size_t>(n) - 1);
+    if (whole.size() > kMostUpBytes) co_return fail(Code::invalid, "a message of the guest is over 8 MiB");
+    if (mark == 'M') {
+      if (n == 1) co_return fail(Code::invalid, "an empty part of a message");  // or a flood of these would never end
+      continue;
+    }
+    CO_TRY(nlohmann::json parsed, parse_json(whole));
+    if (!parsed.is_object()) co_return fail(Code::invalid, "a message of the guest is not an object");
+    co_return std::optional<nlohmann::json>(std::move(parsed));
+  }
+}
+
+}  // namespace jail

@@ -1,0 +1,31 @@
+// The guest channel: the guest protocol's messages over one SOCK_SEQPACKET socket (jail/guest/README.md).
+// Each packet is a byte, 'M' (more follows) or 'F' (the message is whole), and a part of a JSON text.
+// The other end is hostile: sizes, depth and types are checked, descriptors are never accepted.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "supervisor/base/loop.h"
+
+namespace jail {
+
+class GuestChannel {
+ public:
+  static constexpr size_t kPacketBytes = 64 * 1024;
+  static constexpr size_t kMostUpBytes = 8 * 1024 * 1024;
+
+  GuestChannel() = default;
+  explicit GuestChannel(AsyncFd socket) : socket_(std::move(socket)) {}
+
+  // Sends one message, waiting while the guest does not read. One sender at a time.
+  // Errors: unavailable when the guest is gone.
+  Task<Result<>> send(std::string text);
+  // The next message; nothing at end of file. Errors: invalid for anything outside of the protocol.
+  Task<Result<std::optional<nlohmann::json>>> receive();
+
+ private:
+  AsyncFd socket_;
+};
+
+}  // namespace jail

@@ -1,0 +1,35 @@
+// Host: what this machine and this daemon offer to jails, found once at start-up (jail/self_test.h).
+// Made by: supervisor/main.cc. Everything here outlives every jail.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "jail/cgroup.h"
+#include "jail/jailer_client.h"
+#include "supervisor/base/loop.h"
+
+namespace jail {
+
+// Host ids of jails. Root mode takes them from a range of its own: init, then one runner id per tenant.
+struct IdRange {
+  uint32_t first = 0x7000'0000;  // outside of systemd's and Debian's ranges (systemd's UIDS-GIDS.md)
+  uint32_t count = 65536;
+};
+
+struct Host {
+  Loop& loop;
+  JailerClient& jailer;
+  CgroupTree* cgroups = nullptr;  // nullptr: no usable cgroup v2 here
+  std::string no_cgroups_why;     // for receipts and refusals
+  RootMode root = RootMode::overlay;
+  std::string bind_root_why;
+  Identity identity = Identity::shared;
+  IdRange ids;
+  uint32_t daemon_uid = 0, daemon_gid = 0;
+  bool map_workspace_ids = false;  // the state directory's file system can be mounted with mapped ids
+  std::string no_idmap_why;
+  int landlock_abi = 0;
+};
+
+}  // namespace jail

@@ -1,0 +1,79 @@
+#include "jail/id_map.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace jail {
+namespace {
+
+// oom_score_adj(5) of every jail: the kernel picks jails before the daemon. Written with CAP_SYS_RESOURCE where
+// we have it, so that jailed code cannot lower it again.
+constexpr char kOomScore[] = "500";
+
+Result<> write_at(int directory, const char* name, const std::string& text) {
+  Fd fd(::openat(directory, name, O_WRONLY | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, fmt::format("open {} of a new jail", name));
+  if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return fail_errno(errno, fmt::format("write {} of a new jail", name));
+  return {};
+}
+
+Result<Fd> open_process(int pid, int pidfd) {
+  Fd directory(::open(fmt::format("/proc/{}", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return fail_errno(errno, "open a new jail below /proc");
+  // Still alive after the open: so the number was not reused and the directory is the child's.
+  if (::syscall(SYS_pidfd_send_signal, pidfd, 0, nullptr, 0) < 0) return fail_errno(errno, "a new jail");
+  return directory;
+}
+
+}  // namespace
+
+Result<> map_ids(int pid, int pidfd, Identity identity, uint32_t init_id, uint32_t runner_id) {
+  TRY(Fd directory, open_process(pid, pidfd));
+  std::string map = fmt::format("{} {} 1\n", kInitId, init_id);
+  if (identity == Identity::separated) map += fmt::format("{} {} 1\n", kRunnerId, runner_id);
+  CHECKED(write_at(directory.get(), "oom_score_adj", kOomScore));
+  CHECKED(write_at(directory.get(), "setgroups", "deny"));
+  CHECKED(write_at(directory.get(), "uid_map", map));
+  CHECKED(write_at(directory.get(), "gid_map", map));
+  return {};
+}
+
+Result<int> MountMappings::find_or_make(uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id) {
+  auto key = std::tuple(owner_uid, owner_gid, runner_id);
+  if (auto it = made_.find(key); it != made_.end()) return it->second.get();
+
+  // A process that does nothing but be in the namespace until it has been opened.
+  int raw_pidfd = -1;
+  clone_args args{};
+  args.flags = CLONE_NEWUSER | CLONE_PIDFD;
+  args.pidfd = reinterpret_cast<uint64_t>(&raw_pidfd);
+  args.exit_signal = SIGCHLD;
+  long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  if (pid < 0) return fail_errno(errno, "clone3 for a mount's id map");
+  if (pid == 0) {
+    for (;;) ::syscall(SYS_pause);
+  }
+  Fd pidfd(raw_pidfd);
+  auto made = [&]() -> Result<Fd> {
+    TRY(Fd directory, open_process(static_cast<int>(pid), pidfd.get()));
+    CHECKED(write_at(directory.get(), "setgroups", "deny"));
+    CHECKED(write_at(directory.get(), "uid_map", fmt::format("{} {} 1\n", owner_uid, runner_id)));
+    CHECKED(write_at(directory.get(), "gid_map", fmt::format("{} {} 1\n", owner_gid, runner_id)));
+    Fd space(::openat(directory.get(), "ns/user", O_RDONLY | O_CLOEXEC));
+    if (!space) return fail_errno(errno, "open the user namespace of a mount's id map");
+    return space;
+  }();
+  ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
+  if (!made) return tl::unexpected(std::move(made).error());
+  if (made_.size() >= kMost) made_.clear();
+  int fd = made->get();
+  made_.emplace(key, *std::move(made));
+  return fd;
+}
+
+}  // namespace jail

@@ -1,0 +1,101 @@
+// Init after its work is done: powerless, filtered, waiting. It reaps what the runner leaves behind, reports
+// how the runner ended, and ends, which ends every process of the jail (pid_namespaces(7)).
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/securebits.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <cstddef>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "jail/init/steps.h"
+
+namespace jail::init {
+namespace {
+
+int child_signal = -1;  // signalfd
+
+// Everything init still does: wait, poll, read, write, end.
+constexpr unsigned kAllowed[] = {SYS_wait4, SYS_poll, SYS_read, SYS_write, SYS_getrusage, SYS_exit_group, SYS_exit,
+                                 SYS_rt_sigreturn, SYS_restart_syscall};
+
+int filter_own_calls() {
+  constexpr int kCount = sizeof kAllowed / sizeof kAllowed[0];
+  sock_filter code[3 + 1 + kCount + 2];
+  int n = 0;
+  auto add = [&](uint16_t op, uint8_t jump_true, uint8_t jump_false, uint32_t k) { code[n++] = {op, jump_true, jump_false, k}; };
+  add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, arch));
+  add(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AUDIT_ARCH_X86_64);
+  add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+  add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr));
+  for (int i = 0; i < kCount; i++) add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint8_t>(kCount - i), 0, kAllowed[i]);
+  add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
+  add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
+  sock_fprog program{static_cast<unsigned short>(n), code};
+  return outcome_of(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
+}
+
+void add_usage(int who) {
+  rusage usage{};
+  if (getrusage(who, &usage) < 0) return;
+  report.user_us = static_cast<uint64_t>(usage.ru_utime.tv_sec) * 1'000'000 + static_cast<uint64_t>(usage.ru_utime.tv_usec);
+  report.system_us = static_cast<uint64_t>(usage.ru_stime.tv_sec) * 1'000'000 + static_cast<uint64_t>(usage.ru_stime.tv_usec);
+  report.max_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace
+
+int lock_init() {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  child_signal = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (child_signal < 0) return errno;
+  for (int fd = 0; fd <= kGuestFd; fd++) close(fd);  // the runner's; init must not hold its pipes open
+  for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
+    if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return errno;
+  }
+  if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
+                                   SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
+    return errno;
+  cap_t none = cap_init();
+  if (!none) return ENOMEM;
+  int error = outcome_of(cap_set_proc(none));
+  cap_free(none);
+  if (error) return error;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return errno;
+  if (prctl(PR_SET_DUMPABLE, 0) < 0) return errno;
+  return filter_own_calls();
+}
+
+void reap_until_runner_ends() {
+  for (;;) {
+    for (;;) {
+      int status = 0;
+      int pid = static_cast<int>(wait4(-1, &status, WNOHANG, nullptr));
+      if (pid <= 0) break;
+      if (pid != runner_pid) continue;
+      add_usage(RUSAGE_CHILDREN);
+      report.event = InitEvent::exited;
+      report.wait_status = status;
+      (void)!::write(kControlFd, &report, sizeof report);
+      ::_exit(0);
+    }
+    pollfd waiting[2] = {{child_signal, POLLIN, 0}, {kControlFd, POLLIN, 0}};
+    poll(waiting, 2, -1);
+    // The daemon never writes here; its end closing means that nobody waits for this jail any more.
+    if (waiting[1].revents) ::_exit(0);
+    signalfd_siginfo drained;
+    while (read(child_signal, &drained, sizeof drained) > 0) {
+    }
+  }
+}
+
+}  // namespace jail::init

@@ -1,0 +1,107 @@
+// The jail's file system: a read-only root of its own, the host's /usr through its own overlay, private
+// temporary file systems, five devices, a /proc of pids only.
+// The working directory is the template (jail/template.h), inherited from the jailer, so that no path above
+// it needs to be walkable by the jail's ids. Sources: mount(2), pivot_root(2), overlayfs.rst, proc(5).
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <cstdio>
+#include <unistd.h>
+
+#include "jail/init/steps.h"
+
+namespace jail::init {
+namespace {
+
+constexpr char kRoot[] = "mount";  // where the template says the new root goes
+
+int set_attributes(int fd, const char* path, unsigned flags, uint64_t attributes, uint64_t propagation = 0) {
+  mount_attr attr{};
+  attr.attr_set = attributes;
+  attr.propagation = propagation;
+  return outcome_of(syscall(SYS_mount_setattr, fd, path, flags, &attr, sizeof attr));
+}
+
+// A detached copy of one mount, read-only and harmless, moved to `target`. Not recursive on purpose: what is
+// mounted below must be named to be shown.
+int bind(const char* source, const char* target, uint64_t attributes) {
+  int tree = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+  if (tree < 0) return errno;
+  int error = set_attributes(tree, "", AT_EMPTY_PATH, attributes);
+  if (error == 0) error = outcome_of(syscall(SYS_move_mount, tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH));
+  close(tree);
+  return error;
+}
+
+int mount_tmpfs(const char* target, unsigned long flags, uint64_t bytes, uint32_t files, unsigned mode, uint32_t owner) {
+  char options[128];
+  snprintf(options, sizeof options, "size=%llu,nr_inodes=%u,mode=%o,uid=%u,gid=%u", static_cast<unsigned long long>(bytes),
+           files, mode, owner, owner);
+  return outcome_of(mount("tmpfs", target, "tmpfs", flags | MS_NOSUID | MS_NODEV, options));
+}
+
+// In a shared identity the runner's id 1000 is id 0 of this namespace.
+uint32_t runner_owner() { return plan->identity == Identity::shared ? kInitId : kRunnerId; }
+
+constexpr uint64_t kReadOnly = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+}  // namespace
+
+int make_mounts_private() { return set_attributes(AT_FDCWD, "/", AT_RECURSIVE, 0, MS_PRIVATE); }
+
+int mount_root() {
+  if (plan->root == RootMode::bind) return bind("root", kRoot, kReadOnly);
+  // Two lower directories and no upper one: read-only by construction. An instance of our own, so that locks,
+  // leases and inotify on shared files do not reach other jails.
+  return outcome_of(mount("overlay", kRoot, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=root:empty"));
+}
+
+int mount_usr() {
+  if (plan->root == RootMode::bind) return bind("/usr", "mount/usr", kReadOnly);
+  return outcome_of(mount("overlay", "mount/usr", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/usr:empty"));
+}
+
+int bind_devices() {
+  constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
+  char source[32], target[64];
+  for (const char* name : kDevices) {
+    snprintf(source, sizeof source, "/dev/%s", name);
+    snprintf(target, sizeof target, "mount/dev/%s", name);
+    if (int error = bind(source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) return error;
+  }
+  return 0;
+}
+
+int mount_temporary_files() {
+  uint32_t owner = runner_owner();
+  if (int e = mount_tmpfs("mount/tmp", 0, plan->tmp_bytes, plan->tmp_files, 01777, owner)) return e;
+  if (int e = mount_tmpfs("mount/home/agent", 0, plan->tmp_bytes, plan->tmp_files, 0700, owner)) return e;
+  if (int e = mount_tmpfs("mount/dev/shm", MS_NOEXEC, plan->tmp_bytes, plan->tmp_files, 01777, owner)) return e;
+  // The workspace is attached below this one from outside; Landlock knows its parent, this mount's root.
+  if (int e = mount_tmpfs("mount/mnt", MS_NOEXEC, 4096, 4, 0755, kInitId)) return e;
+  if (mkdir("mount/mnt/workspace", 0755) < 0) return errno;
+  return set_attributes(AT_FDCWD, "mount/mnt", 0, MOUNT_ATTR_RDONLY);
+}
+
+int mount_proc() {
+  // subset=pid hides everything but processes (no /proc/sys, kallsyms, meminfo); hidepid hides those of other ids.
+  return outcome_of(mount("proc", "mount/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible"));
+}
+
+int set_hostname() {
+  constexpr char kName[] = "jail";
+  if (sethostname(kName, sizeof kName - 1) < 0) return errno;
+  return outcome_of(setdomainname(kName, sizeof kName - 1));
+}
+
+int pivot() {
+  // pivot_root(".", ".") stacks the old root on the new one; detaching it leaves nothing of the host behind.
+  if (chdir(kRoot) < 0) return errno;
+  if (syscall(SYS_pivot_root, ".", ".") < 0) return errno;
+  if (umount2(".", MNT_DETACH) < 0) return errno;
+  return outcome_of(chdir("/"));
+}
+
+}  // namespace jail::init

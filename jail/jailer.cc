@@ -1,0 +1,203 @@
+#include "jail/jailer.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "jail/fd_message.h"
+#include "jail/id_map.h"
+#include "jail/orders.h"
+#include "jail/spawn.h"
+#include "supervisor/base/log.h"
+
+namespace jail {
+namespace {
+
+// What the three jobs need: clone maps ids (SETUID, SETGID), makes mounts with mapped ids and enters mount
+// namespaces (SYS_ADMIN, SYS_CHROOT), pins oom_score_adj (SYS_RESOURCE), ends jails of other ids (KILL).
+constexpr cap_value_t kKept[] = {CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_RESOURCE, CAP_KILL};
+
+Result<> keep_only_what_is_needed(unsigned group) {
+  if (setgroups(0, nullptr) < 0) return fail_errno(errno, "setgroups");
+  if (setresgid(group, group, group) < 0) return fail_errno(errno, "setresgid");
+  for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
+    bool kept = false;
+    for (cap_value_t k : kKept) kept |= k == cap;
+    if (!kept && cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return fail_errno(errno, "drop a bounding capability");
+  }
+  cap_t caps = cap_init();
+  if (!caps) return fail(Code::internal, "cap_init: out of memory");
+  constexpr int count = sizeof kKept / sizeof kKept[0];
+  cap_set_flag(caps, CAP_PERMITTED, count, kKept, CAP_SET);
+  cap_set_flag(caps, CAP_EFFECTIVE, count, kKept, CAP_SET);
+  int rc = cap_set_proc(caps);
+  int error = errno;
+  cap_free(caps);
+  if (rc < 0) return fail_errno(error, "cap_set_proc");
+  // The change of group made us undumpable, which would hide our children's /proc files from us.
+  if (prctl(PR_SET_DUMPABLE, 1) < 0) return fail_errno(errno, "prctl PR_SET_DUMPABLE");
+  return {};
+}
+
+struct Failure {
+  Step step;
+  int error;
+};
+
+class Jailer {
+ public:
+  explicit Jailer(JailerConfig config) : config_(std::move(config)) {}
+
+  Result<> prepare() {
+    signal(SIGCHLD, SIG_IGN);  // children are reaped by the kernel; their end is seen by pidfd
+    signal(SIGPIPE, SIG_IGN);
+    for (int s : {SIGTERM, SIGINT, SIGHUP}) signal(s, SIG_IGN);  // the daemon decides; its end is ours
+    if (fchdir(config_.template_dir.get()) < 0) return fail_errno(errno, "enter the jail template");
+    null_ = Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!null_) return fail_errno(errno, "open /dev/null");
+    own_mounts_ = Fd(open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC));
+    if (!own_mounts_) return fail_errno(errno, "open /proc/self/ns/mnt");
+    if (config_.privileged) CHECKED(keep_only_what_is_needed(config_.group));
+    // Last: a change of ids clears it (prctl(2)). A daemon that is already gone shows as end of file.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return fail_errno(errno, "prctl PR_SET_PDEATHSIG");
+    return {};
+  }
+
+  void serve() {
+    for (;;) {
+      Order order{};
+      auto received = receive_message(config_.orders.get(), &order, sizeof order, kMaxOrderFds);
+      if (!received) {
+        log_error("jailer: {}", received.error().what);
+        return;  // the daemon only sends whole orders; anything else means that it is not the daemon any more
+      }
+      if (!received->open) return;
+      handle(order, received->fds);
+    }
+  }
+
+ private:
+  void handle(const Order& order, std::vector<Fd>& fds) {
+    Failure failure{Step::none, 0};
+    Fd pidfd;
+    switch (order.type) {
+      case OrderType::build: failure = build(order, fds, pidfd); break;
+      case OrderType::attach: failure = attach(order, fds); break;
+      case OrderType::probe_idmap: failure = probe(order, fds); break;
+      case OrderType::end:
+        if (fds.size() == 1) syscall(SYS_pidfd_send_signal, fds[0].get(), SIGKILL, nullptr, 0);
+        return;
+      default: failure = {Step::none, EINVAL};
+    }
+    Answer answer{order.token, failure.error, failure.step, 0};
+    std::vector<int> out;
+    if (pidfd) out.push_back(pidfd.get());
+    if (auto sent = send_message(config_.orders.get(), &answer, sizeof answer, out); !sent)
+      log_error("jailer: {}", sent.error().what);
+  }
+
+  Failure build(const Order& order, std::vector<Fd>& fds, Fd& pidfd) {
+    if (fds.size() != (order.has_cgroup ? 6u : 5u)) return {Step::none, EINVAL};
+    if (order.init_id == 0 || (order.identity == Identity::separated && order.runner_id == 0)) return {Step::none, EINVAL};
+    int go[2];
+    if (pipe2(go, O_CLOEXEC) < 0) return {Step::none, errno};
+    Fd go_read(go[0]), go_write(go[1]);
+    SpawnPlan plan{};
+    plan.init = config_.init.get();
+    plan.null = null_.get();
+    plan.plan = fds[0].get();
+    plan.guest = fds[1].get();
+    plan.control = fds[2].get();
+    plan.out = fds[3].get();
+    plan.err = fds[4].get();
+    plan.cgroup = order.has_cgroup ? fds[5].get() : -1;
+    plan.go_read = go_read.get();
+    plan.go_write = go_write.get();
+    Spawned spawned{};
+    if (int error = spawn_jail(plan, spawned)) return {Step::wait_for_ids, error};
+    pidfd = Fd(spawned.pidfd);
+    if (auto mapped = map_ids(spawned.pid, spawned.pidfd, order.identity, order.init_id, order.runner_id); !mapped) {
+      log_error("jailer: {}", mapped.error().what);
+      return {Step::wait_for_ids, mapped.error().err ? mapped.error().err : EIO};  // closing the pipe ends the child
+    }
+    if (::write(go_write.get(), "g", 1) != 1) return {Step::wait_for_ids, errno};
+    return {Step::none, 0};
+  }
+
+  // A detached mount of the directory: nosuid, nodev, and its owner's id shown as the runner's where asked.
+  Failure make_tree(const Order& order, int directory, Fd& tree) {
+    tree = Fd(static_cast<int>(syscall(SYS_open_tree, directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+    if (!tree) return {Step::attach_workspace, errno};
+    mount_attr attributes{};
+    attributes.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (order.read_only ? MOUNT_ATTR_RDONLY : 0);
+    if (order.map_ids) {
+      auto mapping = mappings_.find_or_make(order.owner_uid, order.owner_gid, order.runner_id);
+      if (!mapping) return {Step::attach_workspace, mapping.error().err ? mapping.error().err : EIO};
+      attributes.attr_set |= MOUNT_ATTR_IDMAP;
+      attributes.userns_fd = static_cast<uint64_t>(*mapping);
+    }
+    if (syscall(SYS_mount_setattr, tree.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0)
+      return {Step::attach_workspace, errno};
+    return {Step::none, 0};
+  }
+
+  Failure probe(const Order& order, std::vector<Fd>& fds) {
+    if (fds.size() != 1) return {Step::none, EINVAL};
+    Fd tree;
+    return make_tree(order, fds[0].get(), tree);
+  }
+
+  // From outside: the jail's init keeps no capability for it. Init is waiting and tenant code has not run yet,
+  // so what its mount namespace holds is what jail-init made.
+  Failure attach(const Order& order, std::vector<Fd>& fds) {
+    if (fds.size() != 2) return {Step::none, EINVAL};
+    Fd tree;
+    if (Failure failure = make_tree(order, fds[1].get(), tree); failure.error) return failure;
+    if (setns(fds[0].get(), CLONE_NEWNS) < 0) return {Step::attach_workspace, errno};
+    Failure failure = move_and_verify(tree.get(), fds[1].get());
+    // Back to our own namespace; without it this process would build the next jail in the wrong one.
+    if (setns(own_mounts_.get(), CLONE_NEWNS) < 0 || fchdir(config_.template_dir.get()) < 0) {
+      log_error("jailer: cannot leave a jail's mount namespace: {}", std::generic_category().message(errno));
+      _exit(1);
+    }
+    return failure;
+  }
+
+  Failure move_and_verify(int tree, int directory) {
+    if (syscall(SYS_move_mount, tree, "", AT_FDCWD, "/mnt/workspace", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+      return {Step::attach_workspace, errno};
+    Fd attached(open("/mnt/workspace", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat wanted{}, got{};
+    struct statvfs flags{};
+    if (!attached || fstat(directory, &wanted) < 0 || fstat(attached.get(), &got) < 0 || fstatvfs(attached.get(), &flags) < 0)
+      return {Step::attach_workspace, errno};
+    bool right = wanted.st_dev == got.st_dev && wanted.st_ino == got.st_ino && (flags.f_flag & ST_NOSUID) && (flags.f_flag & ST_NODEV);
+    return {right ? Step::none : Step::attach_workspace, right ? 0 : EXDEV};
+  }
+
+  JailerConfig config_;
+  Fd null_, own_mounts_;
+  MountMappings mappings_;
+};
+
+}  // namespace
+
+int run_jailer(JailerConfig config) {
+  Jailer jailer(std::move(config));
+  if (auto ready = jailer.prepare(); !ready) {
+    log_error("jailer: {}", ready.error().what);
+    return 1;
+  }
+  jailer.serve();
+  return 0;
+}
+
+}  // namespace jail

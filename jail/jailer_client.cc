@@ -1,0 +1,127 @@
+#include "jail/jailer_client.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "jail/fd_message.h"
+#include "supervisor/base/log.h"
+
+namespace jail {
+namespace {
+
+auto step_failed(const Answer& answer) {
+  auto error = fail_errno(answer.error, fmt::format("jail step {}", step_name(answer.step)), Code::unavailable);
+  if (answer.step == Step::wait_for_ids && answer.error == EPERM) {
+    error.value().hint = "the kernel refuses user namespaces: see kernel.unprivileged_userns_clone, user.max_user_namespaces "
+                         "and AppArmor's restriction of unprivileged user namespaces";
+  }
+  return error;
+}
+
+}  // namespace
+
+JailerClient::JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost)
+    : loop_(loop), socket_(std::move(socket)), lost_(std::move(lost)), tasks_(loop) {}
+
+Result<std::unique_ptr<JailerClient>> JailerClient::start(Loop& loop, Fd socket, std::function<void()> lost) {
+  int flags = fcntl(socket.get(), F_GETFL);
+  if (fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "jailer socket");
+  TRY(AsyncFd async, AsyncFd::adopt(loop, std::move(socket)));
+  auto client = std::unique_ptr<JailerClient>(new JailerClient(loop, std::move(async), std::move(lost)));
+  client->tasks_.spawn(client->read_answers());
+  return client;
+}
+
+Task<> JailerClient::read_answers() {
+  for (;;) {
+    Answer answer{};
+    auto received = receive_message(socket_.get(), &answer, sizeof answer, 1);
+    if (!received && received.error().code == Code::unavailable) {
+      co_await socket_.readable();
+      continue;
+    }
+    if (!received || !received->open) break;
+    auto it = waiting_.find(answer.token);
+    if (it == waiting_.end()) continue;  // its request was cancelled; a pidfd in it closes, the jail sees its control end
+    auto waiting = std::move(it->second);
+    waiting_.erase(it);
+    waiting->answer = answer;
+    if (!received->fds.empty()) waiting->pidfd = std::move(received->fds[0]);
+    waiting->done.fire();
+  }
+  gone_ = true;
+  for (auto& [token, waiting] : std::exchange(waiting_, {})) {
+    waiting->answer = Answer{token, ESRCH, Step::none, 0};
+    waiting->done.fire();
+  }
+  loop_.defer(lost_);
+}
+
+Task<Result<std::shared_ptr<JailerClient::Waiting>>> JailerClient::ask(Order order, std::vector<int> fds) {
+  if (gone_) co_return fail(Code::unavailable, "the jailer process is gone", "the daemon is about to restart: try again");
+  order.token = next_token_++;
+  auto waiting = std::make_shared<Waiting>();
+  for (;;) {
+    auto sent = send_message(socket_.get(), &order, sizeof order, fds);
+    if (sent) break;
+    if (sent.error().code != Code::unavailable) co_return tl::unexpected<Error>(std::move(sent).error().within("ask the jailer"));
+    Event soon;  // the queue is full: several tasks may wait here, so poll by timer rather than by the one writer slot
+    Deadline again(loop_, std::chrono::milliseconds(1), [&soon] { soon.fire(); });
+    co_await soon;
+  }
+  waiting_.emplace(order.token, waiting);
+  co_await waiting->done;
+  if (waiting->answer.error != 0) co_return step_failed(waiting->answer);
+  co_return waiting;
+}
+
+Task<Result<Fd>> JailerClient::build(BuildFds fds, Ids ids) {
+  Order order{};
+  order.type = OrderType::build;
+  order.has_cgroup = fds.cgroup >= 0;
+  order.identity = ids.identity;
+  order.init_id = ids.init;
+  order.runner_id = ids.runner;
+  std::vector<int> list{fds.plan, fds.guest, fds.control, fds.out, fds.err};
+  if (fds.cgroup >= 0) list.push_back(fds.cgroup);
+  CO_TRY(auto answer, co_await ask(order, std::move(list)));
+  if (!answer->pidfd) co_return fail(Code::internal, "the jailer answered without a pidfd");
+  co_return std::move(answer->pidfd);
+}
+
+Task<Result<>> JailerClient::attach(int pidfd, Workspace workspace, uint32_t runner_id) {
+  Order order{};
+  order.type = OrderType::attach;
+  order.runner_id = runner_id;
+  order.owner_uid = workspace.owner_uid;
+  order.owner_gid = workspace.owner_gid;
+  order.map_ids = workspace.map_ids;
+  order.read_only = workspace.read_only;
+  std::vector<int> list{pidfd, workspace.directory};
+  CO_TRY(auto answer, co_await ask(order, std::move(list)));
+  (void)answer;
+  co_return Result<>{};
+}
+
+Task<Result<>> JailerClient::probe_idmap(int directory, uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id) {
+  Order order{};
+  order.type = OrderType::probe_idmap;
+  order.runner_id = runner_id;
+  order.owner_uid = owner_uid;
+  order.owner_gid = owner_gid;
+  order.map_ids = 1;
+  std::vector<int> list{directory};
+  CO_TRY(auto answer, co_await ask(order, std::move(list)));
+  (void)answer;
+  co_return Result<>{};
+}
+
+void JailerClient::end(int pidfd) {
+  Order order{};
+  order.type = OrderType::end;
+  // A full queue loses the order; the jail still ends, as its control socket closes with it.
+  if (auto sent = send_message(socket_.get(), &order, sizeof order, {pidfd}); !sent)
+    log_debug("ask the jailer to end a jail: {}", sent.error().what);
+}
+
+}  // namespace jail

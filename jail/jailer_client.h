@@ -1,0 +1,62 @@
+// The daemon's side of the jailer: orders out, answers in, matched by token.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "jail/orders.h"
+#include "supervisor/base/loop.h"
+
+namespace jail {
+
+class JailerClient {
+ public:
+  // `socket`: our end of the jailer's SOCK_SEQPACKET pair. `lost` is called once, from the loop, when the jailer is
+  // gone: no jail can be built any more, and all existing ones are dead.
+  static Result<std::unique_ptr<JailerClient>> start(Loop& loop, Fd socket, std::function<void()> lost);
+
+  struct BuildFds {
+    int plan, guest, control, out, err;
+    int cgroup = -1;  // leaf directory; -1: none
+  };
+  struct Ids {
+    Identity identity = Identity::shared;
+    uint32_t init = 0, runner = 0;
+  };
+  // A pidfd of the new jail's init, which is still building itself. Errors: unavailable, naming the Step.
+  Task<Result<Fd>> build(BuildFds fds, Ids ids);
+
+  struct Workspace {
+    int directory = -1;  // borrowed during the call
+    uint32_t owner_uid = 0, owner_gid = 0;
+    bool map_ids = false;
+    bool read_only = false;
+  };
+  // The directory is mounted on /workspace of the jail: nosuid, nodev, verified. Errors: unavailable.
+  Task<Result<>> attach(int pidfd, Workspace workspace, uint32_t runner_id);
+  // Can the directory's file system be mounted with mapped ids (mount_setattr(2))?
+  Task<Result<>> probe_idmap(int directory, uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id);
+  // SIGKILL to a jail's init: the whole jail ends. Returns at once; the pidfd becomes readable when it is done.
+  void end(int pidfd);
+
+ private:
+  struct Waiting {
+    Event done;
+    Answer answer{};
+    Fd pidfd;
+  };
+  JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost);
+  Task<Result<std::shared_ptr<Waiting>>> ask(Order order, std::vector<int> fds);
+  Task<> read_answers();
+
+  Loop& loop_;
+  AsyncFd socket_;
+  std::function<void()> lost_;
+  bool gone_ = false;
+  uint64_t next_token_ = 1;
+  std::unordered_map<uint64_t, std::shared_ptr<Waiting>> waiting_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace jail

@@ -1,0 +1,83 @@
+#include "jail/language.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace jail {
+
+std::string_view language_name(Language language) {
+  switch (language) {
+    case Language::python: return "python";
+    case Language::javascript: return "javascript";
+    case Language::shell: return "shell";
+  }
+  return "";
+}
+
+std::optional<Language> find_language(std::string_view name) {
+  if (name == "python" || name == "py" || name == "python3") return Language::python;
+  if (name == "javascript" || name == "js" || name == "node") return Language::javascript;
+  if (name == "shell" || name == "bash" || name == "sh") return Language::shell;
+  return std::nullopt;
+}
+
+std::string_view interpreter_of(Language language) {
+  switch (language) {
+    case Language::python: return "/usr/bin/python3";
+    case Language::javascript: return "/usr/bin/node";
+    case Language::shell: return "/usr/bin/sh";
+  }
+  return "";
+}
+
+std::vector<std::string> command_of(Language language, const policies::Limits& limits) {
+  switch (language) {
+    case Language::python: return {"/usr/bin/python3", "-I", "-u", "/warder/python/runner.py"};
+    case Language::javascript:
+      // V8's own idea of its heap follows the machine's memory, not the jail's.
+      return {"/usr/bin/node", "--no-warnings", fmt::format("--max-old-space-size={}", std::max<uint64_t>(limits.memory_bytes >> 20, 16)),
+              "/warder/javascript/runner.js"};
+    case Language::shell: return {"/warder/shell/warder-shell-runner"};
+  }
+  return {};
+}
+
+std::vector<std::string> environment_of(const std::map<std::string, std::string>& from_policy) {
+  std::map<std::string, std::string> all = {
+      {"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOME", "/home/agent"},   {"USER", "agent"},          {"LOGNAME", "agent"},
+      {"LANG", "C.UTF-8"},                      {"TMPDIR", "/tmp"},        {"SHELL", "/bin/sh"},       {"PYTHONDONTWRITEBYTECODE", "1"},
+      {"MPLBACKEND", "Agg"},                    {"MPLCONFIGDIR", "/tmp"},  {"WARDER_WORKSPACE", "/workspace"}};
+  for (const auto& [name, value] : from_policy) all[name] = value;
+  std::vector<std::string> list;
+  for (const auto& [name, value] : all) list.push_back(name + "=" + value);
+  return list;
+}
+
+std::vector<ResourceLimit> resource_limits_of(Language language, const policies::Limits& limits, Enforcement enforcement) {
+  auto both = [](int resource, uint64_t value) { return ResourceLimit{static_cast<uint32_t>(resource), 0, value, value}; };
+  std::vector<ResourceLimit> list = {
+      // 1, not 0: a limit of 0 does not stop a core_pattern that is a pipe (core(5); measured on 6.1).
+      both(RLIMIT_CORE, 1),
+      both(RLIMIT_NOFILE, limits.open_files),
+      both(RLIMIT_FSIZE, limits.file_bytes),
+      both(RLIMIT_MEMLOCK, 64 * 1024),
+      both(RLIMIT_MSGQUEUE, 0),
+      both(RLIMIT_NICE, 0),
+      both(RLIMIT_RTPRIO, 0),
+      both(RLIMIT_SIGPENDING, 1024),
+      // Counted per user and user namespace since Linux 5.14, and every jail has its own: so of this jail alone.
+      both(RLIMIT_NPROC, limits.tasks),
+      ResourceLimit{RLIMIT_STACK, 0, 8 << 20, 64 << 20},
+  };
+  if (limits.cpu.count() > 0) {
+    auto seconds = static_cast<uint64_t>((limits.cpu.count() + 999) / 1000);
+    list.push_back(ResourceLimit{RLIMIT_CPU, 0, seconds, seconds + 1});
+  }
+  // V8 reserves far more than it uses; there the memory watch stands in alone.
+  if (enforcement == Enforcement::alone && language != Language::javascript) list.push_back(both(RLIMIT_DATA, limits.memory_bytes));
+  return list;
+}
+
+}  // namespace jail

@@ -1,0 +1,42 @@
+// Orders: what the daemon asks of the jailer, and the answers. Fixed messages on a SOCK_SEQPACKET pair, with
+// descriptors (SCM_RIGHTS): no paths, no strings, nothing that an agent wrote.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include "jail/plan.h"
+
+namespace jail {
+
+enum class OrderType : uint32_t {
+  build = 1,       // descriptors: plan, guest, control, stdout, stderr [, cgroup leaf]; answer: a pidfd
+  attach = 2,      // descriptors: pidfd of a jail's init, workspace directory
+  end = 3,         // descriptors: pidfd; SIGKILL to init, and with it to the jail. No answer.
+  probe_idmap = 4, // descriptors: directory; can its file system be mounted with mapped ids?
+};
+constexpr int kMaxOrderFds = 6;
+
+struct Order {
+  OrderType type;
+  uint32_t has_cgroup;
+  uint64_t token;  // comes back in the answer
+  Identity identity;
+  uint32_t init_id;    // build: host id of init (uid and gid)
+  uint32_t runner_id;  // build, attach: host id of the runner
+  uint32_t owner_uid;  // attach: who owns the workspace on disk
+  uint32_t owner_gid;
+  uint32_t map_ids;    // attach: mount the workspace with owner -> runner mapped
+  uint32_t read_only;  // attach
+  uint32_t reserved;
+};
+static_assert(std::is_trivially_copyable_v<Order> && std::is_standard_layout_v<Order>);
+
+struct Answer {
+  uint64_t token;
+  int32_t error;  // 0 or a positive errno
+  Step step;      // where it failed
+  uint16_t reserved;
+};
+static_assert(std::is_trivially_copyable_v<Answer> && std::is_standard_layout_v<Answer>);
+
+}  // namespace jail

@@ -1,0 +1,39 @@
+// Outcome: how an execution ended, and the evidence it is derived from. An outcome is a value, not an error.
+// Source: exit status, cgroup events, deadlines, the guest's own words. Pure: tests/jail/outcome_test.cc is a table.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace jail {
+
+enum class Outcome { ok, error, exit, signal, timeout, cpu_time, memory, pids, output, disk, forbidden_call, cancelled, denied, protocol, internal };
+std::string_view outcome_name(Outcome outcome);
+
+// Why the supervisor ended the jail, if it did.
+enum class Ended { by_itself, deadline, cpu_limit, memory_watch, output_limit, disk_limit, protocol, cancelled };
+
+struct Evidence {
+  Ended ended = Ended::by_itself;
+  std::optional<int> wait_status;  // of the runner, wait(2); absent when init could not report
+  uint64_t oom_kills = 0;          // memory.events
+  uint64_t tasks_refused = 0;      // pids.events
+  bool guest_answered = false;     // a result message came
+  bool guest_error = false;        // it holds an uncaught exception
+  bool guest_out_of_memory = false;  // that exception is MemoryError or the language's like
+  int guest_errno = 0;             // that exception's errno
+};
+
+// The first that applies, from the strongest cause to the weakest.
+Outcome classify(const Evidence& evidence);
+
+// One sentence for the agent: which limit, and what to change. Empty for ok and error.
+struct LimitTexts {
+  double wall_seconds = 0, cpu_seconds = 0;
+  uint64_t memory_bytes = 0, output_bytes = 0;
+  uint32_t tasks = 0;
+};
+std::string describe(Outcome outcome, const Evidence& evidence, const LimitTexts& limits);
+
+}  // namespace jail

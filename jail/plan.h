@@ -1,0 +1,138 @@
+// Plan: everything the child side of a jail must know, as plain data in a sealed memfd.
+// Source: jail/builder.cc, complete and checked. Applied by: jail/init/, step by step, in the order of Step.
+// Crosses a privilege boundary and an exec: no pointers, no owners, no virtuals.
+#pragma once
+#include <linux/filter.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace jail {
+
+// The steps of building a jail, in order. The first that fails names itself in InitReport.
+enum class Step : uint16_t {
+  none,
+  // between clone3 and exec (jail/spawn.cc)
+  wait_for_ids,   // the jailer writes uid_map and gid_map
+  become_root,    // setresuid 0 of the new user namespace
+  place_fds,      // stdio, guest, control and plan on their fixed numbers
+  exec_init,
+  // jail-init (jail/init/)
+  read_plan,
+  parent_death,      // PR_SET_PDEATHSIG, set again after the exec and the change of ids
+  cgroup_namespace,  // unshare(CLONE_NEWCGROUP) from inside the leaf, so that the leaf is "/"
+  forbid_namespaces, // user.max_user_namespaces, so that no jailed code gets capabilities in one of its own
+  private_mounts,
+  root_overlay,
+  usr_overlay,
+  devices,
+  temporary_files,  // /tmp, /home/agent, /dev/shm, the workspace's mount point
+  proc,
+  hostname,
+  loopback,
+  pivot,
+  fork_runner,
+  // the runner, between fork and exec of the interpreter
+  runner_session,
+  runner_limits,
+  runner_descriptors,
+  runner_bounding_set,
+  runner_securebits,
+  runner_ids,
+  runner_capabilities,
+  runner_no_new_privileges,
+  runner_landlock,
+  runner_seccomp,
+  runner_exec,
+  // jail-init again
+  init_lock,  // init gives up its capabilities and filters its own system calls
+  // the jailer, at dispatch
+  attach_workspace,
+  count,
+};
+constexpr int kSteps = static_cast<int>(Step::count);
+
+constexpr const char* step_name(Step step) {
+  constexpr const char* kNames[kSteps] = {
+      "none", "wait_for_ids", "become_root", "place_fds", "exec_init", "read_plan", "parent_death", "cgroup_namespace",
+      "forbid_namespaces", "private_mounts", "root_overlay", "usr_overlay", "devices", "temporary_files", "proc",
+      "hostname", "loopback", "pivot", "fork_runner", "runner_session", "runner_limits", "runner_descriptors",
+      "runner_bounding_set", "runner_securebits", "runner_ids", "runner_capabilities", "runner_no_new_privileges",
+      "runner_landlock", "runner_seccomp", "runner_exec", "init_lock", "attach_workspace"};
+  return step < Step::count ? kNames[static_cast<int>(step)] : "unknown";
+}
+
+// Descriptors of jail-init. The runner keeps 0 to 3 only.
+constexpr int kGuestFd = 3;    // SOCK_SEQPACKET to the daemon: the guest protocol
+constexpr int kControlFd = 4;  // SOCK_SEQPACKET to the daemon: InitReport
+constexpr int kPlanFd = 5;     // sealed memfd: Plan
+
+// Ids inside the jail.
+constexpr uint32_t kInitId = 0;
+constexpr uint32_t kRunnerId = 1000;
+
+// How the ids inside relate to host ids.
+enum class Identity : uint32_t {
+  separated,  // init and runner are different host ids, neither the daemon's: uid_map "0 A 1", "1000 B 1"
+  shared,     // one host id (rootless): uid_map "0 U 1", the runner in a nested namespace "1000 0 1"
+};
+enum class RootMode : uint32_t {
+  overlay,  // an overlayfs instance of this jail's own: no locks, leases or inotify shared with other jails
+  bind,     // read-only bind mounts, where the kernel cannot mount overlayfs in a user namespace
+};
+
+struct ResourceLimit {
+  uint32_t resource;  // RLIMIT_*
+  uint32_t reserved;
+  uint64_t soft, hard;
+};
+
+constexpr uint32_t kPlanVersion = 1;
+constexpr int kMaxResourceLimits = 16;
+constexpr int kMaxArguments = 8;
+constexpr int kMaxEnvironment = 64;
+constexpr int kMaxStrings = 16 * 1024;
+constexpr int kMaxFilter = 4096;  // BPF_MAXINSNS
+
+struct Plan {
+  uint32_t version;
+  Identity identity;
+  RootMode root;
+  uint32_t landlock_required;  // 0: go on without when the kernel has none, and say so
+  uint64_t tmp_bytes;          // each of /tmp, /home/agent and /dev/shm
+  uint32_t tmp_files;          // inodes of each
+  uint32_t resource_limit_count;
+  ResourceLimit resource_limits[kMaxResourceLimits];
+  uint32_t seccomp_flags;  // SECCOMP_FILTER_FLAG_LOG for audit profiles
+  uint32_t filter_length;
+  sock_filter filter[kMaxFilter];
+  uint32_t argument_count, environment_count;
+  uint32_t arguments[kMaxArguments];      // offsets into strings
+  uint32_t environment[kMaxEnvironment];  // offsets into strings
+  char strings[kMaxStrings];              // NUL-terminated, one after the other
+};
+static_assert(std::is_trivially_copyable_v<Plan> && std::is_standard_layout_v<Plan>);
+
+// The namespaces of a jail, in the order of InitReport::namespaces; names as below /proc/PID/ns.
+constexpr const char* kNamespaces[] = {"user", "pid", "mnt", "net", "ipc", "uts", "cgroup"};
+constexpr int kNamespaceCount = 7;
+
+enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3 };
+
+// One message of jail-init to the daemon. The daemon trusts neither its size nor its numbers.
+struct InitReport {
+  InitEvent event;
+  Step step;        // failed: the step that failed
+  uint16_t reserved;
+  int32_t error;    // failed: errno, positive
+  int32_t landlock_abi;    // built: 0 when the kernel has none
+  int32_t wait_status;     // exited: of the runner, as wait(2) encodes it
+  uint32_t reserved2;
+  uint64_t user_us, system_us;  // exited: of all reaped processes of the jail, microseconds
+  uint64_t max_rss_bytes;       // exited: the largest single process
+  uint32_t namespaces[kNamespaceCount];  // built: inode numbers, to be compared with the daemon's own
+  uint32_t step_us[kSteps];     // built: duration of each step, microseconds
+};
+static_assert(std::is_trivially_copyable_v<InitReport> && std::is_standard_layout_v<InitReport>);
+
+}  // namespace jail

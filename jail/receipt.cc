@@ -1,0 +1,70 @@
+#include "jail/receipt.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+namespace jail {
+namespace {
+
+uint32_t own_namespace(const char* name) {
+  struct stat info{};
+  return ::stat(fmt::format("/proc/self/ns/{}", name).c_str(), &info) == 0 ? static_cast<uint32_t>(info.st_ino) : 0;
+}
+
+}  // namespace
+
+nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Spec& spec, std::string_view seccomp_profile) {
+  using json = nlohmann::ordered_json;
+  json receipt;
+  json weaker = json::array();
+
+  json fresh = json::array();
+  for (int i = 0; i < kNamespaceCount; i++) {
+    uint32_t theirs = jail.built().namespaces[i];
+    if (theirs != 0 && theirs != own_namespace(kNamespaces[i])) fresh.push_back(i == 2 ? "mount" : kNamespaces[i]);
+  }
+  receipt["namespaces"] = std::move(fresh);
+  auto ids = jail.ids();
+  if (ids.identity == Identity::separated) {
+    receipt["identity"] = {{"init", ids.init}, {"runner", ids.runner}, {"daemon", host.daemon_uid}};
+    if (ids.runner == host.daemon_uid)
+      weaker.push_back(fmt::format("the runner shares the daemon's host id, because the workspace cannot be mounted with mapped ids: {}", host.no_idmap_why));
+  } else {
+    receipt["identity"] = {{"shared", ids.init}};
+    weaker.push_back("one host id for init, runner and daemon (the daemon runs unprivileged); the runner is in a nested user namespace");
+  }
+  receipt["capabilities"] = "none";
+  receipt["no_new_privileges"] = true;
+  receipt["seccomp"] = {{"profile", seccomp_profile}, {"instructions", spec.filter->code.size()}};
+  if (int abi = jail.built().landlock_abi; abi > 0) {
+    receipt["landlock"] = {{"abi", abi}};
+  } else {
+    receipt["landlock"] = false;
+    weaker.push_back("the kernel has no Landlock");
+  }
+  receipt["root"] = host.root == RootMode::overlay ? "overlay" : "bind";
+  if (host.root == RootMode::bind)
+    weaker.push_back(fmt::format("read-only bind mounts instead of an overlay: file locks and inotify on shared files reach other jails ({})", host.bind_root_why));
+  if (host.cgroups) {
+    receipt["cgroup"] = {{"memory_max", spec.limits.memory_bytes}, {"swap_max", 0}, {"oom_group", true},
+                         {"pids_max", spec.limits.tasks + 1}, {"cpus", spec.limits.cpus}};
+  } else {
+    receipt["cgroup"] = false;
+    weaker.push_back(fmt::format("no cgroup limits, process limits and a memory watch stand in: {}", host.no_cgroups_why));
+  }
+  receipt["workspace"] = {{"nosuid", true}, {"nodev", true}, {"mapped_ids", host.map_workspace_ids && ids.identity == Identity::separated}};
+  receipt["network"] = "none";
+  receipt["weaker"] = std::move(weaker);
+  receipt["start"] = "cold";
+  receipt["build_ms"] = jail.build_ms();
+  json steps;
+  for (int i = 1; i < kSteps; i++) {
+    if (uint32_t us = jail.built().step_us[i]) steps[step_name(static_cast<Step>(i))] = us;
+  }
+  receipt["steps_us"] = std::move(steps);
+  return receipt;
+}
+
+}  // namespace jail

@@ -1,0 +1,14 @@
+// Receipt: what was really applied to one jail, for _meta["org.warder/receipt"] of the answer. Never what was asked.
+// Source: jail-init's report (namespace numbers compared with the daemon's own), the cgroup's files, the host's facts.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+
+#include "jail/jail.h"
+
+namespace jail {
+
+// `seccomp_profile`: the name whose filter was loaded. Keys: namespaces, identity, capabilities, no_new_privileges,
+// seccomp, landlock, root, cgroup, rlimits, workspace, network, weaker (what a stronger host would add), start, steps_us.
+nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Spec& spec, std::string_view seccomp_profile);
+
+}  // namespace jail

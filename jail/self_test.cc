@@ -1,0 +1,81 @@
+#include "jail/self_test.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "jail/execution.h"
+
+namespace jail {
+namespace {
+
+Spec probe_spec(const FilterProgram& filter, const policies::Limits& limits, std::string name) {
+  Spec spec;
+  spec.name = std::move(name);
+  spec.command = {"/warder/probe/warder-jail-probe"};
+  spec.limits = limits;
+  spec.filter = &filter;
+  auto preferred = policies::Need::preferred;  // here it is found out; policies are held against it later
+  spec.isolation.cgroups = preferred;
+  spec.isolation.identity = preferred;
+  spec.isolation.landlock = preferred;
+  spec.isolation.overlay = preferred;
+  spec.isolation.idmap = preferred;
+  return spec;
+}
+
+Task<Result<>> find_root_mode(Host& host, const FilterProgram& filter, const policies::Limits& limits) {
+  host.root = RootMode::overlay;
+  auto spec = probe_spec(filter, limits, "self-test-root");
+  auto jail = co_await Jail::build(host, std::move(spec));
+  if (!jail) {
+    Error error = std::move(jail).error();
+    bool overlay = error.what.find("_overlay") != std::string::npos;
+    if (!overlay) co_return tl::unexpected<Error>(std::move(error));
+    host.root = RootMode::bind;
+    host.bind_root_why = error.what;
+    auto again = probe_spec(filter, limits, "self-test-bind");
+    jail = co_await Jail::build(host, std::move(again));
+    if (!jail) co_return tl::unexpected<Error>(std::move(jail).error());
+  }
+  host.landlock_abi = (*jail)->built().landlock_abi;
+  (*jail)->kill();
+  co_await (*jail)->gone();
+  co_return Result<>{};
+}
+
+}  // namespace
+
+Task<Result<>> test_host(Host& host, int directory, const FilterProgram& filter, const policies::Limits& limits) {
+  if (host.identity == Identity::separated) {
+    auto mapped = co_await host.jailer.probe_idmap(directory, host.daemon_uid, host.daemon_gid, host.ids.first + 1);
+    host.map_workspace_ids = mapped.has_value();
+    if (!mapped) host.no_idmap_why = mapped.error().what;
+  } else {
+    host.map_workspace_ids = false;
+    host.no_idmap_why = "the daemon runs unprivileged";
+  }
+  CO_CHECKED(co_await find_root_mode(host, filter, limits));
+
+  Request request;
+  request.id = "self-test";
+  request.spec = probe_spec(filter, limits, "self-test");
+  request.seccomp_profile = "self-test";
+  request.workspace = directory;
+  CO_TRY(Report report, co_await execute(host, std::move(request)));
+  if (report.outcome != Outcome::ok || !report.value || !report.value->is_array())
+    co_return fail(Code::denied, fmt::format("the probe in a jail ended with outcome {} {} {}", outcome_name(report.outcome), report.message, report.err.text));
+  if (!report.value->empty())
+    co_return fail(Code::denied, fmt::format("guarantees that do not hold in a jail here: {}", report.value->dump()),
+                   "this host cannot be served on; `warder doctor` tells more");
+  std::string missing;
+  for (const char* name : kNamespaces) {
+    std::string shown = std::string(name) == "mnt" ? "mount" : name;
+    const auto& fresh = report.receipt["namespaces"];
+    if (std::find(fresh.begin(), fresh.end(), shown) == fresh.end()) missing += " " + shown;
+  }
+  if (!missing.empty()) co_return fail(Code::denied, "namespaces that a jail shares with the daemon:" + missing);
+  co_return Result<>{};
+}
+
+}  // namespace jail

@@ -1,0 +1,14 @@
+// Self-test: finds out what this host gives to jails, then proves it from inside of one (jail/guest/probe).
+// Run at start-up and on reload. A daemon whose jails do not hold refuses to serve.
+#pragma once
+#include "jail/host.h"
+#include "jail/jail.h"
+
+namespace jail {
+
+// Fills host.root, host.landlock_abi and host.map_workspace_ids by trying, then runs the probe in a whole jail.
+// `directory`: an empty directory of the state's file system, owned by the daemon. `filter`: the standard policy's.
+// Errors: denied, listing the guarantees that do not hold; unavailable, naming the step that no jail gets past.
+Task<Result<>> test_host(Host& host, int directory, const FilterProgram& filter, const policies::Limits& limits);
+
+}  // namespace jail

@@ -1,0 +1,26 @@
+// spawn_jail: clone3 into all new namespaces, and the few raw system calls up to the exec of jail-init.
+// The child waits until its ids are mapped (release_jail) or its parent is gone.
+// Source: clone(2), user_namespaces(7). The child's calls are listed in tests/lint/child_symbols.sh.
+#pragma once
+#include <cstdint>
+
+namespace jail {
+
+struct SpawnPlan {  // prepared before clone3; no owner, no allocation
+  int init;         // O_PATH or O_RDONLY descriptor of warder-jail-init
+  int null;         // /dev/null, read-only: the runner's stdin
+  int out, err;     // pipes
+  int guest, control, plan;
+  int cgroup;       // directory of the leaf, or -1: stay in the jailer's cgroup
+  int go_read, go_write;  // pipe: one byte lets the child go on, EOF ends it
+};
+
+struct Spawned {
+  int pid;    // in the caller's pid namespace
+  int pidfd;  // owned by the caller; close-on-exec
+};
+
+// Returns 0 or a positive errno. On success the child waits for its byte on go_read.
+int spawn_jail(const SpawnPlan& plan, Spawned& spawned);
+
+}  // namespace jail

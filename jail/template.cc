@@ -1,0 +1,112 @@
+#include "jail/template.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace jail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDirectories[] = {"dev", "dev/shm", "etc", "etc/alternatives", "home", "home/agent", "mnt",
+                                        "proc", "run", "servers", "skills", "tmp", "usr", "var", "warder"};
+constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
+
+struct TextFile {
+  const char* path;
+  const char* text;
+};
+constexpr TextFile kFiles[] = {
+    {"etc/passwd",
+     "root:x:0:0:root:/:/usr/sbin/nologin\nagent:x:1000:1000:agent:/home/agent:/bin/sh\n"
+     "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"},
+    {"etc/group", "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n"},
+    {"etc/hosts", "127.0.0.1 localhost jail\n::1 localhost\n"},
+    {"etc/hostname", "jail\n"},
+    {"etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"},
+    {"etc/resolv.conf", ""},
+};
+struct Link {
+  const char* path;
+  const char* target;
+};
+constexpr Link kLinks[] = {
+    {"workspace", "mnt/workspace"}, {"dev/fd", "/proc/self/fd"}, {"dev/stdin", "/proc/self/fd/0"}, {"dev/stdout", "/proc/self/fd/1"},
+    {"dev/stderr", "/proc/self/fd/2"}, {"var/tmp", "/tmp"}, {"etc/mtab", "/proc/self/mounts"},
+};
+// Host files that programs below /usr expect; none holds a secret. Missing ones are left out.
+constexpr const char* kHostFiles[] = {"etc/ld.so.cache", "etc/localtime", "etc/mime.types", "etc/services", "etc/protocols",
+                                      "etc/ssl/certs/ca-certificates.crt", "etc/python3.11/sitecustomize.py",
+                                      "etc/python3.13/sitecustomize.py", "etc/debian_version"};
+
+void copy_host_file(const fs::path& root, const char* name) {
+  std::error_code missing;
+  fs::path source = fs::path("/") / name;
+  if (!fs::is_regular_file(source, missing)) return;
+  fs::create_directories((root / name).parent_path());
+  fs::copy_file(source, root / name, fs::copy_options::overwrite_existing);
+}
+
+// /bin, /lib, /lib64, /sbin ... are links into /usr on every system this runs on.
+Result<> copy_usr_links(const fs::path& root) {
+  for (const char* name : {"bin", "sbin", "lib", "lib32", "lib64", "libx32"}) {
+    fs::path source = fs::path("/") / name;
+    if (!fs::exists(fs::symlink_status(source))) continue;
+    if (!fs::is_symlink(source))
+      return fail(Code::unavailable, fmt::format("/{} is a directory of its own: this system is not merged-usr", name),
+                  "install the usrmerge package");
+    fs::copy_symlink(source, root / name);
+  }
+  return {};
+}
+
+Result<> write_tree(const fs::path& directory, const std::string& guest) {
+  fs::path root = directory / "root";
+  for (const char* name : {"root", "empty", "mount"}) fs::create_directories(directory / name);
+  for (const char* name : kDirectories) fs::create_directories(root / name);
+  for (const char* name : kDevices) std::ofstream(root / "dev" / name).flush();
+  for (const auto& file : kFiles) std::ofstream(root / file.path) << file.text;
+  for (const auto& link : kLinks) fs::create_symlink(link.target, root / link.path);
+  for (const char* name : kHostFiles) copy_host_file(root, name);
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("/etc/alternatives", none)) {
+    if (entry.is_symlink()) fs::copy_symlink(entry.path(), root / "etc/alternatives" / entry.path().filename());
+  }
+  CHECKED(copy_usr_links(root));
+  if (!fs::is_directory(guest)) return fail(Code::unavailable, fmt::format("the guest programs are missing: {} is not a directory", guest));
+  fs::copy(guest, root / "warder", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  return {};
+}
+
+// Whatever the umask was: directories 0755, files 0644 or 0755, so that a jail's ids can read them.
+void make_readable(const fs::path& directory) {
+  fs::permissions(directory, fs::perms(0755));
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_symlink()) continue;
+    bool runs = entry.is_directory() || (entry.status().permissions() & fs::perms::owner_exec) != fs::perms::none;
+    fs::permissions(entry.path(), fs::perms(runs ? 0755 : 0644));
+  }
+}
+
+}  // namespace
+
+Result<Fd> make_template(const std::string& directory, const std::string& guest) {
+  try {
+    fs::remove_all(directory);
+    fs::create_directories(directory);
+    CHECKED(write_tree(directory, guest));
+    make_readable(directory);
+  } catch (const fs::filesystem_error& e) {
+    return fail(Code::internal, fmt::format("write the jail template: {}", e.what()));
+  }
+  Fd fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, fmt::format("open '{}'", directory));
+  return fd;
+}
+
+}  // namespace jail

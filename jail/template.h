@@ -1,0 +1,19 @@
+// The template: the read-only tree that every jail's root is mounted from, written once at start-up.
+//   root/   what jails see below / (etc, mount points, /warder with the guest programs)
+//   empty/  the second lower directory that makes the overlays read-only
+//   mount/  where a jail, in its own mount namespace, mounts its new root
+// Source: the host's merged-usr links, ld.so.cache and alternatives; our guest folder. Applied by: jail/init/root.cc.
+#pragma once
+#include <string>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/result.h"
+
+namespace jail {
+
+// Makes `directory` (absolute) anew and returns it open (O_PATH). World-readable, no secrets inside.
+// `guest`: the folder of guest programs (python/, javascript/, shell/). Errors: internal, naming the path;
+// unavailable when the host is not merged-usr (/bin is not a link to usr/bin).
+Result<Fd> make_template(const std::string& directory, const std::string& guest);
+
+}  // namespace jail
