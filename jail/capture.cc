@@ -13,14 +13,14 @@ constexpr size_t kPart = 64 * 1024;
 constexpr size_t kLineShown = 200;  // bytes of a line in a progress message
 }  // namespace
 
-Capture::Capture(CaptureLimits limits, Fd kept, std::function<void()> overflowed,
+Capture::Capture(CaptureLimits limits, std::function<bool(std::string_view)> keep, std::function<void()> overflowed,
                  std::function<void(uint64_t, std::string_view)> progressed)
-    : limits_(limits), kept_(std::move(kept)), overflowed_(std::move(overflowed)), progressed_(std::move(progressed)) {}
+    : limits_(limits), keep_(std::move(keep)), overflowed_(std::move(overflowed)), progressed_(std::move(progressed)) {}
 
 void Capture::take(std::string_view part) {
-  if (kept_ && bytes_ < limits_.kept_bytes) {
+  if (keep_ && bytes_ < limits_.kept_bytes) {
     auto room = static_cast<size_t>(std::min<uint64_t>(part.size(), limits_.kept_bytes - bytes_));
-    if (::write(kept_.get(), part.data(), room) != static_cast<ssize_t>(room)) kept_.reset();  // a full disk: go on without
+    if (!keep_(part.substr(0, room))) keep_ = nullptr;  // a full disk: go on without
   }
   bytes_ += part.size();
   lines_ += static_cast<uint64_t>(std::count(part.begin(), part.end(), '\n'));

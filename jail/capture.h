@@ -1,4 +1,4 @@
-// Capture: one output stream of a jailed program, drained while it runs. The whole goes to a file up to a limit,
+// Capture: one output stream of a jailed program, drained while it runs. The whole is handed on up to a limit,
 // head and tail stay in memory, the rest is counted.
 // Source: the jail's pipes. Used by: jail/execution.cc. The writer is hostile: any bytes, any speed, for ever.
 #pragma once
@@ -17,9 +17,9 @@ struct CaptureLimits {
 
 class Capture {
  public:
-  // `kept`: file opened for writing, or empty: then only head and tail are kept.
+  // `keep`: called with every part up to kept_bytes in all, until it returns false (a full disk); may be empty.
   // `progressed`: after each part, with the bytes so far and the last whole line; may be empty.
-  Capture(CaptureLimits limits, Fd kept, std::function<void()> overflowed,
+  Capture(CaptureLimits limits, std::function<bool(std::string_view)> keep, std::function<void()> overflowed,
           std::function<void(uint64_t bytes, std::string_view line)> progressed);
 
   // Reads until end of file. A pipe that somebody keeps open ends with the jail: cancel or kill.
@@ -34,7 +34,7 @@ class Capture {
  private:
   void take(std::string_view part);
   CaptureLimits limits_;
-  Fd kept_;
+  std::function<bool(std::string_view)> keep_;
   std::function<void()> overflowed_;
   std::function<void(uint64_t, std::string_view)> progressed_;
   std::string head_, tail_;

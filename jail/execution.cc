@@ -27,9 +27,9 @@ class Execution {
  public:
   Execution(Host& host, Request& request, Jail& jail)
       : host_(host), request_(request), jail_(jail),
-        out_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, std::move(request.kept_out),
+        out_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_out,
              [this] { end(Ended::output_limit); }, request.progressed),
-        err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, std::move(request.kept_err),
+        err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_err,
              [this] { end(Ended::output_limit); }, {}),
         calls_(host.loop) {}
 

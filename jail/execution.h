@@ -25,10 +25,10 @@ struct Request {
   Spec spec;
   std::string seccomp_profile;
   int workspace = -1;     // directory, borrowed while the task lives
-  Fd kept_out, kept_err;  // files for the whole output; may be empty
 
-  // All optional. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while the
+  // All optional. keep_*: takes the whole output as it comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while the
   // program runs; true ends it with outcome `disk`. call: answers a bridge call of the guest.
+  std::function<bool(std::string_view)> keep_out, keep_err;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
   std::function<Task<Result<nlohmann::json>>(std::string name, nlohmann::json arguments)> call;

@@ -1,0 +1,145 @@
+#include "supervisor/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/version.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// Root serves the system, anybody else themselves (file-hierarchy(7), XDG base directories).
+Options defaults() {
+  Options options;
+  bool root = ::geteuid() == 0;
+  std::string runtime = environment("XDG_RUNTIME_DIR"), state = environment("XDG_STATE_HOME"), home = environment("HOME");
+  if (root) {
+    options.socket = "/run/warder/mcp.sock";
+    options.state = "/var/lib/warder";
+  } else {
+    if (!runtime.empty()) options.socket = runtime + "/warder/mcp.sock";
+    if (state.empty() && !home.empty()) state = home + "/.local/state";
+    if (!state.empty()) options.state = state + "/warder";
+  }
+  std::error_code missing;
+  for (const char* folder : {"/usr/lib/warder/policies", "/etc/warder/policies"}) {
+    if (fs::is_directory(folder, missing)) options.policies.push_back(folder);
+  }
+  return options;
+}
+
+Result<> read_file(const std::string& file, Options& options) {
+  std::ifstream in(file);
+  std::stringstream text;
+  text << in.rdbuf();
+  if (!in) return fail(Code::invalid, fmt::format("--config {}: cannot be read", file), "name a readable JSON file");
+  auto parsed = parse_json(text.str());
+  if (!parsed) return tl::unexpected(std::move(parsed).error().within(file));
+  Fields in_file(*parsed, file);
+  TRY(options.socket, in_file.string_or("socket", options.socket));
+  TRY(options.state, in_file.string_or("state", options.state));
+  TRY(options.policies, in_file.strings_or("policies", options.policies));
+  TRY(options.catalog, in_file.string_or("catalog", options.catalog));
+  TRY(options.bus, in_file.string_or("bus", options.bus));
+  TRY(options.user, in_file.string_or("user", options.user));
+  TRY(std::string level, in_file.one_of("log_level", {"error", "warning", "notice", "info", "debug"}, "info"));
+  parse_log_level(level, options.log_level);
+  if (const auto* range = in_file.find("id_range")) {
+    Fields fields(*range, in_file.path_of("id_range"));
+    TRY(int64_t first, fields.integer("first", 65536, 0x7ffe'ffff));
+    TRY(int64_t count, fields.integer("count", 2, 1 << 24));
+    CHECKED(fields.done());
+    options.ids = jail::IdRange{static_cast<uint32_t>(first), static_cast<uint32_t>(count)};
+  }
+  return in_file.done();
+}
+
+// Beside the build's daemon, or where an installation puts them.
+void find_programs(Options& options) {
+  std::error_code error;
+  fs::path top = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  bool built = fs::exists(top / "jail/init/warder-jail-init", error);
+  options.jail_init = built ? top / "jail/init/warder-jail-init" : top / "lib/warder/warder-jail-init";
+  options.guest = built ? top / "guest" : top / "lib/warder/guest";
+}
+
+Result<> make_absolute(std::string& path, const char* flag) {
+  if (path.empty()) return {};
+  std::error_code error;
+  auto absolute = fs::absolute(path, error);
+  if (error) return fail(Code::invalid, fmt::format("{} {}: {}", flag, path, error.message()));
+  path = absolute.lexically_normal();
+  return {};
+}
+
+Result<> check(Options& options) {
+  if (options.socket.empty() && environment("LISTEN_FDS").empty())
+    return fail(Code::invalid, "no socket to serve on: XDG_RUNTIME_DIR is not set", "give --socket PATH");
+  if (options.state.empty()) return fail(Code::invalid, "no state folder: neither XDG_STATE_HOME nor HOME is set", "give --state DIR");
+  if (options.policies.empty())
+    return fail(Code::invalid, "no policies: neither /usr/lib/warder/policies nor /etc/warder/policies is a folder", "give --policies DIR");
+  CHECKED(make_absolute(options.socket, "--socket"));
+  CHECKED(make_absolute(options.state, "--state"));
+  CHECKED(make_absolute(options.catalog, "--catalog"));
+  for (auto& folder : options.policies) {
+    CHECKED(make_absolute(folder, "--policies"));
+    std::error_code missing;
+    if (!fs::is_directory(folder, missing)) return fail(Code::invalid, fmt::format("--policies {}: not a folder", folder), "name a folder of policy files");
+  }
+  // sockaddr_un(7): 108 bytes with the NUL.
+  if (options.socket.size() > 107) return fail(Code::invalid, fmt::format("--socket {}: longer than 107 bytes", options.socket), "choose a shorter path");
+  const std::string& bus = options.bus;
+  if (bus != "system" && bus != "session" && bus != "off" && bus.find('=') == std::string::npos)
+    return fail(Code::invalid, fmt::format("--bus {}: not system, session, off or an address", bus), "an address looks like unix:path=/run/bus");
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<Options>> parse_options(int argc, char** argv) {
+  Options options = defaults();
+  CLI::App app{"warderd: runs agents' code in jails, over MCP on a Unix socket"};
+  app.set_version_flag("--version", std::string("warderd ") + kWarderVersion);
+  std::string config, socket, state, policies, catalog, bus, level;
+  app.add_option("--config", config, "configuration file (JSON)")->type_name("FILE");
+  app.add_option("--socket", socket, "Unix socket to serve MCP on")->type_name("PATH");
+  app.add_option("--state", state, "folder of tenants' files and records")->type_name("DIR");
+  app.add_option("--policies", policies, "folder of policies, instead of the installed ones")->type_name("DIR");
+  app.add_option("--catalog", catalog, "folder of tool definitions")->type_name("DIR");
+  app.add_option("--bus", bus, "D-Bus: system, session, off, or an address")->type_name("BUS");
+  app.add_option("--log-level", level, "error, warning, notice, info or debug")->type_name("LEVEL");
+  app.footer("Signals: SIGHUP reloads the policies, SIGTERM ends after the running calls.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help, --version
+    app.exit(e);
+    return std::optional<Options>{};
+  } catch (const CLI::ParseError& e) {
+    return fail(Code::invalid, e.what(), "see warderd --help");
+  }
+  if (!config.empty()) CHECKED(read_file(config, options));
+  if (!socket.empty()) options.socket = socket;
+  if (!state.empty()) options.state = state;
+  if (!policies.empty()) options.policies = {policies};
+  if (!catalog.empty()) options.catalog = catalog;
+  if (!bus.empty()) options.bus = bus;
+  if (!level.empty() && !parse_log_level(level, options.log_level))
+    return fail(Code::invalid, fmt::format("--log-level {}: not error, warning, notice, info or debug", level));
+  find_programs(options);
+  CHECKED(check(options));
+  return std::optional<Options>(std::move(options));
+}

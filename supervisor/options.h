@@ -1,0 +1,25 @@
+// Options: what warderd was told, from flags over the configuration file over what fits the way it was started.
+// Source: argv, --config FILE (JSON). Errors: invalid, one sentence naming the flag or key and the remedy.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jail/host.h"
+#include "supervisor/base/log.h"
+
+struct Options {
+  std::string socket;                 // ignored when systemd passes one
+  std::string state;                  // absolute
+  std::vector<std::string> policies;  // folders, later ones mask files of earlier ones
+  std::string catalog;                // absolute; may be empty
+  std::string bus = "off";            // system, session, off, or an address
+  std::string user = "warder";        // started as root: who the daemon becomes
+  std::optional<jail::IdRange> ids;
+  LogLevel log_level = LogLevel::info;
+  std::string jail_init;  // the program warder-jail-init
+  std::string guest;      // folder of the programs that run inside jails
+};
+
+// nothing: the text for --help or --version was printed and there is nothing more to do.
+Result<std::optional<Options>> parse_options(int argc, char** argv);

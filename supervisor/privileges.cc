@@ -1,0 +1,81 @@
+#include "supervisor/privileges.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sched.h>
+#include <sys/capability.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "supervisor/base/fd.h"
+
+namespace {
+
+Result<> write_file(const char* path, const std::string& text) {
+  Fd fd(::open(path, O_WRONLY | O_CLOEXEC));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return fail_errno(errno, fmt::format("write {}", path), Code::unavailable);
+  return {};
+}
+
+}  // namespace
+
+Result<DaemonIdentity> choose_identity(const std::string& user, const jail::IdRange& ids) {
+  DaemonIdentity identity;
+  identity.root = ::geteuid() == 0;
+  if (!identity.root) {
+    identity.uid = ::geteuid();
+    identity.gid = ::getegid();
+    return identity;
+  }
+  if (const passwd* entry = ::getpwnam(user.c_str())) {
+    identity.uid = entry->pw_uid;
+    identity.gid = entry->pw_gid;
+  } else {
+    identity.uid = identity.gid = ids.first + ids.count - 1;
+  }
+  if (identity.uid == 0) return fail(Code::invalid, fmt::format("user {}: the daemon does not run as root", user), "name an ordinary user in the configuration");
+  return identity;
+}
+
+Result<> enter_own_namespaces(const DaemonIdentity& identity) {
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
+    auto error = fail_errno(errno, "make a user namespace", Code::unavailable);
+    error.value().hint = "an ordinary user needs unprivileged user namespaces: kernel.unprivileged_userns_clone=1 (Debian), "
+                         "kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile with userns (Ubuntu), "
+                         "user.max_user_namespaces above 0; or run warderd as root";
+    return error;
+  }
+  CHECKED(write_file("/proc/self/setgroups", "deny"));
+  CHECKED(write_file("/proc/self/uid_map", fmt::format("{0} {0} 1\n", identity.uid)));
+  CHECKED(write_file("/proc/self/gid_map", fmt::format("{0} {0} 1\n", identity.gid)));
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) < 0) return fail_errno(errno, "make mounts slaves", Code::unavailable);
+  return {};
+}
+
+Result<> drop_privileges(const DaemonIdentity& identity) {
+  for (cap_value_t cap = 0; identity.root && cap <= cap_max_bits(); cap++) {
+    if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return fail_errno(errno, "drop a bounding capability");
+  }
+  if (identity.root) {
+    if (::setgroups(0, nullptr) < 0) return fail_errno(errno, "setgroups");
+    if (::setresgid(identity.gid, identity.gid, identity.gid) < 0) return fail_errno(errno, "setresgid");
+    if (::setresuid(identity.uid, identity.uid, identity.uid) < 0) return fail_errno(errno, "setresuid");
+  }
+  cap_t none = cap_init();
+  int rc = none ? cap_set_proc(none) : -1;
+  int error = errno;
+  cap_free(none);
+  if (rc < 0) return fail_errno(error, "give up capabilities");
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return fail_errno(errno, "prctl PR_SET_NO_NEW_PRIVS");
+#ifdef WARDER_SANITIZED
+  // LeakSanitizer attaches to us at exit.
+  if (::prctl(PR_SET_DUMPABLE, 1) < 0) return fail_errno(errno, "prctl PR_SET_DUMPABLE");
+#else
+  if (::prctl(PR_SET_DUMPABLE, 0) < 0) return fail_errno(errno, "prctl PR_SET_DUMPABLE");
+#endif
+  return {};
+}
