@@ -3,6 +3,7 @@
 A packet is one byte, `F` (final) or `M` (more follows), and at most 65,535 bytes of UTF-8 JSON. json and re are not
 imported for this: the C scanner and encoder below them are enough, and a cold start saves 7 ms.
 """
+import errno
 import os
 import select
 from _thread import allocate_lock
@@ -14,6 +15,7 @@ from warder._values import Unanswerable, encode, plain
 
 _PART = 65535
 _DOWN_LIMIT = 32 << 20
+_LOST = (errno.EPIPE, errno.ECONNRESET, errno.EBADF, errno.ENOTSOCK)  # other OSErrors come from signal handlers
 _CALLS_LIMIT = 200  # the supervisor ends an execution with more outstanding
 
 
@@ -100,6 +102,10 @@ class Channel:
                 data = memoryview(data)[_PART:]
             os.write(self._fd, b"".join((b"F", data)))
 
+    def send_last(self, data):
+        """Sends a short message with nothing but os.write()."""
+        os.write(self._fd, b"F" + data)
+
     def call(self, name, arguments):
         if type(name) is not str:
             raise TypeError(f"the name of a call is a str, not {type(name).__name__}")
@@ -142,17 +148,21 @@ class Channel:
         try:
             self.send(data)
         except OSError as e:
+            if e.errno not in _LOST:
+                raise
             raise CallError("gone", f"the supervisor cannot be reached: {e.strerror}") from None
 
     def _read_one(self):
         try:
             message = self.receive()
         except (ProtocolError, OSError) as e:
-            message = {"type": "gone", "why": str(e)}
-        if message is None or message["type"] in ("cancel", "gone"):
-            gone = message is None or message["type"] == "gone"
-            error = {"code": "gone" if gone else "cancelled",
-                     "message": "the supervisor has closed the channel" if gone else "the execution was cancelled"}
+            if isinstance(e, OSError) and e.errno not in _LOST:
+                raise
+            message = None
+        if message is None or message["type"] == "cancel":
+            error = {"code": "gone", "message": "the supervisor has closed the channel"}
+            if message is not None:
+                error = {"code": "cancelled", "message": "the execution was cancelled"}
             with self._state:
                 waiters, self._calls = self._calls, {}
                 for waiter in waiters.values():

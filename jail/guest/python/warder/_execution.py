@@ -1,4 +1,5 @@
 """One execution: its names, its code, its end, and the message that reports it."""
+import atexit
 import builtins
 import gc
 import os
@@ -95,9 +96,11 @@ class Execution:
         """Does not return."""
         try:
             self._run_main()
-            self._end_threads()
+            self._join_threads()
             if os.getpid() == self._pid:
-                self._take_answer()
+                self._take_answer()  # before atexit: matplotlib closes its figures there
+            atexit._run_exitfuncs()
+            if os.getpid() == self._pid:
                 self._close_files()
         except BaseException as error:
             # The agent's signal handlers, destructors and patched builtins run in the steps above, too.
@@ -150,6 +153,8 @@ class Execution:
         self._status = 1
         if isinstance(error, MemoryError):
             self._reserve = None
+        if "error" in self._message:
+            return  # the first is the cause
         if isinstance(error, SystemExit):
             self._exited(error.code)
             return
@@ -179,13 +184,11 @@ class Execution:
         self._status = self._message["exit"] = code & 0xFF
 
     @staticmethod
-    def _end_threads():
-        """As Python ends: threads that are not daemons are waited for (the deadline ends them), then atexit."""
+    def _join_threads():
+        """As Python ends: threads that are not daemons are waited for. The deadline ends those that do not end."""
         threading = sys.modules.get("threading")
         if threading is not None:
             threading._shutdown()
-        import atexit
-        atexit._run_exitfuncs()
 
     def _take_answer(self):
         namespace = self._module.__dict__
@@ -252,6 +255,10 @@ class Execution:
             os._exit(self._status)
         try:
             self._channel.send(self._encoded())
+        except BaseException as error:  # the code has broken what encoding needs, as by `del builtins.len`
+            self._status = 1
+            why = self._message.get("error") or f"{type(error).__name__}: the result could not be encoded"
+            self._channel.send_last(encode({"type": "result", "error": why}))
         finally:
             os._exit(self._status)
 

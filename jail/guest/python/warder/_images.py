@@ -58,6 +58,8 @@ class Images:
         figure = sys.modules.get("matplotlib.figure")
         if figure is not None and isinstance(value, figure.FigureBase):
             whole = value.figure if isinstance(value, figure.SubFigure) else value
+            if _is_empty(whole):
+                return False
             self._add_figure(whole)
             pyplot = sys.modules.get("matplotlib.pyplot")
             if pyplot is not None:
@@ -80,7 +82,7 @@ class Images:
     def _take_open(self, pyplot, saved_too):
         for number in list(pyplot.get_fignums()):
             figure = pyplot.figure(number)
-            if figure.axes and (saved_too or not hasattr(figure, "warder_saved")):
+            if not _is_empty(figure) and (saved_too or not hasattr(figure, "warder_saved")):
                 self._add_figure(figure)
             pyplot.close(figure)
 
@@ -124,6 +126,10 @@ class Images:
             _note(f"an image of {len(data)} bytes was left out: at most {MAX_BYTES} fit; save it to a file instead")
             return
         self.found.append((mime, data))
+
+
+def _is_empty(figure):
+    return len(figure.get_children()) < 2  # the background is always there
 
 
 def _note(text):

@@ -1,0 +1,167 @@
+"""Starts a guest runner without a jail, as its init would: the guest socket on descriptor 3, an environment from nothing.
+
+WARDER_GUEST names the folder that holds python/, javascript/ and shell/ (the build's guest/).
+"""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import unittest
+
+GUEST = os.environ["WARDER_GUEST"]
+BOUND = 30  # seconds after which a runner counts as hung
+COMMANDS = {
+    "python": ["/usr/bin/python3", "-I", "-u", f"{GUEST}/python/runner.py"],
+    "javascript": ["/usr/bin/node", "--no-warnings", f"{GUEST}/javascript/runner.js"],
+    "shell": [f"{GUEST}/shell/warder-shell-runner"],
+}
+PART = 65535
+
+
+def packets_of(message):
+    """A message as the packets that carry it. Bytes are taken as they are."""
+    data = message if isinstance(message, bytes) else json.dumps(message).encode()
+    parts = [data[at:at + PART] for at in range(0, len(data), PART)] or [b""]
+    return [b"M" + part for part in parts[:-1]] + [b"F" + parts[-1]]
+
+
+class End:
+    """How an execution ended: the result message (None if there was none), what it wrote, and its status."""
+
+    def __init__(self, message, stdout, stderr, status, calls):
+        self.message = message
+        self.stdout = stdout.decode(errors="replace")
+        self.stderr = stderr.decode(errors="replace")
+        self.status = status
+        self.calls = calls
+
+    def __getattr__(self, name):
+        if self.message is None:
+            raise AssertionError(f"no result message; status {self.status}, stderr:\n{self.stderr}")
+        return self.message.get(name)
+
+    def __repr__(self):
+        return f"End({self.message}, {self.stdout!r}, {self.stderr!r}, {self.status})"
+
+
+class Runner:
+    """One runner process and our end of its socket."""
+
+    def __init__(self, language, environment=None):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(BOUND)
+        env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TMPDIR": "/tmp",
+               "MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})}
+        self.out = tempfile.TemporaryFile()  # files: a flood of output must not need a reader here
+        self.err = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            COMMANDS[language], stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err, env=env, cwd="/",
+            close_fds=False, preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
+        theirs.close()
+        self.socket = ours
+
+    def send(self, message):
+        for packet in packets_of(message):
+            self.socket.send(packet)
+
+    def receive(self):
+        """The next message; None at the end of the stream. Checks the framing on the way."""
+        data = b""
+        while True:
+            try:
+                packet = self.socket.recv(PART + 100)
+            except ConnectionResetError:
+                packet = b""
+            if not packet:
+                assert not data, "the stream ends within a message"
+                return None
+            assert len(packet) <= PART + 1 and packet[:1] in (b"F", b"M"), packet[:80]
+            data += packet[1:]
+            if packet[:1] == b"F":
+                return json.loads(data.decode("utf-8"))
+
+    def end(self, answer=None):
+        """Reads until the runner ends; `answer(call)` makes the reply's fields for each of its calls."""
+        message, calls = None, []
+        while True:
+            got = self.receive()
+            if got is None:
+                break
+            if got["type"] == "call":
+                calls.append(got)
+                if answer is not None:
+                    for reply in answer(got):
+                        self.send(reply)
+                continue
+            assert got["type"] == "result" and message is None, got
+            message = got
+        status = self.process.wait(BOUND)
+        self.out.seek(0)
+        self.err.seek(0)
+        return End(message, self.out.read(), self.err.read(), status, calls)
+
+    def close(self):
+        self.socket.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(BOUND)
+        self.out.close()
+        self.err.close()
+
+
+class GuestTest(unittest.TestCase):
+    """A test with a workspace of its own; `run_code` is one whole execution."""
+
+    language = None
+    maxDiff = None
+
+    def setUp(self):
+        self.workspace = os.path.realpath(tempfile.mkdtemp(prefix="guest-test-"))
+        self.addCleanup(shutil.rmtree, self.workspace, True)
+
+    def start(self, **options):
+        runner = Runner(self.language, **options)
+        self.addCleanup(runner.close)
+        return runner
+
+    def order(self, code, **fields):
+        return {"type": "run", "execution": "e1", "language": self.language, "code": code, "context_vars": {},
+                "deadline_ms": 30000, "workspace": self.workspace, "max_message": 8 << 20, "tools": [], **fields}
+
+    def run_code(self, code, answer=None, environment=None, **fields):
+        runner = self.start(environment=environment)
+        ready = runner.receive()
+        self.assertEqual(ready["type"], "ready")
+        runner.send(self.order(code, **fields))
+        end = runner.end(answer)
+        self.addCleanup(runner.close)
+        return end
+
+    def value_of(self, code, **fields):
+        end = self.run_code(code, **fields)
+        self.assertIsNone(end.error, end)
+        self.assertEqual(end.status, 0, end)
+        return end.value
+
+    def write(self, name, content):
+        path = os.path.join(self.workspace, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def read(self, name):
+        with open(os.path.join(self.workspace, name), encoding="utf-8") as file:
+            return file.read()
+
+
+def not_found(call):
+    """What the supervisor says to a call whose name it does not know."""
+    return [{"type": "reply", "id": call["id"],
+             "error": {"code": "not_found", "message": f"there is no tool '{call['name']}'", "remedy": "search first"}}]
+
+
+def echo(call):
+    return [{"type": "reply", "id": call["id"], "result": call["arguments"]}]

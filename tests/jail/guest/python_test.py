@@ -1,0 +1,605 @@
+"""What the Python runner promises to the code it runs and to the supervisor."""
+import json
+import os
+import signal
+import unittest
+
+from driver import GuestTest, echo, not_found, packets_of
+
+
+class PythonTest(GuestTest):
+    language = "python"
+
+
+class Answers(PythonTest):
+    def test_the_answer_is_the_global_result_or_the_last_expression(self):
+        for code, value in (
+                ("result = 1 + 1", 2),
+                ("1 + 1", 2),
+                ("x = 5\nx * 2", 10),
+                ("result = 'said'\n'not this'", "said"),
+                ("'text'", "text"),
+                ("def f():\n    return 3\nf()", 3),
+                ("from __future__ import annotations\n7", 7),
+                ("import asyncio\nawait asyncio.sleep(0, 'awaited')", "awaited"),
+                ("import asyncio\nresult = []\nasync def f():\n    for i in range(3):\n        yield i\n"
+                 "async for i in f():\n    result.append(i)", [0, 1, 2]),
+                ("import asyncio\nasync def main():\n    return 9\nresult = asyncio.run(main())", 9)):
+            with self.subTest(code=code):
+                self.assertEqual(self.value_of(code), value)
+
+    def test_no_answer_is_no_value_and_an_assigned_none_is_null(self):
+        for code in ("pass", "", "x = 1", "print()", "if True:\n    5"):
+            with self.subTest(code=code):
+                self.assertEqual(self.run_code(code).message, {"type": "result"})
+        self.assertEqual(self.run_code("result = None").message, {"type": "result", "value": None})
+
+    def test_values_become_json_that_any_parser_reads(self):
+        for code, value in (
+                ("(1, 'a', None, True)", [1, "a", None, True]),
+                ("{3, 1, 2}", [1, 2, 3]),
+                ("frozenset()", []),
+                ("[float('nan'), float('inf'), -float('inf'), 1.5]", ["NaN", "Infinity", "-Infinity", 1.5]),
+                ("{1: 'a', None: 'b', True: 'c', (1, 2): 'd', 1.5: 'e'}",
+                 {"1": "c", "null": "b", "(1, 2)": "d", "1.5": "e"}),
+                ("{1: 'number', '1': 'text'}", {"1": "number", "1 (str)": "text"}),
+                ("[2**63 - 1, -2**63, 2**64 - 1]", [2**63 - 1, -2**63, 2**64 - 1]),
+                ("[2**64, 1]", [str(2**64), 1]),
+                ("[10**5000]", ["1" + "0" * 5000]),
+                ("[date(2026, 1, 2), datetime(2026, 1, 2, 3, 4), timedelta(hours=1)]",
+                 ["2026-01-02", "2026-01-02T03:04:00", "1:00:00"]),
+                ("from decimal import Decimal\n[Decimal('12.30')]", ["12.30"]),
+                ("from pathlib import Path\n[Path('a/b')]", ["a/b"]),
+                ("from fractions import Fraction\n[Fraction(1, 3)]", ["1/3"]),
+                ("['text'.encode(), bytes([255, 0])]", ["text", {"base64": "/wA="}]),
+                ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n    y: list\n"
+                 "P(1, [P(2, [])])", {"x": 1, "y": [{"x": 2, "y": []}]}),
+                ("import enum\nclass C(enum.Enum):\n    RED = 'r'\nclass N(enum.IntEnum):\n    ONE = 1\n"
+                 "[C.RED, N.ONE]", ["r", 1]),
+                ("collections.Counter('aab')", {"a": 2, "b": 1}),
+                ("collections.OrderedDict(a=collections.deque([1]))", {"a": [1]}),
+                ("P = collections.namedtuple('P', 'x y')\nP(1, 2)", [1, 2]),
+                ("{'a': 1}.keys()", ["a"]),
+                ("range(3)", [0, 1, 2]),
+                ("class S(str):\n    def __str__(self):\n        return 'other'\nS('kept')", "kept"),
+                ("'\\ud800 and \\U0001F600'", "\ufffd and \U0001F600"),
+                ("shared = [1]\n[shared, shared]", [[1], [1]])):
+            with self.subTest(code=code):
+                self.assertEqual(self.value_of(code), value)
+
+    def test_what_has_no_json_form_becomes_its_text_and_says_so(self):
+        for code, value, kind in (
+                ("class Thing:\n    def __str__(self):\n        return 'a thing'\nThing()", "a thing", "Thing"),
+                ("1 + 2j", "(1+2j)", "complex"),
+                ("2**64", str(2**64), "int"),
+                ("class Bad:\n    def __str__(self):\n        1/0\nBad()",
+                 "<Bad: its str() raised ZeroDivisionError>", "Bad")):
+            with self.subTest(code=code):
+                end = self.run_code(code)
+                self.assertEqual((end.value, end.value_type), (value, kind))
+        self.assertIsNone(self.run_code("[1 + 2j]").value_type)
+
+    def test_an_answer_that_cannot_be_sent_is_an_error_with_a_remedy(self):
+        deep = "x = []\nfor _ in range({}):\n    x = [x]\nresult = x"
+        for code, words in (
+                ("a = []\na.append(a)\nresult = a", "contains itself"),
+                ("a = {}\na['b'] = [a]\nresult = a", "contains itself"),
+                ("result = 'x' * 2_000_000", "more than 1000000 bytes"),
+                ("result = ['\"' * 90 for _ in range(10_000)]", "at most 1000000"),
+                ("result = list(range(2_000_000))", "more than 1000000 bytes"),
+                (deep.format(1000), "nested more than 60"),
+                ("result = 1 << 400_000", "400001 bits"),
+                ("class M(dict):\n    def items(self):\n        1/0\n    def values(self):\n        1/0\n"
+                 "result = M({1: 2})", "ZeroDivisionError")):
+            with self.subTest(code=code):
+                end = self.run_code(code, max_message=1_000_000)
+                self.assertIn(words, end.error)
+                self.assertIn("write it to a file in the workspace", end.error)
+                self.assertEqual(end.status, 1)
+                self.assertNotIn("value", end.message)
+        self.assertIsNone(self.run_code(deep.format(58)).error)
+
+    def test_a_large_answer_travels_in_parts(self):
+        value = self.value_of("result = [str(i) * 10 for i in range(50_000)]")
+        self.assertEqual(value, [str(i) * 10 for i in range(50_000)])
+
+
+class Names(PythonTest):
+    def test_the_preset_names_are_bound(self):
+        self.assertEqual(
+            self.value_of("result = [json.dumps([1]), re.sub('a', 'b', 'a'), math.floor(1.5), statistics.mean([1, 3]),"
+                          " collections.Counter('a')['a'], datetime(2026, 1, 1).year, date(2026, 1, 1).day,"
+                          " timedelta(days=1).days, workspace, __name__, __file__, __doc__]"),
+            ["[1]", "b", 1, 2, 1, 2026, 1, 1, self.workspace, "__main__", "<execution>", None])
+
+    def test_the_preset_names_are_bound_when_the_order_came_before_the_runner_was_warm(self):
+        for code, value in (("[json.dumps([1]), [m.__name__ for m in (re, math)]]", ["[1]", ["re", "math"]]),
+                            ("eval('json.dumps([1])')", "[1]"),
+                            ("def f():\n    return statistics.mean([1, 3])\nf()", 2),
+                            ("sorted(eval('dir(json)'))[-1]", "scanner")):
+            with self.subTest(code=code):
+                runner = self.start()
+                runner.send(self.order(code))
+                self.assertEqual(runner.receive()["type"], "ready")
+                self.assertEqual(runner.end().value, value)
+
+    def test_context_vars_are_data(self):
+        context = {"rows": [1, {"a": None}], "name": "é", "not a name": 5}
+        self.assertEqual(self.value_of("[rows, name, context_vars['not a name'], context_vars == globals()['context_vars']]",
+                                       context_vars=context), [[1, {"a": None}], "é", 5, True])
+
+    def test_context_vars_cannot_take_a_name_that_has_a_meaning(self):
+        for name in ("json", "read_file", "workspace", "result", "context_vars", "__builtins__", "__name__", "print",
+                     "datetime", "ValueError", "__import__"):
+            with self.subTest(name=name):
+                end = self.run_code("print('ran')", context_vars={name: 1})
+                self.assertIn(f"'{name}'", end.error)
+                self.assertEqual((end.stdout, end.status), ("", 1))
+
+    def test_the_workspace_is_the_last_place_modules_come_from(self):
+        self.write("json.py", "raise SystemExit('shadowed')")
+        self.write("traceback.py", "raise SystemExit('shadowed')")
+        self.write("warder.py", "raise SystemExit('shadowed')")
+        self.write("mine.py", "answer = 42")
+        self.assertEqual(
+            self.value_of("import sys, json, traceback, warder, mine\nimport os\n"
+                          "[mine.answer, sys.path[-1] == workspace, any(p.endswith('/python') for p in sys.path), os.getcwd()]"),
+            [42, True, False, self.workspace])
+
+    def test_the_helpers_modules_of_the_runner_shadow_no_module_of_the_agent(self):
+        for name in ("channel", "helpers", "images", "runner", "values", "execution"):
+            self.write(f"{name}.py", f"name = '{name}'")
+        self.assertEqual(self.value_of("import channel, helpers, images, runner, values, execution\n"
+                                       "[m.name for m in (channel, helpers, images, runner, values, execution)]"),
+                         ["channel", "helpers", "images", "runner", "values", "execution"])
+
+    def test_code_is_a_main_module(self):
+        self.assertEqual(self.value_of("import sys, pickle\nclass C: pass\n"
+                                       "[sys.modules['__main__'].C is C, pickle.loads(pickle.dumps(C)) is C, sys.argv,"
+                                       " __name__ == '__main__']"), [True, True, ["<execution>"], True])
+
+    def test_the_code_can_read_its_own_source(self):
+        self.assertEqual(self.value_of("import inspect\ndef f():\n    return 1\ninspect.getsource(f)"),
+                         "def f():\n    return 1\n")
+
+
+class Helpers(PythonTest):
+    def test_files(self):
+        self.write("in/a.txt", "één\n")
+        os.symlink("a.txt", os.path.join(self.workspace, "in/link"))
+        self.assertEqual(
+            self.value_of("[read_file('in/a.txt'), write_file('new/deep/b.txt', 'één'), write_file('c.bin', b'\\xff'),"
+                          " list_files(), list_files('new'), list_files('in/a.txt'), delete_file('in/link'),"
+                          " list_files('in'), read_file(workspace + '/new/deep/b.txt')]"),
+            ["één\n", "Written 5 bytes to new/deep/b.txt", "Written 1 bytes to c.bin",
+             ["c.bin", "in/a.txt", "in/link", "new/deep/b.txt"], ["new/deep/b.txt"], ["in/a.txt"], "Deleted in/link",
+             ["in/a.txt"], "één"])
+
+    def test_files_refuse_with_a_reason(self):
+        outside = self.workspace + "-sibling"
+        os.mkdir(outside)
+        self.addCleanup(os.rmdir, outside)
+        os.symlink("/etc", os.path.join(self.workspace, "etc"))
+        self.write("binary", b"\xff\xfe")
+        for code, kind, words, errno in (
+                ("read_file('no')", "FileNotFoundError", "no such file in the workspace: 'no'", 2),
+                ("delete_file('no')", "FileNotFoundError", "no such file in the workspace: 'no'", 2),
+                ("list_files('no')", "FileNotFoundError", "no", 2),
+                ("read_file('../x')", "PermissionError", "outside the workspace: '../x'", 13),
+                ("write_file('../x', '')", "PermissionError", "outside the workspace", 13),
+                (f"write_file('../{os.path.basename(outside)}/x', '')", "PermissionError", "outside", 13),
+                ("delete_file('/etc/passwd')", "PermissionError", "outside the workspace", 13),
+                ("read_file('etc/passwd')", "PermissionError", "outside the workspace", 13),
+                ("list_files('..')", "PermissionError", "outside the workspace", 13),
+                ("write_file('x', {})", "TypeError", "not dict: json.dumps() makes text", None),
+                ("read_file(3)", "TypeError", "not int", None),
+                ("read_file('binary')", "UnicodeDecodeError", "", None)):
+            with self.subTest(code=code):
+                end = self.run_code(code)
+                self.assertTrue(end.error.startswith(kind + ":"), end.error)
+                self.assertIn(words, end.error)
+                self.assertEqual(end.errno, errno)
+                self.assertEqual(end.traceback.count("  File "), 1, end.traceback)
+        self.assertIn("open('binary', 'rb')", end.traceback)
+
+    def test_statistics_count_only_numbers(self):
+        self.assertEqual(
+            self.value_of("aggregate_stats([{'a': 1, 'b': True, 'n': 'x'}, {'a': 3}, {'b': False}, {'late': 0.5}])"),
+            {"count": 4, "a_sum": 4, "a_avg": 2, "a_min": 1, "a_max": 3, "a_count": 2,
+             "late_sum": 0.5, "late_avg": 0.5, "late_min": 0.5, "late_max": 0.5, "late_count": 1})
+        for code, value in (
+                ("aggregate_stats([])", {"count": 0}),
+                ("aggregate_stats([{'a': 0.1}] * 10)['a_sum']", 1.0),
+                ("aggregate_stats([{'a': float('nan')}, {'a': 2}])['a_avg']", 2),
+                ("aggregate_stats([{'a': 1, 'b': 2}], ['b'])", {"count": 1, "b_sum": 2, "b_avg": 2, "b_min": 2, "b_max": 2}),
+                ("aggregate_stats([{'a': 'x'}], ['a', 'none'])", {"count": 1}),
+                ("aggregate_stats(['text', {'a': 1}])['a_sum']", 1)):
+            with self.subTest(code=code):
+                self.assertEqual(self.value_of(code), value)
+
+    def test_lists(self):
+        for code, value in (
+                ("filter_by_field([{'s': 1, 'k': 'a'}, {'s': 2}, {}, 'text'], 's', 1)", [{"s": 1, "k": "a"}]),
+                ("summarize_list(list(range(100)), limit=3)", {"count": 100, "sample": [0, 1, 2]}),
+                ("summarize_list(i for i in range(20))", {"count": 20, "sample": list(range(10))})):
+            with self.subTest(code=code):
+                self.assertEqual(self.value_of(code), value)
+
+    def test_format_output_is_whole_json_within_its_size(self):
+        for code in ("list(range(100_000))", "'x' * 100_000", "{'key%d' % i: i for i in range(10_000)}",
+                     "[{'id': i, 'text': 'y' * 500} for i in range(1000)]", "[[[[[['z' * 90] * 90] * 90]]]]",
+                     "{'a': {'b': {'c': {'d': {'e': ['x' * 1000] * 30}}}}}"):
+            for size in (5000, 300, 120):
+                with self.subTest(code=code, size=size):
+                    text = self.value_of(f"format_output({code}, {size})")
+                    self.assertLessEqual(len(text), size)
+                    self.assertRegex(json.dumps(json.loads(text)), r"\d+ more (keys|items|char)|\.\.\. an? (list|object) of \d+")
+        self.assertEqual(self.value_of("format_output({'é': (1, 2)})"), '{\n  "é": [\n    1,\n    2\n  ]\n}')
+        rows = json.loads(self.value_of("format_output([{'id': i} for i in range(1000)], 1000)"))
+        self.assertGreater(len(rows), 20)
+        self.assertEqual(rows[-1], f"... {1000 - len(rows) + 1} more items")
+
+
+class Output(PythonTest):
+    def test_print_is_pythons_own(self):
+        end = self.run_code("import sys, os\nprint(1, 2, sep='-', end='!')\nprint('err', file=sys.stderr)\n"
+                            "sys.stdout.write('w')\nos.write(1, b'')\nprint('é', flush=True)\nos.system('echo sub')\n"
+                            "print('unended', end='')")
+        self.assertEqual((end.stdout, end.stderr), ("1-2!wé\nsub\nunended", "err\n"))
+
+    def test_a_line_is_out_as_soon_as_it_is_printed(self):
+        end = self.run_code("import os, signal\nprint('line')\nos.kill(os.getpid(), signal.SIGKILL)")
+        self.assertEqual((end.stdout, end.status, end.message), ("line\n", -signal.SIGKILL, None))
+
+    def test_a_flood_arrives_whole(self):
+        end = self.run_code("for i in range(100_000):\n    print(i)")
+        self.assertEqual(end.stdout, "".join(f"{i}\n" for i in range(100_000)))
+
+    def test_files_left_open_are_completed(self):
+        self.assertEqual(self.value_of(
+            "f = open('a', 'w'); f.write('left')\n"
+            "import gzip; g = gzip.open('b.gz', 'wt'); g.write('zipped')\n"
+            "import zipfile; z = zipfile.ZipFile('c.zip', 'w'); z.writestr('m', 'member')\n"
+            "class Holder: pass\nh = Holder(); h.me = h; h.file = open('d', 'w'); h.file.write('in a cycle')\n"
+            "result = 1"), 1)
+        import gzip
+        import zipfile
+        self.assertEqual(self.read("a"), "left")
+        self.assertEqual(self.read("d"), "in a cycle")
+        self.assertEqual(gzip.open(f"{self.workspace}/b.gz", "rt").read(), "zipped")
+        self.assertEqual(zipfile.ZipFile(f"{self.workspace}/c.zip").read("m"), b"member")
+
+    def test_what_cannot_be_completed_at_the_end_is_an_error(self):
+        end = self.run_code("f = open('/dev/full', 'w')\nf.write('x')\nresult = 1")
+        self.assertIn("No space left", end.error)
+        self.assertEqual((end.errno, end.status, end.value), (28, 1, 1))
+
+    def test_atexit_and_threads_end_before_the_answer(self):
+        end = self.run_code("import atexit, threading, time\natexit.register(print, 'at exit')\nresult = []\n"
+                            "def work():\n    time.sleep(0.1); result.append('joined'); print('thread')\n"
+                            "threading.Thread(target=work).start()\n"
+                            "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()")
+        self.assertEqual((end.value, end.stdout), (["joined"], "thread\nat exit\n"))
+
+
+class Errors(PythonTest):
+    def test_a_traceback_shows_the_agents_own_lines(self):
+        self.write("mine.py", "def go(x):\n    return int(x)\n")
+        end = self.run_code("import mine, json\ndef f():\n    json.loads('{')\ntry:\n    f()\nexcept Exception as e:\n"
+                            "    raise KeyError('k') from e")
+        self.assertEqual(end.error, "KeyError: 'k'")
+        self.assertEqual(end.status, 1)
+        self.assertEqual(end.traceback, """\
+Traceback (most recent call last):
+  File "<execution>", line 5, in <module>
+    f()
+  File "<execution>", line 3, in f
+    json.loads('{')
+json.decoder.JSONDecodeError: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "<execution>", line 7, in <module>
+    raise KeyError('k') from e
+KeyError: 'k'
+""")
+        end = self.run_code("import mine\nmine.go('x')")
+        self.assertIn(f'File "{self.workspace}/mine.py", line 2, in go\n    return int(x)\n', end.traceback)
+
+    def test_every_exception_is_told(self):
+        for code, error, words in (
+                ("1/0", "ZeroDivisionError: division by zero", "1/0\n    ~^~"),
+                ("x = (", "SyntaxError: '(' was never closed (line 1)", "    x = (\n        ^"),
+                ("a b", "SyntaxError: invalid syntax (line 1)", "a b"),
+                ("\x00", "ValueError: source code string cannot contain null bytes", ""),
+                ("def f():\n\tif 1:\n        x", "TabError", ""),
+                ("raise KeyboardInterrupt", "KeyboardInterrupt", "line 1"),
+                ("raise BaseException('base')", "BaseException: base", ""),
+                ("class E(Exception): pass\nraise E", "E", ""),
+                ("class E(Exception):\n    def __str__(self):\n        1/0\nraise E",
+                 "E: <its str() raised ZeroDivisionError>", ""),
+                ("def f(): f()\nf()", "RecursionError: maximum recursion depth exceeded", "Previous line repeated"),
+                ("import sys\nsys.setrecursionlimit(60)\n1/0", "ZeroDivisionError: division by zero", ""),
+                ("raise ExceptionGroup('both', [ValueError(1), TypeError(2)])",
+                 "ExceptionGroup: both (2 sub-exceptions)", "TypeError: 2"),
+                ("e = ValueError('v')\ne.add_note('look here')\nraise e", "ValueError: v", "look here"),
+                ("import asyncio\nawait asyncio.sleep(0)\n1/0", "ZeroDivisionError: division by zero", "line 3"),
+                ("exec('1/0')", "ZeroDivisionError: division by zero", 'File "<string>", line 1'),
+                ("x = bytearray(1 << 62)", "MemoryError", ""),
+                ("import builtins\ndel builtins.len\n1/0", "ZeroDivisionError", ""),
+                ("import sys\nsys.stdout = sys.stderr = None\n1/0", "ZeroDivisionError", ""),
+                ("raise ValueError('x' * 10_000_000)", "ValueError: xxx", "left out")):
+            with self.subTest(code=code):
+                end = self.run_code(code)
+                self.assertTrue(end.error.startswith(error), end.error)
+                self.assertLess(len(end.error) + len(end.traceback or ""), 300_000)
+                self.assertIn(words, end.traceback or "")
+                self.assertEqual(end.status, 1)
+
+    def test_running_out_of_memory_is_told(self):
+        end = self.run_code("import resource\nresource.setrlimit(resource.RLIMIT_AS, (120 << 20,) * 2)\n"
+                            "kept = []\nwhile True:\n    kept.append(bytearray(4096))")
+        self.assertTrue(end.error.startswith("MemoryError"), end)
+        self.assertIn("line 5", end.traceback)
+
+    def test_an_oserror_tells_its_number(self):
+        for code, number in (("open('/nonexistent')", 2), ("raise OSError(28, 'full')", 28), ("raise OSError('x')", None)):
+            with self.subTest(code=code):
+                self.assertEqual(self.run_code(code).errno, number)
+
+    def test_sys_exit_ends_with_its_status(self):
+        for code, status, stderr in (("exit()", 0, ""), ("import sys; sys.exit(3)", 3, ""), ("raise SystemExit", 0, ""),
+                                     ("import sys; sys.exit('why')", 1, "why\n"), ("import sys; sys.exit(-1)", 255, ""),
+                                     ("import sys; sys.exit(True)", 1, ""),
+                                     ("import asyncio, sys\nawait asyncio.sleep(0)\nsys.exit(4)", 4, "")):
+            with self.subTest(code=code):
+                end = self.run_code(code)
+                self.assertEqual((end.exit, end.status, end.stderr, end.error), (status, status, stderr, None))
+        self.assertEqual(self.run_code("result = 5\nexit(0)").value, 5)
+        end = self.run_code("import os; os._exit(9)")
+        self.assertEqual((end.message, end.status), (None, 9))
+
+    def test_a_crash_in_c_names_the_line(self):
+        end = self.run_code("import ctypes\n\nctypes.string_at(0)")
+        self.assertEqual((end.message, end.status), (None, -signal.SIGSEGV))
+        self.assertIn('File "<execution>", line 3', end.stderr)
+
+    def test_a_workspace_that_is_not_there_is_told(self):
+        end = self.run_code("print('ran')", workspace="/nonexistent")
+        self.assertIn("/nonexistent", end.error)
+        self.assertEqual(end.stdout, "")
+
+
+class Processes(PythonTest):
+    def test_multiprocessing_works_by_fork_and_by_spawn(self):
+        code = ("import multiprocessing\n"
+                "def work(n):\n    return json.loads(str(n * factor))\n"
+                "if __name__ == '__main__':\n"
+                "    with multiprocessing.get_context('{}').Pool(2) as pool:\n"
+                "        result = pool.map(work, [1, 2, 3])\n")
+        for method in ("fork", "spawn", "forkserver"):
+            with self.subTest(method=method):
+                self.assertEqual(self.value_of(code.format(method), context_vars={"factor": 10}), [10, 20, 30])
+
+    def test_a_forked_child_never_speaks_for_the_execution(self):
+        end = self.run_code("import os, warder\npid = os.fork()\nif pid == 0:\n    try:\n        warder.call('x')\n"
+                            "    except warder.CallError as e:\n        print(e.code)\n    result = 'child'\n"
+                            "else:\n    os.waitpid(pid, 0)\n    result = 'parent'")
+        self.assertEqual((end.value, end.stdout, end.calls), ("parent", "not_available\n", []))
+
+    def test_programs_started_by_the_code_do_not_get_the_socket(self):
+        self.assertEqual(self.value_of("import os\nos.set_blocking(0, True)\n"
+                                       "os.popen('test -e /proc/self/fd/3 && echo there || echo gone').read()"), "gone\n")
+
+
+class Calls(PythonTest):
+    def test_a_call_returns_its_answer_or_raises_its_error(self):
+        self.assertEqual(self.run_code("import warder\nwarder.call('tool', name='n', value=[1, None])", echo).value,
+                         {"name": "n", "value": [1, None]})
+        end = self.run_code("import warder\ntry:\n    warder.call('tool')\nexcept warder.CallError as e:\n"
+                            "    result = [e.code, e.message, e.rule, e.remedy, str(e)]", not_found)
+        self.assertEqual(end.value, ["not_found", "there is no tool 'tool'", None, "search first",
+                                     "not_found: there is no tool 'tool'; search first"])
+        end = self.run_code("import warder\nwarder.call('tool')", not_found)
+        self.assertEqual(end.error, "warder.CallError: not_found: there is no tool 'tool'; search first")
+        self.assertEqual(end.traceback.count("  File "), 1)
+
+    def test_threads_call_at_once_and_each_gets_its_own_answer(self):
+        held = []
+
+        def answer_backwards(call):
+            held.append(call)
+            return [reply for held_call in reversed(held) for reply in echo(held_call)] if len(held) == 20 else []
+
+        end = self.run_code("import warder\nfrom concurrent.futures import ThreadPoolExecutor\n"
+                            "with ThreadPoolExecutor(20) as pool:\n"
+                            "    result = list(pool.map(lambda n: warder.call('echo', n=n)['n'], range(20)))",
+                            answer_backwards)
+        self.assertEqual(end.value, list(range(20)))
+
+    def test_many_calls_by_many_threads(self):
+        end = self.run_code("import warder, threading\nwrong = []\n"
+                            "def work(t):\n    for n in range(100):\n"
+                            "        if warder.call('echo', n=n, t=t) != {'n': n, 't': t}: wrong.append(n)\n"
+                            "threads = [threading.Thread(target=work, args=(t,)) for t in range(8)]\n"
+                            "[t.start() for t in threads]; [t.join() for t in threads]\nresult = wrong", echo)
+        self.assertEqual((end.value, len(end.calls)), ([], 800))
+
+    def test_an_interrupted_reader_hands_its_turn_on(self):
+        held = []
+
+        def answer(call):
+            held.append(call)
+            if call["name"] == "last":
+                return [reply for held_call in held for reply in echo(held_call)]
+            return []
+
+        end = self.run_code(
+            "import warder, threading, signal, time, _thread\n"
+            "got = []\n"
+            "def follow():\n    got.append(warder.call('follow'))\n"
+            "def later():\n"
+            "    thread.start(); time.sleep(0.1); signal.pthread_kill(main, signal.SIGUSR1)\n"
+            "def interrupt(*_):\n    raise TimeoutError\n"
+            "signal.signal(signal.SIGUSR1, interrupt)\nmain = threading.get_ident()\n"
+            "thread = threading.Thread(target=follow)\nthreading.Timer(0.1, later).start()\n"
+            "try:\n    warder.call('never')\nexcept TimeoutError:\n    got.append('interrupted')\n"
+            "warder.call('last')\nthread.join()\nresult = got", answer)
+        self.assertEqual(end.value, ["interrupted", {}], end)
+
+    def test_large_and_impossible_arguments(self):
+        end = self.run_code("import warder\nlen(warder.call('echo', text='x' * 300_000)['text'])", echo)
+        self.assertEqual(end.value, 300_000)
+        for code, words in (("warder.call('t', a='x' * 2_000_000)", "more than 1000000 bytes"),
+                            ("a = []\na.append(a)\nwarder.call('t', a=a)", "contains itself"),
+                            ("warder.call(5)", "the name of a call is a str")):
+            with self.subTest(code=code):
+                end = self.run_code("import warder\n" + code, echo, max_message=1_000_000)
+                self.assertIn(words, end.error)
+                self.assertEqual(end.calls, [])
+
+    def test_a_cancelled_or_abandoned_call_raises(self):
+        for reply, words in (({"type": "cancel"}, "cancelled"), (b"not json", "gone"), ({"type": "run"}, None)):
+            with self.subTest(reply=reply):
+                follow_up = (lambda call: [reply]) if words else (lambda call: [reply, *echo(call)])
+                end = self.run_code("import warder\nwarder.call('x')", follow_up)
+                self.assertEqual(end.error is not None and end.error.split(": ")[1], words or False)
+        runner = self.start()
+        runner.receive()
+        runner.send(self.order("import warder\ntry:\n    warder.call('x')\nexcept warder.CallError as e:\n"
+                               "    print(e.code)"))
+        self.assertEqual(runner.receive()["type"], "call")
+        runner.socket.close()
+        runner.process.wait(30)
+        runner.out.seek(0)
+        self.assertEqual(runner.out.read(), b"gone\n")
+
+
+class Protocol(PythonTest):
+    def test_ready_names_the_interpreter(self):
+        ready = self.start().receive()
+        self.assertRegex(ready["interpreter"], r"^Python 3\.\d+")
+        self.assertGreater(ready["warm_ms"], 0)
+
+    def test_an_order_in_parts_is_put_together(self):
+        code = "# " + "é" * 200_000 + "\nresult = 'whole'"
+        self.assertEqual(self.value_of(code), "whole")
+        runner = self.start()
+        runner.receive()
+        data = json.dumps(self.order("result = 1")).encode()
+        for at in range(0, len(data), 7):
+            runner.socket.send(b"M" + data[at:at + 7])
+        runner.socket.send(b"F")
+        self.assertEqual(runner.end().value, 1)
+
+    def test_what_is_no_order_ends_the_runner_with_a_reason(self):
+        for packets, words in (
+                ([b"F{"], "not JSON"), ([b"Fnull"], "not one JSON object"), ([b"F[1]"], "not one JSON object"),
+                ([b"F{} {}"], "not one JSON object"), ([b"F\xff\xfe"], "not JSON"), ([b"X{}"], "neither F nor M"),
+                ([b"F" + b" " * 70000], "too long"), ([b'F{"type":"other"}'], "expected 'run', got 'other'"),
+                ([b'F{"type":"run"}'], "without a proper 'code'"), ([b'F{"type":5}'], "not one JSON object"),
+                ([b"F" + b"[" * 60000], "not JSON"),
+                (packets_of({"type": "run", "code": 5}), "without a proper 'code'")):
+            with self.subTest(packets=[p[:20] for p in packets]):
+                runner = self.start()
+                runner.receive()
+                for packet in packets:
+                    runner.socket.send(packet)
+                end = runner.end()
+                self.assertEqual((end.message, end.status), (None, 76))
+                self.assertIn(words, end.stderr)
+                self.assertEqual(end.stderr.count("\n"), 1)
+
+    def test_a_message_beyond_the_limit_ends_the_runner(self):
+        runner = self.start()
+        runner.receive()
+        part = b"M" + b" " * 65535
+        with self.assertRaises(OSError):
+            for _ in range(600):
+                runner.socket.send(part)
+        self.assertIn("longer than 32 MiB", runner.end().stderr)
+
+    def test_nobody_wanting_the_runner_ends_it_quietly(self):
+        runner = self.start()
+        runner.receive()
+        runner.send({"type": "cancel"})
+        end = runner.end()
+        self.assertEqual((end.status, end.stderr, end.message), (0, "", None))
+        runner = self.start()
+        runner.receive()
+        runner.socket.close()
+        self.assertEqual(runner.process.wait(30), 0)
+
+    def test_the_code_has_the_first_word_about_the_environment(self):
+        self.assertEqual(self.value_of("import sys\n[sys.flags.isolated, sys.dont_write_bytecode, "
+                                       "sorted(m for m in sys.modules if 'guest' in m or 'runner' in m)]"),
+                         [1, False, []])
+
+
+class Pictures(PythonTest):
+    PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 20
+
+    def run_with(self, library, code):
+        """Runs `code` with a library that this machine may not have; WARDER_TEST_PYTHON_PATH may name its folder."""
+        path = os.environ.get("WARDER_TEST_PYTHON_PATH")
+        prefix = f"import sys; sys.path.append({path!r})\n" if path else ""
+        environment = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "MATPLOTLIBRC") if name in os.environ}
+        environment["MPLCONFIGDIR"] = self.workspace
+        if self.run_code(f"{prefix}import {library}", environment=environment).error:
+            self.skipTest(f"needs python3-{library}")
+        end = self.run_code(prefix + code, environment=environment)
+        self.assertIsNone(end.error, end)
+        return end
+
+    def test_a_png_as_the_answer_is_an_image(self):
+        end = self.run_code(f"result = {self.PNG!r}")
+        import base64
+        self.assertEqual([(i["mime"], base64.b64decode(i["data"])) for i in end.images], [("image/png", self.PNG)])
+        self.assertNotIn("value", end.message)
+
+    def test_an_image_that_is_too_large_is_left_out_with_a_word(self):
+        end = self.run_code(f"result = {self.PNG!r} + bytes(2_000_000)")
+        self.assertIsNone(end.images)
+        self.assertIn("2000028 bytes was left out", end.stderr)
+
+    def test_pil_images_shown_or_answered_come_back(self):
+        end = self.run_with("PIL", "from PIL import Image\nImage.new('RGB', (20, 10), 'red').show()\n"
+                                   "result = Image.new('CMYK', (5, 5))")
+        self.assertEqual([i["mime"] for i in end.images], ["image/png"] * 2)
+        self.assertNotIn("value", end.message)
+
+    def test_a_large_picture_is_made_smaller_and_only_eight_are_kept(self):
+        end = self.run_with("PIL", "from PIL import Image\nimport os\n"
+                                   "Image.frombytes('RGB', (1200, 800), os.urandom(2_880_000)).show()\n"
+                                   "for _ in range(10):\n    Image.new('L', (4, 4)).show()")
+        self.assertEqual(len(end.images), 8)
+        self.assertLessEqual(len(end.images[0]["data"]), (1 << 20) * 4 // 3 + 4)
+        self.assertGreater(len(end.images[0]["data"]), 300_000)
+        self.assertIn("3 more images were left out", end.stderr)
+
+    def test_figures_shown_left_open_or_answered_come_back_once(self):
+        draw = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
+        for code, count in ((draw + "plt.show()", 1), (draw, 1), (draw + "result = plt.gcf()", 1),
+                            (draw + "plt.gcf().show()", 1), (draw + "plt.savefig('f.png')", 0),
+                            (draw + "plt.savefig('f.png'); plt.show()", 1), (draw + "plt.savefig('f.pdf')", 1),
+                            (draw + "plt.show()\nplt.figure(); plt.plot([3])\nplt.show()", 2),
+                            ("import matplotlib.pyplot as plt\nplt.figure()", 0)):
+            with self.subTest(code=code):
+                end = self.run_with("matplotlib", code)
+                self.assertEqual(len(end.images or []), count)
+                self.assertEqual(end.stderr, "")
+
+    def test_numpy_and_pandas_values_are_json(self):
+        self.assertEqual(self.run_with("numpy", "import numpy as np\n[np.arange(3), np.float64(1.5), np.int8(3),"
+                                                " np.bool_(True), np.array(['a']), np.nan]").value,
+                         [[0, 1, 2], 1.5, 3, True, ["a"], "NaN"])
+        self.assertEqual(self.run_with("pandas", "import pandas as pd\n[pd.DataFrame({'x': [1, 2], 'y': [None, 2.5]}),"
+                                                 " pd.NaT, pd.NA, pd.Timestamp('2026-01-01')]").value,
+                         [[{"x": 1, "y": None}, {"x": 2, "y": 2.5}], None, None, "2026-01-01T00:00:00"])
+        self.assertEqual(self.run_with("pandas", "import pandas as pd\nr = pd.DataFrame({'x': range(5000)})\nr").value
+                         ["omitted"], 4000)
+
+
+if __name__ == "__main__":
+    unittest.main()
