@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Calls that the product's C++ must not make: what starts threads behind the loop, and what cannot be used safely."""
+import re
+
+import lint
+
+BANNED = [
+    (r"uv_queue_work|uv_fs_\w+|uv_getaddrinfo|uv_getnameinfo", "runs on libuv's thread pool; the daemon has one thread"),
+    (r"uv_spawn", "processes are started by the jailer"),
+    (r"uv_thread\w*|pthread_create|std::j?thread|std::async", "the daemon has one thread"),
+    (r"strcpy|strcat|stpcpy|sprintf|vsprintf|gets|strtok", "knows no bound"),
+    (r"tmpnam|tempnam|mktemp", "races; use mkstemp or O_TMPFILE"),
+    (r"system|popen", "starts a shell"),
+    (r"std::w?regex|std::regex_\w+", "backtracks and recurses; use re2 or parse by hand"),
+]
+PATTERNS = [(re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})(?!\w)(?=\s*[(<{{;,\s])"), why) for names, why in BANNED]
+CALLS_ONLY = {"system", "popen", "gets"}  # also ordinary words: only with an opening bracket
+
+
+def check(root):
+    findings = []
+    for path in lint.files(root, ".h", ".cc", below=("supervisor", "policies", "catalog", "skills", "jail")):
+        for number, line in lint.code_lines(path.read_text()):
+            for pattern, why in PATTERNS:
+                for match in pattern.finditer(line):
+                    name = match.group(1)
+                    if name in CALLS_ONLY and not line[match.end():].lstrip().startswith("("):
+                        continue
+                    findings.append(f"{path.relative_to(root)}:{number}: {name}: {why}")
+    return findings
+
+
+PLANTS = [
+    lint.Plant("libuv's thread pool", {"supervisor/a.cc": "uv_fs_open(loop, &req, path, 0, 0, cb);\nuv_queue_work (l);\n"},
+               ["supervisor/a.cc:1: uv_fs_open", "supervisor/a.cc:2: uv_queue_work"]),
+    lint.Plant("threads", {"jail/a.cc": "std::thread worker(run);\nauto f = std::async(run);\nuv_thread_create(&t, f, 0);\n"},
+               ["std::thread", "std::async", "uv_thread_create"]),
+    lint.Plant("unbounded text", {"jail/a.cc": "  strcpy(to, from);\n  ::sprintf(to, \"%s\", from);\n"}, ["strcpy", "sprintf"]),
+    lint.Plant("a shell", {"policies/a.cc": "int r = system(\"ls\");\nFILE* f = ::popen(\"ls\", \"r\");\n"},
+               ["system", "popen"]),
+    lint.Plant("a regular expression", {"policies/a.h": "std::regex pattern{\"(a+)+\"};\n"}, ["std::regex"]),
+    lint.Plant("words that only look like it", {
+        "jail/a.cc": "// system(\"ls\") is what we avoid\nlog(\"uv_fs_open(\");\nbus.system(1);\nint system = 3;\n"
+                     "snprintf(b, n, \"%d\", 1);\nfile_system(x);\n/* strcpy(a, b) */\n",
+    }, []),
+]
+
+if __name__ == "__main__":
+    lint.main(check, PLANTS)

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Who may include whom. The arrows go down: base, then policies, catalog and skills, then jail, then the daemon."""
+import os
+import pathlib
+import re
+
+import lint
+
+BASE = "supervisor/base"
+# Folder or file: what it may include of ours. The longest name that fits decides.
+MAY_INCLUDE = {
+    BASE: [BASE],
+    "policies": [BASE, "policies"],
+    "catalog": [BASE, "catalog"],
+    "skills": [BASE, "skills"],
+    "jail": [BASE, "policies", "jail"],
+    "jail/plan.h": [],  # shared with the static child: plain data only
+    "jail/init": ["jail/init", "jail/plan.h"],
+    "jail/guest": ["jail/guest"],
+    "supervisor/mcp": [BASE, "supervisor/mcp"],  # the protocol knows no tool, tenant or jail
+    "supervisor/tenants": [BASE, "policies", "supervisor/tenants"],
+    "supervisor/cli": [BASE, "policies", "supervisor/cli"],  # a client: it speaks to the daemon over its socket
+    "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],
+}
+# Inner folders that those above them must not reach into.
+PRIVATE = {"jail/init": "jail/init", "jail/guest": "jail/guest"}
+OURS = ("supervisor/", "policies/", "catalog/", "skills/", "jail/", "tests/", "units/")
+INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
+
+
+def within(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def allowed(source, target):
+    rule = max((name for name in MAY_INCLUDE if within(source, name)), key=len)
+    for private in PRIVATE:
+        if within(target, private) and not within(source, private):
+            return False
+    return any(within(target, name) for name in MAY_INCLUDE[rule])
+
+
+def check(root):
+    findings = []
+    for path in lint.files(root, ".h", ".cc", below=("supervisor", "policies", "catalog", "skills", "jail")):
+        source = path.relative_to(root).as_posix()
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            target = match.group(1)
+            beside = os.path.normpath(pathlib.PurePosixPath(source).parent / target)
+            if (root / beside).is_file():
+                target = beside
+            if target.startswith(OURS) and not allowed(source, target):
+                findings.append(f"{source}:{number}: may not include {target}")
+    return findings
+
+
+PLANTS = [
+    lint.Plant("a jail that knows the daemon", {"jail/pool.cc": '#include "supervisor/mcp/server.h"\n'},
+               ["jail/pool.cc:1: may not include supervisor/mcp/server.h"]),
+    lint.Plant("a child that reaches past the plan", {"jail/init/main.cc": '#include "jail/cgroup.h"\n'},
+               ["jail/init/main.cc:1: may not include jail/cgroup.h"]),
+    lint.Plant("a plan that is not plain", {"jail/plan.h": "#include <supervisor/base/fd.h>\n"},
+               ["jail/plan.h:1: may not include supervisor/base/fd.h"]),
+    lint.Plant("a parent that reaches into the child", {"jail/jail.cc": '#include "jail/init/steps.h"\n'},
+               ["jail/jail.cc:1: may not include jail/init/steps.h"]),
+    lint.Plant("a protocol that knows a tool", {"supervisor/mcp/server.cc": '#include "supervisor/tools/execute.h"\n'},
+               ["supervisor/mcp/server.cc:1"]),
+    lint.Plant("a path that hides the folder",
+               {"policies/policy.cc": '#include "../jail/jail.h"\n', "jail/jail.h": ""},
+               ["policies/policy.cc:1: may not include jail/jail.h"]),
+    lint.Plant("product code that uses a test's header", {"jail/jail.cc": '#include "tests/catch.h"\n'},
+               ["jail/jail.cc:1: may not include tests/catch.h"]),
+    lint.Plant("arrows that go down", {
+        "jail/jail.cc": '#include <sched.h>\n#include "supervisor/base/fd.h"\n#include "policies/policy.h"\n',
+        "jail/init/main.cc": '#include "jail/plan.h"\n#include "jail/init/steps.h"\n',
+        "supervisor/main.cc": '#include "jail/jail.h"\n#include "supervisor/mcp/server.h"\n',
+    }, []),
+]
+
+if __name__ == "__main__":
+    lint.main(check, PLANTS)
