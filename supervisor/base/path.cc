@@ -156,6 +156,12 @@ Result<Fd> open_beneath(int dirfd, const RelativePath& path, int flags, mode_t m
   return fd;
 }
 
+Result<Fd> open_listed_beneath(int dirfd, const std::string& listed, int flags) {
+  Fd fd(openat2_beneath(dirfd, listed.c_str(), flags, 0));
+  if (!fd) return fail_path(errno, "open", valid_utf8(listed));
+  return fd;
+}
+
 Result<Fd> open_directory_beneath(int dirfd, const RelativePath& path) {
   return open_beneath(dirfd, path, O_PATH | O_DIRECTORY);
 }

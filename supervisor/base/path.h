@@ -43,6 +43,8 @@ class RelativePath {
 // symbolic link is opened itself; any other link is an error. May open a FIFO or a device: for contents use
 // open_regular_beneath.
 Result<Fd> open_beneath(int dirfd, const RelativePath& path, int flags, mode_t mode = 0);
+// The same for a name that readdir(3) gave, which may hold bytes that RelativePath refuses.
+Result<Fd> open_listed_beneath(int dirfd, const std::string& listed, int flags);
 // An O_PATH descriptor of a directory below `dirfd`.
 Result<Fd> open_directory_beneath(int dirfd, const RelativePath& path);
 // A regular file with one name only; anything else is refused before it is opened for I/O, because opening

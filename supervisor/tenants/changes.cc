@@ -1,0 +1,70 @@
+#include "supervisor/tenants/changes.h"
+
+#include <ctime>
+
+#include "supervisor/base/json.h"
+
+namespace tenants {
+namespace {
+
+// The clock that the kernel stamps files with: the time of the last tick.
+int64_t coarse_now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+void note(Changes::List& list, const std::string& path, size_t max_listed) {
+  if (list.paths.size() < max_listed) {
+    list.paths.push_back(valid_utf8(path));
+  } else {
+    list.omitted++;
+  }
+}
+
+}  // namespace
+
+Task<Result<Snapshot>> take_snapshot(Loop& loop, int directory, uint64_t max_entries) {
+  Snapshot snapshot;
+  snapshot.taken_ns = coarse_now_ns();
+  WalkBounds bounds;
+  bounds.entries = max_entries;
+  CO_TRY(Walk walk, Walk::begin(directory, RelativePath(), bounds, Order::any));
+  std::vector<Entry> batch;
+  for (;;) {
+    batch.clear();
+    CO_TRY(bool ended, walk.step(kSlice, batch));
+    for (Entry& entry : batch) {
+      if (entry.kind == Kind::directory) continue;
+      Stamp stamp{entry.size, entry.inode, entry.mtime_ns, entry.ctime_ns, entry.btime_ns};
+      snapshot.files.emplace(std::move(entry.path), stamp);
+    }
+    if (ended) break;
+    co_await next_turn(loop);
+  }
+  snapshot.complete = walk.missed().empty();
+  co_return snapshot;
+}
+
+Changes compare(const Snapshot& before, const Snapshot& after, size_t max_listed) {
+  Changes changes;
+  changes.complete = before.complete && after.complete;
+  for (const auto& [path, stamp] : after.files) {
+    auto old = before.files.find(path);
+    if (old != before.files.end()) {
+      if (old->second != stamp) note(changes.modified, path, max_listed);
+    } else if (before.complete || stamp.btime_ns >= before.taken_ns) {
+      note(changes.created, path, max_listed);
+    } else if (stamp.ctime_ns >= before.taken_ns) {  // it was there, beyond the bound
+      note(changes.modified, path, max_listed);
+    }
+  }
+  if (changes.complete) {
+    for (const auto& [path, stamp] : before.files) {
+      if (!after.files.contains(path)) note(changes.deleted, path, max_listed);
+    }
+  }
+  return changes;
+}
+
+}  // namespace tenants

@@ -1,0 +1,88 @@
+// Executions: what programs printed, kept in full in executions/<id>/{stdout,stderr} of their tenant, written
+// while they run and read by range afterwards. Keeps the newest ones within a count and a byte budget; what
+// still runs is never removed.
+// Errors: invalid (the id), not_found, exhausted (disk).
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "supervisor/base/path.h"
+#include "supervisor/tenants/workspace.h"
+
+namespace tenants {
+
+// What the caller makes ids of: 1 to 64 of a-z, 0-9, '-', '_', the first a letter or digit.
+Result<> check_execution_id(std::string_view id);
+
+enum class Stream { out, err };
+std::string_view stream_name(Stream stream);  // "stdout", "stderr"
+// Errors: not_found, naming both.
+Result<Stream> parse_stream(std::string_view name);
+
+struct KeepLimits {
+  uint64_t executions = 100;
+  uint64_t bytes = 256 << 20;
+};
+
+class Executions;
+
+// The two files of one running execution. Destroying it ends the recording.
+class [[nodiscard]] Recording {
+ public:
+  Recording(Recording&& other) noexcept;
+  Recording& operator=(Recording&&) = delete;
+  ~Recording();
+
+  const std::string& id() const { return id_; }
+  // Errors: exhausted when the disk is full: the execution may go on, its kept output is cut there.
+  Result<> append(Stream stream, std::string_view bytes);
+  uint64_t size(Stream stream) const { return sizes_[stream == Stream::err]; }
+
+ private:
+  friend class Executions;
+  Recording(Executions& owner, std::string id, Fd out, Fd err)
+      : owner_(&owner), id_(std::move(id)), files_{std::move(out), std::move(err)} {}
+  Executions* owner_;  // nullptr: moved from
+  std::string id_;
+  Fd files_[2];
+  uint64_t sizes_[2] = {0, 0};
+};
+
+class Executions {
+ public:
+  // Takes the folder and finds what earlier runs of the daemon kept.
+  static Result<Executions> open(Fd directory, KeepLimits limits);
+  // Movable only while nothing is recorded.
+  Executions(Executions&&) = default;
+  Executions& operator=(Executions&&) = delete;
+
+  // Makes the files of a new execution and removes the oldest ones beyond the limits. Errors: invalid when the
+  // id was used already.
+  Result<Recording> begin(std::string_view id);
+  // Errors: not_found, "execution 'x' is not kept", with how many are.
+  Result<FileRange> read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const;
+
+  void set_limits(KeepLimits limits);
+  size_t kept() const { return kept_.size(); }
+  uint64_t kept_bytes() const;
+
+ private:
+  friend class Recording;
+  struct Kept {
+    std::string id;
+    uint64_t bytes = 0;
+    bool running = false;
+  };
+  Executions(Fd directory, KeepLimits limits) : directory_(std::move(directory)), limits_(limits) {}
+  Result<> load();
+  void finish(const std::string& id, uint64_t bytes);
+  void evict();
+
+  Fd directory_;
+  KeepLimits limits_;
+  std::deque<Kept> kept_;  // oldest first
+};
+
+}  // namespace tenants

@@ -1,0 +1,124 @@
+#include "supervisor/tenants/executions.h"
+
+#include "tests/supervisor/tenants/scene.h"
+
+namespace fs = std::filesystem;
+using namespace tenants;
+
+namespace {
+
+struct Kept {
+  TempDirectory temp;
+  Executions executions;
+  explicit Kept(KeepLimits limits = {}) : executions(reopen(limits)) {}
+  Executions reopen(KeepLimits limits) {
+    return Executions::open(open_directory(temp.path().string()).value(), limits).value();
+  }
+  void run(const std::string& id, std::string_view out = "out", std::string_view err = "err") {
+    auto recording = executions.begin(id);
+    REQUIRE(recording);
+    REQUIRE(recording->append(Stream::out, out));
+    REQUIRE(recording->append(Stream::err, err));
+  }
+  bool has(const std::string& id) { return executions.read(id, Stream::out, 0, 1).has_value(); }
+};
+
+}  // namespace
+
+TEST_CASE("output is kept in full and read by range, also while it runs", "[executions]") {
+  Kept kept;
+  auto recording = kept.executions.begin("e1");
+  REQUIRE(recording);
+  REQUIRE(recording->append(Stream::out, "hello "));
+  REQUIRE(recording->append(Stream::out, "world"));
+  REQUIRE(recording->append(Stream::err, "\xFF\0bytes"));
+  auto range = kept.executions.read("e1", Stream::out, 4, 4);
+  REQUIRE(range);
+  CHECK(range->bytes == "o wo");
+  CHECK(range->size == 11);
+  CHECK(range->more());
+  CHECK(recording->size(Stream::out) == 11);
+  auto beyond = kept.executions.read("e1", Stream::out, 100, 4);
+  REQUIRE(beyond);
+  CHECK(beyond->bytes.empty());
+  CHECK_FALSE(beyond->more());
+}
+
+TEST_CASE("ids are checked wherever they come in", "[executions]") {
+  Kept kept;
+  auto id = GENERATE(values<std::string>({"", "..", ".", "../x", "a/b", "/etc", "A", "-a", "_a", "a.b", "a b", "a\n",
+                                          std::string("a\0", 2), std::string(65, 'a'), "\xC3\xA9"}));
+  CAPTURE(id);
+  CHECK(kept.executions.begin(id).error().code == Code::invalid);
+  CHECK(kept.executions.read(id, Stream::out, 0, 1).error().code == Code::invalid);
+  CHECK(fs::is_empty(kept.temp.path()));
+}
+
+TEST_CASE("an id is used once", "[executions]") {
+  Kept kept;
+  kept.run("e1");
+  auto again = kept.executions.begin("e1");
+  REQUIRE_FALSE(again);
+  CHECK(again.error().code == Code::invalid);
+  CHECK(kept.has("e1"));
+}
+
+TEST_CASE("the oldest go first, by count", "[executions]") {
+  Kept kept({3, 1 << 20});
+  for (int i = 0; i < 5; i++) kept.run("e" + std::to_string(i));
+  CHECK(kept.executions.kept() == 3);
+  CHECK_FALSE(kept.has("e0"));
+  CHECK_FALSE(kept.has("e1"));
+  CHECK(kept.has("e2"));
+  CHECK_FALSE(fs::exists(kept.temp.path() / "e0"));
+  auto gone = kept.executions.read("e0", Stream::out, 0, 1);
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().code == Code::not_found);
+}
+
+TEST_CASE("the oldest go first, by bytes, and the newest stays whatever its size", "[executions]") {
+  Kept kept({100, 100});
+  kept.run("e1", std::string(40, 'x'), "");
+  kept.run("e2", std::string(40, 'x'), "");
+  kept.run("e3", std::string(20, 'x'), "");
+  CHECK(kept.executions.kept() == 3);  // an exact fit
+  kept.run("e4", "x", "");
+  CHECK_FALSE(kept.has("e1"));
+  CHECK(kept.has("e2"));
+  kept.run("e5", std::string(500, 'x'), "");
+  CHECK(kept.executions.kept() == 1);
+  CHECK(kept.has("e5"));
+}
+
+TEST_CASE("what still runs is never removed", "[executions]") {
+  Kept kept({2, 1 << 20});
+  auto running = kept.executions.begin("running");
+  REQUIRE(running);
+  for (int i = 0; i < 4; i++) kept.run("e" + std::to_string(i));
+  CHECK(kept.has("running"));
+  CHECK(kept.executions.kept() == 2);
+  REQUIRE(running->append(Stream::out, "still writing"));
+}
+
+TEST_CASE("what was kept is found again by the next daemon, in order", "[executions]") {
+  Kept kept;
+  kept.run("b");
+  fs::last_write_time(kept.temp.path() / "b", fs::file_time_type::clock::now() - std::chrono::hours(2));
+  kept.run("a");
+  fs::create_directories(kept.temp.path() / "Not An Id");
+  Scene::put(kept.temp.path() / "file", "x");
+  fs::create_symlink("/etc", kept.temp.path() / "link");
+  Executions again = kept.reopen({});
+  CHECK(again.kept() == 2);
+  CHECK(again.kept_bytes() == 12);
+  CHECK(again.read("a", Stream::err, 0, 10)->bytes == "err");
+  again.set_limits({1, 1 << 20});
+  CHECK_FALSE(again.read("b", Stream::out, 0, 1));
+  CHECK(again.read("a", Stream::out, 0, 1));
+}
+
+TEST_CASE("stream names are two", "[executions]") {
+  CHECK(parse_stream("stdout").value() == Stream::out);
+  CHECK(parse_stream("stderr").value() == Stream::err);
+  CHECK(parse_stream("stdin").error().code == Code::not_found);
+}
