@@ -1,0 +1,394 @@
+#include "supervisor/mcp/connection.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+
+using nlohmann::json;
+
+namespace mcp {
+
+namespace {
+
+constexpr int kLinesPerTurn = 32;          // then other connections get theirs
+constexpr size_t kFreeLineBytes = 64 << 10;  // of a line's buffer, not charged to the account
+
+bool hung_up(int fd) {
+  pollfd p{fd, 0, 0};
+  return ::poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+}  // namespace
+
+class Connection::Batch {
+ public:
+  explicit Batch(Outbox& outbox) : outbox_(outbox) {}
+  ~Batch() {
+    if (!lines_.empty()) outbox_.send("[" + lines_ + "]");
+  }
+  void add(std::string_view line) {
+    if (!lines_.empty()) lines_ += ',';
+    lines_ += line;
+  }
+
+ private:
+  Outbox& outbox_;
+  std::string lines_;
+};
+
+// One request that a handler works on. Destroying it cancels the handler.
+struct Connection::Call {
+  Call(Server& server, RequestContext request, std::shared_ptr<Batch> in)
+      : batch(std::move(in)), context(std::move(request)) {
+    busy.emplace(server, Server::Busy::Kind::call);
+  }
+  ~Call() {
+    context.close();
+    task.reset();  // before what it uses
+  }
+  std::optional<Server::Busy> busy;
+  std::shared_ptr<Batch> batch;  // may be null
+  RequestContext context;
+  std::optional<Task<>> task;
+};
+
+// Sees the far end vanish after it has ended its output. Readable no longer tells then (end of file stays
+// readable); EPOLLHUP does, which epoll_ctl(2) reports whatever one asks for. UV_PRIORITIZED asks for nothing else.
+struct Connection::Hangup {
+  struct Box {
+    uv_poll_t handle;
+    std::function<void()> fn;
+  };
+  Fd fd;  // of its own: AsyncFd's has a watcher already. Closed after the box
+  UvPtr<Box> box;
+
+  static std::unique_ptr<Hangup> watch(Loop& loop, int socket, std::function<void()> fn) {
+    auto hangup = std::make_unique<Hangup>();
+    hangup->fd.reset(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
+    auto box = std::make_unique<Box>();
+    if (!hangup->fd || uv_poll_init(loop.uv(), &box->handle, hangup->fd.get()) < 0) return nullptr;
+    box->fn = std::move(fn);
+    box->handle.data = box.get();
+    hangup->box.reset(box.release());
+    uv_poll_start(&hangup->box->handle, UV_PRIORITIZED, [](uv_poll_t* handle, int, int) {
+      uv_poll_stop(handle);  // out-of-band data would wake us for ever; a write then finds the end
+      static_cast<Box*>(handle->data)->fn();
+    });
+    return hangup;
+  }
+};
+
+Result<std::unique_ptr<Connection>> Connection::open(Loop& loop, Server& server, Fd socket, Accepted accepted,
+                                                     ConnectionLimits limits, std::function<void()> on_end) {
+  TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
+  std::unique_ptr<Connection> connection(
+      new Connection(loop, server, std::move(watched), std::move(accepted), limits, std::move(on_end)));
+  connection->reader_.emplace(connection->read());
+  connection->reader_->resume();
+  return connection;
+}
+
+Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted accepted, ConnectionLimits limits,
+                       std::function<void()> on_end)
+    : loop_(loop),
+      server_(server),
+      socket_(std::move(socket)),
+      accepted_(std::move(accepted)),
+      limits_(limits),
+      on_end_(std::move(on_end)),
+      self_(std::make_shared<Connection*>(this)),
+      outbox_(
+          loop, socket_, limits.outbox, [this] { on_room(); }, [this] { end(); }),
+      lines_(limits.line_bytes) {
+  accepted_.account->connections++;
+  if (accepted_.refusal) refusal_ = Deadline(loop_, limits_.refusal, [this] { end(); });
+}
+
+Connection::~Connection() {
+  ended_ = true;
+  self_.reset();
+  outbox_.close();
+  // A handler's destructor may let another go on and finish, which looks itself up in calls_: it finds nothing.
+  auto calls = std::exchange(calls_, {});
+  calls.clear();
+  accepted_.account->connections--;
+  accepted_.account->line_bytes -= charged_;
+}
+
+Task<> Connection::read() {
+  while (!input_ended_) {
+    const Progress done = handle_lines();
+    settle();
+    if (done == Progress::room_needed) {
+      co_await room();
+      continue;
+    }
+    if (done == Progress::more_lines) {
+      co_await next_turn(loop_);  // others first
+      continue;
+    }
+    if (input_ended_) break;  // a refused client has its answer
+    co_await socket_.readable();
+    const auto space = lines_.space();
+    if (!charge(lines_.capacity())) {
+      refuse({}, {ErrorCode::invalid_request, "too many long requests of yours are arriving; try again later", {}}, {});
+      break;
+    }
+    const ssize_t got = ::recv(socket_.get(), space.data(), space.size(), MSG_DONTWAIT);
+    if (got > 0) {
+      lines_.commit(static_cast<size_t>(got));
+    } else if (got == 0) {
+      if (auto last = lines_.rest()) on_item(*last);
+      break;
+    } else if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
+      end();  // ECONNRESET: it is gone
+      co_return;
+    }
+  }
+  on_input_end();
+}
+
+Connection::Progress Connection::handle_lines() {
+  Outbox::Cork cork(outbox_);
+  for (int lines = 0; lines < kLinesPerTurn; lines++) {
+    if (outbox_.full()) return Progress::room_needed;
+    const auto item = lines_.next();
+    if (!item || input_ended_) return Progress::bytes_needed;
+    on_item(*item);
+  }
+  return Progress::more_lines;
+}
+
+Task<> Connection::room() {
+  if (!outbox_.full()) co_return;  // the cork is out
+  room_ = std::make_shared<Event>();
+  std::shared_ptr<Event> room = room_;
+  co_await *room;
+}
+
+bool Connection::charge(size_t capacity) {
+  const size_t now = capacity > kFreeLineBytes ? capacity : 0;
+  Account& account = *accepted_.account;
+  if (now > charged_ && account.line_bytes - charged_ + now > account.max_line_bytes) return false;
+  account.line_bytes += now - charged_;
+  charged_ = now;
+  return true;
+}
+
+void Connection::on_item(const LineSplitter::Item& item) {
+  if (item.kind == LineSplitter::Kind::too_long) {
+    refuse({}, {ErrorCode::invalid_request, fmt::format("a line is longer than {} bytes", limits_.line_bytes), {}}, {});
+    return;
+  }
+  auto value = parse_line(item.text);
+  if (!value) {
+    refuse(value.error().id, value.error().error, {});
+  } else if (value->is_array()) {
+    on_batch(*std::move(value));
+  } else {
+    on_message(*std::move(value), {});
+  }
+}
+
+void Connection::on_batch(json items) {
+  std::string wrong;
+  if (!negotiated_ || !has_batches(*negotiated_)) {
+    wrong = "arrays of messages belong to protocol version 2025-03-26 only";
+  } else if (items.empty()) {
+    wrong = "an empty array";
+  } else if (items.size() > limits_.batch) {
+    wrong = fmt::format("{} messages in one array, the limit is {}", items.size(), limits_.batch);
+  }
+  if (!wrong.empty()) {
+    refuse({}, {ErrorCode::invalid_request, "Invalid Request: " + wrong, {}}, {});
+    return;
+  }
+  auto batch = std::make_shared<Batch>(outbox_);
+  for (json& item : items) on_message(std::move(item), batch);
+}
+
+void Connection::on_message(json value, const std::shared_ptr<Batch>& batch) {
+  auto message = read_message(std::move(value));
+  if (!message) {
+    refuse(message.error().id, message.error().error, batch);
+    return;
+  }
+  switch (message->kind) {
+    case Message::Kind::request: on_request(*std::move(message), batch); break;
+    case Message::Kind::notification: on_notification(*message); break;
+    case Message::Kind::response: break;  // we ask clients nothing
+  }
+}
+
+void Connection::on_notification(const Message& message) {
+  if (message.method != "notifications/cancelled") return;
+  const auto id = message.params.find("requestId");
+  if (id == message.params.end()) return;
+  if (auto cancelled = RequestId::from(*id)) cancel(*cancelled);
+}
+
+void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch) {
+  if (accepted_.refusal) {
+    nlohmann::ordered_json data = {{"code", code_name(accepted_.refusal->code)}};
+    if (!accepted_.refusal->hint.empty()) data["remedy"] = accepted_.refusal->hint;
+    refuse(message.id, {ErrorCode::internal_error, accepted_.refusal->what, std::move(data)}, batch);
+    input_ended_ = true;
+    return;
+  }
+  auto not_found = [&] {
+    refuse(message.id, {ErrorCode::method_not_found, "Method not found: " + printable(message.method, 64), {}}, batch);
+  };
+  if (!Server::is_known(message.method)) return not_found();
+  auto meta = read_meta(message.params);
+  if (!meta) return refuse(message.id, std::move(meta).error(), batch);
+
+  const std::optional<Version> version = meta->modern ? meta->modern : negotiated_;
+  if (!version && message.method != "initialize" && message.method != "ping") {
+    const auto text = fmt::format("Invalid params: send initialize first, or name a version in _meta[\"{}\"]",
+                                  meta_key::kProtocolVersion);
+    return refuse(message.id, {ErrorCode::invalid_params, text, {}}, batch);
+  }
+  const Version spoken = version.value_or(kNewestLegacy);
+  const auto method = server_.find_method(message.method, era_of(spoken));
+  if (!method) return not_found();
+  if (!Server::is_immediate(*method)) {
+    return start_call(*method, std::move(message), *std::move(meta), spoken, batch);
+  }
+  const auto answer = *method == Method::initialize  ? initialize(message.params)
+                      : *method == Method::set_level ? set_level(message.params)
+                                                     : server_.answer_now(*method, spoken, message.params);
+  if (!answer) return refuse(message.id, answer.error(), batch);
+  reply(result_line(message.id, *answer), batch);
+}
+
+Server::Answer Connection::initialize(const json& params) {
+  const auto requested = params.find("protocolVersion");
+  if (requested == params.end() || !requested->is_string()) {
+    return tl::unexpected(
+        RpcError{ErrorCode::invalid_params, "Invalid params: protocolVersion must be a string", {}});
+  }
+  negotiated_ = negotiate(requested->get_ref<const std::string&>());
+  auto client = std::make_shared<Client>();
+  if (auto found = params.find("capabilities"); found != params.end() && found->is_object()) {
+    client->capabilities = *found;
+  }
+  if (auto found = params.find("clientInfo"); found != params.end()) client->info = *found;
+  client_ = std::move(client);
+  log_level_ = Severity::info;  // until logging/setLevel says otherwise
+  return server_.initialize_members(*negotiated_);
+}
+
+Server::Answer Connection::set_level(const json& params) {
+  const auto level = params.find("level");
+  std::optional<Severity> severity;
+  if (level != params.end() && level->is_string()) severity = severity_named(level->get_ref<const std::string&>());
+  if (!severity) {
+    return tl::unexpected(
+        RpcError{ErrorCode::invalid_params, "Invalid params: level must be one of debug, info, notice, warning, "
+                                            "error, critical, alert, emergency", {}});
+  }
+  log_level_ = severity;
+  return std::string();
+}
+
+void Connection::start_call(Method method, Message message, RequestMeta meta, Version version,
+                            const std::shared_ptr<Batch>& batch) {
+  if (calls_.contains(message.id)) {  // an error with that id would be taken for the first request's answer
+    return refuse({}, {ErrorCode::invalid_request, "Invalid Request: id " + message.id.wire + " is in use", {}}, batch);
+  }
+  if (calls_.size() >= limits_.calls) {
+    const auto text = fmt::format("this connection already has {} requests in work; wait for one", calls_.size());
+    return refuse(message.id, {ErrorCode::internal_error, text, {{"code", "exhausted"}}}, batch);
+  }
+  RequestContext context(loop_, message.id, version, [this](std::string line) { reply(std::move(line), {}); });
+  context.peer = accepted_.peer;
+  context.user = accepted_.user;
+  context.client = meta.modern ? std::make_shared<Client>(Client{std::move(meta.client_capabilities),
+                                                                 std::move(meta.client_info)})
+                               : client_;
+  context.meta = std::move(meta.all);
+  context.set_notifications(std::move(meta.progress_token), meta.modern ? meta.log_level : log_level_);
+
+  Call& call = *calls_.emplace(message.id, std::make_unique<Call>(server_, std::move(context), batch)).first->second;
+  call.task.emplace(run_call(call, method, std::move(message.params)));
+  call.task->resume();
+}
+
+Task<> Connection::run_call(Call& call, Method method, json params) {
+  std::string line = co_await server_.answer(method, call.context, std::move(params), limits_.reply_bytes);
+  finish(call, std::move(line));
+}
+
+void Connection::finish(Call& call, std::string line) {
+  call.context.close();
+  auto node = calls_.extract(call.context.id);
+  if (node.empty()) return;  // we are being destroyed
+  reply(std::move(line), std::exchange(call.batch, nullptr));
+  call.busy.reset();
+  // Not now: the call's task is on the stack.
+  loop_.defer([done = std::shared_ptr<Call>(std::move(node.mapped()))] {});
+  end_when_done();
+}
+
+void Connection::cancel(const RequestId& id) {
+  const auto cancelled = calls_.extract(id);  // destroyed here, with all that its handler holds
+}
+
+void Connection::reply(std::string line, const std::shared_ptr<Batch>& batch) {
+  if (batch) {
+    batch->add(line);
+  } else {
+    outbox_.send(std::move(line));
+  }
+  settle();
+}
+
+void Connection::refuse(const std::optional<RequestId>& id, RpcError error, const std::shared_ptr<Batch>& batch) {
+  reply(error_line(id, error), batch);
+}
+
+void Connection::settle() {
+  if (outbox_.empty()) {
+    writing_.reset();
+  } else if (!writing_) {
+    writing_.emplace(server_, Server::Busy::Kind::output);
+  }
+}
+
+void Connection::on_room() {
+  settle();
+  end_when_done();
+  if (room_ && !outbox_.full()) std::exchange(room_, nullptr)->fire();
+}
+
+void Connection::on_input_end() {
+  input_ended_ = true;
+  settle();
+  if (hung_up(socket_.get())) return end();
+  end_when_done();
+  if (ended_) return;
+  // It only ended its output and waits for our answers: `printf ... | nc -U` does.
+  hangup_ = Hangup::watch(loop_, socket_.get(), [this] { end(); });
+  if (!hangup_) end();
+}
+
+void Connection::end_when_done() {
+  if (input_ended_ && calls_.empty() && outbox_.empty()) end();
+}
+
+void Connection::end() {
+  if (std::exchange(ended_, true)) return;
+  loop_.defer([self = std::weak_ptr<Connection*>(self_)] {
+    auto alive = self.lock();
+    if (!alive) return;
+    auto on_end = std::move((*alive)->on_end_);  // it destroys the connection
+    on_end();
+  });
+}
+
+}  // namespace mcp

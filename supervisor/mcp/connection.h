@@ -1,0 +1,113 @@
+// Connection: one client on one socket. Reads lines, keeps the state that legacy clients need, runs handlers side
+// by side, sends their answers as they come.
+// Made by: Listener, for each accept(). Ends by itself; `on_end` then owns the moment to destroy it, and every
+// request still running is cancelled by that.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/mcp/context.h"
+#include "supervisor/mcp/framing.h"
+#include "supervisor/mcp/outbox.h"
+#include "supervisor/mcp/server.h"
+
+namespace mcp {
+
+struct ConnectionLimits {
+  size_t line_bytes = 16 << 20;   // of a request
+  size_t reply_bytes = 8 << 20;   // the official clients close at 10 MiB
+  size_t calls = 128;             // that handlers work on at once
+  size_t batch = 64;              // messages in one array
+  OutboxLimits outbox;
+  std::chrono::milliseconds refusal{5'000};  // how long a client that is refused may take to ask
+};
+
+// What connections of one user share. `line_bytes` counts the buffers of lines that have not ended yet.
+struct Account {
+  size_t connections = 0;
+  size_t line_bytes = 0;
+  size_t max_line_bytes = 128 << 20;
+};
+
+class Connection {
+ public:
+  struct Accepted {
+    Peer peer;
+    std::shared_ptr<void> user;
+    std::shared_ptr<Account> account = std::make_shared<Account>();
+    std::optional<Error> refusal;  // answers the first request, then the connection ends
+  };
+  // `socket` is a connected, non-blocking stream. Both references must outlive the connection.
+  // Errors: internal, the loop cannot watch the socket.
+  static Result<std::unique_ptr<Connection>> open(Loop& loop, Server& server, Fd socket, Accepted accepted,
+                                                  ConnectionLimits limits, std::function<void()> on_end);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  size_t calls() const { return calls_.size(); }
+
+ private:
+  // Answers of one array of requests, sent as one array when the last has come or was cancelled.
+  class Batch;
+  struct Call;
+  struct Hangup;
+
+  Connection(Loop& loop, Server& server, AsyncFd socket, Accepted accepted, ConnectionLimits limits,
+             std::function<void()> on_end);
+  Task<> read();
+  enum class Progress { bytes_needed, more_lines, room_needed };
+  Progress handle_lines();
+  Task<> room();
+  bool charge(size_t capacity);
+  void on_item(const LineSplitter::Item& item);
+  void on_batch(nlohmann::json items);
+  void on_message(nlohmann::json value, const std::shared_ptr<Batch>& batch);
+  void on_notification(const Message& message);
+  void on_request(Message message, const std::shared_ptr<Batch>& batch);
+  Server::Answer initialize(const nlohmann::json& params);
+  Server::Answer set_level(const nlohmann::json& params);
+  void start_call(Method method, Message message, RequestMeta meta, Version version,
+                  const std::shared_ptr<Batch>& batch);
+  Task<> run_call(Call& call, Method method, nlohmann::json params);
+  void finish(Call& call, std::string line);
+  void cancel(const RequestId& id);
+  void reply(std::string line, const std::shared_ptr<Batch>& batch);
+  void refuse(const std::optional<RequestId>& id, RpcError error, const std::shared_ptr<Batch>& batch);
+  void settle();
+  void on_room();
+  void on_input_end();
+  void end_when_done();
+  void end();
+
+  Loop& loop_;
+  Server& server_;
+  AsyncFd socket_;
+  Accepted accepted_;
+  ConnectionLimits limits_;
+  std::function<void()> on_end_;
+  std::shared_ptr<Connection*> self_;  // for callbacks that may come after us
+  Outbox outbox_;
+  LineSplitter lines_;
+  size_t charged_ = 0;  // to the account, for the buffer of lines_
+
+  std::optional<Version> negotiated_;  // by `initialize`
+  std::shared_ptr<const Client> client_ = std::make_shared<Client>();
+  std::optional<Severity> log_level_;  // by logging/setLevel
+
+  std::map<RequestId, std::unique_ptr<Call>> calls_;
+  std::optional<Server::Busy> writing_;  // while the outbox holds something
+  std::shared_ptr<Event> room_;          // while read() waits for the outbox
+  bool input_ended_ = false;
+  bool ended_ = false;
+  Deadline refusal_;
+  std::unique_ptr<Hangup> hangup_;
+  std::optional<Task<>> reader_;
+};
+
+}  // namespace mcp

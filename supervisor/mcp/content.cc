@@ -1,0 +1,160 @@
+#include "supervisor/mcp/content.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/json.h"
+
+using nlohmann::ordered_json;
+
+namespace mcp {
+
+namespace {
+
+void append_member(std::string& out, std::string_view key, std::string_view value) {
+  append_key(out, key);
+  append_json_string(out, value);
+}
+
+void append_optional(std::string& out, std::string_view key, std::string_view value) {
+  if (!value.empty()) append_member(out, key, value);
+}
+
+struct BlockWriter {
+  std::string& out;
+  Version version;
+
+  void operator()(const Text& block) const { text(block.text); }
+  void operator()(const Image& block) const { media("image", block.base64, block.mime_type); }
+  void operator()(const Audio& block) const {
+    if (has_audio(version)) {
+      media("audio", block.base64, block.mime_type);
+    } else {
+      text(fmt::format("[{}, {} bytes as base64]", block.mime_type, block.base64.size()));
+    }
+  }
+  void operator()(const ResourceLink& block) const {
+    if (!has_resource_links(version)) {
+      text(fmt::format("{}: {}", block.name, block.uri));
+      return;
+    }
+    out += '{';
+    append_member(out, "type", "resource_link");
+    append_member(out, "uri", block.uri);
+    append_member(out, "name", block.name);
+    append_optional(out, "title", block.title);
+    append_optional(out, "description", block.description);
+    append_optional(out, "mimeType", block.mime_type);
+    if (block.size) {
+      append_key(out, "size");
+      out += std::to_string(*block.size);
+    }
+    out += '}';
+  }
+  void operator()(const ResourceContents& block) const {
+    out += '{';
+    append_member(out, "type", "resource");
+    append_key(out, "resource");
+    append_contents(out, block);
+    out += '}';
+  }
+
+ private:
+  void text(std::string_view text) const {
+    out += R"({"type":"text","text":)";
+    append_json_string(out, text);
+    out += '}';
+  }
+  void media(std::string_view type, std::string_view base64, std::string_view mime_type) const {
+    out += '{';
+    append_member(out, "type", type);
+    append_member(out, "data", base64);
+    append_member(out, "mimeType", mime_type);
+    out += '}';
+  }
+};
+
+struct BlockSize {
+  size_t operator()(const Text& block) const { return block.text.size(); }
+  size_t operator()(const Image& block) const { return block.base64.size(); }
+  size_t operator()(const Audio& block) const { return block.base64.size(); }
+  size_t operator()(const ResourceLink& block) const { return block.uri.size() + block.name.size(); }
+  size_t operator()(const ResourceContents& block) const { return block.data.size(); }
+};
+
+}  // namespace
+
+ToolResult ToolResult::text(std::string text) {
+  ToolResult result;
+  result.content.push_back(Text{std::move(text)});
+  return result;
+}
+
+ToolResult ToolResult::error(std::string text) {
+  ToolResult result = ToolResult::text(std::move(text));
+  result.is_error = true;
+  return result;
+}
+
+ToolResult ToolResult::data(ordered_json value) {
+  ToolResult result = ToolResult::text(dump_json(value));
+  result.structured = std::move(value);
+  return result;
+}
+
+ToolResult ToolResult::error(const Error& error) {
+  ordered_json value = {{"code", code_name(error.code)}, {"message", error.what}};
+  if (!error.rule.empty()) value["rule"] = error.rule;
+  if (!error.hint.empty()) value["remedy"] = error.hint;
+  ToolResult result = data(std::move(value));
+  result.is_error = true;
+  return result;
+}
+
+size_t least_size(const ToolResult& result) {
+  size_t bytes = 0;
+  for (const Block& block : result.content) bytes += std::visit(BlockSize{}, block);
+  return bytes;
+}
+
+void append_block(std::string& out, const Block& block, Version version) {
+  std::visit(BlockWriter{out, version}, block);
+}
+
+void append_blocks(std::string& out, const std::vector<Block>& blocks, Version version) {
+  out += '[';
+  for (size_t i = 0; i < blocks.size(); i++) {
+    if (i > 0) out += ',';
+    append_block(out, blocks[i], version);
+  }
+  out += ']';
+}
+
+void append_contents(std::string& out, const ResourceContents& contents) {
+  out += '{';
+  append_member(out, "uri", contents.uri);
+  append_optional(out, "mimeType", contents.mime_type);
+  append_member(out, contents.kind == ResourceContents::Kind::blob ? "blob" : "text", contents.data);
+  out += '}';
+}
+
+void append_tool_result(std::string& members, const ToolResult& result, Version version) {
+  append_key(members, "content");
+  // Before 2026-07-28 structured content is an object or nothing.
+  const bool structured = result.structured && has_structured_content(version) &&
+                          (era_of(version) == Era::modern || result.structured->is_object());
+  if (result.content.empty() && result.structured && !structured) {
+    append_blocks(members, {Text{dump_json(*result.structured)}}, version);  // else nothing of it would arrive
+  } else {
+    append_blocks(members, result.content, version);
+  }
+  if (structured) {
+    append_key(members, "structuredContent");
+    members += dump_json(*result.structured);
+  }
+  if (result.is_error) {
+    append_key(members, "isError");
+    members += "true";
+  }
+}
+
+}  // namespace mcp

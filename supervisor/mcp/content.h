@@ -1,0 +1,71 @@
+// What handlers answer with, free of versions; and its wire form, the one place that knows what each version
+// of the protocol can carry.
+// Text and base64 data go to the wire without becoming a JSON value first: a megabyte costs what escaping it costs.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "supervisor/base/result.h"
+#include "supervisor/mcp/protocol.h"
+
+namespace mcp {
+
+struct Text {
+  std::string text;
+};
+struct Image {
+  std::string base64;
+  std::string mime_type;
+};
+struct Audio {
+  std::string base64;
+  std::string mime_type;
+};
+struct ResourceLink {
+  std::string uri;
+  std::string name;
+  std::string title;        // empty: left out, as with the other optional strings here
+  std::string description;
+  std::string mime_type;
+  std::optional<uint64_t> size;  // bytes
+};
+// The contents of one resource: text, or base64 when `blob`.
+struct ResourceContents {
+  enum class Kind { text, blob };
+  std::string uri;
+  std::string mime_type;
+  Kind kind = Kind::text;
+  std::string data;
+};
+using Block = std::variant<Text, Image, Audio, ResourceLink, ResourceContents>;
+
+// The answer to tools/call. `is_error` means that the tool could not do what was asked, in words for the model.
+struct ToolResult {
+  std::vector<Block> content;
+  std::optional<nlohmann::ordered_json> structured;  // wire: structuredContent, since 2025-06-18
+  bool is_error = false;
+  nlohmann::ordered_json meta;  // wire: _meta; null or an object
+
+  static ToolResult text(std::string text);
+  static ToolResult error(std::string text);
+  // {code, message, rule?, remedy?} as text and as structured content.
+  static ToolResult error(const Error& error);
+  // `value` as structured content, and the same as compact JSON text.
+  static ToolResult data(nlohmann::ordered_json value);
+};
+
+// Bytes that the result will at least need on the wire.
+size_t least_size(const ToolResult& result);
+// Appends content, structuredContent and isError. A version's missing kinds become text: a link its name and uri,
+// audio its type and size.
+void append_tool_result(std::string& members, const ToolResult& result, Version version);
+void append_block(std::string& out, const Block& block, Version version);
+void append_blocks(std::string& out, const std::vector<Block>& blocks, Version version);
+// As an array element of resources/read.
+void append_contents(std::string& out, const ResourceContents& contents);
+
+}  // namespace mcp

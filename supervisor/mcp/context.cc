@@ -1,0 +1,43 @@
+#include "supervisor/mcp/context.h"
+
+#include "supervisor/base/json.h"
+
+namespace mcp {
+
+namespace {
+constexpr size_t kMessageBytes = 1000;  // clients show one line
+}
+
+void RequestContext::progress(double value, std::optional<double> total, std::string_view message) {
+  if (!wants_progress() || !std::isfinite(value) || value <= last_progress_) return;
+  last_progress_ = value;
+  std::string members = R"("progressToken":)" + progress_token_->wire;
+  append_key(members, "progress");
+  members += dump_json(nlohmann::json(value));
+  if (total && std::isfinite(*total)) {
+    append_key(members, "total");
+    members += dump_json(nlohmann::json(*total));
+  }
+  if (!message.empty() && has_progress_message(version)) {
+    message = message.substr(0, kMessageBytes);
+    append_key(members, "message");
+    append_json_string(members, message.substr(0, whole_utf8_prefix(message)));
+  }
+  send_(notification_line("notifications/progress", members));
+}
+
+void RequestContext::log(Severity severity, const nlohmann::ordered_json& data, std::string_view logger) {
+  if (!send_ || !log_level_ || severity < *log_level_) return;
+  std::string members;
+  append_key(members, "level");
+  append_json_string(members, severity_name(severity));
+  if (!logger.empty()) {
+    append_key(members, "logger");
+    append_json_string(members, logger);
+  }
+  append_key(members, "data");
+  members += dump_json(data);
+  send_(notification_line("notifications/message", members));
+}
+
+}  // namespace mcp

@@ -1,0 +1,74 @@
+// RequestContext: what a handler knows about the request it serves, and its line back to the client.
+// Made by the connection; lives as long as the handler's task, and so may be used by reference in all of it.
+#pragma once
+#include <sys/types.h>
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/mcp/protocol.h"
+
+namespace mcp {
+
+// Who is at the other end, as the kernel says (SO_PEERCRED, unix(7)): the process that called connect().
+struct Peer {
+  pid_t pid = 0;
+  uid_t uid = static_cast<uid_t>(-1);
+  gid_t gid = static_cast<gid_t>(-1);
+};
+
+// What the client said about itself: with each modern request, at `initialize` before.
+struct Client {
+  nlohmann::json capabilities = nlohmann::json::object();
+  nlohmann::json info;  // {name, version, ...}; may be null; a claim, not an identity
+};
+
+class RequestContext {
+ public:
+  using Send = std::function<void(std::string line)>;  // empty: no notification leaves
+  RequestContext(Loop& on_loop, RequestId request_id, Version spoken, Send send)
+      : loop(on_loop), id(std::move(request_id)), version(spoken), send_(std::move(send)) {}
+
+  Loop& loop;
+  RequestId id;
+  Version version;
+  Peer peer;
+  std::shared_ptr<const Client> client = std::make_shared<Client>();
+  nlohmann::json meta;         // params._meta as received: traceparent and other extensions' keys
+  std::shared_ptr<void> user;  // what the listener's `admit` returned for this connection
+
+  Era era() const { return era_of(version); }
+  template <class T>
+  T& user_as() const {
+    return *static_cast<T*>(user.get());
+  }
+
+  bool wants_progress() const { return progress_token_ && send_; }
+  // Tells the client how far we are. Nothing is sent without a token of the client's, for a value that is not
+  // greater than the last, or once the answer is on its way.
+  void progress(double value, std::optional<double> total = {}, std::string_view message = {});
+  // A notifications/message, if the client asked for this severity.
+  void log(Severity severity, const nlohmann::ordered_json& data, std::string_view logger = {});
+
+  // For the connection.
+  void set_notifications(std::optional<RequestId> progress_token, std::optional<Severity> log_level) {
+    progress_token_ = std::move(progress_token);
+    log_level_ = log_level;
+  }
+  void close() { send_ = nullptr; }  // the answer is on its way
+
+ private:
+  Send send_;
+  std::optional<RequestId> progress_token_;
+  std::optional<Severity> log_level_;
+  double last_progress_ = -INFINITY;
+};
+
+}  // namespace mcp

@@ -1,0 +1,102 @@
+#include "supervisor/mcp/definitions.h"
+
+#include "supervisor/base/json.h"
+
+namespace mcp {
+
+namespace {
+
+void append_member(std::string& out, std::string_view key, std::string_view value) {
+  append_key(out, key);
+  append_json_string(out, value);
+}
+void append_optional(std::string& out, std::string_view key, std::string_view value) {
+  if (!value.empty()) append_member(out, key, value);
+}
+void append_title(std::string& out, std::string_view title, Version version) {
+  if (has_titles(version)) append_optional(out, "title", title);
+}
+void append_flag(std::string& out, std::string_view key, bool value) {
+  append_key(out, key);
+  out += value ? "true" : "false";
+}
+
+}  // namespace
+
+void append_tool(std::string& out, const ToolDefinition& tool, Version version) {
+  out += '{';
+  append_member(out, "name", tool.name);
+  append_title(out, tool.annotations.title, version);
+  append_optional(out, "description", tool.description);
+  append_key(out, "inputSchema");
+  out += dump_json(tool.input_schema);
+  if (tool.output_schema && has_structured_content(version)) {
+    append_key(out, "outputSchema");
+    out += dump_json(*tool.output_schema);
+  }
+  if (has_annotations(version)) {
+    append_key(out, "annotations");
+    out += '{';
+    append_optional(out, "title", tool.annotations.title);
+    append_flag(out, "readOnlyHint", tool.annotations.read_only);
+    append_flag(out, "destructiveHint", tool.annotations.destructive);
+    append_flag(out, "idempotentHint", tool.annotations.idempotent);
+    append_flag(out, "openWorldHint", tool.annotations.open_world);
+    out += '}';
+  }
+  if (tool.meta.is_object() && !tool.meta.empty()) {
+    append_key(out, "_meta");
+    out += dump_json(tool.meta);
+  }
+  out += '}';
+}
+
+void append_prompt(std::string& out, const Prompt& prompt, Version version) {
+  out += '{';
+  append_member(out, "name", prompt.name);
+  append_title(out, prompt.title, version);
+  append_optional(out, "description", prompt.description);
+  auto append_argument = [](std::string& to, const PromptArgument& argument, Version) {
+    to += '{';
+    append_member(to, "name", argument.name);
+    append_optional(to, "description", argument.description);
+    append_flag(to, "required", argument.need == PromptArgument::Need::required);
+    to += '}';
+  };
+  if (!prompt.arguments.empty()) append_list(out, "arguments", prompt.arguments, version, append_argument);
+  out += '}';
+}
+
+void append_resource(std::string& out, const Resource& resource, Version version) {
+  out += '{';
+  append_member(out, "uri", resource.uri);
+  append_member(out, "name", resource.name);
+  append_title(out, resource.title, version);
+  append_optional(out, "description", resource.description);
+  append_optional(out, "mimeType", resource.mime_type);
+  if (resource.size) {
+    append_key(out, "size");
+    out += std::to_string(*resource.size);
+  }
+  out += '}';
+}
+
+void append_template(std::string& out, const ResourceTemplate& resource, Version version) {
+  out += '{';
+  append_member(out, "uriTemplate", resource.uri_template);
+  append_member(out, "name", resource.name);
+  append_title(out, resource.title, version);
+  append_optional(out, "description", resource.description);
+  append_optional(out, "mimeType", resource.mime_type);
+  out += '}';
+}
+
+void append_server_info(std::string& out, const ServerInfo& info, Version version) {
+  out += '{';
+  append_member(out, "name", info.name);
+  append_title(out, info.title, version);
+  append_member(out, "version", info.version);
+  out += '}';
+}
+
+}  // namespace mcp

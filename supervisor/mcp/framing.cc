@@ -1,0 +1,81 @@
+#include "supervisor/mcp/framing.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace mcp {
+
+namespace {
+constexpr size_t kSmall = 16 << 10;  // what an idle connection keeps
+constexpr size_t kChunk = 256 << 10;  // read at once, so that one connection cannot hold the loop
+}  // namespace
+
+std::span<char> LineSplitter::space() {
+  if (begin_ == end_) {
+    begin_ = scanned_ = end_ = 0;
+    if (capacity_ > 4 * kSmall) {
+      buffer_.reset();  // a large line has passed
+      capacity_ = 0;
+    }
+  }
+  if (end_ == capacity_) make_room();
+  return {buffer_.get() + end_, std::min(capacity_ - end_, kChunk)};
+}
+
+void LineSplitter::make_room() {
+  const size_t held = end_ - begin_;
+  if (begin_ > 0 && held <= capacity_ / 2) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, held);
+  } else {
+    // The longest line, "\r\n" and one byte more always fit, so a line is seen to be too long before we are full.
+    const size_t grown = std::max(std::min(std::max(capacity_ * 2, kSmall), max_line_ + 3), held + 1);
+    auto larger = std::make_unique_for_overwrite<char[]>(grown);
+    if (held > 0) std::memcpy(larger.get(), buffer_.get() + begin_, held);
+    buffer_ = std::move(larger);
+    capacity_ = grown;
+  }
+  scanned_ -= begin_;
+  end_ = held;
+  begin_ = 0;
+}
+
+std::optional<LineSplitter::Item> LineSplitter::item(size_t begin, size_t end) const {
+  std::string_view text(buffer_.get() + begin, end - begin);
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  if (text.size() > max_line_) return Item{Kind::too_long, {}};
+  if (text.find_first_not_of(" \t\r") == text.npos) return {};
+  return Item{Kind::line, text};
+}
+
+std::optional<LineSplitter::Item> LineSplitter::next() {
+  while (scanned_ < end_) {
+    const void* found = std::memchr(buffer_.get() + scanned_, '\n', end_ - scanned_);
+    if (found == nullptr) {
+      scanned_ = end_;
+      break;
+    }
+    const size_t newline = static_cast<size_t>(static_cast<const char*>(found) - buffer_.get());
+    const size_t begin = std::exchange(begin_, newline + 1);
+    scanned_ = begin_;
+    if (std::exchange(discarding_, false)) continue;  // the end of what was reported before
+    if (auto whole = item(begin, newline)) return whole;
+  }
+  if (discarding_) {
+    begin_ = end_;
+  } else if (end_ - begin_ > max_line_ + 1) {  // one more may be the "\r" of a line that just fits
+    begin_ = end_;
+    discarding_ = true;
+    return Item{Kind::too_long, {}};
+  }
+  return {};
+}
+
+std::optional<LineSplitter::Item> LineSplitter::rest() {
+  const size_t begin = std::exchange(begin_, end_);
+  scanned_ = end_;
+  if (discarding_ || begin == end_) return {};
+  return item(begin, end_);
+}
+
+}  // namespace mcp

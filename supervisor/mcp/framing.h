@@ -1,0 +1,47 @@
+// LineSplitter: newline-delimited messages cut out of a byte stream, without copying them.
+// Source of bytes: a connection's socket. Bound: no line longer than max_line is ever kept; of a longer one
+// only the fact is reported, once, and the stream goes on at the next newline.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace mcp {
+
+class LineSplitter {
+ public:
+  explicit LineSplitter(size_t max_line) : max_line_(max_line) {}
+
+  enum class Kind { line, too_long };
+  struct Item {
+    Kind kind;
+    std::string_view text;  // without "\n" or "\r\n"; valid until the next space(); empty for too_long
+  };
+
+  // Room for the next read, at least one byte. Invalidates earlier items.
+  std::span<char> space();
+  // `bytes` of space() were filled.
+  void commit(size_t bytes) { end_ += bytes; }
+  // The next whole line that is not blank, or nothing until more bytes come.
+  std::optional<Item> next();
+  // The stream has ended: what came after the last newline, if anything.
+  std::optional<Item> rest();
+  // Bytes this splitter holds in memory.
+  size_t capacity() const { return capacity_; }
+
+ private:
+  void make_room();
+  std::optional<Item> item(size_t begin, size_t end) const;
+
+  size_t max_line_;
+  std::unique_ptr<char[]> buffer_;
+  size_t capacity_ = 0;
+  size_t begin_ = 0;    // of the line being collected
+  size_t scanned_ = 0;  // no newline before this
+  size_t end_ = 0;
+  bool discarding_ = false;  // inside a line that was too long
+};
+
+}  // namespace mcp

@@ -1,0 +1,182 @@
+#include "supervisor/mcp/listener.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "supervisor/base/log.h"
+
+namespace mcp {
+
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr int kAcceptsPerTurn = 16;
+constexpr std::chrono::milliseconds kPause{100};  // when not even the spare descriptor helps
+
+Fd spare_descriptor() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+
+int option(int fd, int name) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return ::getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+// Best effort and without waiting: it fits into the empty buffer of a new connection.
+void turn_away(const Fd& socket, std::string_view why) {
+  const std::string line = error_line({}, {ErrorCode::internal_error, std::string(why), {{"code", "exhausted"}}}) + "\n";
+  (void)!::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// Whether a server answers at that address.
+bool is_served(const sockaddr_un& address) {
+  Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
+}
+
+}  // namespace
+
+Result<Fd> listen_at(const std::string& path, mode_t mode) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return fail(Code::invalid, fmt::format("socket path '{}' has {} bytes, Linux allows 1 to {}", path, path.size(),
+                                           sizeof address.sun_path - 1),
+                "choose a shorter path");
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return fail_errno(errno, "socket");
+  // bind() gives the file the mode that the socket has; with chmod() afterwards others could be faster.
+  if (::fchmod(socket.get(), mode) < 0) return fail_errno(errno, "fchmod on a socket");
+  const auto* where = reinterpret_cast<const sockaddr*>(&address);
+  if (::bind(socket.get(), where, sizeof address) < 0) {
+    if (errno != EADDRINUSE) return fail_errno(errno, "bind '" + path + "'");
+    struct stat existing {};
+    if (::lstat(path.c_str(), &existing) == 0 && !S_ISSOCK(existing.st_mode)) {
+      return fail(Code::unavailable, "'" + path + "' exists and is no socket", "remove it or choose another path");
+    }
+    if (is_served(address)) {
+      return fail(Code::unavailable, "another server listens on '" + path + "'", "stop it or choose another path");
+    }
+    if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_errno(errno, "remove stale socket '" + path + "'");
+    if (::bind(socket.get(), where, sizeof address) < 0) return fail_errno(errno, "bind '" + path + "'");
+  }
+  if (::listen(socket.get(), kBacklog) < 0) return fail_errno(errno, "listen on '" + path + "'");
+  return socket;
+}
+
+Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, Server& server, Fd socket, ListenerLimits limits,
+                                                 Admit admit) {
+  if (option(socket.get(), SO_DOMAIN) != AF_UNIX || option(socket.get(), SO_TYPE) != SOCK_STREAM ||
+      option(socket.get(), SO_ACCEPTCONN) != 1) {
+    return fail(Code::invalid, fmt::format("descriptor {} is not a listening Unix stream socket", socket.get()));
+  }
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "fcntl");
+  TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
+  std::unique_ptr<Listener> listener(new Listener(loop, server, std::move(watched), limits, std::move(admit)));
+  listener->accepting_.emplace(listener->accept_all());
+  listener->accepting_->resume();
+  return listener;
+}
+
+Listener::Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits limits, Admit admit)
+    : loop_(loop),
+      server_(server),
+      socket_(std::move(socket)),
+      limits_(limits),
+      admit_(std::move(admit)),
+      spare_(spare_descriptor()) {}
+
+Listener::~Listener() { stop(); }
+
+void Listener::stop() {
+  accepting_.reset();
+  socket_.close();
+}
+
+Task<> Listener::accept_all() {
+  for (;;) {
+    co_await socket_.readable();
+    bool more = true;
+    for (int i = 0; more && i < kAcceptsPerTurn; i++) more = accept_one();
+    if (!more && !spare_) {
+      co_await sleep_for(loop_, kPause);
+      spare_ = spare_descriptor();
+    }
+  }
+}
+
+// False when nobody waits, or nobody can be accepted now.
+bool Listener::accept_one() {
+  Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (client) {
+    serve(std::move(client));
+    return true;
+  }
+  const int error = errno;
+  if (error == EINTR || error == ECONNABORTED) return true;
+  if (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS) return false;
+  // Left in the backlog it would wake us for ever, and its client would wait for ever.
+  spare_.reset();
+  client.reset(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!client) return false;
+  turn_away(client, "the server has no descriptors left; try again later");
+  client.reset();
+  spare_ = spare_descriptor();
+  return static_cast<bool>(spare_);
+}
+
+std::shared_ptr<Account> Listener::account_of(uid_t uid) {
+  std::weak_ptr<Account>& known = accounts_[uid];
+  auto account = known.lock();
+  if (!account) {
+    account = std::make_shared<Account>();
+    account->max_line_bytes = limits_.line_bytes_per_uid;
+    known = account;
+  }
+  return account;
+}
+
+void Listener::serve(Fd socket) {
+  if (connections_.size() >= limits_.connections) {
+    return turn_away(socket, fmt::format("the server already has {} connections; try again later",
+                                         connections_.size()));
+  }
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) {
+    return turn_away(socket, "the kernel does not say who you are");
+  }
+  Connection::Accepted accepted;
+  accepted.peer = {credentials.pid, credentials.uid, credentials.gid};
+  accepted.account = account_of(credentials.uid);
+  if (accepted.account->connections >= limits_.connections_per_uid) {
+    return turn_away(socket, fmt::format("user {} already has {} connections; close one", credentials.uid,
+                                         accepted.account->connections));
+  }
+  auto admitted = admit_(accepted.peer);
+  if (admitted) {
+    accepted.user = *std::move(admitted);
+  } else {
+    accepted.refusal = std::move(admitted).error();
+  }
+  // In the list before it runs: a connection may end while it opens.
+  const auto place = connections_.emplace(connections_.end());
+  auto on_end = [this, place] { connections_.erase(place); };
+  auto connection = Connection::open(loop_, server_, std::move(socket), std::move(accepted), limits_.connection, on_end);
+  if (!connection) {
+    connections_.erase(place);
+    return;
+  }
+  *place = *std::move(connection);
+}
+
+}  // namespace mcp

@@ -1,0 +1,64 @@
+// Listener: accepts clients on a Unix stream socket, learns who they are from the kernel, keeps their connections.
+// Source of the socket: inherited (systemd, LISTEN_FDS) or made here from a path.
+#pragma once
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/base/result.h"
+#include "supervisor/mcp/connection.h"
+
+namespace mcp {
+
+struct ListenerLimits {
+  size_t connections = 1024;
+  size_t connections_per_uid = 256;
+  size_t line_bytes_per_uid = 128 << 20;  // buffers of requests that are still arriving
+  ConnectionLimits connection;
+};
+
+// A listening socket at `path`. A socket that nobody serves any more is replaced; its mode is set before anyone
+// can connect. Errors: invalid (the path is too long for sockaddr_un), unavailable (somebody listens there),
+// or what bind() said.
+Result<Fd> listen_at(const std::string& path, mode_t mode);
+
+class Listener {
+ public:
+  // The data of one connection (RequestContext::user), or why this peer is refused: its first request is answered
+  // with that error, then the connection ends.
+  using Admit = std::function<Result<std::shared_ptr<void>>(const Peer&)>;
+
+  // Both references must outlive the listener. Errors: invalid, `socket` is not a listening Unix stream socket.
+  static Result<std::unique_ptr<Listener>> open(Loop& loop, Server& server, Fd socket, ListenerLimits limits,
+                                                Admit admit);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // Accepts no more and closes the listening socket; connections go on.
+  void stop();
+  size_t connections() const { return connections_.size(); }
+
+ private:
+  Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits limits, Admit admit);
+  Task<> accept_all();
+  bool accept_one();
+  void serve(Fd socket);
+  std::shared_ptr<Account> account_of(uid_t uid);
+
+  Loop& loop_;
+  Server& server_;
+  AsyncFd socket_;
+  ListenerLimits limits_;
+  Admit admit_;
+  Fd spare_;  // given up to accept, and turn away, one client when descriptors have run out
+  std::list<std::unique_ptr<Connection>> connections_;
+  std::map<uid_t, std::weak_ptr<Account>> accounts_;
+  std::optional<Task<>> accepting_;
+};
+
+}  // namespace mcp

@@ -1,0 +1,78 @@
+// Outbox: the one writer of a connection. Lines go out in the order of send(), at once when the socket takes them,
+// else when it does. Bounded in bytes: full() asks the connection to read no more; beyond the hard limit, or when
+// the client takes nothing for too long, the outbox breaks.
+// Its callbacks come from a turn of the loop of their own, never from inside send().
+#pragma once
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "supervisor/base/loop.h"
+
+namespace mcp {
+
+struct OutboxLimits {
+  size_t full_bytes = 8 << 20;
+  size_t hard_bytes = 64 << 20;
+  std::chrono::milliseconds slow_reader{30'000};  // without a byte taken
+};
+
+class Outbox {
+ public:
+  // `socket` must outlive the outbox. on_room: what was full has room again, or all has been written.
+  // on_broken: nothing can be written any more; once.
+  Outbox(Loop& loop, AsyncFd& socket, OutboxLimits limits, std::function<void()> on_room,
+         std::function<void()> on_broken);
+  ~Outbox() { close(); }
+
+  // Queues `line` and its newline; dropped when broken.
+  void send(std::string line);
+  // Nothing is written while a Cork lives: a read's worth of small answers leaves in one system call.
+  class Cork {
+   public:
+    explicit Cork(Outbox& outbox) : outbox_(outbox) { outbox_.corks_++; }
+    ~Cork() {
+      if (--outbox_.corks_ == 0) outbox_.flush();
+    }
+    Cork(const Cork&) = delete;
+    Cork& operator=(const Cork&) = delete;
+
+   private:
+    Outbox& outbox_;
+  };
+
+  bool empty() const { return bytes_ == 0; }
+  bool full() const { return bytes_ >= limits_.full_bytes; }
+  bool broken() const { return broken_; }
+  // Forgets what is queued and calls nobody any more.
+  void close();
+
+ private:
+  void flush();
+  bool write_some();  // false: the socket takes no more now, or it broke
+  void took(size_t bytes);
+  void break_down();
+  void notify(std::function<void()>& callback);
+  void watch_reader();
+  Task<> pump();
+
+  Loop& loop_;
+  AsyncFd& socket_;
+  OutboxLimits limits_;
+  std::function<void()> on_room_, on_broken_;
+  std::deque<std::string> queue_;
+  size_t head_sent_ = 0;  // bytes of queue_.front() that are out
+  size_t bytes_ = 0;
+  int corks_ = 0;
+  bool was_full_ = false;
+  bool broken_ = false;
+  bool pumping_ = false;
+  Deadline slow_reader_;
+  std::shared_ptr<Outbox*> self_;  // for callbacks that may come after us
+  std::optional<Task<>> pump_;
+};
+
+}  // namespace mcp

@@ -1,0 +1,78 @@
+// Versions and eras of MCP, and what a request says about itself.
+//
+// Two eras live on one connection. A request that carries _meta["io.modelcontextprotocol/protocolVersion"] is
+// modern (2026-07-28 and later): complete in itself, nothing before it counts. Any other is legacy, in the
+// version that `initialize` settled. Source: the MCP specification, basic/ and basic/lifecycle of each version.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "supervisor/mcp/jsonrpc.h"
+
+namespace mcp {
+
+enum class Version { v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28 };
+enum class Era { legacy, modern };
+
+constexpr Version kNewestLegacy = Version::v2025_11_25;
+constexpr Version kNewestModern = Version::v2026_07_28;
+
+constexpr Era era_of(Version version) { return version >= Version::v2026_07_28 ? Era::modern : Era::legacy; }
+std::string_view version_name(Version version);
+std::optional<Version> version_named(std::string_view name);
+// What `initialize` settles on: the version asked for, or our newest legacy one, as the official servers do.
+Version negotiate(std::string_view requested);
+
+// What changed on the wire, by the version that brought it.
+constexpr bool has_batches(Version v) { return v == Version::v2025_03_26; }
+constexpr bool has_annotations(Version v) { return v >= Version::v2025_03_26; }
+constexpr bool has_audio(Version v) { return v >= Version::v2025_03_26; }
+constexpr bool has_progress_message(Version v) { return v >= Version::v2025_03_26; }
+constexpr bool has_structured_content(Version v) { return v >= Version::v2025_06_18; }
+constexpr bool has_resource_links(Version v) { return v >= Version::v2025_06_18; }
+constexpr bool has_titles(Version v) { return v >= Version::v2025_06_18; }
+constexpr bool has_result_type(Version v) { return era_of(v) == Era::modern; }
+
+namespace meta_key {
+constexpr std::string_view kProtocolVersion = "io.modelcontextprotocol/protocolVersion";
+constexpr std::string_view kClientCapabilities = "io.modelcontextprotocol/clientCapabilities";
+constexpr std::string_view kClientInfo = "io.modelcontextprotocol/clientInfo";
+constexpr std::string_view kServerInfo = "io.modelcontextprotocol/serverInfo";
+constexpr std::string_view kLogLevel = "io.modelcontextprotocol/logLevel";
+}  // namespace meta_key
+
+// Severities of notifications/message, from RFC 5424; a larger number is worse.
+enum class Severity { debug, info, notice, warning, error, critical, alert, emergency };
+std::optional<Severity> severity_named(std::string_view name);
+std::string_view severity_name(Severity severity);
+
+// The params._meta of one request.
+struct RequestMeta {
+  std::optional<Version> modern;  // nothing: a legacy request
+  nlohmann::json client_capabilities = nlohmann::json::object();  // modern only
+  nlohmann::json client_info;                                     // modern only; may be null
+  std::optional<RequestId> progress_token;
+  std::optional<Severity> log_level;  // modern only
+  nlohmann::json all = nlohmann::json::object();
+};
+// Errors: invalid_params for a modern request that lacks a required key, unsupported_protocol_version.
+tl::expected<RequestMeta, RpcError> read_meta(const nlohmann::json& params);
+
+RpcError unsupported_version(std::string_view requested);
+
+// ttlMs and cacheScope of the results that modern clients may keep.
+struct Caching {
+  enum class Scope { everybody, requester };
+  int64_t ttl_ms = 0;
+  Scope scope = Scope::requester;
+};
+
+// Completes the members of a result: resultType, caching and _meta with our name, where the version has them.
+// `server_info` is JSON text; `meta` an object or null.
+void finish_result(std::string& members, Version version, std::string_view server_info,
+                   const nlohmann::ordered_json& meta = {}, std::optional<Caching> caching = {});
+
+}  // namespace mcp

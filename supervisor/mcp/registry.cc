@@ -1,0 +1,49 @@
+#include "supervisor/mcp/registry.h"
+
+#include <fmt/format.h>
+
+namespace mcp {
+
+namespace {
+
+constexpr size_t kShownText = 2048;       // Claude Code cuts descriptions and instructions here
+constexpr size_t kMostParameters = 6;
+constexpr size_t kMostNameBytes = 48;     // Cursor allows 60 for server and tool together
+
+}  // namespace
+
+std::vector<std::string> portability_problems(const ToolDefinition& tool) {
+  std::vector<std::string> problems;
+  auto add = [&](std::string text) { problems.push_back(tool.name + ": " + std::move(text)); };
+  if (tool.name.size() > kMostNameBytes) add(fmt::format("the name is longer than {} bytes", kMostNameBytes));
+  if (tool.description.empty()) add("has no description");
+  if (tool.description.size() > kShownText) add(fmt::format("the description is longer than {}", kShownText));
+  if (tool.output_schema && tool.output_schema->value("type", "") != "object") {
+    add("older clients drop the whole list over an output schema that is not an object's");
+  }
+  const auto& schema = tool.input_schema;
+  if (!schema.is_object() || schema.value("type", "") != "object") {
+    add("the input schema is not an object's");
+    return problems;
+  }
+  // Refused or flattened by at least one of Claude Code, Cursor and Gemini.
+  constexpr const char* kComposition[] = {"$schema", "$ref", "$defs", "definitions", "anyOf",
+                                          "oneOf",   "allOf", "not",  "if"};
+  auto check = [&](const nlohmann::ordered_json& part, const std::string& where) {
+    for (const char* keyword : kComposition) {
+      if (part.contains(keyword)) add(fmt::format("{} uses {}", where, keyword));
+    }
+  };
+  check(schema, "the input schema");
+  const auto properties = schema.find("properties");
+  if (properties == schema.end()) return problems;
+  if (properties->size() > kMostParameters) add(fmt::format("takes more than {} parameters", kMostParameters));
+  for (const auto& [name, property] : properties->items()) {
+    check(property, "'" + name + "'");
+    if (property.contains("type") && !property["type"].is_string()) add(fmt::format("'{}' has a list of types", name));
+    if (name == "file_path") add("Claude Code replaces the result of a tool with a 'file_path': call it 'path'");
+  }
+  return problems;
+}
+
+}  // namespace mcp

@@ -1,0 +1,114 @@
+// What a server offers: tools, resources, prompts and completion, each a definition and the handler behind it.
+// Source: the program that serves, at start. Used by: server.cc.
+// Handlers are coroutines on the loop. Destroying one is how its request is cancelled: whatever it holds must
+// let go in destructors. An exception from a handler is a bug: it is logged, the client gets -32603.
+#pragma once
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
+#include "supervisor/mcp/content.h"
+#include "supervisor/mcp/context.h"
+
+namespace mcp {
+
+struct ServerInfo {
+  std::string name;
+  std::string version;
+  std::string title;         // optional
+  std::string instructions;  // optional; clients cut it at 2,048 characters
+};
+
+// Hints for clients about what a tool does; the defaults are those of the specification.
+struct Annotations {
+  std::string title;
+  bool read_only = false;
+  bool destructive = true;
+  bool idempotent = false;
+  bool open_world = true;
+};
+
+struct ToolDefinition {
+  std::string name;         // 1..128 of A-Z a-z 0-9 _ . -
+  std::string description;  // clients cut it at 2,048 characters
+  nlohmann::ordered_json input_schema;  // {"type":"object", ...}; null: takes anything
+  std::optional<nlohmann::ordered_json> output_schema;
+  Annotations annotations;
+  nlohmann::ordered_json meta;                   // wire: _meta; null or an object
+  std::vector<std::string> client_capabilities;  // a client without these is refused, by name: "sampling"
+};
+using ToolHandler = std::function<Task<ToolResult>(RequestContext&, nlohmann::json arguments)>;
+
+// What keeps a definition from working in every client; empty when nothing does. For tests of tool sets.
+std::vector<std::string> portability_problems(const ToolDefinition& tool);
+
+struct Resource {
+  std::string uri;
+  std::string name;
+  std::string title;  // optional, like the next three
+  std::string description;
+  std::string mime_type;
+  std::optional<uint64_t> size;  // bytes
+};
+struct ResourceTemplate {
+  std::string uri_template;  // RFC 6570
+  std::string name;
+  std::string title;  // optional, like the next two
+  std::string description;
+  std::string mime_type;
+};
+struct ResourcePage {
+  std::vector<Resource> resources;
+  std::string next_cursor;  // empty: the last page
+};
+struct ResourceProvider {
+  std::function<Task<Result<ResourcePage>>(RequestContext&, std::string cursor)> list;
+  // Errors: not_found is told with the URI, as each version wants it. Empty contents count as not found.
+  std::function<Task<Result<std::vector<ResourceContents>>>(RequestContext&, std::string uri)> read;
+  std::vector<ResourceTemplate> templates;
+  Caching caching;  // of lists and contents
+};
+
+struct PromptArgument {
+  enum class Need { optional, required };
+  std::string name;
+  std::string description;
+  Need need = Need::optional;
+};
+struct Prompt {
+  std::string name;
+  std::string title;  // optional
+  std::string description;
+  std::vector<PromptArgument> arguments;
+};
+struct PromptMessage {
+  enum class Role { user, assistant };
+  Role role = Role::user;
+  Block content;
+};
+struct PromptResult {
+  std::string description;
+  std::vector<PromptMessage> messages;
+};
+// `arguments` is an object that has every required argument; all its values are strings.
+using PromptHandler = std::function<Task<Result<PromptResult>>(RequestContext&, nlohmann::json arguments)>;
+
+struct CompletionRequest {
+  enum class Kind { prompt, resource };
+  Kind kind = Kind::prompt;
+  std::string reference;  // the prompt's name or the resource template
+  std::string argument;
+  std::string value;        // typed so far
+  nlohmann::json resolved;  // other arguments, already chosen: an object
+};
+struct Completion {
+  std::vector<std::string> values;  // at most 100 are sent
+  std::optional<uint64_t> total;
+};
+using CompletionHandler = std::function<Task<Result<Completion>>(RequestContext&, CompletionRequest)>;
+
+}  // namespace mcp

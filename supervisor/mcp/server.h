@@ -1,0 +1,114 @@
+// Server: everything that is offered, and the answer to every method. Knows no sockets; connections bring it
+// requests and a RequestContext each. Register all before the first connection.
+// Must outlive the Loop's tasks that wait for drained(), and every Listener and Connection on it.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/mcp/registry.h"
+
+namespace mcp {
+
+enum class Method {
+  initialize,
+  ping,
+  discover,
+  set_level,
+  tools_list,
+  tools_call,
+  resources_list,
+  templates_list,
+  resources_read,
+  prompts_list,
+  prompts_get,
+  complete,
+};
+
+class Server {
+ public:
+  Server(Loop& loop, ServerInfo info);
+
+  // Throws std::invalid_argument for a bad or repeated name, or a schema that is not an object's: our own bug.
+  void add_tool(ToolDefinition tool, ToolHandler handler);
+  void set_resources(ResourceProvider provider);
+  void add_prompt(Prompt prompt, PromptHandler handler);
+  void set_completion(CompletionHandler handler);
+  // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
+  void enable_logging();
+  // How long modern clients may keep the lists of tools and prompts; the default is five minutes.
+  void set_list_caching(Caching caching);
+
+  // No new tools/call: they get an error that says so. What runs goes on.
+  void drain();
+  bool draining() const { return draining_; }
+  // Done when no request is being served and every answer has been written (or its client was lost).
+  // One waiter at a time.
+  Task<> drained();
+  // Requests that handlers are working on, over all connections.
+  size_t calls() const { return calls_; }
+
+  // For connections.
+  using Answer = tl::expected<std::string, RpcError>;  // the members of the result
+  // The method of that name, if this era has it and we offer it.
+  std::optional<Method> find_method(std::string_view name, Era era) const;
+  static bool is_known(std::string_view name);
+  // True for what needs no handler: answered by answer_now() whatever else is going on.
+  static bool is_immediate(Method method);
+  Answer answer_now(Method method, Version version, const nlohmann::json& params);
+  // The whole line to send. Never throws.
+  Task<std::string> answer(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
+  std::string initialize_members(Version version) const;
+
+  // While one lives, the server is not drained.
+  class Busy {
+   public:
+    enum class Kind { call, output };
+    Busy(Server& server, Kind kind);
+    ~Busy();
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    Server& server_;
+    Kind kind_;
+  };
+
+ private:
+  Task<Answer> answer_or_throw(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
+  Task<Answer> call_tool(RequestContext& context, nlohmann::json params, size_t max_bytes);
+  Task<Answer> list_resources(RequestContext& context, nlohmann::json params);
+  Task<Answer> read_resource(RequestContext& context, nlohmann::json params);
+  Task<Answer> get_prompt(RequestContext& context, nlohmann::json params);
+  Task<Answer> complete(RequestContext& context, nlohmann::json params);
+
+  bool offers(Method method) const;
+  Answer tool_answer(const RequestContext& context, const ToolResult& result, size_t max_bytes) const;
+  std::string capabilities(Version version) const;
+  std::string discover_members() const;
+  std::string list_members(Method method, Version version) const;
+  const std::string& cached(Method method, Version version);
+
+  Loop& loop_;
+  ServerInfo info_;
+  std::vector<ToolDefinition> tools_;  // in the order of registration, which is the order of the list
+  std::map<std::string, ToolHandler, std::less<>> tool_handlers_;
+  std::optional<ResourceProvider> resources_;
+  std::vector<Prompt> prompts_;
+  std::map<std::string, PromptHandler, std::less<>> prompt_handlers_;
+  CompletionHandler completion_;
+  bool logging_ = false;
+  Caching list_caching_{300'000, Caching::Scope::everybody};
+
+  std::string identity_;                                     // our name as JSON text, for _meta
+  std::map<std::pair<Method, Version>, std::string> cache_;  // lists, as they are sent
+  bool draining_ = false;
+  size_t calls_ = 0;
+  size_t busy_ = 0;
+  std::shared_ptr<Event> idle_;  // while somebody waits for it
+};
+
+}  // namespace mcp
