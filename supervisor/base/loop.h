@@ -95,6 +95,14 @@ class AsyncFd {
     void rearm();
     static void on_event(uv_poll_t* h, int status, int events);
   };
+  // Who still waits for a descriptor that is closed is never woken, and may be cancelled at any later time.
+  struct ClosePoll {
+    void operator()(Poll* poll) const {
+      for (Waiter*& waiter : poll->waiting)
+        if (waiter) std::exchange(waiter, nullptr)->registered = false;
+      UvClose()(poll);
+    }
+  };
   struct Waiter {
     Poll* poll;
     int dir;
@@ -129,7 +137,7 @@ class AsyncFd {
 
  private:
   Fd fd_;             // closed last:
-  UvPtr<Poll> poll_;  // libuv must let go of the fd before it is closed
+  std::unique_ptr<Poll, ClosePoll> poll_;  // libuv must let go of the fd before it is closed
 };
 
 // Calls fn once after `after`, unless destroyed first. The clock is CLOCK_MONOTONIC (uv_hrtime).
@@ -160,6 +168,23 @@ inline auto sleep_for(Loop& loop, std::chrono::milliseconds after) {
     void await_resume() noexcept {}
   };
   return Awaiter{loop, after, {}};
+}
+
+// co_await next_turn(loop);   lets everything else that is ready run first. For long work in slices.
+inline auto next_turn(Loop& loop) {
+  struct Awaiter {
+    Loop& loop;
+    std::shared_ptr<std::coroutine_handle<>> waiting;  // goes with a cancelled task
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> h) {
+      waiting = std::make_shared<std::coroutine_handle<>>(h);
+      loop.defer([weak = std::weak_ptr(waiting)] {
+        if (auto task = weak.lock()) task->resume();
+      });
+    }
+    void await_resume() noexcept {}
+  };
+  return Awaiter{loop, nullptr};
 }
 
 // A one-shot event that one task awaits and anyone fires. Firing early is remembered.

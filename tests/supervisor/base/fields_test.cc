@@ -67,6 +67,14 @@ TEST_CASE("Fields refuses integers that are none or do not fit", "[fields]") {
   CHECK(read.error().what == message);
 }
 
+TEST_CASE("no integer wraps around, however wide the range", "[fields]") {
+  json object = {{"u", UINT64_MAX}, {"f", 1e300}, {"ok", INT64_MIN}};
+  Fields in(object, "");
+  CHECK_FALSE(in.integer("u", INT64_MIN, INT64_MAX));
+  CHECK_FALSE(in.integer("f", INT64_MIN, INT64_MAX));
+  CHECK(in.integer("ok", INT64_MIN, INT64_MAX).value() == INT64_MIN);
+}
+
 TEST_CASE("Fields refuses texts and lists of the wrong kind or size", "[fields]") {
   json object = {{"s", "four"}, {"o", "c"}, {"l", {"a", 2}}, {"b", 1}, {"many", json::array()}};
   for (int i = 0; i < 1025; i++) object["many"].push_back("x");

@@ -149,7 +149,9 @@ TEST_CASE("quoting finds each special byte at each place of a word", "[json]") {
       std::string text(17, 'a');
       text[place] = static_cast<char>(c);
       std::string valid = valid_utf8(text);
-      if (json::parse(in_quotes(text)) != valid) FAIL("byte " << c << " at " << place << ": " << in_quotes(text));
+      const std::string quoted = in_quotes(text);
+      if (json::parse(quoted) != valid || quoted.find_first_of("\x7f\n") != quoted.npos)
+        FAIL("byte " << c << " at " << place << ": " << quoted);
     }
   }
 }

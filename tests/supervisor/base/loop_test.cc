@@ -316,6 +316,44 @@ TEST_CASE("a waiting writer may be cancelled by the reader that wakes first", "[
   CHECK_FALSE(wrote);
 }
 
+TEST_CASE("who waits for a closed descriptor sleeps until it is cancelled", "[loop]") {
+  Loop loop;
+  Pipe pipe = make_pipe();
+  auto reader = AsyncFd::adopt(loop, std::move(pipe.read));
+  REQUIRE(reader);
+  std::string text;
+  bool ended = false;
+  auto scope = std::make_unique<Scope>(loop);
+  scope->spawn(drain(*reader, text, ended));
+  SECTION("at once") {
+    reader->close();
+    scope.reset();
+  }
+  SECTION("after libuv has freed its handle") {
+    reader->close();
+    pipe.write.reset();
+    std::string log;
+    loop.spawn(nap(loop, 1ms, log, 'x'));
+    loop.run();
+    scope.reset();
+  }
+  loop.run();
+  CHECK_FALSE(ended);
+}
+
+TEST_CASE("a deadline counts from now, not from when the loop last looked", "[loop]") {
+  Loop loop;
+  loop.defer([] {});
+  loop.run();
+  const auto before = Monotonic::now();
+  while (ms_since(before) < 30) {  // work that keeps the loop from looking
+  }
+  const auto start = Monotonic::now();
+  Deadline deadline(loop, 20ms, [] {});
+  loop.run();
+  CHECK(ms_since(start) >= 19);
+}
+
 TEST_CASE("what cannot be waited for is refused", "[loop]") {
   Loop loop;
   Fd file(::open("/etc/hostname", O_RDONLY | O_CLOEXEC));
