@@ -19,6 +19,10 @@ COMMANDS = {
 }
 PART = 65535
 
+# Descriptor 3 is kept taken in this process: subprocess would else put its own pipe there, and dup2() would close that.
+while (_spare := os.open("/dev/null", os.O_RDONLY)) < 3:
+    pass
+
 
 def packets_of(message):
     """A message as the packets that carry it. Bytes are taken as they are."""
@@ -58,7 +62,7 @@ class Runner:
         self.err = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             COMMANDS[language], stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err, env=env, cwd="/",
-            close_fds=False, preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
+            pass_fds=(3,), preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
         theirs.close()
         self.socket = ours
 

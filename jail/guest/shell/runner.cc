@@ -1,0 +1,200 @@
+// The shell runner: waits for one order on the guest socket, then becomes the shell that runs it.
+// Nothing of ours is left beside the agent's code: the exit status and the signal are the shell's own, and a result
+// message is sent only for an order that cannot be run. Static, because it starts faster than a dynamic loader runs.
+#define JSON_NOEXCEPTION
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using nlohmann::json;
+using std::operator""sv;
+
+constexpr int kSocket = 3;
+constexpr size_t kPartBytes = 65535;
+constexpr size_t kDownBytes = 32 << 20;
+// One string of argv or of the environment, its NUL included (execve(2): MAX_ARG_STRLEN, 32 pages).
+constexpr size_t kStringBytes = 128 * 1024;
+constexpr int kExitProtocol = 76;  // sysexits.h
+constexpr int kExitRefused = 1;
+
+[[noreturn]] void give_up(std::string_view why) {
+  std::string line = "warder shell runner: " + std::string(why) + "\n";
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  ::_exit(kExitProtocol);
+}
+
+void send_message(const json& message) {
+  std::string text = message.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string packet;
+  size_t at = 0;
+  do {
+    size_t n = std::min(kPartBytes, text.size() - at);
+    packet.assign(1, at + n == text.size() ? 'F' : 'M');
+    packet.append(text, at, n);
+    ssize_t sent = ::send(kSocket, packet.data(), packet.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) ::_exit(0);  // nobody is left to hear
+    at += n;
+  } while (at < text.size());
+}
+
+[[noreturn]] void refuse(const std::string& error, int number = 0) {
+  json message = {{"type", "result"}, {"error", error}};
+  if (number != 0) message["errno"] = number;
+  send_message(message);
+  ::_exit(kExitRefused);
+}
+
+json receive_message() {
+  std::string text;
+  std::string packet(kPartBytes + 2, '\0');  // one more than a packet may have: so a longer one shows
+  for (;;) {
+    ssize_t n = ::recv(kSocket, packet.data(), packet.size(), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) give_up(std::string("the guest socket: ") + ::strerror(errno));
+    if (n == 0) ::_exit(0);
+    size_t size = static_cast<size_t>(n);
+    if (size > kPartBytes + 1 || (packet[0] != 'F' && packet[0] != 'M'))
+      give_up("a packet is too long or begins with neither F nor M");
+    text.append(packet, 1, size - 1);
+    if (text.size() > kDownBytes) give_up("a message is longer than 32 MiB");
+    if (packet[0] == 'F') break;
+  }
+  json message = json::parse(text, nullptr, false);
+  if (message.is_discarded()) give_up("a message is not JSON");
+  if (!message.is_object()) give_up("a message is not one JSON object with a type");
+  return message;
+}
+
+const std::string* find_string(const json& object, const char* key) {
+  auto found = object.find(key);
+  return found == object.end() ? nullptr : found->get_ptr<const std::string*>();
+}
+
+bool is_name(std::string_view name) {
+  auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
+  auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
+}
+
+// Names by which the loader, the C library or a shell would be steered, or that a shell will not let anyone set.
+bool is_reserved(std::string_view name) {
+  constexpr std::string_view kNames[] = {"PATH"sv,        "IFS"sv,       "ENV"sv,     "SHELLOPTS"sv,      "CDPATH"sv,
+                                         "GLOBIGNORE"sv,  "PS4"sv,       "OPTIND"sv,  "PROMPT_COMMAND"sv, "UID"sv,
+                                         "EUID"sv,        "PPID"sv,      "GROUPS"sv,  "HOSTALIASES"sv,    "LOCPATH"sv,
+                                         "NLSPATH"sv,     "GCONV_PATH"sv, "TZDIR"sv,  "POSIXLY_CORRECT"sv, "_"sv,
+                                         "GLIBC_TUNABLES"sv, "SHLVL"sv,  "PWD"sv,     "OLDPWD"sv};
+  constexpr std::string_view kPrefixes[] = {"LD_"sv, "BASH"sv, "MALLOC_"sv, "WARDER_"sv};
+  if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) return true;
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes), [&](std::string_view p) { return name.substr(0, p.size()) == p; });
+}
+
+bool is_in_environment(std::string_view name) {
+  for (char** entry = environ; *entry != nullptr; entry++) {
+    std::string_view line(*entry);
+    if (line.size() > name.size() && line[name.size()] == '=' && line.substr(0, name.size()) == name) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> variables_of(const json& order) {
+  std::vector<std::string> variables;
+  auto context = order.find("context_vars");
+  if (context == order.end() || context->is_null()) return variables;
+  if (!context->is_object()) refuse("context_vars is not an object of names and values");
+  for (const auto& [name, value] : context->items()) {
+    if (!is_name(name)) refuse("context_vars: '" + name + "' is no name of a variable; use letters, digits and _");
+    if (is_reserved(name) || is_in_environment(name))
+      refuse("context_vars: the name '" + name + "' has a meaning for the shell; give it another name");
+    const auto* text = value.get_ptr<const std::string*>();
+    std::string line = name + "=" + (text ? *text : value.dump(-1, ' ', false, json::error_handler_t::replace));
+    if (line.find('\0') != std::string::npos) refuse("context_vars: '" + name + "' contains a NUL, which no environment can hold");
+    if (line.size() >= kStringBytes)
+      refuse("context_vars: '" + name + "' is longer than the 128 KiB of an environment variable; write it to a file in the workspace");
+    variables.push_back(std::move(line));
+  }
+  return variables;
+}
+
+// Code too long for one argument, as a file that only descriptors name. The shell inherits it, read-only by its seals.
+std::string script_of(const std::string& code) {
+  int fd = ::memfd_create("execution", MFD_ALLOW_SEALING);
+  if (fd < 0) refuse(std::string("cannot hold the code: memfd_create: ") + ::strerror(errno), errno);
+  for (size_t at = 0; at < code.size();) {
+    ssize_t n = ::write(fd, code.data() + at, code.size() - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) refuse(std::string("cannot hold the code: ") + ::strerror(errno), errno);
+    at += static_cast<size_t>(n);
+  }
+  ::lseek(fd, 0, SEEK_SET);
+  ::fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  return "/proc/self/fd/" + std::to_string(fd);
+}
+
+[[noreturn]] void become_shell(const char* shell, const json& order) {
+  const std::string* code = find_string(order, "code");
+  if (code == nullptr) give_up("'run' without a proper 'code'");
+  const std::string* workspace = find_string(order, "workspace");
+  if (code->find('\0') != std::string::npos) refuse("the code contains a NUL, which no shell can read");
+  std::vector<std::string> variables = variables_of(order);
+  std::string directory = workspace ? *workspace : "/workspace";
+  if (::chdir(directory.c_str()) < 0) refuse("cannot enter the workspace '" + directory + "': " + ::strerror(errno), errno);
+
+  bool fits = code->size() < kStringBytes;
+  std::string script = fits ? *code : script_of(*code);
+  std::vector<char*> argv{const_cast<char*>(shell)};
+  if (std::string_view(shell) == "/bin/bash") {
+    argv.push_back(const_cast<char*>("--noprofile"));
+    argv.push_back(const_cast<char*>("--norc"));
+  }
+  // `-c` reads best: errors begin with "execution: line 3:", and $0 is the name after the code.
+  if (fits) argv.push_back(const_cast<char*>("-c"));
+  argv.push_back(script.data());
+  if (fits) argv.push_back(const_cast<char*>("execution"));
+  argv.push_back(nullptr);
+
+  std::vector<char*> environment;
+  for (char** entry = environ; *entry != nullptr; entry++) environment.push_back(*entry);
+  for (std::string& line : variables) environment.push_back(line.data());
+  environment.push_back(nullptr);
+
+  ::signal(SIGPIPE, SIG_DFL);
+  ::execve(shell, argv.data(), environment.data());
+  int number = errno;
+  if (number == E2BIG) refuse("context_vars are larger than an environment can be; write them to a file in the workspace", number);
+  refuse(std::string("cannot start ") + shell + ": " + ::strerror(number), number);
+}
+
+double now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+}  // namespace
+
+int main() {
+  double began = now_ms();
+  if (::fcntl(kSocket, F_SETFD, FD_CLOEXEC) < 0) give_up("descriptor 3 is not open");
+  const char* shell = ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
+  send_message({{"type", "ready"}, {"interpreter", shell}, {"warm_ms", now_ms() - began}});
+  json order = receive_message();
+  const std::string* type = find_string(order, "type");
+  if (type == nullptr) give_up("a message is not one JSON object with a type");
+  if (*type == "cancel") ::_exit(0);  // nobody wants this jail any more
+  if (*type != "run") give_up("expected 'run', got '" + *type + "'");
+  become_shell(shell, order);
+}

@@ -1,0 +1,141 @@
+"""What the shell runner promises to the code it becomes and to the supervisor."""
+import json
+import signal
+import unittest
+
+from driver import GuestTest, packets_of
+
+
+class ShellTest(GuestTest):
+    language = "shell"
+
+
+class Execution(ShellTest):
+    def test_the_runner_becomes_the_shell(self):
+        end = self.run_code("echo out; echo err >&2; pwd; echo $0; exit 3")
+        self.assertEqual((end.stdout, end.stderr, end.status, end.message),
+                         (f"out\n{self.workspace}\nexecution\n", "err\n", 3, None))
+        self.assertEqual(self.run_code("true").status, 0)
+        self.assertEqual(self.run_code("kill -TERM $$").status, -signal.SIGTERM)
+        self.assertEqual(self.run_code("").status, 0)
+
+    def test_nothing_but_the_three_streams_is_inherited(self):
+        self.assertEqual(self.run_code("ls /proc/$$/fd; true").stdout.split(), ["0", "1", "2"])
+        self.assertEqual(self.run_code("cat; echo ended").stdout, "ended\n")
+
+    def test_errors_name_the_line(self):
+        end = self.run_code("true\n\nno_such_program\nexit 5")
+        self.assertIn("execution: line 3: no_such_program", end.stderr)
+        self.assertEqual(end.status, 5)
+        end = self.run_code("if true; then\n")
+        self.assertIn("syntax error: unexpected end of file", end.stderr)
+        self.assertEqual(end.status, 2)
+
+    def test_code_of_any_size_runs(self):
+        for size in (120_000, 131_072, 2_000_000):
+            with self.subTest(size=size):
+                code = "# " + "x" * size + "\nexport LC_ALL=C\necho whole $#\nno_such_program\nexit 4"
+                end = self.run_code(code)
+                self.assertEqual((end.stdout, end.status), ("whole 0\n", 4))
+                self.assertIn("line 4: no_such_program", end.stderr)
+
+    def test_code_cannot_change_a_long_code_of_its_own(self):
+        end = self.run_code("# " + "x" * 200_000 + "\necho more >> $0\necho ended")
+        self.assertEqual(end.stdout, "ended\n")
+        self.assertIn("Operation not permitted", end.stderr)
+
+    def test_startup_files_are_not_read(self):
+        self.write(".bashrc", "echo startup")
+        self.write(".profile", "echo startup")
+        self.assertEqual(self.run_code("echo only", environment={"HOME": self.workspace}).stdout, "only\n")
+
+
+class Variables(ShellTest):
+    def test_context_vars_are_exported(self):
+        end = self.run_code('echo "$name|$count|$flag|$rows|$none|$_x1|$lines"; env | grep -c ^name=',
+                            context_vars={"name": "é $HOME `id`", "count": 5, "flag": True, "rows": [1, {"a": "b"}],
+                                          "none": None, "_x1": "u", "lines": "a\nb"})
+        self.assertEqual(end.stdout, 'é $HOME `id`|5|true|[1,{"a":"b"}]|null|u|a\nb\n1\n')
+
+    def test_names_with_a_meaning_are_refused_before_anything_runs(self):
+        for name in ("PATH", "LD_PRELOAD", "IFS", "BASH_ENV", "ENV", "BASH_FUNC_ls%%", "HOME", "WARDER_WORKSPACE", "a b",
+                     "1a", "", "a=b", "é", "PS4", "UID", "GLIBC_TUNABLES"):
+            with self.subTest(name=name):
+                end = self.run_code("echo ran", context_vars={name: "x"})
+                self.assertIn(f"'{name}'", end.error)
+                self.assertEqual((end.stdout, end.status), ("", 1))
+
+    def test_what_no_environment_can_hold_is_refused(self):
+        for variables, words in (({"a": "x\0y"}, "'a' contains a NUL"), ({"a": "x" * 131_072}, "'a' is longer than"),
+                                 ({f"a{i}": "x" * 100_000 for i in range(100)}, "larger than an environment"),
+                                 ([1], "not an object")):
+            with self.subTest(words=words):
+                end = self.run_code("echo ran", context_vars=variables)
+                self.assertIn(words, end.error)
+                self.assertEqual((end.stdout, end.status), ("", 1))
+
+
+class Protocol(ShellTest):
+    def test_ready_names_the_interpreter(self):
+        ready = self.start().receive()
+        self.assertIn(ready["interpreter"], ("/bin/bash", "/bin/sh"))
+        self.assertGreaterEqual(ready["warm_ms"], 0)
+
+    def test_every_name_of_the_language_means_this(self):
+        for language in ("shell", "bash", "sh"):
+            self.assertEqual(self.run_code("echo ran", language=language).stdout, "ran\n")
+
+    def test_an_order_in_parts_is_put_together(self):
+        runner = self.start()
+        runner.receive()
+        data = json.dumps(self.order("echo whole")).encode()
+        for at in range(0, len(data), 5):
+            runner.socket.send(b"M" + data[at:at + 5])
+        runner.socket.send(b"F")
+        self.assertEqual(runner.end().stdout, "whole\n")
+
+    def test_an_order_that_cannot_run_is_told(self):
+        end = self.run_code("echo ran", workspace="/nonexistent")
+        self.assertIn("/nonexistent", end.error)
+        self.assertEqual((end.errno, end.status, end.stdout), (2, 1, ""))
+        self.assertIn("NUL", self.run_code("echo \0").error)
+
+    def test_what_is_no_order_ends_the_runner_with_a_reason(self):
+        for packets, words in (
+                ([b"F{"], "not JSON"), ([b"Fnull"], "not one JSON object"), ([b"F{} {}"], "not JSON"),
+                ([b"F\xff\xfe"], "not JSON"), ([b"X{}"], "neither F nor M"), ([b"F" + b" " * 70000], "too long"),
+                ([b'F{"type":"other"}'], "expected 'run', got 'other'"), ([b'F{"type":5}'], "with a type"),
+                ([b'F{"type":"run"}'], "without a proper 'code'"), ([b"F" + b"[" * 60000], "not JSON"),
+                (packets_of({"type": "run", "code": 5}), "without a proper 'code'")):
+            with self.subTest(packets=[p[:20] for p in packets]):
+                runner = self.start()
+                runner.receive()
+                for packet in packets:
+                    runner.socket.send(packet)
+                end = runner.end()
+                self.assertEqual((end.message, end.status), (None, 76))
+                self.assertIn(words, end.stderr)
+
+    def test_a_message_beyond_the_limit_ends_the_runner(self):
+        runner = self.start()
+        runner.receive()
+        part = b"M" + b" " * 65535
+        with self.assertRaises(OSError):
+            for _ in range(600):
+                runner.socket.send(part)
+        self.assertIn("longer than 32 MiB", runner.end().stderr)
+
+    def test_nobody_wanting_the_runner_ends_it_quietly(self):
+        runner = self.start()
+        runner.receive()
+        runner.send({"type": "cancel"})
+        end = runner.end()
+        self.assertEqual((end.status, end.stderr, end.message), (0, "", None))
+        runner = self.start()
+        runner.receive()
+        runner.socket.close()
+        self.assertEqual(runner.process.wait(30), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
