@@ -46,10 +46,10 @@ Result<Fd> make_plan(const Host& host, const Spec& spec) {
   std::copy(limits.begin(), limits.end(), plan->resource_limits);
   plan->resource_limit_count = static_cast<uint32_t>(limits.size());
 
-  if (spec.filter->code.empty() || spec.filter->code.size() > kMaxFilter)
+  if (spec.filter->program.empty() || spec.filter->program.size() > kMaxFilter)
     return fail(Code::internal, "the seccomp filter does not fit a plan");
-  std::copy(spec.filter->code.begin(), spec.filter->code.end(), plan->filter);
-  plan->filter_length = static_cast<uint32_t>(spec.filter->code.size());
+  std::copy(spec.filter->program.begin(), spec.filter->program.end(), plan->filter);
+  plan->filter_length = static_cast<uint32_t>(spec.filter->program.size());
   plan->seccomp_flags = spec.filter->flags;
 
   size_t used = 0;

@@ -16,10 +16,6 @@
 
 namespace jail {
 
-struct FilterProgram {
-  std::vector<sock_filter> code;
-  uint32_t flags = 0;  // SECCOMP_FILTER_FLAG_LOG for audit profiles
-};
 
 struct Spec {
   std::string name;  // of the cgroup leaf: [a-z0-9-]+, unique while it lives
@@ -28,7 +24,7 @@ struct Spec {
   policies::Limits limits;
   policies::Isolation isolation;
   std::map<std::string, std::string> environment;
-  const FilterProgram* filter = nullptr;  // borrowed until build() returns
+  const policies::SeccompFilter* filter = nullptr;  // borrowed until build() returns
   uint32_t tenant_slot = 0;               // separated identity: which of the range's runner ids
 };
 

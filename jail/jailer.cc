@@ -7,10 +7,14 @@
 #include <signal.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <fmt/format.h>
 #include <unistd.h>
+
+#include <memory>
 
 #include "jail/fd_message.h"
 #include "jail/id_map.h"
@@ -26,6 +30,7 @@ namespace {
 constexpr cap_value_t kKept[] = {CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_RESOURCE, CAP_KILL};
 
 Result<> keep_only_what_is_needed(unsigned group) {
+  std::unique_ptr<std::remove_pointer_t<cap_t>, int (*)(void*)> before(cap_get_proc(), cap_free);
   if (setgroups(0, nullptr) < 0) return fail_errno(errno, "setgroups");
   if (setresgid(group, group, group) < 0) return fail_errno(errno, "setresgid");
   for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
@@ -35,9 +40,16 @@ Result<> keep_only_what_is_needed(unsigned group) {
   }
   cap_t caps = cap_init();
   if (!caps) return fail(Code::internal, "cap_init: out of memory");
-  constexpr int count = sizeof kKept / sizeof kKept[0];
-  cap_set_flag(caps, CAP_PERMITTED, count, kKept, CAP_SET);
-  cap_set_flag(caps, CAP_EFFECTIVE, count, kKept, CAP_SET);
+  for (cap_value_t cap : kKept) {
+    cap_flag_value_t held = CAP_CLEAR;
+    if (!before || cap_get_flag(before.get(), cap, CAP_PERMITTED, &held) < 0 || held == CAP_CLEAR) {
+      // Containers and some machines withhold this one; then oom_score_adj can be lowered again from inside.
+      if (cap == CAP_SYS_RESOURCE) continue;
+      return fail(Code::unavailable, fmt::format("the daemon was started without capability {}", cap), "give it to the service");
+    }
+    cap_set_flag(caps, CAP_PERMITTED, 1, &cap, CAP_SET);
+    cap_set_flag(caps, CAP_EFFECTIVE, 1, &cap, CAP_SET);
+  }
   int rc = cap_set_proc(caps);
   int error = errno;
   cap_free(caps);
@@ -54,7 +66,7 @@ struct Failure {
 
 class Jailer {
  public:
-  explicit Jailer(JailerConfig config) : config_(std::move(config)) {}
+  Jailer(JailerConfig config, Fd orders) : config_(std::move(config)), orders_(std::move(orders)) {}
 
   Result<> prepare() {
     signal(SIGCHLD, SIG_IGN);  // children are reaped by the kernel; their end is seen by pidfd
@@ -74,7 +86,7 @@ class Jailer {
   void serve() {
     for (;;) {
       Order order{};
-      auto received = receive_message(config_.orders.get(), &order, sizeof order, kMaxOrderFds);
+      auto received = receive_message(orders_.get(), &order, sizeof order, kMaxOrderFds);
       if (!received) {
         log_error("jailer: {}", received.error().what);
         return;  // the daemon only sends whole orders; anything else means that it is not the daemon any more
@@ -100,7 +112,7 @@ class Jailer {
     Answer answer{order.token, failure.error, failure.step, 0};
     std::vector<int> out;
     if (pidfd) out.push_back(pidfd.get());
-    if (auto sent = send_message(config_.orders.get(), &answer, sizeof answer, out); !sent)
+    if (auto sent = send_message(orders_.get(), &answer, sizeof answer, out); !sent)
       log_error("jailer: {}", sent.error().what);
   }
 
@@ -184,20 +196,32 @@ class Jailer {
   }
 
   JailerConfig config_;
+  Fd orders_;
   Fd null_, own_mounts_;
   MountMappings mappings_;
 };
 
 }  // namespace
 
-int run_jailer(JailerConfig config) {
-  Jailer jailer(std::move(config));
-  if (auto ready = jailer.prepare(); !ready) {
-    log_error("jailer: {}", ready.error().what);
-    return 1;
+Result<Fd> fork_jailer(JailerConfig config) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return fail_errno(errno, "socketpair");
+  Fd daemon_end(ends[0]), jailer_end(ends[1]);
+  pid_t pid = ::fork();
+  if (pid < 0) return fail_errno(errno, "fork the jailer");
+  if (pid > 0) return daemon_end;
+  daemon_end.reset();
+  int status = 0;
+  {
+    Jailer jailer(std::move(config), std::move(jailer_end));
+    if (auto ready = jailer.prepare(); ready) {
+      jailer.serve();
+    } else {
+      log_error("jailer: {}", ready.error().what);
+      status = 1;
+    }
   }
-  jailer.serve();
-  return 0;
+  ::_exit(status);  // the daemon's destructors and exit handlers are not ours
 }
 
 }  // namespace jail

@@ -8,14 +8,14 @@
 namespace jail {
 
 struct JailerConfig {
-  Fd orders;       // SOCK_SEQPACKET, blocking: the daemon's end is the other
   Fd template_dir; // jail/template.h; becomes the working directory
   Fd init;         // warder-jail-init
   bool privileged = false;  // started as root: keeps only the capabilities it needs
   unsigned group = 0;       // privileged: the daemon's group, which may write its cgroups
 };
 
-// Serves until the daemon closes its end; every jail dies with this process. Returns the exit status.
-int run_jailer(JailerConfig config);
+// Forks the jailer and returns the daemon's end of its socket (jail/orders.h). The jailer serves until that end
+// closes; every jail dies with it. Call it single-threaded, before the loop exists.
+Result<Fd> fork_jailer(JailerConfig config);
 
 }  // namespace jail

@@ -37,7 +37,7 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Sp
   }
   receipt["capabilities"] = "none";
   receipt["no_new_privileges"] = true;
-  receipt["seccomp"] = {{"profile", seccomp_profile}, {"instructions", spec.filter->code.size()}};
+  receipt["seccomp"] = {{"profile", seccomp_profile}, {"instructions", spec.filter->program.size()}};
   if (int abi = jail.built().landlock_abi; abi > 0) {
     receipt["landlock"] = {{"abi", abi}};
   } else {

@@ -9,7 +9,7 @@
 namespace jail {
 namespace {
 
-Spec probe_spec(const FilterProgram& filter, const policies::Limits& limits, std::string name) {
+Spec probe_spec(const policies::SeccompFilter& filter, const policies::Limits& limits, std::string name) {
   Spec spec;
   spec.name = std::move(name);
   spec.command = {"/warder/probe/warder-jail-probe"};
@@ -24,7 +24,7 @@ Spec probe_spec(const FilterProgram& filter, const policies::Limits& limits, std
   return spec;
 }
 
-Task<Result<>> find_root_mode(Host& host, const FilterProgram& filter, const policies::Limits& limits) {
+Task<Result<>> find_root_mode(Host& host, const policies::SeccompFilter& filter, const policies::Limits& limits) {
   host.root = RootMode::overlay;
   auto spec = probe_spec(filter, limits, "self-test-root");
   auto jail = co_await Jail::build(host, std::move(spec));
@@ -46,7 +46,7 @@ Task<Result<>> find_root_mode(Host& host, const FilterProgram& filter, const pol
 
 }  // namespace
 
-Task<Result<>> test_host(Host& host, int directory, const FilterProgram& filter, const policies::Limits& limits) {
+Task<Result<>> test_host(Host& host, int directory, const policies::SeccompFilter& filter, const policies::Limits& limits) {
   if (host.identity == Identity::separated) {
     auto mapped = co_await host.jailer.probe_idmap(directory, host.daemon_uid, host.daemon_gid, host.ids.first + 1);
     host.map_workspace_ids = mapped.has_value();

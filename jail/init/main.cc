@@ -54,6 +54,8 @@ int read_plan() {
 // this line.
 int die_with_parent() {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return errno;
+  // The jailer ignores SIGCHLD, which an exec keeps: init would never hear of its runner's end.
+  if (signal(SIGCHLD, SIG_DFL) == SIG_ERR) return errno;
   if (prctl(PR_SET_DUMPABLE, 0) < 0) return errno;  // no ptrace, no /proc/1/mem for a process of the same id
   pollfd control{kControlFd, 0, 0};
   if (poll(&control, 1, 0) > 0 && (control.revents & (POLLHUP | POLLERR))) return ESRCH;

@@ -1,0 +1,128 @@
+#include "tests/jail/jail_fixture.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "jail/jailer.h"
+#include "jail/self_test.h"
+#include "jail/template.h"
+#include "supervisor/base/json.h"
+#include "supervisor/privileges.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unique_ptr<policies::SeccompFilter> standard_filter() {
+  std::ifstream in(WARDER_SOURCE "/policies/seccomp/default.json");
+  std::stringstream text;
+  text << in.rdbuf();
+  auto document = parse_json(text.str());
+  if (!document) throw std::runtime_error(document.error().what);
+  auto profile = policies::parse_seccomp("default", *document, nullptr);
+  if (!profile) throw std::runtime_error(profile.error().front().what);
+  auto program = policies::compile_seccomp(*profile);
+  if (!program) throw std::runtime_error(program.error().what);
+  return std::make_unique<policies::SeccompFilter>(policies::SeccompFilter{"default", *std::move(program), 0});
+}
+
+policies::Limits test_limits() {
+  policies::Limits limits;
+  limits.memory_bytes = 300 << 20;
+  limits.tasks = 32;
+  limits.output_bytes = 20'000;
+  limits.output_kept_bytes = 4 << 20;
+  limits.result_bytes = 1 << 20;
+  limits.file_bytes = 64 << 20;
+  limits.open_files = 256;
+  limits.tmp_bytes = 8 << 20;
+  limits.tmp_files = 512;
+  return limits;
+}
+
+}  // namespace
+
+JailFixture::JailFixture() : limits_(test_limits()), filter_(standard_filter()) {
+  auto ready = prepare();
+  if (!ready) problem_ = ready.error().what;
+}
+
+Result<> JailFixture::prepare() {
+  char name[] = "/var/tmp/warder-jail-test-XXXXXX";
+  directory_ = ::mkdtemp(name);
+  ::chmod(directory_.c_str(), 0755);
+  workspace_ = directory_ + "/workspace";
+  fs::create_directory(workspace_);
+
+  TRY(DaemonIdentity identity, choose_identity("warder-test-user-that-does-not-exist", jail::IdRange{}));
+  if (!identity.root) CHECKED(enter_own_namespaces(identity));
+  if (identity.root && ::chown(workspace_.c_str(), identity.uid, identity.gid) < 0) return fail_errno(errno, "chown");
+  jail::JailerConfig config;
+  TRY(config.template_dir, jail::make_template(directory_ + "/template", WARDER_BUILD "/guest"));
+  config.init = Fd(::open(WARDER_BUILD "/jail/init/warder-jail-init", O_RDONLY | O_CLOEXEC));
+  config.privileged = identity.root;
+  config.group = identity.gid;
+  TRY(Fd socket, jail::fork_jailer(std::move(config)));
+  loop_ = std::make_unique<Loop>();
+  TRY(client_, jail::JailerClient::start(*loop_, std::move(socket), [] {}));
+  host_.reset(new jail::Host{*loop_, *client_});
+  host_->no_cgroups_why = "unit tests run without cgroups";
+  host_->identity = identity.root ? jail::Identity::separated : jail::Identity::shared;
+  host_->daemon_uid = identity.uid;
+  host_->daemon_gid = identity.gid;
+  workspace_fd_ = Fd(::open(workspace_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  std::optional<Result<>> tested;
+  auto test = [](JailFixture& self, std::optional<Result<>>& out) -> Task<> {
+    auto done = co_await jail::test_host(*self.host_, self.workspace_fd_.get(), *self.filter_, self.limits_);
+    out.emplace(std::move(done));
+  };
+  loop_->spawn(test(*this, tested));
+  loop_->run_until([&] { return tested.has_value(); });
+  return *tested;
+}
+
+JailFixture::~JailFixture() {
+  host_.reset();
+  client_.reset();
+  loop_.reset();
+  std::error_code ignored;
+  fs::remove_all(directory_, ignored);
+}
+
+jail::Request JailFixture::request(jail::Language language, std::string code) {
+  jail::Request request;
+  request.id = fmt::format("test-{}", next_id_++);
+  request.code = std::move(code);
+  request.spec.language = language;
+  request.spec.limits = limits_;
+  auto preferred = policies::Need::preferred;
+  request.spec.isolation = policies::Isolation{preferred, preferred, preferred, preferred, preferred};
+  request.spec.filter = filter_.get();
+  request.seccomp_profile = filter_->profile;
+  request.workspace = workspace_fd_.get();
+  return request;
+}
+
+Result<jail::Report> JailFixture::run(jail::Request request) {
+  std::optional<Result<jail::Report>> answer;
+  auto execute = [](JailFixture& self, jail::Request wanted, std::optional<Result<jail::Report>>& out) -> Task<> {
+    auto report = co_await jail::execute(*self.host_, std::move(wanted));
+    out.emplace(std::move(report));
+  };
+  loop_->spawn(execute(*this, std::move(request), answer));
+  loop_->run_until([&] { return answer.has_value(); });
+  return *std::move(answer);
+}
+
+jail::Report JailFixture::run(jail::Language language, std::string code) {
+  auto report = run(request(language, std::move(code)));
+  if (!report) throw std::runtime_error(report.error().what);
+  return *std::move(report);
+}
