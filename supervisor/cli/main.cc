@@ -1,0 +1,28 @@
+// `warder`. Clients start `warder mcp` once per agent session and wait for it: that way is taken before anything else
+// is set up. Everything else goes through arguments.cc.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "supervisor/cli/arguments.h"
+#include "supervisor/cli/bridge.h"
+
+namespace {
+
+// A standard stream that is closed would lend its number to the next descriptor.
+void fill_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0) (void)!::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fill_standard_streams();
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "mcp" && argc == 2) return cli::run_bridge(cli::find_socket({}));
+  if (command == "mcp" && argc == 4 && std::string_view(argv[2]) == "--socket")
+    return cli::run_bridge(cli::find_socket(argv[3]));
+  return cli::run_command_line(argc, argv);
+}

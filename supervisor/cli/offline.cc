@@ -1,0 +1,127 @@
+#include "supervisor/cli/offline.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/version.h"
+
+namespace cli {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::string_view kModern = "2026-07-28";
+constexpr std::string_view kNewestLegacy = "2025-11-25";
+constexpr std::array<std::string_view, 4> kLegacy = {"2024-11-05", "2025-03-26", "2025-06-18", kNewestLegacy};
+
+constexpr int kInvalidRequest = -32600, kMethodNotFound = -32601, kInternal = -32603, kUnsupportedVersion = -32022;
+
+std::string envelope(std::string_view raw_id, std::string_view key, std::string_view raw_value) {
+  std::string line = R"({"jsonrpc":"2.0",)";
+  if (!raw_id.empty()) line.append(R"("id":)").append(raw_id).append(",");
+  return line.append("\"").append(key).append("\":").append(raw_value).append("}");
+}
+
+std::string error_line(std::string_view raw_id, int code, std::string_view message, json data = nullptr) {
+  json error = {{"code", code}, {"message", message}};
+  if (!data.is_null()) error["data"] = std::move(data);
+  return envelope(raw_id, "error", dump_json(error));
+}
+
+json server_info() { return {{"name", "warder"}, {"title", "Warder"}, {"version", kWarderVersion}}; }
+json capabilities() { return {{"tools", {{"listChanged", true}}}}; }
+
+std::string result_line(const Envelope& request, json result) {
+  if (request.modern()) {
+    result["resultType"] = "complete";
+    result["_meta"]["io.modelcontextprotocol/serverInfo"] = server_info();
+  }
+  return envelope(request.id, "result", dump_json(result));
+}
+
+json cached_nowhere(json result) {  // a list that is to be asked for again as soon as the daemon is back
+  result["ttlMs"] = 0;
+  result["cacheScope"] = "private";
+  return result;
+}
+
+std::string instructions(const Trouble& trouble) {
+  return "Warder runs code in a jail of its own (execute_code), but its daemon is not reachable now: " + trouble.cause +
+         "; " + trouble.remedy + ". Calls work as soon as it runs; nothing else has to be restarted.";
+}
+
+// The one tool everybody needs, under its real name and parameters: a client that never asks again can use it once
+// the daemon is back.
+json placeholder_tools() {
+  json properties = {{"code", {{"type", "string"}, {"description", "The program to run."}}},
+                     {"language", {{"type", "string"}, {"enum", {"python", "javascript", "shell"}}}},
+                     {"context_vars", {{"type", "object"}, {"description", "Variables the program finds defined."}}},
+                     {"timeout_seconds", {{"type", "number"}}},
+                     {"memory_mb", {{"type", "number"}}}};
+  json tool = {{"name", "execute_code"},
+               {"description", "Runs a program in a jail of its own and answers with its output. The daemon behind it is "
+                               "not running at the moment: a call answers with the command that starts it."},
+               {"inputSchema", {{"type", "object"}, {"properties", std::move(properties)}, {"required", {"code"}}}}};
+  return json::array({std::move(tool)});
+}
+
+json failed_call(std::string_view text, std::string_view remedy) {
+  json answer = {{"success", false}, {"outcome", "internal"}, {"error", text}};
+  if (!remedy.empty()) answer["remedy"] = remedy;
+  json block = {{"type", "text"}, {"text", dump_json(answer)}};
+  return {{"content", json::array({std::move(block)})}, {"isError", true}};
+}
+
+json trouble_data(std::string_view text, std::string_view remedy) {
+  return {{"code", "unavailable"}, {"message", text}, {"remedy", remedy}};
+}
+
+}  // namespace
+
+std::string offline_answer(const Envelope& request, const Trouble& trouble, std::string_view known_tools) {
+  if (request.modern() && request.meta_version != kModern) {
+    json data = {{"supported", json::array({kModern})}, {"requested", valid_utf8(request.meta_version)}};
+    return error_line(request.id, kUnsupportedVersion, "this protocol version is not supported", std::move(data));
+  }
+  const auto method = request.method;
+  if (method == "initialize") {
+    const bool known = std::find(kLegacy.begin(), kLegacy.end(), request.version) != kLegacy.end();
+    return result_line(request, {{"protocolVersion", known ? request.version : kNewestLegacy},
+                                 {"capabilities", capabilities()},
+                                 {"serverInfo", server_info()},
+                                 {"instructions", instructions(trouble)}});
+  }
+  if (method == "server/discover")
+    return result_line(request, cached_nowhere({{"supportedVersions", json::array({kModern})},
+                                                {"capabilities", capabilities()},
+                                                {"instructions", instructions(trouble)}}));
+  if (method == "ping") return result_line(request, json::object());
+  if (method == "tools/list") {
+    if (!known_tools.empty()) return envelope(request.id, "result", known_tools);
+    json result = {{"tools", placeholder_tools()}};
+    return result_line(request, request.modern() ? cached_nowhere(std::move(result)) : std::move(result));
+  }
+  if (method == "tools/call")
+    return result_line(request, failed_call("warderd is not running, nothing was executed: " + trouble.cause, trouble.remedy));
+  if (method == "resources/list" || method == "resources/templates/list" || method == "prompts/list")
+    return error_line(request.id, kMethodNotFound, "not offered while warderd is not running");
+  return error_line(request.id, kInternal, "warderd is not running: " + trouble.cause + "; " + trouble.remedy,
+                    trouble_data(trouble.cause, trouble.remedy));
+}
+
+std::string interrupted_answer(std::string_view raw_id, std::string_view method, Era era, std::string_view text,
+                               std::string_view remedy) {
+  if (method != "tools/call") return error_line(raw_id, kInternal, text, trouble_data(text, remedy));
+  Envelope request;
+  request.id = raw_id;
+  request.meta_version = era == Era::modern ? kModern : std::string_view();
+  return result_line(request, failed_call(text, remedy));
+}
+
+std::string refused_line(std::string_view raw_id, std::string_view text) {
+  return error_line(raw_id, kInvalidRequest, text);
+}
+
+}  // namespace cli

@@ -1,0 +1,34 @@
+// Answers given in warderd's place: while no daemon can be reached, and for calls that a lost connection cut off.
+// An agent that reads "Connection closed" can do nothing; one that reads the command to run can tell its user.
+// Used by: relay.cc. Pure.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "supervisor/cli/envelope.h"
+
+namespace cli {
+
+// Which revision of the protocol an answer is written for.
+enum class Era { legacy, modern };
+
+// Why there is no daemon, and what to do about it.
+struct Trouble {
+  std::string cause;   // "connect to warderd at '/run/warder/mcp.sock': No such file or directory"
+  std::string remedy;  // "start it with: sudo systemctl start warder.socket"
+};
+
+// The answer to a request: handshake, discovery and ping are answered as warderd would, tools/list with `known_tools`
+// (the raw result of an earlier tools/list; empty: execute_code alone), a tool call with an isError result that names
+// cause and remedy, everything else with a JSON-RPC error.
+std::string offline_answer(const Envelope& request, const Trouble& trouble, std::string_view known_tools);
+
+// The answer to a request that was sent and whose connection ended: isError for tools/call, else a JSON-RPC error.
+std::string interrupted_answer(std::string_view raw_id, std::string_view method, Era era, std::string_view text,
+                               std::string_view remedy);
+
+// -32600, without an id when `raw_id` is empty.
+std::string refused_line(std::string_view raw_id, std::string_view text);
+
+}  // namespace cli

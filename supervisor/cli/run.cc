@@ -1,0 +1,241 @@
+#include "supervisor/cli/run.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/version.h"
+#include "supervisor/cli/lines.h"
+
+namespace cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kRequestId = 1;
+
+const json* member(const json& object, const char* key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+
+std::string text_of(const json& object, const char* key) {
+  const json* value = member(object, key);
+  return value && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+std::optional<int> number_of(const json& object, const char* key) {
+  const json* value = member(object, key);
+  if (!value || !value->is_number_integer()) return std::nullopt;
+  return value->get<int>();
+}
+
+void print(std::FILE* to, std::string_view text) {
+  const std::string shown = ::isatty(::fileno(to)) == 1 ? for_terminal(text) : std::string(text);
+  std::fwrite(shown.data(), 1, shown.size(), to);
+}
+
+void print_line(std::FILE* to, std::string text) {
+  if (text.empty() || text.back() != '\n') text += '\n';
+  print(to, text);
+}
+
+void print_answer(const json& answer) {
+  if (const json* output = member(answer, "output"); output && output->is_array()) {
+    for (const auto& line : *output)
+      if (line.is_string()) print_line(stdout, line.get<std::string>());
+  }
+  if (const json* result = member(answer, "result"))
+    print_line(stdout, result->is_string() ? result->get<std::string>() : dump_json(*result));
+  if (const auto text = text_of(answer, "stderr"); !text.empty()) print_line(stderr, text);
+  if (const json* lines = member(answer, "stderr"); lines && lines->is_array()) {
+    for (const auto& line : *lines)
+      if (line.is_string()) print_line(stderr, line.get<std::string>());
+  }
+  const auto traceback = text_of(answer, "traceback"), error = text_of(answer, "error");
+  if (!traceback.empty()) {
+    print_line(stderr, traceback);
+  } else if (!error.empty()) {
+    print_line(stderr, "warder run: " + error);
+  }
+  if (const json* cut = member(answer, "truncated")) print_line(stderr, "warder run: output was cut: " + dump_json(*cut));
+}
+
+// The first text block; execute_code writes its answer there as JSON.
+std::string first_text(const json& result) {
+  if (const json* content = member(result, "content"); content && content->is_array()) {
+    for (const auto& block : *content)
+      if (text_of(block, "type") == "text") return text_of(block, "text");
+  }
+  return {};
+}
+
+void mention_images(const json& result) {
+  const json* content = member(result, "content");
+  if (!content || !content->is_array()) return;
+  for (const auto& block : *content)
+    if (text_of(block, "type") == "image")
+      print_line(stderr, "warder run: an image (" + text_of(block, "mimeType") + ") was returned too; --json shows it");
+}
+
+Result<int> report(const json& message, const RunOptions& options) {
+  if (const json* error = member(message, "error")) {
+    const json* data = member(*error, "data");
+    return fail(Code::unavailable, "warderd answered: " + text_of(*error, "message"),
+                data ? text_of(*data, "remedy") : std::string());
+  }
+  const json* result = member(message, "result");
+  if (!result) return fail(Code::internal, "warderd answered with neither result nor error");
+  const std::string text = first_text(*result);
+  const auto parsed = parse_json(text);
+  const json answer = parsed && parsed->is_object() ? *parsed : json::object();
+
+  if (options.print == RunPrint::json) {
+    json shown = *result;
+    if (!answer.empty() && member(*result, "content")->size() == 1) shown = answer;
+    print_line(stdout, dump_json(shown));
+  } else if (answer.empty()) {
+    print_line(stderr, text);
+  } else {
+    print_answer(answer);
+    mention_images(*result);
+  }
+  if (options.receipt == ReceiptPrint::yes) {
+    const json* meta = member(*result, "_meta");
+    const json* receipt = meta ? member(*meta, "org.warder/receipt") : nullptr;
+    print_line(stderr, receipt ? receipt->dump(2, ' ', false, json::error_handler_t::replace)
+                               : std::string("warder run: warderd sent no receipt"));
+  }
+  std::fflush(stdout);
+  if (!answer.empty()) return exit_status(answer);
+  const json* failed = member(*result, "isError");
+  return failed && *failed == true ? kExitError : 0;
+}
+
+// One request and its answer; waits as long as the daemon does, which bounds every execution itself.
+class Conversation {
+ public:
+  explicit Conversation(Fd daemon) : daemon_(std::move(daemon)) {}
+
+  Result<int> hold(const RunOptions& options) {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGINT);
+    ::sigaddset(&set, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    signals_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+    out_.add(run_request(options, kRequestId));
+    for (;;) {
+      if (out_.flush(daemon_.get()) == Outbox::State::broken) return gone();
+      pollfd polled[2] = {{daemon_.get(), static_cast<short>(POLLIN | (out_.pending() ? POLLOUT : 0)), 0},
+                          {signals_.get(), POLLIN, 0}};
+      if (::poll(polled, 2, -1) < 0 && errno != EINTR) return fail_errno(errno, "poll");
+      if (polled[1].revents) return cancel();
+      if (!(polled[0].revents & ~POLLOUT)) continue;
+      const ssize_t got = in_.fill(daemon_.get());
+      if (got == -EAGAIN || got == -EINTR) continue;
+      if (got <= 0) return gone();
+      while (const auto line = in_.next()) {
+        if (line->oversized) return fail(Code::internal, "the answer is longer than 16 MiB");
+        auto message = parse_json(line->text);
+        if (!message) return tl::unexpected(std::move(message).error().within("answer of warderd"));
+        if (const json* id = member(*message, "id"); id && *id == kRequestId) return report(*message, options);
+        if (!member(*message, "id") && member(*message, "error")) return report(*message, options);
+      }
+    }
+  }
+
+ private:
+  tl::unexpected<Error> gone() const {
+    return fail(Code::unavailable, "warderd closed the connection before it answered; the program may have run");
+  }
+  int cancel() {
+    const json params = {{"requestId", kRequestId}, {"reason", "interrupted by the user"}};
+    const json message = {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", params}};
+    out_.add(dump_json(message));
+    (void)out_.flush(daemon_.get());
+    return kExitCancelled;
+  }
+
+  Fd daemon_, signals_;
+  LineReader in_;
+  Outbox out_;
+};
+
+}  // namespace
+
+std::string language_of(std::string_view file) {
+  if (file.ends_with(".js") || file.ends_with(".mjs") || file.ends_with(".cjs")) return "javascript";
+  if (file.ends_with(".sh") || file.ends_with(".bash")) return "shell";
+  return "python";
+}
+
+Result<std::pair<std::string, std::string>> parse_context(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0)
+    return fail(Code::invalid, "--context '" + std::string(text) + "' is not NAME=VALUE");
+  return std::pair(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+}
+
+std::string run_request(const RunOptions& options, int64_t id) {
+  json arguments = {{"code", options.code}, {"language", options.language}};
+  if (options.timeout_seconds) arguments["timeout_seconds"] = *options.timeout_seconds;
+  if (options.memory_mb) arguments["memory_mb"] = *options.memory_mb;
+  for (const auto& [name, value] : options.context) {
+    auto parsed = parse_json(value);
+    arguments["context_vars"][name] = parsed ? std::move(*parsed) : json(value);
+  }
+  json meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
+               {"io.modelcontextprotocol/clientCapabilities", json::object()},
+               {"io.modelcontextprotocol/clientInfo", {{"name", "warder run"}, {"version", kWarderVersion}}}};
+  json params = {{"name", "execute_code"}, {"arguments", std::move(arguments)}, {"_meta", std::move(meta)}};
+  const json request = {{"jsonrpc", "2.0"}, {"id", id}, {"method", "tools/call"}, {"params", std::move(params)}};
+  return dump_json(request);
+}
+
+int exit_status(const json& answer) {
+  const std::string outcome = text_of(answer, "outcome");
+  if (outcome == "ok") return 0;
+  if (outcome == "exit") return number_of(answer, "exit_code").value_or(kExitError) & 0xff;
+  if (outcome == "signal") return 128 + (number_of(answer, "signal").value_or(0) & 0x7f);
+  if (outcome == "timeout" || outcome == "cpu_time") return kExitTimeout;
+  if (outcome == "memory") return kExitMemory;
+  if (outcome == "cancelled") return kExitCancelled;
+  if (outcome == "internal") return kExitUnavailable;
+  const json* success = member(answer, "success");
+  return outcome.empty() && success && *success == true ? 0 : kExitError;
+}
+
+std::string for_terminal(std::string_view text) {
+  std::string shown;
+  const std::string valid = valid_utf8(text);
+  for (size_t i = 0; i < valid.size(); i++) {
+    const auto c = static_cast<unsigned char>(valid[i]);
+    const bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
+    const bool c1 = c == 0xc2 && i + 1 < valid.size() && static_cast<unsigned char>(valid[i + 1]) < 0xa0;
+    if (!control && !c1) {
+      shown += valid[i];
+      continue;
+    }
+    if (c1) i++;
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(valid[i])));
+    shown += escaped;
+  }
+  return shown;
+}
+
+Result<int> run_code(const SocketPath& socket, const RunOptions& options) {
+  TRY(Fd daemon, connect_daemon(socket));
+  Conversation conversation(std::move(daemon));
+  return conversation.hold(options);
+}
+
+}  // namespace cli

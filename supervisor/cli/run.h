@@ -1,0 +1,51 @@
+// `warder run`: one execution over warderd's socket, for people and scripts. Speaks MCP 2026-07-28: one request, no
+// handshake. Ctrl-C cancels the execution.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/base/result.h"
+#include "supervisor/cli/socket.h"
+
+namespace cli {
+
+// What the exit status says. A program's own status is passed on; the rest are the numbers of timeout(1) and shells.
+inline constexpr int kExitError = 1;         // the program ended by an error of its own, or was refused
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitTimeout = 124;
+inline constexpr int kExitUnavailable = 125; // warderd could not be asked; nothing is known to have run
+inline constexpr int kExitCancelled = 130;   // 128 + SIGINT
+inline constexpr int kExitMemory = 137;      // 128 + SIGKILL, as a shell shows the out-of-memory killer
+
+enum class RunPrint { text, json };
+enum class ReceiptPrint { no, yes };
+
+struct RunOptions {
+  std::string code;
+  std::string language;  // "python", "javascript", "shell"
+  std::optional<double> timeout_seconds;
+  std::optional<double> memory_mb;
+  std::vector<std::pair<std::string, std::string>> context;  // name, JSON or plain text
+  RunPrint print = RunPrint::text;
+  ReceiptPrint receipt = ReceiptPrint::no;
+};
+
+// By the end of the file's name; python when it says nothing.
+std::string language_of(std::string_view file);
+// "k=v". Errors: invalid.
+Result<std::pair<std::string, std::string>> parse_context(std::string_view text);
+// The tools/call request, one line.
+std::string run_request(const RunOptions& options, int64_t id);
+// The exit status that an answer of execute_code stands for.
+int exit_status(const nlohmann::json& answer);
+// `text` with what could drive a terminal (control characters but newline and tab) made visible.
+std::string for_terminal(std::string_view text);
+
+// Errors: unavailable (no daemon, or it went away), and what warderd refused, with its words.
+Result<int> run_code(const SocketPath& socket, const RunOptions& options);
+
+}  // namespace cli

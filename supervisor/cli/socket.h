@@ -1,0 +1,35 @@
+// Where warderd listens, how to reach it, and what to tell a user when it cannot be reached.
+// Source: --socket, the environment. Used by: bridge.cc, run.cc, config.cc.
+#pragma once
+#include <string>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/result.h"
+
+namespace cli {
+
+inline constexpr char kSystemSocket[] = "/run/warder/mcp.sock";
+
+// How a path was found: an asked one belongs into a client's configuration, a default one does not.
+enum class SocketSource { asked, user, system };
+
+struct SocketPath {
+  std::string path;
+  SocketSource source = SocketSource::system;
+};
+
+// `flag` (made absolute), else $WARDER_SOCKET, else $XDG_RUNTIME_DIR/warder/mcp.sock if it exists, else kSystemSocket.
+SocketPath find_socket(const std::string& flag);
+
+// A connected, non-blocking, close-on-exec stream.
+// Errors: unavailable, "connect to warderd at '/run/warder/mcp.sock': No such file or directory"; the hint is
+//         start_hint(), or for a refused permission whom to ask. Code invalid: the path does not fit a socket address.
+Result<Fd> connect_daemon(const SocketPath& socket);
+
+// The command that starts the daemon behind this socket: "sudo systemctl start warder.socket".
+std::string start_hint(const SocketPath& socket);
+
+// The absolute path of this program; "warder" when /proc does not tell.
+std::string own_path();
+
+}  // namespace cli
