@@ -85,9 +85,14 @@ def read_output(work):
     with open(work / "output", "rb") as disk:
         if disk.read(1) in (b"\0", b""):
             return None
+    left = work / "left"
     with tarfile.open(work / "output", "r:") as archive:
-        archive.extractall(work / "left", filter="data")
-    return work / "left/rig/output"
+        for member in archive:
+            place = pathlib.PurePosixPath(member.name)
+            if member.isfile() and ".." not in place.parts:
+                (left / place).parent.mkdir(parents=True, exist_ok=True)
+                (left / place).write_bytes(archive.extractfile(member).read())
+    return left / "rig/output"
 
 
 def run(options):
