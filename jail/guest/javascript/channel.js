@@ -1,0 +1,173 @@
+// The guest socket: whole messages over a SOCK_SEQPACKET descriptor, and calls that many promises may await at once.
+// A packet is one byte, `F` (final) or `M` (more follows), and at most 65,535 bytes of UTF-8 JSON.
+'use strict';
+const fs = require('fs');
+
+const FD = 3;
+const PART = 65535;
+const DOWN_LIMIT = 32 << 20;
+const CALLS_LIMIT = 200; // the supervisor ends an execution with more outstanding
+const FINAL = 70;
+const MORE = 77;
+
+class ProtocolError extends Error {}
+
+// The supervisor refused or failed a call: why (code, message), by which rule, and the remedy, if any.
+class CallError extends Error {
+  constructor({code = 'internal', message = 'the call failed', rule, remedy}) {
+    super(`${code}: ${message}${rule ? ` (rule: ${rule})` : ''}${remedy ? `; ${remedy}` : ''}`);
+    this.code = code;
+    if (rule) this.rule = rule;
+    if (remedy) this.remedy = remedy;
+  }
+}
+CallError.prototype.name = 'CallError';
+
+// Writes all of it, also to a pipe or socket that somebody has made non-blocking.
+function writeAll(fd, data) {
+  let at = 0;
+  while (at < data.length) {
+    try {
+      at += fs.writeSync(fd, data, at);
+    } catch (e) {
+      if (e.code !== 'EAGAIN') throw e;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
+
+class Assembler {
+  #parts = [];
+  #size = 0;
+
+  // The message that the packet completes; undefined while more follows.
+  add(packet) {
+    if (packet.length > PART + 1 || (packet[0] !== FINAL && packet[0] !== MORE))
+      throw new ProtocolError('a packet is too long or begins with neither F nor M');
+    this.#size += packet.length - 1;
+    if (this.#size > DOWN_LIMIT) throw new ProtocolError('a message is longer than 32 MiB');
+    this.#parts.push(packet.subarray(1));
+    if (packet[0] === MORE) return undefined;
+    const data = Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#size = 0;
+    let message;
+    try {
+      message = JSON.parse(new TextDecoder('utf-8', {fatal: true}).decode(data));
+    } catch (e) {
+      throw new ProtocolError('a message is not JSON');
+    }
+    if (message === null || typeof message !== 'object' || typeof message.type !== 'string')
+      throw new ProtocolError('a message is not one JSON object with a type');
+    return message;
+  }
+}
+
+class Channel {
+  maxMessage = 8 << 20;
+  #assembler = new Assembler();
+  #calls = new Map();
+  #lastId = 0;
+  #socket;
+
+  // The next message, without an event loop; null at the end of the stream.
+  receiveSync() {
+    for (;;) {
+      const packet = Buffer.allocUnsafe(PART + 2); // one more than a packet may have: so a longer one shows
+      const size = fs.readSync(FD, packet, 0, packet.length, null);
+      if (size === 0) return null;
+      const message = this.#assembler.add(packet.subarray(0, size));
+      if (message !== undefined) return message;
+    }
+  }
+
+  // Sends a JSON text, at once and whole.
+  send(text) {
+    const data = Buffer.from(text);
+    let at = 0;
+    do {
+      const part = data.subarray(at, at + PART);
+      at += part.length;
+      writeAll(FD, Buffer.concat([Buffer.of(at < data.length ? MORE : FINAL), part]));
+    } while (at < data.length);
+  }
+
+  async call(name, args) {
+    if (typeof name !== 'string') throw new TypeError(`the name of a call is a string, not ${typeof name}`);
+    if (this.#calls.size >= CALLS_LIMIT) {
+      throw new CallError({code: 'too_many', message: `${CALLS_LIMIT} calls are waiting for their answers already`,
+        remedy: 'make fewer calls at once'});
+    }
+    const {plain} = require('./values.js');
+    let text;
+    const id = ++this.#lastId;
+    try {
+      text = JSON.stringify({type: 'call', id, name, arguments: plain(args ?? {}, this.maxMessage).value});
+    } catch (e) {
+      throw new CallError({code: 'invalid', message: `the arguments of '${name}' cannot be sent: ${e.message}`});
+    }
+    if (Buffer.byteLength(text) > this.maxMessage) {
+      throw new CallError({code: 'too_large', message: `the arguments of '${name}' are more than ${this.maxMessage} bytes`,
+        remedy: "send a file's name instead"});
+    }
+    const asked = {};
+    Error.captureStackTrace(asked); // where the answer arrives, the agent's lines are no longer on the stack
+    const answer = new Promise((resolve, reject) => {
+      const fail = (error) => {
+        const told = new CallError(error);
+        told.stack = asked.stack.replace(/^.*/, () => String(told));
+        reject(told);
+      };
+      this.#calls.set(id, {resolve, fail});
+    });
+    this.#listen();
+    try {
+      this.send(text);
+    } catch (e) {
+      this.#endAll({code: 'gone', message: `the supervisor cannot be reached: ${e.code}`});
+    }
+    return answer;
+  }
+
+  // Node's own handle for a Unix socket does not ask for its type: one read is one packet. fs.read() would do as well,
+  // but a read that waits in the thread pool keeps the process from ever exiting.
+  #listen() {
+    if (this.#socket === undefined) {
+      const {Pipe, constants} = process.binding('pipe_wrap');
+      const handle = new Pipe(constants.SOCKET);
+      handle.open(FD);
+      const {Socket} = require('net');
+      this.#socket = new Socket({handle, readable: true, writable: false});
+      const gone = () => this.#endAll({code: 'gone', message: 'the supervisor has closed the channel'});
+      this.#socket.on('data', (packet) => this.#read(packet)).on('end', gone).on('error', gone);
+    }
+    this.#socket.ref();
+  }
+
+  #read(packet) {
+    let message;
+    try {
+      message = this.#assembler.add(packet);
+    } catch (e) {
+      this.#endAll({code: 'gone', message: `the supervisor sent no message: ${e.message}`});
+      return;
+    }
+    if (message === undefined) return;
+    if (message.type === 'cancel') this.#endAll({code: 'cancelled', message: 'the execution was cancelled'});
+    const call = message.type === 'reply' ? this.#calls.get(message.id) : undefined;
+    if (call === undefined) return;
+    this.#calls.delete(message.id);
+    if (message.error === undefined || message.error === null) call.resolve(message.result);
+    else call.fail(message.error);
+    if (this.#calls.size === 0) this.#socket.unref();
+  }
+
+  #endAll(error) {
+    const calls = [...this.#calls.values()];
+    this.#calls.clear();
+    this.#socket.unref();
+    for (const call of calls) call.fail(error);
+  }
+}
+
+module.exports = {Channel, CallError, ProtocolError, writeAll};

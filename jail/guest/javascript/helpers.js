@@ -1,0 +1,110 @@
+// What jailed code finds bound besides Node's own: tools, files of the workspace, and small things.
+// Refusing paths that leave the workspace is a courtesy with a clear message; the wall is the kernel's.
+'use strict';
+const nodeFs = require('fs');
+const path = require('path');
+
+const SKILLS = '/skills';
+
+// `fs`: promises for the names below, relative to the workspace; every other name is Node's own fs.
+// A call with a callback goes to Node's own, too, so that code written for `require('fs')` works.
+function makeFiles(workspace) {
+  const root = nodeFs.realpathSync(workspace);
+
+  function inside(name) {
+    if (typeof name !== 'string') throw new TypeError(`a file's name is a string, not ${typeof name}`);
+    const [first, ...rest] = path.normalize(name).split('/').filter((part) => part !== '');
+    let file = path.resolve(root, name);
+    // Both spellings name the mounts, unless the workspace has a folder of that name itself.
+    const isMount = path.isAbsolute(name) || !nodeFs.existsSync(path.join(root, first ?? '.'));
+    if (isMount && first === 'workspace') file = path.join(root, ...rest);
+    if (isMount && first === 'skills') file = path.join(SKILLS, ...rest);
+    for (const mount of [root, workspace, SKILLS])
+      if (file === mount || file.startsWith(`${mount}/`)) return file;
+    const error = new Error(`EACCES: this path is outside the workspace, '${name}'`);
+    throw Object.assign(error, {code: 'EACCES', errno: -13, path: name});
+  }
+
+  const {promises} = nodeFs;
+  const named = {
+    async readFile(name, options = 'utf8') {
+      return promises.readFile(inside(name), options);
+    },
+    async writeFile(name, data, options) {
+      const file = inside(name);
+      await promises.mkdir(path.dirname(file), {recursive: true});
+      await promises.writeFile(file, data, options);
+      return true;
+    },
+    async appendFile(name, data, options) {
+      await promises.appendFile(inside(name), data, options);
+      return true;
+    },
+    async readdir(name = '.', options) {
+      return (await promises.readdir(inside(name), options)).sort();
+    },
+    async listFiles(name = '.') {
+      return (await promises.readdir(inside(name))).sort();
+    },
+    async exists(name) {
+      return promises.access(inside(name)).then(() => true, () => false);
+    },
+    async stat(name, options) {
+      return promises.stat(inside(name), options);
+    },
+    async mkdir(name, options = {recursive: true}) {
+      return promises.mkdir(inside(name), options);
+    },
+    async rm(name, options) {
+      return promises.rm(inside(name), options);
+    },
+    async unlink(name) {
+      return promises.unlink(inside(name));
+    },
+    async deleteFile(name) {
+      await promises.unlink(inside(name));
+      return true;
+    },
+    async rename(from, to) {
+      return promises.rename(inside(from), inside(to));
+    },
+    async copyFile(from, to) {
+      return promises.copyFile(inside(from), inside(to));
+    },
+  };
+  const files = Object.create(nodeFs);
+  for (const [name, helper] of Object.entries(named)) {
+    files[name] = (...args) => {
+      const isCallback = typeof args[args.length - 1] === 'function' && typeof nodeFs[name] === 'function';
+      return isCallback ? nodeFs[name](...args) : helper(...args);
+    };
+  }
+  return files;
+}
+
+const utils = {
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+
+  // null, and a line on stderr, for what is not JSON.
+  parseJSON(text) {
+    try {
+      return JSON.parse(text);
+    } catch (e) {
+      console.error(`utils.parseJSON: ${e.message}`);
+      return null;
+    }
+  },
+
+  timestamp: () => new Date().toISOString(),
+};
+
+function makeTools(call) {
+  return {
+    callMCPTool: (name, input = {}) => call('call_tool', {name, arguments: input}),
+    list_mcp_tools: () => call('list_tools', {}),
+    get_mcp_tool_details: (name) => call('get_tool_definition', {tool_name: name}),
+    warder: {call: (name, args) => call(name, args)},
+  };
+}
+
+module.exports = {makeFiles, makeTools, utils};

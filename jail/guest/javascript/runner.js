@@ -1,0 +1,259 @@
+// The JavaScript runner: `node --no-warnings /warder/javascript/runner.js`, the guest socket on descriptor 3.
+// Says it is ready, waits for the one order, runs its code as the body of an async function, and reports when the event
+// loop has nothing left to do, as Node ends: work that was started and not awaited is part of the execution.
+'use strict';
+const began = process.hrtime.bigint();
+const fs = require('fs');
+const vm = require('vm');
+const path = require('path');
+const {createRequire} = require('module');
+const {Writable} = require('stream');
+const {pathToFileURL} = require('url');
+const {Channel, ProtocolError, writeAll} = require('./channel.js');
+const {makeFiles, makeTools, utils} = require('./helpers.js');
+const {describe, FILE} = require('./errors.js');
+const {plain} = require('./values.js');
+
+const EX_PROTOCOL = 76; // sysexits.h
+const OWN_FOLDERS = ['/skills', '/servers'];
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
+const realExit = process.reallyExit.bind(process);
+
+// The process's streams, synchronous: nothing is lost at an exit, and lines keep their order with other programs' lines.
+function ownStreams() {
+  for (const [name, fd] of [['stdout', 1], ['stderr', 2]]) {
+    const stream = new Writable({
+      decodeStrings: true,
+      write(chunk, encoding, done) {
+        try {
+          writeAll(fd, chunk);
+        } catch (e) { // whoever read this is gone; the execution goes on without
+        }
+        done();
+      },
+    });
+    stream.fd = fd;
+    stream.destroy = () => stream;
+    Object.defineProperty(process, name, {value: stream, configurable: true, enumerable: true, writable: true});
+  }
+}
+
+function receiveOrder(channel) {
+  const order = channel.receiveSync();
+  if (order === null || order.type === 'cancel') realExit(0); // nobody wants this jail any more
+  if (order.type !== 'run') throw new ProtocolError(`expected 'run', got '${order.type}'`);
+  order.workspace ??= '/workspace';
+  order.max_message ??= 8 << 20;
+  order.context_vars ??= {};
+  for (const [key, kind] of [['code', 'string'], ['workspace', 'string'], ['max_message', 'number']])
+    if (typeof order[key] !== kind) throw new ProtocolError(`'run' without a proper '${key}'`);
+  return order;
+}
+
+// One execution, from its order to the exit of the process.
+class Execution {
+  #order;
+  #channel;
+  #message = {type: 'result'};
+  #peek = () => undefined;
+  #returned;
+  #isSettled = false;
+  #exitCode;
+
+  constructor(order, channel) {
+    this.#order = order;
+    this.#channel = channel;
+  }
+
+  run() {
+    this.#watchTheEnd();
+    try {
+      const names = this.#bind();
+      process.chdir(this.#order.workspace);
+      const main = this.#compile(names);
+      main().then((value) => {
+        this.#returned = value;
+        this.#isSettled = true;
+      }, (error) => this.#fail(error));
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  // Makes the helpers global and checks the context variables; returns those that can be bound as constants.
+  #bind() {
+    const call = (name, args) => this.#channel.call(name, args);
+    const context = this.#order.context_vars;
+    if (typeof context !== 'object' || Array.isArray(context)) throw new Refused('context_vars is not an object of names and values');
+    const helpers = {...makeTools(call), fs: undefined, utils, context_vars: context};
+    const local = ['require', 'module', 'exports', '__filename', '__dirname', 'result', 'arguments'];
+    for (const name of Object.keys(context)) {
+      if (name in helpers || Object.hasOwn(globalThis, name) || local.includes(name) || name.startsWith('__'))
+        throw new Refused(`context_vars: the name '${name}' is taken by JavaScript or by a helper; give it another name`);
+    }
+    helpers.fs = makeFiles(this.#order.workspace);
+    for (const [name, value] of Object.entries(helpers))
+      Object.defineProperty(globalThis, name, {value, configurable: true, writable: true, enumerable: false});
+    return Object.keys(context).filter((name) => IDENTIFIER.test(name) && isBindable(name));
+  }
+
+  // The code stands in a function of its own, below one that holds the constants, so that it may declare any name. Its
+  // first line is line 1: what is before it is on line 0.
+  #compile(names) {
+    const {workspace, code} = this.#order;
+    const file = path.join(workspace, 'execution.js');
+    const require = createRequire(file);
+    const toUrl = (specifier) => {
+      if (/^(?:\.{0,2}\/)/.test(specifier)) return pathToFileURL(path.resolve(workspace, specifier)).href;
+      if (/^[a-z][a-z+.-]*:/.test(specifier)) return specifier;
+      const found = require.resolve(specifier);
+      return path.isAbsolute(found) ? pathToFileURL(found).href : found;
+    };
+    const script = new vm.Script(
+      '(function (require, module, exports, __filename, __dirname, __peek) {' +
+      `const {${names.join(', ')}} = context_vars; return async () => {` +
+      '__peek(() => typeof result === "undefined" ? undefined : result);\n' +
+      `${code}\n}})`,
+      {
+        filename: FILE,
+        lineOffset: -1,
+        // Node 20.12 on has a constant for the main loader and wants a flag for a function; before, there is no constant.
+        importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ?? ((specifier) => import(toUrl(specifier))),
+      });
+    const module = {exports: {}};
+    const peek = (read) => { this.#peek = read; };
+    return script.runInThisContext().call(module.exports, require, module, module.exports, file, workspace, peek);
+  }
+
+  #watchTheEnd() {
+    const isAlone = (event) => process.listenerCount(event) === 1; // else the code handles these itself
+    process.on('uncaughtException', (error) => {
+      if (isAlone('uncaughtException')) this.#fail(error);
+    });
+    process.on('unhandledRejection', (reason) => {
+      if (isAlone('unhandledRejection')) this.#fail(reason);
+    });
+    process.on('beforeExit', () => {
+      if (!this.#isSettled) this.#fail(new Error('the code awaits a promise that nothing is left to settle'));
+      process.exit();
+    });
+    const exit = process.exit.bind(process);
+    process.exit = (code) => {
+      this.#exitCode = code ?? this.#exitCode;
+      if (code === undefined) exit(); // an argument of undefined would reset process.exitCode
+      else exit(code);
+    };
+    process.reallyExit = (code) => this.#leave(code ?? 0);
+  }
+
+  #fail(error) {
+    this.#isSettled = true;
+    if (this.#message.error !== undefined) return; // the first is the cause
+    if (error instanceof Refused) this.#message.error = error.message;
+    else Object.assign(this.#message, describe(error, this.#order.code, [this.#order.workspace, process.cwd(), ...OWN_FOLDERS]));
+    process.exitCode = 1;
+    process.exit();
+  }
+
+  #leave(status) {
+    let text;
+    try {
+      if (this.#message.error === undefined && (this.#exitCode !== undefined || status !== 0)) this.#message.exit = status & 255;
+      this.#answer();
+      text = this.#encoded();
+    } catch (e) {
+      text = JSON.stringify({type: 'result', error: `the result could not be told: ${headOf(e)}`});
+      status = 1;
+    }
+    try {
+      this.#channel.send(text);
+    } catch (e) { // nobody is left to hear
+    }
+    realExit(this.#message.error === undefined ? status & 255 : status & 255 || 1);
+  }
+
+  #answer() {
+    let value = this.#returned;
+    if (value === undefined) {
+      try {
+        value = this.#peek();
+      } catch (e) { // declared further down than the code came
+      }
+    }
+    const mime = Buffer.isBuffer(value) ? mimeOf(value) : undefined;
+    if (mime !== undefined && value.length <= 1 << 20) {
+      this.#message.images = [{mime, data: value.toString('base64')}];
+      return;
+    }
+    try {
+      const {value: json, asText} = plain(value, this.#channel.maxMessage);
+      if (json !== undefined) this.#message.value = json;
+      if (asText !== undefined) this.#message.value_type = asText;
+    } catch (e) {
+      this.#cannotAnswer(headOf(e));
+    }
+  }
+
+  #cannotAnswer(why) {
+    delete this.#message.value;
+    delete this.#message.value_type;
+    delete this.#message.images;
+    this.#message.error ??= `the result cannot be returned: ${why}; write it to a file in the workspace, or return a summary of it`;
+  }
+
+  #encoded() {
+    const limit = this.#channel.maxMessage;
+    let text = JSON.stringify(this.#message);
+    if (Buffer.byteLength(text) > limit) {
+      this.#cannotAnswer(`it is more than ${limit} bytes of JSON, the most that can be sent`);
+      text = JSON.stringify(this.#message);
+    }
+    for (const key of ['traceback', 'error']) {
+      if (Buffer.byteLength(text) <= limit || this.#message[key] === undefined) continue;
+      this.#message[key] = this.#message[key].slice(0, Math.max(0, (limit >> 3) - 64));
+      text = JSON.stringify(this.#message);
+    }
+    return text;
+  }
+}
+
+class Refused extends Error {}
+
+function isBindable(name) {
+  try {
+    new vm.Script(`(async () => {const ${name} = 0;})`); // a reserved word is in context_vars alone
+    return true;
+  } catch (e) {
+    return false;
+  }
+}
+
+function headOf(error) {
+  return error?.constructor?.name === 'Unanswerable' ? error.message : String(error);
+}
+
+function mimeOf(buffer) {
+  if (buffer.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))) return 'image/png';
+  if (buffer.subarray(0, 3).equals(Buffer.from('\xff\xd8\xff', 'latin1'))) return 'image/jpeg';
+  return undefined;
+}
+
+function main() {
+  const channel = new Channel();
+  let order;
+  try {
+    ownStreams();
+    Error.stackTraceLimit = 50;
+    process.argv = [process.execPath, FILE];
+    const warm = Number(process.hrtime.bigint() - began) / 1e6;
+    channel.send(JSON.stringify({type: 'ready', interpreter: `Node.js ${process.version}`, warm_ms: Math.round(warm * 1000) / 1000}));
+    order = receiveOrder(channel);
+  } catch (e) {
+    fs.writeSync(2, `warder javascript runner: ${e.message}\n`);
+    realExit(EX_PROTOCOL);
+  }
+  channel.maxMessage = order.max_message;
+  new Execution(order, channel).run();
+}
+
+main();

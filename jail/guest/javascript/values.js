@@ -1,0 +1,99 @@
+// JavaScript values to JSON that every strict parser reads: what has no JSON form gets the nearest readable one.
+// Bounded where the supervisor's parser is: depth, size, finite numbers.
+'use strict';
+const {types, inspect} = require('util');
+
+const MAX_DEPTH = 60; // the supervisor takes 64, and a message adds some around the value
+
+class Unanswerable extends Error {}
+
+// {value, asText}: `value` of objects, arrays, strings, numbers, booleans and null only; undefined has none.
+// `asText` is the type's name when the whole value became a text.
+function plain(value, limit) {
+  let left = limit;
+  let asText;
+  const open = new Set();
+
+  function take(size) {
+    left -= size;
+    if (left < 0) throw new Unanswerable(`it is more than ${limit} bytes of JSON, the most that can be sent`);
+  }
+
+  function text(string, depth, kind) {
+    if (depth === 0) asText = kind;
+    take(string.length);
+    return string;
+  }
+
+  function inside(object, depth, convert) {
+    if (depth >= MAX_DEPTH) throw new Unanswerable(`it is nested more than ${MAX_DEPTH} deep`);
+    if (open.has(object)) throw new Unanswerable('it contains itself: an object is among its own members');
+    open.add(object);
+    const converted = convert(depth + 1);
+    open.delete(object);
+    return converted;
+  }
+
+  const array = (values, depth) => {
+    take(2 * values.length);
+    return Array.from(values, (member) => of(member, depth) ?? null);
+  };
+
+  function bytes(buffer) {
+    take(buffer.length);
+    const string = buffer.toString();
+    if (buffer.equals(Buffer.from(string))) return string;
+    return {base64: buffer.toString('base64')};
+  }
+
+  function map(entries, depth) {
+    const names = entries.map(([key]) => (typeof key === 'object' || typeof key === 'symbol' ? undefined : String(key)));
+    if (names.includes(undefined) || new Set(names).size < names.length)
+      return entries.map(([key, member]) => [of(key, depth + 1) ?? null, of(member, depth + 1) ?? null]);
+    return object(names.map((name, i) => [name, entries[i][1]]), depth);
+  }
+
+  function object(entries, depth) {
+    const converted = {};
+    for (const [name, member] of entries) {
+      take(name.length + 4);
+      const json = of(member, depth);
+      if (json !== undefined)
+        Object.defineProperty(converted, name, {value: json, enumerable: true, configurable: true, writable: true});
+    }
+    return converted;
+  }
+
+  function other(value, depth) {
+    if (Array.isArray(value)) return inside(value, depth, (inner) => array(value, inner));
+    if (types.isDate(value)) return text(Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString());
+    if (types.isArrayBuffer(value) || types.isSharedArrayBuffer(value)) return bytes(Buffer.from(value));
+    if (Buffer.isBuffer(value)) return bytes(value);
+    if (ArrayBuffer.isView(value)) return types.isDataView(value) ? bytes(Buffer.from(value.buffer)) : array(value, depth);
+    if (types.isMap(value)) return inside(value, depth, (inner) => map([...value], inner));
+    if (types.isSet(value)) return inside(value, depth, (inner) => array([...value], inner));
+    if (types.isBoxedPrimitive(value)) return of(value.valueOf(), depth);
+    if (types.isNativeError(value) || value instanceof Error) return text(String(value), depth, value.name);
+    if (types.isRegExp(value) || types.isPromise(value) || types.isWeakMap(value) || types.isWeakSet(value))
+      return text(inspect(value), depth, value.constructor?.name ?? 'object');
+    return inside(value, depth, (inner) => {
+      if (typeof value.toJSON === 'function') return of(value.toJSON(), inner);
+      return object(Object.keys(value).map((name) => [name, value[name]]), inner);
+    });
+  }
+
+  function of(value, depth) {
+    switch (typeof value) {
+      case 'string': take(value.length); return value;
+      case 'number': return Number.isFinite(value) ? value : String(value);
+      case 'boolean': case 'undefined': return value;
+      case 'bigint': return Number.isSafeInteger(Number(value)) ? Number(value) : text(String(value), depth, 'bigint');
+      case 'object': return value === null ? null : other(value, depth);
+      default: return text(inspect(value), depth, typeof value); // a function or a symbol
+    }
+  }
+
+  return {value: of(value, 0), asText};
+}
+
+module.exports = {plain, Unanswerable};
