@@ -1,0 +1,252 @@
+#include "policies/policy.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "policies/checked.h"
+#include "supervisor/base/log.h"
+
+using nlohmann::json;
+
+namespace policies {
+
+namespace {
+
+constexpr int64_t kDayMs = 24 * 3600 * 1000;
+constexpr int64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30, kTiB = kGiB << 10;
+const std::vector<std::string> kLanguages = {"python", "javascript", "shell"};
+
+double read_cpus(Checked& in, const Host& host) {
+  const json* value = in.find("cpus");
+  if (!value || !value->is_string()) return in.number("cpus", kMinCpus, 1024);
+  if (*value != "host") in.wrong("cpus", "neither a number nor \"host\"");
+  return host.cpus;
+}
+
+// What an agent may ask for; in both "standard" and "maximum".
+void read_asked(Checked& in, Limits& limits, const Host& host) {
+  limits.wall = std::chrono::milliseconds(in.integer("wall_ms", 1, kDayMs));
+  limits.cpu = std::chrono::milliseconds(in.integer("cpu_ms", 0, kDayMs));
+  limits.memory_bytes = static_cast<uint64_t>(in.integer("memory_bytes", kMinMemoryBytes, 16 * kTiB));
+  limits.tasks = static_cast<uint32_t>(in.integer("tasks", kMinTasks, 65536));
+  limits.cpus = read_cpus(in, host);
+  limits.output_bytes = static_cast<uint64_t>(in.integer("output_bytes", kMinOutputBytes, 16 * kMiB));
+}
+
+void read_fixed(Checked& in, Limits& limits) {
+  limits.output_kept_bytes = static_cast<uint64_t>(in.integer("output_kept_bytes", 4 * kKiB, 16 * kGiB));
+  limits.result_bytes = static_cast<uint64_t>(in.integer("result_bytes", kKiB, 64 * kMiB));
+  limits.file_bytes = static_cast<uint64_t>(in.integer("file_bytes", 4 * kKiB, kTiB));
+  limits.open_files = static_cast<uint32_t>(in.integer("open_files", 32, 1 << 20));
+  limits.tmp_bytes = static_cast<uint64_t>(in.integer("tmp_bytes", 64 * kKiB, 64 * kGiB));
+  limits.tmp_files = static_cast<uint32_t>(in.integer("tmp_files", 16, 10'000'000));
+}
+
+void check_order(Checked& in, const Ceilings& limits) {
+  auto below = [&](const char* key, auto standard, auto maximum) {
+    if (standard <= maximum) return;
+    in.wrong_at(in.path_of("standard") + "." + key,
+                fmt::format("{} is above {}.{}, which is {}", standard, in.path_of("maximum"), key, maximum));
+  };
+  const Limits &s = limits.standard, &m = limits.maximum;
+  below("wall_ms", s.wall.count(), m.wall.count());
+  if (m.cpu.count() != 0) {
+    if (s.cpu.count() == 0)
+      in.wrong_at(in.path_of("standard") + ".cpu_ms",
+                  fmt::format("0 means none, but {}.cpu_ms is {}", in.path_of("maximum"), m.cpu.count()));
+    below("cpu_ms", s.cpu.count(), m.cpu.count());
+  }
+  below("memory_bytes", s.memory_bytes, m.memory_bytes);
+  below("tasks", s.tasks, m.tasks);
+  below("cpus", s.cpus, m.cpus);
+  below("output_bytes", s.output_bytes, m.output_bytes);
+  if (m.output_bytes > m.output_kept_bytes)
+    in.wrong_at(in.path_of("maximum") + ".output_bytes",
+                fmt::format("{} is above {}.output_kept_bytes, which is {}", m.output_bytes, in.path_of("standard"),
+                            m.output_kept_bytes));
+}
+
+Ceilings read_limits(const json& object, const Host& host, Problems& problems) {
+  Ceilings limits;
+  Checked in(object, "limits", problems);
+  if (const json* standard = in.object("standard")) {
+    Checked fields(*standard, "limits.standard", problems);
+    read_asked(fields, limits.standard, host);
+    read_fixed(fields, limits.standard);
+    fields.done();
+  }
+  limits.maximum = limits.standard;
+  if (const json* maximum = in.object("maximum")) {
+    Checked fields(*maximum, "limits.maximum", problems);
+    read_asked(fields, limits.maximum, host);
+    fields.done();
+  }
+  in.done();
+  if (in.good()) check_order(in, limits);
+  return limits;
+}
+
+Isolation read_isolation(const json& object, Problems& problems) {
+  Checked in(object, "isolation", problems);
+  auto need = [&](const char* key) {
+    return in.one_of(key, {"required", "preferred"}) == "preferred" ? Need::preferred : Need::required;
+  };
+  Isolation isolation{need("cgroups"), need("identity"), need("landlock"), need("overlay"), need("idmap")};
+  in.done();
+  return isolation;
+}
+
+Quota read_quota(const json& object, Problems& problems) {
+  Checked in(object, "quota", problems);
+  Quota quota;
+  quota.workspace_bytes = static_cast<uint64_t>(in.integer("workspace_bytes", kMiB, 1024 * kTiB));
+  quota.workspace_files = static_cast<uint64_t>(in.integer("workspace_files", 16, 1'000'000'000));
+  quota.executions_kept = static_cast<uint32_t>(in.integer("executions_kept", 1, 1'000'000));
+  quota.executions_kept_bytes = static_cast<uint64_t>(in.integer("executions_kept_bytes", kMiB, 1024 * kTiB));
+  in.done();
+  return quota;
+}
+
+void read_admission(const json& object, Policy& policy, Problems& problems) {
+  Checked in(object, "admission", problems);
+  policy.concurrent_executions = static_cast<uint32_t>(in.integer("concurrent_executions", 1, 10'000));
+  policy.queued_executions = static_cast<uint32_t>(in.integer("queued_executions", 0, 100'000));
+  policy.connections = static_cast<uint32_t>(in.integer("connections", 1, 100'000));
+  policy.requests_in_flight = static_cast<uint32_t>(in.integer("requests_in_flight", 1, 10'000));
+  in.done();
+}
+
+bool is_environment_name(std::string_view name) {
+  if (name.empty() || name.size() > 64) return false;
+  for (char c : name)
+    if (!((c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_')) return false;
+  return !(name[0] >= '0' && name[0] <= '9');
+}
+
+// Names that make a program load or run something else, and those that Warder sets itself.
+bool is_reserved(std::string_view name) {
+  for (std::string_view prefix : {"LD_", "PYTHON", "NODE_", "WARDER_", "BASH_", "GLIBC_", "MALLOC_"})
+    if (name.starts_with(prefix)) return true;
+  for (std::string_view taken : {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PWD", "ENV", "IFS"})
+    if (name == taken) return true;
+  return false;
+}
+
+void read_environment(const json& object, Policy& policy, Checked& in) {
+  if (!object.is_object()) return in.wrong("environment", "not an object");
+  if (object.size() > 32) in.wrong("environment", fmt::format("{} names are more than 32", object.size()));
+  size_t total = 0;
+  for (const auto& [name, value] : object.items()) {
+    const std::string path = "environment." + printable(name, 64);
+    if (!is_environment_name(name)) {
+      in.wrong_at(path, "a name is 1 to 64 of A-Z, 0-9 and _, not starting with a digit");
+    } else if (is_reserved(name)) {
+      in.wrong_at(path, "is set by Warder or changes what a program loads");
+    } else if (!value.is_string() || value.get_ref<const std::string&>().size() > 1024) {
+      in.wrong_at(path, "not a string of at most 1024 bytes");
+    } else if (value.get_ref<const std::string&>().find_first_of(std::string_view("\0\n", 2)) != std::string::npos) {
+      in.wrong_at(path, "holds a NUL or a line end");
+    } else {
+      total += name.size() + value.get_ref<const std::string&>().size() + 2;
+      policy.environment[name] = value.get<std::string>();
+    }
+  }
+  if (total > 8192) in.wrong("environment", fmt::format("{} bytes are more than 8192", total));
+}
+
+void check_lists(Checked& in, const Policy& policy) {
+  if (policy.languages.empty()) in.wrong("languages", "names no language");
+  for (const auto& language : policy.languages) {
+    if (std::count(kLanguages.begin(), kLanguages.end(), language) == 0)
+      in.wrong("languages", fmt::format("\"{}\" is none of: {}", printable(language, 64), fmt::join(kLanguages, ", ")));
+    if (std::count(policy.languages.begin(), policy.languages.end(), language) > 1)
+      in.wrong("languages", fmt::format("\"{}\" stands there twice", printable(language, 64)));
+  }
+  for (const auto& pattern : policy.workspaces) {
+    std::string plain = pattern;
+    std::replace(plain.begin(), plain.end(), '*', 'x');
+    if (!valid_name(plain))
+      in.wrong("workspaces", fmt::format("\"{}\" is not made of 1 to 64 of a-z, 0-9, _, ., - and *, or starts with a dot",
+                                         printable(pattern, 64)));
+  }
+}
+
+// '*' stands for any characters. Goes back to the last '*' only, so no pattern takes long.
+bool matches(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = pattern.npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      p++, t++;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == pattern.npos;
+}
+
+}  // namespace
+
+bool Policy::allows_language(std::string_view language) const {
+  return std::find(languages.begin(), languages.end(), language) != languages.end();
+}
+
+bool Policy::allows_workspace(std::string_view workspace) const {
+  if (!valid_name(workspace)) return false;
+  return std::any_of(workspaces.begin(), workspaces.end(), [&](const auto& p) { return matches(p, workspace); });
+}
+
+Host Host::here() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return Host{static_cast<double>(CPU_COUNT(&set))};
+  return Host{static_cast<double>(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN)))};  // more than 1024 CPUs
+}
+
+json merged(const json& base, const json& child) {
+  if (!base.is_object() || !child.is_object()) return child;
+  json both = base;
+  for (const auto& [key, value] : child.items()) both[key] = both.contains(key) ? merged(both[key], value) : value;
+  return both;
+}
+
+tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const json& document, const Host& host) {
+  Policy policy;
+  policy.name = std::move(name);
+  policy.file = std::move(file);
+  Problems problems;
+  Checked in(document, "", problems);
+  (void)in.string_or("$schema", "", 1024);
+  policy.description = in.string("description", 1024);
+  (void)in.string_or("extends", "", 64);  // done by whoever merged
+  if (const json* limits = in.object("limits")) policy.limits = read_limits(*limits, host, problems);
+  if (const json* isolation = in.object("isolation")) policy.isolation = read_isolation(*isolation, problems);
+  if (const json* quota = in.object("quota")) policy.quota = read_quota(*quota, problems);
+  if (const json* admission = in.object("admission")) read_admission(*admission, policy, problems);
+  if (in.object("languages")) policy.languages = in.strings_or("languages", {});
+  if (in.object("workspaces")) policy.workspaces = in.strings_or("workspaces", {});
+  check_lists(in, policy);
+  policy.seccomp = in.string("seccomp", 64);
+  if (const json* environment = in.object("environment")) read_environment(*environment, policy, in);
+  in.done();
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return policy;
+}
+
+bool valid_name(std::string_view name) {
+  if (name.empty() || name.size() > 64 || name[0] == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+  });
+}
+
+}  // namespace policies

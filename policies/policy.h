@@ -1,0 +1,77 @@
+// Policy: what one tenant may do and use. Immutable once loaded; an execution keeps the one it began with.
+// Source: one JSON document (policies/policy.schema.json describes every key), with what it extends.
+// Applied by supervisor/tools (admission, ceilings), jail/builder.cc (isolation, filter) and supervisor/tenants (quota).
+// Errors: all that is wrong with a document, each naming key, value and range.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policies/limits.h"
+#include "policies/seccomp.h"
+#include "supervisor/base/result.h"
+
+namespace policies {
+
+// A protection that a machine may lack. required: without it nothing runs. preferred: the receipt tells what stood in.
+enum class Need { required, preferred };
+
+struct Isolation {
+  Need cgroups = Need::required;   // cgroup v2 leaf with memory, pids and cpu; else rlimits and watchdogs
+  Need identity = Need::required;  // init and code under host ids of their own; else the daemon's own
+  Need landlock = Need::required;  // else the mount namespace alone
+  Need overlay = Need::required;   // own root file system instance; else read-only bind mounts
+  Need idmap = Need::required;     // idmapped workspace; else files of the jail's own id
+};
+
+// What a tenant may keep between executions.
+struct Quota {
+  uint64_t workspace_bytes = 0;        // all workspaces together
+  uint64_t workspace_files = 0;        // files, directories and links
+  uint32_t executions_kept = 0;        // whose full output can still be read
+  uint64_t executions_kept_bytes = 0;  // all of them together
+};
+
+struct Policy {
+  std::string name;  // the file's, without .json
+  std::string file;
+  std::string description;
+  Ceilings limits;
+  Isolation isolation;
+  Quota quota;
+  std::vector<std::string> languages;  // "python", "javascript", "shell"; at least one
+  std::string seccomp;                 // the profile's name
+  std::shared_ptr<const SeccompFilter> filter;  // that profile, compiled; set by Store
+  uint32_t concurrent_executions = 0;  // of one tenant, running
+  uint32_t queued_executions = 0;      // and waiting for one of those; beyond: exhausted
+  uint32_t connections = 0;
+  uint32_t requests_in_flight = 0;       // on one connection
+  std::vector<std::string> workspaces;   // names that a request may choose; '*' stands for any characters
+  std::map<std::string, std::string> environment;  // added to the jail's
+
+  bool allows_language(std::string_view language) const;
+  bool allows_workspace(std::string_view workspace) const;
+};
+
+// What a document may refer to.
+struct Host {
+  double cpus = 1;  // "host" as a number of CPUs
+  static Host here();
+};
+
+using Problems = std::vector<Error>;
+
+// `child` over `base`: objects key by key, everything else replaced.
+nlohmann::json merged(const nlohmann::json& base, const nlohmann::json& child);
+// Reads a complete document, extensions already merged. Problems are invalid: "limits.maximum.cpus: ...".
+tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const nlohmann::json& document,
+                                            const Host& host);
+
+// The names of policies, profiles and tenants: [a-z0-9_.-]{1,64}, not starting with a dot.
+bool valid_name(std::string_view name);
+
+}  // namespace policies

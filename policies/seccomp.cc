@@ -1,0 +1,256 @@
+#include "policies/seccomp.h"
+
+#include <fmt/format.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "policies/checked.h"
+#include "supervisor/base/fd.h"
+#include "supervisor/base/log.h"
+
+using nlohmann::json;
+
+namespace policies {
+
+namespace {
+
+using Problems = std::vector<Error>;
+constexpr size_t kMaxRules = 200, kMaxCalls = 512, kMaxValues = 64;
+
+// A number, or the name of a constant.
+std::optional<uint32_t> read_value(const json& value, const std::string& path, Checked& in) {
+  if (value.is_string()) {
+    const auto& name = value.get_ref<const std::string&>();
+    if (auto known = seccomp_constant(name)) return known;
+    in.wrong_at(path, fmt::format("\"{}\" is not the name of a constant that is known here", printable(name, 64)));
+    return {};
+  }
+  if (value.is_number_integer() && value >= 0 && value <= UINT32_MAX) return value.get<uint32_t>();
+  in.wrong_at(path, "not the name of a constant or a number in 0..4294967295");
+  return {};
+}
+
+std::vector<uint32_t> read_values(Checked& in, std::string_view key) {
+  std::vector<uint32_t> values;
+  const json& list = in.list_or_empty(key);
+  if (list.empty() || list.size() > kMaxValues) in.wrong(key, fmt::format("not a list of 1 to {} values", kMaxValues));
+  for (size_t i = 0; i < std::min(list.size(), kMaxValues); i++)
+    if (auto value = read_value(list[i], fmt::format("{}[{}]", in.path_of(key), i), in)) values.push_back(*value);
+  return values;
+}
+
+uint32_t joined(const std::vector<uint32_t>& bits) {
+  uint32_t mask = 0;
+  for (uint32_t bit : bits) mask |= bit;
+  return mask;
+}
+
+ArgumentTest read_test(const json& object, const std::string& path, Problems& problems) {
+  ArgumentTest test;
+  Checked in(object, path, problems);
+  test.argument = static_cast<unsigned>(in.integer("argument", 0, 5));
+  if (in.has("without") == in.has("one_of")) {
+    in.wrong_at(path, "needs one of: one_of (with or without mask), without");
+  } else if (in.has("without")) {
+    test.mask = joined(read_values(in, "without"));
+    test.values = {0};
+  } else {
+    if (in.has("mask")) test.mask = joined(read_values(in, "mask"));
+    test.values = read_values(in, "one_of");
+    for (uint32_t value : test.values)
+      if ((value & ~test.mask) != 0) in.wrong("one_of", fmt::format("{:#x} has bits outside of the mask {:#x}", value, test.mask));
+  }
+  in.done();
+  return test;
+}
+
+enum class Conditions { allowed, refused };
+
+std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Conditions conditions, Problems& problems) {
+  std::vector<SeccompRule> rules;
+  const json& list = profile.list_or_empty(key);
+  if (list.size() > kMaxRules) profile.wrong(key, fmt::format("{} rules are more than {}", list.size(), kMaxRules));
+  for (size_t i = 0; i < std::min(list.size(), kMaxRules); i++) {
+    const std::string path = fmt::format("{}[{}]", profile.path_of(key), i);
+    Checked in(list[i], path, problems);
+    SeccompRule rule;
+    rule.comment = in.string("comment", 2000);
+    rule.calls = in.strings_or("calls", {});
+    if (rule.calls.empty() || rule.calls.size() > kMaxCalls)
+      in.wrong("calls", fmt::format("not a list of 1 to {} names", kMaxCalls));
+    for (const auto& call : rule.calls)
+      if (seccomp_syscall_resolve_name(call.c_str()) == __NR_SCMP_ERROR)
+        in.wrong("calls", fmt::format("\"{}\" is not a system call that libseccomp {}.{}.{} knows", printable(call, 64),
+                                      SCMP_VER_MAJOR, SCMP_VER_MINOR, SCMP_VER_MICRO));
+    if (conditions == Conditions::allowed && in.has("when")) {
+      const json& tests = in.list_or_empty("when");
+      if (tests.empty() || tests.size() > 6) in.wrong("when", "not a list of 1 to 6 tests");
+      std::set<unsigned> seen;
+      for (size_t t = 0; t < std::min<size_t>(tests.size(), 6); t++) {
+        rule.when.push_back(read_test(tests[t], fmt::format("{}.when[{}]", path, t), problems));
+        // libseccomp refuses two tests of one argument in one rule.
+        if (!seen.insert(rule.when.back().argument).second)
+          in.wrong("when", fmt::format("tests argument {} twice", rule.when.back().argument));
+      }
+    }
+    in.done();
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+// Several conditional rules may allow one call; anything else that names a call twice contradicts itself.
+void check_unique(Checked& in, const SeccompProfile& profile) {
+  enum class Seen { conditionally, finally };
+  std::map<std::string, Seen> seen;
+  auto look = [&](const std::vector<SeccompRule>& rules) {
+    for (const auto& rule : rules) {
+      const Seen now = rule.when.empty() ? Seen::finally : Seen::conditionally;
+      for (const auto& call : rule.calls) {
+        auto [it, added] = seen.emplace(call, now);
+        if (!added && (now == Seen::finally || it->second == Seen::finally))
+          in.wrong_at(printable(call, 64), "stands in two rules, of which not all have conditions");
+      }
+    }
+  };
+  for (auto* rules : {&profile.allow, &profile.missing, &profile.kill, &profile.deny}) look(*rules);
+}
+
+// What the child says about a call replaces all that its base said.
+void inherit(SeccompProfile& child, const SeccompProfile& base) {
+  std::set<std::string> own;
+  for (auto* rules : {&child.allow, &child.missing, &child.kill, &child.deny})
+    for (const auto& rule : *rules) own.insert(rule.calls.begin(), rule.calls.end());
+  auto add = [&](std::vector<SeccompRule>& to, const std::vector<SeccompRule>& from) {
+    for (SeccompRule rule : from) {
+      std::erase_if(rule.calls, [&](const auto& call) { return own.contains(call); });
+      if (!rule.calls.empty()) to.push_back(std::move(rule));
+    }
+  };
+  add(child.allow, base.allow);
+  add(child.missing, base.missing);
+  add(child.kill, base.kill);
+  add(child.deny, base.deny);
+}
+
+using Context = std::unique_ptr<void, decltype(&seccomp_release)>;
+
+Result<> check(int rc, const char* what) {
+  if (rc < 0) return fail_errno(-rc, what);
+  return {};
+}
+
+// One libseccomp rule for every combination of values.
+Result<> add_rule(scmp_filter_ctx context, uint32_t action, int call, const SeccompRule& rule, size_t index,
+                  std::vector<scmp_arg_cmp>& chosen) {
+  if (index == rule.when.size()) {
+    const int rc = seccomp_rule_add_array(context, action, call, static_cast<unsigned>(chosen.size()), chosen.data());
+    return check(rc == -EEXIST ? 0 : rc, "seccomp_rule_add");
+  }
+  const ArgumentTest& test = rule.when[index];
+  for (uint32_t value : test.values) {
+    chosen.push_back(scmp_arg_cmp{test.argument, SCMP_CMP_MASKED_EQ, test.mask, value});
+    CHECKED(add_rule(context, action, call, rule, index + 1, chosen));
+    chosen.pop_back();
+  }
+  return {};
+}
+
+Result<> add_rules(scmp_filter_ctx context, uint32_t action, const std::vector<SeccompRule>& rules) {
+  for (const auto& rule : rules) {
+    for (const auto& name : rule.calls) {
+      const int call = seccomp_syscall_resolve_name(name.c_str());
+      if (call < 0) continue;  // another architecture's
+      std::vector<scmp_arg_cmp> chosen;
+      auto added = add_rule(context, action, call, rule, 0, chosen);
+      if (!added) return tl::unexpected(std::move(added).error().within(name));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<sock_filter>> exported(scmp_filter_ctx context) {
+  Fd file(::memfd_create("seccomp", MFD_CLOEXEC));
+  if (!file) return fail_errno(errno, "memfd_create");
+  CHECKED(check(seccomp_export_bpf(context, file.get()), "seccomp_export_bpf"));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return fail_errno(errno, "fstat");
+  std::vector<sock_filter> program(static_cast<size_t>(status.st_size) / sizeof(sock_filter));
+  if (::pread(file.get(), program.data(), static_cast<size_t>(status.st_size), 0) != status.st_size)
+    return fail(Code::internal, "the exported filter cannot be read back");
+  return program;
+}
+
+// libseccomp compares numbers for equality only, so what is newer than the profile is told apart in front of it.
+std::vector<sock_filter> newer_calls_are_missing(uint32_t newest) {
+  constexpr uint32_t kX32Bit = 0x40000000;  // __X32_SYSCALL_BIT, and above it -1: for the rules to judge
+  return {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 0, 4),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, newest, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+  };
+}
+
+}  // namespace
+
+tl::expected<SeccompProfile, Problems> parse_seccomp(std::string name, const json& document, const SeccompProfile* base) {
+  SeccompProfile profile;
+  profile.name = std::move(name);
+  Problems problems;
+  Checked in(document, "", problems);
+  (void)in.string_or("$schema", "", 1024);
+  (void)in.string("comment", 4000);
+  (void)in.string_or("extends", "", 64);
+  profile.log = in.boolean_or("log", base && base->log);
+  profile.newest = base ? in.string_or("newest", base->newest, 64) : in.string("newest", 64);
+  if (!profile.newest.empty() && seccomp_syscall_resolve_name(profile.newest.c_str()) < 0)
+    in.wrong("newest", fmt::format("\"{}\" is not a system call of this machine", printable(profile.newest, 64)));
+  profile.allow = read_rules(in, "allow", Conditions::allowed, problems);
+  profile.missing = read_rules(in, "missing", Conditions::refused, problems);
+  profile.kill = read_rules(in, "kill", Conditions::refused, problems);
+  profile.deny = read_rules(in, "deny", Conditions::refused, problems);
+  in.done();
+  if (in.good()) check_unique(in, profile);
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  if (base) inherit(profile, *base);
+  return profile;
+}
+
+Result<std::vector<sock_filter>> compile_seccomp(const SeccompProfile& profile) {
+  // Told, not probed: the filter does not depend on the kernel that compiles it. 3: KILL_PROCESS (Linux 4.14).
+  CHECKED(check(seccomp_api_set(3), "seccomp_api_set"));
+  Context context(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release);
+  if (!context) return fail(Code::internal, "seccomp_init failed");
+  CHECKED(check(seccomp_attr_set(context.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS), "seccomp_attr_set"));
+  CHECKED(check(seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2), "seccomp_attr_set"));
+  CHECKED(add_rules(context.get(), SCMP_ACT_ALLOW, profile.allow));
+  CHECKED(add_rules(context.get(), SCMP_ACT_ERRNO(ENOSYS), profile.missing));
+  CHECKED(add_rules(context.get(), SCMP_ACT_KILL_PROCESS, profile.kill));
+  TRY(std::vector<sock_filter> rules, exported(context.get()));
+
+  const int newest = seccomp_syscall_resolve_name(profile.newest.c_str());
+  if (newest < 0) return fail(Code::invalid, "newest: '" + profile.newest + "' is not a system call of this machine");
+  std::vector<sock_filter> program = newer_calls_are_missing(static_cast<uint32_t>(newest));
+  program.insert(program.end(), rules.begin(), rules.end());
+  if (program.size() > kMaxFilterInstructions)
+    return fail(Code::invalid, fmt::format("{} instructions are more than the kernel takes, {}", program.size(),
+                                           kMaxFilterInstructions));
+  return program;
+}
+
+uint32_t seccomp_flags(const SeccompProfile& profile) { return profile.log ? SECCOMP_FILTER_FLAG_LOG : 0; }
+
+}  // namespace policies

@@ -1,0 +1,266 @@
+#include "policies/store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+
+using nlohmann::json;
+
+namespace policies {
+
+namespace {
+
+constexpr size_t kMaxFileBytes = 1 << 20, kMaxFiles = 1000, kMaxExtends = 8;
+constexpr std::string_view kTenantsFile = "tenants.json";
+
+// The text of a file that only its owner and group can change: whoever writes policies decides what jails may do.
+Result<std::string> read_file(const std::string& path) {
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return fail_errno(errno, "open", Code::invalid);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return fail_errno(errno, "fstat", Code::invalid);
+  if (!S_ISREG(status.st_mode)) return fail(Code::invalid, "not a regular file");
+  if (status.st_mode & S_IWOTH) return fail(Code::invalid, "everybody may write it", "chmod o-w");
+  std::string text;
+  char block[16384];
+  for (;;) {
+    const ssize_t n = ::read(file.get(), block, sizeof block);
+    if (n < 0) return fail_errno(errno, "read", Code::invalid);
+    if (n == 0) return text;
+    text.append(block, static_cast<size_t>(n));
+    if (text.size() > kMaxFileBytes) return fail(Code::invalid, fmt::format("larger than {} bytes", kMaxFileBytes));
+  }
+}
+
+struct Document {
+  std::string path;
+  json value;
+};
+using Documents = std::map<std::string, Document, std::less<>>;  // by name without .json
+
+std::string extends_of(const json& document) {
+  if (!document.is_object()) return {};
+  auto it = document.find("extends");
+  return it != document.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+// Where a null stands: it would neither set nor take away what is extended.
+std::string find_null(const json& value, const std::string& path) {
+  if (value.is_null()) return path.empty() ? "the document" : path;
+  if (!value.is_structured()) return {};
+  for (const auto& [key, child] : value.items()) {
+    const std::string name = printable(key, 64);
+    std::string found = find_null(child, value.is_array() ? path + "[" + name + "]" : path.empty() ? name : path + "." + name);
+    if (!found.empty()) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+// One look at all folders. Collects problems instead of stopping at the first.
+class Store::Loader {
+ public:
+  explicit Loader(const Host& host) : host_(host) {}
+
+  Result<Set> load(const std::vector<std::string>& folders, Mode mode) {
+    size_t found = 0;
+    for (const auto& folder : folders) {
+      found += read_folder(folder, documents_) ? 1 : 0;
+      (void)read_folder(folder + "/seccomp", profiles_);
+    }
+    if (found == 0)
+      return fail(Code::invalid, fmt::format("no folder with policies: {}", fmt::join(folders, ", ")),
+                  "name one with --policies");
+    Set set;
+    for (const auto& [name, document] : documents_) {
+      if (name + ".json" == kTenantsFile) continue;
+      if (auto policy = load_policy(name)) set.policies[name] = std::make_shared<const Policy>(*std::move(policy));
+    }
+    for (const auto& [name, document] : profiles_) (void)profile(name);  // also those that no policy uses yet
+    load_tenants(mode, set);
+    if (problems_.empty()) return set;
+    std::string text;
+    for (const auto& problem : problems_) text += (text.empty() ? "" : "\n") + problem.what;
+    return fail(Code::invalid, std::move(text));
+  }
+
+ private:
+  void wrong(const std::string& path, const Error& error) {
+    problems_.push_back(error);
+    problems_.back().what = path + ": " + error.what;
+    if (!error.hint.empty()) problems_.back().what += " (" + error.hint + ")";
+  }
+  void wrong(const std::string& path, std::string what) { wrong(path, Error{Code::invalid, 0, std::move(what), {}, {}}); }
+
+  // False when there is no such folder.
+  bool read_folder(const std::string& folder, Documents& into) {
+    DIR* raw = ::opendir(folder.c_str());
+    if (!raw) {
+      if (errno != ENOENT) wrong(folder, fail_errno(errno, "opendir", Code::invalid).value());
+      return false;
+    }
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(raw, &::closedir);
+    std::set<std::string> files;  // in order, so that messages are
+    while (const dirent* entry = ::readdir(raw)) files.insert(entry->d_name);
+    for (const auto& file : files) {
+      if (file.starts_with('.') || !file.ends_with(".json") || file.ends_with(".schema.json")) continue;
+      read_document(folder + "/" + file, file.substr(0, file.size() - 5), into);
+    }
+    return true;
+  }
+
+  void read_document(const std::string& path, const std::string& name, Documents& into) {
+    if (!valid_name(name))
+      return wrong(printable(path, 4096), "the name before .json is not 1 to 64 of a-z, 0-9, _, . and -");
+    if (into.size() >= kMaxFiles) return wrong(path, fmt::format("more than {} files", kMaxFiles));
+    into.erase(name);  // a broken file masks as well: what it was meant to take back must not return
+    auto text = read_file(path);
+    if (!text) return wrong(path, text.error());
+    auto value = parse_json(*text);
+    if (!value) return wrong(path, value.error());
+    if (auto null = find_null(*value, ""); !null.empty()) return wrong(path, null + ": null sets nothing; leave it out");
+    into[name] = {path, *std::move(value)};
+  }
+
+  // The names from `name` to the one that extends nothing; empty, and a problem, where that is not possible.
+  std::vector<std::string> ancestry(const std::string& name, const Documents& documents) {
+    std::vector<std::string> chain{name};
+    const std::string& path = documents.find(name)->second.path;
+    for (;;) {
+      const std::string base = extends_of(documents.find(chain.back())->second.value);
+      if (base.empty()) return chain;
+      const bool cycle = std::find(chain.begin(), chain.end(), base) != chain.end();
+      chain.push_back(base);
+      if (cycle) {
+        wrong(path, fmt::format("extends: {} goes round in a circle", fmt::join(chain, " -> ")));
+      } else if (chain.size() > kMaxExtends + 1) {
+        wrong(path, fmt::format("extends: {} is longer than {} steps", fmt::join(chain, " -> "), kMaxExtends));
+      } else if (!documents.contains(base)) {
+        wrong(path, fmt::format("extends: there is no \"{}\" that could be read", printable(base, 64)));
+      } else {
+        continue;
+      }
+      return {};
+    }
+  }
+
+  std::optional<Policy> load_policy(const std::string& name) {
+    const Document& document = documents_.find(name)->second;
+    const auto chain = ancestry(name, documents_);
+    if (chain.empty()) return {};
+    json whole = document.value;
+    for (size_t i = 1; i < chain.size(); i++) whole = merged(documents_.find(chain[i])->second.value, whole);
+    auto policy = parse_policy(name, document.path, whole, host_);
+    if (!policy) {
+      for (const auto& problem : policy.error()) wrong(document.path, problem);
+      return {};
+    }
+    policy->filter = profile(policy->seccomp);
+    if (!policy->filter && !profiles_.contains(policy->seccomp)) {
+      wrong(document.path, fmt::format("seccomp: there is no profile \"{}\" that could be read", printable(policy->seccomp, 64)));
+      return {};
+    }
+    return *std::move(policy);
+  }
+
+  // Parsed and compiled once; nullptr where something is wrong with it, which was told.
+  std::shared_ptr<const SeccompFilter> profile(const std::string& name) {
+    if (auto done = filters_.find(name); done != filters_.end()) return done->second;
+    if (!profiles_.contains(name)) return nullptr;
+    auto& filter = filters_[name];
+    const auto chain = ancestry(name, profiles_);
+    std::optional<SeccompProfile> parsed;
+    for (auto link = chain.rbegin(); link != chain.rend(); ++link) {
+      const Document& document = profiles_.find(*link)->second;
+      auto next = parse_seccomp(*link, document.value, parsed ? &*parsed : nullptr);
+      if (!next) {
+        if (*link == name)
+          for (const auto& problem : next.error()) wrong(document.path, problem);
+        else
+          wrong(profiles_.find(name)->second.path, fmt::format("extends: \"{}\" has errors", *link));
+        return nullptr;
+      }
+      parsed = *std::move(next);
+    }
+    if (!parsed) return nullptr;
+    auto program = compile_seccomp(*parsed);
+    if (!program) {
+      wrong(profiles_.find(name)->second.path, program.error());
+      return nullptr;
+    }
+    filter = std::make_shared<const SeccompFilter>(SeccompFilter{name, *std::move(program), seccomp_flags(*parsed)});
+    return filter;
+  }
+
+  void load_tenants(Mode mode, Set& set) {
+    const auto file = documents_.find(kTenantsFile.substr(0, kTenantsFile.size() - 5));
+    std::string path = "tenants.json is absent, so everybody's policy";
+    if (file == documents_.end()) {
+      set.tenants = TenantRules::everybody(mode == Mode::system ? "system" : "default");
+    } else {
+      path = file->second.path;
+      auto rules = TenantRules::parse(file->second.value);
+      if (!rules) {
+        for (const auto& problem : rules.error()) wrong(path, problem);
+        return;
+      }
+      set.tenants = *std::move(rules);
+    }
+    for (size_t i = 0; i < set.tenants.rules().size(); i++) {
+      const auto& policy = set.tenants.rules()[i].policy;
+      if (!documents_.contains(policy))
+        wrong(path, fmt::format("rules[{}].policy: there is no \"{}\" that could be read", i, printable(policy, 64)));
+    }
+  }
+
+  Host host_;
+  Documents documents_, profiles_;
+  std::map<std::string, std::shared_ptr<const SeccompFilter>> filters_;
+  Problems problems_;
+};
+
+Result<Store> Store::load(std::vector<std::string> folders, Mode mode, Host host) {
+  Store store(std::move(folders), mode, host);
+  CHECKED(store.reload());
+  return store;
+}
+
+Result<> Store::reload() {
+  TRY(Set fresh, Loader(host_).load(folders_, mode_));
+  set_ = std::move(fresh);
+  return {};
+}
+
+Result<Assignment> Store::tenant_of(const Peer& peer) const {
+  auto match = set_.tenants.find(peer);
+  if (!match)
+    return fail(Code::denied, fmt::format("no rule of tenants.json fits user {} of group {}", peer.uid, peer.gid),
+                "ask the administrator for a rule in tenants.json", "tenants");
+  auto policy = find(match->policy);
+  if (!policy) return fail(Code::internal, "policy '" + match->policy + "' was loaded and is gone");
+  return Assignment{std::move(match->tenant), std::move(policy)};
+}
+
+std::shared_ptr<const Policy> Store::find(std::string_view name) const {
+  auto it = set_.policies.find(name);
+  return it == set_.policies.end() ? nullptr : it->second;
+}
+
+std::vector<std::string> Store::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, policy] : set_.policies) names.push_back(name);
+  return names;
+}
+
+}  // namespace policies

@@ -1,0 +1,58 @@
+// Store: the policies of this machine, complete and checked, and who has which.
+// Source: folders of JSON files, later ones over earlier ones; a file masks the one of the same name before it.
+// Asked by supervisor/tenants for each connection. Executions keep the snapshot they began with.
+// Errors: invalid with every problem of every file, one a line: "/etc/warder/policies/a.json: limits.standard.cpus: ...".
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policies/policy.h"
+#include "policies/tenant_rules.h"
+#include "supervisor/base/result.h"
+
+namespace policies {
+
+// Where the daemon runs: chooses everybody's policy when no tenants.json does.
+enum class Mode {
+  checkout,  // "default": what the kernel lacks is reported
+  system,    // "system": what it lacks is refused
+};
+
+struct Assignment {
+  std::string tenant;
+  std::shared_ptr<const Policy> policy;
+};
+
+class Store {
+ public:
+  // `folders` that do not exist are passed over, but not all of them.
+  static Result<Store> load(std::vector<std::string> folders, Mode mode, Host host = Host::here());
+  // Everything anew, or nothing: after an error the old policies stay.
+  Result<> reload();
+
+  // Errors: denied when no rule of tenants.json fits.
+  Result<Assignment> tenant_of(const Peer& peer) const;
+  // nullptr when there is none of that name.
+  std::shared_ptr<const Policy> find(std::string_view name) const;
+  std::vector<std::string> names() const;
+  const std::vector<std::string>& folders() const { return folders_; }
+
+ private:
+  struct Set {
+    std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies;
+    TenantRules tenants;
+  };
+  class Loader;
+  Store(std::vector<std::string> folders, Mode mode, Host host)
+      : folders_(std::move(folders)), mode_(mode), host_(host) {}
+
+  std::vector<std::string> folders_;
+  Mode mode_;
+  Host host_;
+  Set set_;
+};
+
+}  // namespace policies

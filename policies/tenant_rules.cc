@@ -1,0 +1,98 @@
+#include "policies/tenant_rules.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "policies/checked.h"
+#include "policies/policy.h"
+#include "supervisor/base/log.h"
+
+using nlohmann::json;
+
+namespace policies {
+
+namespace {
+
+constexpr std::string_view kUidMark = "{uid}";
+constexpr size_t kMaxRules = 1000;
+
+std::string tenant_name(std::string name, uid_t uid) {
+  if (auto at = name.find(kUidMark); at != name.npos) name.replace(at, kUidMark.size(), fmt::format("{}", uid));
+  return name;
+}
+
+void read_who(Checked& in, TenantRule& rule) {
+  constexpr const char* kKinds[] = {"uid", "user", "gid", "group", "default"};
+  // Looked at one and all, so that none counts as unknown.
+  const auto named = std::count_if(std::begin(kKinds), std::end(kKinds), [&](auto kind) { return in.find(kind); });
+  if (named != 1) return in.wrong("uid", "a rule has exactly one of: uid, user, gid, group, default");
+  // 4294967295 is -1, which means "unchanged" to setuid(2) and is nobody's.
+  if (in.has("uid")) rule.uid = static_cast<uid_t>(in.integer("uid", 0, UINT32_MAX - 1));
+  if (in.has("gid")) rule.gid = static_cast<gid_t>(in.integer("gid", 0, UINT32_MAX - 1));
+  if (in.has("user")) {
+    const std::string name = in.string("user", 256);
+    const passwd* entry = ::getpwnam(name.c_str());
+    if (!entry) in.wrong("user", fmt::format("this machine has no user \"{}\"", printable(name, 64)));
+    rule.uid = entry ? entry->pw_uid : 0;
+  }
+  if (in.has("group")) {
+    const std::string name = in.string("group", 256);
+    const group* entry = ::getgrnam(name.c_str());
+    if (!entry) in.wrong("group", fmt::format("this machine has no group \"{}\"", printable(name, 64)));
+    rule.gid = entry ? entry->gr_gid : 0;
+  }
+  if (in.has("default") && !in.boolean_or("default", true)) in.wrong("default", "can only be true");
+}
+
+}  // namespace
+
+tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const json& document) {
+  TenantRules parsed;
+  std::vector<Error> problems;
+  Checked in(document, "", problems);
+  (void)in.string_or("$schema", "", 1024);
+  (void)in.string_or("description", "", 1024);
+  const json& list = in.list_or_empty("rules");
+  if (list.empty() || list.size() > kMaxRules) in.wrong("rules", fmt::format("not a list of 1 to {} rules", kMaxRules));
+  for (size_t i = 0; i < std::min(list.size(), kMaxRules); i++) {
+    Checked fields(list[i], fmt::format("rules[{}]", i), problems);
+    TenantRule rule;
+    read_who(fields, rule);
+    rule.tenant = fields.string_or("tenant", "uid-{uid}", 80);
+    if (!valid_name(tenant_name(rule.tenant, UINT32_MAX)))
+      fields.wrong("tenant", fmt::format("\"{}\" is not 1 to 64 of a-z, 0-9, _, . and -, or starts with a dot",
+                                         printable(rule.tenant, 80)));
+    rule.policy = fields.string("policy", 64);
+    fields.done();
+    // What stands behind a rule for everybody can never fit.
+    if (!rule.uid && !rule.gid && i + 1 < list.size()) fields.wrong("default", "is not the last rule");
+    parsed.rules_.push_back(std::move(rule));
+  }
+  in.done();
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return parsed;
+}
+
+TenantRules TenantRules::everybody(std::string policy) {
+  TenantRules rules;
+  rules.rules_.push_back({{}, {}, "uid-{uid}", std::move(policy)});
+  return rules;
+}
+
+std::optional<TenantRules::Match> TenantRules::find(const Peer& peer) const {
+  auto in_group = [&](gid_t gid) {
+    return peer.gid == gid || std::find(peer.groups.begin(), peer.groups.end(), gid) != peer.groups.end();
+  };
+  for (const auto& rule : rules_) {
+    if (rule.uid && *rule.uid != peer.uid) continue;
+    if (rule.gid && !in_group(*rule.gid)) continue;
+    return Match{tenant_name(rule.tenant, peer.uid), rule.policy};
+  }
+  return {};
+}
+
+}  // namespace policies

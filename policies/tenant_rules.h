@@ -1,0 +1,48 @@
+// TenantRules: which tenant a connecting process is, and under which policy.
+// Source: tenants.json of a policy folder, else one rule: everybody is a tenant of their own under the mode's policy.
+// The first rule that fits decides. Errors: all that is wrong with the file, naming rule, key and value.
+#pragma once
+#include <sys/types.h>
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/base/result.h"
+
+namespace policies {
+
+// From SO_PEERCRED and SO_PEERGROUPS: what the kernel says, never what the client says.
+struct Peer {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;  // supplementary
+};
+
+struct TenantRule {
+  std::optional<uid_t> uid;  // neither: fits everybody
+  std::optional<gid_t> gid;  // the primary or a supplementary group
+  std::string tenant;        // "{uid}" stands for the peer's
+  std::string policy;
+};
+
+class TenantRules {
+ public:
+  // User and group names are looked up once, here: getpwnam(3), getgrnam(3).
+  static tl::expected<TenantRules, std::vector<Error>> parse(const nlohmann::json& document);
+  static TenantRules everybody(std::string policy);
+
+  struct Match {
+    std::string tenant;
+    std::string policy;
+  };
+  // Empty when no rule fits.
+  std::optional<Match> find(const Peer& peer) const;
+  const std::vector<TenantRule>& rules() const { return rules_; }
+
+ private:
+  std::vector<TenantRule> rules_;
+};
+
+}  // namespace policies
