@@ -1,0 +1,77 @@
+// Bytes of a client, through framing, JSON-RPC, _meta and a tool's schema. The first byte says how the rest is cut.
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "supervisor/base/json.h"
+#include "supervisor/mcp/arguments.h"
+#include "supervisor/mcp/framing.h"
+#include "supervisor/mcp/jsonrpc.h"
+#include "supervisor/mcp/protocol.h"
+
+namespace {
+
+constexpr size_t kMaxLine = 4096;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// A line of ours is one line of JSON, whatever the client sent.
+void check_line(const std::string& line) {
+  require(line.find('\n') == line.npos);
+  require(nlohmann::json::accept(line));
+}
+
+void check_message(const nlohmann::json& value) {
+  static const nlohmann::ordered_json kSchema = nlohmann::ordered_json::parse(
+      R"({"type":"object","properties":{"code":{"type":"string","maxLength":9},"n":{"type":"integer","minimum":1,
+      "maximum":5},"kind":{"enum":["a",1,null]},"list":{"type":"array","maxItems":2,"items":{"type":"boolean"}}},
+      "required":["code"],"additionalProperties":false})");
+  auto message = mcp::read_message(value);
+  if (!message) return check_line(mcp::error_line(message.error().id, message.error().error));
+  check_line(mcp::result_line(mcp::RequestId{message->id.wire.empty() ? "0" : message->id.wire}, ""));
+  auto meta = mcp::read_meta(message->params);
+  if (!meta) return check_line(mcp::error_line(message->id.wire.empty() ? std::nullopt : std::optional(message->id),
+                                               meta.error()));
+  if (auto problems = mcp::find_problems(kSchema, message->params)) {
+    require(!problems->empty());
+    require(problems->size() < 4096);
+  }
+}
+
+void check_item(const mcp::LineSplitter::Item& item) {
+  if (item.kind == mcp::LineSplitter::Kind::too_long) return;
+  require(item.text.size() <= kMaxLine);
+  require(item.text.find('\n') == item.text.npos);
+  auto value = mcp::parse_line(item.text, 500);
+  if (!value) return check_line(mcp::error_line(value.error().id, value.error().error));
+  check_line(dump_json(*value));
+  if (value->is_array()) {
+    for (const auto& one : *value) check_message(one);
+  } else {
+    check_message(*value);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const size_t piece = data[0] == 0 ? 1 : data[0] * 16u;
+  std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  mcp::LineSplitter lines(kMaxLine);
+  while (!bytes.empty()) {
+    const auto space = lines.space();
+    const size_t n = std::min({piece, space.size(), bytes.size()});
+    require(n > 0);
+    std::memcpy(space.data(), bytes.data(), n);
+    lines.commit(n);
+    bytes.remove_prefix(n);
+    while (auto item = lines.next()) check_item(*item);
+    require(lines.capacity() <= 16 * 1024);
+  }
+  if (auto item = lines.rest()) check_item(*item);
+  return 0;
+}

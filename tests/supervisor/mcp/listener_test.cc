@@ -1,0 +1,193 @@
+#include "supervisor/mcp/listener.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "tests/supervisor/mcp/harness.h"
+
+using namespace mcp_test;
+
+namespace {
+
+struct Folder {
+  std::string path = "/tmp/mcp-listener-XXXXXX";
+  Folder() { REQUIRE(::mkdtemp(path.data()) != nullptr); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+struct Listening : Fixture {
+  Folder folder;
+  std::string path = folder.path + "/s";
+  mcp::ListenerLimits listener_limits;
+  std::unique_ptr<mcp::Listener> listener;
+  std::vector<mcp::Peer> peers;
+
+  void open() {
+    Fd socket = mcp::listen_at(path, 0600).value();
+    auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
+      peers.push_back(peer);
+      return std::shared_ptr<void>(std::make_shared<int>(7));
+    };
+    listener = mcp::Listener::open(loop, server, std::move(socket), listener_limits, admit).value();
+  }
+  std::unique_ptr<Client> dial() {
+    auto client = Client::connect(loop, path);
+    REQUIRE(client);
+    return client;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the kernel tells the server who connected", "[mcp]") {
+  Listening f;
+  f.open();
+  auto client = f.dial();
+  CHECK(client->ask(request(1, "ping"))["id"] == 1);
+  REQUIRE(f.peers.size() == 1);
+  CHECK(f.peers[0].pid == ::getpid());
+  CHECK(f.peers[0].uid == ::getuid());
+  CHECK(f.peers[0].gid == ::getgid());
+  client->send(modern(2, "tools/call", {{"name", "hold"}}));
+  wait_until(f.loop, [&] { return f.held == 1; });
+  CHECK(f.last_context->user_as<int>() == 7);
+}
+
+TEST_CASE("the socket file has its mode from the start and replaces only what nobody serves", "[mcp]") {
+  Folder folder;
+  const std::string path = folder.path + "/s";
+  {
+    Fd first = mcp::listen_at(path, 0600).value();
+    struct stat s {};
+    REQUIRE(::stat(path.c_str(), &s) == 0);
+    CHECK((s.st_mode & 0777) == 0600);
+    auto second = mcp::listen_at(path, 0600);
+    REQUIRE_FALSE(second);
+    CHECK(second.error().what == "another server listens on '" + path + "'");
+  }
+  CHECK(mcp::listen_at(path, 0600));  // the first is gone, its file is not
+  std::filesystem::remove(path);
+  Fd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  auto over_a_file = mcp::listen_at(path, 0600);
+  REQUIRE_FALSE(over_a_file);
+  CHECK(over_a_file.error().what == "'" + path + "' exists and is no socket");
+  CHECK(std::filesystem::exists(path));
+  auto too_long = mcp::listen_at(folder.path + std::string(200, 'x'), 0600);
+  REQUIRE_FALSE(too_long);
+  CHECK(too_long.error().code == Code::invalid);
+}
+
+TEST_CASE("only a listening Unix stream socket can be served", "[mcp]") {
+  Fixture f;
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  Fd other(ends[1]);
+  auto admit = [](const mcp::Peer&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
+  auto listener = mcp::Listener::open(f.loop, f.server, Fd(ends[0]), {}, admit);
+  REQUIRE_FALSE(listener);
+  CHECK(listener.error().code == Code::invalid);
+}
+
+TEST_CASE("connections beyond a limit are told so and closed; the rest work", "[mcp]") {
+  Listening f;
+  SECTION("in all") { f.listener_limits.connections = 3; }
+  SECTION("per user") { f.listener_limits.connections_per_uid = 3; }
+  f.open();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 3; i++) {
+    clients.push_back(f.dial());
+    CHECK(clients.back()->ask(request(1, "ping"))["id"] == 1);
+  }
+  auto refused = f.dial();
+  auto why = refused->message();
+  CHECK_FALSE(why.contains("id"));
+  CHECK(why["error"]["data"]["code"] == "exhausted");
+  CHECK(refused->at_end());
+  CHECK(clients[0]->ask(request(2, "ping"))["id"] == 2);
+  clients.pop_back();
+  wait_until(f.loop, [&] { return f.listener->connections() == 2; });
+  CHECK(f.dial()->ask(request(3, "ping"))["id"] == 3);
+}
+
+TEST_CASE("a peer that is not admitted gets the reason", "[mcp]") {
+  Listening f;
+  Fd socket = mcp::listen_at(f.path, 0600).value();
+  auto admit = [](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
+    return fail(Code::denied, "user " + std::to_string(peer.uid) + " has no tenant");
+  };
+  f.listener = mcp::Listener::open(f.loop, f.server, std::move(socket), {}, admit).value();
+  auto client = f.dial();
+  auto answer = client->ask(request(1, "initialize", {{"protocolVersion", "2025-11-25"}}));
+  CHECK(answer["error"]["message"] == "user " + std::to_string(::getuid()) + " has no tenant");
+  CHECK(client->at_end());
+}
+
+TEST_CASE("after stop() nobody new comes in and who is there stays", "[mcp]") {
+  Listening f;
+  f.open();
+  auto client = f.dial();
+  client->ask(request(1, "ping"));
+  f.listener->stop();
+  CHECK(Client::connect(f.loop, f.path) == nullptr);
+  CHECK(client->ask(request(2, "ping"))["id"] == 2);
+}
+
+TEST_CASE("running out of descriptors turns clients away instead of stopping the server", "[mcp]") {
+  Listening f;
+  f.open();
+  auto client = f.dial();
+  client->ask(request(1, "ping"));
+  Fd waiting(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  auto late = std::make_unique<Client>(f.loop, std::move(waiting));
+
+  std::vector<Fd> hogs;  // every descriptor there is, under a limit that makes that quick
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{open_descriptors() + 20, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  for (;;) {
+    Fd hog(::fcntl(0, F_DUPFD_CLOEXEC, 0));
+    if (!hog) break;
+    hogs.push_back(std::move(hog));
+  }
+  hogs.pop_back();
+  std::unique_ptr<Client> turned_away = f.dial();  // takes the last one: accept() has none
+  const auto why = turned_away->message();
+  CHECK(turned_away->at_end());
+  CHECK(client->ask(request(2, "ping"))["id"] == 2);
+  hogs.clear();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(why["error"]["message"] == "the server has no descriptors left; try again later");
+  CHECK(f.dial()->ask(request(3, "ping"))["id"] == 3);
+}
+
+TEST_CASE("thousands of connections come and go and leave nothing behind", "[mcp]") {
+  Listening f;
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const size_t most = std::min<size_t>(2000, (limit.rlim_cur - open_descriptors() - 50) / 2);
+  f.listener_limits.connections = f.listener_limits.connections_per_uid = most;
+  f.open();
+  settle(f.loop);
+  const size_t before = open_descriptors();
+  {
+    std::vector<std::unique_ptr<Client>> clients;
+    for (size_t i = 0; i < most; i++) {
+      clients.push_back(f.dial());
+      clients.back()->send(request(i, "ping"));
+      if (i % 100 == 0) settle(f.loop);  // the backlog is shorter than that
+    }
+    size_t answered = 0;
+    for (size_t i = 0; i < most; i++) answered += clients[i]->message()["id"] == i;
+    CHECK(answered == most);
+    CHECK(f.listener->connections() == most);
+  }
+  wait_until(f.loop, [&] { return f.listener->connections() == 0; });
+  settle(f.loop);
+  CHECK(open_descriptors() == before);
+}
