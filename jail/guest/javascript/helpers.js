@@ -3,6 +3,7 @@
 'use strict';
 const nodeFs = require('fs');
 const path = require('path');
+const {promises} = nodeFs; // loaded on first use: here, while nobody waits
 
 const SKILLS = '/skills';
 
@@ -25,7 +26,6 @@ function makeFiles(workspace) {
     throw Object.assign(error, {code: 'EACCES', errno: -13, path: name});
   }
 
-  const {promises} = nodeFs;
   const named = {
     async readFile(name, options = 'utf8') {
       return promises.readFile(inside(name), options);

@@ -1,4 +1,4 @@
-// The JavaScript runner: `node --no-warnings /warder/javascript/runner.js`, the guest socket on descriptor 3.
+// The JavaScript runner: `node --no-warnings --experimental-vm-modules /warder/javascript/runner.js`, the guest socket on descriptor 3.
 // Says it is ready, waits for the one order, runs its code as the body of an async function, and reports when the event
 // loop has nothing left to do, as Node ends: work that was started and not awaited is part of the execution.
 'use strict';
@@ -117,7 +117,7 @@ class Execution {
       {
         filename: FILE,
         lineOffset: -1,
-        // Node 20.12 on has a constant for the main loader and wants a flag for a function; before, there is no constant.
+        // Node 20.12 on has a constant for its own loader. Before, a function, which --experimental-vm-modules allows.
         importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ?? ((specifier) => import(toUrl(specifier))),
       });
     const module = {exports: {}};
@@ -238,6 +238,15 @@ function mimeOf(buffer) {
   return undefined;
 }
 
+// Touches what every execution will touch, so that none pays for loading and compiling it first.
+function rehearse() {
+  const script = new vm.Script('(function () { return async () => [1] })', {filename: FILE});
+  script.runInThisContext()();
+  createRequire('/execution.js');
+  fs.realpathSync('/');
+  JSON.stringify(plain({rehearsal: [1, 'text', null]}, 1024).value);
+}
+
 function main() {
   const channel = new Channel();
   let order;
@@ -245,6 +254,7 @@ function main() {
     ownStreams();
     Error.stackTraceLimit = 50;
     process.argv = [process.execPath, FILE];
+    rehearse();
     const warm = Number(process.hrtime.bigint() - began) / 1e6;
     channel.send(JSON.stringify({type: 'ready', interpreter: `Node.js ${process.version}`, warm_ms: Math.round(warm * 1000) / 1000}));
     order = receiveOrder(channel);

@@ -14,7 +14,7 @@ GUEST = os.environ["WARDER_GUEST"]
 BOUND = 30  # seconds after which a runner counts as hung
 COMMANDS = {
     "python": ["/usr/bin/python3", "-I", "-u", f"{GUEST}/python/runner.py"],
-    "javascript": ["/usr/bin/node", "--no-warnings", f"{GUEST}/javascript/runner.js"],
+    "javascript": ["/usr/bin/node", "--no-warnings", "--experimental-vm-modules", f"{GUEST}/javascript/runner.js"],
     "shell": [f"{GUEST}/shell/warder-shell-runner"],
 }
 PART = 65535
