@@ -1,0 +1,135 @@
+"""The installed service under the real systemd: activation, readiness, identity, reload, drain, watchdog, crash."""
+import contextlib
+import json
+import pathlib
+import subprocess
+import unittest
+
+from suite.warder import META, PATIENCE, Connection, answer, receipt, wait_until
+
+SOCKET = "/run/warder/mcp.sock"
+POLICIES = pathlib.Path("/etc/warder/policies")
+DROP_IN = pathlib.Path("/run/systemd/system/warder.service.d/test.conf")
+CGROUP = pathlib.Path("/sys/fs/cgroup/warder.slice/warder.service")
+
+
+def systemctl(*words, check=True):
+    return subprocess.run(["systemctl", *words], capture_output=True, text=True, check=check).stdout.strip()
+
+
+def show(name, unit="warder.service"):
+    return systemctl("show", "--value", "--property", name, unit)
+
+
+def connect():
+    return Connection(SOCKET, PATIENCE)
+
+
+def execute_in_background(client, code):
+    client.send({"jsonrpc": "2.0", "id": "background", "method": "tools/call", "params": {
+        "name": "execute_code", "arguments": {"code": code, "timeout_seconds": 100}, "_meta": META}})
+    (leaf,) = wait_until("an execution's cgroup", lambda: list((CGROUP / "jails").glob("*/")))
+    wait_until("the program runs", lambda: (leaf / "cgroup.procs").read_text().count("\n") >= 2)
+
+
+def background_answer(client):
+    while (message := client.receive()) and message.get("id") != "background":
+        pass
+    return message and answer(message["result"])
+
+
+class Service(unittest.TestCase):
+    def setUp(self):
+        DROP_IN.parent.mkdir(parents=True, exist_ok=True)
+        DROP_IN.write_text("[Service]\nRestartSec=0\nStartLimitBurst=100\n")
+        systemctl("daemon-reload")
+        systemctl("start", "warder.socket")
+
+    def tearDown(self):
+        systemctl("stop", "warder.socket", "warder.service")
+        systemctl("reset-failed", "warder.service", check=False)
+        for file in POLICIES.glob("*"):
+            file.unlink()
+        self.assertFalse(CGROUP.exists(), "a cgroup of the service is left")
+
+    def test_a_connection_starts_the_service_and_runs_code_with_all_limits(self):
+        self.assertEqual(show("ActiveState"), "inactive")
+        with contextlib.closing(connect()) as client:
+            result = client.call("execute_code", {"code": "result = 6 * 7"})
+        self.assertEqual(answer(result)["result"], 42)
+        self.assertTrue(receipt(result)["cgroup"])
+        self.assertEqual((show("ActiveState"), show("StatusText")), ("active", "serving"))
+
+    def test_the_daemon_is_user_warder_without_capabilities(self):
+        systemctl("start", "warder.service")
+        status = dict(line.split(":\t", 1)
+                      for line in pathlib.Path(f"/proc/{show('MainPID')}/status").read_text().splitlines() if ":\t" in line)
+        warder = subprocess.run(["id", "-u", "warder"], capture_output=True, text=True, check=True).stdout.strip()
+        self.assertEqual(status["Uid"].split(), [warder] * 4)
+        for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            self.assertEqual(int(status[kind], 16), 0, kind)
+        self.assertEqual(status["NoNewPrivs"].strip(), "1")
+
+    def test_a_reload_brings_new_ceilings_and_touches_no_running_program(self):
+        with contextlib.closing(connect()) as client, contextlib.closing(connect()) as other:
+            execute_in_background(client, "import os, time\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)\n"
+                                          "os.remove('/workspace/go'); result = 'went on'")
+            (POLICIES / "small.json").write_text(json.dumps({
+                "extends": "system", "limits": {"standard": {"memory_bytes": 96 << 20},
+                                                "maximum": {"memory_bytes": 96 << 20}}}))
+            (POLICIES / "tenants.json").write_text(json.dumps({"rules": [{"default": True, "policy": "small"}]}))
+            systemctl("reload", "warder.service")
+            limit = wait_until("the new ceiling", lambda: (
+                lambda found: found["cgroup"]["memory_max"] == 96 << 20 and found)(
+                    receipt(other.call("execute_code", {"code": "pass", "memory_mb": 400}))))
+            self.assertTrue(limit)
+            other.call("write_workspace_file", {"path": "go", "content": ""})
+            self.assertEqual(background_answer(client)["result"], "went on")
+
+    def test_a_reload_of_a_broken_policy_changes_nothing(self):
+        with contextlib.closing(connect()) as client:
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+            pid = show("MainPID")
+            (POLICIES / "broken.json").write_text('{"extends": "system", "limits": {"standard": {"tasks": -1}}}')
+            systemctl("reload", "warder.service")
+            wait_until("the failure is told", lambda: "reload failed" in show("StatusText"))
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+            self.assertEqual(show("MainPID"), pid)
+
+    def test_a_stop_waits_for_the_running_call_and_answers_it(self):
+        with contextlib.closing(connect()) as client:
+            execute_in_background(client, "import time\ntime.sleep(3)\nresult = 'finished'")
+            systemctl("stop", "--no-block", "warder.socket", "warder.service")
+            self.assertEqual(background_answer(client)["result"], "finished")
+        wait_until("the service is stopped", lambda: show("ActiveState") == "inactive")
+        self.assertEqual(show("Result"), "success")
+
+    def test_the_watchdog_replaces_a_daemon_that_hangs(self):
+        DROP_IN.write_text("[Service]\nRestartSec=0\nWatchdogSec=3\nTimeoutAbortSec=2\n")
+        systemctl("daemon-reload")
+        systemctl("start", "warder.service")
+        first = show("MainPID")
+        subprocess.run(["kill", "-STOP", first], check=True)
+        wait_until("another daemon serves", lambda: show("MainPID") not in ("0", first)
+                   and show("StatusText") == "serving")
+        with contextlib.closing(connect()) as client:
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+
+    def test_a_killed_daemon_is_replaced_and_its_jails_are_gone(self):
+        with contextlib.closing(connect()) as client:
+            execute_in_background(client, "import time; time.sleep(600)")
+            first = show("MainPID")
+            subprocess.run(["kill", "-KILL", first], check=True)
+            self.assertIsNone(background_answer(client))
+        wait_until("another daemon serves", lambda: show("MainPID") not in ("0", first)
+                   and show("StatusText") == "serving")
+        with contextlib.closing(connect()) as client:
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+        wait_until("no cgroup of a jail is left", lambda: not list((CGROUP / "jails").glob("*/")))
+
+    def test_a_jail_out_of_memory_does_not_stop_the_service(self):
+        with contextlib.closing(connect()) as client:
+            bomb = "held = []\nwhile True: held.append(bytearray(1 << 20))"
+            self.assertEqual(client.execute(bomb, memory_mb=64)["outcome"], "memory")
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+        self.assertEqual(show("ActiveState"), "active")
