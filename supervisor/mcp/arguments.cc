@@ -27,7 +27,8 @@ bool has_type(const json& value, std::string_view type) {
   if (type == "null") return value.is_null();
   if (type == "number") return value.is_number();
   if (type == "integer") {  // 2.0 is an integer: JSON Schema 2020-12, 6.1.1
-    return value.is_number_integer() || (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>());
+    return value.is_number_integer() ||
+           (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>());
   }
   return true;
 }

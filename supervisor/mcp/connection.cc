@@ -15,7 +15,7 @@ namespace mcp {
 
 namespace {
 
-constexpr int kLinesPerTurn = 32;          // then other connections get theirs
+constexpr int kLinesPerTurn = 32;            // then other connections get theirs
 constexpr size_t kFreeLineBytes = 64 << 10;  // of a line's buffer, not charged to the account
 
 bool hung_up(int fd) {
@@ -219,9 +219,14 @@ void Connection::on_message(json value, const std::shared_ptr<Batch>& batch) {
     return;
   }
   switch (message->kind) {
-    case Message::Kind::request: on_request(*std::move(message), batch); break;
-    case Message::Kind::notification: on_notification(*message); break;
-    case Message::Kind::response: break;  // we ask clients nothing
+    case Message::Kind::request:
+      on_request(*std::move(message), batch);
+      break;
+    case Message::Kind::notification:
+      on_notification(*message);
+      break;
+    case Message::Kind::response:
+      break;  // we ask clients nothing
   }
 }
 
@@ -269,8 +274,7 @@ void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch
 Server::Answer Connection::initialize(const json& params) {
   const auto requested = params.find("protocolVersion");
   if (requested == params.end() || !requested->is_string()) {
-    return tl::unexpected(
-        RpcError{ErrorCode::invalid_params, "Invalid params: protocolVersion must be a string", {}});
+    return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: protocolVersion must be a string", {}});
   }
   negotiated_ = negotiate(requested->get_ref<const std::string&>());
   auto client = std::make_shared<Client>();
@@ -288,9 +292,10 @@ Server::Answer Connection::set_level(const json& params) {
   std::optional<Severity> severity;
   if (level != params.end() && level->is_string()) severity = severity_named(level->get_ref<const std::string&>());
   if (!severity) {
-    return tl::unexpected(
-        RpcError{ErrorCode::invalid_params, "Invalid params: level must be one of debug, info, notice, warning, "
-                                            "error, critical, alert, emergency", {}});
+    return tl::unexpected(RpcError{ErrorCode::invalid_params,
+                                   "Invalid params: level must be one of debug, info, notice, warning, "
+                                   "error, critical, alert, emergency",
+                                   {}});
   }
   log_level_ = severity;
   return std::string();
@@ -308,9 +313,9 @@ void Connection::start_call(Method method, Message message, RequestMeta meta, Ve
   RequestContext context(loop_, message.id, version, [this](std::string line) { reply(std::move(line), {}); });
   context.peer = accepted_.peer;
   context.user = accepted_.user;
-  context.client = meta.modern ? std::make_shared<Client>(Client{std::move(meta.client_capabilities),
-                                                                 std::move(meta.client_info)})
-                               : client_;
+  context.client =
+      meta.modern ? std::make_shared<Client>(Client{std::move(meta.client_capabilities), std::move(meta.client_info)})
+                  : client_;
   context.meta = std::move(meta.all);
   context.set_notifications(std::move(meta.progress_token), meta.modern ? meta.log_level : log_level_);
 

@@ -19,10 +19,10 @@
 namespace mcp {
 
 struct ConnectionLimits {
-  size_t line_bytes = 16 << 20;   // of a request
-  size_t reply_bytes = 8 << 20;   // the official clients close at 10 MiB
-  size_t calls = 128;             // that handlers work on at once
-  size_t batch = 64;              // messages in one array
+  size_t line_bytes = 16 << 20;  // of a request
+  size_t reply_bytes = 8 << 20;  // the official clients close at 10 MiB
+  size_t calls = 128;            // that handlers work on at once
+  size_t batch = 64;             // messages in one array
   OutboxLimits outbox;
   std::chrono::milliseconds refusal{5'000};  // how long a client that is refused may take to ask
 };

@@ -28,7 +28,7 @@ struct Audio {
 struct ResourceLink {
   std::string uri;
   std::string name;
-  std::string title;        // empty: left out, as with the other optional strings here
+  std::string title;  // empty: left out, as with the other optional strings here
   std::string description;
   std::string mime_type;
   std::optional<uint64_t> size;  // bytes

@@ -7,7 +7,7 @@
 namespace mcp {
 
 namespace {
-constexpr size_t kSmall = 16 << 10;  // what an idle connection keeps
+constexpr size_t kSmall = 16 << 10;   // what an idle connection keeps
 constexpr size_t kChunk = 256 << 10;  // read at once, so that one connection cannot hold the loop
 }  // namespace
 

@@ -29,7 +29,8 @@ int option(int fd, int name) {
 
 // Best effort and without waiting: it fits into the empty buffer of a new connection.
 void turn_away(const Fd& socket, std::string_view why) {
-  const std::string line = error_line({}, {ErrorCode::internal_error, std::string(why), {{"code", "exhausted"}}}) + "\n";
+  const std::string line =
+      error_line({}, {ErrorCode::internal_error, std::string(why), {{"code", "exhausted"}}}) + "\n";
   (void)!::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -45,8 +46,9 @@ Result<Fd> listen_at(const std::string& path, mode_t mode) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return fail(Code::invalid, fmt::format("socket path '{}' has {} bytes, Linux allows 1 to {}", path, path.size(),
-                                           sizeof address.sun_path - 1),
+    return fail(Code::invalid,
+                fmt::format("socket path '{}' has {} bytes, Linux allows 1 to {}", path, path.size(),
+                            sizeof address.sun_path - 1),
                 "choose a shorter path");
   }
   std::memcpy(address.sun_path, path.data(), path.size());
@@ -147,8 +149,8 @@ std::shared_ptr<Account> Listener::account_of(uid_t uid) {
 
 void Listener::serve(Fd socket) {
   if (connections_.size() >= limits_.connections) {
-    return turn_away(socket, fmt::format("the server already has {} connections; try again later",
-                                         connections_.size()));
+    return turn_away(socket,
+                     fmt::format("the server already has {} connections; try again later", connections_.size()));
   }
   ucred credentials{};
   socklen_t size = sizeof credentials;
@@ -171,7 +173,8 @@ void Listener::serve(Fd socket) {
   // In the list before it runs: a connection may end while it opens.
   const auto place = connections_.emplace(connections_.end());
   auto on_end = [this, place] { connections_.erase(place); };
-  auto connection = Connection::open(loop_, server_, std::move(socket), std::move(accepted), limits_.connection, on_end);
+  auto connection =
+      Connection::open(loop_, server_, std::move(socket), std::move(accepted), limits_.connection, on_end);
   if (!connection) {
     connections_.erase(place);
     return;

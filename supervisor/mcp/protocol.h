@@ -51,7 +51,7 @@ std::string_view severity_name(Severity severity);
 
 // The params._meta of one request.
 struct RequestMeta {
-  std::optional<Version> modern;  // nothing: a legacy request
+  std::optional<Version> modern;                                  // nothing: a legacy request
   nlohmann::json client_capabilities = nlohmann::json::object();  // modern only
   nlohmann::json client_info;                                     // modern only; may be null
   std::optional<RequestId> progress_token;

@@ -6,9 +6,9 @@ namespace mcp {
 
 namespace {
 
-constexpr size_t kShownText = 2048;       // Claude Code cuts descriptions and instructions here
+constexpr size_t kShownText = 2048;  // Claude Code cuts descriptions and instructions here
 constexpr size_t kMostParameters = 6;
-constexpr size_t kMostNameBytes = 48;     // Cursor allows 60 for server and tool together
+constexpr size_t kMostNameBytes = 48;  // Cursor allows 60 for server and tool together
 
 }  // namespace
 
@@ -27,8 +27,8 @@ std::vector<std::string> portability_problems(const ToolDefinition& tool) {
     return problems;
   }
   // Refused or flattened by at least one of Claude Code, Cursor and Gemini.
-  constexpr const char* kComposition[] = {"$schema", "$ref", "$defs", "definitions", "anyOf",
-                                          "oneOf",   "allOf", "not",  "if"};
+  constexpr const char* kComposition[] = {"$schema", "$ref",  "$defs", "definitions", "anyOf",
+                                          "oneOf",   "allOf", "not",   "if"};
   auto check = [&](const nlohmann::ordered_json& part, const std::string& where) {
     for (const char* keyword : kComposition) {
       if (part.contains(keyword)) add(fmt::format("{} uses {}", where, keyword));

@@ -33,8 +33,8 @@ struct Annotations {
 };
 
 struct ToolDefinition {
-  std::string name;         // 1..128 of A-Z a-z 0-9 _ . -
-  std::string description;  // clients cut it at 2,048 characters
+  std::string name;                     // 1..128 of A-Z a-z 0-9 _ . -
+  std::string description;              // clients cut it at 2,048 characters
   nlohmann::ordered_json input_schema;  // {"type":"object", ...}; null: takes anything
   std::optional<nlohmann::ordered_json> output_schema;
   Annotations annotations;

@@ -146,17 +146,22 @@ Server::Busy::~Busy() {
 bool Server::offers(Method method) const {
   switch (method) {
     case Method::tools_list:
-    case Method::tools_call: return !tools_.empty();
+    case Method::tools_call:
+      return !tools_.empty();
     case Method::resources_list:
     case Method::templates_list:
-    case Method::resources_read: return resources_.has_value();
+    case Method::resources_read:
+      return resources_.has_value();
     case Method::prompts_list:
-    case Method::prompts_get: return !prompts_.empty();
-    case Method::complete: return completion_ != nullptr;
+    case Method::prompts_get:
+      return !prompts_.empty();
+    case Method::complete:
+      return completion_ != nullptr;
     case Method::initialize:
     case Method::ping:
     case Method::discover:
-    case Method::set_level: return true;
+    case Method::set_level:
+      return true;
   }
   return false;
 }
@@ -285,7 +290,8 @@ Task<Server::Answer> Server::answer_or_throw(Method method, RequestContext& cont
       Answer answer = co_await complete(context, std::move(params));
       co_return answer;
     }
-    default: break;
+    default:
+      break;
   }
   co_return answer_now(method, context.version, params);
 }
@@ -337,8 +343,11 @@ Task<Server::Answer> Server::call_tool(RequestContext& context, json params, siz
     co_return tool_answer(context, refused, max_bytes);
   }
   if (draining_) {
-    const Error stopping{Code::unavailable, 0, "the server is shutting down and takes no new calls",
-                         "call again in some seconds, when it has been restarted", {}};
+    const Error stopping{Code::unavailable,
+                         0,
+                         "the server is shutting down and takes no new calls",
+                         "call again in some seconds, when it has been restarted",
+                         {}};
     co_return tool_answer(context, ToolResult::error(stopping), max_bytes);
   }
   if (auto problems = find_problems(tool->input_schema, arguments)) {
@@ -404,7 +413,8 @@ Task<Server::Answer> Server::get_prompt(RequestContext& context, json params) {
   }
   for (const PromptArgument& argument : prompt->arguments) {
     if (argument.need == PromptArgument::Need::required && !arguments.contains(argument.name)) {
-      co_return refuse(ErrorCode::invalid_params, fmt::format("Invalid params: argument '{}' is missing", argument.name));
+      co_return refuse(ErrorCode::invalid_params,
+                       fmt::format("Invalid params: argument '{}' is missing", argument.name));
     }
   }
   auto result = co_await handler->second(context, std::move(arguments));

@@ -33,8 +33,9 @@ void check_message(const nlohmann::json& value) {
   if (!message) return check_line(mcp::error_line(message.error().id, message.error().error));
   check_line(mcp::result_line(mcp::RequestId{message->id.wire.empty() ? "0" : message->id.wire}, ""));
   auto meta = mcp::read_meta(message->params);
-  if (!meta) return check_line(mcp::error_line(message->id.wire.empty() ? std::nullopt : std::optional(message->id),
-                                               meta.error()));
+  if (!meta)
+    return check_line(
+        mcp::error_line(message->id.wire.empty() ? std::nullopt : std::optional(message->id), meta.error()));
   if (auto problems = mcp::find_problems(kSchema, message->params)) {
     require(!problems->empty());
     require(problems->size() < 4096);

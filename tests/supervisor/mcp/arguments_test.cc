@@ -55,7 +55,8 @@ TEST_CASE("a problem names the argument, the value and what is allowed", "[mcp]"
       {R"({"code":"x","time":1})",
        "argument 'time': unknown; this tool takes code, language, memory_mb, ratio, flag, tags, options, maybe"},
       {R"({"flag":1})", "argument 'code': missing, but required\nargument 'flag': 1 is not of type boolean"},
-      {"{\"code\":\"x\",\"a\\u0007\\u001b[0m\":1}", "argument 'a\\x07\\x1b[0m': unknown; this tool takes code, language, "
+      {"{\"code\":\"x\",\"a\\u0007\\u001b[0m\":1}",
+       "argument 'a\\x07\\x1b[0m': unknown; this tool takes code, language, "
        "memory_mb, ratio, flag, tags, options, maybe"},
   }));
   CAPTURE(arguments);

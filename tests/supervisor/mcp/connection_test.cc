@@ -49,8 +49,8 @@ TEST_CASE("cancelling a request destroys its handler and sends nothing more for 
   wait_until(f.loop, [&] { return f.held == 1; });
   CHECK(f.cancelled == 1);
   CHECK(client->silent());
-  client->send(cancel(1));      // late
-  client->send(cancel("no"));   // never was
+  client->send(cancel(1));     // late
+  client->send(cancel("no"));  // never was
   client->send(cancel(nullptr));
   f.release("b");
   CHECK(client->message()["id"] == "1");
@@ -111,9 +111,11 @@ TEST_CASE("a handler knows who asks, in which version and with which capabilitie
   accepted.peer = {11, 22, 33};
   accepted.user = std::make_shared<std::string>("tenant");
   auto client = f.connect(accepted);
-  json params = {{"name", "hold"}, {"_meta", {{"traceparent", "00-1-2-03"},
-                                              {"io.modelcontextprotocol/clientInfo", {{"name", "c"}}},
-                                              {"io.modelcontextprotocol/clientCapabilities", {{"x", 1}}}}}};
+  json params = {{"name", "hold"},
+                 {"_meta",
+                  {{"traceparent", "00-1-2-03"},
+                   {"io.modelcontextprotocol/clientInfo", {{"name", "c"}}},
+                   {"io.modelcontextprotocol/clientCapabilities", {{"x", 1}}}}}};
   client->send(modern(1, "tools/call", params));
   wait_until(f.loop, [&] { return f.held == 1; });
   const auto& context = *f.last_context;

@@ -49,12 +49,11 @@ void add_content_tools(mcp::Server& server) {
   add_constant(server, "test_image_content", "Answers with an image.", answer);
   answer.content = {mcp::Audio{kWav, "audio/wav"}};
   add_constant(server, "test_audio_content", "Answers with audio.", answer);
-  answer.content = {
-      text_resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")};
+  answer.content = {text_resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")};
   add_constant(server, "test_embedded_resource", "Answers with a resource.", answer);
-  answer.content = {mcp::Text{"Multiple content types test:"}, mcp::Image{kPng, "image/png"},
-                    text_resource("test://mixed-content-resource", "application/json",
-                                  R"({"test":"data","value":123})")};
+  answer.content = {
+      mcp::Text{"Multiple content types test:"}, mcp::Image{kPng, "image/png"},
+      text_resource("test://mixed-content-resource", "application/json", R"({"test":"data","value":123})")};
   add_constant(server, "test_multiple_content_types", "Answers with text, an image and a resource.", answer);
   add_constant(server, "test_error_handling", "Always fails.",
                mcp::ToolResult::error("This tool intentionally returns an error for testing"));
@@ -165,8 +164,9 @@ void add_prompts(mcp::Server& server) {
       {"test_prompt_with_arguments", "", "With two.", {{"arg1", "First.", required}, {"arg2", "Second.", required}}},
       [](mcp::RequestContext&, json arguments) -> Answer {
         mcp::PromptResult result;
-        result.messages.push_back(said(mcp::Text{"Prompt with arguments: arg1='" + arguments["arg1"].get<std::string>() +
-                                                 "', arg2='" + arguments["arg2"].get<std::string>() + "'"}));
+        result.messages.push_back(
+            said(mcp::Text{"Prompt with arguments: arg1='" + arguments["arg1"].get<std::string>() + "', arg2='" +
+                           arguments["arg2"].get<std::string>() + "'"}));
         co_return result;
       });
   server.add_prompt(

@@ -106,7 +106,9 @@ mcp::ToolDefinition tool(std::string name, ordered_json properties = ordered_jso
   mcp::ToolDefinition definition;
   definition.name = std::move(name);
   definition.description = "For tests.";
-  definition.input_schema = {{"type", "object"}, {"properties", std::move(properties)}, {"required", required},
+  definition.input_schema = {{"type", "object"},
+                             {"properties", std::move(properties)},
+                             {"required", required},
                              {"additionalProperties", false}};
   return definition;
 }
@@ -157,9 +159,8 @@ Fixture::Fixture() : server(loop, {"test", "1.2.3", "Test", "Be kind."}) {
   });
   auto needy = tool("needs_sampling");
   needy.client_capabilities = {"sampling"};
-  server.add_tool(std::move(needy), [](mcp::RequestContext&, json) -> Task<mcp::ToolResult> {
-    co_return mcp::ToolResult::text("fine");
-  });
+  server.add_tool(std::move(needy),
+                  [](mcp::RequestContext&, json) -> Task<mcp::ToolResult> { co_return mcp::ToolResult::text("fine"); });
 }
 
 std::unique_ptr<Client> Fixture::connect(mcp::Connection::Accepted accepted) {
@@ -176,7 +177,8 @@ std::unique_ptr<Client> Fixture::connect(mcp::Connection::Accepted accepted) {
 
 std::unique_ptr<Client> Fixture::legacy(const std::string& version) {
   auto client = connect();
-  const json hello = {{"protocolVersion", version}, {"capabilities", json::object()},
+  const json hello = {{"protocolVersion", version},
+                      {"capabilities", json::object()},
                       {"clientInfo", {{"name", "t"}, {"version", "0"}}}};
   const json answer = client->ask(request("hello", "initialize", hello));
   REQUIRE(answer["result"]["protocolVersion"] == version);

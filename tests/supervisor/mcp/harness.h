@@ -20,7 +20,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 // Runs the loop until `done`, or fails the test.
-void wait_until(Loop& loop, const std::function<bool()>& done, std::chrono::milliseconds bound = std::chrono::seconds(10));
+void wait_until(Loop& loop, const std::function<bool()>& done,
+                std::chrono::milliseconds bound = std::chrono::seconds(10));
 // Runs the loop for some turns, so that whatever was about to happen has happened.
 void settle(Loop& loop);
 
@@ -64,8 +65,8 @@ struct Fixture {
   Loop loop;
   mcp::Server server;
   mcp::ConnectionLimits limits;
-  size_t held = 0;       // `hold` handlers alive
-  size_t cancelled = 0;  // ... that were destroyed before their end
+  size_t held = 0;                                      // `hold` handlers alive
+  size_t cancelled = 0;                                 // ... that were destroyed before their end
   std::map<std::string, std::shared_ptr<Event>> holds;  // by their argument
   std::vector<std::unique_ptr<mcp::Connection>> connections;
   mcp::RequestContext* last_context = nullptr;  // of `hold`

@@ -72,8 +72,13 @@ TEST_CASE("whatever a line says, the server answers or ignores it and goes on", 
       {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":{"n":1e999}})", -32700},
       {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":{"n":123456789012345678901234567890}})", kResult},
       {R"({"jsonrpc":"2.0","id":"x","method":"ping","more":[1,2,{"a":null}]})", kResult},
-      {R"({"jsonrpc":"2.0","id":"x","method":"ping"})" "\r", kResult},
-      {"  " R"({"jsonrpc":"2.0","id":"x","method":"ping"})" "\t ", kResult},
+      {R"({"jsonrpc":"2.0","id":"x","method":"ping"})"
+       "\r",
+       kResult},
+      {"  "
+       R"({"jsonrpc":"2.0","id":"x","method":"ping"})"
+       "\t ",
+       kResult},
       {R"({"jsonrpc":"2.0","id":"x\ud800","method":"ping"})", kResult},
       {"{\"jsonrpc\":\"2.0\",\"id\":\"x\xff\",\"method\":\"ping\"}", kResult},
       {"{\"jsonrpc\":\"2.0\",\"id\":\"\xe2\x80\xa8\",\"method\":\"ping\"}", kResult},
@@ -109,11 +114,14 @@ TEST_CASE("an error names the request whenever its id can be read", "[mcp]") {
 TEST_CASE("lone surrogates and broken UTF-8 come back as replacement characters", "[mcp]") {
   Fixture f;
   auto client = f.legacy();
-  client->write(std::string_view("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\","
-                                "\"arguments\":{\"text\":\"a\\ud83db\\udc00c\\ud83d\\ude00 \xff \\u2028\"}}}\n"));
+  client->write(
+      std::string_view("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\","
+                       "\"arguments\":{\"text\":\"a\\ud83db\\udc00c\\ud83d\\ude00 \xff \\u2028\"}}}\n"));
   const std::string line = client->line();
   CHECK(json::parse(line)["result"]["content"][0]["text"] ==
-        "a\xef\xbf\xbd" "b\xef\xbf\xbd" "c\xf0\x9f\x98\x80 \xef\xbf\xbd \xe2\x80\xa8");
+        "a\xef\xbf\xbd"
+        "b\xef\xbf\xbd"
+        "c\xf0\x9f\x98\x80 \xef\xbf\xbd \xe2\x80\xa8");
   CHECK(line.find("\xe2\x80\xa8") == line.npos);
 }
 

@@ -113,7 +113,8 @@ TEST_CASE("wrong arguments are the model's to correct, a wrong tool is the clien
         "echo: argument 'text': missing, but required\nargument 'txt': unknown; this tool takes text");
 
   // No arguments at all are an empty object.
-  CHECK(client->ask(request(5, "tools/call", {{"name", "data"}}))["result"]["content"][0]["text"] == R"({"b":1,"a":2})");
+  CHECK(client->ask(request(5, "tools/call", {{"name", "data"}}))["result"]["content"][0]["text"] ==
+        R"({"b":1,"a":2})");
 }
 
 TEST_CASE("structured content goes only to versions that know it", "[mcp]") {
@@ -147,7 +148,8 @@ TEST_CASE("an answer that is too large becomes an error that says so", "[mcp]") 
   Fixture f;
   f.limits.reply_bytes = 10'000;
   auto client = f.legacy();
-  CHECK(client->ask(call(1, "big", {{"bytes", 9'000}}))["result"]["content"][0]["text"].get<std::string>().size() == 9'000);
+  CHECK(client->ask(call(1, "big", {{"bytes", 9'000}}))["result"]["content"][0]["text"].get<std::string>().size() ==
+        9'000);
   auto answer = client->ask(call(2, "big", {{"bytes", 10'001}}))["result"];
   CHECK(answer["isError"] == true);
   CHECK(answer["content"][0]["text"].get<std::string>().find("10001 bytes, more than the 10000") != std::string::npos);
@@ -213,7 +215,8 @@ TEST_CASE("resources are listed by page, read, and missed as each era wants it",
   page = client->ask(request(2, "resources/list", {{"cursor", "2"}}))["result"];
   CHECK_FALSE(page.contains("nextCursor"));
   CHECK(client->ask(request(3, "resources/list", {{"cursor", "3"}}))["error"]["code"] == -32602);
-  CHECK(client->ask(request(4, "resources/templates/list"))["result"]["resourceTemplates"][0]["uriTemplate"] == "test://{n}");
+  CHECK(client->ask(request(4, "resources/templates/list"))["result"]["resourceTemplates"][0]["uriTemplate"] ==
+        "test://{n}");
 
   auto read = client->ask(modern(5, "resources/read", {{"uri", "test://1"}}))["result"];
   CHECK(read["contents"] == json::parse(R"([{"uri":"test://1","mimeType":"text/plain","text":"hello"}])"));
@@ -250,7 +253,8 @@ TEST_CASE("prompts and completion answer when they are offered", "[mcp]") {
   auto got = client->ask(request(2, "prompts/get", {{"name", "greet"}, {"arguments", {{"who", "you"}}}}))["result"];
   CHECK(got["messages"] == json::parse(R"([{"role":"user","content":{"type":"text","text":"Hi you"}}])"));
   CHECK(client->ask(request(3, "prompts/get", {{"name", "greet"}}))["error"]["code"] == -32602);
-  CHECK(client->ask(request(4, "prompts/get", {{"name", "greet"}, {"arguments", {{"who", 1}}}}))["error"]["code"] == -32602);
+  CHECK(client->ask(request(4, "prompts/get", {{"name", "greet"}, {"arguments", {{"who", 1}}}}))["error"]["code"] ==
+        -32602);
   CHECK(client->ask(request(5, "prompts/get", {{"name", "nope"}}))["error"]["code"] == -32602);
 
   json asked = {{"ref", {{"type", "ref/prompt"}, {"name", "greet"}}}, {"argument", {{"name", "who"}, {"value", "a"}}}};
