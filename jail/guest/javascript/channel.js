@@ -107,8 +107,8 @@ class Channel {
       throw new CallError({code: 'invalid', message: `the arguments of '${name}' cannot be sent: ${e.message}`});
     }
     if (Buffer.byteLength(text) > this.maxMessage) {
-      throw new CallError({code: 'too_large', message: `the arguments of '${name}' are more than ${this.maxMessage} bytes`,
-        remedy: "send a file's name instead"});
+      const message = `the arguments of '${name}' are more than ${this.maxMessage} bytes`;
+      throw new CallError({code: 'too_large', message, remedy: "send a file's name instead"});
     }
     const asked = {};
     Error.captureStackTrace(asked); // where the answer arrives, the agent's lines are no longer on the stack

@@ -46,22 +46,24 @@ function describe(error, code, roots) {
     const name = file.replace(/^file:\/\//, '').replace(/^eval at .*\(/, '');
     return name.endsWith(FILE) || name === '<anonymous>' || roots.some((root) => name.startsWith(`${root}/`));
   };
+  const own = (told) => ownFrames(String(told.stack), isOwn, source).join('\n');
   const parts = [];
   try {
     const seen = new Set();
     for (let at = error; at instanceof Error && !seen.has(at) && parts.length < 20; at = at.cause) {
       seen.add(at);
       const prefix = parts.length > 0 ? '[cause]: ' : '';
-      parts.push(prefix + ownFrames(String(at.stack), isOwn, source).join('\n'));
+      parts.push(prefix + own(at));
       for (const member of Array.isArray(at.errors) ? at.errors.slice(0, 20) : [])
-        parts.push(`[errors]: ${member instanceof Error ? ownFrames(String(member.stack), isOwn, source).join('\n') : inspect(member)}`);
+        parts.push(`[errors]: ${member instanceof Error ? own(member) : inspect(member)}`);
     }
   } catch (e) { // a getter of the agent's
     parts.push('the rest of the error cannot be read');
   }
   const told = {error: headline(error)};
   told.traceback = shortened(parts.length > 0 ? parts.join('\n') : told.error, TEXT_LIMIT);
-  if (error instanceof Error && Number.isInteger(error.errno) && typeof error.code === 'string') told.errno = Math.abs(error.errno);
+  if (error instanceof Error && Number.isInteger(error.errno) && typeof error.code === 'string')
+    told.errno = Math.abs(error.errno);
   return told;
 }
 

@@ -1,4 +1,5 @@
-// The JavaScript runner: `node --no-warnings --experimental-vm-modules /warder/javascript/runner.js`, the guest socket on descriptor 3.
+// The JavaScript runner: `node --no-warnings --experimental-vm-modules /warder/javascript/runner.js`, the guest
+// socket on descriptor 3.
 // Says it is ready, waits for the one order, runs its code as the body of an async function, and reports when the event
 // loop has nothing left to do, as Node ends: work that was started and not awaited is part of the execution.
 'use strict';
@@ -19,7 +20,7 @@ const OWN_FOLDERS = ['/skills', '/servers'];
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
 const realExit = process.reallyExit.bind(process);
 
-// The process's streams, synchronous: nothing is lost at an exit, and lines keep their order with other programs' lines.
+// The process's streams, synchronous: nothing is lost at an exit, and lines keep their order with other programs'.
 function ownStreams() {
   for (const [name, fd] of [['stdout', 1], ['stderr', 2]]) {
     const stream = new Writable({
@@ -84,12 +85,13 @@ class Execution {
   #bind() {
     const call = (name, args) => this.#channel.call(name, args);
     const context = this.#order.context_vars;
-    if (typeof context !== 'object' || Array.isArray(context)) throw new Refused('context_vars is not an object of names and values');
+    if (typeof context !== 'object' || Array.isArray(context))
+      throw new Refused('context_vars is not an object of names and values');
     const helpers = {...makeTools(call), fs: undefined, utils, context_vars: context};
     const local = ['require', 'module', 'exports', '__filename', '__dirname', 'result', 'arguments'];
     for (const name of Object.keys(context)) {
       if (name in helpers || Object.hasOwn(globalThis, name) || local.includes(name) || name.startsWith('__'))
-        throw new Refused(`context_vars: the name '${name}' is taken by JavaScript or by a helper; give it another name`);
+        throw new Refused(`context_vars: the name '${name}' is taken by JavaScript or a helper; give it another name`);
     }
     helpers.fs = makeFiles(this.#order.workspace);
     for (const [name, value] of Object.entries(helpers))
@@ -118,7 +120,7 @@ class Execution {
         filename: FILE,
         lineOffset: -1,
         // Node 20.12 on has a constant for its own loader. Before, a function, which --experimental-vm-modules allows.
-        importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ?? ((specifier) => import(toUrl(specifier))),
+        importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ?? ((name) => import(toUrl(name))),
       });
     const module = {exports: {}};
     const peek = (read) => { this.#peek = read; };
@@ -149,8 +151,9 @@ class Execution {
   #fail(error) {
     this.#isSettled = true;
     if (this.#message.error !== undefined) return; // the first is the cause
+    const {code, workspace} = this.#order;
     if (error instanceof Refused) this.#message.error = error.message;
-    else Object.assign(this.#message, describe(error, this.#order.code, [this.#order.workspace, process.cwd(), ...OWN_FOLDERS]));
+    else Object.assign(this.#message, describe(error, code, [workspace, process.cwd(), ...OWN_FOLDERS]));
     process.exitCode = 1;
     process.exit();
   }
@@ -158,7 +161,8 @@ class Execution {
   #leave(status) {
     let text;
     try {
-      if (this.#message.error === undefined && (this.#exitCode !== undefined || status !== 0)) this.#message.exit = status & 255;
+      const isExit = this.#exitCode !== undefined || status !== 0;
+      if (this.#message.error === undefined && isExit) this.#message.exit = status & 255;
       this.#answer();
       text = this.#encoded();
     } catch (e) {
@@ -198,7 +202,8 @@ class Execution {
     delete this.#message.value;
     delete this.#message.value_type;
     delete this.#message.images;
-    this.#message.error ??= `the result cannot be returned: ${why}; write it to a file in the workspace, or return a summary of it`;
+    this.#message.error ??=
+      `the result cannot be returned: ${why}; write it to a file in the workspace, or return a summary of it`;
   }
 
   #encoded() {
@@ -256,7 +261,8 @@ function main() {
     process.argv = [process.execPath, FILE];
     rehearse();
     const warm = Number(process.hrtime.bigint() - began) / 1e6;
-    channel.send(JSON.stringify({type: 'ready', interpreter: `Node.js ${process.version}`, warm_ms: Math.round(warm * 1000) / 1000}));
+    const ready = {type: 'ready', interpreter: `Node.js ${process.version}`, warm_ms: Math.round(warm * 1000) / 1000};
+    channel.send(JSON.stringify(ready));
     order = receiveOrder(channel);
   } catch (e) {
     fs.writeSync(2, `warder javascript runner: ${e.message}\n`);

@@ -47,7 +47,7 @@ function plain(value, limit) {
   }
 
   function map(entries, depth) {
-    const names = entries.map(([key]) => (typeof key === 'object' || typeof key === 'symbol' ? undefined : String(key)));
+    const names = entries.map(([key]) => (['object', 'symbol'].includes(typeof key) ? undefined : String(key)));
     if (names.includes(undefined) || new Set(names).size < names.length)
       return entries.map(([key, member]) => [of(key, depth + 1) ?? null, of(member, depth + 1) ?? null]);
     return object(names.map((name, i) => [name, entries[i][1]]), depth);
@@ -69,7 +69,8 @@ function plain(value, limit) {
     if (types.isDate(value)) return text(Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString());
     if (types.isArrayBuffer(value) || types.isSharedArrayBuffer(value)) return bytes(Buffer.from(value));
     if (Buffer.isBuffer(value)) return bytes(value);
-    if (ArrayBuffer.isView(value)) return types.isDataView(value) ? bytes(Buffer.from(value.buffer)) : array(value, depth);
+    if (types.isDataView(value)) return bytes(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
+    if (ArrayBuffer.isView(value)) return array(value, depth);
     if (types.isMap(value)) return inside(value, depth, (inner) => map([...value], inner));
     if (types.isSet(value)) return inside(value, depth, (inner) => array([...value], inner));
     if (types.isBoxedPrimitive(value)) return of(value.valueOf(), depth);

@@ -87,19 +87,22 @@ const std::string* find_string(const json& object, const char* key) {
 bool is_name(std::string_view name) {
   auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; };
   auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
+  return !name.empty() && letter(name[0]) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
 }
 
 // Names by which the loader, the C library or a shell would be steered, or that a shell will not let anyone set.
 bool is_reserved(std::string_view name) {
-  constexpr std::string_view kNames[] = {"PATH"sv,        "IFS"sv,       "ENV"sv,     "SHELLOPTS"sv,      "CDPATH"sv,
-                                         "GLOBIGNORE"sv,  "PS4"sv,       "OPTIND"sv,  "PROMPT_COMMAND"sv, "UID"sv,
-                                         "EUID"sv,        "PPID"sv,      "GROUPS"sv,  "HOSTALIASES"sv,    "LOCPATH"sv,
-                                         "NLSPATH"sv,     "GCONV_PATH"sv, "TZDIR"sv,  "POSIXLY_CORRECT"sv, "_"sv,
-                                         "GLIBC_TUNABLES"sv, "SHLVL"sv,  "PWD"sv,     "OLDPWD"sv};
+  constexpr std::string_view kNames[] = {
+      "PATH"sv,           "IFS"sv,        "ENV"sv,    "SHELLOPTS"sv,       "CDPATH"sv,
+      "GLOBIGNORE"sv,     "PS4"sv,        "OPTIND"sv, "PROMPT_COMMAND"sv,  "UID"sv,
+      "EUID"sv,           "PPID"sv,       "GROUPS"sv, "HOSTALIASES"sv,     "LOCPATH"sv,
+      "NLSPATH"sv,        "GCONV_PATH"sv, "TZDIR"sv,  "POSIXLY_CORRECT"sv, "_"sv,
+      "GLIBC_TUNABLES"sv, "SHLVL"sv,      "PWD"sv,    "OLDPWD"sv};
   constexpr std::string_view kPrefixes[] = {"LD_"sv, "BASH"sv, "MALLOC_"sv, "WARDER_"sv};
   if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) return true;
-  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes), [&](std::string_view p) { return name.substr(0, p.size()) == p; });
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](std::string_view p) { return name.substr(0, p.size()) == p; });
 }
 
 bool is_in_environment(std::string_view name) {
@@ -121,9 +124,11 @@ std::vector<std::string> variables_of(const json& order) {
       refuse("context_vars: the name '" + name + "' has a meaning for the shell; give it another name");
     const auto* text = value.get_ptr<const std::string*>();
     std::string line = name + "=" + (text ? *text : value.dump(-1, ' ', false, json::error_handler_t::replace));
-    if (line.find('\0') != std::string::npos) refuse("context_vars: '" + name + "' contains a NUL, which no environment can hold");
+    if (line.find('\0') != std::string::npos)
+      refuse("context_vars: '" + name + "' contains a NUL, which no environment can hold");
     if (line.size() >= kStringBytes)
-      refuse("context_vars: '" + name + "' is longer than the 128 KiB of an environment variable; write it to a file in the workspace");
+      refuse("context_vars: '" + name +
+             "' is longer than the 128 KiB of an environment variable; write it to a file in the workspace");
     variables.push_back(std::move(line));
   }
   return variables;
@@ -151,7 +156,8 @@ std::string script_of(const std::string& code) {
   if (code->find('\0') != std::string::npos) refuse("the code contains a NUL, which no shell can read");
   std::vector<std::string> variables = variables_of(order);
   std::string directory = workspace ? *workspace : "/workspace";
-  if (::chdir(directory.c_str()) < 0) refuse("cannot enter the workspace '" + directory + "': " + ::strerror(errno), errno);
+  if (::chdir(directory.c_str()) < 0)
+    refuse("cannot enter the workspace '" + directory + "': " + ::strerror(errno), errno);
 
   bool fits = code->size() < kStringBytes;
   std::string script = fits ? *code : script_of(*code);
@@ -174,7 +180,8 @@ std::string script_of(const std::string& code) {
   ::signal(SIGPIPE, SIG_DFL);
   ::execve(shell, argv.data(), environment.data());
   int number = errno;
-  if (number == E2BIG) refuse("context_vars are larger than an environment can be; write them to a file in the workspace", number);
+  if (number == E2BIG)
+    refuse("context_vars are larger than an environment can be; write them to a file in the workspace", number);
   refuse(std::string("cannot start ") + shell + ": " + ::strerror(number), number);
 }
 

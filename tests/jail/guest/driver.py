@@ -1,4 +1,4 @@
-"""Starts a guest runner without a jail, as its init would: the guest socket on descriptor 3, an environment from nothing.
+"""Starts a guest runner without a jail, as its init would: guest socket on descriptor 3, environment from nothing.
 
 WARDER_GUEST names the folder that holds python/, javascript/ and shell/ (the build's guest/).
 """

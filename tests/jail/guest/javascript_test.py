@@ -34,13 +34,16 @@ class Answers(JavaScriptTest):
                 ("[NaN, Infinity, -Infinity]", ["NaN", "Infinity", "-Infinity"]),
                 ("[5n, 2n ** 64n]", [5, str(2**64)]),
                 ("new Map([['a', 1], [2, new Set([3])]])", {"a": 1, "2": [3]}),
-                ("new Map([[{k: 1}, 2]])", [[{"k": 1}, 2]]), ("new Map([[1, 'a'], ['1', 'b']])", [[1, "a"], ["1", "b"]]),
+                ("new Map([[{k: 1}, 2]])", [[{"k": 1}, 2]]),
+                ("new Map([[1, 'a'], ['1', 'b']])", [[1, "a"], ["1", "b"]]),
                 ("[new Date(0), new Date(NaN)]", ["1970-01-01T00:00:00.000Z", "Invalid Date"]),
                 ("[Buffer.from('é'), Buffer.from([255, 0])]", ["é", {"base64": "/wA="}]),
-                ("new Uint16Array([1, 2])", [1, 2]), ("[new Error('e'), /x/g]", ["Error: e", "/x/g"]),
+                ("new Uint16Array([1, 2])", [1, 2]), ("new DataView(new Uint8Array([1, 97, 98]).buffer, 1)", "ab"),
+                ("[new Error('e'), /x/g]", ["Error: e", "/x/g"]),
                 ("({toJSON() { return {via: 'toJSON'} }})", {"via": "toJSON"}),
                 ("new (class P { x = 1; #y = 2; m() {} })", {"x": 1}), ("Object('boxed')", "boxed"),
-                ("[new URL('http://a/b')]", ["http://a/b"]), ("(() => { const s = [1]; return [s, s] })()", [[1], [1]])):
+                ("[new URL('http://a/b')]", ["http://a/b"]),
+                ("(() => { const s = [1]; return [s, s] })()", [[1], [1]])):
             with self.subTest(code=code):
                 self.assertEqual(self.value_of(f"return {code}"), value)
 
@@ -86,16 +89,19 @@ class Names(JavaScriptTest):
             "return [require('./lib').answer, (await import('./lib.mjs')).answer, require('pack').name,"
             " (await import('pack')).default.name, typeof readFile, fs.existsSync('lib.js'), path.basename(__filename),"
             " process.cwd(), __dirname, typeof module.exports, process.argv[1]]"),
-            [42, 43, "pack", "pack", "function", True, "execution.js", self.workspace, self.workspace, "object", "<execution>"])
+            [42, 43, "pack", "pack", "function", True, "execution.js", self.workspace, self.workspace, "object",
+             "<execution>"])
 
     def test_code_may_declare_any_name(self):
-        self.assertEqual(self.value_of("const fs = 1, utils = 2, path = 3, callMCPTool = 4, context_vars = 5, data = 6\n"
+        self.assertEqual(self.value_of("const fs = 1, utils = 2, path = 3, callMCPTool = 4\n"
+                                       "const context_vars = 5, data = 6\n"
                                        "return [fs, utils, path, callMCPTool, context_vars, data]",
                                        context_vars={"data": 0}), [1, 2, 3, 4, 5, 6])
 
     def test_context_vars_are_constants(self):
         self.assertEqual(self.value_of("return [rows, $x, é, context_vars['not a name'], context_vars.class]",
-                                       context_vars={"rows": [1, {"a": None}], "$x": 1, "é": 2, "not a name": 3, "class": 4}),
+                                       context_vars={"rows": [1, {"a": None}], "$x": 1, "é": 2, "not a name": 3,
+                                                     "class": 4}),
                          [[1, {"a": None}], 1, 2, 3, 4])
         self.assertIn("Assignment to constant variable", self.run_code("rows = 1", context_vars={"rows": 0}).error)
 
@@ -132,7 +138,8 @@ class Names(JavaScriptTest):
 
     def test_utils(self):
         end = self.run_code("const t = Date.now(); await utils.sleep(30)\n"
-                            "return [Date.now() - t >= 29, utils.parseJSON('[1]'), utils.parseJSON('{'), utils.timestamp().length]")
+                            "return [Date.now() - t >= 29, utils.parseJSON('[1]'), utils.parseJSON('{'),"
+                            " utils.timestamp().length]")
         self.assertEqual(end.value, [True, [1], None, 24])
         self.assertIn("utils.parseJSON: ", end.stderr)
 
@@ -142,7 +149,8 @@ class Output(JavaScriptTest):
         end = self.run_code("console.log('a', {b: 1}); process.stdout.write('no newline'); console.error('err');"
                             "require('child_process').execSync('echo sub', {stdio: 'inherit'}); console.log('é')")
         self.assertEqual((end.stdout, end.stderr), ("a { b: 1 }\nno newlinesub\né\n", "err\n"))
-        end = self.run_code("for (let i = 0; i < 20000; i++) console.log(i); console.log('x'.repeat(3e6)); process.exit(0)")
+        end = self.run_code("for (let i = 0; i < 20000; i++) console.log(i)\n"
+                            "console.log('x'.repeat(3e6)); process.exit(0)")
         self.assertEqual(end.stdout, "".join(f"{i}\n" for i in range(20000)) + "x" * 3_000_000 + "\n")
 
     def test_programs_started_by_the_code_do_not_get_the_socket(self):
@@ -154,7 +162,8 @@ class Errors(JavaScriptTest):
     def test_a_traceback_shows_the_agents_own_lines(self):
         self.write("mine.js", "exports.go = (f) => f()\n")
         end = self.run_code("const {go} = require('./mine')\nfunction f(o) {\n  return o.x.y\n}\nawait null\n"
-                            "try {\n  go(() => [1].map(() => f({})))\n} catch (e) {\n  throw new Error('outer', {cause: e})\n}")
+                            "try {\n  go(() => [1].map(() => f({})))\n} catch (e) {\n"
+                            "  throw new Error('outer', {cause: e})\n}")
         self.assertEqual(end.error, "Error: outer")
         self.assertEqual(end.traceback, f"""\
 Error: outer
@@ -184,9 +193,11 @@ Error: outer
                 ("new (require('events'))().emit('error', new Error('event'))", "Error: event", "<execution>:1"),
                 ("function f() { f() }; f()", "RangeError: Maximum call stack size exceeded", "<execution>:1"),
                 ("await new Promise(() => {})", "Error: the code awaits a promise that nothing is left to settle", ""),
-                ("throw new AggregateError([new TypeError('one')], 'all')", "AggregateError: all", "[errors]: TypeError: one"),
+                ("throw new AggregateError([new TypeError('one')], 'all')", "AggregateError: all",
+                 "[errors]: TypeError: one"),
                 ("throw {get message() { throw 1 }}", "Uncaught", ""),
-                ("const e = new Error('m'); Object.defineProperty(e, 'stack', {get() { throw 1 }}); throw e", "Error: m", ""),
+                ("const e = new Error('m'); Object.defineProperty(e, 'stack', {get() { throw 1 }}); throw e",
+                 "Error: m", ""),
                 ("throw new Error('x'.repeat(1e7))", "Error: xxx", "left out")):
             with self.subTest(code=code):
                 end = self.run_code(code)
@@ -205,7 +216,8 @@ Error: outer
         self.assertEqual((end.value, end.stdout, end.error), (1, "rejected 5\ncaught t\n", None))
 
     def test_process_exit_ends_with_its_status(self):
-        for code, status in (("process.exit(3)", 3), ("process.exit()", 0), ("process.exitCode = 4", 4), ("process.exit(-1)", 255),
+        for code, status in (("process.exit(3)", 3), ("process.exit()", 0), ("process.exitCode = 4", 4),
+                             ("process.exit(-1)", 255),
                              ("setInterval(() => {}, 1000); setTimeout(() => process.exit(5), 10)", 5)):
             with self.subTest(code=code):
                 end = self.run_code(code)
@@ -220,10 +232,13 @@ Error: outer
 
 class Calls(JavaScriptTest):
     def test_the_tool_functions_are_calls(self):
-        end = self.run_code("return [await callMCPTool('s__t', {a: 1}), await list_mcp_tools(), await get_mcp_tool_details('s__t'),"
+        end = self.run_code("return [await callMCPTool('s__t', {a: 1}), await list_mcp_tools(),"
+                            " await get_mcp_tool_details('s__t'),"
                             " await warder.call('any', {b: 'x'.repeat(200000)})]", echo)
-        self.assertEqual([call["name"] for call in end.calls], ["call_tool", "list_tools", "get_tool_definition", "any"])
-        self.assertEqual(end.value, [{"name": "s__t", "arguments": {"a": 1}}, {}, {"tool_name": "s__t"}, {"b": "x" * 200_000}])
+        self.assertEqual([call["name"] for call in end.calls],
+                         ["call_tool", "list_tools", "get_tool_definition", "any"])
+        self.assertEqual(end.value, [{"name": "s__t", "arguments": {"a": 1}}, {}, {"tool_name": "s__t"},
+                                     {"b": "x" * 200_000}])
 
     def test_an_error_of_the_supervisor_surfaces(self):
         end = self.run_code("await callMCPTool('x', {})", not_found)
@@ -258,8 +273,10 @@ class Calls(JavaScriptTest):
                 self.assertEqual(end.calls, [])
         for reply, words in (({"type": "cancel"}, "cancelled"), (b"not json", "gone")):
             with self.subTest(reply=reply):
-                self.assertIn(f"CallError: {words}", self.run_code("await warder.call('x')", lambda call: [reply]).error)
-        self.assertIn("200 calls", self.run_code("await Promise.all([...Array(201)].map(() => warder.call('x')))").error)
+                end = self.run_code("await warder.call('x')", lambda call: [reply])
+                self.assertIn(f"CallError: {words}", end.error)
+        end = self.run_code("await Promise.all([...Array(201)].map(() => warder.call('x')))")
+        self.assertIn("200 calls", end.error)
 
 
 class Protocol(JavaScriptTest):

@@ -1,10 +1,10 @@
-"""What the Python runner promises to the code it runs and to the supervisor."""
+"""What the Python runner promises to the code it runs: answers, names, helpers, output, errors."""
 import json
 import os
 import signal
 import unittest
 
-from driver import GuestTest, echo, not_found, packets_of
+from driver import GuestTest
 
 
 class PythonTest(GuestTest):
@@ -125,8 +125,8 @@ class Names(PythonTest):
 
     def test_context_vars_are_data(self):
         context = {"rows": [1, {"a": None}], "name": "é", "not a name": 5}
-        self.assertEqual(self.value_of("[rows, name, context_vars['not a name'], context_vars == globals()['context_vars']]",
-                                       context_vars=context), [[1, {"a": None}], "é", 5, True])
+        self.assertEqual(self.value_of("[rows, name, context_vars['not a name'], sorted(context_vars)[1]]",
+                                       context_vars=context), [[1, {"a": None}], "é", 5, "not a name"])
 
     def test_context_vars_cannot_take_a_name_that_has_a_meaning(self):
         for name in ("json", "read_file", "workspace", "result", "context_vars", "__builtins__", "__name__", "print",
@@ -143,7 +143,8 @@ class Names(PythonTest):
         self.write("mine.py", "answer = 42")
         self.assertEqual(
             self.value_of("import sys, json, traceback, warder, mine\nimport os\n"
-                          "[mine.answer, sys.path[-1] == workspace, any(p.endswith('/python') for p in sys.path), os.getcwd()]"),
+                          "[mine.answer, sys.path[-1] == workspace, any(p.endswith('/python') for p in sys.path),"
+                          " os.getcwd()]"),
             [42, True, False, self.workspace])
 
     def test_the_helpers_modules_of_the_runner_shadow_no_module_of_the_agent(self):
@@ -168,7 +169,8 @@ class Helpers(PythonTest):
         self.write("in/a.txt", "één\n")
         os.symlink("a.txt", os.path.join(self.workspace, "in/link"))
         self.assertEqual(
-            self.value_of("[read_file('in/a.txt'), write_file('new/deep/b.txt', 'één'), write_file('c.bin', b'\\xff'),"
+            self.value_of("[read_file('in/a.txt'), write_file('new/deep/b.txt', 'één'),"
+                          " write_file('c.bin', b'\\xff'),"
                           " list_files(), list_files('new'), list_files('in/a.txt'), delete_file('in/link'),"
                           " list_files('in'), read_file(workspace + '/new/deep/b.txt')]"),
             ["één\n", "Written 5 bytes to new/deep/b.txt", "Written 1 bytes to c.bin",
@@ -211,7 +213,8 @@ class Helpers(PythonTest):
                 ("aggregate_stats([])", {"count": 0}),
                 ("aggregate_stats([{'a': 0.1}] * 10)['a_sum']", 1.0),
                 ("aggregate_stats([{'a': float('nan')}, {'a': 2}])['a_avg']", 2),
-                ("aggregate_stats([{'a': 1, 'b': 2}], ['b'])", {"count": 1, "b_sum": 2, "b_avg": 2, "b_min": 2, "b_max": 2}),
+                ("aggregate_stats([{'a': 1, 'b': 2}], ['b'])", 
+                 {"count": 1, "b_sum": 2, "b_avg": 2, "b_min": 2, "b_max": 2}),
                 ("aggregate_stats([{'a': 'x'}], ['a', 'none'])", {"count": 1}),
                 ("aggregate_stats(['text', {'a': 1}])['a_sum']", 1)):
             with self.subTest(code=code):
@@ -233,7 +236,7 @@ class Helpers(PythonTest):
                 with self.subTest(code=code, size=size):
                     text = self.value_of(f"format_output({code}, {size})")
                     self.assertLessEqual(len(text), size)
-                    self.assertRegex(json.dumps(json.loads(text)), r"\d+ more (keys|items|char)|\.\.\. an? (list|object) of \d+")
+                    self.assertRegex(json.dumps(json.loads(text)), r"\d+ more (keys|items|char)|\.\.\. an? .* of \d+")
         self.assertEqual(self.value_of("format_output({'é': (1, 2)})"), '{\n  "é": [\n    1,\n    2\n  ]\n}')
         rows = json.loads(self.value_of("format_output([{'id': i} for i in range(1000)], 1000)"))
         self.assertGreater(len(rows), 20)
@@ -344,7 +347,7 @@ KeyError: 'k'
         self.assertIn("line 5", end.traceback)
 
     def test_an_oserror_tells_its_number(self):
-        for code, number in (("open('/nonexistent')", 2), ("raise OSError(28, 'full')", 28), ("raise OSError('x')", None)):
+        for code, number in (("open('/nonexistent')", 2), ("raise OSError(28, '')", 28), ("raise OSError('x')", None)):
             with self.subTest(code=code):
                 self.assertEqual(self.run_code(code).errno, number)
 
@@ -369,236 +372,6 @@ KeyError: 'k'
         end = self.run_code("print('ran')", workspace="/nonexistent")
         self.assertIn("/nonexistent", end.error)
         self.assertEqual(end.stdout, "")
-
-
-class Processes(PythonTest):
-    def test_multiprocessing_works_by_fork_and_by_spawn(self):
-        code = ("import multiprocessing\n"
-                "def work(n):\n    return json.loads(str(n * factor))\n"
-                "if __name__ == '__main__':\n"
-                "    with multiprocessing.get_context('{}').Pool(2) as pool:\n"
-                "        result = pool.map(work, [1, 2, 3])\n")
-        for method in ("fork", "spawn", "forkserver"):
-            with self.subTest(method=method):
-                self.assertEqual(self.value_of(code.format(method), context_vars={"factor": 10}), [10, 20, 30])
-
-    def test_a_forked_child_never_speaks_for_the_execution(self):
-        end = self.run_code("import os, warder\npid = os.fork()\nif pid == 0:\n    try:\n        warder.call('x')\n"
-                            "    except warder.CallError as e:\n        print(e.code)\n    result = 'child'\n"
-                            "else:\n    os.waitpid(pid, 0)\n    result = 'parent'")
-        self.assertEqual((end.value, end.stdout, end.calls), ("parent", "not_available\n", []))
-
-    def test_programs_started_by_the_code_do_not_get_the_socket(self):
-        self.assertEqual(self.value_of("import os\nos.set_blocking(0, True)\n"
-                                       "os.popen('test -e /proc/self/fd/3 && echo there || echo gone').read()"), "gone\n")
-
-
-class Calls(PythonTest):
-    def test_a_call_returns_its_answer_or_raises_its_error(self):
-        self.assertEqual(self.run_code("import warder\nwarder.call('tool', name='n', value=[1, None])", echo).value,
-                         {"name": "n", "value": [1, None]})
-        end = self.run_code("import warder\ntry:\n    warder.call('tool')\nexcept warder.CallError as e:\n"
-                            "    result = [e.code, e.message, e.rule, e.remedy, str(e)]", not_found)
-        self.assertEqual(end.value, ["not_found", "there is no tool 'tool'", None, "search first",
-                                     "not_found: there is no tool 'tool'; search first"])
-        end = self.run_code("import warder\nwarder.call('tool')", not_found)
-        self.assertEqual(end.error, "warder.CallError: not_found: there is no tool 'tool'; search first")
-        self.assertEqual(end.traceback.count("  File "), 1)
-
-    def test_threads_call_at_once_and_each_gets_its_own_answer(self):
-        held = []
-
-        def answer_backwards(call):
-            held.append(call)
-            return [reply for held_call in reversed(held) for reply in echo(held_call)] if len(held) == 20 else []
-
-        end = self.run_code("import warder\nfrom concurrent.futures import ThreadPoolExecutor\n"
-                            "with ThreadPoolExecutor(20) as pool:\n"
-                            "    result = list(pool.map(lambda n: warder.call('echo', n=n)['n'], range(20)))",
-                            answer_backwards)
-        self.assertEqual(end.value, list(range(20)))
-
-    def test_many_calls_by_many_threads(self):
-        end = self.run_code("import warder, threading\nwrong = []\n"
-                            "def work(t):\n    for n in range(100):\n"
-                            "        if warder.call('echo', n=n, t=t) != {'n': n, 't': t}: wrong.append(n)\n"
-                            "threads = [threading.Thread(target=work, args=(t,)) for t in range(8)]\n"
-                            "[t.start() for t in threads]; [t.join() for t in threads]\nresult = wrong", echo)
-        self.assertEqual((end.value, len(end.calls)), ([], 800))
-
-    def test_an_interrupted_reader_hands_its_turn_on(self):
-        held = []
-
-        def answer(call):
-            held.append(call)
-            if call["name"] == "last":
-                return [reply for held_call in held for reply in echo(held_call)]
-            return []
-
-        end = self.run_code(
-            "import warder, threading, signal, time, _thread\n"
-            "got = []\n"
-            "def follow():\n    got.append(warder.call('follow'))\n"
-            "def later():\n"
-            "    thread.start(); time.sleep(0.1); signal.pthread_kill(main, signal.SIGUSR1)\n"
-            "def interrupt(*_):\n    raise TimeoutError\n"
-            "signal.signal(signal.SIGUSR1, interrupt)\nmain = threading.get_ident()\n"
-            "thread = threading.Thread(target=follow)\nthreading.Timer(0.1, later).start()\n"
-            "try:\n    warder.call('never')\nexcept TimeoutError:\n    got.append('interrupted')\n"
-            "warder.call('last')\nthread.join()\nresult = got", answer)
-        self.assertEqual(end.value, ["interrupted", {}], end)
-
-    def test_large_and_impossible_arguments(self):
-        end = self.run_code("import warder\nlen(warder.call('echo', text='x' * 300_000)['text'])", echo)
-        self.assertEqual(end.value, 300_000)
-        for code, words in (("warder.call('t', a='x' * 2_000_000)", "more than 1000000 bytes"),
-                            ("a = []\na.append(a)\nwarder.call('t', a=a)", "contains itself"),
-                            ("warder.call(5)", "the name of a call is a str")):
-            with self.subTest(code=code):
-                end = self.run_code("import warder\n" + code, echo, max_message=1_000_000)
-                self.assertIn(words, end.error)
-                self.assertEqual(end.calls, [])
-
-    def test_a_cancelled_or_abandoned_call_raises(self):
-        for reply, words in (({"type": "cancel"}, "cancelled"), (b"not json", "gone"), ({"type": "run"}, None)):
-            with self.subTest(reply=reply):
-                follow_up = (lambda call: [reply]) if words else (lambda call: [reply, *echo(call)])
-                end = self.run_code("import warder\nwarder.call('x')", follow_up)
-                self.assertEqual(end.error is not None and end.error.split(": ")[1], words or False)
-        runner = self.start()
-        runner.receive()
-        runner.send(self.order("import warder\ntry:\n    warder.call('x')\nexcept warder.CallError as e:\n"
-                               "    print(e.code)"))
-        self.assertEqual(runner.receive()["type"], "call")
-        runner.socket.close()
-        runner.process.wait(30)
-        runner.out.seek(0)
-        self.assertEqual(runner.out.read(), b"gone\n")
-
-
-class Protocol(PythonTest):
-    def test_ready_names_the_interpreter(self):
-        ready = self.start().receive()
-        self.assertRegex(ready["interpreter"], r"^Python 3\.\d+")
-        self.assertGreater(ready["warm_ms"], 0)
-
-    def test_an_order_in_parts_is_put_together(self):
-        code = "# " + "é" * 200_000 + "\nresult = 'whole'"
-        self.assertEqual(self.value_of(code), "whole")
-        runner = self.start()
-        runner.receive()
-        data = json.dumps(self.order("result = 1")).encode()
-        for at in range(0, len(data), 7):
-            runner.socket.send(b"M" + data[at:at + 7])
-        runner.socket.send(b"F")
-        self.assertEqual(runner.end().value, 1)
-
-    def test_what_is_no_order_ends_the_runner_with_a_reason(self):
-        for packets, words in (
-                ([b"F{"], "not JSON"), ([b"Fnull"], "not one JSON object"), ([b"F[1]"], "not one JSON object"),
-                ([b"F{} {}"], "not one JSON object"), ([b"F\xff\xfe"], "not JSON"), ([b"X{}"], "neither F nor M"),
-                ([b"F" + b" " * 70000], "too long"), ([b'F{"type":"other"}'], "expected 'run', got 'other'"),
-                ([b'F{"type":"run"}'], "without a proper 'code'"), ([b'F{"type":5}'], "not one JSON object"),
-                ([b"F" + b"[" * 60000], "not JSON"),
-                (packets_of({"type": "run", "code": 5}), "without a proper 'code'")):
-            with self.subTest(packets=[p[:20] for p in packets]):
-                runner = self.start()
-                runner.receive()
-                for packet in packets:
-                    runner.socket.send(packet)
-                end = runner.end()
-                self.assertEqual((end.message, end.status), (None, 76))
-                self.assertIn(words, end.stderr)
-                self.assertEqual(end.stderr.count("\n"), 1)
-
-    def test_a_message_beyond_the_limit_ends_the_runner(self):
-        runner = self.start()
-        runner.receive()
-        part = b"M" + b" " * 65535
-        with self.assertRaises(OSError):
-            for _ in range(600):
-                runner.socket.send(part)
-        self.assertIn("longer than 32 MiB", runner.end().stderr)
-
-    def test_nobody_wanting_the_runner_ends_it_quietly(self):
-        runner = self.start()
-        runner.receive()
-        runner.send({"type": "cancel"})
-        end = runner.end()
-        self.assertEqual((end.status, end.stderr, end.message), (0, "", None))
-        runner = self.start()
-        runner.receive()
-        runner.socket.close()
-        self.assertEqual(runner.process.wait(30), 0)
-
-    def test_the_code_has_the_first_word_about_the_environment(self):
-        self.assertEqual(self.value_of("import sys\n[sys.flags.isolated, sys.dont_write_bytecode, "
-                                       "sorted(m for m in sys.modules if 'guest' in m or 'runner' in m)]"),
-                         [1, False, []])
-
-
-class Pictures(PythonTest):
-    PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 20
-
-    def run_with(self, library, code):
-        """Runs `code` with a library that this machine may not have; WARDER_TEST_PYTHON_PATH may name its folder."""
-        path = os.environ.get("WARDER_TEST_PYTHON_PATH")
-        prefix = f"import sys; sys.path.append({path!r})\n" if path else ""
-        environment = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "MATPLOTLIBRC") if name in os.environ}
-        environment["MPLCONFIGDIR"] = self.workspace
-        if self.run_code(f"{prefix}import {library}", environment=environment).error:
-            self.skipTest(f"needs python3-{library}")
-        end = self.run_code(prefix + code, environment=environment)
-        self.assertIsNone(end.error, end)
-        return end
-
-    def test_a_png_as_the_answer_is_an_image(self):
-        end = self.run_code(f"result = {self.PNG!r}")
-        import base64
-        self.assertEqual([(i["mime"], base64.b64decode(i["data"])) for i in end.images], [("image/png", self.PNG)])
-        self.assertNotIn("value", end.message)
-
-    def test_an_image_that_is_too_large_is_left_out_with_a_word(self):
-        end = self.run_code(f"result = {self.PNG!r} + bytes(2_000_000)")
-        self.assertIsNone(end.images)
-        self.assertIn("2000028 bytes was left out", end.stderr)
-
-    def test_pil_images_shown_or_answered_come_back(self):
-        end = self.run_with("PIL", "from PIL import Image\nImage.new('RGB', (20, 10), 'red').show()\n"
-                                   "result = Image.new('CMYK', (5, 5))")
-        self.assertEqual([i["mime"] for i in end.images], ["image/png"] * 2)
-        self.assertNotIn("value", end.message)
-
-    def test_a_large_picture_is_made_smaller_and_only_eight_are_kept(self):
-        end = self.run_with("PIL", "from PIL import Image\nimport os\n"
-                                   "Image.frombytes('RGB', (1200, 800), os.urandom(2_880_000)).show()\n"
-                                   "for _ in range(10):\n    Image.new('L', (4, 4)).show()")
-        self.assertEqual(len(end.images), 8)
-        self.assertLessEqual(len(end.images[0]["data"]), (1 << 20) * 4 // 3 + 4)
-        self.assertGreater(len(end.images[0]["data"]), 300_000)
-        self.assertIn("3 more images were left out", end.stderr)
-
-    def test_figures_shown_left_open_or_answered_come_back_once(self):
-        draw = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
-        for code, count in ((draw + "plt.show()", 1), (draw, 1), (draw + "result = plt.gcf()", 1),
-                            (draw + "plt.gcf().show()", 1), (draw + "plt.savefig('f.png')", 0),
-                            (draw + "plt.savefig('f.png'); plt.show()", 1), (draw + "plt.savefig('f.pdf')", 1),
-                            (draw + "plt.show()\nplt.figure(); plt.plot([3])\nplt.show()", 2),
-                            ("import matplotlib.pyplot as plt\nplt.figure()", 0)):
-            with self.subTest(code=code):
-                end = self.run_with("matplotlib", code)
-                self.assertEqual(len(end.images or []), count)
-                self.assertEqual(end.stderr, "")
-
-    def test_numpy_and_pandas_values_are_json(self):
-        self.assertEqual(self.run_with("numpy", "import numpy as np\n[np.arange(3), np.float64(1.5), np.int8(3),"
-                                                " np.bool_(True), np.array(['a']), np.nan]").value,
-                         [[0, 1, 2], 1.5, 3, True, ["a"], "NaN"])
-        self.assertEqual(self.run_with("pandas", "import pandas as pd\n[pd.DataFrame({'x': [1, 2], 'y': [None, 2.5]}),"
-                                                 " pd.NaT, pd.NA, pd.Timestamp('2026-01-01')]").value,
-                         [[{"x": 1, "y": None}, {"x": 2, "y": 2.5}], None, None, "2026-01-01T00:00:00"])
-        self.assertEqual(self.run_with("pandas", "import pandas as pd\nr = pd.DataFrame({'x': range(5000)})\nr").value
-                         ["omitted"], 4000)
 
 
 if __name__ == "__main__":

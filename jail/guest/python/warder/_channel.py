@@ -57,7 +57,7 @@ class _Call:
 
 
 class Channel:
-    """Owns the descriptor. Of the threads that wait for a reply one reads, for all; it hands the turn on when served."""
+    """Owns the descriptor. Of the threads that wait for a reply one reads, for all, and hands the turn on."""
 
     def __init__(self, fd):
         os.set_inheritable(fd, False)

@@ -78,7 +78,7 @@ def rehearse():
 
 
 class Execution:
-    """Runs one order to its end and reports it. Belongs to the process that began it: a forked child reports nothing."""
+    """Runs one order to its end and reports it. Belongs to the process that began: a forked child reports nothing."""
 
     def __init__(self, order, channel, open_files):
         self._order = order
@@ -89,7 +89,7 @@ class Execution:
         self._message = {"type": "result"}
         self._status = 0
         self._images = None
-        self._reserve = bytes(1 << 20)  # given back when memory is out, so that it can be told; not one page of it is touched
+        self._reserve = bytes(1 << 20)  # given back when memory is out, so that it can be told; no page is touched
         self._module = Module("__main__")
 
     def run(self):

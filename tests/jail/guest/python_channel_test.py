@@ -1,0 +1,180 @@
+"""What the Python runner promises to the supervisor, and to the processes and threads of its code."""
+import json
+import unittest
+
+from driver import GuestTest, echo, not_found, packets_of
+
+
+class PythonTest(GuestTest):
+    language = "python"
+
+
+class Processes(PythonTest):
+    def test_multiprocessing_works_by_fork_and_by_spawn(self):
+        code = ("import multiprocessing\n"
+                "def work(n):\n    return json.loads(str(n * factor))\n"
+                "if __name__ == '__main__':\n"
+                "    with multiprocessing.get_context('{}').Pool(2) as pool:\n"
+                "        result = pool.map(work, [1, 2, 3])\n")
+        for method in ("fork", "spawn", "forkserver"):
+            with self.subTest(method=method):
+                self.assertEqual(self.value_of(code.format(method), context_vars={"factor": 10}), [10, 20, 30])
+
+    def test_a_forked_child_never_speaks_for_the_execution(self):
+        end = self.run_code("import os, warder\npid = os.fork()\nif pid == 0:\n    try:\n        warder.call('x')\n"
+                            "    except warder.CallError as e:\n        print(e.code)\n    result = 'child'\n"
+                            "else:\n    os.waitpid(pid, 0)\n    result = 'parent'")
+        self.assertEqual((end.value, end.stdout, end.calls), ("parent", "not_available\n", []))
+
+    def test_programs_started_by_the_code_do_not_get_the_socket(self):
+        self.assertEqual(self.value_of("import os\nos.set_blocking(0, True)\n"
+                                       "os.popen('test -e /proc/self/fd/3 && echo there || echo gone').read()"),
+                         "gone\n")
+
+
+class Calls(PythonTest):
+    def test_a_call_returns_its_answer_or_raises_its_error(self):
+        self.assertEqual(self.run_code("import warder\nwarder.call('tool', name='n', value=[1, None])", echo).value,
+                         {"name": "n", "value": [1, None]})
+        end = self.run_code("import warder\ntry:\n    warder.call('tool')\nexcept warder.CallError as e:\n"
+                            "    result = [e.code, e.message, e.rule, e.remedy, str(e)]", not_found)
+        self.assertEqual(end.value, ["not_found", "there is no tool 'tool'", None, "search first",
+                                     "not_found: there is no tool 'tool'; search first"])
+        end = self.run_code("import warder\nwarder.call('tool')", not_found)
+        self.assertEqual(end.error, "warder.CallError: not_found: there is no tool 'tool'; search first")
+        self.assertEqual(end.traceback.count("  File "), 1)
+
+    def test_threads_call_at_once_and_each_gets_its_own_answer(self):
+        held = []
+
+        def answer_backwards(call):
+            held.append(call)
+            return [reply for held_call in reversed(held) for reply in echo(held_call)] if len(held) == 20 else []
+
+        end = self.run_code("import warder\nfrom concurrent.futures import ThreadPoolExecutor\n"
+                            "with ThreadPoolExecutor(20) as pool:\n"
+                            "    result = list(pool.map(lambda n: warder.call('echo', n=n)['n'], range(20)))",
+                            answer_backwards)
+        self.assertEqual(end.value, list(range(20)))
+
+    def test_many_calls_by_many_threads(self):
+        end = self.run_code("import warder, threading\nwrong = []\n"
+                            "def work(t):\n    for n in range(100):\n"
+                            "        if warder.call('echo', n=n, t=t) != {'n': n, 't': t}: wrong.append(n)\n"
+                            "threads = [threading.Thread(target=work, args=(t,)) for t in range(8)]\n"
+                            "[t.start() for t in threads]; [t.join() for t in threads]\nresult = wrong", echo)
+        self.assertEqual((end.value, len(end.calls)), ([], 800))
+
+    def test_an_interrupted_reader_hands_its_turn_on(self):
+        held = []
+
+        def answer(call):
+            held.append(call)
+            if call["name"] == "last":
+                return [reply for held_call in held for reply in echo(held_call)]
+            return []
+
+        end = self.run_code(
+            "import warder, threading, signal, time, _thread\n"
+            "got = []\n"
+            "def follow():\n    got.append(warder.call('follow'))\n"
+            "def later():\n"
+            "    thread.start(); time.sleep(0.1); signal.pthread_kill(main, signal.SIGUSR1)\n"
+            "def interrupt(*_):\n    raise TimeoutError\n"
+            "signal.signal(signal.SIGUSR1, interrupt)\nmain = threading.get_ident()\n"
+            "thread = threading.Thread(target=follow)\nthreading.Timer(0.1, later).start()\n"
+            "try:\n    warder.call('never')\nexcept TimeoutError:\n    got.append('interrupted')\n"
+            "warder.call('last')\nthread.join()\nresult = got", answer)
+        self.assertEqual(end.value, ["interrupted", {}], end)
+
+    def test_large_and_impossible_arguments(self):
+        end = self.run_code("import warder\nlen(warder.call('echo', text='x' * 300_000)['text'])", echo)
+        self.assertEqual(end.value, 300_000)
+        for code, words in (("warder.call('t', a='x' * 2_000_000)", "more than 1000000 bytes"),
+                            ("a = []\na.append(a)\nwarder.call('t', a=a)", "contains itself"),
+                            ("warder.call(5)", "the name of a call is a str")):
+            with self.subTest(code=code):
+                end = self.run_code("import warder\n" + code, echo, max_message=1_000_000)
+                self.assertIn(words, end.error)
+                self.assertEqual(end.calls, [])
+
+    def test_a_cancelled_or_abandoned_call_raises(self):
+        for reply, words in (({"type": "cancel"}, "cancelled"), (b"not json", "gone"), ({"type": "run"}, None)):
+            with self.subTest(reply=reply):
+                follow_up = (lambda call: [reply]) if words else (lambda call: [reply, *echo(call)])
+                end = self.run_code("import warder\nwarder.call('x')", follow_up)
+                self.assertEqual(end.error is not None and end.error.split(": ")[1], words or False)
+        runner = self.start()
+        runner.receive()
+        runner.send(self.order("import warder\ntry:\n    warder.call('x')\nexcept warder.CallError as e:\n"
+                               "    print(e.code)"))
+        self.assertEqual(runner.receive()["type"], "call")
+        runner.socket.close()
+        runner.process.wait(30)
+        runner.out.seek(0)
+        self.assertEqual(runner.out.read(), b"gone\n")
+
+
+class Protocol(PythonTest):
+    def test_ready_names_the_interpreter(self):
+        ready = self.start().receive()
+        self.assertRegex(ready["interpreter"], r"^Python 3\.\d+")
+        self.assertGreater(ready["warm_ms"], 0)
+
+    def test_an_order_in_parts_is_put_together(self):
+        code = "# " + "é" * 200_000 + "\nresult = 'whole'"
+        self.assertEqual(self.value_of(code), "whole")
+        runner = self.start()
+        runner.receive()
+        data = json.dumps(self.order("result = 1")).encode()
+        for at in range(0, len(data), 7):
+            runner.socket.send(b"M" + data[at:at + 7])
+        runner.socket.send(b"F")
+        self.assertEqual(runner.end().value, 1)
+
+    def test_what_is_no_order_ends_the_runner_with_a_reason(self):
+        for packets, words in (
+                ([b"F{"], "not JSON"), ([b"Fnull"], "not one JSON object"), ([b"F[1]"], "not one JSON object"),
+                ([b"F{} {}"], "not one JSON object"), ([b"F\xff\xfe"], "not JSON"), ([b"X{}"], "neither F nor M"),
+                ([b"F" + b" " * 70000], "too long"), ([b'F{"type":"other"}'], "expected 'run', got 'other'"),
+                ([b'F{"type":"run"}'], "without a proper 'code'"), ([b'F{"type":5}'], "not one JSON object"),
+                ([b"F" + b"[" * 60000], "not JSON"),
+                (packets_of({"type": "run", "code": 5}), "without a proper 'code'")):
+            with self.subTest(packets=[p[:20] for p in packets]):
+                runner = self.start()
+                runner.receive()
+                for packet in packets:
+                    runner.socket.send(packet)
+                end = runner.end()
+                self.assertEqual((end.message, end.status), (None, 76))
+                self.assertIn(words, end.stderr)
+                self.assertEqual(end.stderr.count("\n"), 1)
+
+    def test_a_message_beyond_the_limit_ends_the_runner(self):
+        runner = self.start()
+        runner.receive()
+        part = b"M" + b" " * 65535
+        with self.assertRaises(OSError):
+            for _ in range(600):
+                runner.socket.send(part)
+        self.assertIn("longer than 32 MiB", runner.end().stderr)
+
+    def test_nobody_wanting_the_runner_ends_it_quietly(self):
+        runner = self.start()
+        runner.receive()
+        runner.send({"type": "cancel"})
+        end = runner.end()
+        self.assertEqual((end.status, end.stderr, end.message), (0, "", None))
+        runner = self.start()
+        runner.receive()
+        runner.socket.close()
+        self.assertEqual(runner.process.wait(30), 0)
+
+    def test_the_code_has_the_first_word_about_the_environment(self):
+        self.assertEqual(self.value_of("import sys\n[sys.flags.isolated, sys.dont_write_bytecode, "
+                                       "sorted(m for m in sys.modules if 'guest' in m or 'runner' in m)]"),
+                         [1, False, []])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+"""Figures, pictures and tables: those of libraries are skipped where the library is missing."""
+import base64
+import os
+import unittest
+
+from driver import GuestTest
+
+
+class PythonTest(GuestTest):
+    language = "python"
+
+
+class Pictures(PythonTest):
+    PNG = b"\x89PNG\r\n\x1a\n" + b"x" * 20
+
+    def run_with(self, library, code):
+        """Runs `code` with a library that this machine may not have; WARDER_TEST_PYTHON_PATH may name its folder."""
+        path = os.environ.get("WARDER_TEST_PYTHON_PATH")
+        prefix = f"import sys; sys.path.append({path!r})\n" if path else ""
+        environment = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "MATPLOTLIBRC") if name in os.environ}
+        environment["MPLCONFIGDIR"] = self.workspace
+        if self.run_code(f"{prefix}import {library}", environment=environment).error:
+            self.skipTest(f"needs python3-{library}")
+        end = self.run_code(prefix + code, environment=environment)
+        self.assertIsNone(end.error, end)
+        return end
+
+    def test_a_png_as_the_answer_is_an_image(self):
+        end = self.run_code(f"result = {self.PNG!r}")
+        self.assertEqual([(i["mime"], base64.b64decode(i["data"])) for i in end.images], [("image/png", self.PNG)])
+        self.assertNotIn("value", end.message)
+
+    def test_an_image_that_is_too_large_is_left_out_with_a_word(self):
+        end = self.run_code(f"result = {self.PNG!r} + bytes(2_000_000)")
+        self.assertIsNone(end.images)
+        self.assertIn("2000028 bytes was left out", end.stderr)
+
+    def test_pil_images_shown_or_answered_come_back(self):
+        end = self.run_with("PIL", "from PIL import Image\nImage.new('RGB', (20, 10), 'red').show()\n"
+                                   "result = Image.new('CMYK', (5, 5))")
+        self.assertEqual([i["mime"] for i in end.images], ["image/png"] * 2)
+        self.assertNotIn("value", end.message)
+
+    def test_a_large_picture_is_made_smaller_and_only_eight_are_kept(self):
+        end = self.run_with("PIL", "from PIL import Image\nimport os\n"
+                                   "Image.frombytes('RGB', (1200, 800), os.urandom(2_880_000)).show()\n"
+                                   "for _ in range(10):\n    Image.new('L', (4, 4)).show()")
+        self.assertEqual(len(end.images), 8)
+        self.assertLessEqual(len(end.images[0]["data"]), (1 << 20) * 4 // 3 + 4)
+        self.assertGreater(len(end.images[0]["data"]), 300_000)
+        self.assertIn("3 more images were left out", end.stderr)
+
+    def test_figures_shown_left_open_or_answered_come_back_once(self):
+        draw = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\n"
+        for code, count in ((draw + "plt.show()", 1), (draw, 1), (draw + "result = plt.gcf()", 1),
+                            (draw + "plt.gcf().show()", 1), (draw + "plt.savefig('f.png')", 0),
+                            (draw + "plt.savefig('f.png'); plt.show()", 1), (draw + "plt.savefig('f.pdf')", 1),
+                            (draw + "plt.show()\nplt.figure(); plt.plot([3])\nplt.show()", 2),
+                            ("import matplotlib.pyplot as plt\nplt.figure()", 0)):
+            with self.subTest(code=code):
+                end = self.run_with("matplotlib", code)
+                self.assertEqual(len(end.images or []), count)
+                self.assertEqual(end.stderr, "")
+
+    def test_numpy_and_pandas_values_are_json(self):
+        self.assertEqual(self.run_with("numpy", "import numpy as np\n[np.arange(3), np.float64(1.5), np.int8(3),"
+                                                " np.bool_(True), np.array(['a']), np.nan]").value,
+                         [[0, 1, 2], 1.5, 3, True, ["a"], "NaN"])
+        self.assertEqual(self.run_with("pandas", "import pandas as pd\n[pd.DataFrame({'x': [1, 2], 'y': [None, 2.5]}),"
+                                                 " pd.NaT, pd.NA, pd.Timestamp('2026-01-01')]").value,
+                         [[{"x": 1, "y": None}, {"x": 2, "y": 2.5}], None, None, "2026-01-01T00:00:00"])
+        self.assertEqual(self.run_with("pandas", "import pandas as pd\nr = pd.DataFrame({'x': range(5000)})\nr").value
+                         ["omitted"], 4000)
+
+
+if __name__ == "__main__":
+    unittest.main()
