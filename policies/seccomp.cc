@@ -26,6 +26,7 @@ namespace {
 
 using Problems = std::vector<Error>;
 constexpr size_t kMaxRules = 200, kMaxCalls = 512, kMaxValues = 64;
+constexpr size_t kMaxCombinations = 8192;  // calls times values, all rules; the shipped profile has 400
 
 // A number, or the name of a constant.
 std::optional<uint32_t> read_value(const json& value, const std::string& path, Checked& in) {
@@ -126,6 +127,18 @@ void check_unique(Checked& in, const SeccompProfile& profile) {
   for (auto* rules : {&profile.allow, &profile.missing, &profile.kill, &profile.deny}) look(*rules);
 }
 
+// libseccomp has one rule for every combination of values; without a bound a reload could take for ever.
+void check_size(Checked& in, const SeccompProfile& profile) {
+  size_t total = 0;
+  for (const auto& rule : profile.allow) {
+    size_t combinations = rule.calls.size();
+    for (const auto& test : rule.when) combinations = std::min(combinations * test.values.size(), kMaxCombinations + 1);
+    total += combinations;
+  }
+  if (total > kMaxCombinations)
+    in.wrong("allow", fmt::format("calls times values are more than {}", kMaxCombinations));
+}
+
 // What the child says about a call replaces all that its base said.
 void inherit(SeccompProfile& child, const SeccompProfile& base) {
   std::set<std::string> own;
@@ -224,8 +237,9 @@ tl::expected<SeccompProfile, Problems> parse_seccomp(std::string name, const jso
   profile.deny = read_rules(in, "deny", Conditions::refused, problems);
   in.done();
   if (in.good()) check_unique(in, profile);
+  if (problems.empty() && base) inherit(profile, *base);
+  if (problems.empty()) check_size(in, profile);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
-  if (base) inherit(profile, *base);
   return profile;
 }
 

@@ -1,0 +1,262 @@
+#include "policies/store.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "supervisor/base/json.h"
+#include "tests/catch.h"
+
+using namespace policies;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Two folders, vendor below administrator, with the shipped files in the first.
+struct Folders {
+  fs::path root, vendor, admin;
+  Folders() {
+    char name[] = "/tmp/warder-policies-XXXXXX";
+    REQUIRE(::mkdtemp(name));
+    root = name;
+    vendor = root / "vendor";
+    admin = root / "admin";
+    fs::create_directories(vendor / "seccomp");
+    fs::create_directories(admin / "seccomp");
+    const fs::path shipped = WARDER_SOURCE_DIR "/policies";
+    for (auto file : {"default.json", "system.json", "strict.json"}) copy(shipped / file, vendor / file);
+    // A short profile: compiling the real one for every test takes long under sanitizers.
+    write(vendor / "seccomp/default.json",
+          R"({"comment": "c", "newest": "set_mempolicy_home_node", "allow": [{"comment": "c", "calls": ["read"]}]})");
+  }
+  ~Folders() { fs::remove_all(root); }
+  static void copy(const fs::path& from, const fs::path& to) {
+    fs::copy_file(from, to);
+    fs::permissions(to, fs::perms::owner_read | fs::perms::owner_write);
+  }
+  static void write(const fs::path& path, const std::string& text) {
+    std::ofstream(path) << text;
+    fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  }
+  Result<Store> load(Mode mode = Mode::checkout) const { return Store::load({vendor, admin}, mode, Host{4}); }
+  // What is wrong, with the folders' names left out.
+  std::string problems() const {
+    auto store = load();
+    if (store) return "";
+    CHECK(store.error().code == Code::invalid);
+    std::string what = store.error().what;
+    for (size_t at; (at = what.find(root.string() + "/")) != what.npos;) what.erase(at, root.string().size() + 1);
+    return what;
+  }
+};
+
+const Peer kSomebody{1234, 1234, {}};
+
+}  // namespace
+
+TEST_CASE("the shipped policies load", "[store]") {
+  auto store = Store::load({WARDER_SOURCE_DIR "/policies"}, Mode::checkout);
+  if (!store) FAIL(store.error().what);
+  CHECK(store->names() == std::vector<std::string>{"default", "strict", "system"});
+  const auto standard = store->find("default"), strict = store->find("strict"), system = store->find("system");
+  CHECK(standard->filter->profile == "default");
+  CHECK(standard->filter->program.size() > 300);
+  CHECK(standard->filter->flags == 0);
+  CHECK(system->isolation.cgroups == Need::required);
+  CHECK(system->isolation.overlay == Need::preferred);
+  CHECK(system->limits.standard.wall == standard->limits.standard.wall);
+  CHECK(strict->isolation.overlay == Need::required);
+  CHECK(strict->limits.standard.output_bytes == standard->limits.standard.output_bytes);
+  CHECK(strict->filter == standard->filter);  // compiled once
+  CHECK(store->find("nothing") == nullptr);
+}
+
+TEST_CASE("without tenants.json the mode chooses everybody's policy", "[store]") {
+  Folders folders;
+  auto checkout = folders.load(Mode::checkout), system = folders.load(Mode::system);
+  REQUIRE(checkout);
+  REQUIRE(system);
+  CHECK(checkout->tenant_of(kSomebody)->policy->name == "default");
+  CHECK(checkout->tenant_of(kSomebody)->tenant == "uid-1234");
+  CHECK(system->tenant_of(kSomebody)->policy->name == "system");
+}
+
+TEST_CASE("tenants.json assigns names and policies, and refuses whom it does not name", "[store]") {
+  Folders folders;
+  folders.write(folders.admin / "tenants.json", R"({"rules": [{"uid": 1234, "tenant": "acme", "policy": "strict"}]})");
+  auto store = folders.load();
+  REQUIRE(store);
+  auto assigned = store->tenant_of(kSomebody);
+  REQUIRE(assigned);
+  CHECK(assigned->tenant == "acme");
+  CHECK(assigned->policy->name == "strict");
+  auto refused = store->tenant_of({77, 78, {}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::denied);
+  CHECK(refused.error().what == "no rule of tenants.json fits user 77 of group 78");
+  CHECK(refused.error().rule == "tenants");
+}
+
+TEST_CASE("a file of the administrator masks the vendor's of the same name, also as a base", "[store]") {
+  Folders folders;
+  json standard = json::parse(std::ifstream(folders.vendor / "default.json"));
+  standard["limits"]["standard"]["tasks"] = 99;
+  standard["description"] = "ours";
+  folders.write(folders.admin / "default.json", standard.dump());
+  folders.write(folders.admin / "team.json", R"({"extends": "default", "limits": {"standard": {"wall_ms": 5}}})");
+  auto store = folders.load();
+  REQUIRE(store);
+  CHECK(store->find("default")->limits.standard.tasks == 99);
+  CHECK(store->find("default")->file == folders.admin / "default.json");
+  CHECK(store->find("system")->limits.standard.tasks == 99);
+  CHECK(store->find("team")->limits.standard.tasks == 99);
+  CHECK(store->find("team")->limits.standard.wall == std::chrono::milliseconds(5));
+  CHECK(store->find("team")->description == "ours");
+}
+
+TEST_CASE("every problem of every file is told in one go", "[store]") {
+  Folders folders;
+  folders.write(folders.admin / "a.json", R"({"extends": "default", "limits": {"standard": {"cpus": 0, "tasks": "many"}}})");
+  folders.write(folders.admin / "b.json", "{not json");
+  folders.write(folders.admin / "c.json", R"({"extends": "nobody"})");
+  folders.write(folders.admin / "d.json", R"({"extends": "default", "seccomp": "none"})");
+  folders.write(folders.admin / "tenants.json", R"({"rules": [{"default": true, "policy": "zzz"}]})");
+  folders.write(folders.admin / "seccomp/p.json",
+                R"({"comment": "c", "extends": "default", "allow": [{"comment": "c", "calls": ["opne"]}]})");
+  const std::string what = folders.problems();
+  for (auto line : {
+           "admin/b.json: not JSON: syntax error while parsing object key - invalid literal (byte 3)",
+           "admin/a.json: limits.standard.tasks: \"many\" is not an integer",
+           "admin/a.json: limits.standard.cpus: 0 is outside 0.01..1024",
+           "admin/c.json: extends: there is no \"nobody\" that could be read",
+           "admin/d.json: seccomp: there is no profile \"none\" that could be read",
+           "admin/seccomp/p.json: allow[0].calls: \"opne\" is not a system call that libseccomp",
+           "admin/tenants.json: rules[0].policy: there is no \"zzz\" that could be read"}) {
+    CAPTURE(line);
+    CHECK(what.find(line) != what.npos);
+  }
+  CHECK(std::count(what.begin(), what.end(), '\n') == 6);
+}
+
+TEST_CASE("extending in a circle or without end is refused", "[store]") {
+  Folders folders;
+  SECTION("oneself") {
+    folders.write(folders.admin / "me.json", R"({"extends": "me"})");
+    CHECK(folders.problems() == "admin/me.json: extends: me -> me goes round in a circle");
+  }
+  SECTION("through another") {
+    folders.write(folders.admin / "a.json", R"({"extends": "b"})");
+    folders.write(folders.admin / "b.json", R"({"extends": "a"})");
+    CHECK(folders.problems() ==
+          "admin/a.json: extends: a -> b -> a goes round in a circle\n"
+          "admin/b.json: extends: b -> a -> b goes round in a circle");
+  }
+  SECTION("too many steps") {
+    std::string base = "default";
+    for (char c = 'a'; c <= 'h'; c++) {
+      folders.write(folders.admin / (std::string(1, c) + ".json"), R"({"extends": ")" + base + R"("})");
+      base = c;
+    }
+    CHECK(folders.problems() == "");  // eight steps from h to default
+    folders.write(folders.admin / "i.json", R"({"extends": "h"})");
+    CHECK(folders.problems() ==
+          "admin/i.json: extends: i -> h -> g -> f -> e -> d -> c -> b -> a -> default is longer than 8 steps");
+  }
+  SECTION("seccomp profiles as well") {
+    folders.write(folders.admin / "seccomp/x.json", R"({"comment": "c", "extends": "x"})");
+    CHECK(folders.problems() == "admin/seccomp/x.json: extends: x -> x goes round in a circle");
+  }
+}
+
+TEST_CASE("files that cannot be trusted or read are refused", "[store]") {
+  Folders folders;
+  SECTION("writable by everybody") {
+    folders.write(folders.admin / "a.json", R"({"extends": "default"})");
+    fs::permissions(folders.admin / "a.json", fs::perms::others_write, fs::perm_options::add);
+    CHECK(folders.problems() == "admin/a.json: everybody may write it (chmod o-w)");
+  }
+  SECTION("a FIFO does not hold the daemon up") {
+    REQUIRE(::mkfifo((folders.admin / "a.json").c_str(), 0600) == 0);
+    CHECK(folders.problems() == "admin/a.json: not a regular file");
+  }
+  SECTION("a folder") {
+    fs::create_directory(folders.admin / "a.json");
+    CHECK(folders.problems() == "admin/a.json: not a regular file");
+  }
+  SECTION("huge") {
+    folders.write(folders.admin / "a.json", std::string((1 << 20) + 1, ' '));
+    CHECK(folders.problems() == "admin/a.json: larger than 1048576 bytes");
+  }
+  SECTION("deep") {
+    folders.write(folders.admin / "a.json", std::string(100'000, '['));
+    CHECK(folders.problems() == "admin/a.json: nested deeper than 64");
+  }
+  SECTION("a name that is none") {
+    folders.write(folders.admin / "A B.json", "{}");
+    CHECK(folders.problems() == "admin/A B.json: the name before .json is not 1 to 64 of a-z, 0-9, _, . and -");
+  }
+  SECTION("null") {
+    folders.write(folders.admin / "a.json", R"({"extends": "default", "limits": {"maximum": {"cpus": null}}})");
+    CHECK(folders.problems() == "admin/a.json: limits.maximum.cpus: null sets nothing; leave it out");
+  }
+  SECTION("a dangling link") {
+    fs::create_symlink("/nonexistent", folders.admin / "a.json");
+    CHECK(folders.problems() == "admin/a.json: open: No such file or directory");
+  }
+}
+
+TEST_CASE("a broken file that masks does not let the masked one back in", "[store]") {
+  Folders folders;
+  folders.write(folders.admin / "strict.json", "{");
+  folders.write(folders.admin / "a.json", R"({"extends": "strict"})");
+  const std::string what = folders.problems();
+  CHECK(what.find("admin/a.json: extends: there is no \"strict\" that could be read") != what.npos);
+}
+
+TEST_CASE("other files in a policy folder are none of our business", "[store]") {
+  Folders folders;
+  for (auto name : {"README.md", "policy.schema.json", ".a.json.swp", ".hidden.json"})
+    folders.write(folders.admin / name, "not json");
+  CHECK(folders.problems() == "");
+}
+
+TEST_CASE("folders may be missing, but not all of them", "[store]") {
+  Folders folders;
+  CHECK(Store::load({"/nonexistent", folders.vendor, "/nonexistent2"}, Mode::checkout));
+  auto none = Store::load({"/nonexistent", "/nonexistent2"}, Mode::checkout);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().what == "no folder with policies: /nonexistent, /nonexistent2");
+}
+
+TEST_CASE("a reload is all or nothing, and what runs keeps what it has", "[store]") {
+  Folders folders;
+  folders.write(folders.admin / "team.json", R"({"extends": "default", "limits": {"standard": {"tasks": 10}}})");
+  auto store = folders.load();
+  REQUIRE(store);
+  const auto running = store->find("team");
+
+  folders.write(folders.admin / "team.json", R"({"extends": "default", "limits": {"standard": {"tasks": 20}}})");
+  folders.write(folders.admin / "new.json", R"({"extends": "default"})");
+  folders.write(folders.admin / "broken.json", R"({"extends": "default", "limits": 5})");
+  auto failed = store->reload();
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().what == (folders.admin / "broken.json").string() + ": limits: 5 is not an object");
+  CHECK(store->find("team") == running);
+  CHECK(store->find("new") == nullptr);
+
+  fs::remove(folders.admin / "broken.json");
+  REQUIRE(store->reload());
+  CHECK(store->find("team")->limits.standard.tasks == 20);
+  CHECK(store->find("new"));
+  CHECK(running->limits.standard.tasks == 10);
+
+  fs::remove(folders.admin / "team.json");
+  REQUIRE(store->reload());
+  CHECK(store->find("team") == nullptr);
+  CHECK(running->limits.standard.tasks == 10);
+}

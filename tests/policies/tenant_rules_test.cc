@@ -1,0 +1,83 @@
+#include "policies/tenant_rules.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+
+using namespace policies;
+using nlohmann::json;
+
+namespace {
+std::string problems_of(const json& document) {
+  auto rules = TenantRules::parse(document);
+  if (rules) return "";
+  std::string all;
+  for (const auto& problem : rules.error()) all += (all.empty() ? "" : "\n") + problem.what;
+  return all;
+}
+std::string match(const TenantRules& rules, const Peer& peer) {
+  auto found = rules.find(peer);
+  return found ? found->tenant + " under " + found->policy : "nobody";
+}
+}  // namespace
+
+TEST_CASE("the first rule that fits decides", "[tenants]") {
+  auto rules = TenantRules::parse(json::parse(R"({"rules": [
+    {"uid": 1000, "tenant": "alice", "policy": "trusted"},
+    {"user": "root", "tenant": "admin", "policy": "root"},
+    {"gid": 500, "tenant": "team", "policy": "shared"},
+    {"group": "root", "tenant": "wheel-{uid}", "policy": "groups"},
+    {"default": true, "policy": "strict"}]})"));
+  REQUIRE(rules);
+  CHECK(match(*rules, {1000, 500, {}}) == "alice under trusted");
+  CHECK(match(*rules, {0, 0, {}}) == "admin under root");
+  CHECK(match(*rules, {1001, 500, {}}) == "team under shared");
+  CHECK(match(*rules, {1002, 7, {8, 500}}) == "team under shared");  // a supplementary group
+  CHECK(match(*rules, {1003, 7, {0}}) == "wheel-1003 under groups");
+  CHECK(match(*rules, {1004, 7, {8}}) == "uid-1004 under strict");
+}
+
+TEST_CASE("who fits no rule is nobody", "[tenants]") {
+  auto rules = TenantRules::parse(json::parse(R"({"rules": [{"uid": 5, "policy": "p"}]})"));
+  REQUIRE(rules);
+  CHECK(match(*rules, {5, 0, {}}) == "uid-5 under p");
+  CHECK(match(*rules, {6, 5, {5}}) == "nobody");
+}
+
+TEST_CASE("without a file everybody is a tenant of their own", "[tenants]") {
+  auto rules = TenantRules::everybody("default");
+  CHECK(match(rules, {0, 0, {}}) == "uid-0 under default");
+  CHECK(match(rules, {4294967294, 0, {}}) == "uid-4294967294 under default");
+}
+
+TEST_CASE("rules that are not understood are refused, with rule, key and value", "[tenants]") {
+  auto [text, message] = GENERATE(table<std::string, std::string>({
+      {R"([])", "a list is not an object"},
+      {R"({})", "rules: not a list of 1 to 1000 rules"},
+      {R"({"rules": []})", "rules: not a list of 1 to 1000 rules"},
+      {R"({"rules": {}})", "rules: not a list\nrules: not a list of 1 to 1000 rules"},
+      {R"({"rules": [7]})", "rules[0]: 7 is not an object"},
+      {R"({"rules": [{"policy": "p"}]})", "rules[0].uid: a rule has exactly one of: uid, user, gid, group, default"},
+      {R"({"rules": [{"uid": 1, "gid": 1, "policy": "p"}]})",
+       "rules[0].uid: a rule has exactly one of: uid, user, gid, group, default"},
+      {R"({"rules": [{"uid": 4294967295, "policy": "p"}]})", "rules[0].uid: 4294967295 is outside 0..4294967294"},
+      {R"({"rules": [{"uid": "root", "policy": "p"}]})", "rules[0].uid: \"root\" is not an integer"},
+      {R"({"rules": [{"user": "no-such-user", "policy": "p"}]})",
+       "rules[0].user: this machine has no user \"no-such-user\""},
+      {R"({"rules": [{"group": "no-such-group", "policy": "p"}]})",
+       "rules[0].group: this machine has no group \"no-such-group\""},
+      {R"({"rules": [{"uid": 1, "tenant": "../x", "policy": "p"}]})",
+       "rules[0].tenant: \"../x\" is not 1 to 64 of a-z, 0-9, _, . and -, or starts with a dot"},
+      {R"({"rules": [{"uid": 1, "tenant": "{user}", "policy": "p"}]})",
+       "rules[0].tenant: \"{user}\" is not 1 to 64 of a-z, 0-9, _, . and -, or starts with a dot"},
+      {R"({"rules": [{"uid": 1}]})", "rules[0].policy: missing"},
+      {R"({"rules": [{"default": false, "policy": "p"}]})", "rules[0].default: can only be true"},
+      {R"({"rules": [{"default": true, "policy": "p"}, {"uid": 1, "policy": "p"}]})",
+       "rules[0].default: is not the last rule"},
+      {R"({"rules": [{"uid": 1, "policy": "p", "polic": 1}], "extra": 1})",
+       "rules[0].polic: unknown key; known keys: default, gid, group, policy, tenant, uid, user\n"
+       "extra: unknown key; known keys: $schema, description, rules"},
+  }));
+  CAPTURE(text);
+  CHECK(problems_of(json::parse(text)) == message);
+}
