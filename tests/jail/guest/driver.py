@@ -53,7 +53,7 @@ class End:
 class Runner:
     """One runner process and our end of its socket."""
 
-    def __init__(self, language, environment=None):
+    def __init__(self, language, environment=None, stdout=None):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(BOUND)
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TMPDIR": "/tmp",
@@ -61,7 +61,7 @@ class Runner:
         self.out = tempfile.TemporaryFile()  # files: a flood of output must not need a reader here
         self.err = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            COMMANDS[language], stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err, env=env, cwd="/",
+            COMMANDS[language], stdin=subprocess.DEVNULL, stdout=stdout or self.out, stderr=self.err, env=env, cwd="/",
             pass_fds=(3,), preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
         theirs.close()
         self.socket = ours
@@ -135,7 +135,7 @@ class GuestTest(unittest.TestCase):
                 "deadline_ms": 30000, "workspace": self.workspace, "max_message": 8 << 20, "tools": [], **fields}
 
     def run_code(self, code, answer=None, environment=None, **fields):
-        runner = self.start(environment=environment)
+        runner = self.runner = self.start(environment=environment)
         ready = runner.receive()
         self.assertEqual(ready["type"], "ready")
         runner.send(self.order(code, **fields))

@@ -153,6 +153,16 @@ class Output(JavaScriptTest):
                             "console.log('x'.repeat(3e6)); process.exit(0)")
         self.assertEqual(end.stdout, "".join(f"{i}\n" for i in range(20000)) + "x" * 3_000_000 + "\n")
 
+    def test_a_pipe_that_is_read_slowly_gets_all_of_it(self):
+        reading, writing = os.pipe()
+        runner = self.start(stdout=writing)
+        os.close(writing)
+        runner.receive()
+        runner.send(self.order("console.log('x'.repeat(1e6)); process.exit(0)"))
+        with open(reading, "rb") as pipe:
+            self.assertEqual(len(pipe.read()), 1_000_001)
+        self.assertEqual(runner.end().exit, 0)
+
     def test_programs_started_by_the_code_do_not_get_the_socket(self):
         self.assertEqual(self.value_of("return require('child_process').execSync("
                                        "'test -e /proc/self/fd/3 && echo there || echo gone').toString()"), "gone\n")
