@@ -1,0 +1,126 @@
+// What every official client must be able to do with Warder: node cases.mjs KIND. One connection, like an agent's.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { answerOf, connect, execute } from './connect.mjs';
+
+const kind = process.argv[2];
+let session;
+
+describe(`client ${kind}`, { timeout: 240_000 }, () => {
+  before(async () => { session = await connect(kind); });
+  after(async () => {
+    const bridge = session.bridge;
+    await session.close();
+    assert.throws(() => process.kill(bridge, 0), 'the bridge ended with its client');
+  });
+
+  it('negotiates the era it should', () => {
+    assert.equal(session.era, kind === 'v2-modern' || kind === 'v2-auto' ? 'modern' : 'legacy');
+    assert.equal(session.client.getServerVersion().name, 'warder');
+    const instructions = session.client.getInstructions();
+    assert.ok(instructions.length > 0 && instructions.length <= 2048);
+  });
+
+  it('lists the tools in a fixed order', async () => {
+    const names = (await session.list()).map(tool => tool.name);
+    assert.ok(names.includes('execute_code'));
+    assert.deepEqual((await session.list()).map(tool => tool.name), names);
+    for (const name of names) assert.match(name, /^[A-Za-z0-9_.-]{1,54}$/);
+  });
+
+  it('runs a program and reads output and result', async () => {
+    const result = await session.call('execute_code', { code: 'print("héllo", 6 * 7)\nresult = {"a": [1, None]}' });
+    assert.ok(!result.isError);
+    assert.equal(result.structuredContent, undefined);
+    const answer = answerOf(result);
+    assert.equal(answer.success, true);
+    assert.equal(answer.outcome, 'ok');
+    assert.deepEqual(answer.output, ['héllo 42']);
+    assert.deepEqual(answer.result, { a: [1, null] });
+    assert.ok(answer.execution_id);
+    assert.ok(result._meta['org.warder/receipt'], 'the receipt came along');
+  });
+
+  it('gives the program its variables', async () => {
+    const answer = await execute(session, 'result = sorted(names)', { context_vars: { names: ['b', 'ä', 'a'] } });
+    assert.deepEqual(answer.result, ['a', 'b', 'ä']);
+  });
+
+  it('reads a failure as a tool error with the traceback', async () => {
+    const result = await session.call('execute_code', { code: 'x = 1\n1/0' });
+    assert.equal(result.isError, true);
+    const answer = answerOf(result);
+    assert.equal(answer.outcome, 'error');
+    assert.match(answer.error, /ZeroDivisionError/);
+    assert.match(answer.traceback, /1\/0/);
+  });
+
+  it('learns which argument was wrong', async () => {
+    const result = await session.call('execute_code', { code: 'pass', timeout_seconds: 'soon' });
+    assert.equal(result.isError, true);
+    assert.match(result.content[0].text, /timeout_seconds/);
+  });
+
+  it('gets an error for a tool that does not exist', async () => {
+    await assert.rejects(session.call('no_such_tool'), error => error.code === -32602);
+  });
+
+  it('has a hundred calls at once, one of them slow, and gets each its own answer', async () => {
+    const slow = execute(session, 'import time; time.sleep(8); print("slow")');
+    let slowDone = false;
+    slow.then(() => { slowDone = true; });
+    const quick = Array.from({ length: 99 }, (_, i) => i % 10 === 0
+      ? execute(session, `print(${i})`).then(answer => assert.deepEqual(answer.output, [String(i)], JSON.stringify(answer)))
+      : session.call('list_workspace_files', {}).then(result => assert.ok(!result.isError)));
+    await Promise.all(quick);
+    assert.equal(slowDone, false, 'the slow one did not hold up the others');
+    assert.deepEqual((await slow).output, ['slow']);
+  });
+
+  it('sees progress in order, and none after the answer', async () => {
+    const seen = [];
+    let answered = false, late = 0;
+    const answer = await execute(session, 'import time\nfor i in range(12):\n  print("step", i, flush=True)\n  time.sleep(0.2)', {}, {
+      onprogress: progress => { if (answered) late++; seen.push(progress); },
+    });
+    answered = true;
+    assert.equal(answer.output.length, 12);
+    assert.ok(seen.length >= 3, `only ${seen.length} notifications in 2.4 s`);
+    for (let i = 1; i < seen.length; i++) assert.ok(seen[i].progress > seen[i - 1].progress, JSON.stringify(seen));
+    assert.ok(seen.some(progress => /step \d/.test(progress.message ?? '')), 'the last line of output is shown');
+    await session.call('list_workspace_files', {});
+    assert.equal(late, 0);
+  });
+
+  it('cancels a running program, which then really is gone', async () => {
+    const abort = new AbortController();
+    const beat = 'import time, itertools\nfor i in itertools.count():\n  open("/workspace/beat", "w").write(str(i)); print(i, flush=True); time.sleep(0.02)';
+    const running = session.call('execute_code', { code: beat }, { signal: abort.signal, onprogress: () => abort.abort('enough') });
+    await assert.rejects(running);
+    const still = await execute(session, [
+      'import time', 'at = open("/workspace/beat").read()', 'time.sleep(0.5)', 'result = [at, open("/workspace/beat").read()]'].join('\n'));
+    assert.equal(still.success, true, JSON.stringify(still));
+    assert.ok(still.result[0] !== '', 'it had run');
+    assert.equal(still.result[0], still.result[1], 'and runs no longer');
+  });
+
+  it('survives nine megabytes of output', async () => {
+    const result = await session.call('execute_code', { code: 'line = "x" * 99\nfor i in range(9 * 10486): print(line)' });
+    const text = result.content[0].text;
+    assert.ok(text.length < 8 << 20, `an answer of ${text.length} bytes`);
+    const answer = JSON.parse(text);
+    assert.equal(answer.truncated.stdout.bytes, 9 * 10486 * 100);
+    assert.deepEqual((await execute(session, 'print("still here")')).output, ['still here']);
+  });
+
+  it('sends a program of a megabyte', async () => {
+    const answer = await execute(session, `text = ${JSON.stringify('y'.repeat(1 << 20))}\nprint(len(text))`);
+    assert.deepEqual(answer.output, [String(1 << 20)]);
+  });
+
+  it('had nothing to complain about', async () => {
+    await delay(0);
+    assert.deepEqual(session.problems, []);
+  });
+});

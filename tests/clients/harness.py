@@ -1,0 +1,41 @@
+"""What the tests of this folder share: where things are, how a client is started, when to skip.
+
+CTest sets CLIENTS (the folder install.py filled), WARDER (the bridge) and WARDERD (the daemon).
+"""
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from daemon import Connection, Daemon  # noqa: E402,F401
+
+CLIENTS = pathlib.Path(os.environ["CLIENTS"])
+WARDER = os.environ["WARDER"]
+MODULES = CLIENTS / "node_modules"
+NODE = str(MODULES / f"node-linux-{'arm64' if platform.machine() == 'aarch64' else 'x64'}/bin/node")
+
+if not (CLIENTS / "installed").is_dir():
+    print("\n*** NOT TESTED: the clients could not be installed (see clients_install) ***\n", file=sys.stderr)
+    sys.exit(77)
+
+
+def node(script, *arguments, socket, **options):
+    """Starts one of our scripts as a client of the daemon on `socket`, by way of `warder mcp`."""
+    environment = {**os.environ, "WARDER": WARDER, "WARDER_SOCKET": str(socket)}
+    return subprocess.Popen([NODE, "--no-warnings", CLIENTS / script, *arguments], env=environment, text=True, **options)
+
+
+def inspector(*arguments, socket, timeout=60):
+    """Runs the Inspector's command line on `warder mcp`; the finished process."""
+    launcher = MODULES / "@modelcontextprotocol/inspector/clients/launcher/build/index.js"
+    command = [NODE, launcher, "--cli", WARDER, "mcp", "--socket", socket, *arguments, "--format", "json"]
+    return subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=timeout, env={**os.environ, "HOME": str(CLIENTS)})
+
+
+def answer_of(result):
+    """What execute_code answered, from a tools/call result."""
+    return json.loads(result["content"][0]["text"])

@@ -1,0 +1,52 @@
+"""The official Inspector's command line, in every era, through `warder mcp`."""
+import json
+import unittest
+
+from harness import Daemon, answer_of, inspector
+
+ERAS = ("legacy", "modern", "auto")
+
+
+class Inspector(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = cls.enterClassContext(Daemon())
+
+    def ok(self, *arguments):
+        done = inspector(*arguments, socket=self.daemon.socket)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        shown = json.loads(done.stdout)
+        return shown.get("result", shown)
+
+    def test_schemas_are_portable(self):
+        """--strict: exit status 6 when a schema would be refused by some model's API."""
+        for era in ERAS:
+            with self.subTest(era=era):
+                tools = self.ok("--protocol-era", era, "--method", "tools/list", "--strict")["tools"]
+                self.assertIn("execute_code", [tool["name"] for tool in tools])
+
+    def test_a_program_runs(self):
+        for era in ERAS:
+            for language, code in (("python", "print(6*7)"), ("javascript", "console.log(6*7)"), ("shell", "echo $((6*7))")):
+                with self.subTest(era=era, language=language):
+                    arguments = json.dumps({"language": language, "code": code})
+                    result = self.ok("--protocol-era", era, "--method", "tools/call", "--tool-name", "execute_code",
+                                     "--tool-args-json", arguments)
+                    self.assertEqual(answer_of(result)["output"], ["42"])
+
+    def test_a_failing_program_is_a_tool_error(self):
+        done = inspector("--method", "tools/call", "--tool-name", "execute_code", "--tool-args-json",
+                         json.dumps({"code": "raise KeyError('k')"}), socket=self.daemon.socket)
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("KeyError", done.stdout + done.stderr)
+
+    def test_it_bears_a_load(self):
+        done = inspector("--protocol-era", "modern", "--method", "tools/call", "--tool-name", "list_workspace_files",
+                         "--tool-args-json", "{}", "--load", "--load-requests", "500", "--load-concurrency", "8",
+                         socket=self.daemon.socket)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        print(done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
