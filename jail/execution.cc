@@ -40,12 +40,15 @@ class Execution {
     deadline_ = Deadline(host_.loop, kStartLimit, [this] { end(Ended::deadline); });
     CO_CHECKED(co_await jail_.attach(request_.workspace));
     auto talking = start(talk());
+    // Not after `ready`: a cold interpreter that finds its code waiting skips the warming that nobody needs any more.
+    auto sending = start(send_code());
 
     auto report = co_await jail_.next_report();
-    double wall_ms = sent_ ? ms_since(sent_at_) : 0;
+    double wall_ms = ready_ ? ms_since(started_at_) : 0;
     deadline_ = Deadline();
     jail_.kill();  // whatever the program left behind
     co_await talking;
+    (void)co_await sending;
     co_await jail_.gone();
     co_await draining_out;
     co_await draining_err;
@@ -55,7 +58,7 @@ class Execution {
       if (report->step == Step::runner_exec) error.value().hint = fmt::format("install {}", interpreter_of(request_.spec.language));
       co_return error;
     }
-    if (!sent_ && ended_ != Ended::cancelled) {
+    if (!ready_ && ended_ != Ended::cancelled) {
       std::string said = err_.text();
       co_return fail(Code::unavailable, fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
                                                     said.empty() ? "" : ": ", printable_line(said)));
@@ -86,16 +89,15 @@ class Execution {
       const json& m = **message;
       auto type = m.find("type");
       std::string kind = type != m.end() && type->is_string() ? type->get<std::string>() : "";
-      if (kind == "ready" && !sent_) {
-        auto sent = co_await send_code();
-        if (!sent) co_return;
-      } else if (kind == "call" && sent_) {
+      if (kind == "ready" && !ready_) {
+        start_clock();
+      } else if (kind == "call" && ready_) {
         if (calls_.live() >= kMostCalls) {
           violation("too many calls at once");
           co_return;
         }
         calls_.spawn(answer(m));
-      } else if (kind == "result" && sent_ && !evidence_.guest_answered) {
+      } else if (kind == "result" && ready_ && !evidence_.guest_answered) {
         if (!take_result(m)) co_return;
       } else {
         violation("an unexpected message");
@@ -110,6 +112,7 @@ class Execution {
   }
 
   Task<Result<>> send_code() {
+    if (request_.before_code) co_await request_.before_code();
     const auto& limits = request_.spec.limits;
     json run{{"type", "run"},
              {"execution", request_.id},
@@ -120,13 +123,16 @@ class Execution {
              {"workspace", "/workspace"},
              {"max_message", std::min<uint64_t>(limits.result_bytes, GuestChannel::kMostUpBytes - 65536)},
              {"tools", json::array()}};
-    std::string text = dump_json(run);
-    if (jail_.cgroup()) cpu_before_us_ = jail_.cgroup().cpu_us();
-    sent_ = true;
-    sent_at_ = Monotonic::now();
-    deadline_ = Deadline(host_.loop, limits.wall, [this] { end(Ended::deadline); });
-    auto sent = co_await jail_.guest().send(std::move(text));
+    auto sent = co_await jail_.guest().send(dump_json(run));
     co_return sent;
+  }
+
+  // The interpreter is up: from here on the time is the program's.
+  void start_clock() {
+    ready_ = true;
+    if (jail_.cgroup()) cpu_before_us_ = jail_.cgroup().cpu_us();
+    started_at_ = Monotonic::now();
+    deadline_ = Deadline(host_.loop, request_.spec.limits.wall, [this] { end(Ended::deadline); });
   }
 
   Task<> answer(json call) {
@@ -196,7 +202,7 @@ class Execution {
         auto usage = jail_.cgroup().usage();
         if (usage) {
           tasks_peak_ = std::max(tasks_peak_, usage->tasks_peak);
-          if (sent_ && limits.cpu.count() > 0 && usage->cpu_us - cpu_before_us_ > static_cast<uint64_t>(limits.cpu.count()) * 1000) end(Ended::cpu_limit);
+          if (ready_ && limits.cpu.count() > 0 && usage->cpu_us - cpu_before_us_ > static_cast<uint64_t>(limits.cpu.count()) * 1000) end(Ended::cpu_limit);
         }
       } else {
         TreeUsage usage = read_process_tree(jail_.init_pid());
@@ -204,7 +210,7 @@ class Execution {
         memory_peak_ = std::max(memory_peak_, usage.private_bytes);
         if (usage.private_bytes > limits.memory_bytes) end(Ended::memory_watch);
       }
-      if (sent_ && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
+      if (ready_ && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
     }
   }
 
@@ -250,8 +256,8 @@ class Execution {
   Evidence evidence_;
   Ended ended_ = Ended::by_itself;
   std::string violation_;
-  bool sent_ = false;
-  Monotonic::time_point sent_at_;
+  bool ready_ = false;
+  Monotonic::time_point started_at_;
   uint64_t cpu_before_us_ = 0, memory_peak_ = 0;
   uint32_t tasks_peak_ = 0;
   std::vector<std::string> replies_;

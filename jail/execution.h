@@ -26,8 +26,9 @@ struct Request {
   std::string seccomp_profile;
   int workspace = -1;     // directory, borrowed while the task lives
 
-  // All optional. keep_*: takes the whole output as it comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while the
+  // All optional. before_code: awaited before the interpreter gets the code. keep_*: takes the whole output as it comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while the
   // program runs; true ends it with outcome `disk`. call: answers a bridge call of the guest.
+  std::function<Task<>()> before_code;
   std::function<bool(std::string_view)> keep_out, keep_err;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
@@ -35,7 +36,7 @@ struct Request {
 };
 
 struct Usage {
-  double wall_ms = 0;  // from "code sent" to the end
+  double wall_ms = 0;  // from the interpreter's "ready" to the end
   double cpu_ms = 0;   // the execution's own: the interpreter's start is subtracted where a cgroup counts it
   uint64_t memory_peak_bytes = 0;
   uint32_t processes_peak = 0;  // 0: not known

@@ -37,7 +37,8 @@ std::vector<std::string> command_of(Language language, const policies::Limits& l
     case Language::python: return {"/usr/bin/python3", "-I", "-u", "/warder/python/runner.py"};
     case Language::javascript:
       // V8's own idea of its heap follows the machine's memory, not the jail's.
-      return {"/usr/bin/node", "--no-warnings", fmt::format("--max-old-space-size={}", std::max<uint64_t>(limits.memory_bytes >> 20, 16)),
+      // import() in a script needs the flag before Node 20.12, and Debian 12 has an 18.
+      return {"/usr/bin/node", "--no-warnings", "--experimental-vm-modules", fmt::format("--max-old-space-size={}", std::max<uint64_t>(limits.memory_bytes >> 20, 16)),
               "/warder/javascript/runner.js"};
     case Language::shell: return {"/warder/shell/warder-shell-runner"};
   }

@@ -63,8 +63,7 @@ size_t plain_run(std::string_view text, size_t at) {
     const uint64_t quote = word ^ (kOnes * '"'), backslash = word ^ (kOnes * '\\'), del = word ^ (kOnes * 0x7f);
     // x - 0x01.. borrows into the top bit of a byte that is zero. A borrow may travel to the byte above, so a
     // hit can be false there, never missed: the loop below looks again.
-    const uint64_t hit =
-        (word | (word - kOnes * 0x20) | (quote - kOnes) | (backslash - kOnes) | (del - kOnes)) & kTops;
+    const uint64_t hit = (word | (word - kOnes * 0x20) | (quote - kOnes) | (backslash - kOnes) | (del - kOnes)) & kTops;
     if (hit != 0) break;
   }
   for (; at < text.size(); at++) {
@@ -205,7 +204,9 @@ template <class Json>
 void append_scalar(std::string& out, const Json& value) {
   char digits[32];
   switch (value.type()) {
-    case json::value_t::boolean: out += value.template get<bool>() ? "true" : "false"; break;
+    case json::value_t::boolean:
+      out += value.template get<bool>() ? "true" : "false";
+      break;
     case json::value_t::string:
       append_json_string(out, value.template get_ref<const std::string&>());
       break;
@@ -231,7 +232,9 @@ void append_scalar(std::string& out, const Json& value) {
       if (text.find_first_of(".e") == text.npos) out += ".0";  // a float stays one for whoever reads it
       break;
     }
-    default: out += "null"; break;  // null; binary and discarded have no JSON
+    default:
+      out += "null";
+      break;  // null; binary and discarded have no JSON
   }
 }
 
@@ -316,13 +319,27 @@ void append_json_string(std::string& out, std::string_view text) {
     }
     at++;
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
       default:
         out += "\\u00";
         out += kHex[c >> 4];
@@ -485,8 +502,8 @@ Result<std::string> Fields::one_of(std::string_view key, const std::vector<std::
   TRY(std::string text, string(key));
   for (const auto& choice : allowed)
     if (text == choice) return text;
-  return fail(Code::invalid, fmt::format("{}: {} is none of: {}", path_of(key), shown(json(text)),
-                                         fmt::join(allowed, ", ")));
+  return fail(Code::invalid,
+              fmt::format("{}: {} is none of: {}", path_of(key), shown(json(text)), fmt::join(allowed, ", ")));
 }
 
 Result<std::vector<std::string>> Fields::strings_or(std::string_view key, std::vector<std::string> fallback) {
@@ -499,8 +516,7 @@ Result<std::vector<std::string>> Fields::strings_or(std::string_view key, std::v
   for (const auto& item : *value) {
     const std::string where = fmt::format("{}[{}]", path_of(key), texts.size());
     if (!item.is_string()) return fail(Code::invalid, where + ": " + shown(item) + " is not a string");
-    if (item.get_ref<const std::string&>().size() > 4096)
-      return fail(Code::invalid, where + ": more than 4096 bytes");
+    if (item.get_ref<const std::string&>().size() > 4096) return fail(Code::invalid, where + ": more than 4096 bytes");
     texts.push_back(item.get<std::string>());
   }
   return texts;

@@ -50,7 +50,8 @@ class Fields {
   Result<bool> boolean_or(std::string_view key, bool fallback);
   Result<std::string> string(std::string_view key, size_t max_bytes = 4096);
   Result<std::string> string_or(std::string_view key, std::string fallback, size_t max_bytes = 4096);
-  Result<std::string> one_of(std::string_view key, const std::vector<std::string>& allowed, std::optional<std::string> fallback = {});
+  Result<std::string> one_of(std::string_view key, const std::vector<std::string>& allowed,
+                             std::optional<std::string> fallback = {});
   Result<std::vector<std::string>> strings_or(std::string_view key, std::vector<std::string> fallback);
   // Every key has been asked for. Errors as above.
   Result<> done() const;

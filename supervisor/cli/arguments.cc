@@ -50,8 +50,9 @@ int run(const RunArguments& arguments, const CLI::App& command, const SocketPath
   if (command.count("-c") > 0) {
     options.code = arguments.code;
   } else if (arguments.file.empty()) {
-    return complain({Code::invalid, 0, "run needs a FILE, '-' for standard input, or -c CODE", "see: warder run --help", {}},
-                    kExitUsage);
+    return complain(
+        {Code::invalid, 0, "run needs a FILE, '-' for standard input, or -c CODE", "see: warder run --help", {}},
+        kExitUsage);
   } else {
     auto code = read_code(arguments.file);
     if (!code) return complain(code.error(), kExitUsage);
@@ -81,7 +82,8 @@ int config(const std::string& client, const SocketPath& socket) {
 }
 
 int list_clients() {
-  for (const auto& client : known_clients()) std::printf("%.*s\n", static_cast<int>(client.name.size()), client.name.data());
+  for (const auto& client : known_clients())
+    std::printf("%.*s\n", static_cast<int>(client.name.size()), client.name.data());
   return 0;
 }
 
@@ -97,19 +99,28 @@ int run_command_line(int argc, char** argv) {
                  "warderd's socket; else $WARDER_SOCKET, $XDG_RUNTIME_DIR/warder/mcp.sock, /run/warder/mcp.sock")
       ->type_name("PATH");
 
-  auto* mcp_command = app.add_subcommand("mcp", "Speak MCP on standard input and output; what a client's configuration starts");
+  auto* mcp_command =
+      app.add_subcommand("mcp", "Speak MCP on standard input and output; what a client's configuration starts");
 
   RunArguments run_arguments;
   auto* run_command = app.add_subcommand(
-      "run", "Run one program. Exit status: the program's; 1 error, 124 timeout, 137 memory, 125 no answer from warderd");
-  auto* file = run_command->add_option("file", run_arguments.file, "The program; '-' reads standard input")->type_name("FILE");
+      "run",
+      "Run one program. Exit status: the program's; 1 error, 124 timeout, 137 memory, 125 no answer from warderd");
+  auto* file =
+      run_command->add_option("file", run_arguments.file, "The program; '-' reads standard input")->type_name("FILE");
   run_command->add_option("-c", run_arguments.code, "The program itself")->type_name("CODE")->excludes(file);
-  run_command->add_option("-l,--language", run_arguments.language, "python, javascript or shell; else by the file's name")
+  run_command
+      ->add_option("-l,--language", run_arguments.language, "python, javascript or shell; else by the file's name")
       ->check(CLI::IsMember({"python", "javascript", "shell"}));
-  run_command->add_option("--timeout", run_arguments.timeout, "Wall-clock limit")->type_name("SECONDS")->check(CLI::PositiveNumber);
-  run_command->add_option("--memory", run_arguments.memory, "Memory limit")->type_name("MB")->check(CLI::PositiveNumber);
+  run_command->add_option("--timeout", run_arguments.timeout, "Wall-clock limit")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  run_command->add_option("--memory", run_arguments.memory, "Memory limit")
+      ->type_name("MB")
+      ->check(CLI::PositiveNumber);
   run_command->add_option("--context", run_arguments.context, "A variable the program finds defined; VALUE may be JSON")
-      ->type_name("NAME=VALUE")->take_all();
+      ->type_name("NAME=VALUE")
+      ->take_all();
   run_command->add_flag("--json", run_arguments.json, "Print the answer as it came");
   run_command->add_flag("--receipt", run_arguments.receipt, "Print what confined the program, on standard error");
 
@@ -125,8 +136,12 @@ int run_command_line(int argc, char** argv) {
     return app.exit(asked);
   } catch (const CLI::RequiredError&) {  // no subcommand, or one that does not exist
     const auto words = app.remaining();
-    return complain({Code::invalid, 0, words.empty() ? "a command is missing" : "no command is called '" + words[0] + "'",
-                     "commands: mcp, run, config; see: warder --help", {}}, kExitUsage);
+    return complain({Code::invalid,
+                     0,
+                     words.empty() ? "a command is missing" : "no command is called '" + words[0] + "'",
+                     "commands: mcp, run, config; see: warder --help",
+                     {}},
+                    kExitUsage);
   } catch (const CLI::ParseError& wrong) {
     return complain({Code::invalid, 0, wrong.what(), "see: warder --help", {}}, kExitUsage);
   }

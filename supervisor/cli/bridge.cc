@@ -26,10 +26,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kFirstDelay = 20ms;   // between attempts to connect, doubled up to
+constexpr auto kFirstDelay = 20ms;  // between attempts to connect, doubled up to
 constexpr auto kLongestDelay = 1s;
-constexpr auto kGrace = 2s;          // how long requests wait for a daemon that was just there
-constexpr auto kLastWords = 1s;      // how long answers are awaited after the client closed our input
+constexpr auto kGrace = 2s;      // how long requests wait for a daemon that was just there
+constexpr auto kLastWords = 1s;  // how long answers are awaited after the client closed our input
 
 void say(const std::string& text) {
   const std::string line = "warder mcp: " + text + "\n";
@@ -50,7 +50,8 @@ std::string hello_line() {
 
 class Bridge {
  public:
-  explicit Bridge(const SocketPath& socket) : socket_(socket), relay_(hello_line()), out_(open_for_writing(STDOUT_FILENO)) {}
+  explicit Bridge(const SocketPath& socket)
+      : socket_(socket), relay_(hello_line()), out_(open_for_writing(STDOUT_FILENO)) {}
 
   Result<int> run();
 
@@ -62,9 +63,9 @@ class Bridge {
   void read_client();
   void read_daemon();
   bool pass_lines();  // true: something happened, look again
-  bool flush();  // false: the client is gone
+  bool flush();       // false: the client is gone
   bool finished();
-  int wait();    // poll(); an errno, 0 when all is well
+  int wait();  // poll(); an errno, 0 when all is well
 
   enum Polled { kInput, kOutput, kDaemon, kSignals, kPolledCount };
 
@@ -77,13 +78,13 @@ class Bridge {
   LineReader from_client_, from_daemon_;
   bool input_ended_ = false;
   bool half_closed_ = false;
-  bool daemon_ended_ = false;    // it sends no more; lines may still wait in from_daemon_
-  bool daemon_deaf_ = false;     // it reads no more
-  bool daemon_spoke_ = false;    // on this connection
-  bool reachable_ = true;        // what the user was told last
+  bool daemon_ended_ = false;  // it sends no more; lines may still wait in from_daemon_
+  bool daemon_deaf_ = false;   // it reads no more
+  bool daemon_spoke_ = false;  // on this connection
+  bool reachable_ = true;      // what the user was told last
   bool dropped_garbage_ = false;
   std::chrono::milliseconds delay_ = kFirstDelay;
-  Trouble trouble_;              // why daemon_ is empty
+  Trouble trouble_;  // why daemon_ is empty
   Monotonic::time_point retry_at_;
   std::optional<Monotonic::time_point> give_up_at_;
   std::optional<Monotonic::time_point> exit_at_;

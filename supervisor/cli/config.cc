@@ -14,9 +14,7 @@ constexpr int kCallSeconds = 600;
 
 json command(const std::string& program, const json& args) { return {{"command", program}, {"args", args}}; }
 
-std::string pretty(const json& entry) {
-  return entry.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
+std::string pretty(const json& entry) { return entry.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
 
 std::string toml(const std::string& program, const json& args) {  // a JSON string is a TOML basic string
   return "[mcp_servers.warder]\ncommand = " + dump_json(json(program)) + "\nargs = " + dump_json(args) +
@@ -25,8 +23,8 @@ std::string toml(const std::string& program, const json& args) {  // a JSON stri
 
 std::string yaml(const std::string& program, const json& args) {  // and a YAML double-quoted scalar
   return "extensions:\n  warder:\n    enabled: true\n    type: stdio\n    name: warder\n    cmd: " +
-         dump_json(json(program)) + "\n    args: " + dump_json(args) + "\n    envs: {}\n    timeout: " +
-         std::to_string(kCallSeconds) + "\n";
+         dump_json(json(program)) + "\n    args: " + dump_json(args) +
+         "\n    envs: {}\n    timeout: " + std::to_string(kCallSeconds) + "\n";
 }
 
 }  // namespace
@@ -37,7 +35,8 @@ const std::vector<ClientConfig>& known_clients() {
        "paste into .mcp.json of the project, or run: claude mcp add warder -- {command}"},
       {"claude-desktop", ConfigFormat::json,
        "paste into claude_desktop_config.json (Settings, Developer, Edit Config), then restart Claude Desktop"},
-      {"vscode", ConfigFormat::json, "paste into .vscode/mcp.json of the workspace, or run: MCP: Open User Configuration"},
+      {"vscode", ConfigFormat::json,
+       "paste into .vscode/mcp.json of the workspace, or run: MCP: Open User Configuration"},
       {"cursor", ConfigFormat::json, "paste into ~/.cursor/mcp.json, or .cursor/mcp.json of the project"},
       {"codex", ConfigFormat::toml, "append to ~/.codex/config.toml, or run: codex mcp add warder -- {command}"},
       {"goose", ConfigFormat::yaml, "merge into ~/.config/goose/config.yaml"},
@@ -57,7 +56,8 @@ Result<ConfigEntry> client_config(std::string_view client, const std::string& pr
     if (known.name == client) found = &known;
     names += (names.empty() ? "" : ", ") + std::string(known.name);
   }
-  if (!found) return fail(Code::not_found, "no client is called '" + std::string(client) + "'", "known clients: " + names);
+  if (!found)
+    return fail(Code::not_found, "no client is called '" + std::string(client) + "'", "known clients: " + names);
 
   json args = {"mcp"};
   std::string line = program + " mcp";

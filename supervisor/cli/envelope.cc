@@ -137,7 +137,9 @@ bool scan_params(Cursor& cursor, Envelope& found) {
   });
 }
 
-bool usable_id(std::string_view raw) { return !raw.empty() && (raw[0] == '"' || raw[0] == '-' || (raw[0] >= '0' && raw[0] <= '9')); }
+bool usable_id(std::string_view raw) {
+  return !raw.empty() && (raw[0] == '"' || raw[0] == '-' || (raw[0] >= '0' && raw[0] <= '9'));
+}
 
 }  // namespace
 

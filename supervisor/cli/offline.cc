@@ -61,8 +61,9 @@ json placeholder_tools() {
                      {"timeout_seconds", {{"type", "number"}}},
                      {"memory_mb", {{"type", "number"}}}};
   json tool = {{"name", "execute_code"},
-               {"description", "Runs a program in a jail of its own and answers with its output. The daemon behind it is "
-                               "not running at the moment: a call answers with the command that starts it."},
+               {"description",
+                "Runs a program in a jail of its own and answers with its output. The daemon behind it is "
+                "not running at the moment: a call answers with the command that starts it."},
                {"inputSchema", {{"type", "object"}, {"properties", std::move(properties)}, {"required", {"code"}}}}};
   return json::array({std::move(tool)});
 }
@@ -104,7 +105,8 @@ std::string offline_answer(const Envelope& request, const Trouble& trouble, std:
     return result_line(request, request.modern() ? cached_nowhere(std::move(result)) : std::move(result));
   }
   if (method == "tools/call")
-    return result_line(request, failed_call("warderd is not running, nothing was executed: " + trouble.cause, trouble.remedy));
+    return result_line(request,
+                       failed_call("warderd is not running, nothing was executed: " + trouble.cause, trouble.remedy));
   if (method == "resources/list" || method == "resources/templates/list" || method == "prompts/list")
     return error_line(request.id, kMethodNotFound, "not offered while warderd is not running");
   return error_line(request.id, kInternal, "warderd is not running: " + trouble.cause + "; " + trouble.remedy,

@@ -9,8 +9,8 @@
 namespace cli {
 namespace {
 
-constexpr size_t kMaxCalls = 4096;        // remembered; warderd lets nobody have that many at once
-constexpr size_t kMaxIdBytes = 256;       // of an id that is remembered
+constexpr size_t kMaxCalls = 4096;          // remembered; warderd lets nobody have that many at once
+constexpr size_t kMaxIdBytes = 256;         // of an id that is remembered
 constexpr size_t kMaxKeptBytes = 64 << 10;  // of a request that could be sent again
 constexpr size_t kMaxSettings = 256;
 constexpr int kMaxSent = 2;
@@ -25,9 +25,9 @@ constexpr std::string_view kRetry = "look at what it left behind (files in the w
 // Requests that change nothing: a second one after a lost connection is not noticed by anybody.
 bool harmless(std::string_view method) {
   constexpr std::array<std::string_view, 14> kHarmless = {
-      "initialize",       "ping",           "server/discover", "tools/list",          "resources/list",
-      "resources/read",   "prompts/list",   "prompts/get",     "completion/complete", "resources/templates/list",
-      "skills/list",      "skills/get",     "tasks/get",       "subscriptions/listen"};
+      "initialize",     "ping",         "server/discover", "tools/list",          "resources/list",
+      "resources/read", "prompts/list", "prompts/get",     "completion/complete", "resources/templates/list",
+      "skills/list",    "skills/get",   "tasks/get",       "subscriptions/listen"};
   return std::find(kHarmless.begin(), kHarmless.end(), method) != kHarmless.end();
 }
 
@@ -121,7 +121,8 @@ void Relay::drop_held(std::string_view id) {
 }
 
 void Relay::answer_locally(std::string_view message, const Envelope& envelope) {
-  if (envelope.kind == MessageKind::unreadable) return to_client_.add(refused_line(envelope.id, "not a JSON-RPC message"));
+  if (envelope.kind == MessageKind::unreadable)
+    return to_client_.add(refused_line(envelope.id, "not a JSON-RPC message"));
   if (envelope.kind != MessageKind::request) return;
   if (envelope.method == "subscriptions/listen" && envelope.modern()) {  // stands here until a daemon takes it over
     track(message, envelope);
@@ -237,7 +238,8 @@ void Relay::disconnected() {
   take_back_unsent();
   for (auto call = calls_.begin(); call != calls_.end();) {
     if (call->second.line.empty()) {
-      to_client_.add(interrupted_answer(call->second.raw_id, call->second.method, call->second.era, kInterrupted, kRetry));
+      to_client_.add(
+          interrupted_answer(call->second.raw_id, call->second.method, call->second.era, kInterrupted, kRetry));
       call = calls_.erase(call);
     } else {
       ++call;
@@ -245,7 +247,8 @@ void Relay::disconnected() {
   }
   for (const auto& id : asked_) {
     const auto raw_id = parse_json(id);
-    if (raw_id) to_client_.add(notification("notifications/cancelled", {{"requestId", *raw_id}, {"reason", kInterrupted}}));
+    if (raw_id)
+      to_client_.add(notification("notifications/cancelled", {{"requestId", *raw_id}, {"reason", kInterrupted}}));
   }
   asked_.clear();
   own_ids_.clear();
@@ -270,9 +273,12 @@ void Relay::give_up(Trouble trouble) {
 
 bool Relay::takes_requests() const {
   switch (link_) {
-    case Link::up: return !to_daemon_.full();
-    case Link::awaited: return held_bytes_ < kHighWaterBytes;
-    case Link::down: return !to_client_.full();
+    case Link::up:
+      return !to_daemon_.full();
+    case Link::awaited:
+      return held_bytes_ < kHighWaterBytes;
+    case Link::down:
+      return !to_client_.full();
   }
   return true;
 }

@@ -44,13 +44,13 @@ class Relay {
  private:
   enum class Link { up, awaited, down };
   struct Call {
-    uint64_t order = 0;   // calls are sent again in the order they came
+    uint64_t order = 0;  // calls are sent again in the order they came
     std::string raw_id;
     std::string method;
-    std::string line;     // empty: must not be sent twice
+    std::string line;  // empty: must not be sent twice
     Era era = Era::legacy;
-    int sent = 0;         // a request that ends the daemon is not sent for ever
-    bool acknowledged = false;       // subscriptions/listen: the client knows that it stands
+    int sent = 0;               // a request that ends the daemon is not sent for ever
+    bool acknowledged = false;  // subscriptions/listen: the client knows that it stands
     bool wants_tools_changed = false;
   };
   struct Held {
@@ -77,13 +77,13 @@ class Relay {
   std::vector<Held> held_;                          // came while no daemon was there
   size_t held_bytes_ = 0;
 
-  std::string initialize_;  // the client's own, legacy only
-  bool greeted_ = false;    // it was answered
-  bool initialized_ = false;                             // notifications/initialized came
+  std::string initialize_;                                    // the client's own, legacy only
+  bool greeted_ = false;                                      // it was answered
+  bool initialized_ = false;                                  // notifications/initialized came
   std::map<std::string, std::string, std::less<>> settings_;  // legacy requests whose effect must outlive a connection
-  std::set<std::string, std::less<>> own_ids_;           // of requests sent again on our own account
-  std::set<std::string, std::less<>> asked_;             // the daemon's requests that wait for the client
-  std::string tools_[2];                                 // last complete tools/list, by era
+  std::set<std::string, std::less<>> own_ids_;                // of requests sent again on our own account
+  std::set<std::string, std::less<>> asked_;                  // the daemon's requests that wait for the client
+  std::string tools_[2];                                      // last complete tools/list, by era
   Trouble trouble_;
   uint64_t counter_ = 0;
 };

@@ -65,7 +65,8 @@ void print_answer(const json& answer) {
   } else if (!error.empty()) {
     print_line(stderr, "warder run: " + error);
   }
-  if (const json* cut = member(answer, "truncated")) print_line(stderr, "warder run: output was cut: " + dump_json(*cut));
+  if (const json* cut = member(answer, "truncated"))
+    print_line(stderr, "warder run: output was cut: " + dump_json(*cut));
 }
 
 // The first text block; execute_code writes its answer there as JSON.

@@ -14,12 +14,12 @@
 namespace cli {
 
 // What the exit status says. A program's own status is passed on; the rest are the numbers of timeout(1) and shells.
-inline constexpr int kExitError = 1;         // the program ended by an error of its own, or was refused
+inline constexpr int kExitError = 1;  // the program ended by an error of its own, or was refused
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitTimeout = 124;
-inline constexpr int kExitUnavailable = 125; // warderd could not be asked; nothing is known to have run
-inline constexpr int kExitCancelled = 130;   // 128 + SIGINT
-inline constexpr int kExitMemory = 137;      // 128 + SIGKILL, as a shell shows the out-of-memory killer
+inline constexpr int kExitUnavailable = 125;  // warderd could not be asked; nothing is known to have run
+inline constexpr int kExitCancelled = 130;    // 128 + SIGINT
+inline constexpr int kExitMemory = 137;       // 128 + SIGKILL, as a shell shows the out-of-memory killer
 
 enum class RunPrint { text, json };
 enum class ReceiptPrint { no, yes };

@@ -50,7 +50,8 @@ Result<Fd> connect_daemon(const SocketPath& socket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket.path.size() >= sizeof address.sun_path)
-    return fail(Code::invalid, what + ": the path is longer than " + std::to_string(sizeof address.sun_path - 1) + " bytes",
+    return fail(Code::invalid,
+                what + ": the path is longer than " + std::to_string(sizeof address.sun_path - 1) + " bytes",
                 "use a shorter path, for example under /run or /tmp");
   std::memcpy(address.sun_path, socket.path.c_str(), socket.path.size() + 1);
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -58,17 +59,21 @@ Result<Fd> connect_daemon(const SocketPath& socket) {
   if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
   const int err = errno;
   auto failed = fail_errno(err, what, Code::unavailable);
-  failed.value().hint = err == EACCES ? "your user may not use this socket: ask to join the group that owns it (sudo usermod "
-                                        "-aG warder $USER, then log in again)"
-                                      : "start it with: " + start_hint(socket);
+  failed.value().hint = err == EACCES
+                            ? "your user may not use this socket: ask to join the group that owns it (sudo usermod "
+                              "-aG warder $USER, then log in again)"
+                            : "start it with: " + start_hint(socket);
   return failed;
 }
 
 std::string start_hint(const SocketPath& socket) {
   switch (socket.source) {
-    case SocketSource::system: return "sudo systemctl start warder.socket";
-    case SocketSource::user: return "systemctl --user start warder.socket";
-    case SocketSource::asked: break;
+    case SocketSource::system:
+      return "sudo systemctl start warder.socket";
+    case SocketSource::user:
+      return "systemctl --user start warder.socket";
+    case SocketSource::asked:
+      break;
   }
   if (socket.path == kSystemSocket) return "sudo systemctl start warder.socket";
   return daemon_beside() + " --socket " + socket.path;

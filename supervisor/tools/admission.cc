@@ -53,7 +53,7 @@ Task<Result<Admission::Permit>> Admission::enter(std::string tenant, const polic
 void Admission::leave(const std::string& tenant) {
   running_--;
   if (auto it = of_tenant_.find(tenant); it != of_tenant_.end() && --it->second == 0) of_tenant_.erase(it);
-  admit_waiting();
+  loop_.defer([this] { admit_waiting(); });  // not now: this runs in destructors of other tasks
 }
 
 void Admission::admit_waiting() {

@@ -14,7 +14,7 @@ namespace tools {
 
 class Admission {
  public:
-  explicit Admission(uint32_t most_in_all) : most_in_all_(most_in_all) {}
+  Admission(Loop& loop, uint32_t most_in_all) : loop_(loop), most_in_all_(most_in_all) {}
 
   // The right to run one execution; given back when it is destroyed.
   class [[nodiscard]] Permit {
@@ -49,6 +49,7 @@ class Admission {
   bool has_room(const std::string& tenant, uint32_t most) const;
   void count(const std::string& tenant);
 
+  Loop& loop_;
   uint32_t most_in_all_;
   uint32_t running_ = 0;
   std::map<std::string, uint32_t> of_tenant_;

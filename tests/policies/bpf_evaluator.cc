@@ -17,14 +17,28 @@ Verdict evaluate(const std::vector<sock_filter>& program, const seccomp_data& ca
         if (k % 4 != 0 || k + 4 > sizeof call) throw std::runtime_error("load outside of seccomp_data");
         std::memcpy(&accumulator, reinterpret_cast<const char*>(&call) + k, 4);
         break;
-      case BPF_ALU | BPF_AND | BPF_K: accumulator &= k; break;
-      case BPF_JMP | BPF_JA: at += k; break;
-      case BPF_JMP | BPF_JEQ | BPF_K: jump(accumulator == k); break;
-      case BPF_JMP | BPF_JGT | BPF_K: jump(accumulator > k); break;
-      case BPF_JMP | BPF_JGE | BPF_K: jump(accumulator >= k); break;
-      case BPF_JMP | BPF_JSET | BPF_K: jump((accumulator & k) != 0); break;
-      case BPF_RET | BPF_K: return {k, steps};
-      default: throw std::runtime_error("an instruction that seccomp does not take");
+      case BPF_ALU | BPF_AND | BPF_K:
+        accumulator &= k;
+        break;
+      case BPF_JMP | BPF_JA:
+        at += k;
+        break;
+      case BPF_JMP | BPF_JEQ | BPF_K:
+        jump(accumulator == k);
+        break;
+      case BPF_JMP | BPF_JGT | BPF_K:
+        jump(accumulator > k);
+        break;
+      case BPF_JMP | BPF_JGE | BPF_K:
+        jump(accumulator >= k);
+        break;
+      case BPF_JMP | BPF_JSET | BPF_K:
+        jump((accumulator & k) != 0);
+        break;
+      case BPF_RET | BPF_K:
+        return {k, steps};
+      default:
+        throw std::runtime_error("an instruction that seccomp does not take");
     }
   }
   throw std::runtime_error("ran past the end");

@@ -60,7 +60,8 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/limits/maximum/open_files", 5,
        "limits.maximum.open_files: unknown key; known keys: cpu_ms, cpus, memory_bytes, output_bytes, tasks, wall_ms"},
       {"/limits/standard/memory_bytes", -1, "limits.standard.memory_bytes: -1 is outside 16777216..17592186044416"},
-      {"/limits/standard/memory_bytes", 1e30, "limits.standard.memory_bytes: 1e+30 is outside 16777216..17592186044416"},
+      {"/limits/standard/memory_bytes", 1e30,
+       "limits.standard.memory_bytes: 1e+30 is outside 16777216..17592186044416"},
       {"/limits/standard/output_kept_bytes", 4096,
        "limits.maximum.output_bytes: 1048576 is above limits.standard.output_kept_bytes, which is 4096"},
       {"/limits/standard", json::array(), "limits.standard: a list is not an object"},
@@ -87,7 +88,8 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/seccomp", 5, "seccomp: 5 is not a string"},
       {"/description", true, "description: true is not a string"},
       {"/langauges", json::array(),
-       "langauges: unknown key; known keys: $schema, admission, description, environment, extends, isolation, languages, "
+       "langauges: unknown key; known keys: $schema, admission, description, environment, extends, isolation, "
+       "languages, "
        "limits, quota, seccomp, workspaces"},
   }));
   CAPTURE(pointer);

@@ -140,8 +140,10 @@ TEST_CASE("the shipped filter answers each call as its profile says", "[seccomp]
       {"socketpair(AF_INET)", SYS_socketpair, {AF_INET}, kDenied},
 
       {"fork by clone", SYS_clone, {SIGCHLD}, kAllow},
-      {"a thread", SYS_clone,
-       {CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS}, kAllow},
+      {"a thread",
+       SYS_clone,
+       {CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS},
+       kAllow},
       {"vfork by clone", SYS_clone, {CLONE_VM | CLONE_VFORK | SIGCHLD}, kAllow},
       {"clone(CLONE_NEWUSER)", SYS_clone, {CLONE_NEWUSER | SIGCHLD}, kDenied},
       {"clone(CLONE_NEWNS)", SYS_clone, {CLONE_NEWNS}, kDenied},
@@ -225,8 +227,10 @@ TEST_CASE("every call of the profile does what its list says, and every other is
   REQUIRE(profile);
   std::map<std::string, uint32_t> expected;
   size_t allowed = 0;
-  for (const auto& [rules, action] : {std::pair(&profile->allow, kAllow), {&profile->missing, kMissing},
-                                      {&profile->kill, kKill}, {&profile->deny, kDenied}}) {
+  for (const auto& [rules, action] : {std::pair(&profile->allow, kAllow),
+                                      {&profile->missing, kMissing},
+                                      {&profile->kill, kKill},
+                                      {&profile->deny, kDenied}}) {
     for (const auto& rule : *rules) {
       CHECK(rule.comment.size() > 10);
       for (const auto& call : rule.calls) {
@@ -261,8 +265,8 @@ TEST_CASE("the filter is a tree: every answer is near, and the whole fits the ke
 TEST_CASE("the audit profile refuses the same and logs it", "[seccomp]") {
   auto base = parse_seccomp("default", document(), nullptr);
   REQUIRE(base);
-  auto audit = parse_seccomp(
-      "audit", json::parse(std::ifstream(WARDER_SOURCE_DIR "/policies/seccomp/audit.json")), &*base);
+  auto audit =
+      parse_seccomp("audit", json::parse(std::ifstream(WARDER_SOURCE_DIR "/policies/seccomp/audit.json")), &*base);
   REQUIRE(audit);
   CHECK(seccomp_flags(*audit) == SECCOMP_FILTER_FLAG_LOG);
   auto compiled = compile_seccomp(*audit);

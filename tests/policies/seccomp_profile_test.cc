@@ -79,7 +79,8 @@ TEST_CASE("a profile may not contradict itself", "[seccomp]") {
 }
 
 TEST_CASE("what an extending profile says about a call replaces what was said", "[seccomp]") {
-  auto base = parse_seccomp("base", profile({{"allow", {rule({"read", "write"})}}, {"kill", {rule({"ptrace"})}}}), nullptr);
+  auto base =
+      parse_seccomp("base", profile({{"allow", {rule({"read", "write"})}}, {"kill", {rule({"ptrace"})}}}), nullptr);
   REQUIRE(base);
   json child = {{"comment", "c"}, {"log", true}, {"allow", {rule({"ptrace"})}}, {"deny", {rule({"write"})}}};
   auto parsed = parse_seccomp("child", child, &*base);
@@ -108,8 +109,8 @@ TEST_CASE("a profile that compiles to more than the kernel takes is refused", "[
   // Values of its own for each call: equal chains would be shared.
   json rules = json::array();
   for (int number = 0; number < 80; number++) {
-    const std::unique_ptr<char, decltype(&std::free)> name(
-        seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, number), &std::free);
+    const std::unique_ptr<char, decltype(&std::free)> name(seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, number),
+                                                           &std::free);
     json values = json::array();
     for (int i = 0; i < 64; i++) values.push_back(number * 64 + i);
     rules.push_back(rule({name.get()}, json::array({{{"argument", 0}, {"one_of", values}}})));

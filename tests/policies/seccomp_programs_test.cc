@@ -44,7 +44,8 @@ Ran run(const std::vector<std::string>& arguments, const fs::path& directory) {
   for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
   const std::string home = "HOME=" + directory.string();
-  const char* environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home.c_str(), "GIT_CONFIG_NOSYSTEM=1", nullptr};
+  const char* environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home.c_str(),
+                               "GIT_CONFIG_NOSYSTEM=1", nullptr};
   const sock_fprog program{static_cast<unsigned short>(filter().size()), const_cast<sock_filter*>(filter().data())};
   int pair[2];
   REQUIRE(::pipe2(pair, O_CLOEXEC) == 0);
@@ -65,7 +66,8 @@ Ran run(const std::vector<std::string>& arguments, const fs::path& directory) {
   write_end.reset();
   Ran ran;
   char block[4096];
-  for (ssize_t n; (n = ::read(read_end.get(), block, sizeof block)) > 0;) ran.output.append(block, static_cast<size_t>(n));
+  for (ssize_t n; (n = ::read(read_end.get(), block, sizeof block)) > 0;)
+    ran.output.append(block, static_cast<size_t>(n));
   REQUIRE(::waitpid(child, &ran.status, 0) == child);
   return ran;
 }
@@ -110,54 +112,68 @@ void python_prints(const std::string& code, const std::string& expected) {
 
 TEST_CASE("Python runs under the filter", "[seccomp]") {
   if (lacks("/usr/bin/python3")) return;
-  python_prints("import json, re, math, statistics, collections, datetime, random, hashlib, uuid, time\n"
-                "time.sleep(0.001); print(len(uuid.uuid4().hex), math.pi > 3)", "32 True\n");
-  python_prints("import sqlite3\n"
-                "d = sqlite3.connect('x.db'); d.execute('pragma journal_mode=wal'); d.execute('create table t(a)')\n"
-                "d.executemany('insert into t values (?)', [(i,) for i in range(1000)]); d.commit()\n"
-                "print(d.execute('select sum(a) from t').fetchone()[0])", "499500\n");
-  python_prints("import os, shutil, tempfile, pathlib, stat\n"
-                "d = tempfile.mkdtemp(); p = pathlib.Path(d, 'a'); p.write_text('x'); shutil.copy2(p, d + '/b')\n"
-                "os.link(p, d + '/c'); os.symlink('a', d + '/d'); os.chmod(p, 0o750); os.mkfifo(d + '/f')\n"
-                "os.rename(d + '/b', d + '/e'); print(sorted(os.listdir(d)), oct(stat.S_IMODE(os.stat(p).st_mode)))\n"
-                "shutil.rmtree(d)", "['a', 'c', 'd', 'e', 'f'] 0o750\n");
+  python_prints(
+      "import json, re, math, statistics, collections, datetime, random, hashlib, uuid, time\n"
+      "time.sleep(0.001); print(len(uuid.uuid4().hex), math.pi > 3)",
+      "32 True\n");
+  python_prints(
+      "import sqlite3\n"
+      "d = sqlite3.connect('x.db'); d.execute('pragma journal_mode=wal'); d.execute('create table t(a)')\n"
+      "d.executemany('insert into t values (?)', [(i,) for i in range(1000)]); d.commit()\n"
+      "print(d.execute('select sum(a) from t').fetchone()[0])",
+      "499500\n");
+  python_prints(
+      "import os, shutil, tempfile, pathlib, stat\n"
+      "d = tempfile.mkdtemp(); p = pathlib.Path(d, 'a'); p.write_text('x'); shutil.copy2(p, d + '/b')\n"
+      "os.link(p, d + '/c'); os.symlink('a', d + '/d'); os.chmod(p, 0o750); os.mkfifo(d + '/f')\n"
+      "os.rename(d + '/b', d + '/e'); print(sorted(os.listdir(d)), oct(stat.S_IMODE(os.stat(p).st_mode)))\n"
+      "shutil.rmtree(d)",
+      "['a', 'c', 'd', 'e', 'f'] 0o750\n");
 }
 
 TEST_CASE("Python's processes and threads run under the filter", "[seccomp]") {
   if (lacks("/usr/bin/python3")) return;
-  python_prints("import subprocess\n"
-                "print(subprocess.run('echo $((6*7)) | cat', shell=True, capture_output=True, text=True).stdout.strip())",
-                "42\n");
-  python_prints("import threading, queue, concurrent.futures as f\n"
-                "with f.ThreadPoolExecutor(4) as e: print(sum(e.map(lambda x: x * x, range(100))))", "328350\n");
+  python_prints(
+      "import subprocess\n"
+      "print(subprocess.run('echo $((6*7)) | cat', shell=True, capture_output=True, text=True).stdout.strip())",
+      "42\n");
+  python_prints(
+      "import threading, queue, concurrent.futures as f\n"
+      "with f.ThreadPoolExecutor(4) as e: print(sum(e.map(lambda x: x * x, range(100))))",
+      "328350\n");
   Directory directory;
-  std::ofstream(directory.path / "m.py") << "import multiprocessing as m\ndef f(x): return x * x\n"
-                                            "if __name__ == '__main__':\n"
-                                            "  for how in ('fork', 'spawn', 'forkserver'):\n"
-                                            "    with m.get_context(how).Pool(2) as p: print(sum(p.map(f, range(10))))\n"
-                                            "  s = m.shared_memory.SharedMemory(create=True, size=64) if hasattr(m, 'shared_memory') else None\n"
-                                            "  v = m.Value('i', 5); print(v.value)\n";
+  std::ofstream(directory.path / "m.py")
+      << "import multiprocessing as m\ndef f(x): return x * x\n"
+         "if __name__ == '__main__':\n"
+         "  for how in ('fork', 'spawn', 'forkserver'):\n"
+         "    with m.get_context(how).Pool(2) as p: print(sum(p.map(f, range(10))))\n"
+         "  s = m.shared_memory.SharedMemory(create=True, size=64) if hasattr(m, 'shared_memory') else None\n"
+         "  v = m.Value('i', 5); print(v.value)\n";
   const Ran ran = run({"/usr/bin/python3", (directory.path / "m.py").string()}, directory.path);
   CHECK(ran.output == "285\n285\n285\n5\n");
 }
 
 TEST_CASE("asyncio with processes and sockets runs under the filter", "[seccomp]") {
   if (lacks("/usr/bin/python3")) return;
-  python_prints("import asyncio\n"
-                "async def echo(r, w): w.write(await r.readline()); await w.drain(); w.close()\n"
-                "async def main():\n"
-                "  s = await asyncio.start_server(echo, '127.0.0.1', 0)\n"
-                "  r, w = await asyncio.open_connection(*s.sockets[0].getsockname())\n"
-                "  w.write(b'hello\\n'); print((await r.readline()).decode().strip())\n"
-                "  p = await asyncio.create_subprocess_exec('/bin/echo', 'child', stdout=-1)\n"
-                "  print((await p.communicate())[0].decode().strip())\n"
-                "  print(await asyncio.to_thread(lambda: 'thread'))\n"
-                "asyncio.run(main())", "hello\nchild\nthread\n");
+  python_prints(
+      "import asyncio\n"
+      "async def echo(r, w): w.write(await r.readline()); await w.drain(); w.close()\n"
+      "async def main():\n"
+      "  s = await asyncio.start_server(echo, '127.0.0.1', 0)\n"
+      "  r, w = await asyncio.open_connection(*s.sockets[0].getsockname())\n"
+      "  w.write(b'hello\\n'); print((await r.readline()).decode().strip())\n"
+      "  p = await asyncio.create_subprocess_exec('/bin/echo', 'child', stdout=-1)\n"
+      "  print((await p.communicate())[0].decode().strip())\n"
+      "  print(await asyncio.to_thread(lambda: 'thread'))\n"
+      "asyncio.run(main())",
+      "hello\nchild\nthread\n");
 }
 
 TEST_CASE("a virtual environment is made under the filter", "[seccomp]") {
   if (lacks("/usr/bin/python3")) return;
-  must_print({"/bin/sh", "-c", "/usr/bin/python3 -m venv --without-pip v && v/bin/python -c 'import sys; print(sys.prefix != sys.base_prefix)'"},
+  must_print({"/bin/sh", "-c",
+              "/usr/bin/python3 -m venv --without-pip v && v/bin/python -c 'import sys; print(sys.prefix != "
+              "sys.base_prefix)'"},
              "True\n");
 }
 
@@ -180,18 +196,23 @@ TEST_CASE("node runs under the filter", "[seccomp]") {
 
 TEST_CASE("git, sqlite3 and bash run under the filter", "[seccomp]") {
   if (!lacks("/usr/bin/git"))
-    must_print({"/bin/sh", "-c",
-                "git init -q r && cd r && git config user.email a@b && git config user.name n && echo x > f && git add f"
-                " && git commit -q -m one && git clone -q . ../c && git -C ../c log --format=%s && git gc -q && git status --short"},
-               "one\n");
+    must_print(
+        {"/bin/sh", "-c",
+         "git init -q r && cd r && git config user.email a@b && git config user.name n && echo x > f && git add f"
+         " && git commit -q -m one && git clone -q . ../c && git -C ../c log --format=%s && git gc -q && git status "
+         "--short"},
+        "one\n");
   if (!lacks("/usr/bin/sqlite3"))
-    must_print({"/usr/bin/sqlite3", "x.db", "pragma journal_mode=wal; create table t(a); insert into t values(1),(2); select sum(a) from t;"},
+    must_print({"/usr/bin/sqlite3", "x.db",
+                "pragma journal_mode=wal; create table t(a); insert into t values(1),(2); select sum(a) from t;"},
                "wal\n3\n");
   if (!lacks("/bin/bash"))
     must_print({"/bin/bash", "-c",
                 "set -e; f() { cat <(echo a) <(echo b); }; f | sort -r | tr '\\n' ' '; (sleep 0.01; echo late) & wait;"
-                " trap 'echo trapped' USR1; kill -USR1 $$; coproc cat; echo hi >&${COPROC[1]}; read -r x <&${COPROC[0]}; echo $x;"
-                " mkfifo p; echo piped > p & cat p; ulimit -n 100; ls -l p | cut -c1; umask 027; cp -p p.x q 2>/dev/null || echo no; tar cf t.tar p; gzip t.tar; ls t.tar.gz"},
+                " trap 'echo trapped' USR1; kill -USR1 $$; coproc cat; echo hi >&${COPROC[1]}; read -r x "
+                "<&${COPROC[0]}; echo $x;"
+                " mkfifo p; echo piped > p & cat p; ulimit -n 100; ls -l p | cut -c1; umask 027; cp -p p.x q "
+                "2>/dev/null || echo no; tar cf t.tar p; gzip t.tar; ls t.tar.gz"},
                "b a late\ntrapped\nhi\npiped\np\nno\nt.tar.gz\n");
 }
 
@@ -201,8 +222,8 @@ TEST_CASE("a call on the kill list ends the program with SIGSYS", "[seccomp]") {
   for (long call : {SYS_ptrace, SYS_mount, SYS_bpf}) {
     CAPTURE(call);
     const Ran ran = run({"/usr/bin/python3", "-I", "-c",
-                         "import ctypes; print('before', flush=True); ctypes.CDLL(None).syscall(" + std::to_string(call) +
-                             ", 0, 0, 0, 0, 0); print('after')"},
+                         "import ctypes; print('before', flush=True); ctypes.CDLL(None).syscall(" +
+                             std::to_string(call) + ", 0, 0, 0, 0, 0); print('after')"},
                         directory.path);
     CHECK(ran.output == "before\n");
     CHECK(WIFSIGNALED(ran.status));
@@ -212,10 +233,12 @@ TEST_CASE("a call on the kill list ends the program with SIGSYS", "[seccomp]") {
 
 TEST_CASE("what programs probe for is refused, and they live on", "[seccomp]") {
   if (lacks("/usr/bin/python3")) return;
-  python_prints("import ctypes, errno\nc = ctypes.CDLL(None, use_errno=True)\n"
-                "def ask(*a):\n  c.syscall(*a); return errno.errorcode[ctypes.get_errno()]\n"
-                "print(ask(" + std::to_string(SYS_unshare) + ", 0x10000000), ask(" + std::to_string(SYS_clone3) +
-                    ", 0, 0), ask(451, 0), ask(" + std::to_string(SYS_socket) + ", 16, 3, 0), ask(" +
-                    std::to_string(SYS_perf_event_open) + ", 0))",
-                "EPERM ENOSYS ENOSYS EPERM EPERM\n");
+  python_prints(
+      "import ctypes, errno\nc = ctypes.CDLL(None, use_errno=True)\n"
+      "def ask(*a):\n  c.syscall(*a); return errno.errorcode[ctypes.get_errno()]\n"
+      "print(ask(" +
+          std::to_string(SYS_unshare) + ", 0x10000000), ask(" + std::to_string(SYS_clone3) +
+          ", 0, 0), ask(451, 0), ask(" + std::to_string(SYS_socket) + ", 16, 3, 0), ask(" +
+          std::to_string(SYS_perf_event_open) + ", 0))",
+      "EPERM ENOSYS ENOSYS EPERM EPERM\n");
 }

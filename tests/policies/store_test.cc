@@ -121,7 +121,8 @@ TEST_CASE("a file of the administrator masks the vendor's of the same name, also
 
 TEST_CASE("every problem of every file is told in one go", "[store]") {
   Folders folders;
-  folders.write(folders.admin / "a.json", R"({"extends": "default", "limits": {"standard": {"cpus": 0, "tasks": "many"}}})");
+  folders.write(folders.admin / "a.json",
+                R"({"extends": "default", "limits": {"standard": {"cpus": 0, "tasks": "many"}}})");
   folders.write(folders.admin / "b.json", "{not json");
   folders.write(folders.admin / "c.json", R"({"extends": "nobody"})");
   folders.write(folders.admin / "d.json", R"({"extends": "default", "seccomp": "none"})");
@@ -129,14 +130,13 @@ TEST_CASE("every problem of every file is told in one go", "[store]") {
   folders.write(folders.admin / "seccomp/p.json",
                 R"({"comment": "c", "extends": "default", "allow": [{"comment": "c", "calls": ["opne"]}]})");
   const std::string what = folders.problems();
-  for (auto line : {
-           "admin/b.json: not JSON: syntax error while parsing object key - invalid literal (byte 3)",
-           "admin/a.json: limits.standard.tasks: \"many\" is not an integer",
-           "admin/a.json: limits.standard.cpus: 0 is outside 0.01..1024",
-           "admin/c.json: extends: there is no \"nobody\" that could be read",
-           "admin/d.json: seccomp: there is no profile \"none\" that could be read",
-           "admin/seccomp/p.json: allow[0].calls: \"opne\" is not a system call that libseccomp",
-           "admin/tenants.json: rules[0].policy: there is no \"zzz\" that could be read"}) {
+  for (auto line : {"admin/b.json: not JSON: syntax error while parsing object key - invalid literal (byte 3)",
+                    "admin/a.json: limits.standard.tasks: \"many\" is not an integer",
+                    "admin/a.json: limits.standard.cpus: 0 is outside 0.01..1024",
+                    "admin/c.json: extends: there is no \"nobody\" that could be read",
+                    "admin/d.json: seccomp: there is no profile \"none\" that could be read",
+                    "admin/seccomp/p.json: allow[0].calls: \"opne\" is not a system call that libseccomp",
+                    "admin/tenants.json: rules[0].policy: there is no \"zzz\" that could be read"}) {
     CAPTURE(line);
     CHECK(what.find(line) != what.npos);
   }

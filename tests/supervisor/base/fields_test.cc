@@ -6,7 +6,8 @@
 using nlohmann::json;
 
 TEST_CASE("Fields reads each kind of field", "[fields]") {
-  json object = {{"n", 1.5}, {"i", 7}, {"whole", 5.0}, {"b", true}, {"s", "text"}, {"l", {"x", "y"}}, {"none", nullptr}};
+  json object = {{"n", 1.5},    {"i", 7},          {"whole", 5.0},   {"b", true},
+                 {"s", "text"}, {"l", {"x", "y"}}, {"none", nullptr}};
   Fields in(object, "limits");
   CHECK(in.number("n", 0, 2).value() == 1.5);
   CHECK(in.integer("i", 0, 10).value() == 7);

@@ -30,7 +30,9 @@ TEST_CASE("the last of two equal keys counts", "[json]") {
 
 TEST_CASE("parse_json says what is wrong and where", "[json]") {
   auto [text, message] = GENERATE(table<std::string, std::string>({
-      {"", "not JSON: syntax error while parsing value - unexpected end of input; expected '[', '{', or a literal (byte 1)"},
+      {"",
+       "not JSON: syntax error while parsing value - unexpected end of input; expected '[', '{', or a literal (byte "
+       "1)"},
       {"{\"a\":1", "not JSON: syntax error while parsing object - unexpected end of input; expected '}' (byte 7)"},
       {"[1,]", "not JSON: syntax error while parsing value - unexpected ']'; expected '[', '{', or a literal (byte 4)"},
       {"nope", "not JSON: syntax error while parsing value - invalid literal (byte 2)"},
@@ -69,7 +71,9 @@ TEST_CASE("nesting is limited before it can hurt", "[json]") {
 TEST_CASE("lone surrogates become U+FFFD and pairs stay", "[json]") {
   auto [text, expected] = GENERATE(table<std::string, std::string>({
       {R"("\ud800")", "\xef\xbf\xbd"},
-      {R"("a\udfffb")", "a\xef\xbf\xbd" "b"},
+      {R"("a\udfffb")",
+       "a\xef\xbf\xbd"
+       "b"},
       {R"("\uD83D\uDE00 \ud83d")", "\xf0\x9f\x98\x80 \xef\xbf\xbd"},
       {R"("\ud83d\ud83d\ude00")", "\xef\xbf\xbd\xf0\x9f\x98\x80"},
       {R"("\\ud800 \ud800")", "\\ud800 \xef\xbf\xbd"},
@@ -100,29 +104,46 @@ TEST_CASE("valid_utf8 replaces what is broken and nothing else", "[json]") {
   auto [text, expected] = GENERATE_COPY(table<std::string, std::string>({
       {"plain", "plain"},
       {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
-      {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},                          // U+10FFFF, the last one
-      {"\xf4\x90\x80\x80", fffd + fffd + fffd + fffd},                   // above it
-      {"\xed\xa0\x80", fffd + fffd + fffd},                              // a surrogate
-      {"\xc0\xaf", fffd + fffd},                                         // overlong '/'
-      {"\xe0\x80\xaf", fffd + fffd + fffd},                              // overlong '/'
-      {"a\xe2\x82" "b", "a" + fffd + "b"},                               // one for the broken start
-      {"\xf0\x9f\x98", fffd},                                            // cut at the end
-      {"\x80\xbf", fffd + fffd},                                         // continuations alone
-      {"12345678\xff" "12345678", "12345678" + fffd + "12345678"},
+      {"\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf"},         // U+10FFFF, the last one
+      {"\xf4\x90\x80\x80", fffd + fffd + fffd + fffd},  // above it
+      {"\xed\xa0\x80", fffd + fffd + fffd},             // a surrogate
+      {"\xc0\xaf", fffd + fffd},                        // overlong '/'
+      {"\xe0\x80\xaf", fffd + fffd + fffd},             // overlong '/'
+      {"a\xe2\x82"
+       "b",
+       "a" + fffd + "b"},         // one for the broken start
+      {"\xf0\x9f\x98", fffd},     // cut at the end
+      {"\x80\xbf", fffd + fffd},  // continuations alone
+      {"12345678\xff"
+       "12345678",
+       "12345678" + fffd + "12345678"},
   }));
   CHECK(valid_utf8(text) == expected);
 }
 
 TEST_CASE("invalid UTF-8 inside of JSON is repaired on the way in", "[json]") {
-  auto value = parse_json("{\"k\":\"a\xff" "b\"}");
+  auto value = parse_json(
+      "{\"k\":\"a\xff"
+      "b\"}");
   REQUIRE(value);
-  CHECK((*value)["k"] == "a\xef\xbf\xbd" "b");
+  CHECK((*value)["k"] ==
+        "a\xef\xbf\xbd"
+        "b");
 }
 
 TEST_CASE("whole_utf8_prefix cuts only a sequence that is not finished", "[json]") {
   auto [text, whole] = GENERATE(table<std::string, size_t>({
-      {"", 0}, {"abc", 3}, {"ab\xc3", 2}, {"ab\xc3\xa9", 4}, {"ab\xe2\x82", 2}, {"ab\xe2\x82\xac", 5},
-      {"ab\xf0\x9f\x98", 2}, {"\xf0\x9f", 0}, {"ab\xff", 3}, {"ab\x80\x80\x80\x80", 6}, {"ab\xe0\x80", 4},
+      {"", 0},
+      {"abc", 3},
+      {"ab\xc3", 2},
+      {"ab\xc3\xa9", 4},
+      {"ab\xe2\x82", 2},
+      {"ab\xe2\x82\xac", 5},
+      {"ab\xf0\x9f\x98", 2},
+      {"\xf0\x9f", 0},
+      {"ab\xff", 3},
+      {"ab\x80\x80\x80\x80", 6},
+      {"ab\xe0\x80", 4},
   }));
   CAPTURE(text);
   CHECK(whole_utf8_prefix(text) == whole);

@@ -7,39 +7,11 @@
 
 #include <fstream>
 
-#include "tests/catch.h"
-#include "tests/supervisor/cli/processes.h"
+#include "tests/supervisor/cli/bridge_client.h"
 
 using namespace cli_test;
 
 namespace {
-
-struct Bridge : Process {
-  explicit Bridge(const FakeDaemon& daemon, std::vector<std::string> environment = {})
-      : Process({"mcp", "--socket", daemon.path()}, std::move(environment)) {}
-};
-
-const json kInitialize = {{"protocolVersion", "2025-06-18"}, {"capabilities", json::object()},
-                          {"clientInfo", {{"name", "test"}, {"version", "1"}}}};
-const json kInitialized = {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}};
-
-// The legacy handshake through a bridge to a daemon that answers it.
-void shake_hands(Bridge& bridge, Peer& peer) {
-  bridge.send(request(0, "initialize", kInitialize));
-  CHECK(peer.request()["method"] == "initialize");
-  peer.send(result(0, {{"protocolVersion", "2025-06-18"}, {"serverInfo", {{"name", "fake"}, {"version", "1"}}}}));
-  CHECK(bridge.out.message()["id"] == 0);
-  bridge.send(kInitialized);
-  CHECK(peer.request()["method"] == "notifications/initialized");
-}
-
-json call(const json& id, const std::string& code = "1") {
-  return request(id, "tools/call", {{"name", "execute_code"}, {"arguments", {{"code", code}}}});
-}
-
-json answer_text(const json& message) {
-  return json::parse(message.at("result").at("content").at(0).at("text").get<std::string>());
-}
 
 // The state letter of a process, ' ' when there is none: from /proc/PID/stat, after the name in parentheses.
 char state_of(pid_t pid) {
@@ -84,7 +56,8 @@ TEST_CASE("lines that arrive in pieces, several at once, with CR or blank are ta
 
   write_all(bridge.in.get(), R"({"jsonrpc":"2.0","id":1,)");
   CHECK(peer.lines.quiet_for(50ms));  // no half line goes on
-  write_all(bridge.in.get(), "\"method\":\"ping\"}\r\n\n  \n" + request(2, "ping").dump() + "\n" + request(3, "ping").dump() + "\n");
+  write_all(bridge.in.get(),
+            "\"method\":\"ping\"}\r\n\n  \n" + request(2, "ping").dump() + "\n" + request(3, "ping").dump() + "\n");
   CHECK(peer.request()["id"] == 1);
   CHECK(peer.request()["id"] == 2);
   CHECK(peer.request()["id"] == 3);
@@ -189,297 +162,6 @@ TEST_CASE("a daemon that does not read stops the client's requests, not the brid
   }
   peer.send(json{{"jsonrpc", "2.0"}, {"method", "n"}});
   CHECK(bridge.out.message()["method"] == "n");
-}
-
-TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
-  FakeDaemon daemon;
-  daemon.start();
-  Bridge bridge(daemon);
-  Peer peer = daemon.accept_bridge();
-
-  SECTION("a call that may have run is answered with a tool error that says so") {
-    shake_hands(bridge, peer);
-    bridge.send(call("a"));
-    bridge.send(call(2));
-    CHECK(peer.request()["id"] == "a");
-    CHECK(peer.request()["id"] == 2);
-    peer.close();
-    for (const json& id : {json("a"), json(2)}) {
-      const json lost = bridge.out.message();
-      CAPTURE(lost.dump());
-      CHECK((lost["id"] == id || lost["id"] == (id == 2 ? json("a") : json(2))));
-      CHECK(lost["result"]["isError"] == true);
-      CHECK_FALSE(lost["result"].contains("resultType"));
-      CHECK(answer_text(lost)["success"] == false);
-      CHECK(answer_text(lost)["error"].get<std::string>().find("may have run") != std::string::npos);
-      CHECK(answer_text(lost)["remedy"].get<std::string>().find("retry") != std::string::npos);
-    }
-  }
-  SECTION("in the modern era the answer has that era's form") {
-    bridge.send(modern_request(1, "tools/call", {{"name", "execute_code"}}));
-    CHECK(peer.request()["id"] == 1);
-    peer.close();
-    const json lost = bridge.out.message();
-    CHECK(lost["result"]["resultType"] == "complete");
-    CHECK(lost["result"]["isError"] == true);
-  }
-  SECTION("a call of another kind that must not run twice gets a JSON-RPC error") {
-    bridge.send(modern_request(1, "tasks/cancel", {{"taskId", "t"}}));
-    CHECK(peer.request()["id"] == 1);
-    peer.close();
-    CHECK(bridge.out.message()["error"]["code"] == -32603);
-  }
-  SECTION("the handshake is said again, its second answer swallowed, and the list announced as changed") {
-    shake_hands(bridge, peer);
-    peer.close();
-    Peer again = daemon.accept_bridge();
-    const json repeated = again.request();
-    CHECK(repeated["method"] == "initialize");
-    CHECK(repeated["params"] == kInitialize);
-    CHECK(repeated["id"] != 0);
-    CHECK(again.request() == kInitialized);
-    again.send(result(repeated["id"], {{"protocolVersion", "2025-06-18"}}));
-    CHECK(bridge.out.message()["method"] == "notifications/tools/list_changed");
-    bridge.send(call(5));
-    CHECK(again.request()["id"] == 5);
-    again.send(result(5));
-    CHECK(bridge.out.message()["id"] == 5);
-  }
-  SECTION("what changes nothing is asked again, and the client notices nothing") {
-    bridge.send(modern_request(1, "tools/list"));
-    const json asked = peer.request();
-    peer.close();
-    Peer again = daemon.accept_bridge();
-    CHECK(again.request() == asked);
-    again.send(result(1, {{"tools", json::array()}}));
-    CHECK(bridge.out.message() == result(1, {{"tools", json::array()}}));
-  }
-  SECTION("but not a third time: a request that ends the daemon is given up") {
-    bridge.send(modern_request(1, "resources/read", {{"uri", "workspace:///poison"}}));
-    CHECK(peer.request()["id"] == 1);
-    peer.close();
-    Peer second = daemon.accept_bridge();
-    CHECK(second.request()["id"] == 1);
-    second.close();
-    Peer third = daemon.accept_bridge();
-    CHECK(bridge.out.message()["error"]["code"] == -32603);
-    CHECK(third.lines.quiet_for(50ms));
-  }
-  SECTION("an initialize that was not answered is asked again under its own id") {
-    bridge.send(request(0, "initialize", kInitialize));
-    CHECK(peer.request()["id"] == 0);
-    peer.close();
-    Peer again = daemon.accept_bridge();
-    CHECK(again.request()["id"] == 0);
-    again.send(result(0));
-    CHECK(bridge.out.message() == result(0));
-  }
-  SECTION("a cancelled call is not answered") {
-    bridge.send(call(1));
-    bridge.send(json{{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", 1}}}});
-    CHECK(peer.request()["id"] == 1);
-    CHECK(peer.request()["method"] == "notifications/cancelled");
-    peer.close();
-    daemon.accept_bridge();
-    CHECK(bridge.out.quiet_for(50ms));
-  }
-  SECTION("a call that was answered is not answered again, however the id is spelled") {
-    bridge.send_line(R"({"jsonrpc":"2.0","id":"\u0061","method":"tools/call"})");
-    peer.request();
-    peer.send(result("a"));
-    CHECK(bridge.out.message()["id"] == "a");
-    peer.close();
-    daemon.accept_bridge();
-    CHECK(bridge.out.quiet_for(50ms));
-  }
-  SECTION("subscriptions stand again, acknowledged once, and hear that the tools may have changed") {
-    bridge.send(modern_request("sub", "subscriptions/listen", {{"notifications", {{"toolsListChanged", true}}}}));
-    const json listen = peer.request();
-    const json acknowledged = {{"jsonrpc", "2.0"},
-                               {"method", "notifications/subscriptions/acknowledged"},
-                               {"params", {{"_meta", {{"io.modelcontextprotocol/subscriptionId", "sub"}}}}}};
-    peer.send(acknowledged);
-    CHECK(bridge.out.message() == acknowledged);
-    peer.close();
-    Peer again = daemon.accept_bridge();
-    CHECK(again.request() == listen);
-    again.send(acknowledged);
-    const json changed = bridge.out.message();
-    CHECK(changed["method"] == "notifications/tools/list_changed");
-    CHECK(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "sub");
-  }
-  SECTION("what the daemon had asked the client is withdrawn") {
-    peer.send(request("ask-1", "elicitation/create"));
-    CHECK(bridge.out.message()["id"] == "ask-1");
-    peer.close();
-    const json withdrawn = bridge.out.message();
-    CHECK(withdrawn["method"] == "notifications/cancelled");
-    CHECK(withdrawn["params"]["requestId"] == "ask-1");
-  }
-  SECTION("half an answer is dropped, the call answered as interrupted") {
-    bridge.send(call(1));
-    peer.request();
-    write_all(peer.lines.fd(), R"({"jsonrpc":"2.0","id":1,"result":{"content)");
-    peer.close();
-    CHECK(bridge.out.message()["result"]["isError"] == true);
-  }
-  SECTION("log level and subscriptions of a legacy client are set again") {
-    shake_hands(bridge, peer);
-    bridge.send(request(1, "logging/setLevel", {{"level", "debug"}}));
-    bridge.send(request(2, "resources/subscribe", {{"uri", "workspace:///a"}}));
-    bridge.send(request(3, "resources/subscribe", {{"uri", "workspace:///b"}}));
-    bridge.send(request(4, "resources/unsubscribe", {{"uri", "workspace:///a"}}));
-    for (int id = 1; id <= 4; id++) {
-      CHECK(peer.request()["id"] == id);
-      peer.send(result(id));
-      CHECK(bridge.out.message()["id"] == id);
-    }
-    peer.close();
-    Peer again = daemon.accept_bridge();
-    CHECK(again.request()["method"] == "initialize");
-    CHECK(again.request()["method"] == "notifications/initialized");
-    CHECK(again.request()["params"]["level"] == "debug");
-    CHECK(again.request()["params"]["uri"] == "workspace:///b");
-  }
-}
-
-TEST_CASE("requests that come while the daemon restarts wait for it", "[bridge]") {
-  FakeDaemon daemon;
-  daemon.start();
-  Bridge bridge(daemon);
-  Peer peer = daemon.accept_bridge();
-  daemon.stop();
-  peer.close();
-  bridge.send(call(1));
-  CHECK(bridge.out.quiet_for(100ms));
-  daemon.start();
-  Peer again = daemon.accept_bridge();
-  CHECK(again.request()["id"] == 1);
-  again.send(result(1));
-  CHECK(bridge.out.message() == result(1));
-
-  SECTION("unless it stays away") {
-    daemon.stop();
-    again.close();
-    bridge.send(call(2));
-    const json refused = bridge.out.message();
-    CHECK(refused["id"] == 2);
-    CHECK(answer_text(refused)["error"].get<std::string>().find("nothing was executed") != std::string::npos);
-  }
-}
-
-TEST_CASE("without a daemon the bridge answers in its place", "[bridge]") {
-  FakeDaemon daemon;
-  Bridge bridge(daemon);
-
-  SECTION("every version of the handshake") {
-    const auto [asked, answered] = GENERATE(table<std::string, std::string>({{"2024-11-05", "2024-11-05"},
-                                                                             {"2025-03-26", "2025-03-26"},
-                                                                             {"2025-06-18", "2025-06-18"},
-                                                                             {"2025-11-25", "2025-11-25"},
-                                                                             {"1999-01-01", "2025-11-25"}}));
-    bridge.send(request(0, "initialize", {{"protocolVersion", asked}}));
-    const json greeted = bridge.out.message();
-    CHECK(greeted["result"]["protocolVersion"] == answered);
-    CHECK(greeted["result"]["serverInfo"]["name"] == "warder");
-    CHECK(greeted["result"]["capabilities"]["tools"]["listChanged"] == true);
-    CHECK_FALSE(greeted["result"].contains("resultType"));
-  }
-  SECTION("discovery, ping and the tool list") {
-    bridge.send(modern_request(1, "server/discover"));
-    const json found = bridge.out.message()["result"];
-    CHECK(found["supportedVersions"] == json::array({"2026-07-28"}));
-    CHECK(found["resultType"] == "complete");
-    CHECK(found["ttlMs"] == 0);
-    CHECK(found["instructions"].get<std::string>().find(daemon.path()) != std::string::npos);
-    bridge.send(request(2, "ping"));
-    CHECK(bridge.out.message() == result(2));
-    bridge.send(request(3, "tools/list"));
-    const json tools = bridge.out.message()["result"]["tools"];
-    REQUIRE(tools.size() == 1);
-    CHECK(tools[0]["name"] == "execute_code");
-    CHECK(tools[0]["inputSchema"]["type"] == "object");
-  }
-  SECTION("a version nobody knows is refused as the specification says") {
-    auto strange = modern_request(1, "tools/list");
-    strange["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01";
-    bridge.send(strange);
-    const json refused = bridge.out.message()["error"];
-    CHECK(refused["code"] == -32022);
-    CHECK(refused["data"]["supported"] == json::array({"2026-07-28"}));
-    CHECK(refused["data"]["requested"] == "2099-01-01");
-  }
-  SECTION("a call is a tool error with the command to run") {
-    bridge.send(call(1));
-    const json refused = bridge.out.message()["result"];
-    CHECK(refused["isError"] == true);
-    const json text = json::parse(refused["content"][0]["text"].get<std::string>());
-    CHECK(text["remedy"].get<std::string>().find("--socket " + daemon.path()) != std::string::npos);
-  }
-  SECTION("anything else is an error, garbage too, and notifications are ignored") {
-    bridge.send(request(1, "completion/complete"));
-    CHECK(bridge.out.message()["error"]["data"]["code"] == "unavailable");
-    bridge.send_line("[]]");
-    bridge.send(kInitialized);
-    const json refused = bridge.out.message();
-    CHECK(refused["error"]["code"] == -32600);
-    CHECK_FALSE(refused.contains("id"));
-    bridge.send_line(R"([{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}])");
-    CHECK(bridge.out.message()["id"] == 2);
-    CHECK(bridge.out.message()["id"] == 3);
-  }
-  SECTION("the user reads on standard error what is wrong and what to do") {
-    const auto said = bridge.err.line();
-    CHECK(said->find("No such file or directory") != std::string::npos);
-    CHECK(said->find("--socket " + daemon.path()) != std::string::npos);
-  }
-}
-
-TEST_CASE("a daemon that appears later is found, and the client is told", "[bridge]") {
-  FakeDaemon daemon;
-  Bridge bridge(daemon);
-
-  SECTION("legacy") {
-    bridge.send(request(0, "initialize", kInitialize));
-    bridge.out.message();
-    bridge.send(kInitialized);
-    bridge.send(request(1, "tools/list"));
-    bridge.out.message();
-    daemon.start();
-    Peer peer = daemon.accept_bridge();
-    const json repeated = peer.request();
-    CHECK(repeated["method"] == "initialize");
-    CHECK(peer.request()["method"] == "notifications/initialized");
-    peer.send(result(repeated["id"]));
-    CHECK(bridge.out.message()["method"] == "notifications/tools/list_changed");
-    bridge.send(call(2));
-    CHECK(peer.request()["id"] == 2);
-  }
-  SECTION("modern, with a subscription that was taken in its absence") {
-    bridge.send(modern_request(9, "subscriptions/listen", {{"notifications", {{"toolsListChanged", true}}}}));
-    const json acknowledged = bridge.out.message();
-    CHECK(acknowledged["method"] == "notifications/subscriptions/acknowledged");
-    CHECK(acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == 9);
-    CHECK(acknowledged["params"]["notifications"]["toolsListChanged"] == true);
-    daemon.start();
-    Peer peer = daemon.accept_bridge();
-    CHECK(peer.request()["method"] == "subscriptions/listen");
-    peer.send(acknowledged);
-    CHECK(bridge.out.message()["method"] == "notifications/tools/list_changed");
-  }
-  SECTION("and after it went again, the tools it had are still listed") {
-    daemon.start();
-    Peer peer = daemon.accept_bridge();
-    bridge.send(request(1, "tools/list"));
-    CHECK(peer.request()["id"] == 1);
-    const json listed = {{"tools", {{{"name", "fake"}}}}};
-    peer.send(result(1, listed));
-    bridge.out.message();
-    daemon.stop();
-    peer.close();
-    bridge.send(request(2, "tools/list"));
-    CHECK(bridge.out.message() == result(2, listed));
-  }
 }
 
 TEST_CASE("a daemon that only hangs up is not called in a hurry", "[bridge]") {
@@ -600,7 +282,8 @@ thread.start()
 thread.join()
 sys.stderr.write('joined\n')
 started[0].wait()
-)", warder_program(), "mcp", "--socket", daemon.path()});
+)",
+                    warder_program(), "mcp", "--socket", daemon.path()});
     Peer peer = daemon.accept_bridge();
     CHECK(client.err.line() == "joined");
     client.send(request(1, "ping"));

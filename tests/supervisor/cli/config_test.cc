@@ -63,7 +63,8 @@ TEST_CASE("a socket that was asked for is named, a default one is not", "[config
   for (const auto& client : known_clients()) {
     CAPTURE(client.name);
     CHECK(text_for(client.name, kDefault).find("--socket") == std::string::npos);
-    CHECK(text_for(client.name, {"/run/user/0/warder/mcp.sock", SocketSource::user}).find("--socket") == std::string::npos);
+    CHECK(text_for(client.name, {"/run/user/0/warder/mcp.sock", SocketSource::user}).find("--socket") ==
+          std::string::npos);
     CHECK(text_for(client.name, kAsked).find("--socket") != std::string::npos);
   }
 }

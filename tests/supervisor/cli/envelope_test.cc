@@ -9,14 +9,16 @@ using namespace cli;
 
 TEST_CASE("scan finds what the bridge needs in a message of any shape", "[envelope]") {
   SECTION("a request") {
-    const auto found = scan(R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","arguments":{"id":9}}})");
+    const auto found =
+        scan(R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","arguments":{"id":9}}})");
     CHECK(found.kind == MessageKind::request);
     CHECK(found.id == "7");
     CHECK(found.method == "tools/call");
     CHECK_FALSE(found.modern());
   }
   SECTION("keys in any order, spaces anywhere, an id inside a string is not the id") {
-    const auto found = scan(" {\t\"params\" : { \"a\": \"\\\"id\\\": 4\", \"b\": [{\"id\": 5}] } ,\"method\":\"m\", \"id\" : \"\\\\\" } ");
+    const auto found = scan(
+        " {\t\"params\" : { \"a\": \"\\\"id\\\": 4\", \"b\": [{\"id\": 5}] } ,\"method\":\"m\", \"id\" : \"\\\\\" } ");
     CHECK(found.kind == MessageKind::request);
     CHECK(found.id == R"("\\")");
   }
@@ -50,13 +52,15 @@ TEST_CASE("scan finds what the bridge needs in a message of any shape", "[envelo
 }
 
 TEST_CASE("scan calls unreadable what is not one JSON object, without ever running away", "[envelope]") {
-  for (const char* text : {"", " ", "{", "}", "[]", "1", "\"a\"", "{\"id\"", "{\"id\":", "{\"id\":1", "{\"id\":1,", "{\"id\":1}}",
-                           "{\"id\":1} x", "{id:1}", "{\"a\":}", "{\"a\":]}", "{\"a\":[}", "{\"a\":\"\\", "{\"a\":\"\\\"}"}) {
+  for (const char* text :
+       {"", " ", "{", "}", "[]", "1", "\"a\"", "{\"id\"", "{\"id\":", "{\"id\":1", "{\"id\":1,", "{\"id\":1}}",
+        "{\"id\":1} x", "{id:1}", "{\"a\":}", "{\"a\":]}", "{\"a\":[}", "{\"a\":\"\\", "{\"a\":\"\\\"}"}) {
     CAPTURE(text);
     CHECK(scan(text).kind == MessageKind::unreadable);
   }
   CHECK(scan(std::string_view("{\"a\":\0}", 7)).kind == MessageKind::unreadable);
-  const std::string deep = "{\"a\":" + std::string(4 << 20, '[') + std::string(4 << 20, ']') + ",\"id\":1,\"result\":0}";
+  const std::string deep =
+      "{\"a\":" + std::string(4 << 20, '[') + std::string(4 << 20, ']') + ",\"id\":1,\"result\":0}";
   CHECK(scan(deep).kind == MessageKind::response);
   CHECK(scan(std::string(1 << 20, '[')).kind == MessageKind::unreadable);
   const std::string slashes = "{\"a\":\"" + std::string(1 << 20, '\\') + "\"}";  // an even number, so the quote ends it

@@ -42,7 +42,8 @@ std::string warder_program() {
 }
 
 bool LineInput::fill(Clock::time_point until) {
-  if (!ready(fd_.get(), POLLIN, until)) give_up("nothing came in time; waiting behind: '" + buffer_.substr(0, 200) + "'");
+  if (!ready(fd_.get(), POLLIN, until))
+    give_up("nothing came in time; waiting behind: '" + buffer_.substr(0, 200) + "'");
   char chunk[64 << 10];
   const ssize_t got = ::read(fd_.get(), chunk, sizeof chunk);
   if (got > 0) buffer_.append(chunk, static_cast<size_t>(got));
@@ -77,9 +78,7 @@ std::string LineInput::rest(Wait wait) {
   return std::exchange(buffer_, {});
 }
 
-bool LineInput::quiet_for(Wait wait) {
-  return buffer_.empty() && !ready(fd_.get(), POLLIN, Clock::now() + wait);
-}
+bool LineInput::quiet_for(Wait wait) { return buffer_.empty() && !ready(fd_.get(), POLLIN, Clock::now() + wait); }
 
 bool writable_within(int fd, Wait wait) { return ready(fd, POLLOUT, Clock::now() + wait); }
 
@@ -169,7 +168,8 @@ Peer FakeDaemon::accept(Wait wait) {
 Peer FakeDaemon::accept_bridge() {
   Peer peer = accept();
   const json hello = peer.request();
-  if (hello.value("method", "") != "notifications/org.warder/hello") give_up("the first line is not hello: " + hello.dump());
+  if (hello.value("method", "") != "notifications/org.warder/hello")
+    give_up("the first line is not hello: " + hello.dump());
   return peer;
 }
 

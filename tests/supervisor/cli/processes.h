@@ -31,7 +31,7 @@ class LineInput {
   std::optional<std::string> line(Wait wait = kSoon);
   json message(Wait wait = kSoon);  // throws at the end of the stream
   std::string rest(Wait wait = kSoon);
-  bool quiet_for(Wait wait);        // nothing arrives
+  bool quiet_for(Wait wait);  // nothing arrives
   int fd() const { return fd_.get(); }
   void close() { fd_.reset(); }
 

@@ -93,8 +93,12 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
     const json request = peer.request();
     CHECK(request["params"]["arguments"]["code"] == "code");
     peer.send(json{{"jsonrpc", "2.0"}, {"method", "notifications/message"}});  // not ours
-    peer.send(answered(request["id"], {{"success", false}, {"outcome", "exit"}, {"exit_code", 5},
-                                       {"output", {"one", "", "two"}}, {"result", {{"a", 1}}}, {"stderr", "oops\n"}}));
+    peer.send(answered(request["id"], {{"success", false},
+                                       {"outcome", "exit"},
+                                       {"exit_code", 5},
+                                       {"output", {"one", "", "two"}},
+                                       {"result", {{"a", 1}}},
+                                       {"stderr", "oops\n"}}));
     CHECK(run.out.rest() == "one\n\ntwo\n{\"a\":1}\n");
     CHECK(run.err.rest() == "oops\n");
     CHECK(run.wait().status == 5);
@@ -106,7 +110,8 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
     Peer peer = daemon.accept();
     const json request = peer.request();
     CHECK(request["params"]["arguments"]["code"] == "1/0");
-    peer.send(answered(request["id"], {{"success", false}, {"outcome", "error"}, {"error", "E"}, {"traceback", "T\nE"}}));
+    peer.send(
+        answered(request["id"], {{"success", false}, {"outcome", "error"}, {"error", "E"}, {"traceback", "T\nE"}}));
     CHECK(run.err.rest() == "T\nE\n");
     CHECK(run.wait().status == 1);
   }
@@ -122,7 +127,8 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
   SECTION("an error of warderd, with its remedy") {
     Process run({"run", "--socket", daemon.path(), "-c", "1"});
     Peer peer = daemon.accept();
-    peer.send(json{{"jsonrpc", "2.0"}, {"id", peer.request()["id"]},
+    peer.send(json{{"jsonrpc", "2.0"},
+                   {"id", peer.request()["id"]},
                    {"error", {{"code", -32603}, {"message", "no jails left"}, {"data", {{"remedy", "wait"}}}}}});
     const std::string errors = run.err.rest();
     CHECK(errors.find("no jails left") != std::string::npos);
@@ -132,8 +138,8 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
   SECTION("a refusal that is plain text") {
     Process run({"run", "--socket", daemon.path(), "-c", "1"});
     Peer peer = daemon.accept();
-    peer.send(cli_test::result(peer.request()["id"],
-                               {{"isError", true}, {"content", {{{"type", "text"}, {"text", "memory_mb: too much"}}}}}));
+    peer.send(cli_test::result(
+        peer.request()["id"], {{"isError", true}, {"content", {{{"type", "text"}, {"text", "memory_mb: too much"}}}}}));
     CHECK(run.err.rest() == "memory_mb: too much\n");
     CHECK(run.wait().status == 1);
   }
@@ -151,7 +157,8 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
     Process run({"run", "--socket", daemon.path(), "-c", "1"});
     Peer peer = daemon.accept();
     peer.request();
-    const std::string nonsense = GENERATE("", "garbage", R"({"jsonrpc":"2.0","id":1})", R"({"id":1,"result":{"content":7}})");
+    const std::string nonsense =
+        GENERATE("", "garbage", R"({"jsonrpc":"2.0","id":1})", R"({"id":1,"result":{"content":7}})");
     if (!nonsense.empty()) peer.send_line(nonsense);
     peer.close();
     CHECK_FALSE(run.err.rest().empty());

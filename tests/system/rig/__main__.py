@@ -12,6 +12,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -128,6 +129,7 @@ def run(options):
 
 def main():
     options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the work folder is removed
     try:
         return run(options)
     except (subprocess.CalledProcessError, OSError, engines.EngineError) as error:

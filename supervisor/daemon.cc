@@ -1,0 +1,170 @@
+#include "supervisor/daemon.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "jail/self_test.h"
+#include "supervisor/base/version.h"
+#include "supervisor/tools/workspace_tools.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint32_t kMostExecutions = 128;  // of all tenants at once; each tenant's limit is in its policy
+constexpr auto kDrainLimit = 90s;          // a little less than systemd's default TimeoutStopSec=
+
+constexpr char kInstructions[] =
+    "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs Python, "
+    "JavaScript or shell, reads and writes files in a persistent /workspace, and returns only what the code computes. Filter and "
+    "summarise large data in code; keep intermediate results in workspace files. write_workspace_file, read_workspace_file, "
+    "list_workspace_files and delete_workspace_file reach the same files from outside.";
+
+}  // namespace
+
+struct Daemon::Signals {
+  struct Box {
+    uv_signal_t handle;
+    std::function<void()> fn;
+  };
+  std::vector<UvPtr<Box>> boxes;
+
+  void on(Loop& loop, int number, std::function<void()> fn) {
+    UvPtr<Box> box(new Box);
+    box->fn = std::move(fn);
+    box->handle.data = box.get();
+    uv_signal_init(loop.uv(), &box->handle);
+    uv_signal_start(&box->handle, [](uv_signal_t* h, int) { static_cast<Box*>(h->data)->fn(); }, number);
+    boxes.push_back(std::move(box));
+  }
+};
+
+Daemon::Daemon(Prepared prepared) : prepared_(std::move(prepared)), admission_(loop_, kMostExecutions), tasks_(loop_) {}
+
+Daemon::~Daemon() {
+  tasks_.cancel_all();
+  listeners_.clear();  // their connections cancel what still runs
+}
+
+int Daemon::run() {
+  watch_signals();
+  tasks_.spawn(serve());
+  loop_.run();
+  return status_;
+}
+
+void Daemon::watch_signals() {
+  signals_ = std::make_unique<Signals>();
+  std::signal(SIGPIPE, SIG_IGN);
+  for (int number : {SIGTERM, SIGINT}) {
+    signals_->on(loop_, number, [this, number] {
+      if (std::exchange(ending_, true)) return loop_.stop();  // a second one: at once
+      log_notice("{}: ending after the running calls", number == SIGTERM ? "SIGTERM" : "SIGINT");
+      tasks_.spawn(drain());
+    });
+  }
+  signals_->on(loop_, SIGHUP, [this] { tasks_.spawn(reload()); });
+}
+
+void Daemon::fail_to_serve(const Error& error) {
+  log_error("{}{}{}", error.what, error.hint.empty() ? "" : "; ", error.hint);
+  status_ = 1;
+  loop_.stop();
+}
+
+Task<> Daemon::serve() {
+  auto started = co_await start_serving();
+  if (!started) fail_to_serve(started.error());
+}
+
+Task<Result<>> Daemon::start_serving() {
+  auto lost = [this] { fail_to_serve(Error{Code::internal, 0, "the jailer process ended", "see the log above", {}}); };
+  CO_TRY(jailer_, jail::JailerClient::start(loop_, std::move(prepared_.jailer), lost));
+  host_.reset(new jail::Host{loop_, *jailer_});
+  host_->cgroups = prepared_.cgroups ? &*prepared_.cgroups : nullptr;
+  host_->no_cgroups_why = prepared_.no_cgroups_why;
+  host_->identity = prepared_.identity.root ? jail::Identity::separated : jail::Identity::shared;
+  host_->ids = prepared_.ids;
+  host_->daemon_uid = prepared_.identity.uid;
+  host_->daemon_gid = prepared_.identity.gid;
+  CO_CHECKED(co_await test_jails());
+
+  CO_TRY(tenants::Registry registry, tenants::Registry::open(loop_, prepared_.state.get(), prepared_.policies));
+  registry_ = std::make_unique<tenants::Registry>(std::move(registry));
+  register_tools();
+  auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
+    policies::Peer credentials;
+    credentials.uid = peer.uid;
+    credentials.gid = peer.gid;
+    TRY(auto member, registry_->admit(std::move(credentials)));
+    return std::static_pointer_cast<void>(member);
+  };
+  for (auto& socket : prepared_.sockets) {
+    CO_TRY(auto listener, mcp::Listener::open(loop_, *server_, std::move(socket), mcp::ListenerLimits{}, admit));
+    listeners_.push_back(std::move(listener));
+  }
+  prepared_.sockets.clear();
+  service_.start_watchdog(loop_);
+  service_.ready("serving");
+  log_notice("warderd {} is ready", kWarderVersion);
+  co_return Result<>{};
+}
+
+Task<Result<>> Daemon::test_jails() {
+  auto policy = prepared_.policies.find(prepared_.identity.root && prepared_.cgroups ? "system" : "default");
+  if (!policy) policy = prepared_.policies.find(prepared_.policies.names().front());
+  const std::string name = "self-test";
+  CO_CHECKED(co_await jail::test_host(*host_, prepared_.self_test.get(), *policy->filter, policy->limits.standard));
+  log_info("jails: {} ids, {} root, Landlock ABI {}, cgroups {}, mapped workspace ids {}",
+           host_->identity == jail::Identity::separated ? "separated" : "shared",
+           host_->root == jail::RootMode::overlay ? "overlay" : "bind", host_->landlock_abi,
+           host_->cgroups ? host_->cgroups->path() : "none (" + host_->no_cgroups_why + ")",
+           host_->map_workspace_ids ? "yes" : "no (" + host_->no_idmap_why + ")");
+  co_return Result<>{};
+}
+
+void Daemon::register_tools() {
+  mcp::ServerInfo info;
+  info.name = "warder";
+  info.version = kWarderVersion;
+  info.title = "Warder";
+  info.instructions = kInstructions;
+  server_ = std::make_unique<mcp::Server>(loop_, std::move(info));
+  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_});
+  tools::add_execute_code(*server_, *execute_);
+  auto tenant_of = [](mcp::RequestContext& context) -> tenants::Tenant& { return *context.user_as<tenants::Member>().tenant; };
+  tools::add_workspace_tools(*server_, tenant_of);
+  server_->set_resources(tools::workspace_resources(tenant_of));
+}
+
+Task<> Daemon::reload() {
+  service_.reloading();
+  auto reloaded = prepared_.policies.reload();
+  if (!reloaded) {
+    log_error("the policies stay as they were: {}", reloaded.error().what);
+  } else if (registry_) {
+    registry_->apply_policies();
+    auto tested = co_await test_jails();
+    if (!tested) co_return fail_to_serve(tested.error());
+    log_notice("policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
+  }
+  service_.ready(reloaded ? "serving" : "serving; the last reload failed, see the log");
+}
+
+Task<> Daemon::drain() {
+  service_.stopping();
+  for (auto& listener : listeners_) listener->stop();
+  if (server_) {
+    server_->drain();
+    Deadline limit(loop_, kDrainLimit, [this] {
+      log_warning("calls still run after {} s: ending them", kDrainLimit.count());
+      loop_.stop();
+    });
+    co_await server_->drained();
+  }
+  log_notice("ended");
+  loop_.stop();
+}

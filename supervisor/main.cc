@@ -1,0 +1,105 @@
+// warderd: prepares what needs privileges, forks the jailer, gives the privileges up, and serves.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "jail/jailer.h"
+#include "jail/template.h"
+#include "supervisor/base/path.h"
+#include "supervisor/daemon.h"
+
+namespace {
+
+constexpr int kExitUsage = 64;  // sysexits.h EX_USAGE
+
+// Below the state folder: template/ is root's, so that the daemon cannot change what jails see; the rest is the daemon's.
+Result<> make_state(const Options& options, const DaemonIdentity& identity) {
+  std::error_code error;
+  std::filesystem::create_directories(options.state, error);
+  if (error) return fail(Code::invalid, fmt::format("state folder {}: {}", options.state, error.message()), "name a folder that can be made with --state");
+  if (::chmod(options.state.c_str(), 0711) < 0 && errno != EPERM) return fail_errno(errno, options.state);
+  for (const char* name : {"tenants", "self-test"}) {
+    std::string folder = options.state + "/" + name;
+    std::filesystem::create_directories(folder, error);
+    if (error) return fail(Code::invalid, fmt::format("state folder {}: {}", folder, error.message()), "check its owner, or give another --state");
+    if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0) return fail_errno(errno, fmt::format("give {} to the daemon", folder));
+    if (::chmod(folder.c_str(), 0700) < 0) return fail_errno(errno, folder);
+  }
+  return {};
+}
+
+// Everyone may connect: who somebody is decides what they may do (SO_PEERCRED, policies).
+Result<std::vector<Fd>> make_sockets(const Options& options) {
+  TRY(std::vector<Fd> sockets, ServiceManager::take_sockets());
+  if (!sockets.empty()) return sockets;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), error);
+  if (error) return fail(Code::invalid, fmt::format("socket {}: {}", options.socket, error.message()), "give another --socket");
+  TRY(Fd socket, mcp::listen_at(options.socket, 0666));
+  sockets.push_back(std::move(socket));
+  return sockets;
+}
+
+Result<> adopt_cgroups(Prepared& prepared) {
+  std::optional<jail::CgroupTree::Owner> owner;
+  if (prepared.identity.root) owner = jail::CgroupTree::Owner{prepared.identity.uid, prepared.identity.gid};
+  auto tree = jail::CgroupTree::adopt(owner);
+  if (tree) {
+    prepared.cgroups = *std::move(tree);
+  } else {
+    prepared.no_cgroups_why = tree.error().what;
+  }
+  return {};
+}
+
+Result<Prepared> prepare(Options options) {
+  jail::IdRange ids = options.ids.value_or(jail::IdRange{});
+  TRY(DaemonIdentity identity, choose_identity(options.user, ids));
+  bool system = std::find(options.policies.begin(), options.policies.end(), "/usr/lib/warder/policies") != options.policies.end();
+  TRY(policies::Store store, policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
+  Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}};
+  CHECKED(make_state(options, identity));
+  CHECKED(adopt_cgroups(prepared));
+  TRY(prepared.sockets, make_sockets(options));
+  if (!identity.root) CHECKED(enter_own_namespaces(identity));
+  // After the new mount namespace: a mount can only be attached from the namespace that it was opened in.
+  TRY(prepared.state, open_directory(options.state));
+  TRY(prepared.self_test, open_directory(options.state + "/self-test"));
+  jail::JailerConfig jailer;
+  TRY(jailer.template_dir, jail::make_template(options.state + "/template", options.guest));
+  jailer.init = Fd(::open(options.jail_init.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!jailer.init) return fail_errno(errno, fmt::format("open {}", options.jail_init), Code::unavailable);
+  jailer.privileged = identity.root;
+  jailer.group = identity.gid;
+  TRY(prepared.jailer, jail::fork_jailer(std::move(jailer)));
+  CHECKED(drop_privileges(identity));
+  return prepared;
+}
+
+void report(const Error& error) {
+  std::fprintf(stderr, "warderd: %s%s%s\n", error.what.c_str(), error.hint.empty() ? "" : "\n         ", error.hint.c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto options = parse_options(argc, argv);
+  if (!options) {
+    report(options.error());
+    return kExitUsage;
+  }
+  if (!options->has_value()) return 0;
+  set_log_level((*options)->log_level);
+  auto prepared = prepare(**std::move(options));
+  if (!prepared) {
+    report(prepared.error());
+    return prepared.error().code == Code::invalid ? kExitUsage : 1;
+  }
+  Daemon daemon(*std::move(prepared));
+  return daemon.run();
+}

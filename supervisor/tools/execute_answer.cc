@@ -1,0 +1,123 @@
+#include "supervisor/tools/execute_answer.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "supervisor/base/json.h"
+
+namespace tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Members of one JSON object, written straight into text: output does not become a JSON value first.
+class Members {
+ public:
+  void raw(std::string_view key, std::string_view json) {
+    text_ += text_.size() == 1 ? "\"" : ",\"";
+    text_.append(key);
+    text_ += "\":";
+    text_.append(json);
+  }
+  void string(std::string_view key, std::string_view value) {
+    raw(key, "");
+    append_json_string(text_, value);
+  }
+  void lines(std::string_view key, std::string_view value) {
+    raw(key, "[");
+    for (bool first = true; !value.empty(); first = false) {
+      size_t end = value.find('\n');
+      if (!first) text_ += ',';
+      append_json_string(text_, value.substr(0, end));
+      value = end == std::string_view::npos ? std::string_view() : value.substr(end + 1);
+    }
+    text_ += ']';
+  }
+  std::string take() && { return std::move(text_) + "}"; }
+
+ private:
+  std::string text_ = "{";
+};
+
+double rounded(double ms) { return std::round(ms * 1000) / 1000; }
+
+void add_truncated(Members& members, const ExecuteAnswer& answer) {
+  ordered_json truncated;
+  auto stream = [&](const char* name, const jail::Stream& s) {
+    if (s.truncated) truncated[name] = {{"bytes", s.bytes}, {"lines", s.lines}, {"resource", "exec:///" + answer.execution_id + "/" + name}};
+  };
+  stream("stdout", answer.report->out);
+  stream("stderr", answer.report->err);
+  if (!truncated.empty()) members.raw("truncated", dump_json(truncated));
+}
+
+void add_files(Members& members, const tenants::Changes& changes) {
+  ordered_json files;
+  uint64_t omitted = 0;
+  auto list = [&](const char* name, const tenants::Changes::List& paths) {
+    if (!paths.paths.empty()) files[name] = paths.paths;
+    omitted += paths.omitted;
+  };
+  list("created", changes.created);
+  list("modified", changes.modified);
+  list("deleted", changes.deleted);
+  if (omitted > 0) files["omitted"] = omitted;
+  if (!changes.complete) files["complete"] = false;
+  if (!files.empty()) members.raw("files", dump_json(files));
+}
+
+}  // namespace
+
+mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
+  const jail::Report& report = *answer.report;
+  bool success = report.outcome == jail::Outcome::ok;
+  Members members;
+  members.raw("success", success ? "true" : "false");
+  if (report.value && !report.value->is_null()) {
+    members.raw("result", dump_json(*report.value));
+    if (!report.value_type.empty()) members.string("result_type", report.value_type);
+  } else if (success) {
+    members.raw("result", "null");
+  }
+  members.lines("output", report.out.text);
+  members.raw("execution_time_ms", std::to_string(std::llround(report.usage.wall_ms)));
+  if (!success) members.string("error", report.error.empty() ? report.message : report.message.empty() ? report.error : report.error + " (" + report.message + ")");
+  if (!report.traceback.empty()) members.string("traceback", report.traceback);
+  members.string("execution_id", answer.execution_id);
+  members.string("outcome", jail::outcome_name(report.outcome));
+  if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
+  if (!report.err.text.empty()) members.string("stderr", report.err.text);
+  ordered_json usage{{"wall_ms", rounded(report.usage.wall_ms)}, {"cpu_ms", rounded(report.usage.cpu_ms)}, {"memory_peak_bytes", report.usage.memory_peak_bytes}};
+  if (report.usage.processes_peak > 0) usage["processes_peak"] = report.usage.processes_peak;
+  members.raw("usage", dump_json(usage));
+  if (answer.changes) add_files(members, *answer.changes);
+  add_truncated(members, answer);
+  if (!answer.clamped.empty()) {
+    ordered_json clamped = ordered_json::array();
+    for (const auto& c : answer.clamped) clamped.push_back({{"name", c.name}, {"asked", c.asked}, {"given", c.given}});
+    members.raw("clamped", dump_json(clamped));
+  }
+  mcp::ToolResult result;
+  result.content.push_back(mcp::Text{std::move(members).take()});
+  for (const auto& image : answer.images) result.content.push_back(mcp::Image{image.base64, image.mime});
+  result.is_error = !success;
+  result.meta["org.warder/receipt"] = report.receipt;
+  return result;
+}
+
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error) {
+  Members members;
+  members.raw("success", "false");
+  members.lines("output", "");
+  members.string("error", error.what);
+  members.string("code", code_name(error.code));
+  if (!error.rule.empty()) members.string("rule", error.rule);
+  if (!error.hint.empty()) members.string("remedy", error.hint);
+  members.string("execution_id", execution_id);
+  bool denied = error.code == Code::denied || error.code == Code::exhausted || error.code == Code::invalid;
+  members.string("outcome", denied ? "denied" : "internal");
+  mcp::ToolResult result = mcp::ToolResult::error(std::move(members).take());
+  return result;
+}
+
+}  // namespace tools

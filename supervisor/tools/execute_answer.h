@@ -1,0 +1,27 @@
+// The answer of execute_code: one text block of compact JSON, image blocks, and the receipt in _meta.
+// Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
+// execution_id and outcome; stderr, exit_status, usage, files, truncated, clamped where they say something.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "jail/execution.h"
+#include "policies/limits.h"
+#include "supervisor/mcp/content.h"
+#include "supervisor/tenants/changes.h"
+
+namespace tools {
+
+struct ExecuteAnswer {
+  std::string execution_id;
+  const jail::Report* report = nullptr;
+  const tenants::Changes* changes = nullptr;  // nullptr: not known
+  std::vector<policies::Clamp> clamped;
+  std::vector<jail::Image> images;  // the guest's and files' that the program wrote
+};
+mcp::ToolResult make_answer(const ExecuteAnswer& answer);
+
+// The same shape for an execution that never began. denied and invalid keep their outcome; the rest is `internal`.
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error);
+
+}  // namespace tools

@@ -1,0 +1,206 @@
+#include "supervisor/tools/execute_code.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "jail/execution.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/log.h"
+#include "supervisor/tenants/tenant.h"
+#include "supervisor/tools/execute_answer.h"
+#include "supervisor/tools/image_files.h"
+
+namespace tools {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr auto kProgressEvery = 250ms;
+constexpr auto kHeartbeat = 5s;  // without output: clients give up on silence
+constexpr auto kMeasureEvery = 100ms;
+
+constexpr char kDescription[] =
+    "Run code in a fresh, isolated jail and get its result: process data where it lies and return only a summary. "
+    "The value of `result` (or of the last expression) is returned, printed lines are in `output`. "
+    "Python has json, re, math, statistics, collections, datetime and read_file, write_file, list_files, delete_file, "
+    "filter_by_field, summarize_list, aggregate_stats, format_output at hand. Files in the workspace (/workspace) stay; "
+    "everything else is gone afterwards. No network.";
+
+nlohmann::ordered_json input_schema() {
+  return nlohmann::ordered_json::parse(R"({
+    "type": "object",
+    "properties": {
+      "code": {"type": "string", "description": "The program"},
+      "context_vars": {"type": "object", "description": "Variables to set before it runs"},
+      "timeout_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400, "default": 30},
+      "memory_mb": {"type": "number", "minimum": 1, "maximum": 1048576, "default": 500},
+      "language": {"type": "string", "enum": ["python", "javascript", "shell"], "default": "python"}
+    },
+    "required": ["code"],
+    "additionalProperties": false
+  })");
+}
+
+std::string make_id() {
+  uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random) random = static_cast<uint64_t>(Monotonic::now().time_since_epoch().count());
+  return fmt::format("e{:016x}", random);
+}
+
+// One call: everything it needs while it runs. Lives in the handler's frame.
+struct Call {
+  mcp::RequestContext& context;
+  ExecuteEnvironment& environment;
+  tenants::Member& member;
+  std::shared_ptr<const policies::Policy> policy;  // the one this execution began with
+  std::string id = make_id();
+  std::vector<policies::Clamp> clamped;
+  std::optional<tenants::Snapshot> before;
+  bool over_quota = false;
+  std::string last_line;
+  bool new_output = false;
+};
+
+Result<jail::Request> make_request(Call& call, const json& arguments) {
+  const auto& policy = *call.policy;
+  auto language = jail::find_language(arguments.value("language", "python"));
+  if (!language) return fail(Code::invalid, "language: not python, javascript or shell", "name one of these", "languages");
+  if (!policy.allows_language(jail::language_name(*language)))
+    return fail(Code::denied, fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(*language)),
+                "use a language that is allowed, or ask the administrator to add it to `languages`", "languages");
+  policies::LimitRequest asked;
+  if (arguments.contains("timeout_seconds"))
+    asked.wall = std::chrono::milliseconds(static_cast<int64_t>(arguments["timeout_seconds"].get<double>() * 1000));
+  if (arguments.contains("memory_mb")) asked.memory_bytes = static_cast<uint64_t>(arguments["memory_mb"].get<double>() * (1 << 20));
+  jail::Request request;
+  request.id = call.id;
+  request.code = arguments["code"].get<std::string>();
+  if (arguments.contains("context_vars")) request.context_vars = arguments["context_vars"];
+  request.spec.language = *language;
+  std::tie(request.spec.limits, call.clamped) = policies::resolve(policy.limits, asked);
+  auto remaining = call.member.tenant->workspace().quota().remaining();
+  request.spec.limits.file_bytes = std::min(request.spec.limits.file_bytes, std::max<uint64_t>(remaining.bytes, 4096));
+  request.spec.isolation = policy.isolation;
+  request.spec.environment = policy.environment;
+  request.spec.filter = policy.filter.get();
+  auto& slots = call.environment.slots;
+  request.spec.tenant_slot = slots.try_emplace(call.member.tenant->name(), static_cast<uint32_t>(slots.size())).first->second;
+  request.seccomp_profile = policy.seccomp;
+  request.workspace = call.member.tenant->workspace().directory();
+  return request;
+}
+
+Task<> take_before(Call& call) {
+  auto snapshot = co_await call.member.tenant->workspace().snapshot();
+  if (snapshot) call.before = *std::move(snapshot);
+}
+
+// Without a project quota the account is ours: counted while the program runs. What was over before is not its doing.
+Task<> hold_quota(Call& call) {
+  auto& workspace = call.member.tenant->workspace();
+  const auto limits = workspace.quota().limits();
+  const auto start = workspace.quota().usage();
+  auto bytes = std::max(limits.bytes, start.bytes), files = std::max(limits.files, start.files);
+  for (;;) {
+    co_await sleep_for(call.context.loop, kMeasureEvery);
+    auto begun = Monotonic::now();
+    auto usage = co_await workspace.measure();
+    if (usage && (usage->bytes > bytes || usage->files > files)) call.over_quota = true;
+    // A large workspace is counted less often: at most a tenth of the time.
+    auto pause = std::chrono::milliseconds(static_cast<int64_t>(ms_since(begun) * 10));
+    co_await sleep_for(call.context.loop, pause);
+  }
+}
+
+Task<> tell_progress(Call& call) {
+  auto start = Monotonic::now();
+  auto told = start;
+  for (;;) {
+    co_await sleep_for(call.context.loop, kProgressEvery);
+    if (!call.new_output && Monotonic::now() - told < kHeartbeat && told != start) continue;
+    call.new_output = false;
+    told = Monotonic::now();
+    call.context.progress(std::floor(ms_since(start)), {}, call.last_line.empty() ? "running " + call.id : call.last_line);
+  }
+}
+
+// After the answer: what the account is now. Keeps the tenant while it counts.
+Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
+  auto usage = co_await tenant->workspace().measure();
+  if (!usage) log_warning("tenant {}: {}", tenant->name(), usage.error().what);
+}
+
+Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
+  CO_TRY(jail::Request request, make_request(call, arguments));
+  auto& tenant = *call.member.tenant;
+  CO_TRY(Admission::Permit permit, co_await call.environment.admission.enter(tenant.name(), *call.policy));
+  CO_TRY(tenants::Recording recording, tenant.executions().begin(call.id));
+
+  auto keep = [&recording](tenants::Stream stream) {
+    return [&recording, stream](std::string_view part) { return recording.append(stream, part).has_value(); };
+  };
+  request.keep_out = keep(tenants::Stream::out);
+  request.keep_err = keep(tenants::Stream::err);
+  // Beside the start of the jail, which takes longer.
+  auto snapshot = start(take_before(call));
+  request.before_code = [&snapshot]() -> Task<> { co_await snapshot; };
+  request.over_quota = [&call] { return call.over_quota; };
+  if (call.context.wants_progress()) {
+    request.progressed = [&call](uint64_t, std::string_view line) {
+      call.last_line = line;
+      call.new_output = true;
+    };
+  }
+  auto quota = start(hold_quota(call));
+  auto progress = start(tell_progress(call));
+  const std::string language(jail::language_name(request.spec.language));
+  CO_TRY(jail::Report report, co_await jail::execute(call.environment.host, std::move(request)));
+
+  tenant.workspace().invalidate();
+  ExecuteAnswer answer;
+  answer.execution_id = call.id;
+  answer.report = &report;
+  answer.clamped = call.clamped;
+  std::optional<tenants::Changes> changes;
+  if (call.before) {
+    auto after = co_await tenant.workspace().snapshot();
+    if (after) changes = tenants::compare(*call.before, *after);
+  }
+  answer.images = std::move(report.images);
+  if (changes) {
+    answer.changes = &*changes;
+    append_image_files(answer.images, tenant.workspace(), *changes);
+  }
+  if (!changes || !changes->empty()) call.context.loop.spawn(count_again(call.member.tenant));
+  log_info("execution {}: tenant {} {} {} {:.1f} ms", call.id, tenant.name(), language, jail::outcome_name(report.outcome), report.usage.wall_ms);
+  co_return make_answer(answer);
+}
+
+Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, json arguments) {
+  auto& member = context.user_as<tenants::Member>();
+  Call call{context, environment, member, member.policy};
+  auto result = co_await run(call, std::move(arguments));
+  if (result) co_return *std::move(result);
+  log_info("execution {}: tenant {} refused: {}", call.id, member.tenant->name(), result.error().what);
+  co_return make_refusal(call.id, result.error());
+}
+
+}  // namespace
+
+void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment) {
+  mcp::ToolDefinition tool;
+  tool.name = "execute_code";
+  tool.description = kDescription;
+  tool.input_schema = input_schema();
+  tool.annotations.title = "Run code";
+  tool.annotations.open_world = false;  // no network
+  server.add_tool(std::move(tool), [&environment](mcp::RequestContext& context, json arguments) {
+    return execute_code(environment, context, std::move(arguments));
+  });
+}
+
+}  // namespace tools

@@ -1,0 +1,160 @@
+#include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
+#include "supervisor/tools/workspace_answers.h"
+#include "supervisor/tools/workspace_tools.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace tools {
+namespace {
+
+constexpr size_t kUsualBytes = 64 << 10;
+constexpr size_t kMaxBytes = 1 << 20;
+constexpr size_t kLongestSequence = 4;  // bytes of one UTF-8 character
+
+enum class Encoding { any, text, base64 };
+
+struct Order {
+  std::string filename;
+  std::optional<KeptOutput> kept;  // instead of a file
+  RelativePath path;
+  uint64_t offset = 0;
+  std::optional<size_t> limit;
+  Encoding encoding = Encoding::any;
+};
+
+Result<Order> read_order(const json& arguments) {
+  Fields in(arguments, "read_workspace_file");
+  Order order;
+  TRY(order.filename, in.string("filename"));
+  TRY(int64_t offset, in.integer_or("offset", 0, INT64_MAX, 0));
+  if (in.has("limit")) {
+    TRY(int64_t limit, in.integer("limit", 1, kMaxBytes));
+    order.limit = static_cast<size_t>(limit);
+  }
+  TRY(std::string encoding, in.one_of("encoding", {"auto", "utf-8", "base64"}, "auto"));
+  CHECKED(in.done());
+  TRY(order.kept, parse_kept_output(order.filename));
+  if (!order.kept) {
+    TRY(order.path, RelativePath::parse(order.filename));
+  }
+  order.offset = static_cast<uint64_t>(offset);
+  if (encoding == "utf-8") order.encoding = Encoding::text;
+  if (encoding == "base64") order.encoding = Encoding::base64;
+  return order;
+}
+
+Result<tenants::FileRange> read(tenants::Tenant& tenant, const Order& order, uint64_t offset, size_t limit) {
+  if (order.kept) return tenant.executions().read(order.kept->execution, order.kept->stream, offset, limit);
+  return tenant.workspace().read(order.path, offset, limit);
+}
+
+// Cuts `range` to whole characters: begins after a sequence that began before it, ends before one that goes on
+// after it. Never empty for want of room: `order.limit` may be less than one character.
+Result<> keep_whole_characters(tenants::Tenant& tenant, const Order& order, tenants::FileRange& range) {
+  auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  size_t skip = 0;
+  while (range.offset > 0 && skip < kLongestSequence - 1 && skip < range.bytes.size() && continues(range.bytes[skip]))
+    skip++;
+  if (skip > 0 && skip == range.bytes.size() && range.more()) {  // only the rest of a character: take the next ones
+    TRY(range, read(tenant, order, range.offset + skip, kLongestSequence));
+    skip = 0;
+  }
+  range.bytes.erase(0, skip);
+  range.offset += skip;
+  if (!range.more()) return {};  // what is cut at the file's end is not UTF-8, and is told so
+  size_t whole = whole_utf8_prefix(range.bytes);
+  if (whole == 0 && range.bytes.size() < kLongestSequence) {
+    TRY(range, read(tenant, order, range.offset, kLongestSequence));
+    whole = range.more() ? whole_utf8_prefix(range.bytes) : range.bytes.size();
+  }
+  range.bytes.resize(whole);
+  return {};
+}
+
+ordered_json answer_of(const Order& order, const tenants::FileRange& range, std::string content, const char* encoding) {
+  ordered_json answer = {{"success", true}, {"filename", order.filename}};
+  answer["content"] = std::move(content);
+  answer["size"] = range.size;
+  answer["offset"] = range.offset;
+  answer["length"] = range.bytes.size();
+  answer["encoding"] = encoding;
+  answer["more"] = range.more();
+  return answer;
+}
+
+// A whole picture is shown instead of spelled: base64 of it in the text would only cost the model tokens.
+std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const Order& order, const tenants::FileRange& start) {
+  std::string_view type = image_type(start.bytes);
+  if (type.empty() || order.encoding != Encoding::any || order.offset != 0 || start.size > kMaxBytes) return {};
+  if (order.limit && *order.limit < start.size) return {};
+  auto whole = read(tenant, order, 0, kMaxBytes);
+  if (!whole || whole->more()) return {};
+  ordered_json answer = answer_of(order, *whole, "", "image");
+  answer["mime_type"] = std::string(type);
+  mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
+  result.content.push_back(mcp::Image{to_base64(whole->bytes), std::string(type)});
+  return result;
+}
+
+Result<mcp::ToolResult> read_file(tenants::Tenant& tenant, const json& arguments) {
+  TRY(Order order, read_order(arguments));
+  TRY(tenants::FileRange range, read(tenant, order, order.offset, order.limit.value_or(kUsualBytes)));
+  if (auto image = as_image(tenant, order, range)) return std::move(*image);
+  if (order.encoding != Encoding::base64) {
+    tenants::FileRange text = range;
+    CHECKED(keep_whole_characters(tenant, order, text));
+    bool readable = order.encoding == Encoding::text ? valid_utf8(text.bytes) == text.bytes : is_text(text.bytes);
+    if (readable) {
+      std::string content = text.bytes;
+      return mcp::ToolResult::data(answer_of(order, text, std::move(content), "utf-8"));
+    }
+    if (order.encoding == Encoding::text)
+      return fail(Code::invalid, "'" + order.filename + "' is not UTF-8 text in this range",
+                  "read it with encoding base64");
+  }
+  return mcp::ToolResult::data(answer_of(order, range, to_base64(range.bytes), "base64"));
+}
+
+}  // namespace
+
+mcp::ToolDefinition read_workspace_file_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "read_workspace_file";
+  tool.description =
+      "Read a workspace file, or the kept output exec:///<execution_id>/stdout (or stderr), by byte range. "
+      "Pictures up to 1 MiB are shown.";
+  tool.input_schema = ordered_json::parse(R"({
+    "type": "object",
+    "properties": {
+      "filename": {"type": "string", "description": "Path relative to the workspace, or exec:///..."},
+      "offset": {"type": "integer", "minimum": 0, "default": 0},
+      "limit": {"type": "integer", "minimum": 1, "maximum": 1048576, "default": 65536},
+      "encoding": {"type": "string", "enum": ["auto", "utf-8", "base64"], "default": "auto"}
+    },
+    "required": ["filename"],
+    "additionalProperties": false
+  })");
+  tool.output_schema = ordered_json::parse(R"({
+    "type": "object",
+    "properties": {"success": {"type": "boolean"}, "filename": {"type": "string"}, "content": {"type": "string"},
+                   "size": {"type": "integer"}, "offset": {"type": "integer"}, "length": {"type": "integer"},
+                   "encoding": {"type": "string"}, "more": {"type": "boolean"}},
+    "required": ["success"]
+  })");
+  tool.annotations.read_only = true;
+  tool.annotations.destructive = false;
+  tool.annotations.idempotent = true;
+  tool.annotations.open_world = false;
+  tool.meta = {{"anthropic/maxResultSizeChars", 500'000}};  // the range was chosen: the client need not cut it
+  return tool;
+}
+
+Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, json arguments) {
+  auto result = read_file(tenant, arguments);
+  if (!result) co_return failure(result.error());
+  co_return std::move(*result);
+}
+
+}  // namespace tools

@@ -1,0 +1,106 @@
+#include "supervisor/tools/workspace_answers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "supervisor/base/json.h"
+
+using nlohmann::ordered_json;
+
+namespace tools {
+
+mcp::ToolResult failure(const Error& error) {
+  ordered_json value = {{"success", false}, {"error", error.what}, {"code", std::string(code_name(error.code))}};
+  if (!error.rule.empty()) value["rule"] = error.rule;
+  if (!error.hint.empty()) value["remedy"] = error.hint;
+  mcp::ToolResult result = mcp::ToolResult::data(std::move(value));
+  result.is_error = true;
+  return result;
+}
+
+std::string iso_time(int64_t since_1970_ns) {
+  std::time_t seconds = since_1970_ns / 1'000'000'000;
+  std::tm parts{};
+  if (::gmtime_r(&seconds, &parts) == nullptr) return {};  // a year beyond int
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string_view image_type(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  if (bytes.starts_with("\x89PNG\r\n\x1A\n"sv)) return "image/png";
+  if (bytes.starts_with("\xFF\xD8\xFF"sv)) return "image/jpeg";
+  if (bytes.starts_with("GIF87a"sv) || bytes.starts_with("GIF89a"sv)) return "image/gif";
+  if (bytes.size() >= 12 && bytes.starts_with("RIFF"sv) && bytes.substr(8, 4) == "WEBP"sv) return "image/webp";
+  return {};
+}
+
+std::string_view mime_type(std::string_view name, std::string_view bytes) {
+  if (auto image = image_type(bytes); !image.empty()) return image;
+  if (!is_text(bytes)) return name.ends_with(".pdf") ? "application/pdf" : "application/octet-stream";
+  static constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
+      {".md", "text/markdown"}, {".csv", "text/csv"},       {".json", "application/json"},
+      {".html", "text/html"},   {".svg", "image/svg+xml"},  {".xml", "application/xml"},
+      {".py", "text/x-python"}, {".js", "text/javascript"}, {".sh", "application/x-sh"},
+  };
+  for (auto [ending, type] : kEndings)
+    if (name.ends_with(ending)) return type;
+  return "text/plain";
+}
+
+bool is_text(std::string_view bytes) { return bytes.find('\0') == bytes.npos && valid_utf8(bytes) == bytes; }
+
+Result<std::optional<KeptOutput>> parse_kept_output(std::string_view name) {
+  constexpr std::string_view kScheme = "exec:///";
+  if (!name.starts_with(kScheme)) return std::nullopt;
+  name.remove_prefix(kScheme.size());
+  size_t slash = name.find('/');
+  if (slash == name.npos)
+    return fail(Code::invalid, "an execution's output is named exec:///<execution_id>/stdout or .../stderr",
+                "use the execution_id that execute_code answered");
+  KeptOutput kept;
+  kept.execution = name.substr(0, slash);
+  CHECKED(tenants::check_execution_id(kept.execution));
+  TRY(kept.stream, tenants::parse_stream(name.substr(slash + 1)));
+  return kept;
+}
+
+Result<std::string> decode_percent(std::string_view text) {
+  auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
+  std::string plain;
+  for (size_t i = 0; i < text.size(); i++) {
+    if (text[i] != '%') {
+      plain += text[i];
+      continue;
+    }
+    bool whole = i + 2 < text.size();
+    int high = whole ? digit(text[i + 1]) : -1;
+    int low = whole ? digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return fail(Code::invalid, "the URI has a '%' that begins no escape", "write it as %25");
+    plain += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return plain;
+}
+
+std::string encode_percent(std::string_view path) {
+  std::string text;
+  for (char c : path) {
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                 std::string_view("-._~/").find(c) != std::string_view::npos;
+    if (plain) {
+      text += c;
+    } else {
+      text += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return text;
+}
+
+}  // namespace tools

@@ -1,0 +1,40 @@
+// What the workspace tools share: names and URIs in, answers out.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "supervisor/mcp/content.h"
+#include "supervisor/tenants/tenant.h"
+
+namespace tools {
+
+// {success:false, error, code, rule?, remedy?}, isError.
+mcp::ToolResult failure(const Error& error);
+
+// "2026-11-21T12:34:56Z"
+std::string iso_time(int64_t since_1970_ns);
+
+// "image/png", "image/jpeg", "image/gif" or "image/webp" by its first bytes; empty when it is none of these.
+std::string_view image_type(std::string_view bytes);
+// By the name's ending, else by whether the bytes are text.
+std::string_view mime_type(std::string_view name, std::string_view bytes);
+
+// UTF-8 without NUL: what a model can read as text.
+bool is_text(std::string_view bytes);
+
+// exec:///<execution_id>/stdout
+struct KeptOutput {
+  std::string execution;
+  tenants::Stream stream;
+};
+// Empty when `name` does not begin with exec:///. Errors: invalid, not_found.
+Result<std::optional<KeptOutput>> parse_kept_output(std::string_view name);
+
+// %41 becomes A. Errors: invalid.
+Result<std::string> decode_percent(std::string_view text);
+// For the path of a URI: all but unreserved characters and '/' as %XX.
+std::string encode_percent(std::string_view path);
+
+}  // namespace tools

@@ -1,0 +1,122 @@
+#include "supervisor/tools/workspace_tools.h"
+
+#include <charconv>
+
+#include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
+#include "supervisor/tools/workspace_answers.h"
+
+using nlohmann::json;
+
+namespace tools {
+namespace {
+
+constexpr std::string_view kWorkspaceScheme = "workspace:///";
+constexpr size_t kMaxResourceBytes = 4 << 20;  // resources/read has no ranges
+constexpr size_t kPage = 100;
+constexpr size_t kMaxPaged = 10'000;
+
+template <class Handler>
+mcp::ToolHandler for_tenant(const TenantOf& tenant_of, Handler handler) {
+  return [tenant_of, handler](mcp::RequestContext& context, json arguments) {
+    return handler(tenant_of(context), std::move(arguments));
+  };
+}
+
+// A cursor is the number of files before its page.
+Result<size_t> parse_cursor(const std::string& cursor) {
+  size_t begin = 0;
+  auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), begin);
+  bool good = cursor.empty() || (error == std::errc() && end == cursor.data() + cursor.size() && begin < kMaxPaged);
+  if (!good) return fail(Code::invalid, "this cursor was not given by this server", "list from the start");
+  return begin;
+}
+
+Result<std::string> whole(Result<tenants::FileRange> range) {
+  if (!range) return tl::unexpected<Error>(std::move(range).error());
+  if (range->more())
+    return fail(Code::exhausted,
+                "the file has " + std::to_string(range->size) + " bytes, a resource may have " +
+                    std::to_string(kMaxResourceBytes),
+                "read it in parts with read_workspace_file");
+  return std::move(range->bytes);
+}
+
+Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
+  TRY(auto kept, parse_kept_output(uri));
+  if (kept) return whole(tenant.executions().read(kept->execution, kept->stream, 0, kMaxResourceBytes));
+  if (!uri.starts_with(kWorkspaceScheme))
+    return fail(Code::not_found, "no such resource",
+                "resources are workspace:///path and exec:///<execution_id>/stdout|stderr");
+  TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
+  TRY(RelativePath path, RelativePath::parse(name));
+  return whole(tenant.workspace().read(path, 0, kMaxResourceBytes));
+}
+
+}  // namespace
+
+void add_workspace_tools(mcp::Server& server, const TenantOf& tenant_of) {
+  server.add_tool(write_workspace_file_definition(), for_tenant(tenant_of, write_workspace_file));
+  server.add_tool(read_workspace_file_definition(), for_tenant(tenant_of, read_workspace_file));
+  server.add_tool(list_workspace_files_definition(), for_tenant(tenant_of, list_workspace_files));
+  server.add_tool(delete_workspace_file_definition(), for_tenant(tenant_of, delete_workspace_file));
+}
+
+Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor) {
+  CO_TRY(size_t begin, parse_cursor(cursor));
+  tenants::ListOptions options;
+  options.limit = begin + kPage;
+  CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(RelativePath(), options));
+  mcp::ResourcePage page;
+  for (size_t i = begin; i < listing.entries.size(); i++) {
+    const tenants::Entry& entry = listing.entries[i];
+    if (entry.kind != tenants::Kind::file || valid_utf8(entry.path) != entry.path) continue;  // cannot be read by URI
+    mcp::Resource resource;
+    resource.uri = std::string(kWorkspaceScheme) + encode_percent(entry.path);
+    resource.name = entry.path;
+    resource.size = entry.size;
+    page.resources.push_back(std::move(resource));
+  }
+  size_t end = begin + kPage;
+  if (listing.more && listing.entries.size() == end && end < kMaxPaged) page.next_cursor = std::to_string(end);
+  co_return page;
+}
+
+Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri) {
+  CO_TRY(std::string bytes, read_uri(tenant, uri));
+  mcp::ResourceContents contents;
+  contents.mime_type = mime_type(uri, bytes);
+  if (is_text(bytes)) {
+    contents.data = std::move(bytes);
+  } else {
+    contents.kind = mcp::ResourceContents::Kind::blob;
+    contents.data = to_base64(bytes);
+  }
+  contents.uri = std::move(uri);
+  std::vector<mcp::ResourceContents> all;
+  all.push_back(std::move(contents));
+  co_return all;
+}
+
+mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of) {
+  mcp::ResourceProvider provider;
+  provider.list = [tenant_of](mcp::RequestContext& context, std::string cursor) {
+    return list_resources(tenant_of(context), std::move(cursor));
+  };
+  provider.read = [tenant_of](mcp::RequestContext& context, std::string uri) {
+    return read_resource(tenant_of(context), std::move(uri));
+  };
+  mcp::ResourceTemplate file;
+  file.uri_template = "workspace:///{+path}";
+  file.name = "workspace file";
+  file.description = "A file of the workspace";
+  mcp::ResourceTemplate output;
+  output.uri_template = "exec:///{execution_id}/{stream}";
+  output.name = "kept output";
+  output.description = "What an execution printed, in full: stream is stdout or stderr";
+  output.mime_type = "text/plain";
+  provider.templates = {file, output};
+  return provider;
+}
+
+}  // namespace tools

@@ -1,0 +1,35 @@
+// The workspace tools: four MCP tools and the resources beside them, on the files of the caller's tenant.
+// Each handler checks its arguments itself and answers `{success: true, ...}`, or an error result with
+// `{success: false, error, code, rule?, remedy?}`. One file per tool; what they share is in workspace_answers.h.
+#pragma once
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "supervisor/mcp/registry.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/tenants/tenant.h"
+
+namespace tools {
+
+// Whose request this is. The tenant must live as long as the request.
+using TenantOf = std::function<tenants::Tenant&(mcp::RequestContext&)>;
+
+void add_workspace_tools(mcp::Server& server, const TenantOf& tenant_of);
+// workspace:///path and exec:///<execution_id>/stdout|stderr.
+mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of);
+
+mcp::ToolDefinition write_workspace_file_definition();
+mcp::ToolDefinition read_workspace_file_definition();
+mcp::ToolDefinition list_workspace_files_definition();
+mcp::ToolDefinition delete_workspace_file_definition();
+
+// `tenant` must outlive the task.
+Task<mcp::ToolResult> write_workspace_file(tenants::Tenant& tenant, nlohmann::json arguments);
+Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, nlohmann::json arguments);
+Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, nlohmann::json arguments);
+Task<mcp::ToolResult> delete_workspace_file(tenants::Tenant& tenant, nlohmann::json arguments);
+
+Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor);
+Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri);
+
+}  // namespace tools

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
+#include "supervisor/tools/workspace_answers.h"
+#include "supervisor/tools/workspace_tools.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxContentBytes = 64 << 20;  // a request is bounded before it comes here
+
+struct Order {
+  std::string filename;
+  RelativePath path;
+  std::string bytes;
+  tenants::WriteMode mode = tenants::WriteMode::replace;
+};
+
+Result<Order> read_order(const json& arguments) {
+  Fields in(arguments, "write_workspace_file");
+  Order order;
+  TRY(order.filename, in.string("filename"));
+  TRY(order.bytes, in.string("content", kMaxContentBytes));
+  TRY(std::string encoding, in.one_of("encoding", {"utf-8", "base64"}, "utf-8"));
+  TRY(std::string mode, in.one_of("mode", {"replace", "append", "create"}, "replace"));
+  CHECKED(in.done());
+  TRY(order.path, RelativePath::parse(order.filename));
+  if (encoding == "base64") {
+    TRY(order.bytes, from_base64(order.bytes));
+  }
+  if (mode == "append") order.mode = tenants::WriteMode::append;
+  if (mode == "create") order.mode = tenants::WriteMode::create;
+  return order;
+}
+
+}  // namespace
+
+mcp::ToolDefinition write_workspace_file_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "write_workspace_file";
+  tool.description = "Write a file in the workspace that executed code sees as /workspace. Missing folders are made.";
+  tool.input_schema = ordered_json::parse(R"({
+    "type": "object",
+    "properties": {
+      "filename": {"type": "string", "description": "Path relative to the workspace"},
+      "content": {"type": "string"},
+      "encoding": {"type": "string", "enum": ["utf-8", "base64"], "default": "utf-8"},
+      "mode": {"type": "string", "enum": ["replace", "append", "create"], "default": "replace"}
+    },
+    "required": ["filename", "content"],
+    "additionalProperties": false
+  })");
+  tool.output_schema = ordered_json::parse(R"({
+    "type": "object",
+    "properties": {"success": {"type": "boolean"}, "message": {"type": "string"}, "filename": {"type": "string"},
+                   "size": {"type": "integer"}},
+    "required": ["success"]
+  })");
+  tool.annotations.destructive = false;  // the workspace is the agent's own
+  tool.annotations.open_world = false;
+  return tool;
+}
+
+Task<mcp::ToolResult> write_workspace_file(tenants::Tenant& tenant, json arguments) {
+  auto order = read_order(arguments);
+  if (!order) co_return failure(order.error());
+  size_t count = order->bytes.size();
+  auto size = co_await tenant.workspace().write(order->path, std::move(order->bytes), order->mode);
+  if (!size) co_return failure(size.error());
+  ordered_json answer = {{"success", true},
+                         {"message", fmt::format("Written {} bytes to {}", count, order->filename)},
+                         {"filename", order->filename},
+                         {"size", *size}};
+  co_return mcp::ToolResult::data(std::move(answer));
+}
+
+}  // namespace tools

@@ -1,0 +1,36 @@
+// The client side of a bridge under test: its process, and what a client says to it.
+#pragma once
+#include "tests/catch.h"
+#include "tests/supervisor/cli/processes.h"
+
+namespace cli_test {
+
+struct Bridge : Process {
+  explicit Bridge(const FakeDaemon& daemon, std::vector<std::string> environment = {})
+      : Process({"mcp", "--socket", daemon.path()}, std::move(environment)) {}
+};
+
+inline const json kInitialize = {{"protocolVersion", "2025-06-18"},
+                                 {"capabilities", json::object()},
+                                 {"clientInfo", {{"name", "test"}, {"version", "1"}}}};
+inline const json kInitialized = {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}};
+
+// The legacy handshake through a bridge to a daemon that answers it.
+inline void shake_hands(Bridge& bridge, Peer& peer) {
+  bridge.send(request(0, "initialize", kInitialize));
+  CHECK(peer.request()["method"] == "initialize");
+  peer.send(result(0, {{"protocolVersion", "2025-06-18"}, {"serverInfo", {{"name", "fake"}, {"version", "1"}}}}));
+  CHECK(bridge.out.message()["id"] == 0);
+  bridge.send(kInitialized);
+  CHECK(peer.request()["method"] == "notifications/initialized");
+}
+
+inline json call(const json& id, const std::string& code = "1") {
+  return request(id, "tools/call", {{"name", "execute_code"}, {"arguments", {{"code", code}}}});
+}
+
+inline json answer_text(const json& message) {
+  return json::parse(message.at("result").at("content").at(0).at("text").get<std::string>());
+}
+
+}  // namespace cli_test

@@ -1,0 +1,324 @@
+#include "supervisor/tools/workspace_tools.h"
+
+#include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
+#include "tests/supervisor/tenants/scene.h"
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+const std::string kPng = std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16) + std::string(100, '\x01');
+
+// One tenant with a small quota, and its tools as a client sees them.
+struct Client {
+  TempDirectory temp;
+  Loop loop;
+  std::shared_ptr<tenants::Tenant> tenant;
+  fs::path workspace = temp.path() / "acme/workspace";
+
+  Client() {
+    policies::Policy policy;
+    policy.quota = {4 << 20, 200, 10, 1 << 20};
+    Fd state = open_directory(temp.path().string()).value();
+    tenant = tenants::Tenant::open(loop, state.get(), "acme", policy).value();
+  }
+
+  using Tool = Task<mcp::ToolResult>(tenants::Tenant&, json);
+  mcp::ToolResult call(Tool* tool, json arguments) { return wait_for(loop, tool(*tenant, std::move(arguments))); }
+  // The answer of a call that must succeed; what the model reads as text says the same.
+  ordered_json ok(Tool* tool, json arguments) {
+    mcp::ToolResult result = call(tool, std::move(arguments));
+    INFO(std::get<mcp::Text>(result.content.at(0)).text);
+    REQUIRE_FALSE(result.is_error);
+    REQUIRE(result.structured);
+    CHECK((*result.structured)["success"] == true);
+    CHECK(ordered_json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
+    return *result.structured;
+  }
+  ordered_json error(Tool* tool, json arguments, std::string_view code) {
+    mcp::ToolResult result = call(tool, std::move(arguments));
+    REQUIRE(result.is_error);
+    REQUIRE(result.structured);
+    CHECK((*result.structured)["success"] == false);
+    CHECK((*result.structured)["code"] == std::string(code));
+    CHECK_FALSE((*result.structured)["error"].get<std::string>().empty());
+    CHECK(ordered_json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
+    return *result.structured;
+  }
+  ordered_json write(json arguments) { return ok(tools::write_workspace_file, std::move(arguments)); }
+  ordered_json read(json arguments) { return ok(tools::read_workspace_file, std::move(arguments)); }
+  ordered_json list(json arguments) { return ok(tools::list_workspace_files, std::move(arguments)); }
+  std::string on_disk(const std::string& name) { return Scene::get(workspace / name); }
+};
+
+}  // namespace
+
+TEST_CASE("a file is written with the keys that clients know", "[tools]") {
+  Client client;
+  auto answer = client.write({{"filename", "data/a.txt"}, {"content", "caf\xC3\xA9"}});
+  CHECK(answer["message"] == "Written 5 bytes to data/a.txt");  // bytes, not characters
+  CHECK(answer["filename"] == "data/a.txt");
+  CHECK(answer["size"] == 5);
+  CHECK(client.on_disk("data/a.txt") == "caf\xC3\xA9");
+}
+
+TEST_CASE("writing appends, creates and takes base64", "[tools]") {
+  Client client;
+  client.write({{"filename", "a"}, {"content", "AP8="}, {"encoding", "base64"}});
+  CHECK(client.on_disk("a") == std::string("\0\xFF", 2));
+  auto appended = client.write({{"filename", "a"}, {"content", "+"}, {"mode", "append"}});
+  CHECK(appended["size"] == 3);
+  CHECK(appended["message"] == "Written 1 bytes to a");
+  client.error(tools::write_workspace_file, {{"filename", "a"}, {"content", "x"}, {"mode", "create"}}, "invalid");
+  CHECK(client.on_disk("a") == std::string("\0\xFF+", 3));
+}
+
+TEST_CASE("bad arguments are named", "[tools]") {
+  Client client;
+  auto [tool, arguments, part] = GENERATE(table<Client::Tool*, json, std::string>({
+      {tools::write_workspace_file, json::object(), "filename"},
+      {tools::write_workspace_file, json{{"filename", "a"}}, "content"},
+      {tools::write_workspace_file, json{{"filename", 7}, {"content", "x"}}, "filename"},
+      {tools::write_workspace_file, json{{"filename", "a"}, {"content", "x"}, {"mode", "truncate"}}, "mode"},
+      {tools::write_workspace_file, json{{"filename", "a"}, {"content", "x"}, {"encoding", "latin1"}}, "encoding"},
+      {tools::write_workspace_file, json{{"filename", "a"}, {"content", "*"}, {"encoding", "base64"}}, "base64"},
+      {tools::write_workspace_file, json{{"filename", "a"}, {"content", "x"}, {"file", "b"}}, "file"},
+      {tools::write_workspace_file, json{{"filename", "../a"}, {"content", "x"}}, ".."},
+      {tools::write_workspace_file, json{{"filename", "."}, {"content", "x"}}, "folder"},
+      {tools::write_workspace_file, json::array(), "write_workspace_file"},
+      {tools::read_workspace_file, json{{"filename", "a"}, {"offset", -1}}, "offset"},
+      {tools::read_workspace_file, json{{"filename", "a"}, {"offset", 1.5}}, "offset"},
+      {tools::read_workspace_file, json{{"filename", "a"}, {"limit", 0}}, "limit"},
+      {tools::read_workspace_file, json{{"filename", "a"}, {"limit", (1 << 20) + 1}}, "limit"},
+      {tools::read_workspace_file, json{{"filename", ""}}, "empty"},
+      {tools::read_workspace_file, json{{"filename", "exec:///e1"}}, "exec:///"},
+      {tools::read_workspace_file, json{{"filename", "exec:///../stdout"}}, "execution id"},
+      {tools::list_workspace_files, json{{"depth", 0}}, "depth"},
+      {tools::list_workspace_files, json{{"limit", 10'001}}, "limit"},
+      {tools::list_workspace_files, json{{"subpath", "/"}}, "absolute"},
+      {tools::delete_workspace_file, json{{"filename", "a"}, {"recursive", "yes"}}, "recursive"},
+  }));
+  CAPTURE(arguments.dump());
+  auto answer = client.error(tool, arguments, "invalid");
+  CHECK_THAT(answer["error"].get<std::string>(), Catch::Contains(part));
+  CHECK(fs::is_empty(client.workspace));
+}
+
+TEST_CASE("a whole text file is read with the keys that clients know", "[tools]") {
+  Client client;
+  client.write({{"filename", "a.txt"}, {"content", "hello"}});
+  auto answer = client.read({{"filename", "./a.txt"}});
+  CHECK(answer == ordered_json::parse(R"({"success":true,"filename":"./a.txt","content":"hello","size":5,"offset":0,
+                                          "length":5,"encoding":"utf-8","more":false})"));
+}
+
+TEST_CASE("reading range after range gives the whole text, never half a character", "[tools]") {
+  Client client;
+  std::string text;
+  for (int i = 0; i < 20; i++) text += "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
+  client.write({{"filename", "a"}, {"content", text}});
+  for (int limit = 1; limit <= 12; limit++) {
+    CAPTURE(limit);
+    std::string all;
+    uint64_t offset = 0;
+    for (int reads = 0;; reads++) {
+      REQUIRE(reads < 300);
+      auto part = client.read({{"filename", "a"}, {"offset", offset}, {"limit", limit}});
+      REQUIRE(part["encoding"] == "utf-8");
+      REQUIRE(part["offset"] == offset);
+      REQUIRE(part["length"] == part["content"].get<std::string>().size());
+      all += part["content"];
+      offset += part["length"].get<uint64_t>();
+      if (part["more"] == false) break;
+    }
+    CHECK(all == text);
+  }
+}
+
+TEST_CASE("a range that begins inside a character begins at the next one, and says so", "[tools]") {
+  Client client;
+  client.write({{"filename", "a"},
+                {"content",
+                 "\xF0\x9F\x98\x80"
+                 "bc"}});
+  for (int offset : {1, 2, 3}) {
+    auto part = client.read({{"filename", "a"}, {"offset", offset}, {"limit", 1}});
+    CHECK(part["offset"] == 4);
+    CHECK(part["content"].get<std::string>().substr(0, 1) == "b");
+  }
+  auto beyond = client.read({{"filename", "a"}, {"offset", 6}});
+  CHECK(beyond["content"] == "");
+  CHECK(beyond["more"] == false);
+}
+
+TEST_CASE("what is not text comes as base64", "[tools]") {
+  using namespace std::string_literals;
+  Client client;
+  auto bytes =
+      GENERATE(values<std::string>({"\xFF\xFE", "a\0b"s, "cut \xE2\x82", "\x80tail", "\xC0\xAF", "\xED\xA0\x80"}));
+  Scene::put(client.workspace / "a", bytes);
+  auto answer = client.read({{"filename", "a"}});
+  CHECK(answer["encoding"] == "base64");
+  CHECK(from_base64(answer["content"].get<std::string>()).value() == bytes);
+  CHECK(answer["length"] == bytes.size());
+  if (bytes.find('\0') == bytes.npos) {
+    auto refused = client.error(tools::read_workspace_file, {{"filename", "a"}, {"encoding", "utf-8"}}, "invalid");
+    CHECK(refused["remedy"] == "read it with encoding base64");
+  }
+}
+
+TEST_CASE("base64 is exact in any range", "[tools]") {
+  Client client;
+  client.write({{"filename", "a"}, {"content", "caf\xC3\xA9!"}});
+  auto part = client.read({{"filename", "a"}, {"offset", 4}, {"limit", 1}, {"encoding", "base64"}});
+  CHECK(from_base64(part["content"].get<std::string>()).value() == "\xA9");
+  CHECK(part["more"] == true);
+}
+
+TEST_CASE("a picture is shown, unless a part of it or its bytes were asked for", "[tools]") {
+  Client client;
+  Scene::put(client.workspace / "a.png", kPng);
+  mcp::ToolResult shown = client.call(tools::read_workspace_file, {{"filename", "a.png"}});
+  REQUIRE(shown.content.size() == 2);
+  const auto& image = std::get<mcp::Image>(shown.content[1]);
+  CHECK(image.mime_type == "image/png");
+  CHECK(from_base64(image.base64).value() == kPng);
+  CHECK((*shown.structured)["encoding"] == "image");
+  CHECK((*shown.structured)["content"] == "");
+  CHECK((*shown.structured)["size"] == kPng.size());
+  for (json arguments : {json{{"filename", "a.png"}, {"limit", 20}}, json{{"filename", "a.png"}, {"offset", 1}},
+                         json{{"filename", "a.png"}, {"encoding", "base64"}}}) {
+    mcp::ToolResult spelled = client.call(tools::read_workspace_file, arguments);
+    CHECK(spelled.content.size() == 1);
+    CHECK((*spelled.structured)["encoding"] == "base64");
+  }
+  Scene::put(client.workspace / "large.png", kPng + std::string(1 << 20, 'x'));
+  CHECK(client.call(tools::read_workspace_file, {{"filename", "large.png"}}).content.size() == 1);
+  Scene::put(client.workspace / "long.png", kPng + std::string(100'000, 'x'));  // more than the usual range
+  CHECK(client.call(tools::read_workspace_file, {{"filename", "long.png"}}).content.size() == 2);
+}
+
+TEST_CASE("kept output is read like a file", "[tools]") {
+  Client client;
+  {
+    auto recording = client.tenant->executions().begin("e1").value();
+    REQUIRE(recording.append(tenants::Stream::out, "0123456789"));
+    REQUIRE(recording.append(tenants::Stream::err, "oops"));
+  }
+  auto part = client.read({{"filename", "exec:///e1/stdout"}, {"offset", 3}, {"limit", 4}});
+  CHECK(part["content"] == "3456");
+  CHECK(part["size"] == 10);
+  CHECK(part["more"] == true);
+  CHECK(client.read({{"filename", "exec:///e1/stderr"}})["content"] == "oops");
+  client.error(tools::read_workspace_file, {{"filename", "exec:///e2/stdout"}}, "not_found");
+  client.error(tools::read_workspace_file, {{"filename", "exec:///e1/stdin"}}, "not_found");
+  client.error(tools::read_workspace_file, {{"filename", "exec:///e1/stdout/.."}}, "not_found");
+}
+
+TEST_CASE("files are listed with the keys that clients know", "[tools]") {
+  Client client;
+  for (const char* name : {"b/c", "a", "b/d/e"}) client.write({{"filename", name}, {"content", "123"}});
+  CHECK(client.list(json::object()) ==
+        ordered_json::parse(R"({"success":true,"path":".","files":["a","b/c","b/d/e"],"count":3,"more":false})"));
+  auto cut = client.list({{"subpath", "b"}, {"depth", 1}});
+  CHECK(cut["files"] == ordered_json::array({"b/c"}));
+  CHECK(cut["path"] == "b");
+  CHECK(client.list({{"limit", 2}})["more"] == true);
+  auto detailed = client.list({{"details", true}, {"limit", 1}});
+  CHECK(detailed["entries"][0]["path"] == "a");
+  CHECK(detailed["entries"][0]["size"] == 3);
+  CHECK(detailed["entries"][0]["kind"] == "file");
+  CHECK(detailed["entries"][0]["modified"].get<std::string>().size() == 20);
+  client.error(tools::list_workspace_files, {{"subpath", "missing"}}, "not_found");
+  client.error(tools::list_workspace_files, {{"subpath", "a"}}, "invalid");
+}
+
+TEST_CASE("names that are not UTF-8 and links are listed without harm", "[tools]") {
+  Client client;
+  Scene::put(client.workspace / "\xFF\n", "x");
+  fs::create_symlink("/etc/passwd", client.workspace / "link");
+  auto listed = client.list({{"details", true}});
+  CHECK(listed["files"] == ordered_json::array({"link", "\xEF\xBF\xBD\n"}));
+  CHECK(listed["entries"][0]["kind"] == "link");
+  client.error(tools::read_workspace_file, {{"filename", "link"}}, "denied");
+}
+
+TEST_CASE("files and folders are deleted", "[tools]") {
+  Client client;
+  client.write({{"filename", "d/a"}, {"content", "x"}});
+  client.error(tools::delete_workspace_file, {{"filename", "d"}}, "invalid");
+  CHECK(client.ok(tools::delete_workspace_file, {{"filename", "d/a"}})["message"] == "Deleted d/a");
+  client.error(tools::delete_workspace_file, {{"filename", "d/a"}}, "not_found");
+  client.write({{"filename", "d/e/f"}, {"content", "x"}});
+  CHECK(client.ok(tools::delete_workspace_file, {{"filename", "d"}, {"recursive", true}})["message"] == "Deleted d");
+  CHECK(fs::is_empty(client.workspace));
+}
+
+TEST_CASE("a full quota tells numbers, rule and remedy", "[tools]") {
+  Client client;
+  auto answer = client.error(tools::write_workspace_file,
+                             {{"filename", "a"}, {"content", std::string((4 << 20) + 1, 'x')}}, "exhausted");
+  CHECK(answer["error"] == "writing 'a' needs 4194305 bytes more, 4194304 of 4194304 are left in this workspace");
+  CHECK(answer["rule"] == "quota.workspace_bytes");
+  CHECK(answer.contains("remedy"));
+  CHECK(fs::is_empty(client.workspace));
+}
+
+TEST_CASE("resources are listed in pages and read", "[tools]") {
+  Client client;
+  for (int i = 0; i < 120; i++) Scene::put(client.workspace / ("f" + std::to_string(1000 + i)), "x");
+  Scene::put(client.workspace / "a b%\xC3\xA9.md", "# hello");
+  Scene::put(client.workspace / "raw", "\xFF");
+  fs::create_symlink("raw", client.workspace / "link");
+  std::vector<std::string> uris;
+  std::string cursor;
+  do {
+    auto page = wait_for(client.loop, tools::list_resources(*client.tenant, cursor));
+    REQUIRE(page);
+    CHECK(page->resources.size() <= 100);
+    for (const auto& resource : page->resources) uris.push_back(resource.uri);
+    cursor = page->next_cursor;
+  } while (!cursor.empty());
+  CHECK(uris.size() == 122);
+  CHECK(uris.front() == "workspace:///a%20b%25%C3%A9.md");
+  auto read = [&](std::string uri) {
+    return wait_for(client.loop, tools::read_resource(*client.tenant, std::move(uri)));
+  };
+  auto text = read(uris.front());
+  REQUIRE(text);
+  CHECK(text->at(0).data == "# hello");
+  CHECK(text->at(0).mime_type == "text/markdown");
+  CHECK(text->at(0).uri == uris.front());
+  auto raw = read("workspace:///raw");
+  CHECK(raw->at(0).kind == mcp::ResourceContents::Kind::blob);
+  CHECK(raw->at(0).data == "/w==");
+  auto [uri, code] = GENERATE(table<std::string, Code>({{"workspace:///missing", Code::not_found},
+                                                        {"workspace:///%2e%2e/x", Code::invalid},
+                                                        {"workspace:////etc/passwd", Code::invalid},
+                                                        {"workspace:///%2Fetc", Code::invalid},
+                                                        {"workspace:///a%0", Code::invalid},
+                                                        {"workspace:///a%zz", Code::invalid},
+                                                        {"workspace:///", Code::invalid},
+                                                        {"workspace:///link", Code::denied},
+                                                        {"file:///etc/passwd", Code::not_found},
+                                                        {"exec:///e1/stdout", Code::not_found}}));
+  CAPTURE(uri);
+  CHECK(read(uri).error().code == code);
+  for (std::string bad : {"x", "-1", "10000", "1x", "99999999999999999999"})
+    CHECK(wait_for(client.loop, tools::list_resources(*client.tenant, bad)).error().code == Code::invalid);
+}
+
+TEST_CASE("the definitions work in every client and stay small", "[tools]") {
+  size_t bytes = 0;
+  for (const auto& tool : {tools::write_workspace_file_definition(), tools::read_workspace_file_definition(),
+                           tools::list_workspace_files_definition(), tools::delete_workspace_file_definition()}) {
+    CAPTURE(tool.name);
+    CHECK(mcp::portability_problems(tool).empty());
+    CHECK_FALSE(tool.annotations.open_world);
+    bytes += tool.description.size() + tool.input_schema.dump().size() + tool.output_schema->dump().size();
+  }
+  CHECK(bytes < 3500);
+}
