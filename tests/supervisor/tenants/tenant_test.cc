@@ -22,7 +22,7 @@ struct Daemon {
     for (const auto& entry : fs::directory_iterator(WARDER_POLICIES))
       if (entry.path().extension() == ".json" || entry.is_directory())
         fs::copy(entry.path(), policies / entry.path().filename(), fs::copy_options::recursive);
-    small_quota(1000);
+    small_quota(1 << 20);
     rules(
         R"([{"uid": 1001, "tenant": "one", "policy": "small"}, {"uid": 1002, "tenant": "user-{uid}", "policy": "default"}])");
     store.emplace(policies::Store::load({policies.string()}, policies::Mode::checkout).value());
@@ -46,7 +46,7 @@ TEST_CASE("a peer gets its tenant, with private folders", "[tenants]") {
   CHECK((*member)->policy->name == "small");
   for (const char* folder : {"tenants", "tenants/one", "tenants/one/workspace", "tenants/one/executions"})
     CHECK(fs::status(daemon.state / folder).permissions() == fs::perms::owner_all);
-  CHECK((*member)->tenant->workspace().quota().limits().bytes == 1000);
+  CHECK((*member)->tenant->workspace().quota().limits().bytes == 1 << 20);
   auto other = daemon.admit(1002);
   REQUIRE(other);
   CHECK((*other)->tenant->name() == "user-1002");
@@ -76,15 +76,15 @@ TEST_CASE("a reload changes policies and revokes, the tenant's files stay", "[te
   Daemon daemon;
   auto one = daemon.admit(1001).value(), two = daemon.admit(1002).value();
   auto before = one->policy;
-  daemon.small_quota(2000);
+  daemon.small_quota(2 << 20);
   daemon.rules(
       R"([{"uid": 1001, "tenant": "one", "policy": "small"}, {"uid": 1002, "tenant": "moved", "policy": "default"}])");
   REQUIRE(daemon.store->reload());
   daemon.registry->apply_policies();
   CHECK_FALSE(one->revoked);
   CHECK(one->policy != before);
-  CHECK(before->quota.workspace_bytes == 1000);  // who began with it keeps it
-  CHECK(one->tenant->workspace().quota().limits().bytes == 2000);
+  CHECK(before->quota.workspace_bytes == 1 << 20);  // who began with it keeps it
+  CHECK(one->tenant->workspace().quota().limits().bytes == 2 << 20);
   CHECK(two->revoked);
   CHECK(daemon.admit(1002).value()->tenant->name() == "moved");
 }
