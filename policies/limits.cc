@@ -58,20 +58,19 @@ std::pair<Limits, std::vector<Clamp>> resolve(const Ceilings& ceilings, const Li
   auto bound = [none](milliseconds t) { return t == milliseconds(0) ? none : t; };
   std::optional<milliseconds> cpu;
   if (request.cpu) cpu = bound(*request.cpu);
-  const milliseconds given =
-      r.pick("cpu_ms", cpu, bound(standard.cpu), milliseconds(1), bound(maximum.cpu), cpu_text);
+  const milliseconds given = r.pick("cpu_ms", cpu, bound(standard.cpu), milliseconds(1), bound(maximum.cpu), cpu_text);
   limits.cpu = given == none ? milliseconds(0) : given;
 
-  limits.memory_bytes =
-      r.pick("memory_bytes", request.memory_bytes, standard.memory_bytes, kMinMemoryBytes, maximum.memory_bytes, bytes_text);
+  limits.memory_bytes = r.pick("memory_bytes", request.memory_bytes, standard.memory_bytes, kMinMemoryBytes,
+                               maximum.memory_bytes, bytes_text);
   limits.tasks = r.pick("tasks", request.tasks, standard.tasks, kMinTasks, maximum.tasks, number);
 
   std::optional<double> cpus = request.cpus;
   if (cpus && std::isnan(*cpus)) cpus.reset();  // no order: cannot be clamped
   limits.cpus = r.pick("cpus", cpus, standard.cpus, kMinCpus, maximum.cpus, number);
 
-  limits.output_bytes =
-      r.pick("output_bytes", request.output_bytes, standard.output_bytes, kMinOutputBytes, maximum.output_bytes, bytes_text);
+  limits.output_bytes = r.pick("output_bytes", request.output_bytes, standard.output_bytes, kMinOutputBytes,
+                               maximum.output_bytes, bytes_text);
   return {limits, std::move(r.clamps)};
 }
 

@@ -170,8 +170,9 @@ void check_lists(Checked& in, const Policy& policy) {
     std::string plain = pattern;
     std::replace(plain.begin(), plain.end(), '*', 'x');
     if (!valid_name(plain))
-      in.wrong("workspaces", fmt::format("\"{}\" is not made of 1 to 64 of a-z, 0-9, _, ., - and *, or starts with a dot",
-                                         printable(pattern, 64)));
+      in.wrong("workspaces",
+               fmt::format("\"{}\" is not made of 1 to 64 of a-z, 0-9, _, ., - and *, or starts with a dot",
+                           printable(pattern, 64)));
   }
 }
 
@@ -219,7 +220,8 @@ json merged(const json& base, const json& child) {
   return both;
 }
 
-tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const json& document, const Host& host) {
+tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const json& document,
+                                            const Host& host) {
   Policy policy;
   policy.name = std::move(name);
   policy.file = std::move(file);

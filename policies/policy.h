@@ -1,7 +1,7 @@
 // Policy: what one tenant may do and use. Immutable once loaded; an execution keeps the one it began with.
 // Source: one JSON document (policies/policy.schema.json describes every key), with what it extends.
-// Applied by supervisor/tools (admission, ceilings), jail/builder.cc (isolation, filter) and supervisor/tenants (quota).
-// Errors: all that is wrong with a document, each naming key, value and range.
+// Applied by supervisor/tools (admission, ceilings), jail/builder.cc (isolation, filter) and supervisor/tenants
+// (quota). Errors: all that is wrong with a document, each naming key, value and range.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -43,14 +43,14 @@ struct Policy {
   Ceilings limits;
   Isolation isolation;
   Quota quota;
-  std::vector<std::string> languages;  // "python", "javascript", "shell"; at least one
-  std::string seccomp;                 // the profile's name
+  std::vector<std::string> languages;           // "python", "javascript", "shell"; at least one
+  std::string seccomp;                          // the profile's name
   std::shared_ptr<const SeccompFilter> filter;  // that profile, compiled; set by Store
-  uint32_t concurrent_executions = 0;  // of one tenant, running
-  uint32_t queued_executions = 0;      // and waiting for one of those; beyond: exhausted
+  uint32_t concurrent_executions = 0;           // of one tenant, running
+  uint32_t queued_executions = 0;               // and waiting for one of those; beyond: exhausted
   uint32_t connections = 0;
-  uint32_t requests_in_flight = 0;       // on one connection
-  std::vector<std::string> workspaces;   // names that a request may choose; '*' stands for any characters
+  uint32_t requests_in_flight = 0;                 // on one connection
+  std::vector<std::string> workspaces;             // names that a request may choose; '*' stands for any characters
   std::map<std::string, std::string> environment;  // added to the jail's
 
   bool allows_language(std::string_view language) const;

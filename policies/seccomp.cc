@@ -69,7 +69,8 @@ ArgumentTest read_test(const json& object, const std::string& path, Problems& pr
     if (in.has("mask")) test.mask = joined(read_values(in, "mask"));
     test.values = read_values(in, "one_of");
     for (uint32_t value : test.values)
-      if ((value & ~test.mask) != 0) in.wrong("one_of", fmt::format("{:#x} has bits outside of the mask {:#x}", value, test.mask));
+      if ((value & ~test.mask) != 0)
+        in.wrong("one_of", fmt::format("{:#x} has bits outside of the mask {:#x}", value, test.mask));
   }
   in.done();
   return test;
@@ -135,8 +136,7 @@ void check_size(Checked& in, const SeccompProfile& profile) {
     for (const auto& test : rule.when) combinations = std::min(combinations * test.values.size(), kMaxCombinations + 1);
     total += combinations;
   }
-  if (total > kMaxCombinations)
-    in.wrong("allow", fmt::format("calls times values are more than {}", kMaxCombinations));
+  if (total > kMaxCombinations) in.wrong("allow", fmt::format("calls times values are more than {}", kMaxCombinations));
 }
 
 // What the child says about a call replaces all that its base said.
@@ -219,7 +219,8 @@ std::vector<sock_filter> newer_calls_are_missing(uint32_t newest) {
 
 }  // namespace
 
-tl::expected<SeccompProfile, Problems> parse_seccomp(std::string name, const json& document, const SeccompProfile* base) {
+tl::expected<SeccompProfile, Problems> parse_seccomp(std::string name, const json& document,
+                                                     const SeccompProfile* base) {
   SeccompProfile profile;
   profile.name = std::move(name);
   Problems problems;

@@ -35,9 +35,9 @@ struct SeccompProfile {
   std::vector<SeccompRule> allow;
   std::vector<SeccompRule> missing;  // answer ENOSYS, as a kernel without them: programs then use what they used before
   std::vector<SeccompRule> kill;     // end the process with SIGSYS: outcome forbidden_call
-  std::vector<SeccompRule> deny;     // EPERM like all the rest; there to say why, and to take back what `extends` allows
-  std::string newest;                // the last call that was thought about; what came later answers ENOSYS
-  bool log = false;                  // refused calls go to the audit log (SECCOMP_FILTER_FLAG_LOG)
+  std::vector<SeccompRule> deny;  // EPERM like all the rest; there to say why, and to take back what `extends` allows
+  std::string newest;             // the last call that was thought about; what came later answers ENOSYS
+  bool log = false;               // refused calls go to the audit log (SECCOMP_FILTER_FLAG_LOG)
 };
 
 struct SeccompFilter {

@@ -32,10 +32,12 @@ struct Constant {
   uint32_t value;
 };
 #define NAMED(constant) \
-  { #constant, static_cast<uint32_t>(constant) }
+  { #constant, static_cast < uint32_t>(constant) }
+// clang-format off
 constexpr Constant kConstants[] = {
     // socket(2), socketpair(2)
-    NAMED(AF_UNIX), NAMED(AF_INET), NAMED(AF_INET6), NAMED(AF_NETLINK), NAMED(AF_PACKET), NAMED(AF_VSOCK), NAMED(AF_ALG),
+    NAMED(AF_UNIX), NAMED(AF_INET), NAMED(AF_INET6), NAMED(AF_NETLINK), NAMED(AF_PACKET), NAMED(AF_VSOCK),
+    NAMED(AF_ALG),
     // clone(2)
     NAMED(CLONE_NEWTIME), NAMED(CLONE_NEWNS), NAMED(CLONE_NEWCGROUP), NAMED(CLONE_NEWUTS), NAMED(CLONE_NEWIPC),
     NAMED(CLONE_NEWUSER), NAMED(CLONE_NEWPID), NAMED(CLONE_NEWNET), NAMED(CLONE_PARENT), NAMED(CLONE_PTRACE),
@@ -63,6 +65,7 @@ constexpr Constant kConstants[] = {
     NAMED(PR_SET_NO_NEW_PRIVS), NAMED(PR_GET_NO_NEW_PRIVS), NAMED(PR_SET_THP_DISABLE), NAMED(PR_GET_THP_DISABLE),
     NAMED(PR_CAP_AMBIENT), NAMED(PR_SET_VMA), NAMED(PR_SET_SECCOMP), NAMED(PR_SET_MM), NAMED(PR_SET_PTRACER),
 };
+// clang-format on
 #undef NAMED
 }  // namespace
 

@@ -60,7 +60,9 @@ std::string find_null(const json& value, const std::string& path) {
   if (!value.is_structured()) return {};
   for (const auto& [key, child] : value.items()) {
     const std::string name = printable(key, 64);
-    std::string found = find_null(child, value.is_array() ? path + "[" + name + "]" : path.empty() ? name : path + "." + name);
+    std::string found = find_null(child, value.is_array() ? path + "[" + name + "]"
+                                         : path.empty()   ? name
+                                                          : path + "." + name);
     if (!found.empty()) return found;
   }
   return {};
@@ -101,7 +103,9 @@ class Store::Loader {
     problems_.back().what = path + ": " + error.what;
     if (!error.hint.empty()) problems_.back().what += " (" + error.hint + ")";
   }
-  void wrong(const std::string& path, std::string what) { wrong(path, Error{Code::invalid, 0, std::move(what), {}, {}}); }
+  void wrong(const std::string& path, std::string what) {
+    wrong(path, Error{Code::invalid, 0, std::move(what), {}, {}});
+  }
 
   // False when there is no such folder.
   bool read_folder(const std::string& folder, Documents& into) {
@@ -129,7 +133,8 @@ class Store::Loader {
     if (!text) return wrong(path, text.error());
     auto value = parse_json(*text);
     if (!value) return wrong(path, value.error());
-    if (auto null = find_null(*value, ""); !null.empty()) return wrong(path, null + ": null sets nothing; leave it out");
+    if (auto null = find_null(*value, ""); !null.empty())
+      return wrong(path, null + ": null sets nothing; leave it out");
     into[name] = {path, *std::move(value)};
   }
 
@@ -168,7 +173,8 @@ class Store::Loader {
     }
     policy->filter = profile(policy->seccomp);
     if (!policy->filter && !profiles_.contains(policy->seccomp)) {
-      wrong(document.path, fmt::format("seccomp: there is no profile \"{}\" that could be read", printable(policy->seccomp, 64)));
+      wrong(document.path,
+            fmt::format("seccomp: there is no profile \"{}\" that could be read", printable(policy->seccomp, 64)));
       return {};
     }
     return *std::move(policy);

@@ -1,7 +1,8 @@
 // Store: the policies of this machine, complete and checked, and who has which.
 // Source: folders of JSON files, later ones over earlier ones; a file masks the one of the same name before it.
 // Asked by supervisor/tenants for each connection. Executions keep the snapshot they began with.
-// Errors: invalid with every problem of every file, one a line: "/etc/warder/policies/a.json: limits.standard.cpus: ...".
+// Errors: invalid with every problem of every file, one a line: "/etc/warder/policies/a.json: limits.standard.cpus:
+// ...".
 #pragma once
 #include <map>
 #include <memory>
