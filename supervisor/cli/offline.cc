@@ -16,7 +16,7 @@ constexpr std::string_view kModern = "2026-07-28";
 constexpr std::string_view kNewestLegacy = "2025-11-25";
 constexpr std::array<std::string_view, 4> kLegacy = {"2024-11-05", "2025-03-26", "2025-06-18", kNewestLegacy};
 
-constexpr int kInvalidRequest = -32600, kMethodNotFound = -32601, kInternal = -32603, kUnsupportedVersion = -32022;
+constexpr int kInvalidRequest = -32600, kInternal = -32603, kUnsupportedVersion = -32022;
 
 std::string envelope(std::string_view raw_id, std::string_view key, std::string_view raw_value) {
   std::string line = R"({"jsonrpc":"2.0",)";
@@ -31,7 +31,7 @@ std::string error_line(std::string_view raw_id, int code, std::string_view messa
 }
 
 json server_info() { return {{"name", "warder"}, {"title", "Warder"}, {"version", kWarderVersion}}; }
-json capabilities() { return {{"tools", {{"listChanged", true}}}}; }
+json capabilities() { return {{"tools", {{"listChanged", true}}}, {"resources", json::object()}}; }
 
 std::string result_line(const Envelope& request, json result) {
   if (request.modern()) {
@@ -41,10 +41,13 @@ std::string result_line(const Envelope& request, json result) {
   return envelope(request.id, "result", dump_json(result));
 }
 
-json cached_nowhere(json result) {  // a list that is to be asked for again as soon as the daemon is back
-  result["ttlMs"] = 0;
-  result["cacheScope"] = "private";
-  return result;
+// To be asked for again as soon as the daemon is back.
+std::string fleeting_line(const Envelope& request, json result) {
+  if (request.modern()) {
+    result["ttlMs"] = 0;
+    result["cacheScope"] = "private";
+  }
+  return result_line(request, std::move(result));
 }
 
 std::string instructions(const Trouble& trouble) {
@@ -95,20 +98,19 @@ std::string offline_answer(const Envelope& request, const Trouble& trouble, std:
                                  {"instructions", instructions(trouble)}});
   }
   if (method == "server/discover")
-    return result_line(request, cached_nowhere({{"supportedVersions", json::array({kModern})},
-                                                {"capabilities", capabilities()},
-                                                {"instructions", instructions(trouble)}}));
+    return fleeting_line(request, {{"supportedVersions", json::array({kModern})},
+                                   {"capabilities", capabilities()},
+                                   {"instructions", instructions(trouble)}});
   if (method == "ping") return result_line(request, json::object());
   if (method == "tools/list") {
     if (!known_tools.empty()) return envelope(request.id, "result", known_tools);
-    json result = {{"tools", placeholder_tools()}};
-    return result_line(request, request.modern() ? cached_nowhere(std::move(result)) : std::move(result));
+    return fleeting_line(request, {{"tools", placeholder_tools()}});
   }
+  if (method == "resources/list") return fleeting_line(request, {{"resources", json::array()}});
+  if (method == "resources/templates/list") return fleeting_line(request, {{"resourceTemplates", json::array()}});
   if (method == "tools/call")
     return result_line(request,
                        failed_call("warderd is not running, nothing was executed: " + trouble.cause, trouble.remedy));
-  if (method == "resources/list" || method == "resources/templates/list" || method == "prompts/list")
-    return error_line(request.id, kMethodNotFound, "not offered while warderd is not running");
   return error_line(request.id, kInternal, "warderd is not running: " + trouble.cause + "; " + trouble.remedy,
                     trouble_data(trouble.cause, trouble.remedy));
 }

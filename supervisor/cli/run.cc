@@ -65,6 +65,9 @@ void print_answer(const json& answer) {
   } else if (!error.empty()) {
     print_line(stderr, "warder run: " + error);
   }
+  if (const auto remedy = text_of(answer, "remedy"); !remedy.empty()) print_line(stderr, "  " + remedy);
+  if (const json* clamped = member(answer, "clamped"))
+    print_line(stderr, "warder run: the policy allows less than was asked: " + dump_json(*clamped));
   if (const json* cut = member(answer, "truncated"))
     print_line(stderr, "warder run: output was cut: " + dump_json(*cut));
 }
@@ -204,8 +207,11 @@ std::string run_request(const RunOptions& options, int64_t id) {
 int exit_status(const json& answer) {
   const std::string outcome = text_of(answer, "outcome");
   if (outcome == "ok") return 0;
-  if (outcome == "exit") return number_of(answer, "exit_code").value_or(kExitError) & 0xff;
-  if (outcome == "signal") return 128 + (number_of(answer, "signal").value_or(0) & 0x7f);
+  if (outcome == "exit") return number_of(answer, "exit_status").value_or(kExitError) & 0xff;
+  if (outcome == "signal") {
+    const auto number = number_of(answer, "signal");
+    return number ? 128 + (*number & 0x7f) : kExitError;
+  }
   if (outcome == "timeout" || outcome == "cpu_time") return kExitTimeout;
   if (outcome == "memory") return kExitMemory;
   if (outcome == "cancelled") return kExitCancelled;

@@ -310,7 +310,9 @@ void Connection::start_call(Method method, Message message, RequestMeta meta, Ve
     const auto text = fmt::format("this connection already has {} requests in work; wait for one", calls_.size());
     return refuse(message.id, {ErrorCode::internal_error, text, {{"code", "exhausted"}}}, batch);
   }
-  RequestContext context(loop_, message.id, version, [this](std::string line) { reply(std::move(line), {}); });
+  RequestContext context(loop_, message.id, version, [this](std::string line) {
+    if (!outbox_.full()) reply(std::move(line), {});  // a slow reader loses progress, not answers
+  });
   context.peer = accepted_.peer;
   context.user = accepted_.user;
   context.client =

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 constexpr int kAcceptsPerTurn = 16;
-constexpr std::chrono::milliseconds kPause{100};  // when not even the spare descriptor helps
+constexpr std::chrono::milliseconds kPause{100};  // when accept() fails, with the spare descriptor too
 
 Fd spare_descriptor() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -107,33 +107,33 @@ void Listener::stop() {
 Task<> Listener::accept_all() {
   for (;;) {
     co_await socket_.readable();
-    bool more = true;
-    for (int i = 0; more && i < kAcceptsPerTurn; i++) more = accept_one();
-    if (!more && !spare_) {
-      co_await sleep_for(loop_, kPause);
-      spare_ = spare_descriptor();
+    Accept last = Accept::one;
+    for (int i = 0; last == Accept::one && i < kAcceptsPerTurn; i++) last = accept_one();
+    if (last == Accept::failed) {
+      co_await sleep_for(loop_, kPause);  // the client still waits and would wake us at once
+      if (!spare_) spare_ = spare_descriptor();
     }
   }
 }
 
-// False when nobody waits, or nobody can be accepted now.
-bool Listener::accept_one() {
+Listener::Accept Listener::accept_one() {
   Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (client) {
     serve(std::move(client));
-    return true;
+    return Accept::one;
   }
   const int error = errno;
-  if (error == EINTR || error == ECONNABORTED) return true;
-  if (error != EMFILE && error != ENFILE && error != ENOMEM && error != ENOBUFS) return false;
-  // Left in the backlog it would wake us for ever, and its client would wait for ever.
+  if (error == EINTR || error == ECONNABORTED) return Accept::one;
+  if (error == EAGAIN || error == EWOULDBLOCK) return Accept::none_waits;
+  if (error != EMFILE && error != ENFILE) return Accept::failed;
+  // Left in the backlog its client would wait for ever.
   spare_.reset();
   client.reset(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!client) return false;
+  if (!client) return Accept::failed;
   turn_away(client, "the server has no descriptors left; try again later");
   client.reset();
   spare_ = spare_descriptor();
-  return static_cast<bool>(spare_);
+  return spare_ ? Accept::one : Accept::failed;
 }
 
 std::shared_ptr<Account> Listener::account_of(uid_t uid) {

@@ -46,7 +46,8 @@ class Listener {
  private:
   Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits limits, Admit admit);
   Task<> accept_all();
-  bool accept_one();
+  enum class Accept { one, none_waits, failed };
+  Accept accept_one();
   void serve(Fd socket);
   std::shared_ptr<Account> account_of(uid_t uid);
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace_answers.h"
@@ -51,18 +53,14 @@ Result<tenants::FileRange> read(tenants::Tenant& tenant, const Order& order, uin
 }
 
 // Cuts `range` to whole characters: begins after a sequence that began before it, ends before one that goes on
-// after it. Never empty for want of room: `order.limit` may be less than one character.
-Result<> keep_whole_characters(tenants::Tenant& tenant, const Order& order, tenants::FileRange& range) {
+// after it. Never empty for want of room: `limit` may be less than one character.
+Result<> keep_whole_characters(tenants::Tenant& tenant, const Order& order, size_t limit, tenants::FileRange& range) {
   auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-  size_t skip = 0;
-  while (range.offset > 0 && skip < kLongestSequence - 1 && skip < range.bytes.size() && continues(range.bytes[skip]))
-    skip++;
-  if (skip > 0 && skip == range.bytes.size() && range.more()) {  // only the rest of a character: take the next ones
-    TRY(range, read(tenant, order, range.offset + skip, kLongestSequence));
-    skip = 0;
+  if (range.offset > 0 && !range.bytes.empty() && continues(range.bytes[0])) {
+    TRY(tenants::FileRange start, read(tenant, order, range.offset, kLongestSequence - 1));
+    auto next = std::find_if_not(start.bytes.begin(), start.bytes.end(), continues);
+    TRY(range, read(tenant, order, range.offset + static_cast<uint64_t>(next - start.bytes.begin()), limit));
   }
-  range.bytes.erase(0, skip);
-  range.offset += skip;
   if (!range.more()) return {};  // what is cut at the file's end is not UTF-8, and is told so
   size_t whole = whole_utf8_prefix(range.bytes);
   if (whole == 0 && range.bytes.size() < kLongestSequence) {
@@ -100,11 +98,12 @@ std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const Order& or
 
 Result<mcp::ToolResult> read_file(tenants::Tenant& tenant, const json& arguments) {
   TRY(Order order, read_order(arguments));
-  TRY(tenants::FileRange range, read(tenant, order, order.offset, order.limit.value_or(kUsualBytes)));
+  const size_t limit = order.limit.value_or(kUsualBytes);
+  TRY(tenants::FileRange range, read(tenant, order, order.offset, limit));
   if (auto image = as_image(tenant, order, range)) return std::move(*image);
   if (order.encoding != Encoding::base64) {
     tenants::FileRange text = range;
-    CHECKED(keep_whole_characters(tenant, order, text));
+    CHECKED(keep_whole_characters(tenant, order, limit, text));
     bool readable = order.encoding == Encoding::text ? valid_utf8(text.bytes) == text.bytes : is_text(text.bytes);
     if (readable) {
       std::string content = text.bytes;

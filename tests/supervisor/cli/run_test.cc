@@ -32,9 +32,10 @@ TEST_CASE("the exit status tells how the program ended", "[run]") {
       {{{"success", true}}, 0},
       {{{"success", false}}, 1},
       {{{"success", false}, {"outcome", "error"}}, 1},
-      {{{"success", false}, {"outcome", "exit"}, {"exit_code", 3}}, 3},
+      {{{"success", false}, {"outcome", "exit"}, {"exit_status", 3}}, 3},
       {{{"success", false}, {"outcome", "exit"}}, 1},
       {{{"success", false}, {"outcome", "signal"}, {"signal", 11}}, 139},
+      {{{"success", false}, {"outcome", "signal"}}, 1},
       {{{"success", false}, {"outcome", "timeout"}}, 124},
       {{{"success", false}, {"outcome", "cpu_time"}}, 124},
       {{{"success", false}, {"outcome", "memory"}}, 137},
@@ -43,7 +44,7 @@ TEST_CASE("the exit status tells how the program ended", "[run]") {
       {{{"success", false}, {"outcome", "cancelled"}}, 130},
       {{{"success", false}, {"outcome", "internal"}}, 125},
       {json::array(), 1},
-      {{{"outcome", 7}, {"exit_code", "x"}}, 1},
+      {{{"outcome", 7}, {"exit_status", "x"}}, 1},
   }));
   CAPTURE(answer.dump());
   CHECK(exit_status(answer) == status);
@@ -95,7 +96,7 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
     peer.send(json{{"jsonrpc", "2.0"}, {"method", "notifications/message"}});  // not ours
     peer.send(answered(request["id"], {{"success", false},
                                        {"outcome", "exit"},
-                                       {"exit_code", 5},
+                                       {"exit_status", 5},
                                        {"output", {"one", "", "two"}},
                                        {"result", {{"a", 1}}},
                                        {"stderr", "oops\n"}}));

@@ -273,3 +273,26 @@ TEST_CASE("a refused client that says nothing is not kept", "[mcp]") {
   auto client = f.connect(accepted);
   CHECK(client->at_end());
 }
+
+TEST_CASE("a slow reader loses progress, not answers", "[mcp]") {
+  Fixture f;
+  f.limits.outbox.full_bytes = 1 << 20;
+  mcp::ToolDefinition flood;
+  flood.name = "flood";
+  f.server.add_tool(std::move(flood), [](mcp::RequestContext& context, json) -> Task<mcp::ToolResult> {
+    for (int i = 0; i < 100'000; i++) context.progress(i, {}, std::string(500, 'x'));
+    co_return mcp::ToolResult::text("done");
+  });
+  auto client = f.legacy();
+  auto request = call(1, "flood");
+  request["params"]["_meta"]["progressToken"] = "t";
+  client->send(request);
+  size_t notifications = 0;
+  json last;
+  while (!last.contains("id")) {
+    last = client->message();
+    notifications++;
+  }
+  CHECK(last["result"]["content"][0]["text"] == "done");
+  CHECK(notifications < 10'000);
+}
