@@ -96,6 +96,10 @@ Task<Result<>> Daemon::start_serving() {
   registry_ = std::make_unique<tenants::Registry>(std::move(registry));
   register_tools();
   auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
+    // In a user namespace of our own every other user reads as the overflow id: nobody to tell apart.
+    if (!prepared_.identity.root && peer.uid != prepared_.identity.uid)
+      return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid),
+                  "connect as that user, or to a daemon that was started as root");
     policies::Peer credentials;
     credentials.uid = peer.uid;
     credentials.gid = peer.gid;

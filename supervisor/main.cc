@@ -33,14 +33,14 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   return {};
 }
 
-// Everyone may connect: who somebody is decides what they may do (SO_PEERCRED, policies).
-Result<std::vector<Fd>> make_sockets(const Options& options) {
+// Everyone may connect to a daemon of root's: who somebody is decides what they may do (SO_PEERCRED, policies).
+Result<std::vector<Fd>> make_sockets(const Options& options, const DaemonIdentity& identity) {
   TRY(std::vector<Fd> sockets, ServiceManager::take_sockets());
   if (!sockets.empty()) return sockets;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), error);
   if (error) return fail(Code::invalid, fmt::format("socket {}: {}", options.socket, error.message()), "give another --socket");
-  TRY(Fd socket, mcp::listen_at(options.socket, 0666));
+  TRY(Fd socket, mcp::listen_at(options.socket, identity.root ? 0666 : 0600));
   sockets.push_back(std::move(socket));
   return sockets;
 }
@@ -65,7 +65,7 @@ Result<Prepared> prepare(Options options) {
   Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}};
   CHECKED(make_state(options, identity));
   CHECKED(adopt_cgroups(prepared));
-  TRY(prepared.sockets, make_sockets(options));
+  TRY(prepared.sockets, make_sockets(options, identity));
   if (!identity.root) CHECKED(enter_own_namespaces(identity));
   // After the new mount namespace: a mount can only be attached from the namespace that it was opened in.
   TRY(prepared.state, open_directory(options.state));
