@@ -106,7 +106,7 @@ def main():
     VAR.mkdir(exist_ok=True)
     with daemon(options.keep):
         text = make_dataset()
-        call_tool("write_workspace_file", {"path": "large_dataset.json", "content": text})
+        call_tool("write_workspace_file", {"filename": "large_dataset.json", "content": text})
         print(f"Wrote large_dataset.json ({len(text) / 1e6:.1f} MB) into the workspace\n\n{PROGRAM}", flush=True)
         status = subprocess.run([str(WARDER), "--socket", str(SOCKET), "run", "--receipt", "-c", PROGRAM]).returncode
     sys.exit(status)

@@ -3,7 +3,7 @@ import os
 import subprocess
 import unittest
 
-from suite.warder import DISK, CgroupDaemon, DaemonTest, answer
+from suite.warder import DISK, CgroupDaemon, DaemonTest
 
 MIB = 1 << 20
 
@@ -149,5 +149,5 @@ class ProjectQuota(unittest.TestCase):
             size = os.stat(next(workspace.rglob("a"))).st_size
             self.assertLessEqual(size, 2 * MIB)
             self.assertGreater(size, 1 * MIB)
-            client.call("delete_workspace_file", {"path": "a"})
-            self.assertTrue(answer(client.call("execute_code", {"code": "write_file('b', 'fits')"}))["success"])
+            self.assertFalse(client.call("delete_workspace_file", {"filename": "a"}).get("isError"))
+            self.assertEqual(client.execute("write_file('b', 'fits')")["outcome"], "ok")

@@ -3,7 +3,7 @@ import contextlib
 import json
 import unittest
 
-from suite.warder import LANE, META, CgroupDaemon, DaemonTest, answer, make_cgroup, receipt, wait_until
+from suite.warder import LANE, META, CgroupDaemon, DaemonTest, answer, make_cgroup, receipt, wait_until, write_file
 
 SEVEN = {"user", "pid", "mount", "net", "ipc", "uts", "cgroup"}
 
@@ -22,9 +22,10 @@ class Applied(DaemonTest):
                   for name in ("memory.max", "memory.swap.max", "memory.oom.group", "pids.max", "cpu.max")
                   if (leaf / name).exists()}
         with contextlib.closing(self.daemon.connect()) as other:
-            other.call("write_workspace_file", {"path": "go", "content": ""})
+            write_file(other, "go")
         while (message := self.client.receive()).get("id") != "runs":
             pass
+        self.assertEqual(answer(message["result"])["outcome"], "ok")
         cgroup = receipt(message["result"])["cgroup"]
         self.assertEqual(kernel["memory.max"], str(cgroup["memory_max"]))
         self.assertEqual(cgroup["memory_max"], 100 << 20)

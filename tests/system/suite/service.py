@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import unittest
 
-from suite.warder import META, PATIENCE, Connection, answer, receipt, wait_until
+from suite.warder import META, PATIENCE, Connection, answer, receipt, wait_until, write_file
 
 SOCKET = "/run/warder/mcp.sock"
 POLICIES = pathlib.Path("/etc/warder/policies")
@@ -83,7 +83,7 @@ class Service(unittest.TestCase):
                 lambda found: found["cgroup"]["memory_max"] == 96 << 20 and found)(
                     receipt(other.call("execute_code", {"code": "pass", "memory_mb": 400}))))
             self.assertTrue(limit)
-            other.call("write_workspace_file", {"path": "go", "content": ""})
+            write_file(other, "go")
             self.assertEqual(background_answer(client)["result"], "went on")
 
     def test_a_reload_of_a_broken_policy_changes_nothing(self):

@@ -109,6 +109,11 @@ def jailed_processes():
     return found
 
 
+def write_file(client, name, content=""):
+    result = client.call("write_workspace_file", {"filename": name, "content": content})
+    assert not result.get("isError"), result
+
+
 def receipt(result):
     return result["_meta"]["org.warder/receipt"]
 
