@@ -15,6 +15,8 @@
 namespace jail {
 namespace {
 
+constexpr auto kBuildLimit = std::chrono::seconds(30);  // milliseconds as a rule; seconds only under emulation
+
 Result<> check_requirements(const Host& host, const policies::Isolation& wanted) {
   auto refuse = [](std::string what, std::string_view rule, std::string_view why) {
     return fail(Code::denied, fmt::format("the policy requires {}, which this host does not give: {}", what, why),
@@ -156,8 +158,10 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build(Host& host, Spec spec) {
   CO_TRY(AsyncFd packets, AsyncFd::adopt(host.loop, std::move(guest.ours)));
   jail->guest_ = GuestChannel(std::move(packets));
 
+  Jail* building = jail.get();
+  Deadline limit(host.loop, kBuildLimit, [building] { building->kill(); });
   auto report = co_await jail->next_report();
-  if (!report) co_return fail(Code::unavailable, "a jail ended while it was being built");
+  if (!report) co_return fail(Code::unavailable, "a jail ended, or was ended, while it was being built");
   if (report->event != InitEvent::built) co_return tl::unexpected<Error>(failed_step(*report));
   jail->built_ = *report;
   jail->build_ms_ = ms_since(start);

@@ -111,6 +111,8 @@ Task<Result<>> Daemon::start_serving() {
     listeners_.push_back(std::move(listener));
   }
   prepared_.sockets.clear();
+  if (prepared_.options.bus != "off") log_warning("--bus {}: this version has no D-Bus service", prepared_.options.bus);
+  if (!prepared_.options.catalog.empty()) log_warning("--catalog {}: this version has no tool discovery", prepared_.options.catalog);
   service_.start_watchdog(loop_);
   service_.ready("serving");
   log_notice("warderd {} is ready", kWarderVersion);
@@ -151,6 +153,8 @@ Task<> Daemon::reload() {
     log_error("the policies stay as they were: {}", reloaded.error().what);
   } else if (registry_) {
     registry_->apply_policies();
+    auto revoked = [](const std::shared_ptr<void>& user) { return static_cast<tenants::Member*>(user.get())->revoked; };
+    for (auto& listener : listeners_) listener->close_if(revoked);
     auto tested = co_await test_jails();
     if (!tested) co_return fail_to_serve(tested.error());
     log_notice("policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));

@@ -51,6 +51,9 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   size_t calls() const { return calls_.size(); }
+  const std::shared_ptr<void>& user() const { return accepted_.user; }
+  // Ends it now, as if the client had left: its calls are cancelled.
+  void close() { end(); }
 
  private:
   // Answers of one array of requests, sent as one array when the last has come or was cancelled.

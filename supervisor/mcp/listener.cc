@@ -99,6 +99,14 @@ Listener::Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits li
 
 Listener::~Listener() { stop(); }
 
+void Listener::close_if(const std::function<bool(const std::shared_ptr<void>& user)>& chosen) {
+  std::vector<Connection*> closing;  // first: an end may take its connection out of the list
+  for (const auto& connection : connections_) {
+    if (connection && connection->user() && chosen(connection->user())) closing.push_back(connection.get());
+  }
+  for (Connection* connection : closing) connection->close();
+}
+
 void Listener::stop() {
   accepting_.reset();
   socket_.close();

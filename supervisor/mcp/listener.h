@@ -41,6 +41,8 @@ class Listener {
 
   // Accepts no more and closes the listening socket; connections go on.
   void stop();
+  // Ends the connections whose data (what `admit` returned) is chosen.
+  void close_if(const std::function<bool(const std::shared_ptr<void>& user)>& chosen);
   size_t connections() const { return connections_.size(); }
 
  private:

@@ -1,5 +1,7 @@
 #include "supervisor/tenants/tenant.h"
 
+#include <algorithm>
+
 #include "supervisor/base/json.h"
 
 namespace tenants {
@@ -52,7 +54,17 @@ Result<std::shared_ptr<Member>> Registry::admit(policies::Peer peer) {
     known->second->set_quota(assignment.policy->quota);
   }
   std::erase_if(members_, [](const std::weak_ptr<Member>& member) { return member.expired(); });
-  auto member = std::make_shared<Member>(Member{std::move(peer), known->second, std::move(assignment.policy), false});
+  auto connected = std::count_if(members_.begin(), members_.end(), [&](const std::weak_ptr<Member>& other) {
+    auto member = other.lock();
+    return member && member->tenant == known->second;
+  });
+  if (static_cast<uint64_t>(connected) >= assignment.policy->connections)
+    return fail(Code::exhausted, "tenant '" + assignment.tenant + "' has " + std::to_string(connected) + " connections already",
+                "close some, or ask the administrator to raise admission.connections", "admission.connections");
+  auto member = std::make_shared<Member>();
+  member->peer = std::move(peer);
+  member->tenant = known->second;
+  member->policy = std::move(assignment.policy);
   members_.push_back(member);
   return member;
 }

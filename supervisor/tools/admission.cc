@@ -27,7 +27,7 @@ Task<Result<Admission::Permit>> Admission::enter(std::string tenant, const polic
   if (static_cast<uint32_t>(waits_already) >= policy.queued_executions)
     co_return fail(Code::exhausted,
                    fmt::format("tenant '{}' runs {} executions and {} more wait", tenant, running_of(tenant), waits_already),
-                   "wait for one to end, or ask the administrator to raise concurrent_executions", "concurrent_executions");
+                   "wait for one to end, or ask the administrator to raise admission.concurrent_executions", "admission.concurrent_executions");
   auto waiting = std::make_shared<Waiting>();
   waiting->tenant = tenant;
   waiting->most = policy.concurrent_executions;

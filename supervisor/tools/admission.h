@@ -1,6 +1,6 @@
 // Admission: how many executions run at once, of one tenant and in all, and who waits. First come, first served
 // within a tenant; a tenant at its limit does not hold up another.
-// Source of the limits: policies::Policy. Errors: exhausted, with the numbers and rule "concurrent_executions".
+// Source of the limits: policies::Policy. Errors: exhausted, with the numbers and rule "admission.concurrent_executions".
 #pragma once
 #include <deque>
 #include <map>

@@ -135,6 +135,9 @@ Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
 }
 
 Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
+  if (call.member.requests > call.policy->requests_in_flight)
+    co_return fail(Code::exhausted, fmt::format("this connection has {} executions running or waiting", call.member.requests - 1),
+                   "wait for one to end", "admission.requests_in_flight");
   CO_TRY(jail::Request request, make_request(call, arguments));
   auto& tenant = *call.member.tenant;
   CO_TRY(Admission::Permit permit, co_await call.environment.admission.enter(tenant.name(), *call.policy));
@@ -183,6 +186,11 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
 Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, json arguments) {
   auto& member = context.user_as<tenants::Member>();
   Call call{context, environment, member, member.policy};
+  struct Counted {
+    tenants::Member& member;
+    explicit Counted(tenants::Member& m) : member(m) { member.requests++; }
+    ~Counted() { member.requests--; }
+  } counted(member);
   auto result = co_await run(call, std::move(arguments));
   if (result) co_return *std::move(result);
   log_info("execution {}: tenant {} refused: {}", call.id, member.tenant->name(), result.error().what);
