@@ -52,6 +52,7 @@ class Quota {
 };
 
 // Project quotas (ext4 with the project feature and prjquota, xfs with pquota, Linux 5.14 for quotactl_fd).
+// They do not hold processes with CAP_SYS_RESOURCE in the initial user namespace: no jail has it.
 // Callers need CAP_SYS_ADMIN in the initial user namespace for all but the first. No paths: descriptors only.
 struct ProjectQuota {
   uint32_t project = 0;  // never 0: that is everybody's
