@@ -62,7 +62,8 @@ Result<std::string> own_cgroup_path() {
   text.resize(n > 0 ? static_cast<size_t>(n) : 0);
   size_t at = text.starts_with("0::") ? 0 : text.find("\n0::");
   if (at == std::string::npos)
-    return fail(Code::unavailable, "this system has no cgroup v2 hierarchy", "boot with systemd.unified_cgroup_hierarchy=1");
+    return fail(Code::unavailable, "this system has no cgroup v2 hierarchy",
+                "boot with systemd.unified_cgroup_hierarchy=1");
   at = text.find("0::", at) + 3;
   return text.substr(at, text.find('\n', at) - at);
 }
@@ -85,7 +86,8 @@ Result<> enable_controllers(int directory) {
 
 Result<> give_to(int directory, CgroupTree::Owner owner) {
   for (const char* name : {".", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"}) {
-    if (::fchownat(directory, name, owner.uid, owner.gid, 0) < 0) return fail_errno(errno, fmt::format("give {} away", name));
+    if (::fchownat(directory, name, owner.uid, owner.gid, 0) < 0)
+      return fail_errno(errno, fmt::format("give {} away", name));
   }
   // The jailer is in the group; the kernel asks it for write access to the common ancestor's cgroup.procs when it
   // clones into a leaf (cgroup-v2.rst, "Delegation Containment").
@@ -104,7 +106,8 @@ void remove_left_overs(int jails) {
     if (!leaf) continue;
     (void)write_file(leaf.get(), "cgroup.kill", "1");
     // Killed processes leave within microseconds each; the kernel answers EBUSY until then.
-    for (int i = 0; i < 1000 && ::unlinkat(jails, entry->d_name, AT_REMOVEDIR) < 0 && errno == EBUSY; i++) ::usleep(1000);
+    for (int i = 0; i < 1000 && ::unlinkat(jails, entry->d_name, AT_REMOVEDIR) < 0 && errno == EBUSY; i++)
+      ::usleep(1000);
   }
 }
 
@@ -151,10 +154,11 @@ Result<CgroupTree> CgroupTree::adopt(std::optional<Owner> owner) {
   CgroupTree tree;
   tree.path_ = path;
   std::string mount = "/sys/fs/cgroup";
-  struct statfs kind{};
+  struct statfs kind {};
   if (::statfs(mount.c_str(), &kind) < 0 || kind.f_type != kCgroup2Magic)
-    return fail(Code::unavailable, "/sys/fs/cgroup is not a cgroup v2 file system",
-                "boot with systemd.unified_cgroup_hierarchy=1, or set isolation.cgroups to \"preferred\" in the policy");
+    return fail(
+        Code::unavailable, "/sys/fs/cgroup is not a cgroup v2 file system",
+        "boot with systemd.unified_cgroup_hierarchy=1, or set isolation.cgroups to \"preferred\" in the policy");
   // A restarted daemon may find itself in the sub-cgroup already (systemd's DelegateSubgroup=).
   constexpr std::string_view kOwn = "/supervisor";
   if (path.ends_with(kOwn)) path.resize(path.size() - kOwn.size());
@@ -164,13 +168,15 @@ Result<CgroupTree> CgroupTree::adopt(std::optional<Owner> owner) {
     error = std::move(error).within(fmt::format("cgroup {}", path.empty() ? "/" : path));
     error.code = Code::unavailable;
     if (error.hint.empty())
-      error.hint = "run under systemd with Delegate=cpu memory pids, or set isolation.cgroups to \"preferred\" in the policy";
+      error.hint =
+          "run under systemd with Delegate=cpu memory pids, or set isolation.cgroups to \"preferred\" in the policy";
     return tl::unexpected<Error>(std::move(error));
   };
   TRY(std::string offered, read_file(base.get(), "cgroup.controllers"));
   for (const char* controller : kControllers) {
     if (offered.find(controller) == std::string::npos)
-      return with_remedy(Error{Code::unavailable, 0, fmt::format("the {} controller is not delegated here", controller), {}, {}});
+      return with_remedy(
+          Error{Code::unavailable, 0, fmt::format("the {} controller is not delegated here", controller), {}, {}});
   }
   auto own = make_directory(base.get(), "supervisor");
   if (!own) return with_remedy(std::move(own).error());
@@ -190,10 +196,12 @@ Result<CgroupTree> CgroupTree::adopt(std::optional<Owner> owner) {
 }
 
 Result<Cgroup> CgroupTree::make_leaf(const std::string& name) {
-  if (::mkdirat(jails_.get(), name.c_str(), 0755) < 0) return fail_errno(errno, fmt::format("make cgroup {}", name), Code::unavailable);
+  if (::mkdirat(jails_.get(), name.c_str(), 0755) < 0)
+    return fail_errno(errno, fmt::format("make cgroup {}", name), Code::unavailable);
   Fd directory(::openat(jails_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return fail_errno(errno, fmt::format("open cgroup {}", name), Code::unavailable);
-  if (::fchmodat(directory.get(), "cgroup.procs", 0664, 0) < 0) return fail_errno(errno, "chmod cgroup.procs", Code::unavailable);
+  if (::fchmodat(directory.get(), "cgroup.procs", 0664, 0) < 0)
+    return fail_errno(errno, "chmod cgroup.procs", Code::unavailable);
   Fd parent(::fcntl(jails_.get(), F_DUPFD_CLOEXEC, 3));
   return Cgroup(std::move(parent), std::move(directory), name);
 }

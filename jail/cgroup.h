@@ -29,7 +29,8 @@ struct CgroupUsage {
 class Cgroup {
  public:
   Cgroup() = default;
-  Cgroup(Fd parent, Fd directory, std::string name) : parent_(std::move(parent)), directory_(std::move(directory)), name_(std::move(name)) {}
+  Cgroup(Fd parent, Fd directory, std::string name)
+      : parent_(std::move(parent)), directory_(std::move(directory)), name_(std::move(name)) {}
   explicit operator bool() const { return static_cast<bool>(directory_); }
   int directory() const { return directory_.get(); }
   const std::string& name() const { return name_; }

@@ -26,9 +26,12 @@ constexpr size_t kMostImages = 8;
 class Execution {
  public:
   Execution(Host& host, Request& request, Jail& jail)
-      : host_(host), request_(request), jail_(jail),
-        out_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_out,
-             [this] { end(Ended::output_limit); }, request.progressed),
+      : host_(host),
+        request_(request),
+        jail_(jail),
+        out_(
+            {request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_out,
+            [this] { end(Ended::output_limit); }, request.progressed),
         err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_err,
              [this] { end(Ended::output_limit); }, {}),
         calls_(host.loop) {}
@@ -55,13 +58,15 @@ class Execution {
     calls_.cancel_all();
     if (report && report->event == InitEvent::failed) {
       auto error = fail_errno(report->error, fmt::format("jail step {}", step_name(report->step)), Code::unavailable);
-      if (report->step == Step::runner_exec) error.value().hint = fmt::format("install {}", interpreter_of(request_.spec.language));
+      if (report->step == Step::runner_exec)
+        error.value().hint = fmt::format("install {}", interpreter_of(request_.spec.language));
       co_return error;
     }
     if (!ready_ && ended_ != Ended::cancelled) {
       std::string said = err_.text();
-      co_return fail(Code::unavailable, fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
-                                                    said.empty() ? "" : ": ", printable_line(said)));
+      co_return fail(Code::unavailable,
+                     fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
+                                 said.empty() ? "" : ": ", printable_line(said)));
     }
     co_return conclude(report, wall_ms);
   }
@@ -142,7 +147,8 @@ class Execution {
       violation("a call without an id or a name");
       co_return;
     }
-    Result<json> done = fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", name->get<std::string>()));
+    Result<json> done =
+        fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", name->get<std::string>()));
     if (request_.call) done = co_await request_.call(name->get<std::string>(), call.value("arguments", json::object()));
     if (done) {
       reply["result"] = *std::move(done);
@@ -165,7 +171,9 @@ class Execution {
   }
 
   bool take_result(const json& m) {
-    auto text_of = [&](const char* key) { return m.contains(key) && m[key].is_string() ? m[key].get<std::string>() : std::string(); };
+    auto text_of = [&](const char* key) {
+      return m.contains(key) && m[key].is_string() ? m[key].get<std::string>() : std::string();
+    };
     evidence_.guest_answered = true;
     if (m.contains("value")) report_.value = m["value"];
     report_.value_type = text_of("value_type");
@@ -181,8 +189,10 @@ class Execution {
         if (report_.images.size() == kMostImages || !image.is_object()) break;
         std::string mime = image.value("mime", json()).is_string() ? image["mime"].get<std::string>() : "";
         std::string data = image.value("data", json()).is_string() ? image["data"].get<std::string>() : "";
-        bool base64 = data.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") == std::string::npos;
-        if ((mime != "image/png" && mime != "image/jpeg" && mime != "image/gif" && mime != "image/webp") || data.empty() || !base64) {
+        bool base64 = data.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") ==
+                      std::string::npos;
+        if ((mime != "image/png" && mime != "image/jpeg" && mime != "image/gif" && mime != "image/webp") ||
+            data.empty() || !base64) {
           violation("an image that is none");
           return false;
         }
@@ -202,7 +212,9 @@ class Execution {
         auto usage = jail_.cgroup().usage();
         if (usage) {
           tasks_peak_ = std::max(tasks_peak_, usage->tasks_peak);
-          if (ready_ && limits.cpu.count() > 0 && usage->cpu_us - cpu_before_us_ > static_cast<uint64_t>(limits.cpu.count()) * 1000) end(Ended::cpu_limit);
+          if (ready_ && limits.cpu.count() > 0 &&
+              usage->cpu_us - cpu_before_us_ > static_cast<uint64_t>(limits.cpu.count()) * 1000)
+            end(Ended::cpu_limit);
         }
       } else {
         TreeUsage usage = read_process_tree(jail_.init_pid());
@@ -237,11 +249,13 @@ class Execution {
     usage.processes_peak = tasks_peak_;
     report_.outcome = classify(evidence_);
     const auto& limits = request_.spec.limits;
-    LimitTexts texts{std::chrono::duration<double>(limits.wall).count(), std::chrono::duration<double>(limits.cpu).count(),
-                     limits.memory_bytes, limits.output_kept_bytes, limits.tasks};
+    LimitTexts texts{std::chrono::duration<double>(limits.wall).count(),
+                     std::chrono::duration<double>(limits.cpu).count(), limits.memory_bytes, limits.output_kept_bytes,
+                     limits.tasks};
     report_.message = describe(report_.outcome, evidence_, texts);
     if (!violation_.empty()) report_.message += ": " + violation_;
-    if (evidence_.wait_status && WIFEXITED(*evidence_.wait_status)) report_.exit_status = WEXITSTATUS(*evidence_.wait_status);
+    if (evidence_.wait_status && WIFEXITED(*evidence_.wait_status))
+      report_.exit_status = WEXITSTATUS(*evidence_.wait_status);
     report_.out = Stream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
     report_.err = Stream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
     report_.receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile);

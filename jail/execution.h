@@ -24,10 +24,11 @@ struct Request {
   nlohmann::json context_vars;  // object or null
   Spec spec;
   std::string seccomp_profile;
-  int workspace = -1;     // directory, borrowed while the task lives
+  int workspace = -1;  // directory, borrowed while the task lives
 
-  // All optional. before_code: awaited before the interpreter gets the code. keep_*: takes the whole output as it comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while the
-  // program runs; true ends it with outcome `disk`. call: answers a bridge call of the guest.
+  // All optional. before_code: awaited before the interpreter gets the code. keep_*: takes the whole output as it
+  // comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while
+  // the program runs; true ends it with outcome `disk`. call: answers a bridge call of the guest.
   std::function<Task<>()> before_code;
   std::function<bool(std::string_view)> keep_out, keep_err;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
@@ -52,7 +53,7 @@ struct Report {
   Outcome outcome = Outcome::internal;
   std::string message;  // for outcomes other than ok and error: which limit, what to change
   std::optional<nlohmann::json> value;
-  std::string value_type;  // when value is only the text of something that JSON cannot hold
+  std::string value_type;        // when value is only the text of something that JSON cannot hold
   std::string error, traceback;  // uncaught exception
   std::optional<int> exit_status;
   std::vector<Image> images;

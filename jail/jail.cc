@@ -19,17 +19,22 @@ constexpr auto kBuildLimit = std::chrono::seconds(30);  // milliseconds as a rul
 
 Result<> check_requirements(const Host& host, const policies::Isolation& wanted) {
   auto refuse = [](std::string what, std::string_view rule, std::string_view why) {
-    return fail(Code::denied, fmt::format("the policy requires {}, which this host does not give: {}", what, why),
-                fmt::format("provide it, or set isolation.{} to \"preferred\" in the policy; `warder doctor` tells more", rule),
-                fmt::format("isolation.{}", rule));
+    return fail(
+        Code::denied, fmt::format("the policy requires {}, which this host does not give: {}", what, why),
+        fmt::format("provide it, or set isolation.{} to \"preferred\" in the policy; `warder doctor` tells more", rule),
+        fmt::format("isolation.{}", rule));
   };
   using policies::Need;
-  if (wanted.cgroups == Need::required && !host.cgroups) return refuse("cgroup v2 limits", "cgroups", host.no_cgroups_why);
-  if (wanted.overlay == Need::required && host.root != RootMode::overlay) return refuse("an overlay root", "overlay", host.bind_root_why);
+  if (wanted.cgroups == Need::required && !host.cgroups)
+    return refuse("cgroup v2 limits", "cgroups", host.no_cgroups_why);
+  if (wanted.overlay == Need::required && host.root != RootMode::overlay)
+    return refuse("an overlay root", "overlay", host.bind_root_why);
   if (wanted.identity == Need::required && host.identity != Identity::separated)
     return refuse("separate ids for init and runner", "identity", "the daemon runs without privileges");
-  if (wanted.idmap == Need::required && !host.map_workspace_ids) return refuse("mapped workspace ids", "idmap", host.no_idmap_why);
-  if (wanted.landlock == Need::required && host.landlock_abi == 0) return refuse("Landlock", "landlock", "the kernel has none");
+  if (wanted.idmap == Need::required && !host.map_workspace_ids)
+    return refuse("mapped workspace ids", "idmap", host.no_idmap_why);
+  if (wanted.landlock == Need::required && host.landlock_abi == 0)
+    return refuse("Landlock", "landlock", "the kernel has none");
   return {};
 }
 
@@ -43,7 +48,8 @@ Result<Fd> make_plan(const Host& host, const Spec& spec) {
   plan->tmp_bytes = spec.limits.tmp_bytes;
   plan->tmp_files = spec.limits.tmp_files;
 
-  auto limits = resource_limits_of(spec.language, spec.limits, host.cgroups ? Enforcement::with_cgroup : Enforcement::alone);
+  auto limits =
+      resource_limits_of(spec.language, spec.limits, host.cgroups ? Enforcement::with_cgroup : Enforcement::alone);
   if (limits.size() > kMaxResourceLimits) return fail(Code::internal, "too many resource limits for a plan");
   std::copy(limits.begin(), limits.end(), plan->resource_limits);
   plan->resource_limit_count = static_cast<uint32_t>(limits.size());
@@ -68,12 +74,14 @@ Result<Fd> make_plan(const Host& host, const Spec& spec) {
   auto command = spec.command.empty() ? command_of(spec.language, spec.limits) : spec.command;
   if (!put(command, plan->arguments, kMaxArguments, plan->argument_count) ||
       !put(environment_of(spec.environment), plan->environment, kMaxEnvironment, plan->environment_count))
-    return fail(Code::invalid, "the policy's environment is too large", "at most 50 variables and 15 kB in all", "environment");
+    return fail(Code::invalid, "the policy's environment is too large", "at most 50 variables and 15 kB in all",
+                "environment");
 
   Fd fd(memfd_create("warder-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return fail_errno(errno, "memfd_create");
   if (::write(fd.get(), plan.get(), sizeof *plan) != sizeof *plan) return fail_errno(errno, "write the plan");
-  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0) return fail_errno(errno, "seal the plan");
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+    return fail_errno(errno, "seal the plan");
   return fd;
 }
 
@@ -102,11 +110,20 @@ Error failed_step(const InitReport& report) {
   auto error = fail_errno(report.error, fmt::format("jail step {}", step_name(report.step)), Code::unavailable).value();
   switch (report.step) {
     case Step::usr_overlay:
-    case Step::root_overlay: error.hint = "the kernel must allow overlayfs in user namespaces, and nothing may be mounted below /usr"; break;
-    case Step::proc: error.hint = "a fully visible /proc is needed: a container or ProtectKernelTunables= masks it"; break;
-    case Step::forbid_namespaces: error.hint = "/proc/sys must be writable for the daemon's service: ProtectKernelTunables= makes it read-only"; break;
-    case Step::runner_exec: error.hint = "is the language's interpreter installed below /usr?"; break;
-    default: break;
+    case Step::root_overlay:
+      error.hint = "the kernel must allow overlayfs in user namespaces, and nothing may be mounted below /usr";
+      break;
+    case Step::proc:
+      error.hint = "a fully visible /proc is needed: a container or ProtectKernelTunables= masks it";
+      break;
+    case Step::forbid_namespaces:
+      error.hint = "/proc/sys must be writable for the daemon's service: ProtectKernelTunables= makes it read-only";
+      break;
+    case Step::runner_exec:
+      error.hint = "is the language's interpreter installed below /usr?";
+      break;
+    default:
+      break;
   }
   return error;
 }
@@ -147,8 +164,8 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build(Host& host, Spec spec) {
     CgroupLimits limits{spec.limits.memory_bytes, spec.limits.tasks + 1 /* init */, spec.limits.cpus};
     CO_CHECKED(jail->cgroup_.set(limits));
   }
-  JailerClient::BuildFds fds{plan.get(), guest.theirs.get(), control.theirs.get(), out.theirs.get(), err.theirs.get(),
-                             host.cgroups ? jail->cgroup_.directory() : -1};
+  JailerClient::BuildFds fds{plan.get(),       guest.theirs.get(), control.theirs.get(),
+                             out.theirs.get(), err.theirs.get(),   host.cgroups ? jail->cgroup_.directory() : -1};
   CO_TRY(Fd pidfd, co_await host.jailer.build(fds, jail->ids_));
   CO_TRY(jail->pidfd_, AsyncFd::adopt(host.loop, std::move(pidfd)));
   for (Pair* pair : {&out, &err, &guest, &control}) pair->theirs.reset();

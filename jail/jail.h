@@ -16,7 +16,6 @@
 
 namespace jail {
 
-
 struct Spec {
   std::string name;  // of the cgroup leaf: [a-z0-9-]+, unique while it lives
   Language language = Language::python;
@@ -25,7 +24,7 @@ struct Spec {
   policies::Isolation isolation;
   std::map<std::string, std::string> environment;
   const policies::SeccompFilter* filter = nullptr;  // borrowed until build() returns
-  uint32_t tenant_slot = 0;               // separated identity: which of the range's runner ids
+  uint32_t tenant_slot = 0;                         // separated identity: which of the range's runner ids
 };
 
 class Jail {

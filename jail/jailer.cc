@@ -1,6 +1,7 @@
 #include "jail/jailer.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <grp.h>
 #include <linux/mount.h>
 #include <sched.h>
@@ -11,7 +12,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <memory>
@@ -36,7 +36,8 @@ Result<> keep_only_what_is_needed(unsigned group) {
   for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
     bool kept = false;
     for (cap_value_t k : kKept) kept |= k == cap;
-    if (!kept && cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return fail_errno(errno, "drop a bounding capability");
+    if (!kept && cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0)
+      return fail_errno(errno, "drop a bounding capability");
   }
   cap_t caps = cap_init();
   if (!caps) return fail(Code::internal, "cap_init: out of memory");
@@ -45,7 +46,8 @@ Result<> keep_only_what_is_needed(unsigned group) {
     if (!before || cap_get_flag(before.get(), cap, CAP_PERMITTED, &held) < 0 || held == CAP_CLEAR) {
       // Containers and some machines withhold this one; then oom_score_adj can be lowered again from inside.
       if (cap == CAP_SYS_RESOURCE) continue;
-      return fail(Code::unavailable, fmt::format("the daemon was started without capability {}", cap), "give it to the service");
+      return fail(Code::unavailable, fmt::format("the daemon was started without capability {}", cap),
+                  "give it to the service");
     }
     cap_set_flag(caps, CAP_PERMITTED, 1, &cap, CAP_SET);
     cap_set_flag(caps, CAP_EFFECTIVE, 1, &cap, CAP_SET);
@@ -101,13 +103,20 @@ class Jailer {
     Failure failure{Step::none, 0};
     Fd pidfd;
     switch (order.type) {
-      case OrderType::build: failure = build(order, fds, pidfd); break;
-      case OrderType::attach: failure = attach(order, fds); break;
-      case OrderType::probe_idmap: failure = probe(order, fds); break;
+      case OrderType::build:
+        failure = build(order, fds, pidfd);
+        break;
+      case OrderType::attach:
+        failure = attach(order, fds);
+        break;
+      case OrderType::probe_idmap:
+        failure = probe(order, fds);
+        break;
       case OrderType::end:
         if (fds.size() == 1) syscall(SYS_pidfd_send_signal, fds[0].get(), SIGKILL, nullptr, 0);
         return;
-      default: failure = {Step::none, EINVAL};
+      default:
+        failure = {Step::none, EINVAL};
     }
     Answer answer{order.token, failure.error, failure.step, 0};
     std::vector<int> out;
@@ -118,7 +127,8 @@ class Jailer {
 
   Failure build(const Order& order, std::vector<Fd>& fds, Fd& pidfd) {
     if (fds.size() != (order.has_cgroup ? 6u : 5u)) return {Step::none, EINVAL};
-    if (order.init_id == 0 || (order.identity == Identity::separated && order.runner_id == 0)) return {Step::none, EINVAL};
+    if (order.init_id == 0 || (order.identity == Identity::separated && order.runner_id == 0))
+      return {Step::none, EINVAL};
     int go[2];
     if (pipe2(go, O_CLOEXEC) < 0) return {Step::none, errno};
     Fd go_read(go[0]), go_write(go[1]);
@@ -146,7 +156,8 @@ class Jailer {
 
   // A detached mount of the directory: nosuid, nodev, and its owner's id shown as the runner's where asked.
   Failure make_tree(const Order& order, int directory, Fd& tree) {
-    tree = Fd(static_cast<int>(syscall(SYS_open_tree, directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+    tree = Fd(
+        static_cast<int>(syscall(SYS_open_tree, directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
     if (!tree) return {Step::attach_workspace, errno};
     mount_attr attributes{};
     attributes.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (order.read_only ? MOUNT_ATTR_RDONLY : 0);
@@ -187,11 +198,14 @@ class Jailer {
     if (syscall(SYS_move_mount, tree, "", AT_FDCWD, "/mnt/workspace", MOVE_MOUNT_F_EMPTY_PATH) < 0)
       return {Step::attach_workspace, errno};
     Fd attached(open("/mnt/workspace", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    struct stat wanted{}, got{};
-    struct statvfs flags{};
-    if (!attached || fstat(directory, &wanted) < 0 || fstat(attached.get(), &got) < 0 || fstatvfs(attached.get(), &flags) < 0)
+    struct stat wanted {
+    }, got{};
+    struct statvfs flags {};
+    if (!attached || fstat(directory, &wanted) < 0 || fstat(attached.get(), &got) < 0 ||
+        fstatvfs(attached.get(), &flags) < 0)
       return {Step::attach_workspace, errno};
-    bool right = wanted.st_dev == got.st_dev && wanted.st_ino == got.st_ino && (flags.f_flag & ST_NOSUID) && (flags.f_flag & ST_NODEV);
+    bool right = wanted.st_dev == got.st_dev && wanted.st_ino == got.st_ino && (flags.f_flag & ST_NOSUID) &&
+                 (flags.f_flag & ST_NODEV);
     return {right ? Step::none : Step::attach_workspace, right ? 0 : EXDEV};
   }
 

@@ -8,8 +8,8 @@
 namespace jail {
 
 struct JailerConfig {
-  Fd template_dir; // jail/template.h; becomes the working directory
-  Fd init;         // warder-jail-init
+  Fd template_dir;          // jail/template.h; becomes the working directory
+  Fd init;                  // warder-jail-init
   bool privileged = false;  // started as root: keeps only the capabilities it needs
   unsigned group = 0;       // privileged: the daemon's group, which may write its cgroups
 };

@@ -12,8 +12,9 @@ namespace {
 auto step_failed(const Answer& answer) {
   auto error = fail_errno(answer.error, fmt::format("jail step {}", step_name(answer.step)), Code::unavailable);
   if (answer.step == Step::wait_for_ids && answer.error == EPERM) {
-    error.value().hint = "the kernel refuses user namespaces: see kernel.unprivileged_userns_clone, user.max_user_namespaces "
-                         "and AppArmor's restriction of unprivileged user namespaces";
+    error.value().hint =
+        "the kernel refuses user namespaces: see kernel.unprivileged_userns_clone, user.max_user_namespaces "
+        "and AppArmor's restriction of unprivileged user namespaces";
   }
   return error;
 }
@@ -42,7 +43,8 @@ Task<> JailerClient::read_answers() {
     }
     if (!received || !received->open) break;
     auto it = waiting_.find(answer.token);
-    if (it == waiting_.end()) continue;  // its request was cancelled; a pidfd in it closes, the jail sees its control end
+    if (it == waiting_.end())
+      continue;  // its request was cancelled; a pidfd in it closes, the jail sees its control end
     auto waiting = std::move(it->second);
     waiting_.erase(it);
     waiting->answer = answer;
@@ -58,13 +60,15 @@ Task<> JailerClient::read_answers() {
 }
 
 Task<Result<std::shared_ptr<JailerClient::Waiting>>> JailerClient::ask(Order order, std::vector<int> fds) {
-  if (gone_) co_return fail(Code::unavailable, "the jailer process is gone", "the daemon is about to restart: try again");
+  if (gone_)
+    co_return fail(Code::unavailable, "the jailer process is gone", "the daemon is about to restart: try again");
   order.token = next_token_++;
   auto waiting = std::make_shared<Waiting>();
   for (;;) {
     auto sent = send_message(socket_.get(), &order, sizeof order, fds);
     if (sent) break;
-    if (sent.error().code != Code::unavailable) co_return tl::unexpected<Error>(std::move(sent).error().within("ask the jailer"));
+    if (sent.error().code != Code::unavailable)
+      co_return tl::unexpected<Error>(std::move(sent).error().within("ask the jailer"));
     Event soon;  // the queue is full: several tasks may wait here, so poll by timer rather than by the one writer slot
     Deadline again(loop_, std::chrono::milliseconds(1), [&soon] { soon.fire(); });
     co_await soon;

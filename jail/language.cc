@@ -9,9 +9,12 @@ namespace jail {
 
 std::string_view language_name(Language language) {
   switch (language) {
-    case Language::python: return "python";
-    case Language::javascript: return "javascript";
-    case Language::shell: return "shell";
+    case Language::python:
+      return "python";
+    case Language::javascript:
+      return "javascript";
+    case Language::shell:
+      return "shell";
   }
   return "";
 }
@@ -25,39 +28,55 @@ std::optional<Language> find_language(std::string_view name) {
 
 std::string_view interpreter_of(Language language) {
   switch (language) {
-    case Language::python: return "/usr/bin/python3";
-    case Language::javascript: return "/usr/bin/node";
-    case Language::shell: return "/usr/bin/sh";
+    case Language::python:
+      return "/usr/bin/python3";
+    case Language::javascript:
+      return "/usr/bin/node";
+    case Language::shell:
+      return "/usr/bin/sh";
   }
   return "";
 }
 
 std::vector<std::string> command_of(Language language, const policies::Limits& limits) {
   switch (language) {
-    case Language::python: return {"/usr/bin/python3", "-I", "-u", "/warder/python/runner.py"};
+    case Language::python:
+      return {"/usr/bin/python3", "-I", "-u", "/warder/python/runner.py"};
     case Language::javascript:
       // V8's own idea of its heap follows the machine's memory, not the jail's.
       // import() in a script needs the flag before Node 20.12, and Debian 12 has an 18.
-      return {"/usr/bin/node", "--no-warnings", "--experimental-vm-modules", fmt::format("--max-old-space-size={}", std::max<uint64_t>(limits.memory_bytes >> 20, 16)),
+      return {"/usr/bin/node", "--no-warnings", "--experimental-vm-modules",
+              fmt::format("--max-old-space-size={}", std::max<uint64_t>(limits.memory_bytes >> 20, 16)),
               "/warder/javascript/runner.js"};
-    case Language::shell: return {"/warder/shell/warder-shell-runner"};
+    case Language::shell:
+      return {"/warder/shell/warder-shell-runner"};
   }
   return {};
 }
 
 std::vector<std::string> environment_of(const std::map<std::string, std::string>& from_policy) {
-  std::map<std::string, std::string> all = {
-      {"PATH", "/usr/local/bin:/usr/bin:/bin"}, {"HOME", "/home/agent"},   {"USER", "agent"},          {"LOGNAME", "agent"},
-      {"LANG", "C.UTF-8"},                      {"TMPDIR", "/tmp"},        {"SHELL", "/bin/sh"},       {"PYTHONDONTWRITEBYTECODE", "1"},
-      {"MPLBACKEND", "Agg"},                    {"MPLCONFIGDIR", "/tmp"},  {"WARDER_WORKSPACE", "/workspace"}};
+  std::map<std::string, std::string> all = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                                            {"HOME", "/home/agent"},
+                                            {"USER", "agent"},
+                                            {"LOGNAME", "agent"},
+                                            {"LANG", "C.UTF-8"},
+                                            {"TMPDIR", "/tmp"},
+                                            {"SHELL", "/bin/sh"},
+                                            {"PYTHONDONTWRITEBYTECODE", "1"},
+                                            {"MPLBACKEND", "Agg"},
+                                            {"MPLCONFIGDIR", "/tmp"},
+                                            {"WARDER_WORKSPACE", "/workspace"}};
   for (const auto& [name, value] : from_policy) all[name] = value;
   std::vector<std::string> list;
   for (const auto& [name, value] : all) list.push_back(name + "=" + value);
   return list;
 }
 
-std::vector<ResourceLimit> resource_limits_of(Language language, const policies::Limits& limits, Enforcement enforcement) {
-  auto both = [](int resource, uint64_t value) { return ResourceLimit{static_cast<uint32_t>(resource), 0, value, value}; };
+std::vector<ResourceLimit> resource_limits_of(Language language, const policies::Limits& limits,
+                                              Enforcement enforcement) {
+  auto both = [](int resource, uint64_t value) {
+    return ResourceLimit{static_cast<uint32_t>(resource), 0, value, value};
+  };
   std::vector<ResourceLimit> list = {
       // 1, not 0: a limit of 0 does not stop a core_pattern that is a pipe (core(5); measured on 6.1).
       both(RLIMIT_CORE, 1),
@@ -77,7 +96,8 @@ std::vector<ResourceLimit> resource_limits_of(Language language, const policies:
     list.push_back(ResourceLimit{RLIMIT_CPU, 0, seconds, seconds + 1});
   }
   // V8 reserves far more than it uses; there the memory watch stands in alone.
-  if (enforcement == Enforcement::alone && language != Language::javascript) list.push_back(both(RLIMIT_DATA, limits.memory_bytes));
+  if (enforcement == Enforcement::alone && language != Language::javascript)
+    list.push_back(both(RLIMIT_DATA, limits.memory_bytes));
   return list;
 }
 

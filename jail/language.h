@@ -26,6 +26,7 @@ std::vector<std::string> environment_of(const std::map<std::string, std::string>
 
 // Limits of each process. With cgroups they bound what cgroups do not count; without, they stand in (`alone`).
 enum class Enforcement { with_cgroup, alone };
-std::vector<ResourceLimit> resource_limits_of(Language language, const policies::Limits& limits, Enforcement enforcement);
+std::vector<ResourceLimit> resource_limits_of(Language language, const policies::Limits& limits,
+                                              Enforcement enforcement);
 
 }  // namespace jail

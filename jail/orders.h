@@ -9,10 +9,10 @@
 namespace jail {
 
 enum class OrderType : uint32_t {
-  build = 1,       // descriptors: plan, guest, control, stdout, stderr [, cgroup leaf]; answer: a pidfd
-  attach = 2,      // descriptors: pidfd of a jail's init, workspace directory
-  end = 3,         // descriptors: pidfd; SIGKILL to init, and with it to the jail. No answer.
-  probe_idmap = 4, // descriptors: directory; can its file system be mounted with mapped ids?
+  build = 1,        // descriptors: plan, guest, control, stdout, stderr [, cgroup leaf]; answer: a pidfd
+  attach = 2,       // descriptors: pidfd of a jail's init, workspace directory
+  end = 3,          // descriptors: pidfd; SIGKILL to init, and with it to the jail. No answer.
+  probe_idmap = 4,  // descriptors: directory; can its file system be mounted with mapped ids?
 };
 constexpr int kMaxOrderFds = 6;
 

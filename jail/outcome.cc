@@ -10,8 +10,9 @@
 namespace jail {
 namespace {
 
-constexpr std::string_view kNames[] = {"ok", "error", "exit", "signal", "timeout", "cpu_time", "memory", "pids", "output", "disk",
-                                       "forbidden_call", "cancelled", "denied", "protocol", "internal"};
+constexpr std::string_view kNames[] = {"ok",     "error",    "exit",    "signal", "timeout",        "cpu_time",
+                                       "memory", "pids",     "output",  "disk",   "forbidden_call", "cancelled",
+                                       "denied", "protocol", "internal"};
 
 bool no_space(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
@@ -29,14 +30,21 @@ Outcome classify(const Evidence& e) {
   // A kernel kill inside a program that went on and answered is that program's own business.
   if (e.oom_kills > 0 && failed(e)) return Outcome::memory;
   switch (e.ended) {
-    case Ended::memory_watch: return Outcome::memory;
-    case Ended::output_limit: return Outcome::output;
-    case Ended::disk_limit: return Outcome::disk;
-    case Ended::protocol: return Outcome::protocol;
-    case Ended::cpu_limit: return Outcome::cpu_time;
-    case Ended::deadline: return Outcome::timeout;
+    case Ended::memory_watch:
+      return Outcome::memory;
+    case Ended::output_limit:
+      return Outcome::output;
+    case Ended::disk_limit:
+      return Outcome::disk;
+    case Ended::protocol:
+      return Outcome::protocol;
+    case Ended::cpu_limit:
+      return Outcome::cpu_time;
+    case Ended::deadline:
+      return Outcome::timeout;
     case Ended::cancelled:
-    case Ended::by_itself: break;
+    case Ended::by_itself:
+      break;
   }
   int signal = signal_of(e);
   if (signal == SIGSYS) return Outcome::forbidden_call;
@@ -56,26 +64,44 @@ Outcome classify(const Evidence& e) {
 }
 
 std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limits) {
-  std::string refused = e.tasks_refused > 0 ? fmt::format("; {} new processes or threads were refused (limit {})", e.tasks_refused, limits.tasks) : "";
+  std::string refused = e.tasks_refused > 0 ? fmt::format("; {} new processes or threads were refused (limit {})",
+                                                          e.tasks_refused, limits.tasks)
+                                            : "";
   switch (outcome) {
     case Outcome::ok:
-    case Outcome::error: return "";
-    case Outcome::exit: return fmt::format("exited with status {}", exit_of(e));
-    case Outcome::signal: return fmt::format("ended by signal {} ({})", signal_of(e), strsignal(signal_of(e)));
+    case Outcome::error:
+      return "";
+    case Outcome::exit:
+      return fmt::format("exited with status {}", exit_of(e));
+    case Outcome::signal:
+      return fmt::format("ended by signal {} ({})", signal_of(e), strsignal(signal_of(e)));
     case Outcome::timeout:
-      return fmt::format("Execution timed out after {:g} seconds{}; ask for a longer timeout_seconds or do less at once", limits.wall_seconds, refused);
-    case Outcome::cpu_time: return fmt::format("used its {:g} seconds of CPU time; do less at once", limits.cpu_seconds);
+      return fmt::format(
+          "Execution timed out after {:g} seconds{}; ask for a longer timeout_seconds or do less at once",
+          limits.wall_seconds, refused);
+    case Outcome::cpu_time:
+      return fmt::format("used its {:g} seconds of CPU time; do less at once", limits.cpu_seconds);
     case Outcome::memory:
-      return fmt::format("ran out of memory: the limit is {} MB; ask for more memory_mb or process the data in parts", limits.memory_bytes >> 20);
-    case Outcome::pids: return fmt::format("reached its limit of {} processes and threads; start fewer at once", limits.tasks);
+      return fmt::format("ran out of memory: the limit is {} MB; ask for more memory_mb or process the data in parts",
+                         limits.memory_bytes >> 20);
+    case Outcome::pids:
+      return fmt::format("reached its limit of {} processes and threads; start fewer at once", limits.tasks);
     case Outcome::output:
-      return fmt::format("wrote more than {} bytes to a stream; write large data to a file in the workspace", limits.output_bytes);
-    case Outcome::disk: return "ran out of space: the workspace quota, a temporary file system or the file size limit; delete files or write less";
-    case Outcome::forbidden_call: return "made a system call that is never allowed in a jail";
-    case Outcome::cancelled: return "cancelled by the client";
-    case Outcome::denied: return "refused by policy";
-    case Outcome::protocol: return "the program wrote to the supervisor's own channel (descriptor 3); leave it alone";
-    case Outcome::internal: return "the jail ended without saying how";
+      return fmt::format("wrote more than {} bytes to a stream; write large data to a file in the workspace",
+                         limits.output_bytes);
+    case Outcome::disk:
+      return "ran out of space: the workspace quota, a temporary file system or the file size limit; delete files or "
+             "write less";
+    case Outcome::forbidden_call:
+      return "made a system call that is never allowed in a jail";
+    case Outcome::cancelled:
+      return "cancelled by the client";
+    case Outcome::denied:
+      return "refused by policy";
+    case Outcome::protocol:
+      return "the program wrote to the supervisor's own channel (descriptor 3); leave it alone";
+    case Outcome::internal:
+      return "the jail ended without saying how";
   }
   return "";
 }

@@ -8,7 +8,23 @@
 
 namespace jail {
 
-enum class Outcome { ok, error, exit, signal, timeout, cpu_time, memory, pids, output, disk, forbidden_call, cancelled, denied, protocol, internal };
+enum class Outcome {
+  ok,
+  error,
+  exit,
+  signal,
+  timeout,
+  cpu_time,
+  memory,
+  pids,
+  output,
+  disk,
+  forbidden_call,
+  cancelled,
+  denied,
+  protocol,
+  internal
+};
 std::string_view outcome_name(Outcome outcome);
 
 // Why the supervisor ended the jail, if it did.
@@ -16,13 +32,13 @@ enum class Ended { by_itself, deadline, cpu_limit, memory_watch, output_limit, d
 
 struct Evidence {
   Ended ended = Ended::by_itself;
-  std::optional<int> wait_status;  // of the runner, wait(2); absent when init could not report
-  uint64_t oom_kills = 0;          // memory.events
-  uint64_t tasks_refused = 0;      // pids.events
-  bool guest_answered = false;     // a result message came
-  bool guest_error = false;        // it holds an uncaught exception
+  std::optional<int> wait_status;    // of the runner, wait(2); absent when init could not report
+  uint64_t oom_kills = 0;            // memory.events
+  uint64_t tasks_refused = 0;        // pids.events
+  bool guest_answered = false;       // a result message came
+  bool guest_error = false;          // it holds an uncaught exception
   bool guest_out_of_memory = false;  // that exception is MemoryError or the language's like
-  int guest_errno = 0;             // that exception's errno
+  int guest_errno = 0;               // that exception's errno
 };
 
 // The first that applies, from the strongest cause to the weakest.

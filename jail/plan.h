@@ -13,15 +13,15 @@ namespace jail {
 enum class Step : uint16_t {
   none,
   // between clone3 and exec (jail/spawn.cc)
-  wait_for_ids,   // the jailer writes uid_map and gid_map
-  become_root,    // setresuid 0 of the new user namespace
-  place_fds,      // stdio, guest, control and plan on their fixed numbers
+  wait_for_ids,  // the jailer writes uid_map and gid_map
+  become_root,   // setresuid 0 of the new user namespace
+  place_fds,     // stdio, guest, control and plan on their fixed numbers
   exec_init,
   // jail-init (jail/init/)
   read_plan,
-  parent_death,      // PR_SET_PDEATHSIG, set again after the exec and the change of ids
-  cgroup_namespace,  // unshare(CLONE_NEWCGROUP) from inside the leaf, so that the leaf is "/"
-  forbid_namespaces, // user.max_user_namespaces, so that no jailed code gets capabilities in one of its own
+  parent_death,       // PR_SET_PDEATHSIG, set again after the exec and the change of ids
+  cgroup_namespace,   // unshare(CLONE_NEWCGROUP) from inside the leaf, so that the leaf is "/"
+  forbid_namespaces,  // user.max_user_namespaces, so that no jailed code gets capabilities in one of its own
   private_mounts,
   root_overlay,
   usr_overlay,
@@ -53,12 +53,38 @@ enum class Step : uint16_t {
 constexpr int kSteps = static_cast<int>(Step::count);
 
 constexpr const char* step_name(Step step) {
-  constexpr const char* kNames[kSteps] = {
-      "none", "wait_for_ids", "become_root", "place_fds", "exec_init", "read_plan", "parent_death", "cgroup_namespace",
-      "forbid_namespaces", "private_mounts", "root_overlay", "usr_overlay", "devices", "temporary_files", "proc",
-      "hostname", "loopback", "pivot", "fork_runner", "runner_session", "runner_limits", "runner_descriptors",
-      "runner_bounding_set", "runner_securebits", "runner_ids", "runner_capabilities", "runner_no_new_privileges",
-      "runner_landlock", "runner_seccomp", "runner_exec", "init_lock", "attach_workspace"};
+  constexpr const char* kNames[kSteps] = {"none",
+                                          "wait_for_ids",
+                                          "become_root",
+                                          "place_fds",
+                                          "exec_init",
+                                          "read_plan",
+                                          "parent_death",
+                                          "cgroup_namespace",
+                                          "forbid_namespaces",
+                                          "private_mounts",
+                                          "root_overlay",
+                                          "usr_overlay",
+                                          "devices",
+                                          "temporary_files",
+                                          "proc",
+                                          "hostname",
+                                          "loopback",
+                                          "pivot",
+                                          "fork_runner",
+                                          "runner_session",
+                                          "runner_limits",
+                                          "runner_descriptors",
+                                          "runner_bounding_set",
+                                          "runner_securebits",
+                                          "runner_ids",
+                                          "runner_capabilities",
+                                          "runner_no_new_privileges",
+                                          "runner_landlock",
+                                          "runner_seccomp",
+                                          "runner_exec",
+                                          "init_lock",
+                                          "attach_workspace"};
   return step < Step::count ? kNames[static_cast<int>(step)] : "unknown";
 }
 
@@ -122,16 +148,16 @@ enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3 };
 // One message of jail-init to the daemon. The daemon trusts neither its size nor its numbers.
 struct InitReport {
   InitEvent event;
-  Step step;        // failed: the step that failed
+  Step step;  // failed: the step that failed
   uint16_t reserved;
-  int32_t error;    // failed: errno, positive
-  int32_t landlock_abi;    // built: 0 when the kernel has none
-  int32_t wait_status;     // exited: of the runner, as wait(2) encodes it
+  int32_t error;         // failed: errno, positive
+  int32_t landlock_abi;  // built: 0 when the kernel has none
+  int32_t wait_status;   // exited: of the runner, as wait(2) encodes it
   uint32_t reserved2;
-  uint64_t user_us, system_us;  // exited: of all reaped processes of the jail, microseconds
-  uint64_t max_rss_bytes;       // exited: the largest single process
+  uint64_t user_us, system_us;           // exited: of all reaped processes of the jail, microseconds
+  uint64_t max_rss_bytes;                // exited: the largest single process
   uint32_t namespaces[kNamespaceCount];  // built: inode numbers, to be compared with the daemon's own
-  uint32_t step_us[kSteps];     // built: duration of each step, microseconds
+  uint32_t step_us[kSteps];              // built: duration of each step, microseconds
 };
 static_assert(std::is_trivially_copyable_v<InitReport> && std::is_standard_layout_v<InitReport>);
 

@@ -60,7 +60,9 @@ TreeUsage read_process_tree(int init_pid) {
   for (size_t i = 0; i < found.size(); i++) {
     usage.tasks += add_children(found[i], found);
     unsigned long size = 0, resident = 0, shared = 0;
-    if (std::sscanf(read_text(fmt::format("/proc/{}/statm", found[i])).c_str(), "%lu %lu %lu", &size, &resident, &shared) == 3 && resident > shared)
+    if (std::sscanf(read_text(fmt::format("/proc/{}/statm", found[i])).c_str(), "%lu %lu %lu", &size, &resident,
+                    &shared) == 3 &&
+        resident > shared)
       usage.private_bytes += (resident - shared) * page;
   }
   return usage;

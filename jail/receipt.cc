@@ -9,13 +9,14 @@ namespace jail {
 namespace {
 
 uint32_t own_namespace(const char* name) {
-  struct stat info{};
+  struct stat info {};
   return ::stat(fmt::format("/proc/self/ns/{}", name).c_str(), &info) == 0 ? static_cast<uint32_t>(info.st_ino) : 0;
 }
 
 }  // namespace
 
-nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Spec& spec, std::string_view seccomp_profile) {
+nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Spec& spec,
+                                    std::string_view seccomp_profile) {
   using json = nlohmann::ordered_json;
   json receipt;
   json weaker = json::array();
@@ -30,10 +31,14 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Sp
   if (ids.identity == Identity::separated) {
     receipt["identity"] = {{"init", ids.init}, {"runner", ids.runner}, {"daemon", host.daemon_uid}};
     if (ids.runner == host.daemon_uid)
-      weaker.push_back(fmt::format("the runner shares the daemon's host id, because the workspace cannot be mounted with mapped ids: {}", host.no_idmap_why));
+      weaker.push_back(fmt::format(
+          "the runner shares the daemon's host id, because the workspace cannot be mounted with mapped ids: {}",
+          host.no_idmap_why));
   } else {
     receipt["identity"] = {{"shared", ids.init}};
-    weaker.push_back("one host id for init, runner and daemon (the daemon runs unprivileged); the runner is in a nested user namespace");
+    weaker.push_back(
+        "one host id for init, runner and daemon (the daemon runs unprivileged); the runner is in a nested user "
+        "namespace");
   }
   receipt["capabilities"] = "none";
   receipt["no_new_privileges"] = true;
@@ -46,15 +51,22 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Sp
   }
   receipt["root"] = host.root == RootMode::overlay ? "overlay" : "bind";
   if (host.root == RootMode::bind)
-    weaker.push_back(fmt::format("read-only bind mounts instead of an overlay: file locks and inotify on shared files reach other jails ({})", host.bind_root_why));
+    weaker.push_back(fmt::format(
+        "read-only bind mounts instead of an overlay: file locks and inotify on shared files reach other jails ({})",
+        host.bind_root_why));
   if (host.cgroups) {
-    receipt["cgroup"] = {{"memory_max", spec.limits.memory_bytes}, {"swap_max", 0}, {"oom_group", true},
-                         {"pids_max", spec.limits.tasks + 1}, {"cpus", spec.limits.cpus}};
+    receipt["cgroup"] = {{"memory_max", spec.limits.memory_bytes},
+                         {"swap_max", 0},
+                         {"oom_group", true},
+                         {"pids_max", spec.limits.tasks + 1},
+                         {"cpus", spec.limits.cpus}};
   } else {
     receipt["cgroup"] = false;
-    weaker.push_back(fmt::format("no cgroup limits, process limits and a memory watch stand in: {}", host.no_cgroups_why));
+    weaker.push_back(
+        fmt::format("no cgroup limits, process limits and a memory watch stand in: {}", host.no_cgroups_why));
   }
-  receipt["workspace"] = {{"nosuid", true}, {"nodev", true}, {"mapped_ids", host.map_workspace_ids && ids.identity == Identity::separated}};
+  receipt["workspace"] = {
+      {"nosuid", true}, {"nodev", true}, {"mapped_ids", host.map_workspace_ids && ids.identity == Identity::separated}};
   receipt["network"] = "none";
   receipt["weaker"] = std::move(weaker);
   receipt["start"] = "cold";

@@ -46,7 +46,8 @@ Task<Result<>> find_root_mode(Host& host, const policies::SeccompFilter& filter,
 
 }  // namespace
 
-Task<Result<>> test_host(Host& host, int directory, const policies::SeccompFilter& filter, const policies::Limits& limits) {
+Task<Result<>> test_host(Host& host, int directory, const policies::SeccompFilter& filter,
+                         const policies::Limits& limits) {
   if (host.identity == Identity::separated) {
     auto mapped = co_await host.jailer.probe_idmap(directory, host.daemon_uid, host.daemon_gid, host.ids.first + 1);
     host.map_workspace_ids = mapped.has_value();
@@ -64,7 +65,8 @@ Task<Result<>> test_host(Host& host, int directory, const policies::SeccompFilte
   request.workspace = directory;
   CO_TRY(Report report, co_await execute(host, std::move(request)));
   if (report.outcome != Outcome::ok || !report.value || !report.value->is_array())
-    co_return fail(Code::denied, fmt::format("the probe in a jail ended with outcome {} {} {}", outcome_name(report.outcome), report.message, report.err.text));
+    co_return fail(Code::denied, fmt::format("the probe in a jail ended with outcome {} {} {}",
+                                             outcome_name(report.outcome), report.message, report.err.text));
   if (!report.value->empty())
     co_return fail(Code::denied, fmt::format("guarantees that do not hold in a jail here: {}", report.value->dump()),
                    "this host cannot be served on; `warder doctor` tells more");

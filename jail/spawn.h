@@ -11,7 +11,7 @@ struct SpawnPlan {  // prepared before clone3; no owner, no allocation
   int null;         // /dev/null, read-only: the runner's stdin
   int out, err;     // pipes
   int guest, control, plan;
-  int cgroup;       // directory of the leaf, or -1: stay in the jailer's cgroup
+  int cgroup;             // directory of the leaf, or -1: stay in the jailer's cgroup
   int go_read, go_write;  // pipe: one byte lets the child go on, EOF ends it
 };
 

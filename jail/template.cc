@@ -13,8 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDirectories[] = {"dev", "dev/shm", "etc", "etc/alternatives", "home", "home/agent", "mnt",
-                                        "proc", "run", "servers", "skills", "tmp", "usr", "var", "warder"};
+constexpr const char* kDirectories[] = {"dev", "dev/shm", "etc",   "etc/alternatives", "home",   "home/agent",
+                                        "mnt", "proc",    "run",   "servers",          "skills", "tmp",
+                                        "usr", "var",     "warder"};
 constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
 
 struct TextFile {
@@ -36,13 +37,20 @@ struct Link {
   const char* target;
 };
 constexpr Link kLinks[] = {
-    {"workspace", "mnt/workspace"}, {"dev/fd", "/proc/self/fd"}, {"dev/stdin", "/proc/self/fd/0"}, {"dev/stdout", "/proc/self/fd/1"},
-    {"dev/stderr", "/proc/self/fd/2"}, {"var/tmp", "/tmp"}, {"etc/mtab", "/proc/self/mounts"},
+    {"workspace", "mnt/workspace"},    {"dev/fd", "/proc/self/fd"},       {"dev/stdin", "/proc/self/fd/0"},
+    {"dev/stdout", "/proc/self/fd/1"}, {"dev/stderr", "/proc/self/fd/2"}, {"var/tmp", "/tmp"},
+    {"etc/mtab", "/proc/self/mounts"},
 };
 // Host files that programs below /usr expect; none holds a secret. Missing ones are left out.
-constexpr const char* kHostFiles[] = {"etc/ld.so.cache", "etc/localtime", "etc/mime.types", "etc/services", "etc/protocols",
-                                      "etc/ssl/certs/ca-certificates.crt", "etc/python3.11/sitecustomize.py",
-                                      "etc/python3.13/sitecustomize.py", "etc/debian_version"};
+constexpr const char* kHostFiles[] = {"etc/ld.so.cache",
+                                      "etc/localtime",
+                                      "etc/mime.types",
+                                      "etc/services",
+                                      "etc/protocols",
+                                      "etc/ssl/certs/ca-certificates.crt",
+                                      "etc/python3.11/sitecustomize.py",
+                                      "etc/python3.13/sitecustomize.py",
+                                      "etc/debian_version"};
 
 void copy_host_file(const fs::path& root, const char* name) {
   std::error_code missing;
@@ -78,7 +86,8 @@ Result<> write_tree(const fs::path& directory, const std::string& guest) {
     if (entry.is_symlink()) fs::copy_symlink(entry.path(), root / "etc/alternatives" / entry.path().filename());
   }
   CHECKED(copy_usr_links(root));
-  if (!fs::is_directory(guest)) return fail(Code::unavailable, fmt::format("the guest programs are missing: {} is not a directory", guest));
+  if (!fs::is_directory(guest))
+    return fail(Code::unavailable, fmt::format("the guest programs are missing: {} is not a directory", guest));
   fs::copy(guest, root / "warder", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/result.h"
 

@@ -18,9 +18,12 @@ constexpr uint32_t kMostExecutions = 128;  // of all tenants at once; each tenan
 constexpr auto kDrainLimit = 90s;          // a little less than systemd's default TimeoutStopSec=
 
 constexpr char kInstructions[] =
-    "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs Python, "
-    "JavaScript or shell, reads and writes files in a persistent /workspace, and returns only what the code computes. Filter and "
-    "summarise large data in code; keep intermediate results in workspace files. write_workspace_file, read_workspace_file, "
+    "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "
+    "Python, "
+    "JavaScript or shell, reads and writes files in a persistent /workspace, and returns only what the code computes. "
+    "Filter and "
+    "summarise large data in code; keep intermediate results in workspace files. write_workspace_file, "
+    "read_workspace_file, "
     "list_workspace_files and delete_workspace_file reach the same files from outside.";
 
 }  // namespace
@@ -37,7 +40,8 @@ struct Daemon::Signals {
     box->fn = std::move(fn);
     box->handle.data = box.get();
     uv_signal_init(loop.uv(), &box->handle);
-    uv_signal_start(&box->handle, [](uv_signal_t* h, int) { static_cast<Box*>(h->data)->fn(); }, number);
+    uv_signal_start(
+        &box->handle, [](uv_signal_t* h, int) { static_cast<Box*>(h->data)->fn(); }, number);
     boxes.push_back(std::move(box));
   }
 };
@@ -112,7 +116,8 @@ Task<Result<>> Daemon::start_serving() {
   }
   prepared_.sockets.clear();
   if (prepared_.options.bus != "off") log_warning("--bus {}: this version has no D-Bus service", prepared_.options.bus);
-  if (!prepared_.options.catalog.empty()) log_warning("--catalog {}: this version has no tool discovery", prepared_.options.catalog);
+  if (!prepared_.options.catalog.empty())
+    log_warning("--catalog {}: this version has no tool discovery", prepared_.options.catalog);
   service_.start_watchdog(loop_);
   service_.ready("serving");
   log_notice("warderd {} is ready", kWarderVersion);
@@ -141,7 +146,9 @@ void Daemon::register_tools() {
   server_ = std::make_unique<mcp::Server>(loop_, std::move(info));
   execute_.reset(new tools::ExecuteEnvironment{*host_, admission_});
   tools::add_execute_code(*server_, *execute_);
-  auto tenant_of = [](mcp::RequestContext& context) -> tenants::Tenant& { return *context.user_as<tenants::Member>().tenant; };
+  auto tenant_of = [](mcp::RequestContext& context) -> tenants::Tenant& {
+    return *context.user_as<tenants::Member>().tenant;
+  };
   tools::add_workspace_tools(*server_, tenant_of);
   server_->set_resources(tools::workspace_resources(tenant_of));
 }

@@ -17,17 +17,23 @@ namespace {
 
 constexpr int kExitUsage = 64;  // sysexits.h EX_USAGE
 
-// Below the state folder: template/ is root's, so that the daemon cannot change what jails see; the rest is the daemon's.
+// Below the state folder: template/ is root's, so that the daemon cannot change what jails see; the rest is the
+// daemon's.
 Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   std::error_code error;
   std::filesystem::create_directories(options.state, error);
-  if (error) return fail(Code::invalid, fmt::format("state folder {}: {}", options.state, error.message()), "name a folder that can be made with --state");
+  if (error)
+    return fail(Code::invalid, fmt::format("state folder {}: {}", options.state, error.message()),
+                "name a folder that can be made with --state");
   if (::chmod(options.state.c_str(), 0711) < 0 && errno != EPERM) return fail_errno(errno, options.state);
   for (const char* name : {"tenants", "self-test"}) {
     std::string folder = options.state + "/" + name;
     std::filesystem::create_directories(folder, error);
-    if (error) return fail(Code::invalid, fmt::format("state folder {}: {}", folder, error.message()), "check its owner, or give another --state");
-    if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0) return fail_errno(errno, fmt::format("give {} to the daemon", folder));
+    if (error)
+      return fail(Code::invalid, fmt::format("state folder {}: {}", folder, error.message()),
+                  "check its owner, or give another --state");
+    if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0)
+      return fail_errno(errno, fmt::format("give {} to the daemon", folder));
     if (::chmod(folder.c_str(), 0700) < 0) return fail_errno(errno, folder);
   }
   return {};
@@ -39,7 +45,8 @@ Result<std::vector<Fd>> make_sockets(const Options& options, const DaemonIdentit
   if (!sockets.empty()) return sockets;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), error);
-  if (error) return fail(Code::invalid, fmt::format("socket {}: {}", options.socket, error.message()), "give another --socket");
+  if (error)
+    return fail(Code::invalid, fmt::format("socket {}: {}", options.socket, error.message()), "give another --socket");
   TRY(Fd socket, mcp::listen_at(options.socket, identity.root ? 0666 : 0600));
   sockets.push_back(std::move(socket));
   return sockets;
@@ -60,8 +67,10 @@ Result<> adopt_cgroups(Prepared& prepared) {
 Result<Prepared> prepare(Options options) {
   jail::IdRange ids = options.ids.value_or(jail::IdRange{});
   TRY(DaemonIdentity identity, choose_identity(options.user, ids));
-  bool system = std::find(options.policies.begin(), options.policies.end(), "/usr/lib/warder/policies") != options.policies.end();
-  TRY(policies::Store store, policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
+  bool system =
+      std::find(options.policies.begin(), options.policies.end(), "/usr/lib/warder/policies") != options.policies.end();
+  TRY(policies::Store store,
+      policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
   Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}};
   CHECKED(make_state(options, identity));
   CHECKED(adopt_cgroups(prepared));
@@ -82,7 +91,8 @@ Result<Prepared> prepare(Options options) {
 }
 
 void report(const Error& error) {
-  std::fprintf(stderr, "warderd: %s%s%s\n", error.what.c_str(), error.hint.empty() ? "" : "\n         ", error.hint.c_str());
+  std::fprintf(stderr, "warderd: %s%s%s\n", error.what.c_str(), error.hint.empty() ? "" : "\n         ",
+               error.hint.c_str());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/version.h"
 
@@ -26,7 +27,8 @@ std::string environment(const char* name) {
 Options defaults() {
   Options options;
   bool root = ::geteuid() == 0;
-  std::string runtime = environment("XDG_RUNTIME_DIR"), state = environment("XDG_STATE_HOME"), home = environment("HOME");
+  std::string runtime = environment("XDG_RUNTIME_DIR"), state = environment("XDG_STATE_HOME"),
+              home = environment("HOME");
   if (root) {
     options.socket = "/run/warder/mcp.sock";
     options.state = "/var/lib/warder";
@@ -89,22 +91,28 @@ Result<> make_absolute(std::string& path, const char* flag) {
 Result<> check(Options& options) {
   if (options.socket.empty() && environment("LISTEN_FDS").empty())
     return fail(Code::invalid, "no socket to serve on: XDG_RUNTIME_DIR is not set", "give --socket PATH");
-  if (options.state.empty()) return fail(Code::invalid, "no state folder: neither XDG_STATE_HOME nor HOME is set", "give --state DIR");
+  if (options.state.empty())
+    return fail(Code::invalid, "no state folder: neither XDG_STATE_HOME nor HOME is set", "give --state DIR");
   if (options.policies.empty())
-    return fail(Code::invalid, "no policies: neither /usr/lib/warder/policies nor /etc/warder/policies is a folder", "give --policies DIR");
+    return fail(Code::invalid, "no policies: neither /usr/lib/warder/policies nor /etc/warder/policies is a folder",
+                "give --policies DIR");
   CHECKED(make_absolute(options.socket, "--socket"));
   CHECKED(make_absolute(options.state, "--state"));
   CHECKED(make_absolute(options.catalog, "--catalog"));
   for (auto& folder : options.policies) {
     CHECKED(make_absolute(folder, "--policies"));
     std::error_code missing;
-    if (!fs::is_directory(folder, missing)) return fail(Code::invalid, fmt::format("--policies {}: not a folder", folder), "name a folder of policy files");
+    if (!fs::is_directory(folder, missing))
+      return fail(Code::invalid, fmt::format("--policies {}: not a folder", folder), "name a folder of policy files");
   }
   // sockaddr_un(7): 108 bytes with the NUL.
-  if (options.socket.size() > 107) return fail(Code::invalid, fmt::format("--socket {}: longer than 107 bytes", options.socket), "choose a shorter path");
+  if (options.socket.size() > 107)
+    return fail(Code::invalid, fmt::format("--socket {}: longer than 107 bytes", options.socket),
+                "choose a shorter path");
   const std::string& bus = options.bus;
   if (bus != "system" && bus != "session" && bus != "off" && bus.find('=') == std::string::npos)
-    return fail(Code::invalid, fmt::format("--bus {}: not system, session, off or an address", bus), "an address looks like unix:path=/run/bus");
+    return fail(Code::invalid, fmt::format("--bus {}: not system, session, off or an address", bus),
+                "an address looks like unix:path=/run/bus");
   return {};
 }
 

@@ -37,22 +37,26 @@ Result<DaemonIdentity> choose_identity(const std::string& user, const jail::IdRa
   } else {
     identity.uid = identity.gid = ids.first + ids.count - 1;
   }
-  if (identity.uid == 0) return fail(Code::invalid, fmt::format("user {}: the daemon does not run as root", user), "name an ordinary user in the configuration");
+  if (identity.uid == 0)
+    return fail(Code::invalid, fmt::format("user {}: the daemon does not run as root", user),
+                "name an ordinary user in the configuration");
   return identity;
 }
 
 Result<> enter_own_namespaces(const DaemonIdentity& identity) {
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0) {
     auto error = fail_errno(errno, "make a user namespace", Code::unavailable);
-    error.value().hint = "an ordinary user needs unprivileged user namespaces: kernel.unprivileged_userns_clone=1 (Debian), "
-                         "kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile with userns (Ubuntu), "
-                         "user.max_user_namespaces above 0; or run warderd as root";
+    error.value().hint =
+        "an ordinary user needs unprivileged user namespaces: kernel.unprivileged_userns_clone=1 (Debian), "
+        "kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile with userns (Ubuntu), "
+        "user.max_user_namespaces above 0; or run warderd as root";
     return error;
   }
   CHECKED(write_file("/proc/self/setgroups", "deny"));
   CHECKED(write_file("/proc/self/uid_map", fmt::format("{0} {0} 1\n", identity.uid)));
   CHECKED(write_file("/proc/self/gid_map", fmt::format("{0} {0} 1\n", identity.gid)));
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) < 0) return fail_errno(errno, "make mounts slaves", Code::unavailable);
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) < 0)
+    return fail_errno(errno, "make mounts slaves", Code::unavailable);
   return {};
 }
 

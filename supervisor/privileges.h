@@ -2,8 +2,8 @@
 // after the jailer was forked), or as a user (it makes a user namespace of its own, in which the jailer has power).
 // Source: user_namespaces(7), capabilities(7). Called once, single-threaded, before the loop exists.
 #pragma once
-#include <string>
 #include <sys/types.h>
+#include <string>
 
 #include "jail/host.h"
 #include "supervisor/base/result.h"

@@ -80,9 +80,17 @@ int restrict_files() {
   struct {
     const char* path;
     uint64_t rights;
-  } rules[] = {{"/", kRead},         {"/mnt", write},        {"/tmp", write},         {"/home/agent", write},
-               {"/dev/shm", write},  {"/dev/null", device},  {"/dev/zero", device},   {"/dev/full", device},
-               {"/dev/random", device}, {"/dev/urandom", device}, {"/proc", LANDLOCK_ACCESS_FS_WRITE_FILE | kRead}};
+  } rules[] = {{"/", kRead},
+               {"/mnt", write},
+               {"/tmp", write},
+               {"/home/agent", write},
+               {"/dev/shm", write},
+               {"/dev/null", device},
+               {"/dev/zero", device},
+               {"/dev/full", device},
+               {"/dev/random", device},
+               {"/dev/urandom", device},
+               {"/proc", LANDLOCK_ACCESS_FS_WRITE_FILE | kRead}};
   for (const auto& rule : rules) {
     if (int error = allow(ruleset, rule.path, rule.rights)) return error;
   }

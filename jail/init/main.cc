@@ -1,12 +1,12 @@
 // warder-jail-init: process 1 of every jail. Walks the steps, forks the runner, reaps, reports its end.
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ void give_up(Step step, int error) {
 namespace {
 
 int read_plan() {
-  struct stat info{};
+  struct stat info {};
   if (fstat(kPlanFd, &info) < 0) return errno;
   if (info.st_size != static_cast<off_t>(sizeof(Plan))) return EINVAL;
   void* mapped = mmap(nullptr, sizeof(Plan), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
@@ -94,7 +94,7 @@ int make_cgroup_namespace() {
   for (int i = 0; i < kNamespaceCount; i++) {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/ns/%s", kNamespaces[i]);
-    struct stat info{};
+    struct stat info {};
     if (stat(path, &info) < 0) return errno;
     report.namespaces[i] = static_cast<uint32_t>(info.st_ino);
   }

@@ -2,11 +2,10 @@
 // how the runner ended, and ends, which ends every process of the jail (pid_namespaces(7)).
 #include <linux/audit.h>
 #include <linux/filter.h>
-#include <linux/securebits.h>
 #include <linux/seccomp.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <signal.h>
-#include <cstddef>
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cstddef>
 
 #include "jail/init/steps.h"
 
@@ -24,14 +24,16 @@ int child_signal = -1;  // signalfd
 
 // Everything init still does: wait, poll, read, write, end; ask the time, which is a system call where the clock source
 // cannot be read from user space (vdso(7)).
-constexpr unsigned kAllowed[] = {SYS_wait4, SYS_poll, SYS_read, SYS_write, SYS_getrusage, SYS_exit_group, SYS_exit, SYS_clock_gettime,
-                                 SYS_rt_sigreturn, SYS_restart_syscall};
+constexpr unsigned kAllowed[] = {SYS_wait4,      SYS_poll, SYS_read,          SYS_write,        SYS_getrusage,
+                                 SYS_exit_group, SYS_exit, SYS_clock_gettime, SYS_rt_sigreturn, SYS_restart_syscall};
 
 int filter_own_calls() {
   constexpr int kCount = sizeof kAllowed / sizeof kAllowed[0];
   sock_filter code[3 + 1 + kCount + 2];
   int n = 0;
-  auto add = [&](uint16_t op, uint8_t jump_true, uint8_t jump_false, uint32_t k) { code[n++] = {op, jump_true, jump_false, k}; };
+  auto add = [&](uint16_t op, uint8_t jump_true, uint8_t jump_false, uint32_t k) {
+    code[n++] = {op, jump_true, jump_false, k};
+  };
   add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, arch));
   add(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AUDIT_ARCH_X86_64);
   add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
@@ -46,8 +48,10 @@ int filter_own_calls() {
 void add_usage(int who) {
   rusage usage{};
   if (getrusage(who, &usage) < 0) return;
-  report.user_us = static_cast<uint64_t>(usage.ru_utime.tv_sec) * 1'000'000 + static_cast<uint64_t>(usage.ru_utime.tv_usec);
-  report.system_us = static_cast<uint64_t>(usage.ru_stime.tv_sec) * 1'000'000 + static_cast<uint64_t>(usage.ru_stime.tv_usec);
+  report.user_us =
+      static_cast<uint64_t>(usage.ru_utime.tv_sec) * 1'000'000 + static_cast<uint64_t>(usage.ru_utime.tv_usec);
+  report.system_us =
+      static_cast<uint64_t>(usage.ru_stime.tv_sec) * 1'000'000 + static_cast<uint64_t>(usage.ru_stime.tv_usec);
   report.max_rss_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
@@ -63,8 +67,9 @@ int lock_init() {
   for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
     if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return errno;
   }
-  if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
-                                   SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
+  if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                                   SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+                                   SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
     return errno;
   cap_t none = cap_init();
   if (!none) return ENOMEM;

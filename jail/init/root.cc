@@ -7,8 +7,8 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <cstdio>
 #include <unistd.h>
+#include <cstdio>
 
 #include "jail/init/steps.h"
 
@@ -35,10 +35,11 @@ int bind(const char* source, const char* target, uint64_t attributes) {
   return error;
 }
 
-int mount_tmpfs(const char* target, unsigned long flags, uint64_t bytes, uint32_t files, unsigned mode, uint32_t owner) {
+int mount_tmpfs(const char* target, unsigned long flags, uint64_t bytes, uint32_t files, unsigned mode,
+                uint32_t owner) {
   char options[128];
-  snprintf(options, sizeof options, "size=%llu,nr_inodes=%u,mode=%o,uid=%u,gid=%u", static_cast<unsigned long long>(bytes),
-           files, mode, owner, owner);
+  snprintf(options, sizeof options, "size=%llu,nr_inodes=%u,mode=%o,uid=%u,gid=%u",
+           static_cast<unsigned long long>(bytes), files, mode, owner, owner);
   return outcome_of(mount("tmpfs", target, "tmpfs", flags | MS_NOSUID | MS_NODEV, options));
 }
 
@@ -87,7 +88,8 @@ int mount_temporary_files() {
 
 int mount_proc() {
   // subset=pid hides everything but processes (no /proc/sys, kallsyms, meminfo); hidepid hides those of other ids.
-  return outcome_of(mount("proc", "mount/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible"));
+  return outcome_of(
+      mount("proc", "mount/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible"));
 }
 
 int set_hostname() {

@@ -3,17 +3,17 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/filter.h>
-#include <linux/securebits.h>
 #include <linux/seccomp.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <signal.h>
-#include <cstring>
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <cstring>
 
 #include "jail/init/steps.h"
 
@@ -32,7 +32,7 @@ int write_file(const char* path, const char* text) {
 int start_session() {
   if (setsid() < 0) return errno;
   // A service manager may hand down ignored signals (systemd ignores SIGPIPE); jailed programs expect none.
-  struct sigaction normal{};
+  struct sigaction normal {};
   normal.sa_handler = SIG_DFL;
   for (int s = 1; s < NSIG; s++) sigaction(s, &normal, nullptr);
   sigset_t none;
@@ -64,8 +64,9 @@ int drop_bounding_set() {
 }
 
 int lock_securebits() {
-  constexpr unsigned bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
-                            SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  constexpr unsigned bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                            SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+                            SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
   return outcome_of(prctl(PR_SET_SECUREBITS, bits));
 }
 

@@ -7,9 +7,9 @@
 
 namespace jail::init {
 
-extern const Plan* plan;     // mapped read-only from kPlanFd
-extern InitReport report;    // filled as the steps go by
-extern int runner_pid;       // in the jail's own pid namespace
+extern const Plan* plan;   // mapped read-only from kPlanFd
+extern InitReport report;  // filled as the steps go by
+extern int runner_pid;     // in the jail's own pid namespace
 
 // Turns a system call's -1 into its errno.
 inline int outcome_of(long result) { return result < 0 ? errno : 0; }

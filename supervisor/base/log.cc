@@ -33,8 +33,8 @@ void log_line(LogLevel level, std::string_view text) {
     clock_gettime(CLOCK_REALTIME, &now);
     tm utc{};
     gmtime_r(&now.tv_sec, &utc);
-    line = fmt::format("{:02}:{:02}:{:02}.{:03} {}: {}\n", utc.tm_hour, utc.tm_min, utc.tm_sec,
-                       now.tv_nsec / 1'000'000, kNames[static_cast<int>(level)], text);
+    line = fmt::format("{:02}:{:02}:{:02}.{:03} {}: {}\n", utc.tm_hour, utc.tm_min, utc.tm_sec, now.tv_nsec / 1'000'000,
+                       kNames[static_cast<int>(level)], text);
   }
   // One write, so that lines of the daemon and the jailer never mix. A full or closed stderr loses
   // the line: logging must not be able to stop the daemon.

@@ -25,12 +25,22 @@ void log_at(LogLevel level, fmt::format_string<Args...> format, Args&&... args) 
   log_line(level, fmt::format(format, std::forward<Args>(args)...));
 }
 template <class... Args>
-void log_error(fmt::format_string<Args...> f, Args&&... a) { log_at(LogLevel::error, f, std::forward<Args>(a)...); }
+void log_error(fmt::format_string<Args...> f, Args&&... a) {
+  log_at(LogLevel::error, f, std::forward<Args>(a)...);
+}
 template <class... Args>
-void log_warning(fmt::format_string<Args...> f, Args&&... a) { log_at(LogLevel::warning, f, std::forward<Args>(a)...); }
+void log_warning(fmt::format_string<Args...> f, Args&&... a) {
+  log_at(LogLevel::warning, f, std::forward<Args>(a)...);
+}
 template <class... Args>
-void log_notice(fmt::format_string<Args...> f, Args&&... a) { log_at(LogLevel::notice, f, std::forward<Args>(a)...); }
+void log_notice(fmt::format_string<Args...> f, Args&&... a) {
+  log_at(LogLevel::notice, f, std::forward<Args>(a)...);
+}
 template <class... Args>
-void log_info(fmt::format_string<Args...> f, Args&&... a) { log_at(LogLevel::info, f, std::forward<Args>(a)...); }
+void log_info(fmt::format_string<Args...> f, Args&&... a) {
+  log_at(LogLevel::info, f, std::forward<Args>(a)...);
+}
 template <class... Args>
-void log_debug(fmt::format_string<Args...> f, Args&&... a) { log_at(LogLevel::debug, f, std::forward<Args>(a)...); }
+void log_debug(fmt::format_string<Args...> f, Args&&... a) {
+  log_at(LogLevel::debug, f, std::forward<Args>(a)...);
+}

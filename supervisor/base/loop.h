@@ -22,8 +22,7 @@
 struct UvClose {
   template <class Box>
   void operator()(Box* box) const {
-    uv_close(reinterpret_cast<uv_handle_t*>(&box->handle),
-             [](uv_handle_t* h) { delete static_cast<Box*>(h->data); });
+    uv_close(reinterpret_cast<uv_handle_t*>(&box->handle), [](uv_handle_t* h) { delete static_cast<Box*>(h->data); });
   }
 };
 template <class Box>
@@ -136,7 +135,7 @@ class AsyncFd {
   }
 
  private:
-  Fd fd_;             // closed last:
+  Fd fd_;                                  // closed last:
   std::unique_ptr<Poll, ClosePoll> poll_;  // libuv must let go of the fd before it is closed
 };
 

@@ -23,12 +23,18 @@ enum class Code {
 // The wire name of a code: "invalid", "not_found", ...
 constexpr std::string_view code_name(Code code) {
   switch (code) {
-    case Code::invalid: return "invalid";
-    case Code::not_found: return "not_found";
-    case Code::denied: return "denied";
-    case Code::exhausted: return "exhausted";
-    case Code::unavailable: return "unavailable";
-    case Code::internal: return "internal";
+    case Code::invalid:
+      return "invalid";
+    case Code::not_found:
+      return "not_found";
+    case Code::denied:
+      return "denied";
+    case Code::exhausted:
+      return "exhausted";
+    case Code::unavailable:
+      return "unavailable";
+    case Code::internal:
+      return "internal";
   }
   return "internal";
 }
@@ -68,16 +74,18 @@ inline auto fail_errno(int err, std::string_view what, Code code = Code::interna
 // co_return (GCC PR 115851).
 #define TRY_CAT2(a, b) a##b
 #define TRY_CAT(a, b) TRY_CAT2(a, b)
-#define TRY_IMPL(ret, tmp, decl, ...)                                         \
-  auto tmp = (__VA_ARGS__);                                                   \
-  if (!tmp) [[unlikely]] ret tl::unexpected<Error>(std::move(tmp).error());   \
+#define TRY_IMPL(ret, tmp, decl, ...)                  \
+  auto tmp = (__VA_ARGS__);                            \
+  if (!tmp) [[unlikely]]                               \
+    ret tl::unexpected<Error>(std::move(tmp).error()); \
   decl = *std::move(tmp)
 #define TRY(decl, ...) TRY_IMPL(return, TRY_CAT(try_, __COUNTER__), decl, __VA_ARGS__)
 #define CO_TRY(decl, ...) TRY_IMPL(co_return, TRY_CAT(try_, __COUNTER__), decl, __VA_ARGS__)
-#define TRY_VOID_IMPL(ret, tmp, ...)                                          \
-  do {                                                                        \
-    auto tmp = (__VA_ARGS__);                                                 \
-    if (!tmp) [[unlikely]] ret tl::unexpected<Error>(std::move(tmp).error()); \
+#define TRY_VOID_IMPL(ret, tmp, ...)                     \
+  do {                                                   \
+    auto tmp = (__VA_ARGS__);                            \
+    if (!tmp) [[unlikely]]                               \
+      ret tl::unexpected<Error>(std::move(tmp).error()); \
   } while (0)
 #define CHECKED(...) TRY_VOID_IMPL(return, TRY_CAT(try_, __COUNTER__), __VA_ARGS__)
 #define CO_CHECKED(...) TRY_VOID_IMPL(co_return, TRY_CAT(try_, __COUNTER__), __VA_ARGS__)

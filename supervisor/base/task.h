@@ -38,9 +38,7 @@ struct PromiseBase {
 template <class T>
 struct Promise : PromiseBase {
   std::optional<T> value;
-  std::coroutine_handle<Promise> get_return_object() {
-    return std::coroutine_handle<Promise>::from_promise(*this);
-  }
+  std::coroutine_handle<Promise> get_return_object() { return std::coroutine_handle<Promise>::from_promise(*this); }
   template <class U>
   void return_value(U&& v) {
     value.emplace(std::forward<U>(v));
@@ -53,9 +51,7 @@ struct Promise : PromiseBase {
 
 template <>
 struct Promise<void> : PromiseBase {
-  std::coroutine_handle<Promise> get_return_object() {
-    return std::coroutine_handle<Promise>::from_promise(*this);
-  }
+  std::coroutine_handle<Promise> get_return_object() { return std::coroutine_handle<Promise>::from_promise(*this); }
   void return_void() {}
   void take() {
     if (bug) std::rethrow_exception(bug);

@@ -59,7 +59,8 @@ Result<std::shared_ptr<Member>> Registry::admit(policies::Peer peer) {
     return member && member->tenant == known->second;
   });
   if (static_cast<uint64_t>(connected) >= assignment.policy->connections)
-    return fail(Code::exhausted, "tenant '" + assignment.tenant + "' has " + std::to_string(connected) + " connections already",
+    return fail(Code::exhausted,
+                "tenant '" + assignment.tenant + "' has " + std::to_string(connected) + " connections already",
                 "close some, or ask the administrator to raise admission.connections", "admission.connections");
   auto member = std::make_shared<Member>();
   member->peer = std::move(peer);

@@ -11,7 +11,9 @@ uint32_t Admission::running_of(const std::string& tenant) const {
   return it == of_tenant_.end() ? 0 : it->second;
 }
 
-bool Admission::has_room(const std::string& tenant, uint32_t most) const { return running_ < most_in_all_ && running_of(tenant) < most; }
+bool Admission::has_room(const std::string& tenant, uint32_t most) const {
+  return running_ < most_in_all_ && running_of(tenant) < most;
+}
 
 void Admission::count(const std::string& tenant) {
   running_++;
@@ -25,9 +27,11 @@ Task<Result<Admission::Permit>> Admission::enter(std::string tenant, const polic
     co_return Permit(*this, std::move(tenant));
   }
   if (static_cast<uint32_t>(waits_already) >= policy.queued_executions)
-    co_return fail(Code::exhausted,
-                   fmt::format("tenant '{}' runs {} executions and {} more wait", tenant, running_of(tenant), waits_already),
-                   "wait for one to end, or ask the administrator to raise admission.concurrent_executions", "admission.concurrent_executions");
+    co_return fail(
+        Code::exhausted,
+        fmt::format("tenant '{}' runs {} executions and {} more wait", tenant, running_of(tenant), waits_already),
+        "wait for one to end, or ask the administrator to raise admission.concurrent_executions",
+        "admission.concurrent_executions");
   auto waiting = std::make_shared<Waiting>();
   waiting->tenant = tenant;
   waiting->most = policy.concurrent_executions;

@@ -1,6 +1,7 @@
 // Admission: how many executions run at once, of one tenant and in all, and who waits. First come, first served
 // within a tenant; a tenant at its limit does not hold up another.
-// Source of the limits: policies::Policy. Errors: exhausted, with the numbers and rule "admission.concurrent_executions".
+// Source of the limits: policies::Policy. Errors: exhausted, with the numbers and rule
+// "admission.concurrent_executions".
 #pragma once
 #include <deque>
 #include <map>
@@ -20,7 +21,8 @@ class Admission {
   class [[nodiscard]] Permit {
    public:
     Permit(Admission& admission, std::string tenant) : admission_(&admission), tenant_(std::move(tenant)) {}
-    Permit(Permit&& other) noexcept : admission_(std::exchange(other.admission_, nullptr)), tenant_(std::move(other.tenant_)) {}
+    Permit(Permit&& other) noexcept
+        : admission_(std::exchange(other.admission_, nullptr)), tenant_(std::move(other.tenant_)) {}
     Permit& operator=(Permit&&) = delete;
     ~Permit() {
       if (admission_) admission_->leave(tenant_);

@@ -44,7 +44,9 @@ double rounded(double ms) { return std::round(ms * 1000) / 1000; }
 void add_truncated(Members& members, const ExecuteAnswer& answer) {
   ordered_json truncated;
   auto stream = [&](const char* name, const jail::Stream& s) {
-    if (s.truncated) truncated[name] = {{"bytes", s.bytes}, {"lines", s.lines}, {"resource", "exec:///" + answer.execution_id + "/" + name}};
+    if (s.truncated)
+      truncated[name] = {
+          {"bytes", s.bytes}, {"lines", s.lines}, {"resource", "exec:///" + answer.execution_id + "/" + name}};
   };
   stream("stdout", answer.report->out);
   stream("stderr", answer.report->err);
@@ -81,13 +83,18 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   }
   members.lines("output", report.out.text);
   members.raw("execution_time_ms", std::to_string(std::llround(report.usage.wall_ms)));
-  if (!success) members.string("error", report.error.empty() ? report.message : report.message.empty() ? report.error : report.error + " (" + report.message + ")");
+  if (!success)
+    members.string("error", report.error.empty()     ? report.message
+                            : report.message.empty() ? report.error
+                                                     : report.error + " (" + report.message + ")");
   if (!report.traceback.empty()) members.string("traceback", report.traceback);
   members.string("execution_id", answer.execution_id);
   members.string("outcome", jail::outcome_name(report.outcome));
   if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
   if (!report.err.text.empty()) members.string("stderr", report.err.text);
-  ordered_json usage{{"wall_ms", rounded(report.usage.wall_ms)}, {"cpu_ms", rounded(report.usage.cpu_ms)}, {"memory_peak_bytes", report.usage.memory_peak_bytes}};
+  ordered_json usage{{"wall_ms", rounded(report.usage.wall_ms)},
+                     {"cpu_ms", rounded(report.usage.cpu_ms)},
+                     {"memory_peak_bytes", report.usage.memory_peak_bytes}};
   if (report.usage.processes_peak > 0) usage["processes_peak"] = report.usage.processes_peak;
   members.raw("usage", dump_json(usage));
   if (answer.changes) add_files(members, *answer.changes);

@@ -27,7 +27,8 @@ constexpr char kDescription[] =
     "Run code in a fresh, isolated jail and get its result: process data where it lies and return only a summary. "
     "The value of `result` (or of the last expression) is returned, printed lines are in `output`. "
     "Python has json, re, math, statistics, collections, datetime and read_file, write_file, list_files, delete_file, "
-    "filter_by_field, summarize_list, aggregate_stats, format_output at hand. Files in the workspace (/workspace) stay; "
+    "filter_by_field, summarize_list, aggregate_stats, format_output at hand. Files in the workspace (/workspace) "
+    "stay; "
     "everything else is gone afterwards. No network.";
 
 nlohmann::ordered_json input_schema() {
@@ -47,7 +48,8 @@ nlohmann::ordered_json input_schema() {
 
 std::string make_id() {
   uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != sizeof random) random = static_cast<uint64_t>(Monotonic::now().time_since_epoch().count());
+  if (::getrandom(&random, sizeof random, 0) != sizeof random)
+    random = static_cast<uint64_t>(Monotonic::now().time_since_epoch().count());
   return fmt::format("e{:016x}", random);
 }
 
@@ -68,14 +70,16 @@ struct Call {
 Result<jail::Request> make_request(Call& call, const json& arguments) {
   const auto& policy = *call.policy;
   auto language = jail::find_language(arguments.value("language", "python"));
-  if (!language) return fail(Code::invalid, "language: not python, javascript or shell", "name one of these", "languages");
+  if (!language)
+    return fail(Code::invalid, "language: not python, javascript or shell", "name one of these", "languages");
   if (!policy.allows_language(jail::language_name(*language)))
     return fail(Code::denied, fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(*language)),
                 "use a language that is allowed, or ask the administrator to add it to `languages`", "languages");
   policies::LimitRequest asked;
   if (arguments.contains("timeout_seconds"))
     asked.wall = std::chrono::milliseconds(static_cast<int64_t>(arguments["timeout_seconds"].get<double>() * 1000));
-  if (arguments.contains("memory_mb")) asked.memory_bytes = static_cast<uint64_t>(arguments["memory_mb"].get<double>() * (1 << 20));
+  if (arguments.contains("memory_mb"))
+    asked.memory_bytes = static_cast<uint64_t>(arguments["memory_mb"].get<double>() * (1 << 20));
   jail::Request request;
   request.id = call.id;
   request.code = arguments["code"].get<std::string>();
@@ -88,7 +92,8 @@ Result<jail::Request> make_request(Call& call, const json& arguments) {
   request.spec.environment = policy.environment;
   request.spec.filter = policy.filter.get();
   auto& slots = call.environment.slots;
-  request.spec.tenant_slot = slots.try_emplace(call.member.tenant->name(), static_cast<uint32_t>(slots.size())).first->second;
+  request.spec.tenant_slot =
+      slots.try_emplace(call.member.tenant->name(), static_cast<uint32_t>(slots.size())).first->second;
   request.seccomp_profile = policy.seccomp;
   request.workspace = call.member.tenant->workspace().directory();
   return request;
@@ -124,7 +129,8 @@ Task<> tell_progress(Call& call) {
     if (!call.new_output && Monotonic::now() - told < kHeartbeat && told != start) continue;
     call.new_output = false;
     told = Monotonic::now();
-    call.context.progress(std::floor(ms_since(start)), {}, call.last_line.empty() ? "running " + call.id : call.last_line);
+    call.context.progress(std::floor(ms_since(start)), {},
+                          call.last_line.empty() ? "running " + call.id : call.last_line);
   }
 }
 
@@ -136,7 +142,8 @@ Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
 
 Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   if (call.member.requests > call.policy->requests_in_flight)
-    co_return fail(Code::exhausted, fmt::format("this connection has {} executions running or waiting", call.member.requests - 1),
+    co_return fail(Code::exhausted,
+                   fmt::format("this connection has {} executions running or waiting", call.member.requests - 1),
                    "wait for one to end", "admission.requests_in_flight");
   CO_TRY(jail::Request request, make_request(call, arguments));
   auto& tenant = *call.member.tenant;
@@ -179,7 +186,8 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
     append_image_files(answer.images, tenant.workspace(), *changes);
   }
   if (!changes || !changes->empty()) call.context.loop.spawn(count_again(call.member.tenant));
-  log_info("execution {}: tenant {} {} {} {:.1f} ms", call.id, tenant.name(), language, jail::outcome_name(report.outcome), report.usage.wall_ms);
+  log_info("execution {}: tenant {} {} {} {:.1f} ms", call.id, tenant.name(), language,
+           jail::outcome_name(report.outcome), report.usage.wall_ms);
   co_return make_answer(answer);
 }
 

@@ -1,3 +1,4 @@
+#include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace_answers.h"
 #include "supervisor/tools/workspace_tools.h"

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "supervisor/base/base64.h"
+#include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace_answers.h"
 #include "supervisor/tools/workspace_tools.h"

@@ -70,7 +70,8 @@ void check_system_calls() {
   expect(refused(syscall(SYS_keyctl, 0, 0, 0, 0, 0)), "no keyrings");
   expect(refused(socket(AF_NETLINK, SOCK_RAW, 0)), "no netlink sockets");
   expect(refused(socket(AF_PACKET, SOCK_RAW, 0)), "no packet sockets");
-  expect(refused(syscall(SYS_pidfd_open, 1, 0)) || refused(syscall(SYS_pidfd_getfd, static_cast<int>(syscall(SYS_pidfd_open, 1, 0)), 4, 0)),
+  expect(refused(syscall(SYS_pidfd_open, 1, 0)) ||
+             refused(syscall(SYS_pidfd_getfd, static_cast<int>(syscall(SYS_pidfd_open, 1, 0)), 4, 0)),
          "no descriptors of init");
 }
 
@@ -83,7 +84,8 @@ void check_files() {
   int fd = open("/tmp/x", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   expect(fd >= 0, "/tmp can be written");
   if (fd >= 0) close(fd);
-  expect(missing("/root") && missing("/sys") && missing("/boot") && missing("/proc/sys") && missing("/proc/kallsyms"), "no host files");
+  expect(missing("/root") && missing("/sys") && missing("/boot") && missing("/proc/sys") && missing("/proc/kallsyms"),
+         "no host files");
   expect(missing("/proc/1"), "init is invisible in /proc");
   expect(refused(mknod("/tmp/device", S_IFCHR | 0600, 0x103)), "no device nodes");
   expect(refused(chmod("/", 0700)), "/ cannot be changed");
@@ -107,7 +109,8 @@ void check_descriptors_and_network() {
   sockaddr_in outside{};
   outside.sin_family = AF_INET;
   outside.sin_port = htons(53);
-  outside.sin_addr.s_addr = htonl(0xC0000201);  // 192.0.2.1, TEST-NET-1 (RFC 5737); connecting a datagram socket sends nothing
+  outside.sin_addr.s_addr =
+      htonl(0xC0000201);  // 192.0.2.1, TEST-NET-1 (RFC 5737); connecting a datagram socket sends nothing
   expect(inet < 0 || refused(connect(inet, reinterpret_cast<sockaddr*>(&outside), sizeof outside)), "no route out");
   utsname host{};
   expect(uname(&host) == 0 && strcmp(host.nodename, "jail") == 0, "a host name of its own");
@@ -130,7 +133,7 @@ int main() {
   check_identity();
   check_system_calls();
   check_files();
-  struct stat workspace{};
+  struct stat workspace {};
   expect(stat("/workspace/", &workspace) == 0 && S_ISDIR(workspace.st_mode), "the workspace is attached");
   return send(R"({"type":"result","value":[)" + failures + "]}") ? 0 : 1;
 }

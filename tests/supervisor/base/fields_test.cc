@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "tests/catch.h"
 
