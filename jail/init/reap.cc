@@ -88,6 +88,11 @@ void reap_until_runner_ends() {
       int pid = static_cast<int>(wait4(-1, &status, WNOHANG, nullptr));
       if (pid <= 0) break;
       if (pid != runner_pid) continue;
+      // Whatever the runner left behind is a child of ours by now; the dead among it are reaped here.
+      int others;
+      do others = static_cast<int>(wait4(-1, nullptr, WNOHANG, nullptr));
+      while (others > 0);
+      report.others = others == 0;
       add_usage(RUSAGE_CHILDREN);
       report.event = InitEvent::exited;
       report.wait_status = status;
