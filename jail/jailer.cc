@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "jail/fd_message.h"
@@ -215,6 +217,18 @@ class Jailer {
   MountMappings mappings_;
 };
 
+// A listening socket that stayed open here would let clients wait for a daemon that takes no more.
+void close_all_but(std::array<int, 3> kept) {
+  std::sort(kept.begin(), kept.end());
+  unsigned first = 3;
+  for (int fd : kept) {
+    unsigned number = static_cast<unsigned>(fd);
+    if (number > first) ::close_range(first, number - 1, 0);
+    first = std::max(first, number + 1);
+  }
+  ::close_range(first, ~0U, 0);
+}
+
 }  // namespace
 
 Result<Fd> fork_jailer(JailerConfig config) {
@@ -225,6 +239,7 @@ Result<Fd> fork_jailer(JailerConfig config) {
   if (pid < 0) return fail_errno(errno, "fork the jailer");
   if (pid > 0) return daemon_end;
   daemon_end.reset();
+  close_all_but({config.template_dir.get(), config.init.get(), jailer_end.get()});
   int status = 0;
   {
     Jailer jailer(std::move(config), std::move(jailer_end));
