@@ -40,6 +40,16 @@ bool is_served(const sockaddr_un& address) {
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
 }
 
+// The umask would take bits from the mode that was asked for.
+int bind_at(const Fd& socket, const sockaddr_un& address) {
+  const mode_t before = ::umask(0);
+  const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const int error = errno;
+  ::umask(before);
+  errno = error;
+  return bound;
+}
+
 }  // namespace
 
 Result<Fd> listen_at(const std::string& path, mode_t mode) {
@@ -57,8 +67,7 @@ Result<Fd> listen_at(const std::string& path, mode_t mode) {
   if (!socket) return fail_errno(errno, "socket");
   // bind() gives the file the mode that the socket has; with chmod() afterwards others could be faster.
   if (::fchmod(socket.get(), mode) < 0) return fail_errno(errno, "fchmod on a socket");
-  const auto* where = reinterpret_cast<const sockaddr*>(&address);
-  if (::bind(socket.get(), where, sizeof address) < 0) {
+  if (bind_at(socket, address) < 0) {
     if (errno != EADDRINUSE) return fail_errno(errno, "bind '" + path + "'");
     struct stat existing {};
     if (::lstat(path.c_str(), &existing) == 0 && !S_ISSOCK(existing.st_mode)) {
@@ -68,7 +77,7 @@ Result<Fd> listen_at(const std::string& path, mode_t mode) {
       return fail(Code::unavailable, "another server listens on '" + path + "'", "stop it or choose another path");
     }
     if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_errno(errno, "remove stale socket '" + path + "'");
-    if (::bind(socket.get(), where, sizeof address) < 0) return fail_errno(errno, "bind '" + path + "'");
+    if (bind_at(socket, address) < 0) return fail_errno(errno, "bind '" + path + "'");
   }
   if (::listen(socket.get(), kBacklog) < 0) return fail_errno(errno, "listen on '" + path + "'");
   return socket;
