@@ -45,10 +45,12 @@ Options defaults() {
 }
 
 Result<> read_file(const std::string& file, Options& options) {
+  std::error_code error;
   std::ifstream in(file);
   std::stringstream text;
+  if (!fs::is_regular_file(file, error) || !in.is_open())  // a device may have no end
+    return fail(Code::invalid, fmt::format("--config {}: cannot be read", file), "name a readable JSON file");
   text << in.rdbuf();
-  if (!in) return fail(Code::invalid, fmt::format("--config {}: cannot be read", file), "name a readable JSON file");
   auto parsed = parse_json(text.str());
   if (!parsed) return tl::unexpected(std::move(parsed).error().within(file));
   Fields in_file(*parsed, file);
