@@ -29,7 +29,7 @@ for _ in range(60):
         time.sleep(600)
 print("started", flush=True)
 time.sleep(600)
-""", timeout_seconds=10)
+""", timeout_seconds=30)
         self.assertEqual(found["output"], ["started"])
         self.daemon.expect_no_jails()
 

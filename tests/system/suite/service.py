@@ -26,6 +26,7 @@ def connect():
 
 
 def execute_in_background(client, code):
+    client.request("server/discover")  # it serves; the jail that it tried out at its start is gone
     client.send({"jsonrpc": "2.0", "id": "background", "method": "tools/call", "params": {
         "name": "execute_code", "arguments": {"code": code, "timeout_seconds": 100}, "_meta": META}})
     (leaf,) = wait_until("an execution's cgroup", lambda: list((CGROUP / "jails").glob("*/")))

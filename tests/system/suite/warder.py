@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import pathlib
+import pwd
 import shutil
 import subprocess
 import sys
@@ -69,18 +70,26 @@ class CgroupDaemon(Daemon):
     def __init__(self, cgroup=None, user=None, **policy):
         use_disk()
         self.cgroup = cgroup or make_cgroup()
-        place = ["sh", "-c", f'echo 0 >{self.cgroup}/cgroup.procs && exec "$@"', "-"]
+        # A second start goes where systemd's DelegateSubgroup= would put it: the cgroup above has children by then.
+        own = f'own={self.cgroup}; [ ! -d $own/supervisor ] || own=$own/supervisor'
+        place = ["sh", "-c", f'{own}; echo 0 >$own/cgroup.procs && exec "$@"', "-"]
         if user:
             shutil.chown(self.cgroup, user, user)
             for name in ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads"):
                 shutil.chown(self.cgroup / name, user, user)
-            place += ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--reset-env"]
+            place += ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
+        self.user = user
         super().__init__(program=PROGRAM, policies=make_policies(**policy), patience=PATIENCE, launcher=place)
         if user:
             shutil.chown(self.directory, user, user)
 
     def connect(self, timeout=PATIENCE):
-        return super().connect(timeout)
+        """As root, or as the daemon's user: a user's daemon serves nobody else. The kernel notes who connects."""
+        os.seteuid(pwd.getpwnam(self.user).pw_uid if self.user else 0)
+        try:
+            return super().connect(timeout)
+        finally:
+            os.seteuid(0)
 
     def remove(self):
         super().remove()
