@@ -141,6 +141,13 @@ Ended Process::wait(Wait wait) {
           std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start)};
 }
 
+bool ends_within(pid_t pid, Wait wait) {
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const bool ended = ready(process.get(), POLLIN, Clock::now() + wait);
+  if (!ended) ::kill(pid, SIGKILL);
+  return ::waitpid(pid, nullptr, 0) == pid && ended;
+}
+
 Peer::Peer(Fd fd) : lines(std::move(fd)) {}
 
 FakeDaemon::FakeDaemon() : path_((directory_.path() / "mcp.sock").string()) {}

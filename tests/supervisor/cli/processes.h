@@ -69,6 +69,9 @@ class Process {
   pid_t pid_ = -1;
 };
 
+// Whether a child of ours ends in time; it is collected, and killed first if it must be.
+bool ends_within(pid_t pid, Wait wait);
+
 // One connection that the fake daemon accepted.
 class Peer {
  public:

@@ -191,3 +191,18 @@ TEST_CASE("thousands of connections come and go and leave nothing behind", "[mcp
   settle(f.loop);
   CHECK(open_descriptors() == before);
 }
+
+TEST_CASE("chosen connections are ended with all they asked for, the others are not", "[mcp]") {
+  Listening f;
+  f.open();
+  auto client = f.dial();
+  client->ask(request(1, "ping"));
+  client->send(modern(2, "tools/call", {{"name", "hold"}}));
+  wait_until(f.loop, [&] { return f.held == 1; });
+  f.listener->close_if([](const std::shared_ptr<void>& user) { return *static_cast<int*>(user.get()) == 8; });
+  CHECK(client->ask(request(3, "ping"))["id"] == 3);
+  f.listener->close_if([](const std::shared_ptr<void>& user) { return *static_cast<int*>(user.get()) == 7; });
+  CHECK(client->at_end());
+  CHECK(f.cancelled == 1);
+  CHECK(f.listener->connections() == 0);
+}

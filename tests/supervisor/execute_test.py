@@ -1,0 +1,312 @@
+"""The answer of execute_code: its shape, the three languages, what goes in, what comes out, what is kept."""
+import base64
+import json
+import re
+import struct
+import unittest
+import zlib
+
+from harness import Client, Daemon, Policies, body_of
+
+NAMESPACES = {"user", "pid", "mount", "net", "ipc", "uts", "cgroup"}
+
+
+def png(width=3, height=2):
+    """A picture, written by hand."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = b"".join(b"\0" + b"\xff\0\0" * width for _ in range(height))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+class WithDaemon(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = cls.enterClassContext(Daemon())
+        cls.client = cls.enterClassContext(Client(cls.daemon.socket))
+
+    def execute(self, code, **arguments):
+        return self.client.execute(code, **arguments)
+
+    def value_of(self, code, **arguments):
+        body = self.execute(code, **arguments)
+        self.assertEqual(body["outcome"], "ok", body)
+        return body["result"]
+
+
+class Shape(WithDaemon):
+    def test_success_has_these_keys_in_this_order_and_no_empty_ones(self):
+        result = self.client.call("execute_code", {"code": "print('line')\nresult = 6 * 7"})
+        self.assertNotIn("structuredContent", result)
+        self.assertFalse(result.get("isError", False))
+        self.assertEqual([block["type"] for block in result["content"]], ["text"])
+        text = result["content"][0]["text"]
+        body = json.loads(text)
+        self.assertEqual(list(body), ["success", "result", "output", "execution_time_ms", "execution_id", "outcome", "usage"])
+        self.assertIs(body["success"], True)
+        self.assertEqual((body["result"], body["output"], body["outcome"]), (42, ["line"], "ok"))
+        self.assertIsInstance(body["execution_time_ms"], int)
+        self.assertRegex(body["execution_id"], r"\Ae[0-9a-f]{16}\Z")
+        self.assertNotIn("\n", text)
+        self.assertEqual(text, json.dumps(body, separators=(",", ":")), "compact")
+        usage = body["usage"]
+        self.assertLessEqual({"wall_ms", "cpu_ms", "memory_peak_bytes"}, set(usage))
+        self.assertGreater(usage["memory_peak_bytes"], 1 << 20)
+        self.assertAlmostEqual(usage["wall_ms"], body["execution_time_ms"], delta=0.51)
+
+    def test_failure_has_error_and_traceback_and_says_so_to_the_client(self):
+        result = self.client.call("execute_code", {"code": "print('before')\n1 / 0"})
+        self.assertIs(result["isError"], True)
+        body = body_of(result)
+        self.assertLessEqual({"success", "output", "execution_time_ms", "error", "traceback", "outcome"}, set(body))
+        self.assertNotIn("result", body)
+        self.assertIs(body["success"], False)
+        self.assertEqual(body["output"], ["before"])
+        self.assertEqual(body["error"], "ZeroDivisionError: division by zero")
+
+    def test_the_receipt_says_what_was_applied(self):
+        meta = self.client.call("execute_code", {"code": "pass"})["_meta"]
+        receipt = meta["org.warder/receipt"]
+        self.assertEqual(set(receipt["namespaces"]), NAMESPACES)
+        self.assertEqual(receipt["capabilities"], "none")
+        self.assertIs(receipt["no_new_privileges"], True)
+        self.assertGreater(receipt["seccomp"]["instructions"], 100)
+        self.assertEqual(receipt["network"], "none")
+        self.assertIsInstance(receipt["weaker"], list)
+        for part in ("cgroup", "landlock"):
+            if receipt[part] is False:
+                self.assertTrue(any(part in line.lower() for line in receipt["weaker"]), f"{part} lacks, unsaid: {receipt}")
+
+    def test_every_execution_has_an_id_of_its_own(self):
+        ids = {self.execute("pass")["execution_id"] for _ in range(5)}
+        self.assertEqual(len(ids), 5)
+
+    def test_arguments_that_do_not_fit_are_named(self):
+        for arguments, word in (({}, "code"), ({"code": 3}, "code"), ({"code": "1", "language": "perl"}, "language"),
+                                ({"code": "1", "timeout_seconds": "ten"}, "timeout_seconds"),
+                                ({"code": "1", "timeout_seconds": 0}, "timeout_seconds"),
+                                ({"code": "1", "memory_mb": -5}, "memory_mb"),
+                                ({"code": "1", "memory_mb": 1e300}, "memory_mb"),
+                                ({"code": "1", "context_vars": [1]}, "context_vars"),
+                                ({"code": "1", "colour": "red"}, "colour")):
+            with self.subTest(str(arguments)):
+                result = self.client.call("execute_code", arguments)
+                self.assertIs(result["isError"], True)
+                self.assertIn(word, result["content"][0]["text"])
+
+
+class Languages(WithDaemon):
+    def test_python(self):
+        body = self.execute("import sys\nprint('out')\nprint('err', file=sys.stderr)\nresult = sys.version_info[0]")
+        self.assertEqual((body["result"], body["output"], body["stderr"]), (3, ["out"], "err\n"))
+
+    def test_the_last_expression_is_the_result_when_none_is_named(self):
+        self.assertEqual(self.value_of("x = 20\nx + 1"), 21)
+        self.assertEqual(self.value_of("result = 1\n2"), 1)
+        self.assertIsNone(self.value_of("x = 1"))
+
+    def test_javascript(self):
+        body = self.execute("console.log('out'); console.error('err'); return {a: [1, 2]};", language="javascript")
+        self.assertEqual((body["result"], body["output"], body["stderr"]), ({"a": [1, 2]}, ["out"], "err\n"), body)
+
+    def test_shell(self):
+        body = self.execute("echo out; echo err >&2; echo $((6 * 7))", language="shell")
+        self.assertEqual((body["output"], body["stderr"], body["outcome"]), (["out", "42"], "err\n", "ok"), body)
+
+    def test_variables_are_set_in_every_language(self):
+        given = {"name": "Ada", "count": 3, "items": [1, {"x": None}], "text": "ünï\u2028 \"quoted\" $HOME"}
+        self.assertEqual(self.value_of("result = [name, count, items, text]", context_vars=given), [given[k] for k in given])
+        self.assertEqual(self.value_of("return [name, count, items, text]", language="javascript", context_vars=given),
+                         [given[k] for k in given])
+        body = self.execute('printf "%s|%s|%s" "$name" "$count" "$text"', language="shell", context_vars=given)
+        self.assertEqual("\n".join(body["output"]), "Ada|3|" + given["text"], body)
+
+    def test_a_javascript_error_shows_its_line(self):
+        body = self.execute("const f = () => { null.x; };\nf();", language="javascript")
+        self.assertEqual(body["outcome"], "error")
+        self.assertIn("TypeError", body["error"])
+        self.assertNotIn("/warder/", body["traceback"])
+
+    def test_results_become_the_nearest_json(self):
+        for code, value in (("{1, 2}", [1, 2]), ("(1, 'a')", [1, "a"]), ("{1: 'a'}", {"1": "a"}), ("b'ab'", "ab"),
+                            ("float('nan')", "NaN"), ("datetime(2026, 1, 2)", "2026-01-02T00:00:00"), ("'\\ud800'", "\ufffd"),
+                            ("None", None), ("2 ** 70", 2 ** 70), ("True", True), ("''", "")):
+            with self.subTest(code):
+                body = self.execute(f"result = {code}")
+                self.assertEqual(body["outcome"], "ok", body)
+                if code == "2 ** 70":
+                    self.assertIn(body["result"], (str(2 ** 70), float(2 ** 70)), body)
+                else:
+                    self.assertEqual(body["result"], value, body)
+
+    def test_a_value_without_a_json_form_is_its_text_with_its_type(self):
+        body = self.execute("result = lambda: 1")
+        self.assertIn("function", body["result"])
+        self.assertEqual(body["result_type"], "function")
+
+    def test_a_result_that_is_too_large_is_an_error_that_says_so(self):
+        with Policies(limits={"standard": {"result_bytes": 4096}}) as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                body = client.execute("result = 'x' * 100_000")
+                self.assertEqual(body["outcome"], "error", body)
+                self.assertIn("4096", body["error"])
+
+    def test_a_traceback_shows_the_programs_own_lines_only(self):
+        body = self.execute("import json\ndef parse(text):\n    return json.loads(text)\nparse('{')")
+        files = set(re.findall(r'File "([^"]*)"', body["traceback"]))
+        self.assertEqual(files, {"<execution>"}, body["traceback"])
+        self.assertIn("parse('{')", body["traceback"])
+        self.assertIn("return json.loads(text)", body["traceback"])
+
+    def test_a_syntax_error_shows_where(self):
+        body = self.execute("x = 1\nif x\n  pass")
+        self.assertEqual(body["outcome"], "error")
+        self.assertIn("SyntaxError", body["error"])
+        self.assertIn("line 2", body["traceback"])
+
+
+class Data(WithDaemon):
+    def test_a_large_dataset_is_reduced_beside_it(self):
+        records = [{"id": i, "status": "active" if i % 3 else "gone", "price": i % 100} for i in range(60_000)]
+        text = json.dumps(records)
+        self.assertGreater(len(text), 2_500_000)
+        self.assertTrue(self.client.write_file("large.json", text)["structuredContent"]["success"])
+        code = """
+data = json.loads(read_file("large.json"))
+active = filter_by_field(data, "status", "active")
+stats = aggregate_stats(active, ["price"])
+print(f"{len(data)} records, {len(active)} active")
+write_file("summary.json", json.dumps(stats))
+result = {"stats": stats, "sample": summarize_list(active, limit=2)}
+"""
+        body = self.execute(code)
+        self.assertEqual(body["output"], ["60000 records, 40000 active"], body)
+        active = [r for r in records if r["status"] == "active"]
+        self.assertEqual(body["result"]["stats"]["count"], len(active))
+        self.assertEqual(body["result"]["stats"]["price_sum"], sum(r["price"] for r in active))
+        self.assertEqual(body["files"], {"created": ["summary.json"]})
+        read = self.client.call("read_workspace_file", {"filename": "summary.json"})["structuredContent"]
+        self.assertEqual(json.loads(read["content"]), body["result"]["stats"])
+
+    def test_files_that_changed_are_told(self):
+        for name in ("keep.txt", "change.txt", "delete.txt"):
+            self.client.write_file(f"told/{name}", "before")
+        body = self.execute("import os\nwrite_file('told/new.txt', 'x')\nwrite_file('told/change.txt', 'longer than before')\n"
+                            "delete_file('told/delete.txt')\nopen('/tmp/not-told', 'w').close()\n"
+                            "open(os.path.expanduser('~/not-told'), 'w').close()")
+        self.assertEqual(body["files"], {"created": ["told/new.txt"], "modified": ["told/change.txt"],
+                                         "deleted": ["told/delete.txt"]}, body)
+        self.assertNotIn("files", self.execute("read_file('told/keep.txt')"))
+
+    def test_only_the_workspace_stays(self):
+        self.execute("write_file('stays', 'x'); open('/tmp/goes', 'w').close(); open('/home/agent/goes', 'w').close()")
+        self.assertEqual(self.value_of("import os; [os.path.exists(p) for p in ('/workspace/stays', '/tmp/goes', '/home/agent/goes')]"),
+                         [True, False, False])
+
+    def test_files_written_in_every_language_are_readable_in_the_others_and_outside(self):
+        self.execute("write_file('by-python', 'python')")
+        self.execute("require('fs').writeFileSync('/workspace/by-javascript', 'javascript')", language="javascript")
+        self.execute("printf shell > /workspace/by-shell", language="shell")
+        body = self.execute("cat /workspace/by-python /workspace/by-javascript /workspace/by-shell", language="shell")
+        self.assertEqual(body["output"], ["pythonjavascriptshell"], body)
+        for name in ("python", "javascript", "shell"):
+            read = self.client.call("read_workspace_file", {"filename": f"by-{name}"})["structuredContent"]
+            self.assertEqual(read["content"], name)
+            self.assertFalse(self.client.call("delete_workspace_file", {"filename": f"by-{name}"}).get("isError", False))
+        self.assertEqual(self.value_of("[f for f in list_files() if f.startswith('by-')]"), [])
+
+    def test_a_picture_that_was_written_is_shown(self):
+        picture = png()
+        code = f"import base64; write_file('plot.png', base64.b64decode('{base64.b64encode(picture).decode()}'))"
+        result = self.client.call("execute_code", {"code": code})
+        self.assertEqual([block["type"] for block in result["content"]], ["text", "image"])
+        self.assertEqual(result["content"][1]["mimeType"], "image/png")
+        self.assertEqual(base64.b64decode(result["content"][1]["data"]), picture)
+        again = self.client.call("execute_code", {"code": "read_file"})
+        self.assertEqual([block["type"] for block in again["content"]], ["text"], "not shown when nothing wrote it")
+
+    def test_a_file_that_only_says_it_is_a_picture_is_not_shown(self):
+        result = self.client.call("execute_code", {"code": "write_file('fake.png', 'no picture')"})
+        self.assertEqual([block["type"] for block in result["content"]], ["text"])
+
+
+class Output(WithDaemon):
+    LINES = 20_000
+
+    def test_lines_are_kept_as_they_were(self):
+        for code, lines in (("print()", [""]), ("print('a\\n\\nb')", ["a", "", "b"]), ("import sys; sys.stdout.write('no end')", ["no end"]),
+                            ("pass", [])):
+            self.assertEqual(self.execute(code)["output"], lines, code)
+
+    def test_bytes_that_are_no_text_and_bytes_that_hurt_terminals(self):
+        body = self.execute("import os; os.write(1, b'\\xff\\xfe ok \\x00 \\x1b[31m \\xe2\\x80\\xa8\\n')")
+        self.assertEqual(len(body["output"]), 1)
+        self.assertIn("ok", body["output"][0])
+        self.assertIn("\ufffd", body["output"][0])
+        raw = self.client.call("execute_code", {"code": "print('\\u2028')"})["content"][0]["text"]
+        self.assertNotIn("\u2028", raw, "escaped within the text's JSON")
+
+    def test_what_is_cut_is_said_and_can_be_read_in_full(self):
+        body = self.execute(f"import sys\nfor i in range({self.LINES}): print(f'line {{i:06}}')\nsys.stderr.write('e' * 50_000)")
+        whole = "".join(f"line {i:06}\n" for i in range(self.LINES))
+        cut = body["truncated"]
+        uri = f"exec:///{body['execution_id']}/stdout"
+        self.assertEqual(cut["stdout"], {"bytes": len(whole), "lines": self.LINES, "resource": uri})
+        self.assertEqual(cut["stderr"]["bytes"], 50_000)
+        self.assertEqual(body["output"][0], "line 000000", "the head")
+        self.assertEqual(body["output"][-1], f"line {self.LINES - 1:06}", "and the tail")
+        self.assertLess(sum(len(line) + 1 for line in body["output"]), 25_000)
+
+        read = self.client.call("read_workspace_file", {"filename": uri, "offset": 12 * 1000, "limit": 24})["structuredContent"]
+        self.assertEqual((read["content"], read["size"], read["more"]), ("line 001000\nline 001001\n", len(whole), True))
+        parts, offset = [], 0
+        while True:
+            part = self.client.call("read_workspace_file", {"filename": uri, "offset": offset})["structuredContent"]
+            parts.append(part["content"])
+            offset += part["length"]
+            if not part["more"]:
+                break
+        self.assertEqual("".join(parts), whole)
+        self.assertEqual(self.client.request("resources/read", uri=uri)["contents"][0]["text"], whole)
+
+    def test_kept_output_that_does_not_exist(self):
+        for uri in ("exec:///e0000000000000000/stdout", "exec:///../stdout", "exec:///x/../../stdout", "exec://"):
+            with self.subTest(uri), self.assertRaisesRegex(RuntimeError, "-32602"):
+                self.client.request("resources/read", uri=uri)
+            self.assertIs(self.client.call("read_workspace_file", {"filename": uri})["isError"], True)
+
+    def test_a_megabyte_arrives_whole(self):
+        with Policies(limits={"standard": {"output_bytes": 1 << 20}}) as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                body = client.execute("print('x' * ((1 << 20) - 1))")
+                self.assertEqual([len(line) for line in body["output"]], [(1 << 20) - 1])
+                self.assertNotIn("truncated", body)
+
+
+class Limits(WithDaemon):
+    def test_what_is_asked_above_the_ceiling_is_clamped_and_said(self):
+        body = self.execute("result = 1", timeout_seconds=4000, memory_mb=100_000)
+        clamped = {c["name"]: c for c in body["clamped"]}
+        self.assertEqual(set(clamped), {"wall_ms", "memory_bytes"}, body)
+        self.assertEqual(clamped["wall_ms"]["given"], "300 s")
+        self.assertNotIn("clamped", self.execute("result = 1", timeout_seconds=5, memory_mb=100))
+
+    def test_a_language_that_the_policy_does_not_allow_is_denied(self):
+        with Policies(languages=["python"]) as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                result = client.call("execute_code", {"code": "echo hi", "language": "shell"})
+                self.assertIs(result["isError"], True)
+                body = body_of(result)
+                self.assertEqual((body["outcome"], body["code"], body["rule"]), ("denied", "denied", "languages"), body)
+                self.assertTrue(body["remedy"])
+                self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+
+    def test_variables_of_the_policy_are_in_the_environment(self):
+        with Policies(environment={"REGION": "north"}) as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                self.assertEqual(client.execute("import os; result = os.environ['REGION']")["result"], "north")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

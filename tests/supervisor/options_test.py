@@ -1,0 +1,330 @@
+"""What warderd is told, and how it answers what it cannot use: flags, files, folders, users, privileges."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from harness import ORDINARY_USER, PATIENCE, ROOT, TOP, Client, Daemon, Policies, installed_copy, jailer_of
+
+WARDERD = os.environ["WARDERD"]
+USAGE = 64
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def run_daemon(self, *arguments, environment=None, program=WARDERD, launcher=()):
+        """One that must end by itself. Everything it needs is given, unless `arguments` give it again."""
+        given = [str(a) for a in arguments]
+        for flag, value in (("--socket", self.folder / "mcp.sock"), ("--state", self.folder / "state"),
+                            ("--policies", TOP / "policies")):
+            if flag not in given:
+                given += [flag, str(value)]
+        return self.run_bare(*given, environment=environment, program=program, launcher=launcher)
+
+    def run_bare(self, *arguments, environment=None, program=WARDERD, launcher=()):
+        return subprocess.run([*launcher, program, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=PATIENCE, env=os.environ if environment is None else environment)
+
+    def expect_refusal(self, ended, *words, status=USAGE):
+        self.assertEqual(ended.returncode, status, ended.stderr)
+        self.assertEqual(ended.stdout, "")
+        self.assertIn("warderd: ", ended.stderr)
+        for word in words:
+            self.assertIn(word, ended.stderr)
+        self.assertLessEqual(len(ended.stderr), 2000)
+
+    def file(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+
+class Flags(Folder):
+    def test_help_names_every_flag_and_signal(self):
+        ended = self.run_bare("--help")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        for word in ("--config", "--socket", "--state", "--policies", "--catalog", "--bus", "--log-level", "--version",
+                     "--help", "SIGHUP", "SIGTERM"):
+            self.assertIn(word, ended.stdout)
+
+    def test_version_is_one_line(self):
+        ended = self.run_bare("--version")
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertRegex(ended.stdout, r"\Awarderd \d+\.\d+\.\d+\n\Z")
+
+    def test_help_comes_before_everything_else_and_touches_nothing(self):
+        self.assertEqual(self.run_daemon("--bus", "nowhere", "--help").returncode, 0)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_flags_that_do_not_exist(self):
+        for flag in ("--nonsense", "--sock", "-x", "extra", "--socket.path=a"):
+            with self.subTest(flag):
+                self.expect_refusal(self.run_daemon(flag), flag, "--help")
+
+    def test_flags_without_their_value(self):
+        for flag in ("--config", "--socket", "--state", "--policies", "--catalog", "--bus", "--log-level"):
+            with self.subTest(flag):
+                self.expect_refusal(self.run_bare(flag), flag)
+
+    def test_a_flag_twice(self):
+        self.expect_refusal(self.run_daemon("--bus", "off", "--bus", "off"), "--bus")
+
+    def test_values_that_mean_nothing(self):
+        for flag, value in (("--log-level", "loud"), ("--log-level", "7"), ("--bus", "nowhere"), ("--bus", "System")):
+            with self.subTest(f"{flag} {value}"):
+                self.expect_refusal(self.run_daemon(flag, value), flag, value)
+
+    def test_a_socket_path_that_is_too_long(self):
+        self.expect_refusal(self.run_daemon("--socket", "/tmp/" + "s" * 103), "--socket", "107")
+
+    def test_policies_that_are_no_folder(self):
+        for path in (self.folder / "absent", self.file("policies", "{}")):
+            self.expect_refusal(self.run_daemon("--policies", path), "--policies", str(path), "not a folder")
+
+    def test_a_folder_without_policies(self):
+        (self.folder / "empty").mkdir()
+        self.expect_refusal(self.run_daemon("--policies", self.folder / "empty"), '"default"')
+
+    def test_a_state_folder_that_cannot_be_made(self):
+        state = self.file("file", "") / "state"
+        self.expect_refusal(self.run_daemon("--state", state), str(state), "Not a directory")
+
+    def test_a_user_who_says_nothing_is_told_what_to_say(self):
+        if os.path.isdir("/usr/lib/warder/policies") or os.path.isdir("/etc/warder/policies"):
+            self.skipTest("policies are installed on this machine")
+        ended = self.run_bare("--socket", self.folder / "s", "--state", self.folder / "state", environment={})
+        self.expect_refusal(ended, "no policies", "--policies DIR")
+
+    def test_what_it_was_built_with_is_missing(self):
+        with installed_copy() as top:
+            (top / "lib/warder/warder-jail-init").unlink()
+            ended = self.run_daemon(program=top / "sbin/warderd")
+            self.expect_refusal(ended, "lib/warder/warder-jail-init", "No such file", status=1)
+
+
+class ConfigurationFile(Folder):
+    def test_files_that_cannot_be_read(self):
+        for path in (self.folder / "absent.json", self.folder, "/dev/zero"):
+            with self.subTest(str(path)):
+                self.expect_refusal(self.run_daemon("--config", path), str(path), "cannot be read")
+
+    def test_files_that_are_not_what_they_should_be(self):
+        wrong = {
+            "empty": ("", ""), "no JSON": ("socket = /run/x", ""), "a list": ("[]", ""), "a number": ("3", ""),
+            "cut off": ('{"socket": "/run', ""), "twice": ('{"bus": "off"} {}', ""),
+            "an unknown key": ('{"sokcet": "/run/x"}', "sokcet"), "a wrong type": ('{"socket": 3}', "socket"),
+            "a wrong level": ('{"log_level": "loud"}', "log_level"),
+            "a wrong bus": ('{"bus": "nowhere"}', "nowhere"), "policies as text": ('{"policies": "/etc"}', "policies"),
+            "ids of the host": ('{"id_range": {"first": 0, "count": 65536}}', "id_range.first"),
+            "too few ids": ('{"id_range": {"first": 100000, "count": 1}}', "id_range.count"),
+            "an unknown id key": ('{"id_range": {"first": 100000, "count": 99, "step": 2}}', "step"),
+            "very deep": ("[" * 100_000, ""),
+        }
+        for name, (text, word) in wrong.items():
+            with self.subTest(name):
+                path = self.file("warder.json", text)
+                self.expect_refusal(self.run_daemon("--config", path), word)
+
+    @unittest.skipUnless(ROOT, "only root becomes somebody else")
+    def test_the_daemon_does_not_run_as_root(self):
+        self.expect_refusal(self.run_daemon("--config", self.file("w.json", '{"user": "root"}')), "root")
+
+    def test_flags_win_over_the_file(self):
+        other = self.folder / "from-the-file.sock"
+        config = self.file("w.json", json.dumps({"socket": str(other), "state": str(self.folder / "s"), "log_level": "error"}))
+        with Daemon(arguments=("--config", config, "--log-level", "debug")) as daemon:  # gives --socket and --state
+            self.assertTrue(daemon.socket.is_socket())
+            self.assertFalse(other.exists())
+            self.assertFalse((self.folder / "s").exists())
+            self.assertIn("is ready", daemon.log_text())
+
+    def test_the_file_is_heeded(self):
+        config = self.file("w.json", '{"log_level": "error"}')
+        with Daemon(arguments=("--config", config)) as daemon:
+            self.assertEqual(daemon.log_text(), "")
+
+
+class BrokenPolicies(Folder):
+    def expect_problem(self, file, text, *words):
+        with Policies() as policies:
+            policies.write(file, text)
+            self.expect_refusal(self.run_daemon("--policies", policies.folder), str(policies.folder / file), *words)
+
+    def test_file_key_value_and_range_are_named(self):
+        self.expect_problem("own.json", '{"extends": "default", "limits": {"standard": {"tasks": 0}}}',
+                            "limits.standard.tasks", ": 0 ", "4..65536")
+
+    def test_unknown_keys_and_unknown_bases(self):
+        self.expect_problem("own.json", '{"extends": "default", "limts": {}}', "limts")
+        self.expect_problem("own.json", '{"extends": "nobody"}', "nobody")
+
+    def test_text_that_is_no_json(self):
+        self.expect_problem("own.json", "{", "own.json")
+
+    def test_a_protection_that_this_machine_lacks_is_refused_not_weakened(self):
+        if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+            self.skipTest("this machine has cgroup v2")
+        with Policies(isolation={"cgroups": "required"}) as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                body = client.execute("result = 1")
+                self.assertEqual((body["outcome"], body["rule"]), ("denied", "isolation.cgroups"), body)
+                self.assertIn("cgroup", body["error"])
+                self.assertTrue(body["remedy"])
+
+
+class Places(Folder):
+    def test_a_socket_that_is_served_is_left_alone(self):
+        with Daemon() as daemon:
+            ended = self.run_daemon("--socket", daemon.socket)
+            self.expect_refusal(ended, "another server listens", str(daemon.socket), status=1)
+            with Client(daemon.socket) as client:
+                self.assertEqual(client.execute("result = 1")["result"], 1)
+
+    def test_a_file_that_is_no_socket_is_left_alone(self):
+        path = self.file("data", "precious")
+        self.expect_refusal(self.run_daemon("--socket", path), "is no socket", status=1)
+        self.assertEqual(path.read_text(), "precious")
+
+    def test_a_socket_that_nobody_serves_is_replaced(self):
+        with Daemon() as daemon:
+            daemon.kill()
+            self.assertTrue(daemon.socket.is_socket())
+            daemon.start()
+            with Client(daemon.socket) as client:
+                self.assertEqual(client.execute("result = 2")["result"], 2)
+
+    def test_folders_on_the_way_are_made(self):
+        with Daemon() as daemon:
+            daemon.socket = daemon.directory / "run" / "warder" / "mcp.sock"
+            daemon.stop()
+            daemon.start()
+            self.assertTrue(daemon.socket.is_socket())
+
+    def test_relative_paths_count_from_where_it_was_started(self):
+        # Its own folder is / or the state: a path that was not made absolute would point elsewhere.
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, "/")
+        self.folder.chmod(0o711)
+        with Daemon(launcher=("env", f"--chdir={self.folder}")) as daemon:
+            daemon.stop()
+            daemon.socket, daemon.state = pathlib.Path("relative.sock"), pathlib.Path("relative-state")
+            daemon.start()
+            with Client(daemon.socket) as client:
+                self.assertEqual(client.execute("result = 3")["result"], 3)
+
+
+def status_of(pid):
+    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+
+class Privileges(Folder):
+    KEPT = sum(1 << bit for bit in (5, 6, 7, 18, 21, 24))  # KILL SETGID SETUID SYS_CHROOT SYS_ADMIN SYS_RESOURCE
+
+    def test_the_daemon_has_none(self):
+        with Daemon() as daemon:
+            status = status_of(daemon.process.pid)
+            for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if ROOT else [])):
+                self.assertEqual(int(status[name], 16), 0, name)
+            self.assertEqual(status["NoNewPrivs"], "1")
+            self.assertEqual(status["Threads"], "1")
+            self.assertEqual(status["Groups"] if ROOT else "", "")
+            for ids in ("Uid", "Gid"):
+                self.assertNotIn("0", status[ids].split()) if ROOT else None
+                self.assertEqual(len(set(status[ids].split())), 1, "real, effective, saved and file system id are one")
+
+    @unittest.skipUnless(ROOT, "an ordinary user's jailer has only what its user namespace gives")
+    def test_the_jailer_keeps_only_what_its_work_needs(self):
+        with Daemon() as daemon:
+            status = status_of(jailer_of(daemon))
+            for name in ("CapPrm", "CapEff", "CapBnd"):
+                self.assertEqual(int(status[name], 16) & ~self.KEPT, 0, name)
+            self.assertNotEqual(int(status["CapEff"], 16), 0)
+            self.assertEqual(int(status["CapInh"], 16) | int(status["CapAmb"], 16), 0)
+            self.assertEqual(status["Groups"], "")
+
+    @unittest.skipUnless(ROOT, "only root can look")
+    def test_the_jailer_holds_nothing_of_the_daemon(self):
+        with Daemon() as daemon:
+            held = {os.readlink(f"/proc/{jailer_of(daemon)}/fd/{fd}") for fd in os.listdir(f"/proc/{jailer_of(daemon)}/fd")}
+            self.assertEqual(len([name for name in held if name.startswith("socket:")]), 1, f"one, for orders: {held}")
+            for place in (daemon.state, daemon.state / "tenants", daemon.state / "self-test"):
+                self.assertNotIn(str(place), held)
+
+    def test_state_is_closed_to_others(self):
+        with Daemon() as daemon:
+            with Client(daemon.socket) as client:
+                client.write_file("mine", "x")
+            self.assertEqual((daemon.state / "tenants").stat().st_mode & 0o777, 0o700)
+            tenant = next((daemon.state / "tenants").iterdir())
+            self.assertEqual(tenant.stat().st_mode & 0o077, 0)
+
+
+class OrdinaryUser(Folder):
+    """Without root: the same two processes in a user namespace of their own; what is weaker is said."""
+
+    def start_as_somebody(self, top):
+        launcher = ("setpriv", f"--reuid={ORDINARY_USER}", f"--regid={ORDINARY_USER}", "--clear-groups") if ROOT else ()
+        if ROOT and not shutil.which("setpriv"):
+            self.skipTest("NOT TESTED: no setpriv here to become an ordinary user")
+        probe = subprocess.run([*launcher, "unshare", "--user", "--map-current-user", "--mount", "true"], cwd="/",
+                               capture_output=True, text=True, timeout=PATIENCE)
+        if probe.returncode != 0:
+            print(f"\n*** NOT TESTED: this machine gives ordinary users no user namespaces: {probe.stderr} ***\n", file=sys.stderr)
+            self.skipTest("no unprivileged user namespaces")
+        daemon = Daemon(program=top / "sbin/warderd", policies=top / "policies", launcher=launcher)
+        if ROOT:
+            os.chown(daemon.directory, ORDINARY_USER, ORDINARY_USER)
+        return daemon
+
+    def test_serves_and_says_what_is_weaker(self):
+        with installed_copy() as top, self.start_as_somebody(top) as daemon:
+            uid = ORDINARY_USER if ROOT else os.geteuid()
+            status = status_of(daemon.process.pid)
+            self.assertEqual(set(status["Uid"].split()), {str(uid)})
+            self.assertEqual((int(status["CapEff"], 16), status["NoNewPrivs"]), (0, "1"))
+            with Client(daemon.socket) as client:
+                client.write_file("data.txt", "from outside")
+                result = client.call("execute_code", {"code": "write_file('made', 'x'); result = read_file('data.txt')"})
+                receipt = result["_meta"]["org.warder/receipt"]
+                body = json.loads(result["content"][0]["text"])
+                self.assertEqual((body["outcome"], body["result"]), ("ok", "from outside"), body)
+                self.assertEqual(body["files"], {"created": ["made"]})
+                self.assertEqual(sorted(receipt["namespaces"]), sorted(["user", "pid", "mount", "net", "ipc", "uts", "cgroup"]))
+                self.assertEqual(receipt["identity"], {"shared": uid})
+                self.assertTrue(any("one host id" in line for line in receipt["weaker"]), receipt["weaker"])
+                self.assertEqual(client.execute("while True: pass", timeout_seconds=0.3)["outcome"], "timeout")
+
+    def test_a_policy_that_wants_more_is_refused_not_weakened(self):
+        with installed_copy() as top:
+            policy = json.loads((top / "policies/default.json").read_text())
+            policy["isolation"]["identity"] = "required"
+            (top / "policies/default.json").write_text(json.dumps(policy))
+            with self.start_as_somebody(top) as daemon, Client(daemon.socket) as client:
+                body = client.execute("result = 1")
+                self.assertEqual((body["outcome"], body["rule"]), ("denied", "isolation.identity"), body)
+
+    def test_only_this_user_may_connect(self):
+        with installed_copy() as top, self.start_as_somebody(top) as daemon:
+            self.assertEqual(daemon.socket.stat().st_mode & 0o777, 0o600)
+
+
+@unittest.skipUnless(ROOT, "a user's own daemon serves this user only")
+class Socket(Folder):
+    def test_everybody_may_connect_to_the_systems_daemon(self):
+        for mask in (0o022, 0o077):
+            before = os.umask(mask)
+            self.addCleanup(os.umask, before)
+            with Daemon() as daemon:
+                self.assertEqual(daemon.socket.stat().st_mode & 0o777, 0o666)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,162 @@
+"""Every outcome of an execution, each brought about by a real program through MCP; and nothing is left of any."""
+import unittest
+
+from harness import BUSY, Client, Daemon, Policies, Watch, body_of, jailed
+
+
+class Outcomes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.policies = cls.enterClassContext(Policies(limits={"standard": {
+            "wall_ms": 20_000, "tasks": 24, "output_kept_bytes": 1 << 20, "memory_bytes": 256 << 20,
+            "file_bytes": 8 << 20, "tmp_bytes": 4 << 20}}))
+        cls.daemon = cls.enterClassContext(Daemon(policies=cls.policies))
+        cls.client = cls.enterClassContext(Client(cls.daemon.socket))
+
+    def tearDown(self):
+        # All that remains of a jail is gone with its answer or a moment later.
+        with Watch(jailed(self.daemon)) as watch:
+            self.assertEqual(watch.survivors(5), {})
+
+    def expect(self, outcome, code, *words, **arguments):
+        result = self.client.call("execute_code", {"code": code, **arguments})
+        body = body_of(result)
+        self.assertEqual(body["outcome"], outcome, body)
+        self.assertEqual(body["success"], outcome == "ok", body)
+        self.assertEqual(bool(result.get("isError")), outcome != "ok")
+        if outcome != "ok":
+            self.assertTrue(body["error"], body)
+        for word in words:
+            self.assertIn(word, body["error"])
+        return body
+
+    def test_ok(self):
+        self.expect("ok", "result = 1")
+        self.expect("ok", "return 1", language="javascript")
+        self.expect("ok", "true", language="shell")
+        self.expect("ok", "import sys; sys.exit(0)")
+
+    def test_error(self):
+        self.expect("error", "raise KeyError('gone')", "KeyError: 'gone'")
+        self.expect("error", "throw new Error('gone')", "Error: gone", language="javascript")
+        self.expect("error", "open('/workspace/absent')", "FileNotFoundError")
+
+    def test_exit(self):
+        for language, code in (("python", "import sys; sys.exit(7)"), ("python", "import os; os._exit(7)"),
+                               ("javascript", "process.exit(7)"), ("shell", "exit 7")):
+            body = self.expect("exit", code, "7", language=language)
+            self.assertEqual(body["exit_status"], 7)
+
+    def test_signal(self):
+        for code in ("import os; os.kill(os.getpid(), 11)", "import os; os.abort()", "import os; os.kill(os.getpid(), 9)"):
+            self.expect("signal", code, "signal")
+        self.expect("signal", "kill -TERM $$", "15", language="shell")
+
+    def test_timeout(self):
+        body = self.expect("timeout", "print('so far')\nwhile True: pass", "0.3 seconds", "timeout_seconds", timeout_seconds=0.3)
+        self.assertEqual(body["output"], ["so far"])
+        self.assertGreaterEqual(body["usage"]["wall_ms"], 300)
+        self.expect("timeout", "for (;;) {}", timeout_seconds=0.3, language="javascript")
+        self.expect("timeout", "while :; do :; done", timeout_seconds=0.3, language="shell")
+
+    def test_timeout_of_those_who_resist(self):
+        for code in ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+                     "import signal; [signal.signal(s, signal.SIG_IGN) for s in (1, 2, 3, 15)]; signal.pause()",
+                     "import os\nif os.fork() == 0:\n  os.setsid()\n  while True: pass\nos.wait()"):
+            self.expect("timeout", code, timeout_seconds=0.3)
+
+    def test_a_grandchild_that_holds_the_output_open_holds_nothing_up(self):
+        body = self.expect("ok", "import os\nprint('parent')\nif os.fork() == 0:\n"
+                           "  os.setsid()\n  import time; time.sleep(600)\nresult = 'done'")
+        self.assertEqual((body["result"], body["output"]), ("done", ["parent"]))
+        self.assertLess(body["usage"]["wall_ms"], 10_000)
+
+    def test_cpu_time(self):
+        # Counted for the whole jail where it has a cgroup, for each process (RLIMIT_CPU, whole seconds) elsewhere.
+        with Policies(limits={"standard": {"cpu_ms": 1000}}) as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                body = client.execute("while True: pass")
+                self.assertEqual(body["outcome"], "cpu_time", body)
+                self.assertIn("1 seconds of CPU", body["error"])
+                self.assertEqual(client.execute("import time; time.sleep(1.5); result = 'slept'")["outcome"], "ok")
+
+    def test_memory(self):
+        self.expect("memory", "data = []\nwhile True: data.append(bytearray(8 << 20))", "256 MB", "memory_mb")
+        self.expect("memory", "x = bytearray(1 << 40)")
+        self.expect("memory", "data = bytearray(200 << 20)", "64 MB", memory_mb=64)
+
+    def test_pids(self):
+        self.expect("pids", "import os, time\nwhile True:\n  if os.fork() == 0:\n    time.sleep(600)", "24 processes")
+
+    def test_output(self):
+        self.expect("output", "while True: print('x' * 1000)", "1048576 bytes")
+        self.expect("output", "yes >&2", "1048576 bytes", language="shell")
+
+    def test_disk(self):
+        self.expect("disk", "open('/workspace/large', 'wb').write(bytes(9 << 20))")
+        self.expect("disk", "open('/tmp/large', 'wb').write(bytes(5 << 20))")
+        self.expect("disk", "head -c 9000000 /dev/zero > /workspace/large; exec sh -c 'kill -XFSZ $$'", language="shell")
+        self.expect("ok", "import os; os.unlink('/workspace/large')")
+
+    def test_forbidden_call(self):
+        for call in ("libc.ptrace(0, 0, 0, 0)", "libc.mount(b'a', b'/tmp', b'tmpfs', 0, None)", "libc.umount2(b'/tmp', 0)"):
+            self.expect("forbidden_call", f"import ctypes\nlibc = ctypes.CDLL(None)\n{call}\nresult = 'went on'")
+
+    def test_denied(self):
+        with Policies(languages=["python"]) as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                self.assertEqual(client.execute("1", language="shell")["outcome"], "denied")
+
+    def test_protocol(self):
+        for message in ("no message", "F", "Fno json", 'F{"type": "unheard of"}', 'F{"type": "result", "images": [{"mime": "x"}]}',
+                        "F" + "[" * 1000, 'F{"type": "call"}', 'F{"type": "ready"}'):
+            self.expect("protocol", f"import os, time\nos.write(3, {message.encode()!r})\ntime.sleep(600)", "descriptor 3")
+
+    def test_a_program_that_closes_the_channel_is_told_apart_by_its_end(self):
+        body = self.expect("exit", "import os; os.close(3); os._exit(4)")
+        self.assertEqual(body["exit_status"], 4)
+
+    def test_internal_only_when_a_jail_vanishes_from_under_us(self):
+        # signals_test kills a jail's init. Nothing a program can do gives this outcome: what it tries ends otherwise.
+        for code in ("import os; os.kill(1, 9)", "import os; os.kill(-1, 9)", "import os; os.kill(os.getppid(), 9)"):
+            body = self.client.execute(code, timeout_seconds=5)
+            self.assertNotEqual(body["outcome"], "internal", f"{code}: {body}")
+
+    def test_cancelled(self):
+        # Nothing is sent for a request that was cancelled: what it came to stands in the daemon's log.
+        running = self.client.begin_running(BUSY)
+        with Watch(jailed(self.daemon)) as watch:
+            self.assertTrue(watch.names)
+            self.client.cancel(running)
+            self.assertEqual(watch.survivors(10), {})
+        self.client.request("server/discover")
+        self.assertNotIn(running, self.client.answers)
+
+
+class WorkspaceQuota(unittest.TestCase):
+    def test_a_full_workspace_refuses_writes_until_something_is_deleted(self):
+        quota = {"workspace_bytes": 4 << 20, "workspace_files": 100}
+        with Policies(quota=quota) as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            body = client.execute("import time\nfor i in range(64):\n  write_file(f'part-{i}', bytes(1 << 20))\ntime.sleep(60)")
+            self.assertEqual(body["outcome"], "disk", body)
+            self.assertFalse(body["success"])
+            parts = body["files"]["created"]
+            refused = client.write_file("more", "x" * (1 << 20))
+            self.assertIs(refused["isError"], True, refused)
+            error = refused["structuredContent"]
+            self.assertEqual(error["code"] if "code" in error else error["error"]["code"], "exhausted", refused)
+            for name in parts:
+                self.assertFalse(client.call("delete_workspace_file", {"filename": name}).get("isError"))
+            self.assertFalse(client.write_file("more", "x" * (1 << 20)).get("isError"))
+            self.assertEqual(client.execute("result = len(read_file('more'))")["result"], 1 << 20)
+
+    def test_many_small_files_count_too(self):
+        quota = {"workspace_bytes": 64 << 20, "workspace_files": 50}
+        with Policies(quota=quota) as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            body = client.execute("import time\nfor i in range(200): write_file(f'f{i}', '')\ntime.sleep(60)")
+            self.assertEqual(body["outcome"], "disk", body)
+            self.assertIs(client.write_file("one-more", "")["isError"], True)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
