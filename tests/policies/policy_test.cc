@@ -98,6 +98,20 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
   CHECK(problems_of(document) == message);
 }
 
+TEST_CASE("no standard is above its maximum, whichever it is", "[policies]") {
+  const json maximum = standard()["limits"]["maximum"];
+  for (const auto& [key, value] : maximum.items()) {
+    CAPTURE(key);
+    json document = standard();
+    // Both in the range of every one of these.
+    document["limits"]["standard"][key] = key == "memory_bytes" ? 20 << 20 : key == "cpus" ? 7 : 5000;
+    document["limits"]["maximum"][key] = key == "memory_bytes" ? 19 << 20 : key == "cpus" ? 6 : 4000;
+    const std::string what = problems_of(document);
+    CHECK(what.find("limits.standard." + key + ": ") == 0);
+    CHECK(what.find(" is above limits.maximum." + key + ", which is ") != what.npos);
+  }
+}
+
 TEST_CASE("one look finds every problem", "[policies]") {
   json document = standard();
   document["limits"]["standard"]["tasks"] = 0;
