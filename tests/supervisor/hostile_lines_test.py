@@ -40,10 +40,14 @@ class Hostile(unittest.TestCase):
         return answer
 
     def test_what_is_no_json(self):
-        for line in (b"garbage", b"{", b'{"a":}', b"\x00\x01\x02", b"\xff\xfe\xfd", b"GET / HTTP/1.1", b'{"jsonrpc":"2.0"',
-                     b"[" * 100_000, b'{"a":' * 100_000, b"1e999999", b"NaN", b"\x80" * 1000):
+        for line in (b"garbage", b"{", b'{"a":}', b"\x00\x01\x02", b"\xff\xfe\xfd", b"GET / HTTP/1.1", b'{"jsonrpc":"2.0"', b"1e999999", b"NaN", b"\x80" * 1000):
             with self.subTest(line[:20]):
                 self.assertNotIn("id", self.expect(line, PARSE_ERROR))
+
+    def test_what_is_nested_too_deep(self):
+        for line in (b"[" * 100_000, b'{"a":' * 100_000, b"[" * 65 + b"]" * 65):
+            with self.subTest(line[:20]):
+                self.expect(line, INVALID_REQUEST, "deeper than 64")
 
     def test_what_is_json_and_no_message(self):
         for line in (b"3", b'"text"', b"null", b"true", b"{}", b'{"jsonrpc":"1.0","id":1,"method":"ping"}', b'{"id":1,"method":"ping"}',
