@@ -95,7 +95,8 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
 
   it('cancels a running program, which then really is gone', async () => {
     const abort = new AbortController();
-    const beat = ['import time, itertools', 'for i in itertools.count():', '  open("/workspace/beat", "w").write(str(i))',
+    const beat = ['import time, itertools', 'for i in itertools.count():',
+      '  open("/workspace/beat", "w").write(str(i))',
       '  print(i, flush=True)', '  time.sleep(0.02)'].join('\n');
     const onprogress = () => abort.abort('enough');
     await assert.rejects(session.call('execute_code', { code: beat }, { signal: abort.signal, onprogress }));
@@ -108,7 +109,8 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
   });
 
   it('survives nine megabytes of output', async () => {
-    const result = await session.call('execute_code', { code: 'line = "x" * 99\nfor i in range(9 * 10486): print(line)' });
+    const flood = 'line = "x" * 99\nfor i in range(9 * 10486): print(line)';
+    const result = await session.call('execute_code', { code: flood });
     const text = result.content[0].text;
     assert.ok(text.length < 8 << 20, `an answer of ${text.length} bytes`);
     const answer = JSON.parse(text);

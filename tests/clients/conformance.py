@@ -24,7 +24,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def required(suite, revision):
     """The names of the server scenarios that a revision requires."""
-    listing = subprocess.run([NODE, suite, "list", "--requirements", revision], capture_output=True, text=True, check=True)
+    listing = subprocess.run([NODE, suite, "list", "--requirements", revision], capture_output=True, text=True,
+                             check=True)
     section = listing.stdout.split("Server scenarios", 1)[1].split("\n\n", 1)[0]
     return {line.strip()[2:] for line in section.splitlines() if line.strip().startswith("- ")}
 

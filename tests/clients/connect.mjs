@@ -10,10 +10,13 @@ const modes = { 'v2-legacy': 'legacy', 'v2-modern': { pin: '2026-07-28' }, 'v2-a
 export const kinds = ['v1', ...Object.keys(modes)];
 
 export async function connect(kind, options = {}) {
-  const server = { command: process.env.WARDER, args: ['mcp', '--socket', process.env.WARDER_SOCKET], stderr: 'inherit' };
+  const args = ['mcp', '--socket', process.env.WARDER_SOCKET];
+  const server = { command: process.env.WARDER, args, stderr: 'inherit' };
   const v1 = kind === 'v1';
   const transport = v1 ? new StdioV1(server) : new StdioV2(server);
-  const client = v1 ? new ClientV1(identity, options) : new ClientV2(identity, { versionNegotiation: { mode: modes[kind] }, ...options });
+  const client = v1
+    ? new ClientV1(identity, options)
+    : new ClientV2(identity, { versionNegotiation: { mode: modes[kind] }, ...options });
   const problems = [];
   client.onerror = error => problems.push(String(error));
   await client.connect(transport);

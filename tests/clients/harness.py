@@ -25,7 +25,8 @@ if not (CLIENTS / "installed").is_dir():
 def node(script, *arguments, socket, **options):
     """Starts one of our scripts as a client of the daemon on `socket`, by way of `warder mcp`."""
     environment = {**os.environ, "WARDER": WARDER, "WARDER_SOCKET": str(socket)}
-    return subprocess.Popen([NODE, "--no-warnings", CLIENTS / script, *arguments], env=environment, text=True, **options)
+    command = [NODE, "--no-warnings", CLIENTS / script, *arguments]
+    return subprocess.Popen(command, env=environment, text=True, **options)
 
 
 def inspector(*arguments, socket, timeout=60):

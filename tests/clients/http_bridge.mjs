@@ -39,7 +39,8 @@ function reply(response, status, body, headers = {}) {
   response.writeHead(status, body === undefined ? headers : { 'content-type': 'application/json', ...headers });
   response.end(body === undefined ? undefined : JSON.stringify(body));
 }
-const errorBody = (id, code, message) => ({ jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: { code, message } });
+const errorBody = (id, code, message) =>
+  ({ jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: { code, message } });
 
 class EventStream {
   constructor(response, headers = {}) { this.response = response; this.headers = headers; }
@@ -72,14 +73,16 @@ const NAMED = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': '
 
 function* mirrored(schema, path = []) {  // the arguments a tool wants to see in Mcp-Param-* headers
   for (const [key, property] of Object.entries(schema?.properties ?? {})) {
-    if (property['x-mcp-header']) yield { header: `mcp-param-${property['x-mcp-header'].toLowerCase()}`, path: [...path, key], type: property.type };
+    const name = property['x-mcp-header'];
+    if (name) yield { header: `mcp-param-${name.toLowerCase()}`, path: [...path, key], type: property.type };
     yield* mirrored(property, [...path, key]);
   }
 }
 
 async function mismatch(headers, body) {
   const { method, params } = body;
-  if (decoded(headers['mcp-protocol-version']) !== params._meta[`${META}protocolVersion`]) return 'MCP-Protocol-Version';
+  const version = params._meta[`${META}protocolVersion`];
+  if (decoded(headers['mcp-protocol-version']) !== version) return 'MCP-Protocol-Version';
   if (decoded(headers['mcp-method']) !== method) return 'Mcp-Method';
   const named = params[NAMED[method]];
   if (named !== undefined && decoded(headers['mcp-name']) !== named) return 'Mcp-Name';
@@ -122,7 +125,7 @@ async function modern(request, response, body) {
   if (body.id === undefined) return reply(response, 202);
   const meta = body.params?._meta;
   if (typeof meta?.[`${META}protocolVersion`] !== 'string' || typeof meta[`${META}clientCapabilities`] !== 'object')
-    return reply(response, 400, errorBody(body.id, CODE.params, 'protocolVersion and clientCapabilities belong into _meta'));
+    return reply(response, 400, errorBody(body.id, CODE.params, '_meta needs protocolVersion and clientCapabilities'));
   const wrong = await mismatch(request.headers, body);
   if (wrong) return reply(response, 400, errorBody(body.id, CODE.header, `${wrong} does not match the body`));
 
@@ -141,7 +144,8 @@ async function modern(request, response, body) {
   });
   response.on('close', () => {
     if (answered) return;
-    wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: body.id, reason: 'disconnected' } });
+    const params = { requestId: body.id, reason: 'disconnected' };
+    wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params });
     wire.close();
   });
   wire.send(body);
@@ -167,7 +171,8 @@ class Session {
     }
     const newest = [...this.requests.values()].pop();
     const unasked = /list_changed$|^notifications\/resources\/updated$/.test(message.method);
-    const stream = this.progress.get(message.params?.progressToken) ?? (unasked ? this.listening ?? newest : newest ?? this.listening);
+    const usual = unasked ? this.listening ?? newest : newest ?? this.listening;
+    const stream = this.progress.get(message.params?.progressToken) ?? usual;
     stream?.put(message);
   }
   post(body, response) {
@@ -193,7 +198,8 @@ const sessions = new Map();
 
 function legacy(request, response, body) {
   const id = request.headers['mcp-session-id'];
-  if (id === undefined && body.method !== 'initialize') return reply(response, 400, errorBody(undefined, -32000, 'no session'));
+  if (id === undefined && body.method !== 'initialize')
+    return reply(response, 400, errorBody(undefined, -32000, 'no session'));
   let session = sessions.get(id);
   if (id !== undefined && !session) return reply(response, 404, errorBody(undefined, -32001, 'no such session'));
   if (!session) {
@@ -221,7 +227,8 @@ async function post(request, response) {
     return reply(response, 400, errorBody(undefined, CODE.parse, 'not JSON'));
   }
   const meta = body?.params?._meta;
-  const isModern = meta?.[`${META}protocolVersion`] !== undefined || meta?.[`${META}clientCapabilities`] !== undefined ||
+  const isModern =
+    meta?.[`${META}protocolVersion`] !== undefined || meta?.[`${META}clientCapabilities`] !== undefined ||
     (request.headers['mcp-protocol-version'] ?? '') >= '2026';
   return isModern ? modern(request, response, body) : legacy(request, response, body);
 }

@@ -49,7 +49,7 @@ def main():
             shutil.copyfile(HERE / name, folder / "installed" / name)
         return 0
     if any(sign in npm.stdout for sign in UNREACHABLE) and "EINTEGRITY" not in npm.stdout:
-        print("\n*** NOT TESTED: the npm registry cannot be reached, so no real MCP client was run ***\n", file=sys.stderr)
+        print("\n*** NOT TESTED: the npm registry cannot be reached, no real MCP client was run ***\n", file=sys.stderr)
         return SKIPPED
     return 1
 

@@ -5,6 +5,7 @@ import unittest
 from harness import Daemon, answer_of, inspector
 
 ERAS = ("legacy", "modern", "auto")
+PROGRAMS = {"python": "print(6*7)", "javascript": "console.log(6*7)", "shell": "echo $((6*7))"}
 
 
 class Inspector(unittest.TestCase):
@@ -27,7 +28,7 @@ class Inspector(unittest.TestCase):
 
     def test_a_program_runs(self):
         for era in ERAS:
-            for language, code in (("python", "print(6*7)"), ("javascript", "console.log(6*7)"), ("shell", "echo $((6*7))")):
+            for language, code in PROGRAMS.items():
                 with self.subTest(era=era, language=language):
                     arguments = json.dumps({"language": language, "code": code})
                     result = self.ok("--protocol-era", era, "--method", "tools/call", "--tool-name", "execute_code",
