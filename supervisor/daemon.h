@@ -25,6 +25,7 @@ struct Prepared {  // by main.cc, before privileges were dropped
   Fd self_test;  // an empty directory there
   Fd jailer;     // the daemon's end
   std::vector<Fd> sockets;
+  Fd state_lock;  // held as long as we live
 };
 
 class Daemon {

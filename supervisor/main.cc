@@ -1,6 +1,7 @@
 // warderd: prepares what needs privileges, forks the jailer, gives the privileges up, and serves.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +40,16 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   return {};
 }
 
+// Two daemons would count one workspace's files twice over and build each other's jail template.
+Result<Fd> lock_state(const Options& options) {
+  Fd folder(::open(options.state.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return fail_errno(errno, fmt::format("open {}", options.state));
+  if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
+  if (errno != EWOULDBLOCK) return fail_errno(errno, fmt::format("lock {}", options.state));
+  return fail(Code::unavailable, fmt::format("another warderd uses the state folder {}", options.state),
+              "stop it, or give another --state");
+}
+
 // Everyone may connect to a daemon of root's: who somebody is decides what they may do (SO_PEERCRED, policies).
 Result<std::vector<Fd>> make_sockets(const Options& options, const DaemonIdentity& identity) {
   TRY(std::vector<Fd> sockets, ServiceManager::take_sockets());
@@ -73,6 +84,7 @@ Result<Prepared> prepare(Options options) {
       policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
   Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}};
   CHECKED(make_state(options, identity));
+  TRY(prepared.state_lock, lock_state(options));
   CHECKED(adopt_cgroups(prepared));
   TRY(prepared.sockets, make_sockets(options, identity));
   if (!identity.root) CHECKED(enter_own_namespaces(identity));
