@@ -8,8 +8,20 @@ import sys
 import time
 import unittest
 
-from harness import (BUSY, PATIENCE, ROOT, Client, Daemon, Policies, Watch, descendants, jailed, jailer_of, let_go,
-                     workspace_of)
+from harness import (
+    BUSY,
+    PATIENCE,
+    ROOT,
+    Client,
+    Daemon,
+    Policies,
+    Watch,
+    descendants,
+    jailed,
+    jailer_of,
+    let_go,
+    workspace_of,
+)
 
 HOLD_LONG = """
 import os, time
@@ -31,8 +43,11 @@ class WithDaemon(unittest.TestCase):
 
 class Cancellation(WithDaemon):
     def test_it_kills_the_jail_and_nothing_more_is_sent_for_it(self):
-        for language, code in (("python", BUSY), ("shell", "echo running; while :; do sleep 1; done"),
-                               ("javascript", "console.log('running'); for (;;) {}")):
+        for language, code in (
+            ("python", BUSY),
+            ("shell", "echo running; while :; do sleep 1; done"),
+            ("javascript", "console.log('running'); for (;;) {}"),
+        ):
             running = self.client.begin_running(code, language=language, timeout_seconds=300)
             with Watch(jailed(self.daemon)) as watch:
                 self.assertGreaterEqual(len(watch.names), 2)
@@ -41,7 +56,9 @@ class Cancellation(WithDaemon):
             seen = len(self.client.notifications)
             self.assertEqual(self.client.execute("result = 1")["result"], 1)
             self.assertNotIn(running, self.client.answers)
-            late = [m for m in self.client.notifications[seen:] if m["params"].get("progressToken") == f"token-{running}"]
+            late = [
+                m for m in self.client.notifications[seen:] if m["params"].get("progressToken") == f"token-{running}"
+            ]
             self.assertEqual(late, [], "progress of a cancelled request")
 
     def test_of_what_waits_or_has_ended_or_never_was(self):
@@ -63,7 +80,10 @@ class Cancellation(WithDaemon):
 
     def test_of_one_leaves_its_neighbours_alone(self):
         victim = self.client.begin_running(BUSY, timeout_seconds=300)
-        neighbours = [self.client.begin_execute("import time; time.sleep(0.2); result = n", context_vars={"n": n}) for n in range(3)]
+        neighbours = [
+            self.client.begin_execute("import time; time.sleep(0.2); result = n", context_vars={"n": n})
+            for n in range(3)
+        ]
         self.client.cancel(victim)
         self.assertEqual([self.client.executed(n)["result"] for n in neighbours], [0, 1, 2])
 
@@ -92,8 +112,11 @@ class SideBySide(WithDaemon):
         with Policies(admission={"requests_in_flight": 100, "queued_executions": 100}) as policies:
             with Daemon(policies=policies) as daemon, Client(daemon.socket) as first, Client(daemon.socket) as second:
                 slow = first.begin_running(HOLD_LONG, context_vars={"n": "slow"})
-                calls = [(client, n, client.begin_execute("result = n * n", context_vars={"n": n}))
-                         for n in range(50) for client in (first, second)]
+                calls = [
+                    (client, n, client.begin_execute("result = n * n", context_vars={"n": n}))
+                    for n in range(50)
+                    for client in (first, second)
+                ]
                 for client, n, request in calls:
                     self.assertEqual(client.executed(request)["result"], n * n)
                 self.assertNotIn(slow, first.answers)
@@ -112,15 +135,20 @@ class SideBySide(WithDaemon):
                     client.request("server/discover")
                     took.append((time.perf_counter() - began) * 1e3)
                 client.request("tools/list")
-            print(f"\nserver/discover beside 8 busy jails: p50 {statistics.median(took):.3f} ms, "
-                  f"p99 {sorted(took)[-3]:.3f} ms", file=sys.stderr)
+            print(
+                f"\nserver/discover beside 8 busy jails: p50 {statistics.median(took):.3f} ms, "
+                f"p99 {sorted(took)[-3]:.3f} ms",
+                file=sys.stderr,
+            )
         self.assertFalse({*busy, waiting} & set(self.client.answers), "they were answered before the executions")
         self.client.cancel(busy[0])
         self.assertEqual(self.client.executed(waiting)["result"], 1, "a place became free")
 
     def test_more_than_may_wait_are_refused_with_the_rule(self):
         admission = {"concurrent_executions": 2, "queued_executions": 3}
-        with Policies(admission=admission) as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+        with Policies(admission=admission) as policies, Daemon(policies=policies) as daemon, Client(
+            daemon.socket
+        ) as client:
             accepted = [client.begin_running(HOLD_LONG, context_vars={"n": n}) for n in range(2)]
             accepted += [client.begin_execute(HOLD_LONG, context_vars={"n": n}) for n in range(2, 5)]
             for _ in range(4):
@@ -166,7 +194,9 @@ class Eras(WithDaemon):
     def test_every_handshake_version_runs_code(self):
         for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"):
             with self.subTest(version), Client(self.daemon.socket) as self.client:
-                hello = self.ask("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t", "version": "1"})
+                hello = self.ask(
+                    "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "t", "version": "1"}
+                )
                 self.assertEqual(hello["result"]["protocolVersion"], version)
                 self.assertEqual(hello["result"]["serverInfo"]["name"], "warder")
                 self.client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -183,9 +213,16 @@ class Eras(WithDaemon):
         self.assertEqual(self.client.request("tools/list")["resultType"], "complete")
 
     def test_unknown_versions(self):
-        self.assertEqual(self.ask("initialize", protocolVersion="1999-01-01", capabilities={}, clientInfo={})["result"]["protocolVersion"],
-                         "2025-11-25")
-        meta = {"io.modelcontextprotocol/protocolVersion": "2099-01-01", "io.modelcontextprotocol/clientCapabilities": {}}
+        self.assertEqual(
+            self.ask("initialize", protocolVersion="1999-01-01", capabilities={}, clientInfo={})["result"][
+                "protocolVersion"
+            ],
+            "2025-11-25",
+        )
+        meta = {
+            "io.modelcontextprotocol/protocolVersion": "2099-01-01",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        }
         error = self.ask("tools/list", _meta=meta)["error"]
         self.assertEqual(error["code"], -32022)
         self.assertIn("2026-07-28", error["data"]["supported"])
@@ -198,7 +235,12 @@ class Crowds(WithDaemon):
 
         def burden():
             with Client(self.daemon.socket) as client:
-                for language, code in (("python", "result = 1"), ("shell", "exit 3"), ("javascript", "throw 1"), ("python", "import os; os.kill(os.getpid(), 9)")):
+                for language, code in (
+                    ("python", "result = 1"),
+                    ("shell", "exit 3"),
+                    ("javascript", "throw 1"),
+                    ("python", "import os; os.kill(os.getpid(), 9)"),
+                ):
                     client.execute(code, language=language)
                 client.execute("while True: pass", timeout_seconds=0.2)
                 client.cancel(client.begin_running(BUSY))
@@ -301,8 +343,10 @@ class Tenants(WithDaemon):
         for uri in ("workspace:///secret", f"exec:///{made['execution_id']}/stdout"):
             with self.assertRaisesRegex(RuntimeError, "-32602"):
                 bob.request("resources/read", uri=uri)
-        self.assertEqual(alice.request("resources/read", uri=f"exec:///{made['execution_id']}/stdout")["contents"][0]["text"],
-                         "printed by alice\n")
+        self.assertEqual(
+            alice.request("resources/read", uri=f"exec:///{made['execution_id']}/stdout")["contents"][0]["text"],
+            "printed by alice\n",
+        )
         pids = bob.execute("import os; result = [p for p in os.listdir('/proc') if p.isdigit()]")["result"]
         self.assertLessEqual(len(pids), 2)
         for name in ("../uid-61001/workspace/secret", "/secret", "../../secret"):

@@ -13,8 +13,10 @@ NAMESPACES = {"user", "pid", "mount", "net", "ipc", "uts", "cgroup"}
 
 def png(width=3, height=2):
     """A picture, written by hand."""
+
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
     rows = b"".join(b"\0" + b"\xff\0\0" * width for _ in range(height))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
@@ -43,7 +45,9 @@ class Shape(WithDaemon):
         self.assertEqual([block["type"] for block in result["content"]], ["text"])
         text = result["content"][0]["text"]
         body = json.loads(text)
-        self.assertEqual(list(body), ["success", "result", "output", "execution_time_ms", "execution_id", "outcome", "usage"])
+        self.assertEqual(
+            list(body), ["success", "result", "output", "execution_time_ms", "execution_id", "outcome", "usage"]
+        )
         self.assertIs(body["success"], True)
         self.assertEqual((body["result"], body["output"], body["outcome"]), (42, ["line"], "ok"))
         self.assertIsInstance(body["execution_time_ms"], int)
@@ -76,20 +80,26 @@ class Shape(WithDaemon):
         self.assertIsInstance(receipt["weaker"], list)
         for part in ("cgroup", "landlock"):
             if receipt[part] is False:
-                self.assertTrue(any(part in line.lower() for line in receipt["weaker"]), f"{part} lacks, unsaid: {receipt}")
+                self.assertTrue(
+                    any(part in line.lower() for line in receipt["weaker"]), f"{part} lacks, unsaid: {receipt}"
+                )
 
     def test_every_execution_has_an_id_of_its_own(self):
         ids = {self.execute("pass")["execution_id"] for _ in range(5)}
         self.assertEqual(len(ids), 5)
 
     def test_arguments_that_do_not_fit_are_named(self):
-        for arguments, word in (({}, "code"), ({"code": 3}, "code"), ({"code": "1", "language": "perl"}, "language"),
-                                ({"code": "1", "timeout_seconds": "ten"}, "timeout_seconds"),
-                                ({"code": "1", "timeout_seconds": 0}, "timeout_seconds"),
-                                ({"code": "1", "memory_mb": -5}, "memory_mb"),
-                                ({"code": "1", "memory_mb": 1e300}, "memory_mb"),
-                                ({"code": "1", "context_vars": [1]}, "context_vars"),
-                                ({"code": "1", "colour": "red"}, "colour")):
+        for arguments, word in (
+            ({}, "code"),
+            ({"code": 3}, "code"),
+            ({"code": "1", "language": "perl"}, "language"),
+            ({"code": "1", "timeout_seconds": "ten"}, "timeout_seconds"),
+            ({"code": "1", "timeout_seconds": 0}, "timeout_seconds"),
+            ({"code": "1", "memory_mb": -5}, "memory_mb"),
+            ({"code": "1", "memory_mb": 1e300}, "memory_mb"),
+            ({"code": "1", "context_vars": [1]}, "context_vars"),
+            ({"code": "1", "colour": "red"}, "colour"),
+        ):
             with self.subTest(str(arguments)):
                 result = self.client.call("execute_code", arguments)
                 self.assertIs(result["isError"], True)
@@ -115,10 +125,14 @@ class Languages(WithDaemon):
         self.assertEqual((body["output"], body["stderr"], body["outcome"]), (["out", "42"], "err\n", "ok"), body)
 
     def test_variables_are_set_in_every_language(self):
-        given = {"name": "Ada", "count": 3, "items": [1, {"x": None}], "text": "ünï\u2028 \"quoted\" $HOME"}
-        self.assertEqual(self.value_of("result = [name, count, items, text]", context_vars=given), [given[k] for k in given])
-        self.assertEqual(self.value_of("return [name, count, items, text]", language="javascript", context_vars=given),
-                         [given[k] for k in given])
+        given = {"name": "Ada", "count": 3, "items": [1, {"x": None}], "text": 'ünï\u2028 "quoted" $HOME'}
+        self.assertEqual(
+            self.value_of("result = [name, count, items, text]", context_vars=given), [given[k] for k in given]
+        )
+        self.assertEqual(
+            self.value_of("return [name, count, items, text]", language="javascript", context_vars=given),
+            [given[k] for k in given],
+        )
         body = self.execute('printf "%s|%s|%s" "$name" "$count" "$text"', language="shell", context_vars=given)
         self.assertEqual("\n".join(body["output"]), "Ada|3|" + given["text"], body)
 
@@ -129,14 +143,24 @@ class Languages(WithDaemon):
         self.assertNotIn("/warder/", body["traceback"])
 
     def test_results_become_the_nearest_json(self):
-        for code, value in (("{1, 2}", [1, 2]), ("(1, 'a')", [1, "a"]), ("{1: 'a'}", {"1": "a"}), ("b'ab'", "ab"),
-                            ("float('nan')", "NaN"), ("datetime(2026, 1, 2)", "2026-01-02T00:00:00"), ("'\\ud800'", "\ufffd"),
-                            ("None", None), ("2 ** 70", 2 ** 70), ("True", True), ("''", "")):
+        for code, value in (
+            ("{1, 2}", [1, 2]),
+            ("(1, 'a')", [1, "a"]),
+            ("{1: 'a'}", {"1": "a"}),
+            ("b'ab'", "ab"),
+            ("float('nan')", "NaN"),
+            ("datetime(2026, 1, 2)", "2026-01-02T00:00:00"),
+            ("'\\ud800'", "\ufffd"),
+            ("None", None),
+            ("2 ** 70", 2**70),
+            ("True", True),
+            ("''", ""),
+        ):
             with self.subTest(code):
                 body = self.execute(f"result = {code}")
                 self.assertEqual(body["outcome"], "ok", body)
                 if code == "2 ** 70":
-                    self.assertIn(body["result"], (str(2 ** 70), float(2 ** 70)), body)
+                    self.assertIn(body["result"], (str(2**70), float(2**70)), body)
                 else:
                     self.assertEqual(body["result"], value, body)
 
@@ -192,17 +216,26 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
     def test_files_that_changed_are_told(self):
         for name in ("keep.txt", "change.txt", "delete.txt"):
             self.client.write_file(f"told/{name}", "before")
-        body = self.execute("import os\nwrite_file('told/new.txt', 'x')\nwrite_file('told/change.txt', 'longer than before')\n"
-                            "delete_file('told/delete.txt')\nopen('/tmp/not-told', 'w').close()\n"
-                            "open(os.path.expanduser('~/not-told'), 'w').close()")
-        self.assertEqual(body["files"], {"created": ["told/new.txt"], "modified": ["told/change.txt"],
-                                         "deleted": ["told/delete.txt"]}, body)
+        body = self.execute(
+            "import os\nwrite_file('told/new.txt', 'x')\nwrite_file('told/change.txt', 'longer than before')\n"
+            "delete_file('told/delete.txt')\nopen('/tmp/not-told', 'w').close()\n"
+            "open(os.path.expanduser('~/not-told'), 'w').close()"
+        )
+        self.assertEqual(
+            body["files"],
+            {"created": ["told/new.txt"], "modified": ["told/change.txt"], "deleted": ["told/delete.txt"]},
+            body,
+        )
         self.assertNotIn("files", self.execute("read_file('told/keep.txt')"))
 
     def test_only_the_workspace_stays(self):
         self.execute("write_file('stays', 'x'); open('/tmp/goes', 'w').close(); open('/home/agent/goes', 'w').close()")
-        self.assertEqual(self.value_of("import os; [os.path.exists(p) for p in ('/workspace/stays', '/tmp/goes', '/home/agent/goes')]"),
-                         [True, False, False])
+        self.assertEqual(
+            self.value_of(
+                "import os; [os.path.exists(p) for p in ('/workspace/stays', '/tmp/goes', '/home/agent/goes')]"
+            ),
+            [True, False, False],
+        )
 
     def test_files_written_in_every_language_are_readable_in_the_others_and_outside(self):
         self.execute("write_file('by-python', 'python')")
@@ -213,7 +246,9 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
         for name in ("python", "javascript", "shell"):
             read = self.client.call("read_workspace_file", {"filename": f"by-{name}"})["structuredContent"]
             self.assertEqual(read["content"], name)
-            self.assertFalse(self.client.call("delete_workspace_file", {"filename": f"by-{name}"}).get("isError", False))
+            self.assertFalse(
+                self.client.call("delete_workspace_file", {"filename": f"by-{name}"}).get("isError", False)
+            )
         self.assertEqual(self.value_of("[f for f in list_files() if f.startswith('by-')]"), [])
 
     def test_a_picture_that_was_written_is_shown(self):
@@ -235,8 +270,12 @@ class Output(WithDaemon):
     LINES = 20_000
 
     def test_lines_are_kept_as_they_were(self):
-        for code, lines in (("print()", [""]), ("print('a\\n\\nb')", ["a", "", "b"]), ("import sys; sys.stdout.write('no end')", ["no end"]),
-                            ("pass", [])):
+        for code, lines in (
+            ("print()", [""]),
+            ("print('a\\n\\nb')", ["a", "", "b"]),
+            ("import sys; sys.stdout.write('no end')", ["no end"]),
+            ("pass", []),
+        ):
             self.assertEqual(self.execute(code)["output"], lines, code)
 
     def test_bytes_that_are_no_text_and_bytes_that_hurt_terminals(self):
@@ -248,7 +287,9 @@ class Output(WithDaemon):
         self.assertNotIn("\u2028", raw, "escaped within the text's JSON")
 
     def test_what_is_cut_is_said_and_can_be_read_in_full(self):
-        body = self.execute(f"import sys\nfor i in range({self.LINES}): print(f'line {{i:06}}')\nsys.stderr.write('e' * 50_000)")
+        body = self.execute(
+            f"import sys\nfor i in range({self.LINES}): print(f'line {{i:06}}')\nsys.stderr.write('e' * 50_000)"
+        )
         whole = "".join(f"line {i:06}\n" for i in range(self.LINES))
         cut = body["truncated"]
         uri = f"exec:///{body['execution_id']}/stdout"
@@ -258,8 +299,12 @@ class Output(WithDaemon):
         self.assertEqual(body["output"][-1], f"line {self.LINES - 1:06}", "and the tail")
         self.assertLess(sum(len(line) + 1 for line in body["output"]), 25_000)
 
-        read = self.client.call("read_workspace_file", {"filename": uri, "offset": 12 * 1000, "limit": 24})["structuredContent"]
-        self.assertEqual((read["content"], read["size"], read["more"]), ("line 001000\nline 001001\n", len(whole), True))
+        read = self.client.call("read_workspace_file", {"filename": uri, "offset": 12 * 1000, "limit": 24})[
+            "structuredContent"
+        ]
+        self.assertEqual(
+            (read["content"], read["size"], read["more"]), ("line 001000\nline 001001\n", len(whole), True)
+        )
         parts, offset = [], 0
         while True:
             part = self.client.call("read_workspace_file", {"filename": uri, "offset": offset})["structuredContent"]

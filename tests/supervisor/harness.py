@@ -118,21 +118,36 @@ class Service(Daemon):
         self.notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         name = f"warder-test-{os.getpid()}-{time.monotonic_ns()}"
         self.notify.bind(f"\0{name}")
-        program = [self.program, "--socket", self.socket, "--state", self.state, "--policies", self.policies,
-                   *self.arguments]
+        program = [
+            self.program,
+            "--socket",
+            self.socket,
+            "--state",
+            self.state,
+            "--policies",
+            self.policies,
+            *self.arguments,
+        ]
         if self.sockets:
             # LISTEN_PID is the daemon's own pid: set by what becomes the daemon.
-            place = ("import os, sys; n = int(sys.argv[1]); fds = [int(a) for a in sys.argv[2:2 + n]]\n"
-                     "fds = [os.dup(fd) for fd in fds]\n"
-                     "for i, fd in enumerate(fds): os.dup2(fd, 3 + i, inheritable=True)\n"
-                     "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(n))\n"
-                     "os.execv(sys.argv[2 + n], sys.argv[2 + n:])")
+            place = (
+                "import os, sys; n = int(sys.argv[1]); fds = [int(a) for a in sys.argv[2:2 + n]]\n"
+                "fds = [os.dup(fd) for fd in fds]\n"
+                "for i, fd in enumerate(fds): os.dup2(fd, 3 + i, inheritable=True)\n"
+                "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(n))\n"
+                "os.execv(sys.argv[2 + n], sys.argv[2 + n:])"
+            )
             program = [sys.executable, "-c", place, len(self.sockets), *[s.fileno() for s in self.sockets], *program]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([str(word) for word in program], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, start_new_session=True,
-                                            pass_fds=[s.fileno() for s in self.sockets],
-                                            env={**os.environ, **self.environment, "NOTIFY_SOCKET": f"@{name}"})
+            self.process = subprocess.Popen(
+                [str(word) for word in program],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=[s.fileno() for s in self.sockets],
+                env={**os.environ, **self.environment, "NOTIFY_SOCKET": f"@{name}"},
+            )
         self.hear("READY=1")
         return self
 

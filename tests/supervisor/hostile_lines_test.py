@@ -40,7 +40,18 @@ class Hostile(unittest.TestCase):
         return answer
 
     def test_what_is_no_json(self):
-        for line in (b"garbage", b"{", b'{"a":}', b"\x00\x01\x02", b"\xff\xfe\xfd", b"GET / HTTP/1.1", b'{"jsonrpc":"2.0"', b"1e999999", b"NaN", b"\x80" * 1000):
+        for line in (
+            b"garbage",
+            b"{",
+            b'{"a":}',
+            b"\x00\x01\x02",
+            b"\xff\xfe\xfd",
+            b"GET / HTTP/1.1",
+            b'{"jsonrpc":"2.0"',
+            b"1e999999",
+            b"NaN",
+            b"\x80" * 1000,
+        ):
             with self.subTest(line[:20]):
                 self.assertNotIn("id", self.expect(line, PARSE_ERROR))
 
@@ -50,17 +61,36 @@ class Hostile(unittest.TestCase):
                 self.expect(line, INVALID_REQUEST, "deeper than 64")
 
     def test_what_is_json_and_no_message(self):
-        for line in (b"3", b'"text"', b"null", b"true", b"{}", b'{"jsonrpc":"1.0","id":1,"method":"ping"}', b'{"id":1,"method":"ping"}',
-                     b'{"jsonrpc":"2.0","id":1}', b'{"jsonrpc":"2.0","id":1,"method":7}', b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
-                     b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', b'{"jsonrpc":"2.0","id":[],"method":"ping"}',
-                     b'{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', b"[]", b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]'):
+        for line in (
+            b"3",
+            b'"text"',
+            b"null",
+            b"true",
+            b"{}",
+            b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
+            b'{"id":1,"method":"ping"}',
+            b'{"jsonrpc":"2.0","id":1}',
+            b'{"jsonrpc":"2.0","id":1,"method":7}',
+            b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
+            b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}',
+            b'{"jsonrpc":"2.0","id":[],"method":"ping"}',
+            b'{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}',
+            b"[]",
+            b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+        ):
             with self.subTest(line):
                 self.expect(line, INVALID_REQUEST)
 
     def test_what_needs_no_answer(self):
-        for line in (b"", b"\r", b"   ", b'{"jsonrpc":"2.0","method":"notifications/unheard_of"}', b'{"jsonrpc":"2.0","id":9,"result":{}}',
-                     b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}',
-                     b'{"jsonrpc":"2.0","id":9,"error":{"code":1,"message":"x"}}'):
+        for line in (
+            b"",
+            b"\r",
+            b"   ",
+            b'{"jsonrpc":"2.0","method":"notifications/unheard_of"}',
+            b'{"jsonrpc":"2.0","id":9,"result":{}}',
+            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}',
+            b'{"jsonrpc":"2.0","id":9,"error":{"code":1,"message":"x"}}',
+        ):
             with self.subTest(line):
                 self.assertEqual(self.say(line), [])
 
@@ -81,8 +111,14 @@ class Hostile(unittest.TestCase):
     def test_an_id_that_is_in_use(self):
         self.client.last_id = 70
         running = self.client.begin_running("import time\nprint('running', flush=True)\ntime.sleep(30)")
-        again = json.dumps({"jsonrpc": "2.0", "id": running, "method": "tools/call",
-                            "params": {"_meta": META, "name": "execute_code", "arguments": {"code": "1"}}}).encode()
+        again = json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": running,
+                "method": "tools/call",
+                "params": {"_meta": META, "name": "execute_code", "arguments": {"code": "1"}},
+            }
+        ).encode()
         (answer,) = [a for a in self.say(again) if "error" in a]
         self.assertEqual(answer["error"]["code"], INVALID_REQUEST)
         self.assertNotIn("id", answer, "it would be taken for the answer of the first")
@@ -93,14 +129,16 @@ class Hostile(unittest.TestCase):
             self.assertEqual(self.client.receive()["id"], json.loads(text))
 
     def test_text_that_is_no_unicode(self):
-        line = b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":%s,"name":"execute_code","arguments":{"code":"result = \'%s\'"}}}'
+        line = self.request("tools/call", name="execute_code", arguments={"code": "result = 'HERE'"})
         for odd in (b"\\ud800", b"\xff", b"\\udfff\\ud800"):
-            self.client.socket.sendall(line % (json.dumps(META).encode(), odd) + b"\n")
+            self.client.socket.sendall(line.replace(b"HERE", odd) + b"\n")
             body = json.loads(self.client.receive()["result"]["content"][0]["text"])
             self.assertIn("\ufffd", body["result"])
 
     def test_windows_line_ends(self):
-        self.client.socket.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\r\n\r\n{"jsonrpc":"2.0","id":2,"method":"ping"}\r\n')
+        self.client.socket.sendall(
+            b'{"jsonrpc":"2.0","id":1,"method":"ping"}\r\n\r\n{"jsonrpc":"2.0","id":2,"method":"ping"}\r\n'
+        )
         self.assertEqual([self.client.receive()["id"] for _ in range(2)], [1, 2])
 
     def test_a_line_that_is_too_long(self):
@@ -117,7 +155,7 @@ class Hostile(unittest.TestCase):
     def test_a_line_that_comes_byte_by_byte(self):
         line = self.request("tools/list") + b"\n"
         for i in range(len(line)):
-            self.client.socket.sendall(line[i:i + 1])
+            self.client.socket.sendall(line[i : i + 1])
             if i == len(line) // 2:  # nobody waits for the slow
                 with Client(self.daemon.socket) as other:
                     self.assertEqual(other.execute("result = 2")["result"], 2)
@@ -149,9 +187,13 @@ class Hostile(unittest.TestCase):
 
     def test_random_changes_of_good_requests(self):
         chance = random.Random(20260728)
-        good = [self.request("tools/list"), self.request("tools/call", name="list_workspace_files", arguments={"path": "."}),
-                self.request("resources/read", uri="workspace:///a"), b'{"jsonrpc":"2.0","id":1,"method":"ping"}',
-                b'{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{}}}']
+        good = [
+            self.request("tools/list"),
+            self.request("tools/call", name="list_workspace_files", arguments={"path": "."}),
+            self.request("resources/read", uri="workspace:///a"),
+            b'{"jsonrpc":"2.0","id":1,"method":"ping"}',
+            b'{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}',
+        ]
         for _ in range(400):
             line = bytearray(chance.choice(good))
             for _ in range(chance.randint(1, 6)):
@@ -160,7 +202,7 @@ class Hostile(unittest.TestCase):
                 if kind == 0:
                     line[at] = chance.randrange(256)
                 elif kind == 1:
-                    del line[at:at + chance.randint(1, 8)]
+                    del line[at : at + chance.randint(1, 8)]
                 elif kind == 2:
                     line[at:at] = bytes(chance.choice(b'{}[]",:\\0e-') for _ in range(chance.randint(1, 5)))
                 else:
@@ -168,7 +210,9 @@ class Hostile(unittest.TestCase):
                 line = line or bytearray(b" ")
             with Client(self.daemon.socket) as client:
                 client.socket.settimeout(PATIENCE)
-                client.socket.sendall(bytes(line).replace(b"\n", b" ") + b"\n" + b'{"jsonrpc":"2.0","id":"mark","method":"ping"}\n')
+                client.socket.sendall(
+                    bytes(line).replace(b"\n", b" ") + b"\n" + b'{"jsonrpc":"2.0","id":"mark","method":"ping"}\n'
+                )
                 while True:
                     answer = client.receive()
                     self.assertIsNotNone(answer, f"the connection ended after {bytes(line)!r}")

@@ -22,15 +22,24 @@ class Folder(unittest.TestCase):
     def run_daemon(self, *arguments, environment=None, program=WARDERD, launcher=()):
         """One that must end by itself. Everything it needs is given, unless `arguments` give it again."""
         given = [str(a) for a in arguments]
-        for flag, value in (("--socket", self.folder / "mcp.sock"), ("--state", self.folder / "state"),
-                            ("--policies", TOP / "policies")):
+        for flag, value in (
+            ("--socket", self.folder / "mcp.sock"),
+            ("--state", self.folder / "state"),
+            ("--policies", TOP / "policies"),
+        ):
             if flag not in given:
                 given += [flag, str(value)]
         return self.run_bare(*given, environment=environment, program=program, launcher=launcher)
 
     def run_bare(self, *arguments, environment=None, program=WARDERD, launcher=()):
-        return subprocess.run([*launcher, program, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=PATIENCE, env=os.environ if environment is None else environment)
+        return subprocess.run(
+            [*launcher, program, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env=os.environ if environment is None else environment,
+        )
 
     def expect_refusal(self, ended, *words, status=USAGE):
         self.assertEqual(ended.returncode, status, ended.stderr)
@@ -50,8 +59,19 @@ class Flags(Folder):
     def test_help_names_every_flag_and_signal(self):
         ended = self.run_bare("--help")
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
-        for word in ("--config", "--socket", "--state", "--policies", "--catalog", "--bus", "--log-level", "--version",
-                     "--help", "SIGHUP", "SIGTERM"):
+        for word in (
+            "--config",
+            "--socket",
+            "--state",
+            "--policies",
+            "--catalog",
+            "--bus",
+            "--log-level",
+            "--version",
+            "--help",
+            "SIGHUP",
+            "SIGTERM",
+        ):
             self.assertIn(word, ended.stdout)
 
     def test_version_is_one_line(self):
@@ -117,11 +137,17 @@ class ConfigurationFile(Folder):
 
     def test_files_that_are_not_what_they_should_be(self):
         wrong = {
-            "empty": ("", ""), "no JSON": ("socket = /run/x", ""), "a list": ("[]", ""), "a number": ("3", ""),
-            "cut off": ('{"socket": "/run', ""), "twice": ('{"bus": "off"} {}', ""),
-            "an unknown key": ('{"sokcet": "/run/x"}', "sokcet"), "a wrong type": ('{"socket": 3}', "socket"),
+            "empty": ("", ""),
+            "no JSON": ("socket = /run/x", ""),
+            "a list": ("[]", ""),
+            "a number": ("3", ""),
+            "cut off": ('{"socket": "/run', ""),
+            "twice": ('{"bus": "off"} {}', ""),
+            "an unknown key": ('{"sokcet": "/run/x"}', "sokcet"),
+            "a wrong type": ('{"socket": 3}', "socket"),
             "a wrong level": ('{"log_level": "loud"}', "log_level"),
-            "a wrong bus": ('{"bus": "nowhere"}', "nowhere"), "policies as text": ('{"policies": "/etc"}', "policies"),
+            "a wrong bus": ('{"bus": "nowhere"}', "nowhere"),
+            "policies as text": ('{"policies": "/etc"}', "policies"),
             "ids of the host": ('{"id_range": {"first": 0, "count": 65536}}', "id_range.first"),
             "too few ids": ('{"id_range": {"first": 100000, "count": 1}}', "id_range.count"),
             "an unknown id key": ('{"id_range": {"first": 100000, "count": 99, "step": 2}}', "step"),
@@ -138,7 +164,9 @@ class ConfigurationFile(Folder):
 
     def test_flags_win_over_the_file(self):
         other = self.folder / "from-the-file.sock"
-        config = self.file("w.json", json.dumps({"socket": str(other), "state": str(self.folder / "s"), "log_level": "error"}))
+        config = self.file(
+            "w.json", json.dumps({"socket": str(other), "state": str(self.folder / "s"), "log_level": "error"})
+        )
         with Daemon(arguments=("--config", config, "--log-level", "debug")) as daemon:  # gives --socket and --state
             self.assertTrue(daemon.socket.is_socket())
             self.assertFalse(other.exists())
@@ -158,8 +186,13 @@ class BrokenPolicies(Folder):
             self.expect_refusal(self.run_daemon("--policies", policies.folder), str(policies.folder / file), *words)
 
     def test_file_key_value_and_range_are_named(self):
-        self.expect_problem("own.json", '{"extends": "default", "limits": {"standard": {"tasks": 0}}}',
-                            "limits.standard.tasks", ": 0 ", "4..65536")
+        self.expect_problem(
+            "own.json",
+            '{"extends": "default", "limits": {"standard": {"tasks": 0}}}',
+            "limits.standard.tasks",
+            ": 0 ",
+            "4..65536",
+        )
 
     def test_unknown_keys_and_unknown_bases(self):
         self.expect_problem("own.json", '{"extends": "default", "limts": {}}', "limts")
@@ -184,6 +217,13 @@ class Places(Folder):
         with Daemon() as daemon:
             ended = self.run_daemon("--socket", daemon.socket)
             self.expect_refusal(ended, "another server listens", str(daemon.socket), status=1)
+            with Client(daemon.socket) as client:
+                self.assertEqual(client.execute("result = 1")["result"], 1)
+
+    def test_a_state_folder_that_is_in_use_is_left_alone(self):
+        with Daemon() as daemon:
+            ended = self.run_daemon("--state", daemon.state)
+            self.expect_refusal(ended, "another warderd uses", str(daemon.state), "--state", status=1)
             with Client(daemon.socket) as client:
                 self.assertEqual(client.execute("result = 1")["result"], 1)
 
@@ -253,7 +293,9 @@ class Privileges(Folder):
     @unittest.skipUnless(ROOT, "only root can look")
     def test_the_jailer_holds_nothing_of_the_daemon(self):
         with Daemon() as daemon:
-            held = {os.readlink(f"/proc/{jailer_of(daemon)}/fd/{fd}") for fd in os.listdir(f"/proc/{jailer_of(daemon)}/fd")}
+            held = {
+                os.readlink(f"/proc/{jailer_of(daemon)}/fd/{fd}") for fd in os.listdir(f"/proc/{jailer_of(daemon)}/fd")
+            }
             self.assertEqual(len([name for name in held if name.startswith("socket:")]), 1, f"one, for orders: {held}")
             for place in (daemon.state, daemon.state / "tenants", daemon.state / "self-test"):
                 self.assertNotIn(str(place), held)
@@ -274,10 +316,18 @@ class OrdinaryUser(Folder):
         launcher = ("setpriv", f"--reuid={ORDINARY_USER}", f"--regid={ORDINARY_USER}", "--clear-groups") if ROOT else ()
         if ROOT and not shutil.which("setpriv"):
             self.skipTest("NOT TESTED: no setpriv here to become an ordinary user")
-        probe = subprocess.run([*launcher, "unshare", "--user", "--map-current-user", "--mount", "true"], cwd="/",
-                               capture_output=True, text=True, timeout=PATIENCE)
+        probe = subprocess.run(
+            [*launcher, "unshare", "--user", "--map-current-user", "--mount", "true"],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
         if probe.returncode != 0:
-            print(f"\n*** NOT TESTED: this machine gives ordinary users no user namespaces: {probe.stderr} ***\n", file=sys.stderr)
+            print(
+                f"\n*** NOT TESTED: this machine gives ordinary users no user namespaces: {probe.stderr} ***\n",
+                file=sys.stderr,
+            )
             self.skipTest("no unprivileged user namespaces")
         daemon = Daemon(program=top / "sbin/warderd", policies=top / "policies", launcher=launcher)
         if ROOT:
@@ -292,12 +342,16 @@ class OrdinaryUser(Folder):
             self.assertEqual((int(status["CapEff"], 16), status["NoNewPrivs"]), (0, "1"))
             with Client(daemon.socket) as client:
                 client.write_file("data.txt", "from outside")
-                result = client.call("execute_code", {"code": "write_file('made', 'x'); result = read_file('data.txt')"})
+                result = client.call(
+                    "execute_code", {"code": "write_file('made', 'x'); result = read_file('data.txt')"}
+                )
                 receipt = result["_meta"]["org.warder/receipt"]
                 body = json.loads(result["content"][0]["text"])
                 self.assertEqual((body["outcome"], body["result"]), ("ok", "from outside"), body)
                 self.assertEqual(body["files"], {"created": ["made"]})
-                self.assertEqual(sorted(receipt["namespaces"]), sorted(["user", "pid", "mount", "net", "ipc", "uts", "cgroup"]))
+                self.assertEqual(
+                    sorted(receipt["namespaces"]), sorted(["user", "pid", "mount", "net", "ipc", "uts", "cgroup"])
+                )
                 self.assertEqual(receipt["identity"], {"shared": uid})
                 self.assertTrue(any("one host id" in line for line in receipt["weaker"]), receipt["weaker"])
                 self.assertEqual(client.execute("while True: pass", timeout_seconds=0.3)["outcome"], "timeout")
@@ -310,6 +364,13 @@ class OrdinaryUser(Folder):
             with self.start_as_somebody(top) as daemon, Client(daemon.socket) as client:
                 body = client.execute("result = 1")
                 self.assertEqual((body["outcome"], body["rule"]), ("denied", "isolation.identity"), body)
+
+    def test_a_state_folder_of_somebody_else_is_refused(self):
+        with installed_copy() as top, self.start_as_somebody(top) as daemon:
+            for state in ("/", "/proc/1"):
+                ended = self.run_daemon("--state", state, program=top / "sbin/warderd", launcher=daemon.launcher)
+                self.assertIn(ended.returncode, (1, USAGE))
+                self.assertRegex(ended.stderr, "warderd: .*(Permission denied|Operation not permitted|No such file)")
 
     def test_only_this_user_may_connect(self):
         with installed_copy() as top, self.start_as_somebody(top) as daemon:

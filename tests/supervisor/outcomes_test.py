@@ -7,9 +7,20 @@ from harness import BUSY, Client, Daemon, Policies, Watch, body_of, jailed
 class Outcomes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.policies = cls.enterClassContext(Policies(limits={"standard": {
-            "wall_ms": 20_000, "tasks": 24, "output_kept_bytes": 1 << 20, "memory_bytes": 256 << 20,
-            "file_bytes": 8 << 20, "tmp_bytes": 4 << 20}}))
+        cls.policies = cls.enterClassContext(
+            Policies(
+                limits={
+                    "standard": {
+                        "wall_ms": 20_000,
+                        "tasks": 24,
+                        "output_kept_bytes": 1 << 20,
+                        "memory_bytes": 256 << 20,
+                        "file_bytes": 8 << 20,
+                        "tmp_bytes": 4 << 20,
+                    }
+                }
+            )
+        )
         cls.daemon = cls.enterClassContext(Daemon(policies=cls.policies))
         cls.client = cls.enterClassContext(Client(cls.daemon.socket))
 
@@ -42,32 +53,47 @@ class Outcomes(unittest.TestCase):
         self.expect("error", "open('/workspace/absent')", "FileNotFoundError")
 
     def test_exit(self):
-        for language, code in (("python", "import sys; sys.exit(7)"), ("python", "import os; os._exit(7)"),
-                               ("javascript", "process.exit(7)"), ("shell", "exit 7")):
+        for language, code in (
+            ("python", "import sys; sys.exit(7)"),
+            ("python", "import os; os._exit(7)"),
+            ("javascript", "process.exit(7)"),
+            ("shell", "exit 7"),
+        ):
             body = self.expect("exit", code, "7", language=language)
             self.assertEqual(body["exit_status"], 7)
 
     def test_signal(self):
-        for code in ("import os; os.kill(os.getpid(), 11)", "import os; os.abort()", "import os; os.kill(os.getpid(), 9)"):
+        for code in (
+            "import os; os.kill(os.getpid(), 11)",
+            "import os; os.abort()",
+            "import os; os.kill(os.getpid(), 9)",
+        ):
             self.expect("signal", code, "signal")
         self.expect("signal", "kill -TERM $$", "15", language="shell")
 
     def test_timeout(self):
-        body = self.expect("timeout", "print('so far')\nwhile True: pass", "0.3 seconds", "timeout_seconds", timeout_seconds=0.3)
+        body = self.expect(
+            "timeout", "print('so far')\nwhile True: pass", "0.3 seconds", "timeout_seconds", timeout_seconds=0.3
+        )
         self.assertEqual(body["output"], ["so far"])
         self.assertGreaterEqual(body["usage"]["wall_ms"], 300)
         self.expect("timeout", "for (;;) {}", timeout_seconds=0.3, language="javascript")
         self.expect("timeout", "while :; do :; done", timeout_seconds=0.3, language="shell")
 
     def test_timeout_of_those_who_resist(self):
-        for code in ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
-                     "import signal; [signal.signal(s, signal.SIG_IGN) for s in (1, 2, 3, 15)]; signal.pause()",
-                     "import os\nif os.fork() == 0:\n  os.setsid()\n  while True: pass\nos.wait()"):
+        for code in (
+            "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+            "import signal; [signal.signal(s, signal.SIG_IGN) for s in (1, 2, 3, 15)]; signal.pause()",
+            "import os\nif os.fork() == 0:\n  os.setsid()\n  while True: pass\nos.wait()",
+        ):
             self.expect("timeout", code, timeout_seconds=0.3)
 
     def test_a_grandchild_that_holds_the_output_open_holds_nothing_up(self):
-        body = self.expect("ok", "import os\nprint('parent')\nif os.fork() == 0:\n"
-                           "  os.setsid()\n  import time; time.sleep(600)\nresult = 'done'")
+        body = self.expect(
+            "ok",
+            "import os\nprint('parent')\nif os.fork() == 0:\n"
+            "  os.setsid()\n  import time; time.sleep(600)\nresult = 'done'",
+        )
         self.assertEqual((body["result"], body["output"]), ("done", ["parent"]))
         self.assertLess(body["usage"]["wall_ms"], 10_000)
 
@@ -95,11 +121,17 @@ class Outcomes(unittest.TestCase):
     def test_disk(self):
         self.expect("disk", "open('/workspace/large', 'wb').write(bytes(9 << 20))")
         self.expect("disk", "open('/tmp/large', 'wb').write(bytes(5 << 20))")
-        self.expect("disk", "head -c 9000000 /dev/zero > /workspace/large; exec sh -c 'kill -XFSZ $$'", language="shell")
+        self.expect(
+            "disk", "head -c 9000000 /dev/zero > /workspace/large; exec sh -c 'kill -XFSZ $$'", language="shell"
+        )
         self.expect("ok", "import os; os.unlink('/workspace/large')")
 
     def test_forbidden_call(self):
-        for call in ("libc.ptrace(0, 0, 0, 0)", "libc.mount(b'a', b'/tmp', b'tmpfs', 0, None)", "libc.umount2(b'/tmp', 0)"):
+        for call in (
+            "libc.ptrace(0, 0, 0, 0)",
+            "libc.mount(b'a', b'/tmp', b'tmpfs', 0, None)",
+            "libc.umount2(b'/tmp', 0)",
+        ):
             self.expect("forbidden_call", f"import ctypes\nlibc = ctypes.CDLL(None)\n{call}\nresult = 'went on'")
 
     def test_denied(self):
@@ -108,9 +140,19 @@ class Outcomes(unittest.TestCase):
                 self.assertEqual(client.execute("1", language="shell")["outcome"], "denied")
 
     def test_protocol(self):
-        for message in ("no message", "F", "Fno json", 'F{"type": "unheard of"}', 'F{"type": "result", "images": [{"mime": "x"}]}',
-                        "F" + "[" * 1000, 'F{"type": "call"}', 'F{"type": "ready"}'):
-            self.expect("protocol", f"import os, time\nos.write(3, {message.encode()!r})\ntime.sleep(600)", "descriptor 3")
+        for message in (
+            "no message",
+            "F",
+            "Fno json",
+            'F{"type": "unheard of"}',
+            'F{"type": "result", "images": [{"mime": "x"}]}',
+            "F" + "[" * 1000,
+            'F{"type": "call"}',
+            'F{"type": "ready"}',
+        ):
+            self.expect(
+                "protocol", f"import os, time\nos.write(3, {message.encode()!r})\ntime.sleep(600)", "descriptor 3"
+            )
 
     def test_a_program_that_closes_the_channel_is_told_apart_by_its_end(self):
         body = self.expect("exit", "import os; os.close(3); os._exit(4)")
@@ -137,7 +179,9 @@ class WorkspaceQuota(unittest.TestCase):
     def test_a_full_workspace_refuses_writes_until_something_is_deleted(self):
         quota = {"workspace_bytes": 4 << 20, "workspace_files": 100}
         with Policies(quota=quota) as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
-            body = client.execute("import time\nfor i in range(64):\n  write_file(f'part-{i}', bytes(1 << 20))\ntime.sleep(60)")
+            body = client.execute(
+                "import time\nfor i in range(64):\n  write_file(f'part-{i}', bytes(1 << 20))\ntime.sleep(60)"
+            )
             self.assertEqual(body["outcome"], "disk", body)
             self.assertFalse(body["success"])
             parts = body["files"]["created"]

@@ -5,8 +5,22 @@ import signal
 import socket
 import unittest
 
-from harness import (BUSY, HOLD, Client, Daemon, DaemonFailed, Policies, Service, Watch, body_of, descendants, jailed,
-                     jailer_of, let_go, wait_for_status)
+from harness import (
+    BUSY,
+    HOLD,
+    Client,
+    Daemon,
+    DaemonFailed,
+    Policies,
+    Service,
+    Watch,
+    body_of,
+    descendants,
+    jailed,
+    jailer_of,
+    let_go,
+    wait_for_status,
+)
 
 
 class Drain(unittest.TestCase):
@@ -126,7 +140,9 @@ class ServiceManager(unittest.TestCase):
                 daemon = Service(sockets=[other])
                 with self.assertRaises(DaemonFailed) as failure, daemon:
                     pass
-                self.assertIn("descriptor 3 of LISTEN_FDS is not a listening Unix stream socket", str(failure.exception))
+                self.assertIn(
+                    "descriptor 3 of LISTEN_FDS is not a listening Unix stream socket", str(failure.exception)
+                )
 
     def test_the_watchdog_is_fed_while_jails_are_busy(self):
         with Service(environment={"WATCHDOG_USEC": "400000"}) as daemon, Client(daemon.socket) as client:
@@ -146,8 +162,11 @@ class ServiceManager(unittest.TestCase):
     def test_its_environment_does_not_reach_the_jails(self):
         environment = {"SECRET_OF_THE_SERVICE": "leaked", "PYTHONPATH": "/tmp/evil", "LD_PRELOAD_X": "1"}
         with Service(environment=environment) as daemon, Client(daemon.socket) as client:
-            for language, code in (("python", "import os; result = dict(os.environ)"),
-                                   ("javascript", "return process.env"), ("shell", "env")):
+            for language, code in (
+                ("python", "import os; result = dict(os.environ)"),
+                ("javascript", "return process.env"),
+                ("shell", "env"),
+            ):
                 text = str(client.execute(code, language=language))
                 self.assertIn("PATH", text)
                 for name in (*environment, "NOTIFY_SOCKET", "WARDERD"):
@@ -157,8 +176,11 @@ class ServiceManager(unittest.TestCase):
 class Losses(unittest.TestCase):
     """Whoever dies, nobody stays behind. Jails are watched by pidfd before anything is killed."""
 
-    LANGUAGES = {"python": BUSY, "shell": "echo running; while :; do :; done",
-                 "javascript": "console.log('running'); for (;;) {}"}
+    LANGUAGES = {
+        "python": BUSY,
+        "shell": "echo running; while :; do :; done",
+        "javascript": "console.log('running'); for (;;) {}",
+    }
     # Ignores what can be ignored, and has a child in a session of its own.
     STUBBORN = """
 import os, signal
