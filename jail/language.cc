@@ -88,7 +88,8 @@ std::vector<ResourceLimit> resource_limits_of(Language language, const policies:
       both(RLIMIT_RTPRIO, 0),
       both(RLIMIT_SIGPENDING, 1024),
       // Counted per user and user namespace since Linux 5.14, and every jail has its own: so of this jail alone.
-      both(RLIMIT_NPROC, limits.tasks),
+      // With a cgroup one more, so that pids.max refuses first: only that is counted, and so tells the outcome.
+      both(RLIMIT_NPROC, limits.tasks + (enforcement == Enforcement::alone ? 0 : 1)),
       ResourceLimit{RLIMIT_STACK, 0, 8 << 20, 64 << 20},
   };
   if (limits.cpu.count() > 0) {
