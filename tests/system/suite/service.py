@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import unittest
 
-from suite.warder import META, PATIENCE, Connection, answer, receipt, wait_until, write_file
+from suite.warder import EXECUTION, META, PATIENCE, Connection, answer, receipt, wait_until, write_file
 
 SOCKET = "/run/warder/mcp.sock"
 POLICIES = pathlib.Path("/etc/warder/policies")
@@ -26,10 +26,10 @@ def connect():
 
 
 def execute_in_background(client, code):
-    client.request("server/discover")  # it serves; the jail that it tried out at its start is gone
+    client.request("server/discover")  # it serves
     client.send({"jsonrpc": "2.0", "id": "background", "method": "tools/call", "params": {
         "name": "execute_code", "arguments": {"code": code, "timeout_seconds": 100}, "_meta": META}})
-    (leaf,) = wait_until("an execution's cgroup", lambda: list((CGROUP / "jails").glob("*/")))
+    (leaf,) = wait_until("an execution's cgroup", lambda: list((CGROUP / "jails").glob(EXECUTION)))
     wait_until("the program runs", lambda: (leaf / "cgroup.procs").read_text().count("\n") >= 2)
 
 
