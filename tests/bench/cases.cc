@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "jail/plan.h"
 #include "supervisor/base/json.h"
 
 namespace bench {
@@ -27,9 +28,29 @@ Monotonic::time_point from_monotonic_ns(int64_t ns) { return Monotonic::time_poi
 
 // As near to a jail of ours as its options come: all namespaces, /usr read-only, private /tmp, no network.
 std::vector<std::string> in_bubblewrap(const std::vector<std::string>& words) {
-  std::vector<std::string> all = {"/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr",
-                                  "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64",
-                                  "--tmpfs", "/tmp", "--proc", "/proc", "--dev", "/dev", "--chdir", "/"};
+  std::vector<std::string> all = {"/usr/bin/bwrap",
+                                  "--unshare-all",
+                                  "--die-with-parent",
+                                  "--ro-bind",
+                                  "/usr",
+                                  "/usr",
+                                  "--symlink",
+                                  "usr/bin",
+                                  "/bin",
+                                  "--symlink",
+                                  "usr/lib",
+                                  "/lib",
+                                  "--symlink",
+                                  "usr/lib64",
+                                  "/lib64",
+                                  "--tmpfs",
+                                  "/tmp",
+                                  "--proc",
+                                  "/proc",
+                                  "--dev",
+                                  "/dev",
+                                  "--chdir",
+                                  "/"};
   all.insert(all.end(), words.begin(), words.end());
   return all;
 }
@@ -54,7 +75,7 @@ Result<Fd> start_echo() {
 }  // namespace
 
 void Cases::add(std::string name, std::string baseline, int per_round, Run run) {
-  list_.push_back(Case{std::move(name), std::move(baseline), per_round, std::move(run), {}, {}});
+  list_.push_back(Case{std::move(name), std::move(baseline), per_round, std::move(run), {}, {}, true});
 }
 
 void Cases::add_program(std::string name, std::string baseline, int per_round, std::vector<std::string> words) {
@@ -66,7 +87,8 @@ void Cases::add_program(std::string name, std::string baseline, int per_round, s
     TRY(Process process, Process::start(command));
     TRY(Process::End end, process.wait());
     Sample sample{us_between(begun, Monotonic::now()), end.cpu_us};
-    if (end.status != 0) return fail(Code::internal, command.words[0] + " ended with status " + std::to_string(end.status));
+    if (end.status != 0)
+      return fail(Code::internal, command.words[0] + " ended with status " + std::to_string(end.status));
     return sample;
   });
   if (::access(program.c_str(), X_OK) != 0) list_.back().absent = program + " is not installed";
@@ -86,7 +108,8 @@ Result<json> Cases::execute(const std::string& request, Client::Exchange& exchan
   return answer;
 }
 
-void Cases::add_execution(std::string name, std::string baseline, int per_round, const std::string& language, const std::string& code) {
+void Cases::add_execution(std::string name, std::string baseline, int per_round, const std::string& language,
+                          const std::string& code) {
   json arguments{{"language", language}, {"code", code}};
   std::string request = make_call("execute_code", std::move(arguments));
   add(std::move(name), std::move(baseline), per_round, [this, request]() -> Result<Sample> {
@@ -100,7 +123,8 @@ void Cases::add_execution(std::string name, std::string baseline, int per_round,
 void Cases::add_request(std::string name, int per_round, std::string line) {
   add(std::move(name), kEcho, per_round, [this, line]() -> Result<Sample> {
     TRY(Client::Exchange exchange, client_->exchange(line));
-    if (exchange.answer.find("\"result\"") == std::string_view::npos || exchange.answer.find("\"isError\":true") != std::string_view::npos)
+    if (exchange.answer.find("\"result\"") == std::string_view::npos ||
+        exchange.answer.find("\"isError\":true") != std::string_view::npos)
       return fail(Code::internal, "the daemon answered " + std::string(exchange.answer.substr(0, 500)));
     return Sample{exchange.us(), {}};
   });
@@ -119,7 +143,7 @@ Result<Sample> Cases::break_down(const std::string& request) {
   Client::Exchange exchange;
   Sample sample;
   TRY(json answer, execute(request, exchange, sample));
-  auto take = [this](const char* name, int depth, double us) { part(name, depth).series.add({us, {}}); };
+  auto take = [this](const std::string& name, int depth, double us) { part(name, depth).series.add({us, {}}); };
   const json& receipt = answer["receipt"];
   auto code_begun = from_monotonic_ns(answer["result"][0].get<int64_t>());
   double to_code = us_between(exchange.sent, code_begun);
@@ -130,7 +154,10 @@ Result<Sample> Cases::break_down(const std::string& request) {
   take("request to the code's first line", 1, to_code);
   take("the jail, to init's report", 2, build);
   take("plan, clone, id maps, exec of init", 3, build - steps);
-  for (const auto& [name, us] : receipt["steps_us"].items()) take(("init: " + name).c_str(), 3, us.get<double>());
+  for (int i = 1; i < jail::kSteps; i++) {  // in the order in which they happen
+    std::string name = jail::step_name(static_cast<jail::Step>(i));
+    if (receipt["steps_us"].contains(name)) take("init: " + name, 3, receipt["steps_us"][name].get<double>());
+  }
   take("from there to the code's first line", 2, to_code - build);
   take("CPU of the runner until then", 3, answer["result"][1].get<double>() / 1000);
   take("the code's first line to the reply", 1, us_between(code_begun, exchange.received));
@@ -143,13 +170,16 @@ Result<> Cases::prepare() {
   TRY(client_, Client::connect(daemon_.socket()));
   TRY(handshake_, Client::connect(daemon_.socket()));
   json hello{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "initialize"}};
-  hello["params"] = {{"protocolVersion", "2025-11-25"}, {"capabilities", json::object()}, {"clientInfo", {{"name", "warder-bench"}, {"version", "1"}}}};
+  hello["params"] = {{"protocolVersion", "2025-11-25"},
+                     {"capabilities", json::object()},
+                     {"clientInfo", {{"name", "warder-bench"}, {"version", "1"}}}};
   TRY(Client::Exchange hello_answer, handshake_->exchange(dump_json(hello) + "\n"));
   CHECKED(result_of(hello_answer.answer));
 
   add_program(kBarePython, {}, 4, {"/usr/bin/python3", "-c", "pass"});
   add_execution("jailed Python, cold: pass", kBarePython, 4, "python", "pass");
   add_program("bubblewrap: python3 -c pass", kBarePython, 4, in_bubblewrap({"/usr/bin/python3", "-c", "pass"}));
+  list_.back().cpu_is_whole = false;  // it does not wait for what it starts in its pid namespace
   add_program(kBareShell, {}, 4, {"/bin/sh", "-c", ":"});
   add_execution("jailed shell, cold: true", kBareShell, 4, "shell", "true");
   add_program(kBareNode, {}, 1, {"/usr/bin/node", "-e", "0"});
@@ -157,7 +187,8 @@ Result<> Cases::prepare() {
   if (!list_[list_.size() - 2].absent.empty()) list_.back().absent = list_[list_.size() - 2].absent;
 
   // The code tells when it began: the same clock as ours.
-  std::string stamped = make_call("execute_code", {{"code", "import time\nresult = [time.monotonic_ns(), time.process_time_ns()]"}});
+  std::string stamped =
+      make_call("execute_code", {{"code", "import time\nresult = [time.monotonic_ns(), time.process_time_ns()]"}});
   add("jailed Python, cold: broken down", kBarePython, 2, [this, stamped] { return break_down(stamped); });
   auto from_stamp = [this](std::string name, std::string baseline, const std::string& code) {
     std::string request = make_call("execute_code", {{"code", code}});
@@ -170,7 +201,8 @@ Result<> Cases::prepare() {
   };
   from_stamp(kNoOutput, {}, "import time\nresult = time.monotonic_ns()");
   from_stamp("write of 1 MiB to reply", kNoOutput,
-             "import sys, time\ntext = 'x' * 1048576\nresult = time.monotonic_ns()\nsys.stdout.write(text)\nsys.stdout.flush()");
+             "import sys, time\ntext = 'x' * 1048576\nresult = "
+             "time.monotonic_ns()\nsys.stdout.write(text)\nsys.stdout.flush()");
 
   add(kEcho, {}, 100, [echo]() -> Result<Sample> {
     char part[64] = "as long as a short request";

@@ -20,6 +20,7 @@ struct Case {
   std::function<Result<Sample>()> run;
   std::string absent;  // why it cannot be measured here; else empty
   Series series;
+  bool cpu_is_whole = true;
 };
 
 // One line of the cold start's breakdown, taken from outside and from the receipts of the same executions.
@@ -44,7 +45,8 @@ class Cases {
   using Run = std::function<Result<Sample>()>;
   void add(std::string name, std::string baseline, int per_round, Run run);
   void add_program(std::string name, std::string baseline, int per_round, std::vector<std::string> words);
-  void add_execution(std::string name, std::string baseline, int per_round, const std::string& language, const std::string& code);
+  void add_execution(std::string name, std::string baseline, int per_round, const std::string& language,
+                     const std::string& code);
   void add_request(std::string name, int per_round, std::string line);
   Result<nlohmann::json> execute(const std::string& request, Client::Exchange& exchange, Sample& sample);
   Result<Sample> break_down(const std::string& request);

@@ -22,8 +22,10 @@ Result<Client> Client::connect(const std::string& path) {
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return fail_errno(errno, "socket");
   timeval patience{kPatience.count(), 0};
-  if (::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0) return fail_errno(errno, "setsockopt");
-  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0) return fail_errno(errno, "connect to " + path);
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) < 0)
+    return fail_errno(errno, "setsockopt");
+  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0)
+    return fail_errno(errno, "connect to " + path);
   return Client(std::move(socket));
 }
 

@@ -19,7 +19,7 @@ class Client {
   struct Exchange {
     Monotonic::time_point sent, received;  // before the first byte was written, after the last was read
     double us() const { return std::chrono::duration<double, std::micro>(received - sent).count(); }
-    std::string_view answer;               // one line, valid until the next exchange
+    std::string_view answer;  // one line, valid until the next exchange
   };
   // `line` is one JSON-RPC request and its newline.
   Result<Exchange> exchange(std::string_view line);

@@ -18,7 +18,8 @@ namespace bench {
 Result<std::unique_ptr<Daemon>> Daemon::start(const std::string& program, const std::string& policies) {
   auto daemon = std::unique_ptr<Daemon>(new Daemon);
   const std::string directory = daemon->directory_.path();
-  if (::chmod(directory.c_str(), 0711) < 0) return fail_errno(errno, "chmod");  // started as root it becomes another user
+  if (::chmod(directory.c_str(), 0711) < 0)
+    return fail_errno(errno, "chmod");  // started as root it becomes another user
 
   // sd_notify(3) to an abstract address: no file that a daemon of another user could not reach.
   Fd notifications(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -31,14 +32,16 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const std::string& program, const 
     return fail_errno(errno, "a socket for the daemon's notification");
 
   Command command;
-  command.words = {program, "--socket", daemon->socket(), "--state", directory + "/state", "--policies", policies, "--bus", "off"};
+  command.words = {program,      "--socket", daemon->socket(), "--state", directory + "/state",
+                   "--policies", policies,   "--bus",          "off"};
   command.environment.push_back("NOTIFY_SOCKET=@" + name);
   command.output = directory + "/log";
   TRY(Process process, Process::start(command));
   daemon->process_.emplace(std::move(process));
   CHECKED(daemon->wait_until_ready(notifications.get()));
   std::string pid = std::to_string(daemon->process_->pid());
-  std::ifstream("/proc/" + pid + "/task/" + pid + "/children") >> daemon->jailer_;  // the first child, and now the only one
+  std::ifstream("/proc/" + pid + "/task/" + pid + "/children") >>
+      daemon->jailer_;  // the first child, and now the only one
   return daemon;
 }
 

@@ -1,5 +1,5 @@
-// Daemon: a warderd of the benchmark's own. Its state and socket lie in a temporary directory; it ends with this object.
-// Errors: internal, with the end of its log.
+// Daemon: a warderd of the benchmark's own. Its state and socket lie in a temporary directory; it ends with this
+// object. Errors: internal, with the end of its log.
 #pragma once
 #include <memory>
 #include <optional>

@@ -31,9 +31,7 @@ std::string first_line_of(const char* path) {
   return line;
 }
 
-void print_machine(const char* when) {
-  fmt::print("{}: load {}\n", when, first_line_of("/proc/loadavg"));
-}
+void print_machine(const char* when) { fmt::print("{}: load {}\n", when, first_line_of("/proc/loadavg")); }
 
 Result<int> measure(Cases& cases, const Options& options) {
   std::mt19937 random(std::random_device{}());
@@ -60,7 +58,8 @@ Result<int> measure(Cases& cases, const Options& options) {
 std::string shown(double us) { return us < 1000 ? fmt::format("{:.1f} us", us) : fmt::format("{:.2f} ms", us / 1000); }
 
 void print_cases(std::vector<Case>& list) {
-  fmt::print("\n{:<40} {:>6} {:>10} {:>10} {:>10} {:>10}   {}\n", "", "n", "p10", "p50", "p99", "CPU", "ratio to its baseline");
+  fmt::print("\n{:<40} {:>6} {:>10} {:>10} {:>10} {:>10}   {}\n", "", "n", "p10", "p50", "p99", "CPU",
+             "ratio to its baseline");
   for (const Case& c : list) {
     if (!c.absent.empty()) {
       fmt::print("{:<40} not measured: {}\n", c.name, c.absent);
@@ -72,19 +71,19 @@ void print_cases(std::vector<Case>& list) {
       auto value = c.series.ratio_to(other->series);
       ratio = value ? fmt::format("{:.2f} x {}", *value, c.baseline) : "";
     }
-    auto cpu = c.series.cpu_us();
-    fmt::print("{:<40} {:>6} {:>10} {:>10} {:>10} {:>10}   {}\n", c.name, c.series.count(), shown(c.series.at(0.1)), shown(c.series.at(0.5)),
-               shown(c.series.at(0.99)), cpu ? shown(*cpu) : "", ratio);
+    auto cpu = c.cpu_is_whole ? c.series.cpu_us() : std::nullopt;
+    fmt::print("{:<40} {:>6} {:>10} {:>10} {:>10} {:>10}   {}\n", c.name, c.series.count(), shown(c.series.at(0.1)),
+               shown(c.series.at(0.5)), shown(c.series.at(0.99)), cpu ? shown(*cpu) : "", ratio);
   }
 }
 
 void print_breakdown(const std::vector<Part>& parts) {
-  fmt::print("\nA cold jailed Python, step by step (medians of each; they need not add up)\n");
+  fmt::print("\n{:<50} {:>10} {:>10} {:>8}\n", "A cold jailed Python, step by step", "p10", "p50", "of it");
   double whole = parts.empty() ? 0 : parts[0].series.at(0.5);
   for (const Part& p : parts) {
     double middle = p.series.at(0.5);
-    fmt::print("{:<50} {:>10} {:>10} {:>6.1f} %\n", std::string(static_cast<size_t>(p.depth) * 2, ' ') + p.name, shown(p.series.at(0.1)),
-               shown(middle), 100 * middle / whole);
+    fmt::print("{:<50} {:>10} {:>10} {:>6.1f} %\n", std::string(static_cast<size_t>(p.depth) * 2, ' ') + p.name,
+               shown(p.series.at(0.1)), shown(middle), 100 * middle / whole);
   }
 }
 
@@ -120,10 +119,15 @@ Result<bool> run(const Options& options) {
 
 int main(int argc, char** argv) {
   bench::Options options;
-  CLI::App app("Measures Warder beside the bare interpreters and bubblewrap, in one run. Compare the ratios, not the times.");
-  app.add_option("--daemon", options.daemon, "The warderd to measure; a release build")->required()->check(CLI::ExistingFile);
+  CLI::App app(
+      "Measures Warder beside the bare interpreters and bubblewrap, in one run. Compare the ratios, not the times.");
+  app.add_option("--daemon", options.daemon, "The warderd to measure; a release build")
+      ->required()
+      ->check(CLI::ExistingFile);
   app.add_option("--policies", options.policies, "Its policies")->required()->check(CLI::ExistingDirectory);
-  app.add_option("--seconds", options.seconds, "No new round after these")->capture_default_str()->check(CLI::Range(0.0, 3600.0));
+  app.add_option("--seconds", options.seconds, "No new round after these")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 3600.0));
   app.add_option("--rounds", options.rounds, "At most so many")->capture_default_str()->check(CLI::Range(1, 10000));
   app.add_flag("--smoke", options.smoke, "Two seconds: are all figures produced?");
   CLI11_PARSE(app, argc, argv);
