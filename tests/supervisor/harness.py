@@ -131,8 +131,8 @@ class Service(Daemon):
         if self.sockets:
             # LISTEN_PID is the daemon's own pid: set by what becomes the daemon.
             place = (
-                "import os, sys; n = int(sys.argv[1]); fds = [int(a) for a in sys.argv[2:2 + n]]\n"
-                "fds = [os.dup(fd) for fd in fds]\n"
+                "import fcntl, os, sys; n = int(sys.argv[1]); fds = [int(a) for a in sys.argv[2:2 + n]]\n"
+                "fds = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in fds]\n"
                 "for i, fd in enumerate(fds): os.dup2(fd, 3 + i, inheritable=True)\n"
                 "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(n))\n"
                 "os.execv(sys.argv[2 + n], sys.argv[2 + n:])"

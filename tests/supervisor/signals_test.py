@@ -35,8 +35,8 @@ class Drain(unittest.TestCase):
                 self.assertTrue(refused["isError"])
                 self.assertIn("shutting down", refused["content"][0]["text"])
             client.request("server/discover")  # what costs nothing is still answered
-            with self.assertRaises(OSError):
-                Client(daemon.socket).request("server/discover")
+            with socket.socket(socket.AF_UNIX) as late, self.assertRaises(ConnectionRefusedError):
+                late.connect(str(daemon.socket))
             self.assertIsNone(process.poll())
             let_go(daemon)
             body = client.executed(running)
