@@ -267,9 +267,12 @@ TEST_CASE("the bridge never outlives its client", "[bridge]") {
   }
   SECTION("but a client whose spawning thread ends is still there") {
     Process client({"/usr/bin/python3", "-c", R"(
-import subprocess, sys, threading
-started = []
-def spawn(): started.append(subprocess.Popen(sys.argv[1:]))
+import signal, subprocess, sys, threading
+started, connected = [], threading.Event()
+signal.signal(signal.SIGUSR1, lambda *_: connected.set())
+def spawn():
+    started.append(subprocess.Popen(sys.argv[1:]))
+    connected.wait()
 thread = threading.Thread(target=spawn)
 thread.start()
 thread.join()
@@ -278,6 +281,7 @@ started[0].wait()
 )",
                     warder_program(), "mcp", "--socket", daemon.path()});
     Peer peer = daemon.accept_bridge();
+    client.signal(SIGUSR1);
     CHECK(client.err.line() == "joined");
     client.send(request(1, "ping"));
     CHECK(peer.request()["id"] == 1);

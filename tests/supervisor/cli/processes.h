@@ -18,7 +18,7 @@ using nlohmann::json;
 using namespace std::chrono_literals;
 using Wait = std::chrono::milliseconds;
 
-constexpr Wait kSoon = 10s;  // far more than anything here needs, sanitizers on a busy machine included
+constexpr Wait kSoon = 30s;  // far more than anything here needs, sanitizers on a busy machine included
 
 // The program under test: $WARDER_UNDER_TEST, else the one built beside the tests.
 std::string warder_program();
