@@ -150,10 +150,10 @@ struct InitReport {
   InitEvent event;
   Step step;  // failed: the step that failed
   uint16_t reserved;
-  int32_t error;         // failed: errno, positive
-  int32_t landlock_abi;  // built: 0 when the kernel has none
-  int32_t wait_status;   // exited: of the runner, as wait(2) encodes it
-  uint32_t others;             // exited: not 0 when processes were left behind, which end with init
+  int32_t error;                         // failed: errno, positive
+  int32_t landlock_abi;                  // built: 0 when the kernel has none
+  int32_t wait_status;                   // exited: of the runner, as wait(2) encodes it
+  uint32_t others;                       // exited: not 0 when processes were left behind, which end with init
   uint64_t user_us, system_us;           // exited: of all reaped processes of the jail, microseconds
   uint64_t max_rss_bytes;                // exited: the largest single process
   uint32_t namespaces[kNamespaceCount];  // built: inode numbers, to be compared with the daemon's own

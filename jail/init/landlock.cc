@@ -89,8 +89,7 @@ int restrict_files() {
                {"/dev/zero", device},
                {"/dev/full", device},
                {"/dev/random", device},
-               {"/dev/urandom", device},
-               {"/proc", LANDLOCK_ACCESS_FS_WRITE_FILE | kRead}};
+               {"/dev/urandom", device}};
   for (const auto& rule : rules) {
     if (int error = allow(ruleset, rule.path, rule.rights)) return error;
   }

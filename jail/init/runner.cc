@@ -39,6 +39,8 @@ int start_session() {
   sigemptyset(&none);
   if (sigprocmask(SIG_SETMASK, &none, nullptr) < 0) return errno;
   umask(022);
+  // A service may run above normal priority; its jails must not. Lowering needs no power.
+  if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0) return errno;
   return 0;
 }
 

@@ -117,5 +117,5 @@ Deadline::Deadline(Loop& loop, std::chrono::milliseconds after, std::function<vo
         auto fire = std::move(static_cast<Box*>(h->data)->fn);  // it may destroy the Deadline
         fire();
       },
-      static_cast<uint64_t>(after.count()), 0);
+      static_cast<uint64_t>(after.count()) + 1, 0);  // the loop's clock is cut to a millisecond: never early
 }

@@ -39,7 +39,8 @@ Task<int> conditions() {
   do {
   } while (co_await ping() == 3);  // finds: await in a condition
   switch (co_await ping()) {       // finds: await in a condition
-    default: break;
+    default:
+      break;
   }
   co_return 0;
 }
@@ -50,10 +51,11 @@ Task<std::string> ternary(bool cached) {
 }
 
 Task<int> braces(int id) {
-  auto a = co_await spawn(Spec{"sh", std::vector<std::string>()});  // finds: aggregate built inside an awaited expression
-  auto b = co_await spawn_all({"a", "b"});                          // finds: initializer list inside an awaited expression
+  auto a =
+      co_await spawn(Spec{"sh", std::vector<std::string>()});  // finds: aggregate built inside an awaited expression
+  auto b = co_await spawn_all({"a", "b"});                     // finds: initializer list inside an awaited expression
   std::pair<int, int> c{co_await ping(), 1};
-  std::vector<int> d{co_await ping()};                    // finds: await inside braces
+  std::vector<int> d{co_await ping()};                      // finds: await inside braces
   auto e = co_await find([id](int x) { return x == id; });  // finds: capturing lambda inside an awaited expression
   auto f = ({ co_await ping(); });                          // finds: await inside a statement expression
   co_return a + b + c.first + d[0] + e + f;

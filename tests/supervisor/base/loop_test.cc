@@ -109,9 +109,9 @@ TEST_CASE("deferred work runs in a later turn, in order, also when it defers aga
 }
 
 TEST_CASE("stop ends a run that would go on", "[loop]") {
-  Loop loop;
-  Event never;
+  Event never;  // before the loop, whose end cancels who waits for it
   bool went_on = false;
+  Loop loop;
   loop.spawn(wait_for(never, went_on));
   Deadline far(loop, 1h, [] {});
   loop.defer([&] { loop.stop(); });

@@ -1,0 +1,16 @@
+# Mounts, moves and unmounts, by the old and the new interface.
+path = ctypes.c_char_p(b"/tmp")
+kinds = ctypes.c_char_p(b"tmpfs")
+killed("mount", lambda: syscall(165, kinds, path, kinds, 0, 0))
+killed("bind mount", lambda: syscall(165, ctypes.c_char_p(b"/"), path, 0, 4096, 0))
+killed("umount2", lambda: syscall(166, ctypes.c_char_p(b"/usr"), 2))
+killed("pivot_root", lambda: syscall(155, path, path))
+killed("open_tree", lambda: syscall(428, -100, path, 1))
+killed("move_mount", lambda: syscall(429, -1, path, -100, path, 0))
+killed("fsopen", lambda: syscall(430, kinds, 0))
+killed("fsconfig", lambda: syscall(431, -1, 0, 0, 0, 0))
+killed("fsmount", lambda: syscall(432, -1, 0, 0))
+killed("fspick", lambda: syscall(433, -100, path, 0))
+killed("mount_setattr", lambda: syscall(442, -100, path, 0, 0, 0))
+for what, number in (("statmount", 457), ("listmount", 458), ("open_tree_attr", 467)):
+    refused(what, lambda: syscall(number, 0, 0, 0, 0, 0), errno.ENOSYS, errno.EPERM)

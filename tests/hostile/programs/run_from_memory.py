@@ -1,0 +1,16 @@
+# Runs a set-id copy of a program from memory, from the workspace and from /dev/shm.
+data = open("/usr/bin/id", "rb").read()
+fd = os.memfd_create("id", 0)
+os.write(fd, data)
+refused("set-id memfd", lambda: os.fchmod(fd, 0o4755), errno.EPERM)
+read, write = os.pipe()
+def identify():
+    os.dup2(write, 1)
+    os.execve(fd, ["id", "-u"], {})
+in_child(identify)
+os.close(write)
+attempt("a program in memory is another user", os.read(read, 100) != b"1000\n")
+with open("/dev/shm/id", "wb") as file:
+    file.write(data)
+os.chmod("/dev/shm/id", 0o755)
+refused("exec in /dev/shm", lambda: os.execv("/dev/shm/id", ["id"]), errno.EACCES)

@@ -1,0 +1,139 @@
+#include "jail/capture.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "tests/catch.h"
+#include "tests/jail/await.h"
+
+using jail::Capture;
+using jail::CaptureLimits;
+
+namespace {
+
+struct Seen {
+  std::string kept;
+  int overflows = 0;
+  std::vector<std::pair<uint64_t, std::string>> progress;
+};
+
+// Writes the parts one after the other, each only when the one before was taken.
+class Drained {
+ public:
+  Drained(CaptureLimits limits, const std::vector<std::string>& parts, size_t keep_at_most = ~size_t{0})
+      : capture_(
+            limits,
+            [this, keep_at_most](std::string_view part) {
+              seen.kept += part;
+              keep_calls++;
+              return seen.kept.size() < keep_at_most;
+            },
+            [this] { seen.overflows++; },
+            [this](uint64_t bytes, std::string_view line) { seen.progress.emplace_back(bytes, line); }) {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+    Fd writer(ends[1]);
+    auto pipe = AsyncFd::adopt(loop_, Fd(ends[0]));
+    REQUIRE(pipe);
+    bool done = false;
+    auto drain = [](Capture& capture, AsyncFd& from, bool& end) -> Task<> {
+      co_await capture.drain(from);
+      end = true;
+    };
+    Scope scope(loop_);
+    scope.spawn(drain(capture_, *pipe, done));
+    uint64_t written = 0;
+    for (const auto& part : parts) {
+      REQUIRE(::write(writer.get(), part.data(), part.size()) == static_cast<ssize_t>(part.size()));
+      written += part.size();
+      REQUIRE(run_until(loop_, [&] { return capture_.bytes() == written; }));
+    }
+    writer.reset();
+    REQUIRE(run_until(loop_, [&] { return done; }));
+  }
+  const Capture& operator*() const { return capture_; }
+  const Capture* operator->() const { return &capture_; }
+  Seen seen;
+  int keep_calls = 0;
+
+ private:
+  Loop loop_;
+  Capture capture_;
+};
+
+}  // namespace
+
+TEST_CASE("output within the limit is told whole", "[jail]") {
+  Drained out({20, 100}, {"one\ntwo\n", "three"});
+  CHECK(out->text() == "one\ntwo\nthree");
+  CHECK(out->bytes() == 13);
+  CHECK(out->lines() == 2);
+  CHECK_FALSE(out->truncated());
+  CHECK(out.seen.kept == "one\ntwo\nthree");
+  CHECK(out.seen.overflows == 0);
+}
+
+TEST_CASE("output at the limit is whole, one byte more is head, marker and tail", "[jail]") {
+  Drained whole({10, 100}, {"0123456789"});
+  CHECK(whole->text() == "0123456789");
+  CHECK_FALSE(whole->truncated());
+  Drained cut({10, 100}, {"0123456789A"});
+  CHECK(cut->truncated());
+  CHECK(cut->text() == "01234\n[... 1 bytes left out ...]\n6789A");
+}
+
+TEST_CASE("head and tail are the same however the output was written", "[jail]") {
+  std::string all = "head-of-the-output " + std::string(1000, '.') + " the-tail-of-the-output";
+  Drained at_once({30, 5000}, {all});
+  std::vector<std::string> bytes;
+  for (size_t i = 0; i < all.size(); i += 7) bytes.push_back(all.substr(i, 7));
+  Drained in_parts({30, 5000}, bytes);
+  CHECK(at_once->text() == in_parts->text());
+  CHECK(at_once->text().starts_with("head-of-the-out\n[... 1012 bytes"));
+  CHECK(at_once->text().ends_with("l-of-the-output"));
+}
+
+TEST_CASE("a cut never goes through a UTF-8 sequence, and the count says what is really missing", "[jail]") {
+  std::string e = "\xC3\xA9";  // é
+  Drained out({10, 100}, {"aaaa" + e + "bbbbbbbb" + e + "cccc"});
+  CHECK(out->text() == "aaaa\n[... 12 bytes left out ...]\ncccc");
+}
+
+TEST_CASE("bytes that are not UTF-8 become replacement characters, never an invalid answer", "[jail]") {
+  Drained out({20, 100}, {"a\xFF\xFE\xC3"});
+  CHECK(out->text().starts_with("a\xEF\xBF\xBD"));
+  CHECK(out->text().find('\xFF') == std::string::npos);
+  CHECK(out->bytes() == 4);
+}
+
+TEST_CASE("the whole text is handed on up to its limit, and too much is said once", "[jail]") {
+  Drained out({10, 12}, {"0123456789", "abcdef", "ghijkl", "mnopqr"});
+  CHECK(out.seen.kept == "0123456789ab");
+  CHECK(out.seen.overflows == 1);
+  CHECK(out->bytes() == 28);  // drained to the end all the same
+  Drained exactly({10, 12}, {"0123456789ab"});
+  CHECK(exactly.seen.overflows == 0);
+}
+
+TEST_CASE("a keeper that can take no more is not asked again", "[jail]") {
+  Drained out({10, 100}, {"0123", "4567", "89ab"}, 4);
+  CHECK(out.keep_calls == 1);
+  CHECK(out->bytes() == 12);
+}
+
+TEST_CASE("progress tells the bytes so far and a last whole line, shortened", "[jail]") {
+  Drained out({10, 10'000}, {"first\nsecond\nthi", "rd", "\n" + std::string(500, 'x') + "\n"});
+  REQUIRE(out.seen.progress.size() == 3);
+  CHECK(out.seen.progress[0] == std::pair<uint64_t, std::string>(16, "second"));
+  CHECK(out.seen.progress[1] == std::pair<uint64_t, std::string>(18, "second"));
+  CHECK(out.seen.progress[2].second == std::string(200, 'x'));
+}
+
+TEST_CASE("no output is no output", "[jail]") {
+  Drained out({10, 100}, {});
+  CHECK(out->text().empty());
+  CHECK(out->bytes() == 0);
+  CHECK_FALSE(out->truncated());
+}

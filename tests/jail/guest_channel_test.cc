@@ -1,0 +1,179 @@
+#include "jail/guest_channel.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "jail/fd_message.h"
+#include "tests/catch.h"
+#include "tests/jail/await.h"
+#include "tests/jail/descriptors.h"
+
+using jail::GuestChannel;
+using Message = Result<std::optional<nlohmann::json>>;
+
+namespace {
+
+// The daemon's end is a GuestChannel; the other is played by the test.
+class Channel {
+ public:
+  Channel() {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+    guest = Fd(ends[1]);
+    auto socket = AsyncFd::adopt(loop, Fd(ends[0]));
+    REQUIRE(socket);
+    daemon = GuestChannel(*std::move(socket));
+  }
+  // Plays the packets, as fast as they are taken, and returns the first message or error.
+  Message receive_after(const std::vector<std::string>& packets, bool then_close = false) {
+    std::optional<Message> answer;
+    auto collect = [](GuestChannel& from, std::optional<Message>& into) -> Task<> {
+      auto message = co_await from.receive();
+      into.emplace(std::move(message));
+    };
+    Scope scope(loop);
+    scope.spawn(collect(daemon, answer));
+    size_t next = 0;
+    REQUIRE(run_until(loop, [&] {
+      while (next < packets.size() && !answer &&
+             ::send(guest.get(), packets[next].data(), packets[next].size(), MSG_NOSIGNAL) >= 0)
+        next++;
+      if (next == packets.size() && then_close) guest.reset();
+      return answer.has_value();
+    }));
+    return *std::move(answer);
+  }
+  Loop loop;
+  Fd guest;
+  GuestChannel daemon;
+};
+
+std::string nested(int depth) {
+  return "F{\"a\":" + std::string(static_cast<size_t>(depth), '[') + std::string(static_cast<size_t>(depth), ']') + "}";
+}
+
+}  // namespace
+
+TEST_CASE("a message may come in one packet or in many", "[jail]") {
+  Channel one;
+  auto whole = one.receive_after({R"(F{"type":"ready"})"});
+  REQUIRE(whole);
+  CHECK((**whole)["type"] == "ready");
+  Channel many;
+  auto joined = many.receive_after({R"(M{"ty)", "Mpe\":\"re", R"(Fady"})"});
+  REQUIRE(joined);
+  CHECK((**joined)["type"] == "ready");
+}
+
+TEST_CASE("messages come one by one, in order", "[jail]") {
+  Channel channel;
+  auto first = channel.receive_after({R"(F{"n":1})", R"(F{"n":2})"});
+  REQUIRE(first);
+  CHECK((**first)["n"] == 1);
+  auto second = channel.receive_after({});
+  REQUIRE(second);
+  CHECK((**second)["n"] == 2);
+}
+
+TEST_CASE("what is outside of the protocol is an error that says what", "[jail]") {
+  auto [packets, what] = GENERATE(table<std::vector<std::string>, std::string>({
+      {{"garbage"}, "no part mark"},
+      {{std::string("\0{}", 3)}, "no part mark"},
+      {{"M"}, "an empty part"},
+      {{"M{", "M"}, "an empty part"},
+      {{"F"}, "JSON"},
+      {{"F{"}, "JSON"},
+      {{"F[1,2]"}, "not an object"},
+      {{"F7"}, "not an object"},
+      {{"F" + std::string(65'536, ' ')}, "over 64 KiB"},
+      {{nested(70)}, "deep"},
+  }));
+  CAPTURE(what);
+  Channel channel;
+  auto message = channel.receive_after(packets);
+  REQUIRE_FALSE(message);
+  CHECK(message.error().code == Code::invalid);
+  CHECK_THAT(message.error().what, Catch::Matchers::Contains(what));
+}
+
+TEST_CASE("nesting within the limit is read", "[jail]") {
+  Channel channel;
+  CHECK(channel.receive_after({nested(50)}));
+}
+
+TEST_CASE("a message over 8 MiB is refused before it is whole", "[jail]") {
+  std::vector<std::string> packets(GuestChannel::kMostUpBytes / 65'535 + 2, "M" + std::string(65'535, ' '));
+  Channel channel;
+  auto message = channel.receive_after(packets);
+  REQUIRE_FALSE(message);
+  CHECK_THAT(message.error().what, Catch::Matchers::Contains("over 8 MiB"));
+}
+
+TEST_CASE("a message just below 8 MiB is read", "[jail]") {
+  std::vector<std::string> packets(120, "M" + std::string(65'535, ' '));
+  packets.push_back(R"(F{"type":"result"})");
+  Channel channel;
+  auto message = channel.receive_after(packets);
+  REQUIRE(message);
+  CHECK((**message)["type"] == "result");
+}
+
+TEST_CASE("an end between messages is an end, within one an error", "[jail]") {
+  Channel clean;
+  auto end = clean.receive_after({}, true);
+  REQUIRE(end);
+  CHECK_FALSE(end->has_value());
+  Channel torn;
+  auto error = torn.receive_after({"M{"}, true);
+  REQUIRE_FALSE(error);
+  CHECK_THAT(error.error().what, Catch::Matchers::Contains("middle of a message"));
+}
+
+TEST_CASE("descriptors that a guest attaches are refused and do not stay", "[jail]") {
+  Channel channel;
+  size_t before = open_descriptors();
+  Fd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(jail::send_message(channel.guest.get(), "F{}", 3, {root.get(), root.get()}));
+  root.reset();
+  auto message = channel.receive_after({});
+  REQUIRE_FALSE(message);
+  CHECK_THAT(message.error().what, Catch::Matchers::Contains("descriptors"));
+  CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("a long message goes out in marked parts, waiting for a slow reader", "[jail]") {
+  Channel channel;
+  std::string text = "{\"code\":\"" + std::string(1'000'000, 'x') + "\"}";
+  bool sent = false;
+  auto send = [](GuestChannel& to, std::string what, bool& done) -> Task<> {
+    auto result = co_await to.send(std::move(what));
+    done = result.has_value();
+  };
+  Scope scope(channel.loop);
+  scope.spawn(send(channel.daemon, text, sent));
+  CHECK_FALSE(sent);  // more than the socket holds
+  std::string got, packet(70'000, '\0');
+  bool final_part = false;
+  REQUIRE(run_until(channel.loop, [&] {
+    ssize_t n;
+    while (!final_part && (n = ::recv(channel.guest.get(), packet.data(), packet.size(), MSG_DONTWAIT)) > 0) {
+      REQUIRE(n <= static_cast<ssize_t>(GuestChannel::kPacketBytes));
+      final_part = packet[0] == 'F';
+      got.append(packet, 1, static_cast<size_t>(n) - 1);
+    }
+    return final_part;
+  }));
+  CHECK(got == text);
+  CHECK(run_until(channel.loop, [&] { return sent; }));
+}
+
+TEST_CASE("sending to a guest that is gone is an error, not a signal", "[jail]") {
+  Channel channel;
+  channel.guest.reset();
+  auto sent = await(channel.loop, channel.daemon.send("{}"));
+  REQUIRE_FALSE(sent);
+  CHECK(sent.error().code == Code::unavailable);
+}

@@ -1,0 +1,140 @@
+#include "jail/outcome.h"
+
+#include <cerrno>
+#include <csignal>
+
+#include "tests/catch.h"
+
+using namespace jail;
+
+namespace {
+
+constexpr int exited(int status) { return status << 8; }  // wait(2)
+constexpr int signaled(int signal) { return signal; }
+
+Evidence ended_by(Ended why) {
+  Evidence e;
+  e.ended = why;
+  e.wait_status = signaled(SIGKILL);  // the supervisor's own kill is never the cause
+  return e;
+}
+Evidence with_status(int status) {
+  Evidence e;
+  e.wait_status = status;
+  return e;
+}
+Evidence with_error(int error) {
+  Evidence e = with_status(exited(1));
+  e.guest_answered = e.guest_error = true;
+  e.guest_errno = error;
+  return e;
+}
+Evidence with_oom(Evidence e) {
+  e.oom_kills = 1;
+  return e;
+}
+Evidence with_refused_tasks(Evidence e) {
+  e.tasks_refused = 3;
+  return e;
+}
+Evidence with_memory_error() {
+  Evidence e = with_error(0);
+  e.guest_out_of_memory = true;
+  return e;
+}
+
+struct Row {
+  const char* what;
+  Evidence evidence;
+  Outcome expected;
+};
+
+const Row kRows[] = {
+    {"status 0", with_status(exited(0)), Outcome::ok},
+    {"another status", with_status(exited(3)), Outcome::exit},
+    {"an uncaught exception", with_error(0), Outcome::error},
+    {"a signal", with_status(signaled(SIGSEGV)), Outcome::signal},
+    {"a signal with a core dump", with_status(signaled(SIGSEGV) | 0x80), Outcome::signal},
+    {"SIGSYS", with_status(signaled(SIGSYS)), Outcome::forbidden_call},
+    {"SIGSYS with a core dump", with_status(signaled(SIGSYS) | 0x80), Outcome::forbidden_call},
+    {"SIGXCPU", with_status(signaled(SIGXCPU)), Outcome::cpu_time},
+    {"SIGXFSZ", with_status(signaled(SIGXFSZ)), Outcome::disk},
+    {"no word from init", Evidence{}, Outcome::internal},
+    {"the deadline", ended_by(Ended::deadline), Outcome::timeout},
+    {"the CPU limit", ended_by(Ended::cpu_limit), Outcome::cpu_time},
+    {"the memory watch", ended_by(Ended::memory_watch), Outcome::memory},
+    {"too much output", ended_by(Ended::output_limit), Outcome::output},
+    {"the quota", ended_by(Ended::disk_limit), Outcome::disk},
+    {"a broken protocol", ended_by(Ended::protocol), Outcome::protocol},
+    {"cancellation", ended_by(Ended::cancelled), Outcome::cancelled},
+    {"cancellation while memory ran out", with_oom(ended_by(Ended::cancelled)), Outcome::cancelled},
+    {"the deadline while memory ran out", with_oom(ended_by(Ended::deadline)), Outcome::memory},
+    {"an OOM kill of the program", with_oom(with_status(signaled(SIGKILL))), Outcome::memory},
+    {"an OOM kill of everything, init too", with_oom(Evidence{}), Outcome::memory},
+    {"an OOM kill of a child, survived", with_oom(with_status(exited(0))), Outcome::ok},
+    {"MemoryError", with_memory_error(), Outcome::memory},
+    {"ENOMEM", with_error(ENOMEM), Outcome::memory},
+    {"ENOSPC", with_error(ENOSPC), Outcome::disk},
+    {"EDQUOT", with_error(EDQUOT), Outcome::disk},
+    {"EFBIG", with_error(EFBIG), Outcome::disk},
+    {"EAGAIN of a fork", with_error(EAGAIN), Outcome::pids},
+    {"an error of another kind", with_error(ENOENT), Outcome::error},
+    {"an exception after refused threads", with_refused_tasks(with_error(0)), Outcome::pids},
+    {"a bad status after refused threads", with_refused_tasks(with_status(exited(1))), Outcome::pids},
+    {"refused threads, survived", with_refused_tasks(with_status(exited(0))), Outcome::ok},
+    {"the deadline after refused forks", with_refused_tasks(ended_by(Ended::deadline)), Outcome::timeout},
+    {"SIGKILL of itself", with_status(signaled(SIGKILL)), Outcome::signal},
+};
+
+constexpr LimitTexts kLimits{2.5, 10, 300 << 20, 4'000'000, 32};
+
+}  // namespace
+
+TEST_CASE("an outcome is derived from the strongest evidence", "[jail]") {
+  for (const Row& row : kRows) {
+    CAPTURE(row.what);
+    CHECK(outcome_name(classify(row.evidence)) == outcome_name(row.expected));
+  }
+}
+
+TEST_CASE("every outcome has a name of its own", "[jail]") {
+  CHECK(outcome_name(Outcome::ok) == "ok");
+  CHECK(outcome_name(Outcome::forbidden_call) == "forbidden_call");
+  CHECK(outcome_name(Outcome::internal) == "internal");
+  for (int i = 0; i < static_cast<int>(Outcome::internal); i++)
+    CHECK(outcome_name(static_cast<Outcome>(i)) != outcome_name(static_cast<Outcome>(i + 1)));
+}
+
+TEST_CASE("an outcome's message names the limit and what to change", "[jail]") {
+  auto [outcome, part] = GENERATE(table<Outcome, std::string>({
+      {Outcome::exit, "exited with status 3"},
+      {Outcome::timeout, "timed out after 2.5 seconds"},
+      {Outcome::timeout, "timeout_seconds"},
+      {Outcome::cpu_time, "10 seconds of CPU time"},
+      {Outcome::memory, "300 MB"},
+      {Outcome::memory, "memory_mb"},
+      {Outcome::pids, "32 processes and threads"},
+      {Outcome::output, "4000000 bytes"},
+      {Outcome::disk, "quota"},
+      {Outcome::forbidden_call, "system call"},
+      {Outcome::protocol, "descriptor 3"},
+      {Outcome::cancelled, "cancelled"},
+      {Outcome::internal, "without saying how"},
+  }));
+  CAPTURE(outcome_name(outcome));
+  CHECK_THAT(describe(outcome, with_status(exited(3)), kLimits), Catch::Matchers::Contains(part));
+}
+
+TEST_CASE("the message of a timeout tells of refused processes, and of nothing otherwise", "[jail]") {
+  auto refused = describe(Outcome::timeout, with_refused_tasks(ended_by(Ended::deadline)), kLimits);
+  CHECK_THAT(refused, Catch::Matchers::Contains("3 new processes or threads were refused (limit 32)"));
+  auto plain = describe(Outcome::timeout, ended_by(Ended::deadline), kLimits);
+  CHECK_THAT(plain, !Catch::Matchers::Contains("refused"));
+}
+
+TEST_CASE("a signal is named by number and word, ok and error need no message", "[jail]") {
+  CHECK_THAT(describe(Outcome::signal, with_status(signaled(SIGSEGV)), kLimits),
+             Catch::Matchers::Contains("signal 11") && Catch::Matchers::Contains("Segmentation"));
+  CHECK(describe(Outcome::ok, {}, kLimits).empty());
+  CHECK(describe(Outcome::error, {}, kLimits).empty());
+}

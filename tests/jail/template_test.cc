@@ -1,0 +1,118 @@
+#include "jail/template.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "tests/catch.h"
+#include "tests/temp_directory.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+class Made {
+ public:
+  Made() : guest(directory_.path() / "guest"), made(directory_.path() / "template") {
+    fs::create_directories(guest / "python");
+    std::ofstream(guest / "python/runner.py") << "pass\n";
+    std::ofstream(guest / "tool") << "#!/bin/sh\n";
+    fs::permissions(guest / "tool", fs::perms(0700));
+  }
+  Result<Fd> make() const { return jail::make_template(made, guest); }
+  fs::path root() const { return made / "root"; }
+
+ private:
+  TempDirectory directory_;
+
+ public:
+  const fs::path guest, made;
+};
+
+unsigned mode_of(const fs::path& path) {
+  struct stat info {};
+  REQUIRE(::lstat(path.c_str(), &info) == 0);
+  return info.st_mode & 07777;
+}
+
+}  // namespace
+
+TEST_CASE("the template can be read by every id and written by its maker only, whatever the umask", "[jail]") {
+  Made made;
+  mode_t before = ::umask(077);
+  auto opened = made.make();
+  ::umask(before);
+  REQUIRE(opened);
+  CHECK(mode_of(made.made) == 0755);
+  for (const auto& entry : fs::recursive_directory_iterator(made.made)) {
+    if (entry.is_symlink()) continue;
+    CAPTURE(entry.path().string());
+    unsigned mode = mode_of(entry.path());
+    CHECK((mode == 0755 || (entry.is_regular_file() && mode == 0644)));
+  }
+  CHECK(mode_of(made.root() / "warder/tool") == 0755);
+  CHECK(mode_of(made.root() / "warder/python/runner.py") == 0644);
+}
+
+TEST_CASE("the template has what a root needs: mount points, devices, users, links", "[jail]") {
+  Made made;
+  REQUIRE(made.make());
+  for (const char* name : {"empty", "mount", "root/proc", "root/tmp", "root/mnt", "root/usr", "root/dev/shm",
+                           "root/home/agent", "root/skills", "root/servers"}) {
+    CAPTURE(name);
+    CHECK(fs::is_directory(made.made / name));
+  }
+  CHECK(fs::is_empty(made.made / "empty"));
+  for (const char* name : {"null", "zero", "full", "random", "urandom"})
+    CHECK(fs::is_regular_file(made.root() / "dev" / name));
+  CHECK(fs::read_symlink(made.root() / "workspace") == "mnt/workspace");
+  CHECK(fs::read_symlink(made.root() / "bin") == fs::read_symlink("/bin"));
+  std::stringstream passwd;
+  passwd << std::ifstream(made.root() / "etc/passwd").rdbuf();
+  CHECK(passwd.str().find("agent:x:1000:1000:") != std::string::npos);
+}
+
+TEST_CASE("the template holds no file of the host that could be a secret, and no set-id file", "[jail]") {
+  Made made;
+  REQUIRE(made.make());
+  const std::set<std::string> known = {"passwd",      "group",         "hosts",       "hostname",     "nsswitch.conf",
+                                       "resolv.conf", "mtab",          "ld.so.cache", "localtime",    "mime.types",
+                                       "services",    "protocols",     "ssl",         "alternatives", "python3.11",
+                                       "python3.13",  "debian_version"};
+  for (const auto& entry : fs::directory_iterator(made.root() / "etc")) {
+    CAPTURE(entry.path().string());
+    CHECK(known.count(entry.path().filename()) == 1);
+  }
+  std::set<std::string> users;
+  std::ifstream passwd(made.root() / "etc/passwd");
+  for (std::string line; std::getline(passwd, line);) users.insert(line.substr(0, line.find(':')));
+  CHECK(users == std::set<std::string>{"root", "agent", "nobody"});
+}
+
+TEST_CASE("a template is made anew: nothing of the one before stays", "[jail]") {
+  Made made;
+  REQUIRE(made.make());
+  std::ofstream(made.root() / "etc/planted") << "x";
+  std::ofstream(made.root() / "warder/python/runner.py") << "changed";
+  REQUIRE(made.make());
+  CHECK_FALSE(fs::exists(made.root() / "etc/planted"));
+  CHECK(fs::file_size(made.root() / "warder/python/runner.py") == 5);
+}
+
+TEST_CASE("missing guest programs are told by path", "[jail]") {
+  Made made;
+  fs::remove_all(made.guest);
+  auto opened = made.make();
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().code == Code::unavailable);
+  CHECK_THAT(opened.error().what, Catch::Matchers::Contains(made.guest.string()));
+}
+
+TEST_CASE("a place that cannot be written is told by path", "[jail]") {
+  Made made;
+  auto opened = jail::make_template("/proc/warder-template", made.guest);
+  REQUIRE_FALSE(opened);
+  CHECK_THAT(opened.error().what, Catch::Matchers::Contains("/proc/warder-template"));
+}
