@@ -118,6 +118,8 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
     const json changed = bridge.out.message();
     CHECK(changed["method"] == "notifications/tools/list_changed");
     CHECK(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "sub");
+    again.send(json{{"jsonrpc", "2.0"}, {"method", "next"}});
+    CHECK(bridge.out.message()["method"] == "next");  // no second acknowledgement between
   }
   SECTION("what the daemon had asked the client is withdrawn") {
     peer.send(request("ask-1", "elicitation/create"));
