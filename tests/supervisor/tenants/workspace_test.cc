@@ -1,5 +1,6 @@
 #include "supervisor/tenants/workspace.h"
 
+#include <sys/fsuid.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
@@ -253,4 +254,22 @@ TEST_CASE("a failed write leaves no file, no folder and no change", "[workspace]
   CHECK(scene.files_on_disk() == 1);
   CHECK(scene->quota().usage().bytes == 5);
   CHECK(scene->quota().usage().files == 1);
+}
+
+TEST_CASE("a write that cannot be moved into place leaves no other name behind", "[workspace]") {
+  if (::geteuid() != 0) {
+    WARN("SKIPPED-NEEDS root, to be another user for a moment");
+    return;
+  }
+  Scene scene;
+  REQUIRE(scene.write("shared/a", "theirs"));
+  fs::permissions(scene.inside / "shared", fs::perms(01777));  // sticky: others may add, not replace
+  fs::permissions(scene.temp.path(), fs::perms(0755));
+  ::setfsuid(65534);
+  auto refused = scene.write("shared/a", "ours");
+  ::setfsuid(0);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::denied);
+  CHECK(Scene::get(scene.inside / "shared/a") == "theirs");
+  CHECK(scene.files_on_disk() == 2);
 }
