@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr uint32_t kMostExecutions = 128;  // of all tenants at once; each tenant's limit is in its policy
-constexpr auto kDrainLimit = 90s;          // a little less than systemd's default TimeoutStopSec=
+constexpr auto kDrainLimit = 40s;          // less than TimeoutStopSec= of the unit
 
 constexpr char kInstructions[] =
     "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "

@@ -33,8 +33,8 @@ class Connection:
 
     def __init__(self, path, timeout=60):
         self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(str(path))  # blocking: with a time-out, a full backlog would be EAGAIN at once
         self.socket.settimeout(timeout)
-        self.socket.connect(str(path))
         self.lines = self.socket.makefile("rb")
         self.last_id = 0
 

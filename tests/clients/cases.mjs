@@ -95,8 +95,10 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
 
   it('cancels a running program, which then really is gone', async () => {
     const abort = new AbortController();
-    const beat = ['import time, itertools', 'for i in itertools.count():',
-      '  open("/workspace/beat", "w").write(str(i))',
+    // Renamed into place: a kill between truncating and writing would leave an empty file.
+    const beat = ['import os, time, itertools', 'for i in itertools.count():',
+      '  with open("/workspace/next", "w") as file: file.write(str(i))',
+      '  os.replace("/workspace/next", "/workspace/beat")',
       '  print(i, flush=True)', '  time.sleep(0.02)'].join('\n');
     const onprogress = () => abort.abort('enough');
     await assert.rejects(session.call('execute_code', { code: beat }, { signal: abort.signal, onprogress }));
