@@ -104,6 +104,7 @@ class DeadDaemon(unittest.TestCase):
                 daemon.kill()
             wait_until("no process of a jail is left", lambda: not jailed_processes(), 5)
             daemon.start()
-            self.assertEqual(daemon.leaves(), [])
+            self.assertFalse(leaf.exists(), "what the first left behind is gone before the second serves")
+            daemon.expect_no_jails()  # nor does its own start-up jail stay
             with contextlib.closing(daemon.connect()) as client:
                 self.assertEqual(client.execute("result = 1")["outcome"], "ok")
