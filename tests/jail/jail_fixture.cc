@@ -51,7 +51,9 @@ policies::Limits test_limits() {
 
 JailFixture::JailFixture() : limits_(test_limits()), filter_(standard_filter()) {
   auto ready = prepare();
-  if (!ready) problem_ = ready.error().what;
+  if (ready) return;
+  problem_ = ready.error().what;
+  leaks_ = ready.error().code == Code::denied;
 }
 
 Result<> JailFixture::prepare() {

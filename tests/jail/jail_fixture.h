@@ -13,6 +13,7 @@ class JailFixture {
   ~JailFixture();
 
   const std::string& problem() const { return problem_; }  // empty: usable
+  bool leaks() const { return leaks_; }                    // the problem: a guarantee does not hold in a jail
   jail::Host& host() { return *host_; }
   Loop& loop() { return *loop_; }
   const std::string& workspace() const { return workspace_; }
@@ -24,6 +25,7 @@ class JailFixture {
 
  private:
   Result<> prepare();
+  bool leaks_ = false;
   std::string problem_, directory_, workspace_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<jail::JailerClient> client_;
