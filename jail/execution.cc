@@ -41,7 +41,13 @@ class Execution {
     auto draining_err = start(err_.drain(jail_.err()));
     auto watching = start(watch());
     deadline_ = Deadline(host_.loop, kStartLimit, [this] { end(Ended::deadline); });
-    CO_CHECKED(co_await jail_.attach(request_.workspace));
+    if (auto attached = co_await jail_.attach(request_.workspace); !attached) {
+      // A jail that ended meanwhile cannot be attached to; why it ended is the better answer.
+      jail_.kill();
+      auto report = co_await jail_.next_report();
+      if (report && report->event == InitEvent::failed) co_return failed_step(*report);
+      co_return tl::unexpected<Error>(std::move(attached).error());
+    }
     auto talking = start(talk());
     // Not after `ready`: a cold interpreter that finds its code waiting skips the warming that nobody needs any more.
     auto sending = start(send_code());
@@ -57,12 +63,7 @@ class Execution {
     co_await draining_out;
     co_await draining_err;
     calls_.cancel_all();
-    if (report && report->event == InitEvent::failed) {
-      auto error = fail_errno(report->error, fmt::format("jail step {}", step_name(report->step)), Code::unavailable);
-      if (report->step == Step::runner_exec)
-        error.value().hint = fmt::format("install {}", interpreter_of(request_.spec.language));
-      co_return error;
-    }
+    if (report && report->event == InitEvent::failed) co_return failed_step(*report);
     if (!ready_ && ended_ != Ended::cancelled) {
       std::string said = err_.text();
       co_return fail(Code::unavailable,
@@ -76,6 +77,13 @@ class Execution {
   void end(Ended why) {
     if (ended_ == Ended::by_itself) ended_ = why;
     jail_.kill();
+  }
+
+  tl::unexpected<Error> failed_step(const InitReport& report) const {
+    auto error = fail_errno(report.error, fmt::format("jail step {}", step_name(report.step)), Code::unavailable);
+    if (report.step == Step::runner_exec)
+      error.value().hint = fmt::format("install {}", interpreter_of(request_.spec.language));
+    return error;
   }
 
   static std::string printable_line(std::string_view text) {
