@@ -41,7 +41,8 @@ std::string_view interpreter_of(Language language) {
 std::vector<std::string> command_of(Language language, const policies::Limits& limits) {
   switch (language) {
     case Language::python:
-      return {"/usr/bin/python3", "-I", "-u", "/warder/python/runner.py"};
+      // -S: what `site` does is done when the code needs it, see guest/python/warder/_site.py.
+      return {"/usr/bin/python3", "-I", "-S", "-u", "/warder/python/runner.py"};
     case Language::javascript:
       // V8's own idea of its heap follows the machine's memory, not the jail's.
       // import() in a script needs the flag before Node 20.12, and Debian 12 has an 18.

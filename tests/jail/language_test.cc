@@ -47,6 +47,7 @@ TEST_CASE("every command begins with an absolute program below what a jail shows
 TEST_CASE("Python is isolated from its environment and user site", "[jail]") {
   auto command = command_of(Language::python, limits());
   CHECK(std::count(command.begin(), command.end(), "-I") == 1);
+  CHECK(std::count(command.begin(), command.end(), "-S") == 1);
 }
 
 TEST_CASE("V8 is told the jail's memory, not left to guess from the machine's", "[jail]") {

@@ -13,7 +13,7 @@ import unittest
 GUEST = os.environ["WARDER_GUEST"]
 BOUND = 30  # seconds after which a runner counts as hung
 COMMANDS = {
-    "python": ["/usr/bin/python3", "-I", "-u", f"{GUEST}/python/runner.py"],
+    "python": ["/usr/bin/python3", "-I", "-S", "-u", f"{GUEST}/python/runner.py"],
     "javascript": ["/usr/bin/node", "--no-warnings", "--experimental-vm-modules", f"{GUEST}/javascript/runner.js"],
     "shell": [f"{GUEST}/shell/warder-shell-runner"],
 }

@@ -4,7 +4,7 @@ A packet is one byte, `F` (final) or `M` (more follows), and at most 65,535 byte
 imported for this: the C scanner and encoder below them are enough, and a cold start saves 7 ms.
 """
 import errno
-import os
+import posix
 import select
 from _thread import allocate_lock
 
@@ -60,7 +60,7 @@ class Channel:
     """Owns the descriptor. Of the threads that wait for a reply one reads, for all, and hands the turn on."""
 
     def __init__(self, fd):
-        os.set_inheritable(fd, False)
+        posix.set_inheritable(fd, False)
         self._fd = fd
         self._parts = []
         self._parts_size = 0
@@ -70,7 +70,7 @@ class Channel:
         self._last_id = 0
         self._reading = False
         self.max_message = 8 << 20
-        os.register_at_fork(after_in_child=self._forget)
+        posix.register_at_fork(after_in_child=self._forget)
 
     def waiting(self):
         """Whether something can be read without waiting."""
@@ -79,7 +79,7 @@ class Channel:
     def receive(self):
         """The next whole message; None at the end of the stream. A part that was read survives an exception."""
         while True:
-            packet = os.read(self._fd, _PART + 2)
+            packet = posix.read(self._fd, _PART + 2)
             if not packet:
                 return None
             if len(packet) > _PART + 1 or packet[0] not in b"FM":
@@ -98,13 +98,13 @@ class Channel:
         """Sends the JSON text `data` (bytes). The caller keeps it within max_message."""
         with self._sending:
             while len(data) > _PART:
-                os.write(self._fd, b"M" + data[:_PART])
+                posix.write(self._fd, b"M" + data[:_PART])
                 data = memoryview(data)[_PART:]
-            os.write(self._fd, b"".join((b"F", data)))
+            posix.write(self._fd, b"".join((b"F", data)))
 
     def send_last(self, data):
-        """Sends a short message with nothing but os.write()."""
-        os.write(self._fd, b"F" + data)
+        """Sends a short message with nothing but posix.write()."""
+        posix.write(self._fd, b"F" + data)
 
     def call(self, name, arguments):
         if type(name) is not str:
@@ -191,7 +191,7 @@ class Channel:
         import warder
         warder._channel = None
         if self._fd >= 0:
-            os.close(self._fd)
+            posix.close(self._fd)
             self._fd = -1
 
 

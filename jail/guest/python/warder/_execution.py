@@ -2,13 +2,13 @@
 import atexit
 import builtins
 import gc
-import os
+import posix  # what os wraps; os is 2 ms of a cold start, and much code does without it
 import sys
 
-import _ast
+import _ast  # its 1.3 ms would be paid by the first compile() otherwise
 import _io
 
-from warder import _modules
+from warder import _modules, _site
 from warder._helpers import (Files, aggregate_stats, filter_by_field, format_output, summarize_list)
 from warder._values import Plain, Unanswerable, encode
 
@@ -83,7 +83,7 @@ class Execution:
     def __init__(self, order, channel, open_files):
         self._order = order
         self._channel = channel
-        self._pid = os.getpid()
+        self._pid = posix.getpid()
         self._open_files = open_files
         self._limit = channel.max_message
         self._message = {"type": "result"}
@@ -97,10 +97,10 @@ class Execution:
         try:
             self._run_main()
             self._join_threads()
-            if os.getpid() == self._pid:
+            if posix.getpid() == self._pid:
                 self._take_answer()  # before atexit: matplotlib closes its figures there
             atexit._run_exitfuncs()
-            if os.getpid() == self._pid:
+            if posix.getpid() == self._pid:
                 self._close_files()
         except BaseException as error:
             # The agent's signal handlers, destructors and patched builtins run in the steps above, too.
@@ -114,7 +114,7 @@ class Execution:
         try:
             code = compiled(self._order["code"])
             bind(namespace, self._order, code)
-            os.chdir(self._order["workspace"])
+            posix.chdir(self._order["workspace"])
             sys.path.append(self._order["workspace"])
             _modules.Watch(self._watched())
         except BaseException as error:
@@ -131,11 +131,16 @@ class Execution:
             lines = [line + "\n" for line in text.splitlines()]
             linecache.cache[FILE] = (len(text), None, lines, FILE)
 
+        def complete_site(_):
+            _site.complete()
+
         def let_spawn(spawn):
+            _site.complete()  # its processes take sys.path from here
             from warder._respawn import watch_spawn
             watch_spawn(spawn, self._order)
 
         return {"linecache": show_source, "multiprocessing.spawn": let_spawn,
+                "site": complete_site, "pkgutil": complete_site,
                 "matplotlib.pyplot": lambda pyplot: self._pictures().watch_pyplot(pyplot),
                 "PIL.ImageShow": lambda image_show: self._pictures().watch_pil_show(image_show)}
 
@@ -167,12 +172,13 @@ class Execution:
             return
         try:
             from warder._trace import describe
-            message["error"], message["traceback"] = describe(error, (self._order["workspace"], os.getcwd(), *_ROOTS))
+            roots = (self._order["workspace"], posix.getcwd(), *_ROOTS)
+            message["error"], message["traceback"] = describe(error, roots)
         except BaseException as e:
             message["error"] = f"{type(error).__name__} (its traceback was lost to {type(e).__name__})"
         if isinstance(error, OSError) and type(error.errno) is int:
             message["errno"] = error.errno
-        if os.getpid() != self._pid:
+        if posix.getpid() != self._pid:
             print(message.get("traceback", message["error"]), file=sys.stderr)
 
     def _exited(self, code):
@@ -251,8 +257,8 @@ class Execution:
                 stream.flush()
             except BaseException:
                 pass  # closed, replaced by something else, or its reader is gone
-        if os.getpid() != self._pid:
-            os._exit(self._status)
+        if posix.getpid() != self._pid:
+            posix._exit(self._status)
         try:
             self._channel.send(self._encoded())
         except BaseException as error:  # the code has broken what encoding needs, as by `del builtins.len`
@@ -260,7 +266,7 @@ class Execution:
             why = self._message.get("error") or f"{type(error).__name__}: the result could not be encoded"
             self._channel.send_last(encode({"type": "result", "error": why}))
         finally:
-            os._exit(self._status)
+            posix._exit(self._status)
 
     def _encoded(self):
         message = self._message
@@ -292,6 +298,6 @@ class Execution:
 def open_files():
     """How many descriptors are open; more than any number where that cannot be told."""
     try:
-        return len(os.listdir("/proc/self/fd"))
+        return len(posix.listdir("/proc/self/fd"))
     except OSError:
         return sys.maxsize

@@ -3,12 +3,17 @@ import sys
 
 import _datetime
 
+from warder import _site
+
 BOUND = ("math", "collections", "re", "json", "statistics")
 _AHEAD = (*BOUND, "datetime", "linecache", "traceback")
 
 
 def warm(asked):
     """Loads what most code uses, until `asked()`: an execution that waits already loads only what it mentions."""
+    if asked():
+        return
+    _site.complete()
     for name in _AHEAD:
         if asked():
             return
@@ -35,14 +40,16 @@ class _Later(type(sys)):
 
 def bind(namespace, code):
     """Binds the preset modules and classes in `namespace`, for `code` (a code object) to find."""
-    mentioned = None
+    missing = [name for name in BOUND if name not in sys.modules]
+    mentioned = _names_of(code) if missing else ()
     for name in BOUND:
-        module = sys.modules.get(name)
-        if module is None:
-            if mentioned is None:
-                mentioned = _names_of(code)
-            module = __import__(name) if name in mentioned else _Later(name, namespace)
-        namespace[name] = module
+        if name in missing and name not in mentioned:
+            namespace[name] = _Later(name, namespace)
+        else:
+            namespace[name] = __import__(name)
+    if _site.asked_by(mentioned):
+        _site.complete()
+    _site.put_off()
     namespace["datetime"] = _datetime.datetime  # the class, not the module
     namespace["date"] = _datetime.date
     namespace["timedelta"] = _datetime.timedelta
