@@ -161,6 +161,51 @@ class GuestTest(unittest.TestCase):
             return file.read()
 
 
+class OrderTests:
+    """What every runner does with what is no order: beside GuestTest in a class of each language's own."""
+
+    # JSON.parse and nlohmann's parser call two texts no JSON, Python's scanner stops after the first.
+    two_texts = "not JSON"
+
+    def test_what_is_no_order_ends_the_runner_with_a_reason(self):
+        for packets, words in (
+                ([b"F{"], "not JSON"), ([b"Fnull"], "not one JSON object"), ([b"F[1]"], "not one JSON object"),
+                ([b"F{} {}"], self.two_texts), ([b"F\xff\xfe"], "not JSON"), ([b"F" + b"[" * 60000], "not JSON"),
+                ([b"X{}"], "neither F nor M"), ([b"F" + b" " * 70000], "too long"),
+                ([b'F{"type":"other"}'], "expected 'run', got 'other'"), ([b'F{"type":5}'], "with a type"),
+                ([b'F{"type":"run"}'], "without a proper 'code'"),
+                (packets_of({"type": "run", "code": 5}), "without a proper 'code'")):
+            with self.subTest(packets=[p[:20] for p in packets]):
+                runner = self.start()
+                runner.receive()
+                for packet in packets:
+                    runner.socket.send(packet)
+                end = runner.end()
+                self.assertEqual((end.message, end.status), (None, 76))
+                self.assertIn(words, end.stderr)
+                self.assertEqual(end.stderr.count("\n"), 1)
+
+    def test_a_message_beyond_the_limit_ends_the_runner(self):
+        runner = self.start()
+        runner.receive()
+        part = b"M" + b" " * PART
+        with self.assertRaises(OSError):
+            for _ in range(600):
+                runner.socket.send(part)
+        self.assertIn("longer than 32 MiB", runner.end().stderr)
+
+    def test_nobody_wanting_the_runner_ends_it_quietly(self):
+        runner = self.start()
+        runner.receive()
+        runner.send({"type": "cancel"})
+        end = runner.end()
+        self.assertEqual((end.status, end.stderr, end.message), (0, "", None))
+        runner = self.start()
+        runner.receive()
+        runner.socket.close()
+        self.assertEqual(runner.process.wait(BOUND), 0)
+
+
 def not_found(call):
     """What the supervisor says to a call whose name it does not know."""
     return [{"type": "reply", "id": call["id"],

@@ -4,7 +4,7 @@ import os
 import signal
 import unittest
 
-from driver import GuestTest, echo, not_found, packets_of
+from driver import GuestTest, OrderTests, echo, not_found
 
 
 class JavaScriptTest(GuestTest):
@@ -289,7 +289,7 @@ class Calls(JavaScriptTest):
         self.assertIn("200 calls", end.error)
 
 
-class Protocol(JavaScriptTest):
+class Protocol(OrderTests, JavaScriptTest):
     def test_ready_names_the_interpreter(self):
         ready = self.start().receive()
         self.assertRegex(ready["interpreter"], r"^Node.js v\d+")
@@ -297,33 +297,6 @@ class Protocol(JavaScriptTest):
 
     def test_an_order_in_parts_is_put_together(self):
         self.assertEqual(self.value_of("// " + "é" * 200_000 + "\nreturn 'whole'"), "whole")
-
-    def test_what_is_no_order_ends_the_runner_with_a_reason(self):
-        for packets, words in (
-                ([b"F{"], "not JSON"), ([b"Fnull"], "not one JSON object"), ([b"F{} {}"], "not JSON"),
-                ([b"F\xff\xfe"], "not JSON"), ([b"X{}"], "neither F nor M"), ([b"F" + b" " * 70000], "too long"),
-                ([b'F{"type":"other"}'], "expected 'run', got 'other'"), ([b'F{"type":5}'], "with a type"),
-                ([b'F{"type":"run"}'], "without a proper 'code'"),
-                (packets_of({"type": "run", "code": 5}), "without a proper 'code'")):
-            with self.subTest(packets=[p[:20] for p in packets]):
-                runner = self.start()
-                runner.receive()
-                for packet in packets:
-                    runner.socket.send(packet)
-                end = runner.end()
-                self.assertEqual((end.message, end.status), (None, 76))
-                self.assertIn(words, end.stderr)
-
-    def test_nobody_wanting_the_runner_ends_it_quietly(self):
-        runner = self.start()
-        runner.receive()
-        runner.send({"type": "cancel"})
-        end = runner.end()
-        self.assertEqual((end.status, end.stderr, end.message), (0, "", None))
-        runner = self.start()
-        runner.receive()
-        runner.socket.close()
-        self.assertEqual(runner.process.wait(30), 0)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ import json
 import threading
 import unittest
 
-from driver import GuestTest, echo, not_found, packets_of
+from driver import GuestTest, OrderTests, echo, not_found
 
 
 class PythonTest(GuestTest):
@@ -118,7 +118,9 @@ class Calls(PythonTest):
         self.assertEqual(runner.out.read(), b"gone\n")
 
 
-class Protocol(PythonTest):
+class Protocol(OrderTests, PythonTest):
+    two_texts = "not one JSON object"
+
     def test_ready_names_the_interpreter(self):
         ready = self.start().receive()
         self.assertRegex(ready["interpreter"], r"^Python 3\.\d+")
@@ -134,44 +136,6 @@ class Protocol(PythonTest):
             runner.socket.send(b"M" + data[at:at + 7])
         runner.socket.send(b"F")
         self.assertEqual(runner.end().value, 1)
-
-    def test_what_is_no_order_ends_the_runner_with_a_reason(self):
-        for packets, words in (
-                ([b"F{"], "not JSON"), ([b"Fnull"], "not one JSON object"), ([b"F[1]"], "not one JSON object"),
-                ([b"F{} {}"], "not one JSON object"), ([b"F\xff\xfe"], "not JSON"), ([b"X{}"], "neither F nor M"),
-                ([b"F" + b" " * 70000], "too long"), ([b'F{"type":"other"}'], "expected 'run', got 'other'"),
-                ([b'F{"type":"run"}'], "without a proper 'code'"), ([b'F{"type":5}'], "not one JSON object"),
-                ([b"F" + b"[" * 60000], "not JSON"),
-                (packets_of({"type": "run", "code": 5}), "without a proper 'code'")):
-            with self.subTest(packets=[p[:20] for p in packets]):
-                runner = self.start()
-                runner.receive()
-                for packet in packets:
-                    runner.socket.send(packet)
-                end = runner.end()
-                self.assertEqual((end.message, end.status), (None, 76))
-                self.assertIn(words, end.stderr)
-                self.assertEqual(end.stderr.count("\n"), 1)
-
-    def test_a_message_beyond_the_limit_ends_the_runner(self):
-        runner = self.start()
-        runner.receive()
-        part = b"M" + b" " * 65535
-        with self.assertRaises(OSError):
-            for _ in range(600):
-                runner.socket.send(part)
-        self.assertIn("longer than 32 MiB", runner.end().stderr)
-
-    def test_nobody_wanting_the_runner_ends_it_quietly(self):
-        runner = self.start()
-        runner.receive()
-        runner.send({"type": "cancel"})
-        end = runner.end()
-        self.assertEqual((end.status, end.stderr, end.message), (0, "", None))
-        runner = self.start()
-        runner.receive()
-        runner.socket.close()
-        self.assertEqual(runner.process.wait(30), 0)
 
     def test_the_code_has_the_first_word_about_the_environment(self):
         self.assertEqual(self.value_of("import sys\n[sys.flags.isolated, sys.dont_write_bytecode, "

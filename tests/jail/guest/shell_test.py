@@ -3,7 +3,7 @@ import json
 import signal
 import unittest
 
-from driver import GuestTest, packets_of
+from driver import GuestTest, OrderTests
 
 
 class ShellTest(GuestTest):
@@ -75,7 +75,7 @@ class Variables(ShellTest):
                 self.assertEqual((end.stdout, end.status), ("", 1))
 
 
-class Protocol(ShellTest):
+class Protocol(OrderTests, ShellTest):
     def test_ready_names_the_interpreter(self):
         ready = self.start().receive()
         self.assertIn(ready["interpreter"], ("/bin/bash", "/bin/sh"))
@@ -99,42 +99,6 @@ class Protocol(ShellTest):
         self.assertIn("/nonexistent", end.error)
         self.assertEqual((end.errno, end.status, end.stdout), (2, 1, ""))
         self.assertIn("NUL", self.run_code("echo \0").error)
-
-    def test_what_is_no_order_ends_the_runner_with_a_reason(self):
-        for packets, words in (
-                ([b"F{"], "not JSON"), ([b"Fnull"], "not one JSON object"), ([b"F{} {}"], "not JSON"),
-                ([b"F\xff\xfe"], "not JSON"), ([b"X{}"], "neither F nor M"), ([b"F" + b" " * 70000], "too long"),
-                ([b'F{"type":"other"}'], "expected 'run', got 'other'"), ([b'F{"type":5}'], "with a type"),
-                ([b'F{"type":"run"}'], "without a proper 'code'"), ([b"F" + b"[" * 60000], "not JSON"),
-                (packets_of({"type": "run", "code": 5}), "without a proper 'code'")):
-            with self.subTest(packets=[p[:20] for p in packets]):
-                runner = self.start()
-                runner.receive()
-                for packet in packets:
-                    runner.socket.send(packet)
-                end = runner.end()
-                self.assertEqual((end.message, end.status), (None, 76))
-                self.assertIn(words, end.stderr)
-
-    def test_a_message_beyond_the_limit_ends_the_runner(self):
-        runner = self.start()
-        runner.receive()
-        part = b"M" + b" " * 65535
-        with self.assertRaises(OSError):
-            for _ in range(600):
-                runner.socket.send(part)
-        self.assertIn("longer than 32 MiB", runner.end().stderr)
-
-    def test_nobody_wanting_the_runner_ends_it_quietly(self):
-        runner = self.start()
-        runner.receive()
-        runner.send({"type": "cancel"})
-        end = runner.end()
-        self.assertEqual((end.status, end.stderr, end.message), (0, "", None))
-        runner = self.start()
-        runner.receive()
-        runner.socket.close()
-        self.assertEqual(runner.process.wait(30), 0)
 
 
 if __name__ == "__main__":
