@@ -42,8 +42,11 @@ class Store {
   const std::vector<std::string>& folders() const { return folders_; }
 
  private:
+  // By the text of the profile and of those it extends: a reload compiles only what has changed.
+  using Filters = std::map<std::string, std::shared_ptr<const SeccompFilter>>;
   struct Set {
     std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies;
+    Filters filters;
     TenantRules tenants;
   };
   class Loader;

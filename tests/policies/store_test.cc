@@ -260,3 +260,32 @@ TEST_CASE("a reload is all or nothing, and what runs keeps what it has", "[store
   CHECK(store->find("team") == nullptr);
   CHECK(running->limits.standard.tasks == 10);
 }
+
+TEST_CASE("a reload compiles only the seccomp profiles whose text, or whose base, has changed", "[store]") {
+  auto allowing = [](const std::string& call, const std::string& extends) {
+    return R"({"comment": "c", "newest": "set_mempolicy_home_node", "allow": [{"comment": "c", "calls": [")" + call +
+           R"("]}])" + (extends.empty() ? "" : R"(, "extends": ")" + extends + "\"") + "}";
+  };
+  Folders folders;
+  folders.write(folders.admin / "seccomp/child.json", allowing("write", "default"));
+  folders.write(folders.admin / "seccomp/alone.json", allowing("read", ""));
+  for (auto name : {"child", "alone"})
+    folders.write(folders.admin / (std::string(name) + ".json"),
+                  R"({"extends": "default", "seccomp": ")" + std::string(name) + "\"}");
+  auto store = folders.load();
+  REQUIRE(store);
+  auto filter_of = [&](const char* name) { return store->find(name)->filter; };
+  const auto base = filter_of("default"), child = filter_of("child"), alone = filter_of("alone");
+
+  folders.write(folders.admin / "child.json", R"({"extends": "default", "seccomp": "child", "description": "new"})");
+  REQUIRE(store->reload());
+  CHECK(store->find("child")->description == "new");
+  CHECK((filter_of("default") == base && filter_of("child") == child && filter_of("alone") == alone));
+
+  folders.write(folders.vendor / "seccomp/default.json", allowing("close", ""));
+  REQUIRE(store->reload());
+  CHECK(filter_of("default") != base);
+  CHECK(filter_of("child") != child);
+  CHECK(filter_of("alone") == alone);
+  CHECK(filter_of("alone")->profile == "alone");
+}
