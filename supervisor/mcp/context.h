@@ -11,17 +11,20 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/protocol.h"
 
 namespace mcp {
 
-// Who is at the other end, as the kernel says (SO_PEERCRED, unix(7)): the process that called connect().
+// Who is at the other end, as the kernel says (SO_PEERCRED and SO_PEERGROUPS, unix(7)): the process that called
+// connect(), as it was then.
 struct Peer {
   pid_t pid = 0;
   uid_t uid = static_cast<uid_t>(-1);
   gid_t gid = static_cast<gid_t>(-1);
+  std::vector<gid_t> groups;  // supplementary
 };
 
 // What the client said about itself: with each modern request, at `initialize` before.

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "supervisor/base/log.h"
 
@@ -25,6 +26,23 @@ int option(int fd, int name) {
   int value = -1;
   socklen_t size = sizeof value;
   return ::getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+// Empty when the kernel does not say it all: an unknown group could be the one that a rule is about.
+std::optional<Peer> peer_of(int socket) {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) return {};
+  Peer peer{credentials.pid, credentials.uid, credentials.gid, {}};
+  size = 0;
+  int rc = 0;
+  do {  // ERANGE tells the size; that of a connection does not change
+    peer.groups.resize(size / sizeof(gid_t));
+    rc = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size);
+  } while (rc < 0 && errno == ERANGE && size > peer.groups.size() * sizeof(gid_t));
+  if (rc < 0) return {};
+  peer.groups.resize(size / sizeof(gid_t));
+  return peer;
 }
 
 // Best effort and without waiting: it fits into the empty buffer of a new connection.
@@ -169,16 +187,13 @@ void Listener::serve(Fd socket) {
     return turn_away(socket,
                      fmt::format("the server already has {} connections; try again later", connections_.size()));
   }
-  ucred credentials{};
-  socklen_t size = sizeof credentials;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) {
-    return turn_away(socket, "the kernel does not say who you are");
-  }
+  auto peer = peer_of(socket.get());
+  if (!peer) return turn_away(socket, "the kernel does not say who you are");
   Connection::Accepted accepted;
-  accepted.peer = {credentials.pid, credentials.uid, credentials.gid};
-  accepted.account = account_of(credentials.uid);
+  accepted.peer = *std::move(peer);
+  accepted.account = account_of(accepted.peer.uid);
   if (accepted.account->connections >= limits_.connections_per_uid) {
-    return turn_away(socket, fmt::format("user {} already has {} connections; close one", credentials.uid,
+    return turn_away(socket, fmt::format("user {} already has {} connections; close one", accepted.peer.uid,
                                          accepted.account->connections));
   }
   auto admitted = admit_(accepted.peer);

@@ -1,10 +1,12 @@
 #include "supervisor/mcp/listener.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -56,6 +58,25 @@ TEST_CASE("the kernel tells the server who connected", "[mcp]") {
   client->send(modern(2, "tools/call", {{"name", "hold"}}));
   wait_until(f.loop, [&] { return f.held == 1; });
   CHECK(f.last_context->user_as<int>() == 7);
+}
+
+TEST_CASE("the kernel tells the server all the groups of who connected", "[mcp]") {
+  std::vector<gid_t> before(static_cast<size_t>(::getgroups(0, nullptr)));
+  REQUIRE(::getgroups(static_cast<int>(before.size()), before.data()) >= 0);
+  std::vector<gid_t> groups = before;
+  if (::geteuid() == 0) {
+    for (gid_t group = 5000; group < 5100; group++) groups.push_back(group);
+    REQUIRE(::setgroups(groups.size(), groups.data()) == 0);
+  }
+  Listening f;
+  f.open();
+  auto client = f.dial();
+  if (::geteuid() == 0) REQUIRE(::setgroups(before.size(), before.data()) == 0);
+  CHECK(client->ask(request(1, "ping"))["id"] == 1);
+  REQUIRE(f.peers.size() == 1);
+  std::sort(groups.begin(), groups.end());
+  std::sort(f.peers[0].groups.begin(), f.peers[0].groups.end());
+  CHECK(f.peers[0].groups == groups);
 }
 
 TEST_CASE("the socket file has its mode from the start and replaces only what nobody serves", "[mcp]") {
