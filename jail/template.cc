@@ -51,6 +51,9 @@ constexpr const char* kHostFiles[] = {"etc/ld.so.cache",
                                       "etc/python3.11/sitecustomize.py",
                                       "etc/python3.13/sitecustomize.py",
                                       "etc/debian_version"};
+// What init starts, and what Python's runner reads first: without one of them every execution of a language would fail.
+constexpr const char* kGuestFiles[] = {"python/runner.py", "python/runner.bundle", "python/warder/__init__.py",
+                                       "javascript/runner.js", "shell/warder-shell-runner"};
 
 void copy_host_file(const fs::path& root, const char* name) {
   std::error_code missing;
@@ -86,8 +89,12 @@ Result<> write_tree(const fs::path& directory, const std::string& guest) {
     if (entry.is_symlink()) fs::copy_symlink(entry.path(), root / "etc/alternatives" / entry.path().filename());
   }
   CHECKED(copy_usr_links(root));
-  if (!fs::is_directory(guest))
-    return fail(Code::unavailable, fmt::format("the guest programs are missing: {} is not a directory", guest));
+  for (const char* name : kGuestFiles) {
+    std::string file = guest + "/" + name;
+    if (!fs::is_regular_file(file))
+      return fail(Code::unavailable, fmt::format("the guest programs are not complete: there is no file {}", file),
+                  "build the target `guest`, or install Warder anew");
+  }
   fs::copy(guest, root / "warder", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   return {};
 }

@@ -13,7 +13,7 @@ namespace jail {
 
 // Makes `directory` (absolute) anew and returns it open (O_PATH). World-readable, no secrets inside.
 // `guest`: the folder of guest programs (python/, javascript/, shell/). Errors: internal, naming the path;
-// unavailable when the host is not merged-usr (/bin is not a link to usr/bin).
+// unavailable when the host is not merged-usr (/bin is not a link to usr/bin) or a guest program is missing, naming it.
 Result<Fd> make_template(const std::string& directory, const std::string& guest);
 
 }  // namespace jail

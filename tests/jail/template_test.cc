@@ -13,11 +13,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* kPrograms[] = {"python/runner.py", "python/runner.bundle", "python/warder/__init__.py",
+                                     "javascript/runner.js", "shell/warder-shell-runner"};
+
 class Made {
  public:
   Made() : guest(directory_.path() / "guest"), made(directory_.path() / "template") {
-    fs::create_directories(guest / "python");
-    std::ofstream(guest / "python/runner.py") << "pass\n";
+    for (const char* file : kPrograms) {
+      fs::create_directories((guest / file).parent_path());
+      std::ofstream(guest / file) << "pass\n";
+    }
     std::ofstream(guest / "tool") << "#!/bin/sh\n";
     fs::permissions(guest / "tool", fs::perms(0700));
   }
@@ -101,13 +106,14 @@ TEST_CASE("a template is made anew: nothing of the one before stays", "[jail]") 
   CHECK(fs::file_size(made.root() / "warder/python/runner.py") == 5);
 }
 
-TEST_CASE("missing guest programs are told by path", "[jail]") {
+TEST_CASE("a missing guest program is told by path", "[jail]") {
+  auto missing = GENERATE(from_range(std::begin(kPrograms), std::end(kPrograms)));
   Made made;
-  fs::remove_all(made.guest);
+  fs::remove(made.guest / missing);
   auto opened = made.make();
   REQUIRE_FALSE(opened);
   CHECK(opened.error().code == Code::unavailable);
-  CHECK_THAT(opened.error().what, Catch::Matchers::Contains(made.guest.string()));
+  CHECK_THAT(opened.error().what, Catch::Matchers::EndsWith((made.guest / missing).string()));
 }
 
 TEST_CASE("a place that cannot be written is told by path", "[jail]") {
