@@ -33,12 +33,13 @@ class Capture {
 
  private:
   void take(std::string_view part);
+  void follow_lines(std::string_view part);
   CaptureLimits limits_;
   std::function<bool(std::string_view)> keep_;
   std::function<void()> overflowed_;
   std::function<void(uint64_t, std::string_view)> progressed_;
   std::string head_, tail_;
-  std::string line_;  // the last line, as far as it is known
+  std::string line_, unfinished_;  // the last whole line, and what has come of the next; no more than is shown
   uint64_t bytes_ = 0, lines_ = 0;
   bool too_much_ = false;
 };

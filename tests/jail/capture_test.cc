@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/catch.h"
@@ -129,6 +130,25 @@ TEST_CASE("progress tells the bytes so far and a last whole line, shortened", "[
   CHECK(out.seen.progress[0] == std::pair<uint64_t, std::string>(16, "second"));
   CHECK(out.seen.progress[1] == std::pair<uint64_t, std::string>(18, "second"));
   CHECK(out.seen.progress[2].second == std::string(200, 'x'));
+}
+
+TEST_CASE("progress tells a line whole that was written in parts", "[jail]") {
+  Drained out({10, 10'000}, {"a\nspl", "it", " in three\n", "\n", "next\nlo", std::string(150, 'n'),
+                             std::string(150, 'g'), "\nand", " on\n"});
+  std::vector<std::string> lines;
+  for (const auto& [bytes, line] : out.seen.progress) lines.push_back(line);
+  std::string shown = "lo" + std::string(150, 'n') + std::string(48, 'g');
+  CHECK(lines == std::vector<std::string>{"a", "a", "split in three", "", "next", "next", "next", shown, "and on"});
+}
+
+TEST_CASE("lines are counted in every kind of text", "[jail]") {
+  for (std::string piece : {"\n", "\n\n\n\v\t", "x\n", "\x8a\n\x0b\x09", "seven..\n", "no end", "\xff\n\x80"}) {
+    std::string text;
+    for (int i = 0; i < 1000; i++) text += piece;
+    CAPTURE(piece);
+    Drained out({10, 100'000}, {text});
+    CHECK(out->lines() == static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n')));
+  }
 }
 
 TEST_CASE("no output is no output", "[jail]") {
