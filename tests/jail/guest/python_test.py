@@ -307,6 +307,9 @@ Traceback (most recent call last):
     raise KeyError('k') from e
 KeyError: 'k'
 """)
+        self.assertEqual(self.run_code("a b").traceback,
+                         "  File \"<execution>\", line 1\n    a b\n      ^\nSyntaxError: invalid syntax\n")
+        self.assertNotIn("_execution.py", self.run_code("import os\nos.chdir('/')\n1/0").traceback)
         end = self.run_code("import mine\nmine.go('x')")
         self.assertIn(f'File "{self.workspace}/mine.py", line 2, in go\n    return int(x)\n', end.traceback)
 

@@ -7,7 +7,7 @@ _TEXT = 256 * 1024
 
 def describe(error, roots):
     """The last line and the whole traceback. `roots` are the folders whose files are the agent's own."""
-    roots = tuple(root.rstrip("/") + "/" for root in roots)
+    roots = tuple(root.rstrip("/") + "/" for root in roots if root != "/")  # where everything is, nothing is the agent's
 
     def is_own(filename):
         return filename.startswith(roots) or (filename.startswith("<") and not filename.startswith("<frozen "))
