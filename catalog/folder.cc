@@ -1,0 +1,82 @@
+#include "catalog/folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
+
+namespace catalog {
+namespace {
+
+constexpr size_t kMaxEntries = 2 * kMaxFiles;  // of all folders, whatever they are
+
+struct Walk {
+  Listing& listing;
+  size_t entries = 0;
+
+  // errno when the folder could not be opened, else 0.
+  int look_into(const std::string& folder, const std::string& inside, int depth) {
+    Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd) return errno;
+    DIR* raw = ::fdopendir(fd.get());
+    if (!raw) return errno;
+    const int directory = fd.release();
+    const std::unique_ptr<DIR, int (*)(DIR*)> owner(raw, &::closedir);
+    listing.folders.push_back(inside);
+    std::vector<std::string> folders;
+    while (const dirent* entry = ::readdir(raw)) {
+      const std::string name = entry->d_name;
+      if (name.starts_with('.')) continue;
+      if (++entries > kMaxEntries || listing.files.size() >= kMaxFiles) {
+        listing.more = true;
+        return 0;
+      }
+      struct stat status {};
+      const bool is_definition = name.ends_with(".json");
+      if (::fstatat(directory, name.c_str(), &status, is_definition ? 0 : AT_SYMLINK_NOFOLLOW) != 0) continue;
+      const std::string path = inside.empty() ? name : inside + "/" + name;
+      if (S_ISDIR(status.st_mode)) {
+        if (depth < kMaxFolders) folders.push_back(name);
+      } else if (is_definition) {
+        listing.files.push_back({path, status.st_ino, static_cast<uint64_t>(status.st_size),
+                                 status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec});
+      }
+    }
+    for (const auto& name : folders) {
+      const std::string path = inside.empty() ? name : inside + "/" + name;
+      if (int err = look_into(folder + "/" + name, path, depth + 1); err != 0)
+        listing.unlisted.push_back(fmt::format("{}: {}", printable(path), std::generic_category().message(err)));
+    }
+    return 0;
+  }
+};
+
+}  // namespace
+
+Result<Listing> list_folder(const std::string& folder) {
+  Listing listing;
+  if (int err = Walk{listing}.look_into(folder, "", 0); err != 0) return fail_path(err, "read the folder", folder);
+  std::sort(listing.files.begin(), listing.files.end(), [](const File& a, const File& b) { return a.path < b.path; });
+  std::sort(listing.folders.begin(), listing.folders.end());
+  std::sort(listing.unlisted.begin(), listing.unlisted.end());
+  return listing;
+}
+
+Result<std::string> read_definition_file(const std::string& path) {
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return fail_errno(errno, "cannot be opened", Code::invalid);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return fail_errno(errno, "fstat", Code::invalid);
+  if (!S_ISREG(status.st_mode)) return fail(Code::invalid, "not a regular file");
+  if (status.st_mode & S_IWOTH) return fail(Code::invalid, "everybody may write it", "chmod o-w");
+  return read_whole(file.get(), kMaxFileBytes);
+}
+
+}  // namespace catalog

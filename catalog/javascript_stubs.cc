@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "catalog/stubs.h"
+#include "supervisor/base/json.h"
+
+namespace catalog {
+namespace {
+
+std::string string_literal(std::string_view text) { return dump_json(nlohmann::json(text)); }
+
+// The inside of a /** comment */, line by line.
+std::string comment(std::string_view text) {
+  std::string inside;
+  for (char c : text) {
+    if (c == '/' && inside.ends_with('*')) inside += ' ';
+    inside += c;
+    if (c == '\n') inside += " * ";
+  }
+  return inside;
+}
+
+std::string function_text(const StubModule& module, const StubFunction& function, const std::string& name) {
+  const std::string input = function.has_input ? type_text(function.input, Dialect::javascript, 4) : "Object";
+  std::string about = function.description.empty() ? plain_text(module.tool, 200) : function.description;
+  about += fmt::format("\n@param {{{}}} input", plain_text(input, 4000));
+  for (const Property& property : function.input.properties)
+    if (!property.description.empty())
+      about += fmt::format("\n  {}: {}", plain_text(property.name, 100), plain_text(property.description, 500));
+  about +=
+      fmt::format("\n@returns {{Promise<{}>}}", plain_text(type_text(function.output, Dialect::javascript, 4), 4000));
+  return fmt::format("/**\n * {}\n */\nasync function {}(input = {{}}) {{\n  return call({}, {}, input);\n}}\n",
+                     comment(about), name, string_literal(module.server), string_literal(function.name));
+}
+
+}  // namespace
+
+std::string javascript_stub(const StubModule& module) {
+  std::string text = "'use strict';\nconst {call} = require('../call.js');\n";
+  if (module.functions.size() == 1 && module.functions.front().name == module.tool)
+    return text + "\n" + function_text(module, module.functions.front(), module.module) +
+           fmt::format("\nmodule.exports = {};\n", module.module);
+  std::vector<std::string> names;
+  for (const StubFunction& function : module.functions)
+    text += "\n" + function_text(module, function, identifier(function.name, names));
+  text += "\nmodule.exports = {";
+  for (size_t i = 0; i < names.size(); i++) text += (i == 0 ? "" : ", ") + names[i];
+  return text + "};\n";
+}
+
+std::string javascript_server(std::string_view server, const std::vector<StubModule>& modules) {
+  std::string lines = fmt::format("{}: {} tools", plain_text(server, 200), modules.size());
+  std::string members;
+  for (const StubModule& module : modules) {
+    lines += "\n" + plain_text(module.signature, 600);
+    members += fmt::format("  get {}() {{ return require('./{}.js'); }},\n", module.module, module.module);
+  }
+  return fmt::format("/**\n * {}\n */\n'use strict';\nmodule.exports = {{\n{}}};\n", comment(lines), members);
+}
+
+std::string javascript_root() {
+  return R"js('use strict';
+// Asks the supervisor to call `tool` of `server`. What it may not or cannot do rejects with its reason.
+exports.call = (server, tool, input) => globalThis.warder.call('call_tool', {server, name: tool, arguments: input});
+)js";
+}
+
+}  // namespace catalog

@@ -1,0 +1,256 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "catalog/catalog.h"
+#include "catalog/packed.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+
+using nlohmann::json;
+
+namespace catalog {
+namespace {
+
+constexpr size_t kMaxTextBytes = 1 << 30;  // of all definitions
+constexpr int kMaxSchemaDepth = 8;         // deeper parameters are not searched for
+
+std::string stem_of(const std::string& path) {
+  size_t slash = path.rfind('/');
+  std::string name = slash == path.npos ? path : path.substr(slash + 1);
+  return name.substr(0, name.size() - std::string_view(".json").size());
+}
+
+std::string folder_of(const std::string& path) {
+  size_t slash = path.find('/');
+  return slash == path.npos ? std::string() : path.substr(0, slash);
+}
+
+// The names of parameters, and what their descriptions say.
+void collect_parameters(const json& schema, std::string& text, int depth) {
+  if (depth == 0 || !schema.is_object() || text.size() > kMaxDefinitionBytes) return;
+  if (auto properties = schema.find("properties"); properties != schema.end() && properties->is_object()) {
+    for (const auto& [name, property] : properties->items()) {
+      text += name + " ";
+      if (!property.is_object()) continue;
+      if (auto about = property.find("description"); about != property.end() && about->is_string())
+        text += about->get_ref<const std::string&>() + " ";
+      collect_parameters(property, text, depth - 1);
+    }
+  }
+  if (auto items = schema.find("items"); items != schema.end()) collect_parameters(*items, text, depth - 1);
+}
+
+std::string collect_strings(const json& rest, std::initializer_list<const char*> keys) {
+  std::string text;
+  for (const char* key : keys) {
+    auto value = rest.find(key);
+    if (value == rest.end()) continue;
+    if (value->is_string()) text += value->get_ref<const std::string&>() + " ";
+    if (!value->is_array()) continue;
+    for (const json& one : *value)
+      if (one.is_string()) text += one.get_ref<const std::string&>() + " ";
+  }
+  return text;
+}
+
+std::array<std::string, kFields> searchable(const Tool& tool, const json& rest) {
+  std::array<std::string, kFields> fields;
+  auto field = [&](Field which) -> std::string& { return fields[static_cast<size_t>(which)]; };
+  // A server's prefix in the names of all its tools says nothing about any of them.
+  std::string_view name = tool.name;
+  if (!tool.server.empty() && name.size() > tool.server.size() + 1 && name.starts_with(tool.server) &&
+      std::string_view("._/:-").find(name[tool.server.size()]) != std::string_view::npos)
+    name.remove_prefix(tool.server.size() + 1);
+  field(Field::name) = std::string(name) + " " + collect_strings(rest, {"title"});
+  field(Field::place) = tool.server + " " + (tool.category == tool.server ? "" : tool.category);
+  field(Field::description) = tool.description;
+  if (auto schema = rest.find("inputSchema"); schema != rest.end())
+    collect_parameters(*schema, field(Field::parameters), kMaxSchemaDepth);
+  field(Field::uses) = collect_strings(rest, {"functions", "use_cases", "usage"});
+  for (const auto& tag : tool.tags) field(Field::uses) += " " + tag;
+  return fields;
+}
+
+uint32_t id_of(std::map<std::string, uint32_t>& ids, const std::string& name) {
+  return ids.try_emplace(name, static_cast<uint32_t>(ids.size())).first->second;
+}
+
+// Ids in the order of first use become ids in the order of names.
+std::vector<uint32_t> sorted_ids(const std::map<std::string, uint32_t>& ids) {
+  std::vector<uint32_t> sorted(ids.size());
+  uint32_t next = 0;
+  for (const auto& [name, id] : ids) sorted[id] = next++;
+  return sorted;
+}
+
+}  // namespace
+
+Result<Loading> Loading::begin(const std::string& folder) {
+  Loading loading;
+  loading.folder_ = folder;
+  TRY(loading.listing_, list_folder(folder));
+  for (const auto& unlisted : loading.listing_.unlisted) loading.problem(unlisted, "this folder was left out");
+  if (loading.listing_.more)
+    loading.problem(".", fmt::format("more than {} files; the others were left out", kMaxFiles));
+  return loading;
+}
+
+void Loading::problem(const std::string& file, std::string what) {
+  if (catalog_->problem_count_++ < Catalog::kMaxProblems)
+    catalog_->problems_.push_back({printable(file), std::move(what)});
+}
+
+void Loading::add(const std::string& origin, Reading reading) {
+  for (auto& what : reading.problems) problem(origin, std::move(what));
+  catalog_->problem_count_ += reading.more_problems;
+  for (auto& [name, description] : reading.categories)
+    if (std::string& text = category_texts_[name]; text.empty()) text = std::move(description);
+  for (auto& server : reading.core_servers) {
+    auto& all = catalog_->core_servers_;
+    if (std::find(all.begin(), all.end(), server) == all.end()) all.push_back(std::move(server));
+  }
+  for (auto& tool : reading.tools) merge(origin, std::move(tool), reading.form);
+}
+
+// Two files about one tool: each member comes from the form that knows more, or else from the first file.
+void Loading::merge(const std::string& origin, Tool tool, Form form) {
+  auto [known, is_new] = known_.try_emplace({tool.server, tool.name}, pending_.size());
+  if (is_new) {
+    if (pending_.size() < kMaxTools) {
+      pending_.push_back({std::move(tool), form});
+    } else {
+      known_.erase(known);
+      if (pending_.size() == kMaxTools)
+        problem(origin, fmt::format("more than {} tools; the others were left out", kMaxTools));
+    }
+    return;
+  }
+  Pending& pending = pending_[known->second];
+  if (form == pending.form)
+    problem(origin, fmt::format("tool '{}' is defined before; what it adds is kept", printable(tool.name, 64)));
+  const bool knows_more = form > pending.form;
+  Tool& old = pending.tool;
+  // A list of a server's tools has no categories of its own: one that was given elsewhere is better than its default.
+  if ((tool.category != tool.server && old.category == old.server) || (knows_more && tool.category != tool.server))
+    old.category = tool.category;
+  if (old.description.empty() || (knows_more && !tool.description.empty()))
+    old.description = std::move(tool.description);
+  std::vector<std::string> tags;
+  std::set_union(old.tags.begin(), old.tags.end(), tool.tags.begin(), tool.tags.end(), std::back_inserter(tags));
+  tags.resize(std::min(tags.size(), kMaxTags));
+  old.tags = std::move(tags);
+  json first = json::parse(knows_more ? tool.rest : old.rest), second = json::parse(knows_more ? old.rest : tool.rest);
+  first.insert(second.begin(), second.end());  // keeps what is there
+  if (std::string rest = dump_json(first); rest.size() <= 2 * kMaxDefinitionBytes) old.rest = std::move(rest);
+  pending.form = std::max(form, pending.form);
+}
+
+void Loading::read_file(const File& file) {
+  auto text = read_definition_file(folder_ + "/" + file.path);
+  if (!text) return problem(file.path, text.error().what);
+  auto document = parse_json(*text);
+  if (!document) return problem(file.path, document.error().what);
+  const std::string folder = folder_of(file.path), stem = stem_of(file.path);
+  Origin origin{valid_label(stem) ? stem : "", valid_label(folder) ? folder : ""};
+  auto reading = read_definitions(*document, origin);
+  if (!reading) return problem(file.path, reading.error().what);
+  add(file.path, *std::move(reading));
+}
+
+void Loading::sort_pending() {
+  known_.clear();
+  std::sort(pending_.begin(), pending_.end(), [](const Pending& a, const Pending& b) {
+    return std::tie(a.tool.name, a.tool.server) < std::tie(b.tool.name, b.tool.server);
+  });
+  size_t bytes = 0;
+  for (const auto& [tool, form] : pending_) bytes += tool.name.size() + tool.description.size() + tool.rest.size();
+  catalog_->texts_.reserve(std::min(bytes, kMaxTextBytes));
+  catalog_->records_.reserve(pending_.size());
+  for (const auto& [name, description] : category_texts_) id_of(category_ids_, name);
+}
+
+void Loading::store(Pending& pending) {
+  Tool tool = std::move(pending.tool);
+  Catalog& into = *catalog_;
+  const json rest = json::parse(tool.rest);
+  tool.rest = packed(tool.rest);
+  if (into.texts_.size() + tool.name.size() + tool.description.size() + tool.rest.size() > kMaxTextBytes)
+    return problem(tool.server, fmt::format("tool '{}' was left out: all definitions together may have {} bytes",
+                                            printable(tool.name, 64), kMaxTextBytes));
+  Catalog::Record record{};
+  record.text = into.texts_.size();
+  record.name_bytes = static_cast<uint16_t>(tool.name.size());
+  record.description_bytes = static_cast<uint32_t>(tool.description.size());
+  record.rest_bytes = static_cast<uint32_t>(tool.rest.size());
+  record.server = id_of(server_ids_, tool.server);
+  record.category = id_of(category_ids_, tool.category);
+  record.kind = tool.kind;
+  for (const auto& tag : tool.tags) into.tag_ids_.push_back(id_of(tag_ids_, tag));
+  record.tags_end = static_cast<uint32_t>(into.tag_ids_.size());
+  into.texts_ += tool.name;
+  into.texts_ += tool.description;
+  into.texts_ += tool.rest;
+  into.records_.push_back(record);
+  builder_.add(searchable(tool, rest));
+}
+
+bool Loading::step(std::chrono::microseconds slice) {
+  const auto until = Monotonic::now() + slice;
+  while (phase_ == Phase::reading) {
+    if (next_ == listing_.files.size()) {
+      sort_pending();
+      phase_ = Phase::storing;
+      next_ = 0;
+    } else {
+      read_file(listing_.files[next_++]);
+    }
+    if (Monotonic::now() >= until) return false;
+  }
+  while (phase_ == Phase::storing) {
+    if (next_ == pending_.size()) {
+      phase_ = Phase::finishing;
+      pending_ = {};
+    } else {
+      store(pending_[next_++]);
+    }
+    if (Monotonic::now() >= until) return false;
+  }
+  if (phase_ == Phase::finishing) {
+    Catalog& into = *catalog_;
+    const auto categories = sorted_ids(category_ids_), servers = sorted_ids(server_ids_);
+    for (const auto& [name, id] : category_ids_) into.categories_.push_back({name, category_texts_[name], 0});
+    for (const auto& [name, id] : server_ids_) into.servers_.push_back({name, {}, 0});
+    into.tag_names_.resize(tag_ids_.size());
+    for (const auto& [name, id] : tag_ids_) into.tag_names_[id] = name;
+    for (auto& record : into.records_) {
+      record.category = categories[record.category];
+      record.server = servers[record.server];
+      into.categories_[record.category].tools++;
+      into.servers_[record.server].tools++;
+    }
+    for (uint32_t tool = 0; tool < into.size(); tool++) into.add_names(tool);
+    std::sort(into.names_.begin(), into.names_.end());
+    std::sort(into.segments_.begin(), into.segments_.end());
+    into.names_.shrink_to_fit();
+    into.segments_.shrink_to_fit();
+    into.tag_ids_.shrink_to_fit();
+    into.texts_.shrink_to_fit();
+    into.index_ = std::move(builder_).finish();
+    phase_ = Phase::done;
+  }
+  return true;
+}
+
+std::shared_ptr<const Catalog> Loading::take() { return std::move(catalog_); }
+
+Result<std::shared_ptr<const Catalog>> load_catalog(const std::string& folder) {
+  TRY(Loading loading, Loading::begin(folder));
+  while (!loading.step(std::chrono::seconds(1))) {
+  }
+  return loading.take();
+}
+
+}  // namespace catalog

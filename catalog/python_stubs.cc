@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "catalog/stubs.h"
+#include "supervisor/base/json.h"
+
+namespace catalog {
+namespace {
+
+constexpr int kMaxClasses = 40;  // of one module; what is deeper or more is dict[str, Any]
+
+// Any text as a literal: JSON's strings are Python's too.
+std::string string_literal(std::string_view text) { return dump_json(nlohmann::json(text)); }
+
+// The inside of a """docstring""", indented. The closing quotes stand on a line of their own.
+std::string docstring(std::string_view text, std::string_view indent) {
+  std::string inside;
+  for (size_t i = 0; i < text.size(); i++) {
+    if (text[i] == '\\') {
+      inside += "\\\\";
+    } else if (text.substr(i, 3) == "\"\"\"") {
+      inside += "\\\"\\\"\\\"";
+      i += 2;
+    } else {
+      inside += text[i];
+      if (text[i] == '\n') inside += indent;
+    }
+  }
+  if (inside.ends_with('"')) inside += ' ';
+  return inside;
+}
+
+std::string literal(const std::string& json_text) {
+  if (json_text == "true") return "True";
+  if (json_text == "false") return "False";
+  return json_text == "null" ? "None" : json_text;
+}
+
+// Annotations, and the classes they need.
+class Types {
+ public:
+  std::string name(const Type& type, const std::string& path) {
+    switch (type.kind) {
+      case Type::Kind::object:
+        return record(type, path);
+      case Type::Kind::array:
+        return type.parts.empty() ? "list" : "list[" + name(type.parts.front(), path + "Item") + "]";
+      case Type::Kind::either: {
+        std::string text;
+        for (const Type& part : type.parts) text += (text.empty() ? "" : " | ") + name(part, path);
+        return text;
+      }
+      case Type::Kind::choice: {
+        std::string text;
+        for (const auto& choice : type.choices) {
+          if (choice.find_first_of(".eE") != choice.npos && choice.front() != '"' && choice != "true" &&
+              choice != "false")
+            return "float";  // Literal[] takes no fractions
+          text += (text.empty() ? "" : ", ") + literal(choice);
+        }
+        return "Literal[" + text + "]";
+      }
+      default:
+        return type_text(type, Dialect::python, 0);
+    }
+  }
+
+  std::string classes;  // their text
+
+ private:
+  std::string record(const Type& type, const std::string& path) {
+    std::vector<std::string> fields;
+    bool all_needed = true;
+    for (const Property& property : type.properties) {
+      std::vector<std::string> none;
+      if (identifier(property.name, none) != property.name) return "dict[str, Any]";  // not a field's name
+      all_needed &= property.need == Property::Need::required;
+    }
+    if (type.properties.empty() || count_ >= kMaxClasses) return "dict[str, Any]";
+    count_++;
+    const std::string name_of = identifier(path, names_);
+    for (const Property& property : type.properties) {
+      std::string inner = path + "_" + property.name;
+      fields.push_back("    " + property.name + ": " + name(property.type, inner) + "\n");
+    }
+    classes += fmt::format("class {}(TypedDict{}):\n{}\n\n", name_of, all_needed ? "" : ", total=False",
+                           fmt::join(fields, ""));
+    return name_of;
+  }
+
+  int count_ = 0;
+  std::vector<std::string> names_;
+};
+
+std::string function_text(const StubModule& module, const StubFunction& function, const std::string& name,
+                          Types& types) {
+  std::string parameters, arguments, about;
+  if (!function.has_input) {
+    parameters = "**arguments: Any";
+    arguments = "arguments";
+  } else {
+    std::vector<std::string> taken = {name};
+    bool keywords = false;
+    for (const Property& property : function.input.properties) {
+      const std::string parameter = identifier(property.name, taken);
+      if (!parameters.empty()) parameters += ", ";
+      if (property.need == Property::Need::optional && !std::exchange(keywords, true)) parameters += "*, ";
+      parameters += parameter + ": " + types.name(property.type, name + "_" + parameter);
+      if (property.need == Property::Need::optional) parameters += " = ...";
+      arguments += (arguments.empty() ? "" : ", ") + string_literal(property.name) + ": " + parameter;
+      if (property.description.empty() && property.standard.empty()) continue;
+      about += fmt::format("\n{}: {}", parameter, plain_text(property.description, 500));
+      if (!property.standard.empty()) about += fmt::format(" (default: {})", plain_text(property.standard, 100));
+    }
+    arguments = "{" + arguments + "}";
+  }
+  const std::string result = types.name(function.output, name + "_result");
+  std::string text = function.description;
+  if (!about.empty()) text += (text.empty() ? "" : "\n") + about;
+  if (text.empty()) text = plain_text(module.tool, 200);
+  return fmt::format("def {}({}) -> {}:\n    \"\"\"{}\n    \"\"\"\n    return call({}, {}, {})\n", name, parameters,
+                     result, docstring(text, "    "), string_literal(module.server), string_literal(function.name),
+                     arguments);
+}
+
+}  // namespace
+
+std::string python_stub(const StubModule& module) {
+  Types types;
+  std::vector<std::string> taken;
+  std::string functions;
+  const bool single = module.functions.size() == 1 && module.functions.front().name == module.tool;
+  for (const StubFunction& function : module.functions) {
+    const std::string name = single ? module.module : identifier(function.name, taken);
+    functions += "\n\n" + function_text(module, function, name, types);
+  }
+  std::string text = "\"\"\"" + docstring(plain_text(module.signature, 1000), "") + "\n\"\"\"\n";
+  text +=
+      "from __future__ import annotations\n\nfrom typing import Any, Literal, TypedDict\n\nfrom servers import call\n";
+  if (!types.classes.empty()) text += "\n\n" + types.classes.substr(0, types.classes.size() - 2);
+  return text + functions;
+}
+
+std::string python_server(std::string_view server, const std::vector<StubModule>& modules) {
+  std::string lines, names;
+  for (const StubModule& module : modules) {
+    lines += "\n" + plain_text(module.signature, 600);
+    names += "    " + string_literal(module.module) + ",\n";
+  }
+  return fmt::format(
+      "\"\"\"{}: {} tools. from servers.SERVER import TOOL\n{}\n\"\"\"\nimport sys\n\nfrom servers import Server\n\n"
+      "__all__ = [\n{}]\nsys.modules[__name__].__class__ = Server\n",
+      docstring(plain_text(server, 200), ""), modules.size(), docstring(lines, ""), names);
+}
+
+std::string python_root() {
+  return R"py("""Tools of other servers as functions: from servers.SERVER import TOOL. Generated; cannot be changed.
+
+help(TOOL) tells its parameters. What is left out (...) is not sent, so the tool's own default holds.
+"""
+import types
+
+
+def call(server, tool, arguments):
+    """Asks the supervisor to call `tool` of `server`; what it may not or cannot do it raises as warder.CallError."""
+    import warder
+
+    given = {name: value for name, value in arguments.items() if value is not ...}
+    return warder.call("call_tool", server=server, name=tool, arguments=given)
+
+
+class Server(types.ModuleType):
+    """A server's package. Its modules are imported one by one, each as the function of its name."""
+
+    def __setattr__(self, name, value):
+        if isinstance(value, types.ModuleType):
+            value = getattr(value, name, value)
+        super().__setattr__(name, value)
+)py";
+}
+
+}  // namespace catalog

@@ -1,0 +1,52 @@
+// Reads one JSON document of tool definitions, whichever of three forms it has:
+//   a catalogue    {"categories": {CATEGORY: {"description", "tools": {NAME: {"name", "mcp_server", "description",
+//                  "functions", "use_cases", ...}}}}, "core_mcps": [...]}; its "total_tools" is not believed
+//   tools/list     {"tools": [{"name", "description", "inputSchema", "outputSchema", "annotations", ...}, ...]}, alone
+//                  or as the "result" of a response, or the array itself; beside "tools" may stand "server",
+//                  "category", "description" (the category's) and "tags", for all of them
+//   one tool       {"name", ...} with "mcp_server" or "server", "category", "tags", "usage", and any of the above
+// Definitions come from other people's servers: bounded, checked, and what is wrong is named and left out.
+#pragma once
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/tool.h"
+#include "supervisor/base/result.h"
+
+namespace catalog {
+
+constexpr size_t kMaxNameBytes = 128;
+constexpr size_t kMaxLabelBytes = 128;              // of a server, a category or a tag
+constexpr size_t kMaxDescriptionBytes = 16 * 1024;  // longer ones are cut, at a whole character
+constexpr size_t kMaxDefinitionBytes = 64 * 1024;   // of the other members, as compact JSON
+constexpr size_t kMaxTags = 32;
+
+// How much a form knows of a tool: where two files define one tool, each member comes from the form that knows more.
+enum class Form : uint8_t { catalogue, one_tool, tools_list };
+
+// Where a document comes from, and what its tools are when it does not say.
+struct Origin {
+  std::string server;    // the file's name without .json
+  std::string category;  // the folder's; empty: the server is the category
+};
+
+struct Reading {
+  Form form = Form::catalogue;
+  std::vector<Tool> tools;
+  std::map<std::string, std::string> categories;  // descriptions; also of categories without tools
+  std::vector<std::string> core_servers;          // "core_mcps"
+  std::vector<std::string> problems;              // "tools[3]: 'name' is not a string"; that part was left out
+  size_t more_problems = 0;                       // beyond those
+};
+
+// Errors: invalid: the document as a whole has none of the forms.
+Result<Reading> read_definitions(const nlohmann::json& document, const Origin& origin);
+
+// Whether `text` may name a tool (no spaces) or a server, category or tag.
+bool valid_tool_name(std::string_view text);
+bool valid_label(std::string_view text);
+
+}  // namespace catalog

@@ -1,0 +1,44 @@
+// Type: what a JSON Schema says, reduced to what a reader of a signature needs. Source: tools' inputSchema and
+// outputSchema, which are other people's: cyclic, huge or wrong ones become "any" where they stop making sense.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace catalog {
+
+struct Property;
+
+struct Type {
+  enum class Kind { any, null, boolean, integer, number, string, array, object, choice, either };
+  Kind kind = Kind::any;
+  std::vector<std::string> choices;  // choice: literals as JSON text
+  std::vector<Type> parts;           // array: its items, if known; either: the alternatives
+  std::vector<Property> properties;  // object: required ones first, in the order of "required", then by name
+  bool operator==(const Type&) const;
+};
+
+struct Property {
+  enum class Need { required, optional };
+  std::string name;
+  Type type;
+  Need need = Need::optional;
+  std::string description;
+  std::string standard;  // the default as JSON text; may be empty
+  bool operator==(const Property&) const = default;
+};
+
+// Never fails. At most kMaxTypeDepth deep; "$ref" is followed within the schema.
+Type read_type(const nlohmann::json& schema);
+constexpr int kMaxTypeDepth = 6;
+constexpr size_t kMaxTypes = 400;      // of one schema
+constexpr size_t kMaxProperties = 64;  // of one object
+constexpr size_t kMaxChoices = 24;
+
+enum class Dialect { python, javascript };
+// One line: str | None, list[{name: str, size?: int}], "open" | "closed"; or string | null, {name: string, ...}[].
+// Beyond `depth` objects are dict or Object.
+std::string type_text(const Type& type, Dialect dialect, int depth);
+
+}  // namespace catalog

@@ -1,0 +1,17 @@
+// Signature: a tool in one line, enough to write the call.
+//   create_issue(owner: str, title: str, labels?: list[str], state?: "open" | "closed" = "open") -> {number: int}
+// "?" marks what may be left out. A tool of which no schema is known, but functions are: dos_detector.{analyze,
+// report}.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace catalog {
+
+constexpr size_t kMaxSignatureBytes = 600;
+
+// `rest`: the other members of its definition.
+std::string signature(std::string_view name, const nlohmann::json& rest);
+
+}  // namespace catalog

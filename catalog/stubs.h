@@ -1,0 +1,55 @@
+// Stubs: the catalogue as code that jailed programs can list, read and import, made from the schemas.
+//   servers/__init__.py, servers/call.js           how a stub reaches the supervisor
+//   servers/SERVER/__init__.py, index.js           what the server has, one signature a line
+//   servers/SERVER/TOOL.py, TOOL.js                one typed function
+// Python: from servers.github import create_issue.  JavaScript: const {create_issue} = require("/servers/github").
+// Who mounts it, and where, is not decided here. Every text of a definition is written as data: it cannot leave the
+// comment or the literal that it stands in.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/catalog.h"
+#include "catalog/schema.h"
+
+namespace catalog {
+
+struct StubFile {
+  std::string path;  // "servers/github/create_issue.py"
+  std::string content;
+};
+
+// One tool as a stub writes it. A tool of which only functions are known has one for each of them.
+struct StubFunction {
+  std::string name;  // as its server calls it
+  std::string description;
+  Type input;
+  bool has_input = false;  // else any arguments are passed on
+  Type output;
+};
+struct StubModule {
+  std::string server;  // as it calls itself
+  std::string module;  // the file's name without its ending
+  std::string tool, signature;
+  std::vector<StubFunction> functions;  // one, or several
+};
+
+// Sorted by path. Tools only, no skills.
+std::vector<StubFile> make_stubs(const Catalog& catalog);
+
+// A name that is an identifier in both languages and no word of either: "create-issue" is create_issue, "import"
+// import_. Names that `taken` has get a number; the result is added to it.
+std::string identifier(std::string_view name, std::vector<std::string>& taken);
+
+std::string python_stub(const StubModule& module);
+std::string python_server(std::string_view server, const std::vector<StubModule>& modules);
+std::string python_root();
+std::string javascript_stub(const StubModule& module);
+std::string javascript_server(std::string_view server, const std::vector<StubModule>& modules);
+std::string javascript_root();
+
+// At most `max_bytes` of a description, without control characters but line ends.
+std::string plain_text(std::string_view text, size_t max_bytes);
+
+}  // namespace catalog

@@ -1,0 +1,158 @@
+// catalog-bench [TOOLS]: builds a catalogue of made-up tools (default 50,000) and prints what loading, searching and
+// holding it costs. Deterministic but for the clock.
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "catalog/catalog.h"
+#include "catalog/signature.h"
+#include "supervisor/base/clock.h"
+#include "tests/temp_directory.h"
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kVerbs[] = {"create",  "list",     "get",    "update",  "delete", "search", "send",
+                                  "read",    "write",    "export", "import",  "merge",  "sync",   "fetch",
+                                  "analyze", "schedule", "cancel", "approve", "assign", "convert"};
+// Commonest first: how often a word stands in definitions falls as 1/rank.
+constexpr const char* kWords[] = {
+    "data",     "user",      "file",     "name",     "project",   "list",    "id",        "query",    "issue",
+    "message",  "account",   "type",     "document", "date",      "state",   "search",    "page",     "number",
+    "table",    "report",    "event",    "customer", "image",     "filter",  "group",     "key",      "resource",
+    "task",     "order",     "database", "service",  "content",   "status",  "email",     "record",   "url",
+    "field",    "text",      "product",  "time",     "calendar",  "invoice", "branch",    "payment",  "ticket",
+    "policy",   "dashboard", "alert",    "metric",   "container", "cluster", "volume",    "secret",   "comment",
+    "contact",  "workflow",  "template", "channel",  "folder",    "model",   "session",   "location", "schema",
+    "index",    "label",     "version",  "schedule", "webhook",   "market",  "portfolio", "campaign", "inventory",
+    "shipment", "contract",  "employee", "device",   "sensor",    "route",   "weather",   "flight",   "hotel",
+    "recipe",   "song",      "playlist", "video",    "subtitle",  "paper",   "citation",  "molecule", "protein",
+    "patient",  "lesson",    "quiz",     "student",  "grade",     "house",   "mortgage",  "tax",      "currency",
+    "transfer"};
+
+class Maker {
+ public:
+  std::string pick(const auto& words) { return words[random_() % std::size(words)]; }
+  size_t rank(double words) {  // from 1, falling as 1/rank
+    return static_cast<size_t>(std::exp(std::uniform_real_distribution<double>(0, 1)(random_) * std::log(words)));
+  }
+  std::string common() { return kWords[rank(double{std::size(kWords)}) - 1]; }
+  std::string rare() {
+    static constexpr const char* kSyllables[] = {"ba", "ce", "di", "fo", "gu", "ka", "le", "mi",
+                                                 "no", "pu", "ra", "se", "ti", "vo", "zu", "xen"};
+    std::string word;
+    for (size_t n = rank(20'000) + 16; n > 0; n /= 16) word += kSyllables[n % 16];
+    return word;
+  }
+  std::string sentence(int words) {
+    std::string text;
+    for (int i = 0; i < words; i++)
+      text += (i == 0 ? "" : " ") + (random_() % 3 == 0 ? "the" : random_() % 2 == 0 ? common() : rare());
+    return text;
+  }
+  json tool() {
+    json properties = json::object();
+    for (unsigned n = 1 + static_cast<unsigned>(random_() % 5); n > 0; n--)
+      properties[common() + "_" + common()] = {{"type", random_() % 2 == 0 ? "string" : "integer"},
+                                               {"description", sentence(4)}};
+    return {
+        {"name", pick(kVerbs) + "_" + common() + "_" + rare()},
+        {"description", pick(kVerbs) + " " + sentence(13) + "."},
+        {"inputSchema", {{"type", "object"}, {"properties", properties}, {"required", {properties.begin().key()}}}}};
+  }
+  // As agents ask: a verb, an object and what it is about.
+  std::string query() {
+    switch (random_() % 3) {
+      case 0:
+        return pick(kVerbs) + " " + common();
+      case 1:
+        return "please " + pick(kVerbs) + " the " + common() + " of " + rare() + " in the " + common();
+      default:
+        return pick(kVerbs) + "_" + common() + "_" + rare();
+    }
+  }
+
+ private:
+  std::mt19937_64 random_{20261121};
+};
+
+size_t resident_bytes() {
+  ::malloc_trim(0);
+  std::ifstream in("/proc/self/statm");
+  size_t all = 0, resident = 0;
+  in >> all >> resident;
+  return resident * 4096;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int count = argc > 1 ? std::atoi(argv[1]) : 50'000;
+  constexpr int kPerServer = 50;
+  TempDirectory folder;
+  Maker maker;
+  size_t bytes = 0;
+  for (int server = 0; server * kPerServer < count; server++) {
+    json tools = json::array();
+    for (int i = 0; i < kPerServer; i++) tools.push_back(maker.tool());
+    const std::string text = json{{"category", "category" + std::to_string(server % 20)}, {"tools", tools}}.dump();
+    bytes += text.size();
+    std::ofstream(folder.path() / fmt::format("server{}.json", server)) << text;
+  }
+  const size_t before = resident_bytes();
+  const auto start = Monotonic::now();
+  auto loaded = catalog::load_catalog(folder.path().string());
+  const double load_ms = ms_since(start);
+  if (!loaded) return 1;
+  const auto& made = **loaded;
+  fmt::print("{} tools, {:.1f} MB of files, {} different words\n", made.size(), static_cast<double>(bytes) / 1e6,
+             made.index().vocabulary());
+  fmt::print("load        {:8.0f} ms   ({:.1f} us a tool)\n", load_ms,
+             load_ms * 1000 / static_cast<double>(made.size()));
+  fmt::print("memory      {:8.1f} MB   search index {:.1f} MB; the process grew by {:.1f} MB\n",
+             static_cast<double>(made.bytes()) / 1e6, static_cast<double>(made.index().bytes()) / 1e6,
+             static_cast<double>(resident_bytes() - before) / 1e6);
+
+  auto measure = [&](const char* name, auto work) {
+    std::vector<double> times;
+    for (int i = 0; i < 3000; i++) {
+      catalog::Query query;
+      query.text = maker.query();
+      const auto begin = Monotonic::now();
+      work(query);
+      times.push_back(ms_since(begin) * 1000);
+    }
+    std::sort(times.begin(), times.end());
+    fmt::print("{:12}{:8.1f} us   p99 {:.1f} us\n", name, times[times.size() / 2], times[times.size() * 99 / 100]);
+  };
+  size_t found = 0, postings = 0;
+  measure("search", [&](const catalog::Query& query) { found += made.search(query).total; });
+  for (int i = 0; i < 1000; i++)
+    for (const auto& word : made.index().terms(maker.query()).words) postings += word.documents;
+  fmt::print("            {:8.0f} documents on average have one of a query's words, each counted\n",
+             static_cast<double>(postings) / 1000);
+  measure("in category", [&](catalog::Query& query) {
+    query.category = "category7";
+    found += made.search(query).total;
+  });
+  measure("signatures", [&](const catalog::Query& query) {
+    for (uint32_t number : made.search(query).tools)
+      found += catalog::signature(made.tool(number).name, json::parse(made.rest(number))).size();
+  });
+  measure("misspelt", [&](catalog::Query& query) {
+    query.text = "x" + query.text.substr(0, 20) + "qz";
+    found += made.search(query).nearest.size();
+  });
+  const auto listing_start = Monotonic::now();
+  (void)catalog::list_folder(folder.path().string());
+  fmt::print("changed?    {:8.1f} us   {} files\n", ms_since(listing_start) * 1000,
+             (count + kPerServer - 1) / kPerServer);
+  return found > 0 ? 0 : 1;
+}

@@ -1,0 +1,183 @@
+// The rules of the search, each with the complaint or the measurement that asks for it in mind.
+#include "tests/catalog/library.h"
+
+using nlohmann::json;
+
+namespace {
+
+json tool(const char* name, const char* description, json parameters = json::object()) {
+  return {{"name", name},
+          {"description", description},
+          {"inputSchema", {{"type", "object"}, {"properties", std::move(parameters)}}}};
+}
+
+struct Tools : Library {
+  Tools() {
+    put("development/github.json",
+        json{{"tools",
+              {tool("create_issue", "Open a new issue in a repository",
+                    {{"owner", json::object()}, {"labels", json::object()}}),
+               tool("list_issues", "List the issues of a repository, filtered by state"),
+               tool("search_code", "Find code in repositories"),
+               tool("create_pull_request", "Propose a branch for merging"),
+               tool("github_get_me", "Who is signed in"),
+               {{"name", "merge"}, {"tags", {"danger"}}, {"description", "Merge a pull request"}}}}});
+    put("development/gitlab.json", json{{"tools", {tool("create_issue", "Open a new issue in a project")}}});
+    put("office/sheets.json",
+        json{{"tools",
+              {tool("append_rows", "Add rows to a spreadsheet"), tool("open_spreadsheet", "A spreadsheet's cells")}}});
+    put("files/disk.json", json{{"tools",
+                                 {tool("read", "Contents of a file"), tool("the", ""), tool("disk.usage_report", ""),
+                                  tool("nameless", "", {{"zebra_count", {{"description", "how many quaggas"}}}})}}});
+    put("skills.json", json{{"server", "skills"},
+                            {"tools", {{{"name", "clean_csv"}, {"kind", "skill"}, {"description", "Tidy a table"}}}}});
+    load();
+  }
+  catalog::Found found(catalog::Query query) const { return made->search(query); }
+};
+
+}  // namespace
+
+TEST_CASE("the exact name comes first, whatever its words are worth", "[search]") {
+  Tools tools;
+  CHECK(tools.search("read").front() == "read");
+  CHECK(tools.search("the").front() == "the");  // a stop word
+  CHECK(tools.search("merge").front() == "merge");
+  CHECK(tools.search("list_issues").front() == "list_issues");
+  CHECK(tools.search("listIssues").front() == "list_issues");
+  CHECK(tools.search("List Issues").front() == "list_issues");
+  for (uint32_t number = 0; number < tools.made->size(); number++) {
+    const auto name = std::string(tools.made->tool(number).name);
+    CAPTURE(name);
+    CHECK(tools.search(name, 1) == Names{name});
+  }
+}
+
+TEST_CASE("after the exact name comes the exact last segment", "[search]") {
+  Tools tools;
+  CHECK(tools.search("usage_report").front() == "disk.usage_report");
+  CHECK(tools.search("usage report").front() == "disk.usage_report");
+}
+
+TEST_CASE("a server before a separator filters and does not score", "[search]") {
+  Tools tools;
+  for (const char* text : {"gitlab.create_issue", "gitlab:create issue", "gitlab/create_issue",
+                           "mcp__gitlab__create_issue", "GitLab: open an issue"}) {
+    CAPTURE(text);
+    auto found = tools.found({.text = text});
+    REQUIRE(found.total == 1);
+    CHECK(tools.made->tool(found.tools[0]).server == "gitlab");
+  }
+  // The prefix in a tool's own name is no reason to find it.
+  CHECK(tools.search("github") ==
+        Names{"create_issue", "create_pull_request", "github_get_me", "list_issues", "merge"});
+  auto found = tools.found({.text = "get signed in"});
+  CHECK(tools.names(found.tools) == Names{"github_get_me"});
+}
+
+TEST_CASE("words are found in their other forms, and never inside other words", "[search]") {
+  Tools tools;
+  CHECK(tools.search("opening issues").size() >= 2);
+  CHECK(tools.search("repository code").front() == "search_code");
+  const auto read = tools.search("read");
+  CHECK(std::find(read.begin(), read.end(), "open_spreadsheet") == read.end());
+  CHECK(std::find(read.begin(), read.end(), "append_rows") == read.end());
+}
+
+TEST_CASE("a tool without a description is found by its name and its parameters", "[search]") {
+  Tools tools;
+  CHECK(tools.search("report of disk usage").front() == "disk.usage_report");
+  CHECK(tools.search("zebra").front() == "nameless");
+  CHECK(tools.search("quagga").front() == "nameless");
+}
+
+TEST_CASE("a sentence finds its tool", "[search]") {
+  Tools tools;
+  CHECK(tools.search("please open a new issue about the login bug in our repository").front() == "create_issue");
+  CHECK(tools.search("I want to add some rows to the quarterly spreadsheet").front() == "append_rows");
+  CHECK(tools.search("find the code that parses dates in my repositories").front() == "search_code");
+}
+
+TEST_CASE("when the word that matters is unknown nothing is found, and it is said which", "[search]") {
+  Tools tools;
+  auto found = tools.found({.text = "open kubernetes"});
+  CHECK(found.total == 0);
+  CHECK(found.tools.empty());
+  CHECK(found.unknown_words == Names{"kubernetes"});
+  CHECK_FALSE(found.nearest.empty());
+  CHECK(tools.found({.text = "kubernetes"}).total == 0);
+}
+
+TEST_CASE("what is misspelt is answered with the nearest names", "[search]") {
+  Tools tools;
+  CHECK(tools.names(tools.found({.text = "craete_isue"}).nearest).front() == "create_issue");
+  CHECK(tools.names(tools.found({.text = "spraedsheet"}).nearest).front() == "open_spreadsheet");
+}
+
+TEST_CASE("the best are listed and all are counted, in one order", "[search]") {
+  Tools tools;
+  auto two = tools.found({.text = "issue", .limit = 2});
+  CHECK(two.tools.size() == 2);
+  CHECK(two.total == 3);
+  CHECK(tools.found({.text = "issue"}).tools == tools.found({.text = "issue"}).tools);
+  // Same words, same worth: by name, then by server.
+  auto same = tools.found({.text = "create_issue", .limit = 2});
+  CHECK(tools.made->tool(same.tools[0]).server == "github");
+  CHECK(tools.made->tool(same.tools[1]).server == "gitlab");
+}
+
+TEST_CASE("category, server and tags filter", "[search]") {
+  Tools tools;
+  CHECK(tools.found({.text = "issue", .category = "development"}).total == 3);
+  CHECK(tools.found({.text = "issue", .category = "DEVELOPMENT", .server = "gitlab"}).total == 1);
+  CHECK(tools.found({.text = "pull request", .tags = {"danger"}}).total == 1);
+  CHECK(tools.found({.text = "pull request", .tags = {"danger", "other"}}).total == 0);
+  auto elsewhere = tools.found({.text = "issue", .category = "office"});
+  CHECK(elsewhere.total == 0);
+  CHECK(elsewhere.elsewhere == 3);
+}
+
+TEST_CASE("no text lists what the filters let through, by name", "[search]") {
+  Tools tools;
+  auto all = tools.found({.limit = 3});
+  CHECK(all.total == tools.made->size());
+  CHECK(tools.names(all.tools) == Names{"append_rows", "clean_csv", "create_issue"});
+  CHECK(tools.names(tools.found({.category = "office"}).tools) == Names{"append_rows", "open_spreadsheet"});
+  CHECK(tools.found({.text = "  \t"}).total == tools.made->size());
+}
+
+TEST_CASE("skills stand in the same list, and say what they are", "[search]") {
+  Tools tools;
+  auto found = tools.found({.text = "tidy table"});
+  REQUIRE(found.tools.size() == 1);
+  CHECK(tools.made->tool(found.tools[0]).kind == catalog::Kind::skill);
+}
+
+TEST_CASE("text in another language finds nothing rather than anything", "[search]") {
+  Tools tools;
+  auto found = tools.found({.text = "\xE5\x88\x9B\xE5\xBB\xBA\xE9\x97\xAE\xE9\xA2\x98 repository"});
+  CHECK(found.total == 0);
+}
+
+TEST_CASE("a name is found as it is written, and otherwise if it is clear", "[find]") {
+  Tools tools;
+  auto one = [&](std::string_view name, std::string_view category = {}, std::string_view server = {}) {
+    auto meant = tools.made->find(name, category, server);
+    return meant.tools.size() == 1 ? std::string(tools.made->tool(meant.tools[0]).server)
+                                   : std::to_string(meant.tools.size());
+  };
+  CHECK(one("list_issues") == "github");
+  CHECK(one("listIssues") == "github");
+  CHECK(one("create_issue") == "2");  // two servers have it: not the first that comes
+  CHECK(one("create_issue", "", "gitlab") == "gitlab");
+  CHECK(one("gitlab.create_issue") == "gitlab");
+  CHECK(one("mcp__github__create_issue") == "github");
+  CHECK(one("usage_report") == "disk");  // the last segment, as nobody else has it
+  CHECK(one("disk.usage_report") == "disk");
+  CHECK(one("merge", "office") == "0");  // the category counts
+  CHECK(tools.names(tools.made->find("merge", "office").nearest).front() == "merge");
+  CHECK(tools.names(tools.made->find("list_isues").nearest).front() == "list_issues");
+  CHECK(tools.made->find("").tools.empty());
+  CHECK(tools.made->find(std::string(1 << 20, 'x')).nearest.empty());
+  CHECK(tools.made->find("\xFF\xFE").tools.empty());
+}

@@ -1,0 +1,219 @@
+// The stubs are judged by the languages themselves: imported, called, and attacked by their definitions.
+#include "catalog/stubs.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "tests/catalog/library.h"
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Stubs : Library {
+  TempDirectory tree;
+
+  void write() {
+    load();
+    for (const auto& file : catalog::make_stubs(*made)) {
+      fs::create_directories((tree.path() / file.path).parent_path());
+      std::ofstream(tree.path() / file.path, std::ios::binary) << file.content;
+    }
+    fs::create_directories(tree.path() / "warder");
+    std::ofstream(tree.path() / "warder/__init__.py")
+        << "import json\ndef call(name, /, **arguments): return json.dumps([name, arguments], sort_keys=True)\n";
+  }
+  std::string text(const std::string& path) const {
+    std::ostringstream all;
+    all << std::ifstream(tree.path() / path).rdbuf();
+    return all.str();
+  }
+  // What a program prints; both streams.
+  std::string run(const std::vector<std::string>& command) const {
+    int pipe[2];
+    REQUIRE(::pipe(pipe) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::dup2(pipe[1], 1);
+      ::dup2(pipe[1], 2);
+      ::close(pipe[0]);
+      if (::chdir(tree.path().c_str()) != 0) ::_exit(126);
+      std::vector<char*> arguments;
+      for (const auto& part : command) arguments.push_back(const_cast<char*>(part.c_str()));
+      arguments.push_back(nullptr);
+      ::execvp(arguments[0], arguments.data());
+      ::_exit(127);
+    }
+    ::close(pipe[1]);
+    std::string all;
+    char block[4096];
+    for (ssize_t n; (n = ::read(pipe[0], block, sizeof block)) > 0;) all.append(block, static_cast<size_t>(n));
+    ::close(pipe[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    INFO(all);
+    CHECK(status == 0);
+    return all;
+  }
+  std::string python(const std::string& code) const {
+    return run({"/usr/bin/python3", "-B", "-c", "import sys; sys.path.insert(0, '.')\n" + code});
+  }
+  std::string node(const std::string& code) const {
+    return run({"node", "-e",
+                "globalThis.warder = {call: async (name, args) => JSON.stringify([name, args])};\n(async () => {" +
+                    code + "})()"});
+  }
+};
+
+const char* const kIssues = R"({"server": "git-hub", "tools": [
+  {"name": "create-issue", "description": "Opens an issue.\nSays \"where\".",
+   "inputSchema": {"type": "object", "required": ["title", "from"], "properties": {
+     "title": {"type": "string", "description": "what it is about"}, "from": {"type": "string"},
+     "labels": {"type": "array", "items": {"type": "string"}, "default": []}, "state": {"enum": ["open", "closed"]}}},
+   "outputSchema": {"type": "object", "required": ["number"], "properties": {"number": {"type": "integer"},
+     "people": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}}}}},
+  {"name": "delete", "inputSchema": {"type": "object"}},
+  {"name": "anything"}]})";
+
+}  // namespace
+
+TEST_CASE("Python code lists, reads and imports the stubs, and calls through them", "[stubs]") {
+  Stubs stubs;
+  stubs.put("a.json", kIssues);
+  stubs.write();
+  CHECK(
+      stubs.python("from servers.git_hub import create_issue\n"
+                   "print(create_issue('T', from_='me', labels=['a']))") ==
+      R"(["call_tool", {"arguments": {"from": "me", "labels": ["a"], "title": "T"}, "name": "create-issue", "server": "git-hub"}])"
+      "\n");
+  CHECK(stubs.python("import servers.git_hub.create_issue as f, servers.git_hub as s\nfrom servers.git_hub import *\n"
+                     "print(f is s.create_issue is create_issue, s.__all__)\nprint(delete_())") ==
+        "True ['anything', 'create_issue', 'delete_']\n"
+        R"(["call_tool", {"arguments": {}, "name": "delete", "server": "git-hub"}])"
+        "\n");
+  CHECK_THAT(stubs.python("from servers.git_hub import anything\nprint(anything(x=1))"),
+             Catch::Contains(R"({"x": 1})"));
+  const auto help = stubs.python(
+      "from servers.git_hub import create_issue\nimport inspect, typing\n"
+      "print(inspect.signature(create_issue))\nprint(create_issue.__doc__)\n"
+      "print(typing.get_type_hints(create_issue))");
+  CHECK_THAT(help, Catch::Contains("title: 'str', from_: 'str', *, labels: 'list[str]' = Ellipsis") &&
+                       Catch::Contains("Says \"where\".") && Catch::Contains("title: what it is about") &&
+                       Catch::Contains("(default: [])") && Catch::Contains("Literal['open', 'closed']"));
+}
+
+TEST_CASE("JavaScript code requires the stubs, and calls through them", "[stubs]") {
+  Stubs stubs;
+  stubs.put("a.json", kIssues);
+  stubs.write();
+  CHECK(stubs.node("const {create_issue, delete_} = require('./servers/git_hub');\n"
+                   "console.log(await create_issue({title: 'T', from: 'me'}), await delete_())") ==
+        R"(["call_tool",{"server":"git-hub","name":"create-issue","arguments":{"title":"T","from":"me"}}] )"
+        R"(["call_tool",{"server":"git-hub","name":"delete","arguments":{}}])"
+        "\n");
+  CHECK_THAT(stubs.text("servers/git_hub/create_issue.js"),
+             Catch::Contains(
+                 R"(@param {{title: string, from: string, labels?: string[], state?: "open" | "closed"}} input)") &&
+                 Catch::Contains("@returns {Promise<{number: number, people?: {name?: string}[]}>}"));
+}
+
+TEST_CASE("a tool of which only functions are known is a module of them", "[stubs]") {
+  Stubs stubs;
+  stubs.put("full_catalog.json", R"({"categories": {"security": {"tools": {"dos_detector": {"mcp_server": "mcp_tools",
+    "functions": ["analyze_access_log", "report"]}}}}})");
+  stubs.write();
+  CHECK(stubs.python("from servers.mcp_tools import dos_detector\nprint(dos_detector.analyze_access_log(path='x'))") ==
+        R"(["call_tool", {"arguments": {"path": "x"}, "name": "analyze_access_log", "server": "mcp_tools"}])"
+        "\n");
+  CHECK_THAT(stubs.node("console.log(await require('./servers/mcp_tools').dos_detector.report({a: 1}))"),
+             Catch::Contains(R"("name":"report")"));
+}
+
+TEST_CASE("no text of a definition gets out of where it stands", "[stubs]") {
+  // Each ends a string, a comment, a docstring or a line, and then says something that would be seen.
+  const std::vector<std::string> attacks = {R"(""" ; print("ESCAPED") ; """)",
+                                            R"(*/ console.log("ESCAPED") /*)",
+                                            R"(" + print("ESCAPED") + ")",
+                                            R"(\""" ; print("ESCAPED") #)",
+                                            "'''\nprint('ESCAPED')\n'''",
+                                            "x\r\nprint('ESCAPED')\r\nconsole.log('ESCAPED')",
+                                            "\xE2\x80\xA8 console.log('ESCAPED') \xE2\x80\xA9",
+                                            "ends with a backslash \\",
+                                            "ends with a quote \"",
+                                            "\"\"\"\"\"",
+                                            "*\n/ console.log('ESCAPED')",
+                                            std::string("nul \0 byte", 10),
+                                            "${console.log('ESCAPED')}",
+                                            "{0} {} %s %(x)s"};
+  Stubs stubs;
+  json tools = json::array();
+  for (size_t i = 0; i < attacks.size(); i++) {
+    const auto& text = attacks[i];
+    std::string name = "t" + std::to_string(i);
+    for (char c : text) name += static_cast<unsigned char>(c) <= ' ' ? '_' : c;
+    tools.push_back({{"name", name.substr(0, 100)},
+                     {"description", text},
+                     {"title", text},
+                     {"inputSchema",
+                      {{"type", "object"},
+                       {"required", {text}},
+                       {"properties",
+                        {{text, {{"description", text}, {"enum", {text, "x"}}, {"default", text}}},
+                         {"second", {{"type", "object"}, {"properties", {{text, {{"type", "string"}}}}}}}}}}},
+                     {"outputSchema", {{"properties", {{text, {{"const", text}}}}}}}});
+  }
+  stubs.put("x.json", json{{"server", "a\"\"\"*/'); print('ESCAPED"}, {"tools", tools}});
+  stubs.write();
+  REQUIRE(stubs.made->size() == attacks.size());
+  const std::string server = "a_________print__ESCAPED";
+  REQUIRE(fs::exists(stubs.tree.path() / "servers" / server));
+  const auto loaded = stubs.python("from servers import " + server +
+                                   " as s\nimport importlib, typing\n"
+                                   "for n in s.__all__:\n  f = getattr(importlib.import_module(s.__name__), n, None)\n"
+                                   "  exec('from servers." +
+                                   server +
+                                   " import ' + n)\n  typing.get_type_hints(getattr(s, n))\n"
+                                   "print(len(s.__all__))");
+  CHECK(loaded == std::to_string(attacks.size()) + "\n");
+  CHECK(stubs.node("const s = require('./servers/" + server +
+                   "'); console.log(Object.keys(s).map(n => typeof s[n]).join())") == [&] {
+    std::string all = "function";
+    for (size_t i = 1; i < attacks.size(); i++) all += ",function";
+    return all + "\n";
+  }());
+}
+
+TEST_CASE("names become identifiers that no other name has", "[stubs]") {
+  std::vector<std::string> taken;
+  auto [name, expected] = GENERATE(table<std::string, std::string>({
+      {"create-issue", "create_issue"},
+      {"import", "import_"},
+      {"await", "await_"},
+      {"index", "index_"},
+      {"call", "call_"},
+      {"__init__", "x__init__"},
+      {"2fa", "x2fa"},
+      {"", "x"},
+      {"\xC3\xA9t\xC3\xA9", "x__t__"},
+      {"../../etc/passwd", "x______etc_passwd"},
+  }));
+  CHECK(catalog::identifier(name, taken) == expected);
+  CHECK(catalog::identifier(name, taken) == expected + "_2");
+  CHECK(catalog::identifier(name, taken) == expected + "_3");
+  CHECK(catalog::identifier(std::string(5000, 'a'), taken).size() <= 100);
+}
+
+TEST_CASE("skills are no stubs, and tools without a server have a place", "[stubs]") {
+  Stubs stubs;
+  stubs.put("one.json", R"({"name": "lonely", "description": "d"})");
+  stubs.put("skill.json", R"({"name": "skilled", "kind": "skill"})");
+  stubs.load();
+  Names paths;
+  for (const auto& file : catalog::make_stubs(*stubs.made)) paths.push_back(file.path);
+  CHECK(paths == Names{"servers/__init__.py", "servers/call.js", "servers/other/__init__.py", "servers/other/index.js",
+                       "servers/other/lonely.js", "servers/other/lonely.py"});
+}
