@@ -114,15 +114,20 @@ void remove_left_overs(int jails) {
 }  // namespace
 
 Result<> Cgroup::set(const CgroupLimits& limits) {
-  CHECKED(write_file(directory_.get(), "memory.max", fmt::format("{}", limits.memory_bytes)));
-  // Kernels without swap accounting lack the file; then there is no swap to take either.
-  if (auto swap = write_file(directory_.get(), "memory.swap.max", "0"); !swap && swap.error().err != ENOENT)
-    return tl::unexpected(std::move(swap).error());
-  CHECKED(write_file(directory_.get(), "memory.oom.group", "1"));
-  CHECKED(write_file(directory_.get(), "pids.max", fmt::format("{}", limits.tasks)));
+  if (set_.tasks == 0) {  // the first time: what never changes
+    // Kernels without swap accounting lack the file; then there is no swap to take either.
+    if (auto swap = write_file(directory_.get(), "memory.swap.max", "0"); !swap && swap.error().err != ENOENT)
+      return tl::unexpected(std::move(swap).error());
+    CHECKED(write_file(directory_.get(), "memory.oom.group", "1"));
+  }
+  if (limits.memory_bytes != set_.memory_bytes)
+    CHECKED(write_file(directory_.get(), "memory.max", fmt::format("{}", limits.memory_bytes)));
+  if (limits.tasks != set_.tasks) CHECKED(write_file(directory_.get(), "pids.max", fmt::format("{}", limits.tasks)));
   constexpr uint64_t kPeriodUs = 100'000;
   auto quota = static_cast<uint64_t>(limits.cpus * kPeriodUs);
-  CHECKED(write_file(directory_.get(), "cpu.max", fmt::format("{} {}", quota, kPeriodUs)));
+  if (set_.tasks == 0 || limits.cpus != set_.cpus)
+    CHECKED(write_file(directory_.get(), "cpu.max", fmt::format("{} {}", quota, kPeriodUs)));
+  set_ = limits;
   return {};
 }
 
@@ -137,7 +142,15 @@ Result<CgroupUsage> Cgroup::usage() const {
   return usage;
 }
 
+uint64_t Cgroup::memory_bytes() const { return read_number(directory_.get(), "memory.current"); }
+Result<> Cgroup::set_weight(unsigned weight) {
+  return write_file(directory_.get(), "cpu.weight", fmt::format("{}", weight));
+}
 uint64_t Cgroup::cpu_us() const { return read_number(directory_.get(), "cpu.stat", "usage_usec"); }
+Result<> Cgroup::take_process(int pid) {
+  if (pid <= 0) return fail(Code::unavailable, "a jail ended before it had its cgroup");
+  return write_file(directory_.get(), "cgroup.procs", fmt::format("{}", pid));
+}
 Result<> Cgroup::kill() { return write_file(directory_.get(), "cgroup.kill", "1"); }
 bool Cgroup::populated() const { return read_number(directory_.get(), "cgroup.events", "populated") != 0; }
 

@@ -35,11 +35,17 @@ class Cgroup {
   int directory() const { return directory_.get(); }
   const std::string& name() const { return name_; }
 
-  // Errors: internal, "write memory.max: ...".
+  // Writes what differs from what was set before. Errors: internal, "write memory.max: ...".
   Result<> set(const CgroupLimits& limits);
   Result<CgroupUsage> usage() const;
+  // What is charged to it now; 0 when it cannot be read.
+  uint64_t memory_bytes() const;
+  // The share of the CPU it gets when there is not enough for all: 1 to 10000, 100 unless set (cpu.weight).
+  Result<> set_weight(unsigned weight);
   // CPU time so far, microseconds; 0 when it cannot be read.
   uint64_t cpu_us() const;
+  // Moves a process here, with what it is charged from now on. Errors: unavailable when it is gone.
+  Result<> take_process(int pid);
   // SIGKILL to everything in it, stopped or not (cgroup.kill, Linux 5.14).
   Result<> kill();
   bool populated() const;
@@ -49,6 +55,7 @@ class Cgroup {
  private:
   Fd parent_, directory_;
   std::string name_;
+  CgroupLimits set_;
 };
 
 // The delegated subtree. Made once, before privileges are given up.

@@ -10,6 +10,7 @@
 #include "jail/receipt.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
 
 namespace jail {
 namespace {
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 constexpr auto kStartLimit = 60s;  // jail and interpreter; seconds only under emulation
+constexpr auto kBeginLimit = 5s;   // from sending the code to a waiting jail until it says that it begins
 constexpr auto kWatchEvery = 50ms;
 constexpr size_t kMostCalls = 200;  // outstanding
 constexpr size_t kMostImages = 8;
@@ -25,10 +27,11 @@ constexpr size_t kMostImages = 8;
 // One running execution. Lives in the frame of execute(); its tasks are cancelled with it.
 class Execution {
  public:
-  Execution(Host& host, Request& request, Jail& jail)
+  Execution(Host& host, Request& request, Jail& jail, const Origin& origin)
       : host_(host),
         request_(request),
         jail_(jail),
+        origin_(origin),
         out_(
             {request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_out,
             [this] { end(Ended::output_limit); }, request.progressed),
@@ -48,13 +51,20 @@ class Execution {
       if (report && report->event == InitEvent::failed) co_return failed_step(*report);
       co_return tl::unexpected<Error>(std::move(attached).error());
     }
+    if (jail_.ready()) {
+      if (auto before = std::exchange(request_.before_code, {})) co_await before();
+      CO_CHECKED(start_clock());
+      begin_limit_ = Deadline(host_.loop, kBeginLimit, [this] { end(Ended::deadline); });
+    }
     auto talking = start(talk());
-    // Not after `ready`: a cold interpreter that finds its code waiting skips the warming that nobody needs any more.
+    // A cold one gets it before it is ready: an interpreter that finds its code waiting skips the warming that nobody
+    // needs any more.
     auto sending = start(send_code());
 
     auto report = co_await jail_.next_report();
-    double wall_ms = ready_ ? ms_since(started_at_) : 0;
+    double wall_ms = running_ ? ms_since(started_at_) : 0;
     deadline_ = Deadline();
+    begin_limit_ = Deadline();
     jail_.kill();  // whatever the program left behind
     co_await talking;
     (void)co_await sending;
@@ -64,7 +74,7 @@ class Execution {
     co_await draining_err;
     calls_.cancel_all();
     if (report && report->event == InitEvent::failed) co_return failed_step(*report);
-    if (!ready_ && ended_ != Ended::cancelled) {
+    if (!running_ && ended_ != Ended::cancelled) {
       std::string said = err_.text();
       co_return fail(Code::unavailable,
                      fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
@@ -72,6 +82,9 @@ class Execution {
     }
     co_return conclude(report, wall_ms);
   }
+
+  // The jail was one that waited, and nothing of the program has run in it.
+  bool never_began() const { return origin_.start != Start::cold && !began_; }
 
  private:
   void end(Ended why) {
@@ -103,15 +116,22 @@ class Execution {
       const json& m = **message;
       auto type = m.find("type");
       std::string kind = type != m.end() && type->is_string() ? type->get<std::string>() : "";
-      if (kind == "ready" && !ready_) {
-        start_clock();
-      } else if (kind == "call" && ready_) {
+      if (kind == "ready" && jail_.take_ready(m)) {
+        if (auto started = start_clock(); !started) {
+          violation(started.error().what);
+          co_return;
+        }
+      } else if (kind == "started" && running_ && !began_) {
+        begin();
+      } else if (kind == "call" && running_) {
+        begin();
         if (calls_.live() >= kMostCalls) {
           violation("too many calls at once");
           co_return;
         }
         calls_.spawn(answer(m));
-      } else if (kind == "result" && ready_ && !evidence_.guest_answered) {
+      } else if (kind == "result" && running_ && !evidence_.guest_answered) {
+        begin();
         if (!take_result(m)) co_return;
       } else {
         violation("an unexpected message");
@@ -120,19 +140,24 @@ class Execution {
     }
   }
 
+  void begin() {
+    began_ = true;
+    begin_limit_ = Deadline();
+  }
+
   void violation(std::string what) {
     violation_ = std::move(what);
     end(Ended::protocol);
   }
 
   Task<Result<>> send_code() {
-    if (request_.before_code) co_await request_.before_code();
+    if (auto before = std::exchange(request_.before_code, {})) co_await before();
     const auto& limits = request_.spec.limits;
     json run{{"type", "run"},
              {"execution", request_.id},
              {"language", language_name(request_.spec.language)},
-             {"code", std::move(request_.code)},
-             {"context_vars", request_.context_vars.is_object() ? std::move(request_.context_vars) : json::object()},
+             {"code", request_.code},
+             {"context_vars", request_.context_vars.is_object() ? request_.context_vars : json::object()},
              {"deadline_ms", limits.wall.count()},
              {"workspace", "/workspace"},
              {"max_message", std::min<uint64_t>(limits.result_bytes, GuestChannel::kMostUpBytes - 65536)},
@@ -141,12 +166,20 @@ class Execution {
     co_return sent;
   }
 
-  // The interpreter is up: from here on the time is the program's.
-  void start_clock() {
-    ready_ = true;
-    if (jail_.cgroup()) cpu_before_us_ = jail_.cgroup().cpu_us();
+  // The interpreter is up: from here on the time is the program's, and so is what is charged to the cgroup.
+  Result<> start_clock() {
+    if (jail_.cgroup()) {
+      const auto& limits = request_.spec.limits;
+      memory_before_ = jail_.cgroup().memory_bytes();
+      cpu_before_us_ = jail_.cgroup().cpu_us();
+      CHECKED(jail_.cgroup().set(cgroup_limits_of(limits, memory_before_)));
+    } else {
+      cpu_before_us_ = jail_.ready()->cpu_us;
+    }
+    running_ = true;
     started_at_ = Monotonic::now();
     deadline_ = Deadline(host_.loop, request_.spec.limits.wall, [this] { end(Ended::deadline); });
+    return {};
   }
 
   Task<> answer(json call) {
@@ -221,7 +254,7 @@ class Execution {
         auto usage = jail_.cgroup().usage();
         if (usage) {
           tasks_peak_ = std::max(tasks_peak_, usage->tasks_peak);
-          if (ready_ && limits.cpu.count() > 0 &&
+          if (running_ && limits.cpu.count() > 0 &&
               usage->cpu_us - cpu_before_us_ > static_cast<uint64_t>(limits.cpu.count()) * 1000)
             end(Ended::cpu_limit);
         }
@@ -231,7 +264,7 @@ class Execution {
         memory_peak_ = std::max(memory_peak_, usage.private_bytes);
         if (usage.private_bytes > limits.memory_bytes) end(Ended::memory_watch);
       }
-      if (ready_ && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
+      if (running_ && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
     }
   }
 
@@ -241,14 +274,16 @@ class Execution {
     Usage& usage = report_.usage;
     usage.wall_ms = wall_ms;
     if (report) {
-      usage.cpu_ms = static_cast<double>(report->user_us + report->system_us) / 1000;
+      uint64_t cpu_us = report->user_us + report->system_us;
+      usage.cpu_ms = static_cast<double>(cpu_us - std::min(cpu_us, cpu_before_us_)) / 1000;
       usage.memory_peak_bytes = report->max_rss_bytes;
     }
     usage.memory_peak_bytes = std::max(usage.memory_peak_bytes, memory_peak_);
     if (jail_.cgroup()) {
       if (auto counted = jail_.cgroup().usage()) {
         usage.cpu_ms = static_cast<double>(counted->cpu_us - std::min(counted->cpu_us, cpu_before_us_)) / 1000;
-        if (counted->memory_peak_bytes) usage.memory_peak_bytes = counted->memory_peak_bytes;
+        if (counted->memory_peak_bytes)
+          usage.memory_peak_bytes = counted->memory_peak_bytes - std::min(counted->memory_peak_bytes, memory_before_);
         tasks_peak_ = std::max(tasks_peak_, counted->tasks_peak);
         evidence_.oom_kills = counted->oom_kills;
         evidence_.tasks_refused = counted->tasks_refused;
@@ -267,25 +302,27 @@ class Execution {
       report_.exit_status = WEXITSTATUS(*evidence_.wait_status);
     report_.out = Stream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
     report_.err = Stream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
-    report_.receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile);
+    report_.receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile, origin_);
     return std::move(report_);
   }
 
   Host& host_;
   Request& request_;
   Jail& jail_;
+  const Origin& origin_;
   Capture out_, err_;
   Report report_;
   Evidence evidence_;
   Ended ended_ = Ended::by_itself;
   std::string violation_;
-  bool ready_ = false;
+  bool running_ = false;  // the clock runs
+  bool began_ = false;    // the runner has the code, and has said something since
   Monotonic::time_point started_at_;
-  uint64_t cpu_before_us_ = 0, memory_peak_ = 0;
+  uint64_t cpu_before_us_ = 0, memory_before_ = 0, memory_peak_ = 0;
   uint32_t tasks_peak_ = 0;
   std::vector<std::string> replies_;
   bool sending_replies_ = false;
-  Deadline deadline_;
+  Deadline deadline_, begin_limit_;
   Scope calls_;  // last: cancelled first
 };
 
@@ -295,8 +332,23 @@ Task<Result<Report>> execute(Host& host, Request request) {
   Spec spec = request.spec;
   spec.name = request.id;
   CO_TRY(std::unique_ptr<Jail> jail, co_await Jail::build(host, std::move(spec)));
-  Execution execution(host, request, *jail);
+  const Origin cold;
+  Execution execution(host, request, *jail, cold);
   auto report = co_await execution.run();
+  co_return report;
+}
+
+Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
+  CO_CHECKED(check_requirements(host, request.spec.isolation));
+  Pool::Running running(pool);
+  auto waiting = co_await pool.take(request.tenant, request.spec, request.pool);
+  if (waiting) {
+    Execution execution(host, request, *waiting->jail, waiting->origin);
+    auto report = co_await execution.run();
+    if (!execution.never_began()) co_return report;
+    log_warning("execution {}: the waiting jail did not begin; building another", request.id);
+  }
+  auto report = co_await execute(host, std::move(request));
   co_return report;
 }
 

@@ -1,4 +1,4 @@
-// Execution: one program in one jail, from its code to its outcome. Knows nothing of MCP or tenants.
+// Execution: one program in one jail, from its code to its outcome. Knows nothing of MCP; a tenant is a name to it.
 // Source: supervisor/tools/execute_code.cc. Destroying the task cancels the execution: the jail is killed.
 #pragma once
 #include <functional>
@@ -10,6 +10,7 @@
 #include "jail/host.h"
 #include "jail/jail.h"
 #include "jail/outcome.h"
+#include "jail/pool.h"
 
 namespace jail {
 
@@ -23,6 +24,8 @@ struct Request {
   std::string code;
   nlohmann::json context_vars;  // object or null
   Spec spec;
+  std::string tenant;  // whose: jails that were forked for one tenant serve no other
+  policies::PoolRules pool;
   std::string seccomp_profile;
   int workspace = -1;  // directory, borrowed while the task lives
 
@@ -37,9 +40,10 @@ struct Request {
 };
 
 struct Usage {
-  double wall_ms = 0;  // from the interpreter's "ready" to the end
-  double cpu_ms = 0;   // the execution's own: the interpreter's start is subtracted where a cgroup counts it
-  uint64_t memory_peak_bytes = 0;
+  // The execution's own: what the interpreter took to start, before or after the request, is not in here.
+  double wall_ms = 0;  // from when the interpreter had the code to the end
+  double cpu_ms = 0;
+  uint64_t memory_peak_bytes = 0;  // with the interpreter's own where no cgroup counts it
   uint32_t processes_peak = 0;  // 0: not known
 };
 
@@ -62,7 +66,11 @@ struct Report {
   nlohmann::ordered_json receipt;
 };
 
-// Errors: the jail could not be had (unavailable, denied). How the program ended is in the Report.
+// In a jail built for it. Errors: the jail could not be had (unavailable, denied). How the program ended is in the
+// Report.
 Task<Result<Report>> execute(Host& host, Request request);
+// In a jail that waits, or else as above: under the same policy either way. A waiting jail that turns out to be dead or
+// stopped is replaced; no program begins twice.
+Task<Result<Report>> execute(Host& host, Pool& pool, Request request);
 
 }  // namespace jail

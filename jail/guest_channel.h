@@ -17,6 +17,8 @@ class GuestChannel {
 
   GuestChannel() = default;
   explicit GuestChannel(AsyncFd socket) : socket_(std::move(socket)) {}
+  // For a guest that is about to speak something else; nobody may be sending or receiving.
+  AsyncFd take_socket() { return std::move(socket_); }
 
   // Sends one message, waiting while the guest does not read. One sender at a time.
   // Errors: unavailable when the guest is gone.

@@ -7,11 +7,12 @@
 
 #include "jail/cgroup.h"
 #include "jail/jailer_client.h"
+#include "jail/runner_ids.h"
 #include "supervisor/base/loop.h"
 
 namespace jail {
 
-// Host ids of jails. Root mode takes them from a range of its own: init, then one runner id per tenant.
+// Host ids of jails. Root mode takes them from a range of its own: init, then one runner id per living jail.
 struct IdRange {
   uint32_t first = 0x7000'0000;  // outside of systemd's and Debian's ranges (systemd's UIDS-GIDS.md)
   uint32_t count = 65536;
@@ -26,6 +27,7 @@ struct Host {
   std::string bind_root_why;
   Identity identity = Identity::shared;
   IdRange ids;
+  RunnerIds runner_ids{ids.first + 1, ids.count - 1};
   uint32_t daemon_uid = 0, daemon_gid = 0;
   bool map_workspace_ids = false;  // the state directory's file system can be mounted with mapped ids
   std::string no_idmap_why;

@@ -9,7 +9,9 @@
 
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
+#include "jail/zygote.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/log.h"
 
@@ -18,31 +20,11 @@ namespace {
 
 constexpr auto kBuildLimit = std::chrono::seconds(30);  // milliseconds as a rule; seconds only under emulation
 
-Result<> check_requirements(const Host& host, const policies::Isolation& wanted) {
-  auto refuse = [](std::string what, std::string_view rule, std::string_view why) {
-    return fail(
-        Code::denied, fmt::format("the policy requires {}, which this host does not give: {}", what, why),
-        fmt::format("provide it, or set isolation.{} to \"preferred\" in the policy; `warder doctor` tells more", rule),
-        fmt::format("isolation.{}", rule));
-  };
-  using policies::Need;
-  if (wanted.cgroups == Need::required && !host.cgroups)
-    return refuse("cgroup v2 limits", "cgroups", host.no_cgroups_why);
-  if (wanted.overlay == Need::required && host.root != RootMode::overlay)
-    return refuse("an overlay root", "overlay", host.bind_root_why);
-  if (wanted.identity == Need::required && host.identity != Identity::separated)
-    return refuse("separate ids for init and runner", "identity", "the daemon runs without privileges");
-  if (wanted.idmap == Need::required && !host.map_workspace_ids)
-    return refuse("mapped workspace ids", "idmap", host.no_idmap_why);
-  if (wanted.landlock == Need::required && host.landlock_abi == 0)
-    return refuse("Landlock", "landlock", "the kernel has none");
-  return {};
-}
-
 // The plan as a sealed memfd: what the jailer and the child see cannot change any more.
-Result<Fd> make_plan(const Host& host, const Spec& spec) {
+Result<Fd> make_plan(const Host& host, const Spec& spec, Role role) {
   auto plan = std::make_unique<Plan>();
   plan->version = kPlanVersion;
+  plan->role = role;
   plan->identity = host.identity;
   plan->root = host.root;
   plan->landlock_required = spec.isolation.landlock == policies::Need::required;
@@ -131,9 +113,22 @@ Error failed_step(const InitReport& report) {
   return error;
 }
 
+// proc(5), "fdinfo" of a pidfd: "Pid:\t123", -1 when the process is gone. 0 then.
+int pid_of(int pidfd) {
+  FILE* info = std::fopen(fmt::format("/proc/self/fdinfo/{}", pidfd).c_str(), "re");
+  if (!info) return 0;
+  int pid = 0;
+  char line[128];
+  while (std::fgets(line, sizeof line, info)) {
+    if (std::sscanf(line, "Pid: %d", &pid) == 1) break;
+  }
+  std::fclose(info);
+  return pid > 0 ? pid : 0;
+}
+
 // Off the caller's path: wait for the last process, then remove the leaf. Without a pidfd (the request was cancelled
 // before the jailer answered) the leaf's own emptiness is what there is to wait for.
-Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup) {
+Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup, RunnerIds::Lease) {
   constexpr int kTries = 200;
   if (pidfd) co_await pidfd.readable();
   for (int i = 0; i < kTries; i++) {
@@ -147,7 +142,72 @@ Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup) {
 
 }  // namespace
 
-Task<Result<std::unique_ptr<Jail>>> Jail::build(Host& host, Spec spec) {
+Result<> check_requirements(const Host& host, const policies::Isolation& wanted) {
+  auto refuse = [](std::string what, std::string_view rule, std::string_view why) {
+    return fail(
+        Code::denied, fmt::format("the policy requires {}, which this host does not give: {}", what, why),
+        fmt::format("provide it, or set isolation.{} to \"preferred\" in the policy; `warder doctor` tells more", rule),
+        fmt::format("isolation.{}", rule));
+  };
+  using policies::Need;
+  if (wanted.cgroups == Need::required && !host.cgroups)
+    return refuse("cgroup v2 limits", "cgroups", host.no_cgroups_why);
+  if (wanted.overlay == Need::required && host.root != RootMode::overlay)
+    return refuse("an overlay root", "overlay", host.bind_root_why);
+  if (wanted.identity == Need::required && host.identity != Identity::separated)
+    return refuse("separate ids for init and runner", "identity", "the daemon runs without privileges");
+  if (wanted.idmap == Need::required && !host.map_workspace_ids)
+    return refuse("mapped workspace ids", "idmap", host.no_idmap_why);
+  if (wanted.landlock == Need::required && host.landlock_abi == 0)
+    return refuse("Landlock", "landlock", "the kernel has none");
+  return {};
+}
+
+CgroupLimits cgroup_limits_of(const policies::Limits& limits, uint64_t own_bytes) {
+  return CgroupLimits{limits.memory_bytes + own_bytes, limits.tasks + 1 /* init */, limits.cpus};
+}
+
+// Both ends of everything that goes into a jail.
+struct Jail::Ends {
+  Fd plan;
+  Pair out, err, guest, control;
+};
+
+// What is the same for every kind of jail, up to the order: ids, descriptors, the leaf.
+Result<Jail::Ends> Jail::prepare(const Spec& spec, Role role) {
+  Ends ends;
+  TRY(ends.plan, make_plan(host_, spec, role));
+  TRY(ends.out, make_pipe());
+  TRY(ends.err, make_pipe());
+  TRY(ends.guest, make_packets());
+  TRY(ends.control, make_packets());
+  if (host_.cgroups) {
+    TRY(cgroup_, host_.cgroups->make_leaf(spec.name));
+    CHECKED(cgroup_.set(cgroup_limits_of(spec.limits, 0)));
+  }
+  return ends;
+}
+
+// The order was carried out: takes our ends and waits for init's word.
+Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
+  CO_TRY(pidfd_, AsyncFd::adopt(host_.loop, std::move(pidfd)));
+  for (Pair* pair : {&ends.out, &ends.err, &ends.guest, &ends.control}) pair->theirs.reset();
+  CO_TRY(out_, AsyncFd::adopt(host_.loop, std::move(ends.out.ours)));
+  CO_TRY(err_, AsyncFd::adopt(host_.loop, std::move(ends.err.ours)));
+  CO_TRY(control_, AsyncFd::adopt(host_.loop, std::move(ends.control.ours)));
+  CO_TRY(AsyncFd packets, AsyncFd::adopt(host_.loop, std::move(ends.guest.ours)));
+  guest_ = GuestChannel(std::move(packets));
+
+  Deadline limit(host_.loop, kBuildLimit, [this] { kill(); });
+  auto report = co_await next_report();
+  if (!report) co_return fail(Code::unavailable, "a jail ended, or was ended, while it was being built");
+  if (report->event != InitEvent::built) co_return tl::unexpected<Error>(failed_step(*report));
+  built_ = *report;
+  build_ms_ = ms_since(start);
+  co_return Result<>{};
+}
+
+Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role role) {
   auto start = Monotonic::now();
   CO_CHECKED(check_requirements(host, spec.isolation));
   auto jail = std::unique_ptr<Jail>(new Jail(host));
@@ -155,42 +215,55 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build(Host& host, Spec spec) {
   jail->map_ids_ = host.identity == Identity::separated && host.map_workspace_ids;
   jail->ids_.identity = host.identity;
   jail->ids_.init = host.identity == Identity::separated ? host.ids.first : host.daemon_uid;
-  jail->ids_.runner = jail->map_ids_ ? host.ids.first + 1 + spec.tenant_slot % (host.ids.count - 1) : host.daemon_uid;
-
-  CO_TRY(Fd plan, make_plan(host, spec));
-  CO_TRY(Pair out, make_pipe());
-  CO_TRY(Pair err, make_pipe());
-  CO_TRY(Pair guest, make_packets());
-  CO_TRY(Pair control, make_packets());
-  if (host.cgroups) {
-    CO_TRY(jail->cgroup_, host.cgroups->make_leaf(spec.name));
-    CgroupLimits limits{spec.limits.memory_bytes, spec.limits.tasks + 1 /* init */, spec.limits.cpus};
-    CO_CHECKED(jail->cgroup_.set(limits));
+  jail->ids_.runner = host.daemon_uid;
+  if (jail->map_ids_) {
+    jail->runner_id_ = host.runner_ids.take();
+    if (!jail->runner_id_) co_return fail(Code::exhausted, "every host id of the jails' range is in use");
+    jail->ids_.runner = jail->runner_id_.id();
   }
-  JailerClient::BuildFds fds{plan.get(),       guest.theirs.get(), control.theirs.get(),
-                             out.theirs.get(), err.theirs.get(),   host.cgroups ? jail->cgroup_.directory() : -1};
+  CO_TRY(Ends ends, jail->prepare(spec, role));
+  JailerClient::BuildFds fds{ends.plan.get(),       ends.guest.theirs.get(), ends.control.theirs.get(),
+                             ends.out.theirs.get(), ends.err.theirs.get(),   jail->cgroup_.directory()};
   CO_TRY(Fd pidfd, co_await host.jailer.build(fds, jail->ids_));
-  CO_TRY(jail->pidfd_, AsyncFd::adopt(host.loop, std::move(pidfd)));
-  for (Pair* pair : {&out, &err, &guest, &control}) pair->theirs.reset();
-  CO_TRY(jail->out_, AsyncFd::adopt(host.loop, std::move(out.ours)));
-  CO_TRY(jail->err_, AsyncFd::adopt(host.loop, std::move(err.ours)));
-  CO_TRY(jail->control_, AsyncFd::adopt(host.loop, std::move(control.ours)));
-  CO_TRY(AsyncFd packets, AsyncFd::adopt(host.loop, std::move(guest.ours)));
-  jail->guest_ = GuestChannel(std::move(packets));
+  CO_CHECKED(co_await jail->begin(std::move(ends), std::move(pidfd), start));
+  co_return jail;
+}
 
-  Jail* building = jail.get();
-  Deadline limit(host.loop, kBuildLimit, [building] { building->kill(); });
-  auto report = co_await jail->next_report();
-  if (!report) co_return fail(Code::unavailable, "a jail ended, or was ended, while it was being built");
-  if (report->event != InitEvent::built) co_return tl::unexpected<Error>(failed_step(*report));
-  jail->built_ = *report;
-  jail->build_ms_ = ms_since(start);
+Task<Result<std::unique_ptr<Jail>>> Jail::build(Host& host, Spec spec) {
+  auto jail = co_await build_as(host, std::move(spec), Role::jail);
+  co_return jail;
+}
+
+Task<Result<std::unique_ptr<Jail>>> Jail::build_home(Host& host, Spec spec) {
+  auto jail = co_await build_as(host, std::move(spec), Role::zygote);
+  co_return jail;
+}
+
+Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec) {
+  auto start = Monotonic::now();
+  CO_CHECKED(check_requirements(host, spec.isolation));
+  auto jail = std::unique_ptr<Jail>(new Jail(host));
+  const Jail& home = zygote->home();
+  jail->ids_ = home.ids_;
+  jail->map_ids_ = home.map_ids_;
+  jail->zygote_ = zygote;
+  CO_TRY(Ends ends, jail->prepare(spec, Role::forked));
+  int go[2];
+  if (::pipe2(go, O_CLOEXEC) < 0) co_return fail_errno(errno, "pipe");
+  Fd go_read(go[0]), go_write(go[1]);
+  JailerClient::ForkFds fds{ends.plan.get(),       ends.guest.theirs.get(), ends.control.theirs.get(),
+                            ends.out.theirs.get(), ends.err.theirs.get(),   go_read.get()};
+  CO_TRY(Fd pidfd, co_await zygote->orders().fork(fds, host.identity));
+  // Born in its zygote's cgroup, and moved before it does anything: only we may write there.
+  if (jail->cgroup_) CO_CHECKED(jail->cgroup_.take_process(pid_of(pidfd.get())));
+  if (::write(go_write.get(), "g", 1) != 1) co_return fail_errno(errno, "let a fork go on", Code::unavailable);
+  CO_CHECKED(co_await jail->begin(std::move(ends), std::move(pidfd), start));
   co_return jail;
 }
 
 Jail::~Jail() {
   kill();
-  if (pidfd_ || cgroup_) host_.loop.spawn(reap(host_.loop, std::move(pidfd_), std::move(cgroup_)));
+  if (pidfd_ || cgroup_) host_.loop.spawn(reap(host_.loop, std::move(pidfd_), std::move(cgroup_), std::move(runner_id_)));
 }
 
 Task<Result<>> Jail::attach(int directory) {
@@ -201,6 +274,25 @@ Task<Result<>> Jail::attach(int directory) {
   workspace.map_ids = map_ids_;
   auto done = co_await host_.jailer.attach(pidfd_.get(), workspace, ids_.runner);
   co_return done;
+}
+
+Task<Result<>> Jail::wait_until_ready() {
+  auto message = co_await guest_.receive();
+  if (!message) co_return tl::unexpected<Error>(std::move(message).error());
+  if (!message->has_value() || !take_ready(**message))
+    co_return fail(Code::unavailable, "the interpreter ended, or said something else, before it was ready");
+  co_return Result<>{};
+}
+
+bool Jail::take_ready(const nlohmann::json& message) {
+  auto text = [&](const char* key) {
+    auto found = message.find(key);
+    return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  if (ready_ || text("type") != "ready") return false;
+  auto cpu = message.find("cpu_us");
+  ready_ = Ready{Monotonic::now(), cpu != message.end() && cpu->is_number_unsigned() ? cpu->get<uint64_t>() : 0};
+  return true;
 }
 
 Task<std::optional<InitReport>> Jail::next_report() {
@@ -227,17 +319,6 @@ Task<> Jail::gone() {
   if (pidfd_) co_await pidfd_.readable();
 }
 
-int Jail::init_pid() const {
-  // proc(5), "fdinfo" of a pidfd: "Pid:\t123", -1 when the process is gone.
-  FILE* info = std::fopen(fmt::format("/proc/self/fdinfo/{}", pidfd_.get()).c_str(), "re");
-  if (!info) return 0;
-  int pid = 0;
-  char line[128];
-  while (std::fgets(line, sizeof line, info)) {
-    if (std::sscanf(line, "Pid: %d", &pid) == 1) break;
-  }
-  std::fclose(info);
-  return pid > 0 ? pid : 0;
-}
+int Jail::init_pid() const { return pid_of(pidfd_.get()); }
 
 }  // namespace jail

@@ -5,7 +5,12 @@
 #include <linux/filter.h>
 
 #include <array>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jail/guest_channel.h"
@@ -13,6 +18,7 @@
 #include "jail/language.h"
 #include "jail/plan.h"
 #include "policies/policy.h"
+#include "supervisor/base/clock.h"
 
 namespace jail {
 
@@ -23,20 +29,59 @@ struct Spec {
   policies::Limits limits;
   policies::Isolation isolation;
   std::map<std::string, std::string> environment;
-  const policies::SeccompFilter* filter = nullptr;  // borrowed until build() returns
-  uint32_t tenant_slot = 0;                         // separated identity: which of the range's runner ids
+  std::shared_ptr<const policies::SeccompFilter> filter;
 };
+
+// How an execution came by its jail.
+enum class Start {
+  cold,  // built for it
+  exec,  // built ahead, with an interpreter of its own
+  fork,  // forked from its tenant's zygote
+};
+constexpr std::string_view start_name(Start start) {
+  return start == Start::cold ? "cold" : start == Start::exec ? "exec" : "fork";
+}
+
+// What a runner says once, before it can have seen any code.
+struct Ready {
+  Monotonic::time_point at;
+  uint64_t cpu_us = 0;  // CPU time of the runner so far
+};
+
+// How an execution came by its jail, for its receipt.
+struct Origin {
+  Start start = Start::cold;
+  double waited_ms = 0;      // from ready to dispatch
+  double zygote_age_ms = 0;  // fork: since the zygote was ready
+};
+
+// Errors: denied when the policy requires what this host does not have, naming it (rule "isolation.<what>").
+Result<> check_requirements(const Host& host, const policies::Isolation& wanted);
+// `own_bytes`: what init and interpreter hold already, granted on top of what the program may use.
+CgroupLimits cgroup_limits_of(const policies::Limits& limits, uint64_t own_bytes);
+
+class Zygote;
 
 class Jail {
  public:
   // A finished jail whose interpreter is starting. Errors: unavailable, naming the step that failed; denied when the
   // policy requires what this host does not have, naming it (rule "isolation.<what>").
   static Task<Result<std::unique_ptr<Jail>>> build(Host& host, Spec spec);
+  // The home of a zygote (Role::zygote): runs spec.command with power over its own namespaces only.
+  static Task<Result<std::unique_ptr<Jail>>> build_home(Host& host, Spec spec);
+  // As build(), but the interpreter is a fork of the zygote's. The zygote lives at least as long as the jail.
+  static Task<Result<std::unique_ptr<Jail>>> fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec);
   ~Jail();
   Jail(const Jail&) = delete;
 
   // Mounts the directory on /workspace. Errors: unavailable.
   Task<Result<>> attach(int directory);
+
+  // Waits for the runner's first message, `ready`. Errors: unavailable when it ends, or says anything else.
+  Task<Result<>> wait_until_ready();
+  // Notes that message; false when it is none, or comes a second time.
+  bool take_ready(const nlohmann::json& message);
+  const std::optional<Ready>& ready() const { return ready_; }
 
   // The next word of jail-init: `exited`, or `failed` when the interpreter could not be started; nothing when init
   // is gone without a word (killed).
@@ -59,14 +104,21 @@ class Jail {
   double build_ms() const { return build_ms_; }
 
  private:
+  struct Ends;
   explicit Jail(Host& host) : host_(host) {}
+  Result<Ends> prepare(const Spec& spec, Role role);
+  Task<Result<>> begin(Ends ends, Fd pidfd, Monotonic::time_point start);
+  static Task<Result<std::unique_ptr<Jail>>> build_as(Host& host, Spec spec, Role role);
   Host& host_;
+  std::shared_ptr<Zygote> zygote_;
   JailerClient::Ids ids_;
+  RunnerIds::Lease runner_id_;
   bool map_ids_ = false;
   AsyncFd pidfd_, control_, out_, err_;
   GuestChannel guest_;
   Cgroup cgroup_;
   InitReport built_{};
+  std::optional<Ready> ready_;
   double build_ms_ = 0;
 };
 

@@ -28,7 +28,11 @@ Result<std::unique_ptr<JailerClient>> JailerClient::start(Loop& loop, Fd socket,
   int flags = fcntl(socket.get(), F_GETFL);
   if (fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "jailer socket");
   TRY(AsyncFd async, AsyncFd::adopt(loop, std::move(socket)));
-  auto client = std::unique_ptr<JailerClient>(new JailerClient(loop, std::move(async), std::move(lost)));
+  return start(loop, std::move(async), std::move(lost));
+}
+
+std::unique_ptr<JailerClient> JailerClient::start(Loop& loop, AsyncFd socket, std::function<void()> lost) {
+  auto client = std::unique_ptr<JailerClient>(new JailerClient(loop, std::move(socket), std::move(lost)));
   client->tasks_.spawn(client->read_answers());
   return client;
 }
@@ -90,6 +94,16 @@ Task<Result<Fd>> JailerClient::build(BuildFds fds, Ids ids) {
   if (fds.cgroup >= 0) list.push_back(fds.cgroup);
   CO_TRY(auto answer, co_await ask(order, std::move(list)));
   if (!answer->pidfd) co_return fail(Code::internal, "the jailer answered without a pidfd");
+  co_return std::move(answer->pidfd);
+}
+
+Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity) {
+  Order order{};
+  order.type = OrderType::fork;
+  order.identity = identity;
+  std::vector<int> list{fds.plan, fds.guest, fds.control, fds.out, fds.err, fds.go};
+  CO_TRY(auto answer, co_await ask(order, std::move(list)));
+  if (!answer->pidfd) co_return fail(Code::internal, "the zygote answered without a pidfd");
   co_return std::move(answer->pidfd);
 }
 

@@ -27,6 +27,15 @@ class JailerClient {
   // A pidfd of the new jail's init, which is still building itself. Errors: unavailable, naming the Step.
   Task<Result<Fd>> build(BuildFds fds, Ids ids);
 
+  // The same for a socket that the loop knows already: a zygote's.
+  static std::unique_ptr<JailerClient> start(Loop& loop, AsyncFd socket, std::function<void()> lost);
+
+  struct ForkFds {  // borrowed during the call; all required
+    int plan, guest, control, out, err, go;
+  };
+  // Of a zygote at the other end: the child waits for a byte on `go`. Errors: unavailable.
+  Task<Result<Fd>> fork(ForkFds fds, Identity identity);
+
   struct Workspace {
     int directory = -1;  // borrowed during the call
     uint32_t owner_uid = 0, owner_gid = 0;

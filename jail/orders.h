@@ -1,4 +1,4 @@
-// Orders: what the daemon asks of the jailer, and the answers. Fixed messages on a SOCK_SEQPACKET pair, with
+// Orders: what the daemon asks of the jailer, and of zygotes, and the answers. Fixed messages on a SOCK_SEQPACKET pair, with
 // descriptors (SCM_RIGHTS): no paths, no strings, nothing that an agent wrote.
 #pragma once
 #include <cstdint>
@@ -13,6 +13,8 @@ enum class OrderType : uint32_t {
   attach = 2,       // descriptors: pidfd of a jail's init, workspace directory
   end = 3,          // descriptors: pidfd; SIGKILL to init, and with it to the jail. No answer.
   probe_idmap = 4,  // descriptors: directory; can its file system be mounted with mapped ids?
+  fork = 5,  // to a zygote. descriptors: plan, guest, control, stdout, stderr, a pipe's end: the child goes on with a
+             // byte from it, once it is in its cgroup; answer: a pidfd
 };
 constexpr int kMaxOrderFds = 6;
 

@@ -92,6 +92,8 @@ constexpr const char* step_name(Step step) {
 constexpr int kGuestFd = 3;    // SOCK_SEQPACKET to the daemon: the guest protocol
 constexpr int kControlFd = 4;  // SOCK_SEQPACKET to the daemon: InitReport
 constexpr int kPlanFd = 5;     // sealed memfd: Plan
+constexpr int kStartFd = 6;    // forked: a byte lets the runner go on, once the root is built
+constexpr int kForkedRunner = 2;  // forked: its pid, the first after init's
 
 // Ids inside the jail.
 constexpr uint32_t kInitId = 0;
@@ -107,13 +109,20 @@ enum class RootMode : uint32_t {
   bind,     // read-only bind mounts, where the kernel cannot mount overlayfs in a user namespace
 };
 
+// What the new process 1 makes of its namespaces.
+enum class Role : uint32_t {
+  jail,    // a whole jail; it forks and execs the runner
+  forked,  // a whole jail, whose runner is a fork of a zygote and waits on kStartFd
+  zygote,  // the home of a zygote: a small root, power over its own namespaces only, from which jails are forked
+};
+
 struct ResourceLimit {
   uint32_t resource;  // RLIMIT_*
   uint32_t reserved;
   uint64_t soft, hard;
 };
 
-constexpr uint32_t kPlanVersion = 1;
+constexpr uint32_t kPlanVersion = 2;
 constexpr int kMaxResourceLimits = 16;
 constexpr int kMaxArguments = 8;
 constexpr int kMaxEnvironment = 64;
@@ -122,6 +131,7 @@ constexpr int kMaxFilter = 4096;  // BPF_MAXINSNS
 
 struct Plan {
   uint32_t version;
+  Role role;
   Identity identity;
   RootMode root;
   uint32_t landlock_required;  // 0: go on without when the kernel has none, and say so

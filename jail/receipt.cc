@@ -16,7 +16,7 @@ uint32_t own_namespace(const char* name) {
 }  // namespace
 
 nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Spec& spec,
-                                    std::string_view seccomp_profile) {
+                                    std::string_view seccomp_profile, const Origin& origin) {
   using json = nlohmann::ordered_json;
   json receipt;
   json weaker = json::array();
@@ -69,7 +69,9 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Sp
       {"nosuid", true}, {"nodev", true}, {"mapped_ids", host.map_workspace_ids && ids.identity == Identity::separated}};
   receipt["network"] = "none";
   receipt["weaker"] = std::move(weaker);
-  receipt["start"] = "cold";
+  receipt["start"] = start_name(origin.start);
+  if (origin.start != Start::cold) receipt["waited_ms"] = origin.waited_ms;
+  if (origin.start == Start::fork) receipt["zygote_age_ms"] = origin.zygote_age_ms;
   receipt["build_ms"] = jail.build_ms();
   json steps;
   for (int i = 1; i < kSteps; i++) {

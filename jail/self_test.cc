@@ -9,12 +9,12 @@
 namespace jail {
 namespace {
 
-Spec probe_spec(const policies::SeccompFilter& filter, const policies::Limits& limits, std::string name) {
+Spec probe_spec(const std::shared_ptr<const policies::SeccompFilter>& filter, const policies::Limits& limits, std::string name) {
   Spec spec;
   spec.name = std::move(name);
   spec.command = {"/warder/probe/warder-jail-probe"};
   spec.limits = limits;
-  spec.filter = &filter;
+  spec.filter = filter;
   auto preferred = policies::Need::preferred;  // here it is found out; policies are held against it later
   spec.isolation.cgroups = preferred;
   spec.isolation.identity = preferred;
@@ -24,7 +24,7 @@ Spec probe_spec(const policies::SeccompFilter& filter, const policies::Limits& l
   return spec;
 }
 
-Task<Result<>> find_root_mode(Host& host, const policies::SeccompFilter& filter, const policies::Limits& limits) {
+Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::SeccompFilter>& filter, const policies::Limits& limits) {
   host.root = RootMode::overlay;
   auto spec = probe_spec(filter, limits, "self-test-root");
   auto jail = co_await Jail::build(host, std::move(spec));
@@ -46,7 +46,7 @@ Task<Result<>> find_root_mode(Host& host, const policies::SeccompFilter& filter,
 
 }  // namespace
 
-Task<Result<>> test_host(Host& host, int directory, const policies::SeccompFilter& filter,
+Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const policies::SeccompFilter>& filter,
                          const policies::Limits& limits) {
   if (host.identity == Identity::separated) {
     auto mapped = co_await host.jailer.probe_idmap(directory, host.daemon_uid, host.daemon_gid, host.ids.first + 1);

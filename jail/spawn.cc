@@ -25,7 +25,7 @@ constexpr int kFirstFreeFd = 64;  // above every fixed number, so that placing o
 }
 
 [[noreturn]] void run_child(const SpawnPlan& plan) {
-  ::close(plan.go_write);
+  if (plan.go_write >= 0) ::close(plan.go_write);
   char go = 0;
   if (::read(plan.go_read, &go, 1) != 1) ::_exit(127);  // the jailer is gone, or could not map our ids
 
@@ -45,6 +45,8 @@ constexpr int kFirstFreeFd = 64;  // above every fixed number, so that placing o
     if (::dup2(moved[i], i) < 0) give_up(moved[4], Step::place_fds);
   }
   if (::syscall(SYS_close_range, 6u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) < 0) give_up(kControlFd, Step::place_fds);
+
+  if (plan.before_exec) plan.before_exec();
 
   char name[] = "warder-jail-init";
   char* argv[] = {name, nullptr};

@@ -12,7 +12,8 @@ struct SpawnPlan {  // prepared before clone3; no owner, no allocation
   int out, err;     // pipes
   int guest, control, plan;
   int cgroup;             // directory of the leaf, or -1: stay in the jailer's cgroup
-  int go_read, go_write;  // pipe: one byte lets the child go on, EOF ends it
+  int go_read, go_write;  // pipe: one byte lets the child go on, EOF ends it; go_write -1: somebody else's
+  void (*before_exec)();  // called as process 1, descriptors in place; may be nothing
 };
 
 struct Spawned {

@@ -125,4 +125,15 @@ Result<Fd> make_template(const std::string& directory, const std::string& guest)
   return fd;
 }
 
+Result<Fd> add_init(const std::string& directory, const std::string& program) {
+  std::error_code error;
+  std::string copy = directory + "/warder-jail-init";
+  fs::copy_file(program, copy, fs::copy_options::overwrite_existing, error);
+  if (!error) fs::permissions(copy, fs::perms(0755), error);
+  if (error) return fail(Code::unavailable, fmt::format("copy {} to {}: {}", program, copy, error.message()));
+  Fd fd(::open(copy.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, fmt::format("open '{}'", copy), Code::unavailable);
+  return fd;
+}
+
 }  // namespace jail

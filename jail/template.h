@@ -1,6 +1,7 @@
 // The template: the read-only tree that every jail's root is mounted from, written once at start-up.
 //   root/   what jails see below / (etc, mount points, /warder with the guest programs)
 //   empty/  the second lower directory that makes the overlays read-only
+//   warder-jail-init   process 1 of every jail
 //   mount/  where a jail, in its own mount namespace, mounts its new root
 // Source: the host's merged-usr links, ld.so.cache and alternatives; our guest folder. Applied by: jail/init/root.cc.
 #pragma once
@@ -15,5 +16,7 @@ namespace jail {
 // `guest`: the folder of guest programs (python/, javascript/, shell/). Errors: internal, naming the path;
 // unavailable when the host is not merged-usr (/bin is not a link to usr/bin) or a guest program is missing, naming it.
 Result<Fd> make_template(const std::string& directory, const std::string& guest);
+// Puts the program warder-jail-init into the template, and returns it open for reading. Errors: unavailable.
+Result<Fd> add_init(const std::string& directory, const std::string& program);
 
 }  // namespace jail

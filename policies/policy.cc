@@ -120,6 +120,26 @@ void read_admission(const json& object, Policy& policy, Problems& problems) {
   in.done();
 }
 
+bool is_module_name(std::string_view name) {
+  if (name.empty() || name.size() > 64 || (name[0] >= '0' && name[0] <= '9') || name[0] == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
+}
+
+void read_pool(const json& object, Policy& policy, Problems& problems) {
+  Checked in(object, "pool", problems);
+  policy.pool.least = static_cast<uint32_t>(in.integer("least", 0, 1000));
+  policy.pool.most = static_cast<uint32_t>(in.integer("most", 0, 1000));
+  policy.pool.zygotes = in.boolean_or("zygotes", true);
+  policy.pool.preload = in.strings_or("preload", {});
+  if (policy.pool.least > policy.pool.most) in.wrong("least", "more than `most`");
+  if (policy.pool.preload.size() > 32) in.wrong("preload", "more than 32 modules");
+  for (const auto& name : policy.pool.preload)
+    if (!is_module_name(name)) in.wrong("preload", fmt::format("'{}' is no name of a Python module", name));
+  in.done();
+}
+
 bool is_environment_name(std::string_view name) {
   if (name.empty() || name.size() > 64) return false;
   for (char c : name)
@@ -234,6 +254,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (const json* isolation = in.object("isolation")) policy.isolation = read_isolation(*isolation, problems);
   if (const json* quota = in.object("quota")) policy.quota = read_quota(*quota, problems);
   if (const json* admission = in.object("admission")) read_admission(*admission, policy, problems);
+  if (const json* pool = in.object("pool")) read_pool(*pool, policy, problems);
   if (in.object("languages")) policy.languages = in.strings_or("languages", {});
   if (in.object("workspaces")) policy.workspaces = in.strings_or("workspaces", {});
   check_lists(in, policy);

@@ -36,6 +36,14 @@ struct Quota {
   uint64_t executions_kept_bytes = 0;  // all of them together
 };
 
+// Jails that wait for this policy's executions, of each language that was asked for.
+struct PoolRules {
+  uint32_t least = 0;                // from the tenant's first connection on
+  uint32_t most = 0;                 // however many are asked for; 0: every execution builds its jail
+  bool zygotes = false;              // a tenant's later jails may be forks of one interpreter of that tenant's
+  std::vector<std::string> preload;  // Python modules that waiting interpreters have loaded, where installed
+};
+
 struct Policy {
   std::string name;  // the file's, without .json
   std::string file;
@@ -46,6 +54,7 @@ struct Policy {
   std::vector<std::string> languages;           // "python", "javascript", "shell"; at least one
   std::string seccomp;                          // the profile's name
   std::shared_ptr<const SeccompFilter> filter;  // that profile, compiled; set by Store
+  PoolRules pool;
   uint32_t concurrent_executions = 0;           // of one tenant, running
   uint32_t queued_executions = 0;               // and waiting for one of those; beyond: exhausted
   uint32_t connections = 0;

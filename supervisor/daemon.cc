@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include <unistd.h>
+
 #include "jail/self_test.h"
 #include "supervisor/base/version.h"
 #include "supervisor/tools/workspace_tools.h"
@@ -25,6 +27,12 @@ constexpr char kInstructions[] =
     "summarise large data in code; keep intermediate results in workspace files. write_workspace_file, "
     "read_workspace_file, "
     "list_workspace_files and delete_workspace_file reach the same files from outside.";
+
+// An eighth of the machine's memory, at most a gigabyte: waiting jails are a comfort.
+jail::Pool::Limits pool_limits() {
+  auto memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return {std::min<uint64_t>(memory / 8, 1 << 30), static_cast<uint32_t>(policies::Host::here().cpus)};
+}
 
 }  // namespace
 
@@ -87,17 +95,17 @@ Task<> Daemon::serve() {
 Task<Result<>> Daemon::start_serving() {
   auto lost = [this] { fail_to_serve(Error{Code::internal, 0, "the jailer process ended", "see the log above", {}}); };
   CO_TRY(jailer_, jail::JailerClient::start(loop_, std::move(prepared_.jailer), lost));
-  host_.reset(new jail::Host{loop_, *jailer_});
+  host_.reset(new jail::Host{.loop = loop_, .jailer = *jailer_, .ids = prepared_.ids});
   host_->cgroups = prepared_.cgroups ? &*prepared_.cgroups : nullptr;
   host_->no_cgroups_why = prepared_.no_cgroups_why;
   host_->identity = prepared_.identity.root ? jail::Identity::separated : jail::Identity::shared;
-  host_->ids = prepared_.ids;
   host_->daemon_uid = prepared_.identity.uid;
   host_->daemon_gid = prepared_.identity.gid;
   CO_CHECKED(co_await test_jails());
 
   CO_TRY(tenants::Registry registry, tenants::Registry::open(loop_, prepared_.state.get(), prepared_.policies));
   registry_ = std::make_unique<tenants::Registry>(std::move(registry));
+  pool_ = std::make_unique<jail::Pool>(*host_, pool_limits());
   register_tools();
   auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
     // In a user namespace of our own every other user reads as the overflow id: nobody to tell apart.
@@ -108,6 +116,7 @@ Task<Result<>> Daemon::start_serving() {
     credentials.uid = peer.uid;
     credentials.gid = peer.gid;
     TRY(auto member, registry_->admit(std::move(credentials)));
+    expect_executions(*member->policy);
     return std::static_pointer_cast<void>(member);
   };
   for (auto& socket : prepared_.sockets) {
@@ -128,13 +137,21 @@ Task<Result<>> Daemon::test_jails() {
   auto policy = prepared_.policies.find(prepared_.identity.root && prepared_.cgroups ? "system" : "default");
   if (!policy) policy = prepared_.policies.find(prepared_.policies.names().front());
   const std::string name = "self-test";
-  CO_CHECKED(co_await jail::test_host(*host_, prepared_.self_test.get(), *policy->filter, policy->limits.standard));
+  CO_CHECKED(co_await jail::test_host(*host_, prepared_.self_test.get(), policy->filter, policy->limits.standard));
   log_info("jails: {} ids, {} root, Landlock ABI {}, cgroups {}, mapped workspace ids {}",
            host_->identity == jail::Identity::separated ? "separated" : "shared",
            host_->root == jail::RootMode::overlay ? "overlay" : "bind", host_->landlock_abi,
            host_->cgroups ? host_->cgroups->path() : "none (" + host_->no_cgroups_why + ")",
            host_->map_workspace_ids ? "yes" : "no (" + host_->no_idmap_why + ")");
   co_return Result<>{};
+}
+
+// An agent that connects is about to run code: its first call finds a jail, too.
+void Daemon::expect_executions(const policies::Policy& policy) {
+  for (auto language : jail::kLanguages) {
+    if (policy.allows_language(jail::language_name(language)))
+      pool_->expect(tools::make_spec(policy, language, policy.limits.standard), policy.pool);
+  }
 }
 
 void Daemon::register_tools() {
@@ -144,7 +161,7 @@ void Daemon::register_tools() {
   info.title = "Warder";
   info.instructions = kInstructions;
   server_ = std::make_unique<mcp::Server>(loop_, std::move(info));
-  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_});
+  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, *pool_});
   tools::add_execute_code(*server_, *execute_);
   auto tenant_of = [](mcp::RequestContext& context) -> tenants::Tenant& {
     return *context.user_as<tenants::Member>().tenant;
@@ -160,6 +177,7 @@ Task<> Daemon::reload() {
     log_error("the policies stay as they were: {}", reloaded.error().what);
   } else if (registry_) {
     registry_->apply_policies();
+    pool_->clear();
     auto revoked = [](const std::shared_ptr<void>& user) { return static_cast<tenants::Member*>(user.get())->revoked; };
     for (auto& listener : listeners_) listener->close_if(revoked);
     auto tested = co_await test_jails();

@@ -6,6 +6,7 @@
 
 #include "jail/cgroup.h"
 #include "jail/host.h"
+#include "jail/pool.h"
 #include "policies/store.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/options.h"
@@ -40,6 +41,7 @@ class Daemon {
   Task<Result<>> start_serving();
   Task<Result<>> test_jails();
   void register_tools();
+  void expect_executions(const policies::Policy& policy);
   void watch_signals();
   Task<> reload();
   Task<> drain();
@@ -54,6 +56,7 @@ class Daemon {
   std::unique_ptr<jail::Host> host_;
   std::unique_ptr<tenants::Registry> registry_;
   tools::Admission admission_;
+  std::unique_ptr<jail::Pool> pool_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
   std::unique_ptr<mcp::Server> server_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;

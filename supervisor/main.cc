@@ -93,8 +93,7 @@ Result<Prepared> prepare(Options options) {
   TRY(prepared.self_test, open_directory(options.state + "/self-test"));
   jail::JailerConfig jailer;
   TRY(jailer.template_dir, jail::make_template(options.state + "/template", options.guest));
-  jailer.init = Fd(::open(options.jail_init.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!jailer.init) return fail_errno(errno, fmt::format("open {}", options.jail_init), Code::unavailable);
+  TRY(jailer.init, jail::add_init(options.state + "/template", options.jail_init));
   jailer.privileged = identity.root;
   jailer.group = identity.gid;
   TRY(prepared.jailer, jail::fork_jailer(std::move(jailer)));

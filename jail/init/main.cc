@@ -67,9 +67,8 @@ struct Row {
   int (*run)();
 };
 
-// The table is the documentation of the order.
-constexpr Row kRows[] = {
-    {Step::read_plan, read_plan},
+// The tables are the documentation of the order.
+constexpr Row kJail[] = {
     {Step::parent_death, die_with_parent},
     {Step::cgroup_namespace, make_cgroup_namespace},
     {Step::forbid_namespaces, forbid_namespaces},  // needs the host's /proc/sys
@@ -86,10 +85,36 @@ constexpr Row kRows[] = {
     {Step::init_lock, lock_init},      // and so does init, as soon as the runner is on its way
 };
 
+// A small root with nothing of the host but /usr, and what building jails in it takes.
+constexpr Row kZygote[] = {
+    {Step::parent_death, die_with_parent},
+    {Step::cgroup_namespace, make_cgroup_namespace},
+    {Step::private_mounts, make_mounts_private},
+    {Step::root_overlay, mount_root},
+    {Step::usr_overlay, mount_usr},
+    {Step::devices, bind_devices},
+    {Step::temporary_files, mount_template},
+    {Step::proc, mount_whole_proc},
+    {Step::hostname, set_hostname},
+    {Step::pivot, pivot},
+    {Step::fork_runner, fork_runner},
+    {Step::init_lock, lock_init},
+};
+
+template <int kCount>
+void walk(const Row (&rows)[kCount]) {
+  for (const Row& row : rows) {
+    uint64_t start = now_us();
+    if (int error = row.run()) give_up(row.step, error);
+    report.step_us[static_cast<int>(row.step)] = static_cast<uint32_t>(now_us() - start);
+  }
+}
+
 }  // namespace
 
 int make_cgroup_namespace() {
-  if (unshare(CLONE_NEWCGROUP) < 0) return errno;
+  // A forked runner shares ours, so its zygote made it before the fork.
+  if (plan->role != Role::forked && unshare(CLONE_NEWCGROUP) < 0) return errno;
   // Every namespace is fresh now: note which, as evidence for the receipt.
   for (int i = 0; i < kNamespaceCount; i++) {
     char path[32];
@@ -117,10 +142,11 @@ int forbid_namespaces() {
 int main() {
   using namespace jail;
   using namespace jail::init;
-  for (const Row& row : kRows) {
-    uint64_t start = now_us();
-    if (int error = row.run()) give_up(row.step, error);
-    report.step_us[static_cast<int>(row.step)] = static_cast<uint32_t>(now_us() - start);
+  walk<1>({{Step::read_plan, read_plan}});
+  if (plan->role == Role::zygote) {
+    walk(kZygote);
+  } else {
+    walk(kJail);
   }
   report.event = InitEvent::built;
   if (::write(kControlFd, &report, sizeof report) != sizeof report) ::_exit(126);

@@ -46,6 +46,10 @@ int mount_tmpfs(const char* target, unsigned long flags, uint64_t bytes, uint32_
 // In a shared identity the runner's id 1000 is id 0 of this namespace.
 uint32_t runner_owner() { return plan->identity == Identity::shared ? kInitId : kRunnerId; }
 
+// A zygote's root shares nothing with tenants, and overlayfs may not be stacked too deep (overlayfs.rst): its jails' roots
+// are overlays of what it sees.
+bool binds_root() { return plan->root == RootMode::bind || plan->role == Role::zygote; }
+
 constexpr uint64_t kReadOnly = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
 }  // namespace
@@ -53,14 +57,14 @@ constexpr uint64_t kReadOnly = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATT
 int make_mounts_private() { return set_attributes(AT_FDCWD, "/", AT_RECURSIVE, 0, MS_PRIVATE); }
 
 int mount_root() {
-  if (plan->root == RootMode::bind) return bind("root", kRoot, kReadOnly);
+  if (binds_root()) return bind("root", kRoot, kReadOnly);
   // Two lower directories and no upper one: read-only by construction. An instance of our own, so that locks,
   // leases and inotify on shared files do not reach other jails.
   return outcome_of(mount("overlay", kRoot, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=root:empty"));
 }
 
 int mount_usr() {
-  if (plan->root == RootMode::bind) return bind("/usr", "mount/usr", kReadOnly);
+  if (binds_root()) return bind("/usr", "mount/usr", kReadOnly);
   return outcome_of(mount("overlay", "mount/usr", "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=/usr:empty"));
 }
 
@@ -92,6 +96,13 @@ int mount_proc() {
       mount("proc", "mount/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible"));
 }
 
+int mount_whole_proc() {
+  // A process may only mount a /proc where it sees a whole one (mount_too_revealing() in fs/namespace.c).
+  return outcome_of(mount("proc", "mount/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
+}
+
+int mount_template() { return bind(".", "mount/run", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV); }
+
 int set_hostname() {
   constexpr char kName[] = "jail";
   if (sethostname(kName, sizeof kName - 1) < 0) return errno;
@@ -103,7 +114,7 @@ int pivot() {
   if (chdir(kRoot) < 0) return errno;
   if (syscall(SYS_pivot_root, ".", ".") < 0) return errno;
   if (umount2(".", MNT_DETACH) < 0) return errno;
-  return outcome_of(chdir("/"));
+  return outcome_of(chdir(plan->role == Role::zygote ? "/run" : "/"));
 }
 
 }  // namespace jail::init

@@ -84,16 +84,13 @@ Result<jail::Request> make_request(Call& call, const json& arguments) {
   request.id = call.id;
   request.code = arguments["code"].get<std::string>();
   if (arguments.contains("context_vars")) request.context_vars = arguments["context_vars"];
-  request.spec.language = *language;
-  std::tie(request.spec.limits, call.clamped) = policies::resolve(policy.limits, asked);
+  policies::Limits limits;
+  std::tie(limits, call.clamped) = policies::resolve(policy.limits, asked);
   auto remaining = call.member.tenant->workspace().quota().remaining();
-  request.spec.limits.file_bytes = std::min(request.spec.limits.file_bytes, std::max<uint64_t>(remaining.bytes, 4096));
-  request.spec.isolation = policy.isolation;
-  request.spec.environment = policy.environment;
-  request.spec.filter = policy.filter.get();
-  auto& slots = call.environment.slots;
-  request.spec.tenant_slot =
-      slots.try_emplace(call.member.tenant->name(), static_cast<uint32_t>(slots.size())).first->second;
+  limits.file_bytes = std::min(limits.file_bytes, std::max<uint64_t>(remaining.bytes, 4096));
+  request.spec = make_spec(policy, *language, limits);
+  request.tenant = call.member.tenant->name();
+  request.pool = policy.pool;
   request.seccomp_profile = policy.seccomp;
   request.workspace = call.member.tenant->workspace().directory();
   return request;
@@ -168,7 +165,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   auto quota = start(hold_quota(call));
   auto progress = start(tell_progress(call));
   const std::string language(jail::language_name(request.spec.language));
-  CO_TRY(jail::Report report, co_await jail::execute(call.environment.host, std::move(request)));
+  CO_TRY(jail::Report report, co_await jail::execute(call.environment.host, call.environment.pool, std::move(request)));
 
   tenant.workspace().invalidate();
   ExecuteAnswer answer;
@@ -206,6 +203,16 @@ Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::Request
 }
 
 }  // namespace
+
+jail::Spec make_spec(const policies::Policy& policy, jail::Language language, const policies::Limits& limits) {
+  jail::Spec spec;
+  spec.language = language;
+  spec.limits = limits;
+  spec.isolation = policy.isolation;
+  spec.environment = policy.environment;
+  spec.filter = policy.filter;
+  return spec;
+}
 
 void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment) {
   mcp::ToolDefinition tool;

@@ -1,10 +1,8 @@
 // The tool execute_code: an agent's program in a jail of its own, and the answer about it.
 // Source: MCP tools/call. The connection's user data is a tenants::Member. Cancelling the call kills the jail.
 #pragma once
-#include <map>
-#include <string>
-
 #include "jail/host.h"
+#include "jail/pool.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/admission.h"
 
@@ -13,9 +11,11 @@ namespace tools {
 struct ExecuteEnvironment {  // must outlive the server
   jail::Host& host;
   Admission& admission;
-  // Runner ids, one for each tenant from its first execution on: what the kernel counts by user is counted apart.
-  std::map<std::string, uint32_t, std::less<>> slots = {};
+  jail::Pool& pool;
 };
+
+// What the policy's executions of that language run in, under these limits.
+jail::Spec make_spec(const policies::Policy& policy, jail::Language language, const policies::Limits& limits);
 
 void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment);
 

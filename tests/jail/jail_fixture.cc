@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::unique_ptr<policies::SeccompFilter> standard_filter() {
+std::shared_ptr<policies::SeccompFilter> standard_filter() {
   std::ifstream in(WARDER_SOURCE "/policies/seccomp/default.json");
   std::stringstream text;
   text << in.rdbuf();
@@ -30,7 +30,7 @@ std::unique_ptr<policies::SeccompFilter> standard_filter() {
   if (!profile) throw std::runtime_error(profile.error().front().what);
   auto program = policies::compile_seccomp(*profile);
   if (!program) throw std::runtime_error(program.error().what);
-  return std::make_unique<policies::SeccompFilter>(policies::SeccompFilter{"default", *std::move(program), 0});
+  return std::make_shared<policies::SeccompFilter>(policies::SeccompFilter{"default", *std::move(program), 0});
 }
 
 policies::Limits test_limits() {
@@ -68,13 +68,13 @@ Result<> JailFixture::prepare() {
   if (identity.root && ::chown(workspace_.c_str(), identity.uid, identity.gid) < 0) return fail_errno(errno, "chown");
   jail::JailerConfig config;
   TRY(config.template_dir, jail::make_template(directory_ + "/template", WARDER_BUILD "/guest"));
-  config.init = Fd(::open(WARDER_BUILD "/jail/init/warder-jail-init", O_RDONLY | O_CLOEXEC));
+  TRY(config.init, jail::add_init(directory_ + "/template", WARDER_BUILD "/jail/init/warder-jail-init"));
   config.privileged = identity.root;
   config.group = identity.gid;
   TRY(Fd socket, jail::fork_jailer(std::move(config)));
   loop_ = std::make_unique<Loop>();
   TRY(client_, jail::JailerClient::start(*loop_, std::move(socket), [] {}));
-  host_.reset(new jail::Host{*loop_, *client_});
+  host_.reset(new jail::Host{.loop = *loop_, .jailer = *client_});
   host_->no_cgroups_why = "unit tests run without cgroups";
   host_->identity = identity.root ? jail::Identity::separated : jail::Identity::shared;
   host_->daemon_uid = identity.uid;
@@ -82,7 +82,7 @@ Result<> JailFixture::prepare() {
   workspace_fd_ = Fd(::open(workspace_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   std::optional<Result<>> tested;
   auto test = [](JailFixture& self, std::optional<Result<>>& out) -> Task<> {
-    auto done = co_await jail::test_host(*self.host_, self.workspace_fd_.get(), *self.filter_, self.limits_);
+    auto done = co_await jail::test_host(*self.host_, self.workspace_fd_.get(), self.filter_, self.limits_);
     out.emplace(std::move(done));
   };
   loop_->spawn(test(*this, tested));
@@ -106,7 +106,7 @@ jail::Request JailFixture::request(jail::Language language, std::string code) {
   request.spec.limits = limits_;
   auto preferred = policies::Need::preferred;
   request.spec.isolation = policies::Isolation{preferred, preferred, preferred, preferred, preferred};
-  request.spec.filter = filter_.get();
+  request.spec.filter = filter_;
   request.seccomp_profile = filter_->profile;
   request.workspace = workspace_fd_.get();
   return request;

@@ -32,6 +32,6 @@ class JailFixture {
   std::unique_ptr<jail::Host> host_;
   Fd workspace_fd_;
   policies::Limits limits_;
-  std::unique_ptr<policies::SeccompFilter> filter_;
+  std::shared_ptr<policies::SeccompFilter> filter_;
   unsigned next_id_ = 0;
 };

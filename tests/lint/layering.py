@@ -17,13 +17,14 @@ MAY_INCLUDE = {
     "jail/plan.h": [],  # shared with the static child: plain data only
     "jail/init": ["jail/init", "jail/plan.h"],
     "jail/guest": ["jail/guest"],
+    "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
     "supervisor/mcp": [BASE, "supervisor/mcp"],  # the protocol knows no tool, tenant or jail
     "supervisor/tenants": [BASE, "policies", "supervisor/tenants"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli"],  # a client: it speaks to the daemon over its socket
     "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],
 }
-# Inner folders that those above them must not reach into.
-PRIVATE = {"jail/init": "jail/init", "jail/guest": "jail/guest"}
+# Inner folders, and the only ones that may reach into them.
+PRIVATE = {"jail/init": ("jail/init", "jail/zygote"), "jail/guest": ("jail/guest",), "jail/zygote": ("jail/zygote",)}
 OURS = ("supervisor/", "policies/", "catalog/", "skills/", "jail/", "tests/", "units/")
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
 
@@ -34,8 +35,8 @@ def within(path, folder):
 
 def allowed(source, target):
     rule = max((name for name in MAY_INCLUDE if within(source, name)), key=len)
-    for private in PRIVATE:
-        if within(target, private) and not within(source, private):
+    for private, insiders in PRIVATE.items():
+        if within(target, private) and not any(within(source, name) for name in insiders):
             return False
     return any(within(target, name) for name in MAY_INCLUDE[rule])
 

@@ -252,6 +252,11 @@ function rehearse() {
   JSON.stringify(plain({rehearsal: [1, 'text', null]}, 1024).value);
 }
 
+function cpuTime() {
+  const {user, system} = process.cpuUsage();
+  return user + system;
+}
+
 function main() {
   const channel = new Channel();
   let order;
@@ -261,13 +266,15 @@ function main() {
     process.argv = [process.execPath, FILE];
     rehearse();
     const warm = Number(process.hrtime.bigint() - began) / 1e6;
-    const ready = {type: 'ready', interpreter: `Node.js ${process.version}`, warm_ms: Math.round(warm * 1000) / 1000};
+    const ready = {type: 'ready', interpreter: `Node.js ${process.version}`, warm_ms: Math.round(warm * 1000) / 1000,
+      cpu_us: cpuTime()};
     channel.send(JSON.stringify(ready));
     order = receiveOrder(channel);
   } catch (e) {
     fs.writeSync(2, `warder javascript runner: ${e.message}\n`);
     realExit(EX_PROTOCOL);
   }
+  channel.send(JSON.stringify({type: 'started'}));
   channel.maxMessage = order.max_message;
   new Execution(order, channel).run();
 }

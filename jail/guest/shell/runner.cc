@@ -191,17 +191,24 @@ double now_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
+uint64_t cpu_us() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<uint64_t>(used.tv_sec) * 1'000'000 + static_cast<uint64_t>(used.tv_nsec) / 1000;
+}
+
 }  // namespace
 
 int main() {
   double began = now_ms();
   if (::fcntl(kSocket, F_SETFD, FD_CLOEXEC) < 0) give_up("descriptor 3 is not open");
   const char* shell = ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-  send_message({{"type", "ready"}, {"interpreter", shell}, {"warm_ms", now_ms() - began}});
+  send_message({{"type", "ready"}, {"interpreter", shell}, {"warm_ms", now_ms() - began}, {"cpu_us", cpu_us()}});
   json order = receive_message();
   const std::string* type = find_string(order, "type");
   if (type == nullptr) give_up("a message is not one JSON object with a type");
   if (*type == "cancel") ::_exit(0);  // nobody wants this jail any more
   if (*type != "run") give_up("expected 'run', got '" + *type + "'");
+  send_message({{"type", "started"}});
   become_shell(shell, order);
 }

@@ -3,38 +3,50 @@ import faulthandler
 import gc
 import os
 import sys
-from time import perf_counter
+from time import perf_counter, process_time_ns
 
 import warder
 from warder import _execution, _modules
 from warder._channel import Channel, ProtocolError
 from warder._values import encode
 
-_SOCKET = 3
+SOCKET = 3
 _EX_PROTOCOL = 76  # sysexits.h
 
 
 def main():
-    """Does not return."""
+    """The life of a runner that has its interpreter to itself. Does not return."""
     began = perf_counter()
     gc.disable()
+    channel = Channel(SOCKET)
+    _modules.warm(channel.waiting)
+    if not channel.waiting():
+        _modules.preload(sys.argv[1:])
+    live(channel, began)
+
+
+def live(channel, began):
+    """From a warm interpreter on, its own or a fork of a zygote's. Does not return."""
     try:
-        channel = Channel(_SOCKET)
-        _modules.warm(channel.waiting)
         if not channel.waiting():
             _execution.rehearse()
         _own_streams()
         before = _execution.open_files()
         gc.freeze()  # nothing of ours is looked at again by a collection, or copied by one after a fork
         gc.enable()
-        channel.send(encode({"type": "ready", "interpreter": "Python " + sys.version.partition(" ")[0],
-                             "warm_ms": round((perf_counter() - began) * 1e3, 3)}))
+        channel.send(encode(ready(began)))
         order = _order(channel)
+        channel.send(encode({"type": "started"}))
     except (ProtocolError, OSError) as e:
         _give_up(str(e))
     channel.max_message = order["max_message"]
     warder._channel = channel
     _execution.Execution(order, channel, before).run()
+
+
+def ready(began):
+    return {"type": "ready", "interpreter": "Python " + sys.version.partition(" ")[0],
+            "warm_ms": round((perf_counter() - began) * 1e3, 3), "cpu_us": process_time_ns() // 1000}
 
 
 def _order(channel):

@@ -20,6 +20,16 @@ def warm(asked):
         __import__(name)
 
 
+def preload(lists):
+    """Loads what the policy names ("numpy,pandas"), where it is installed: its users need not wait for it."""
+    for name in ",".join(lists).split(","):
+        try:
+            if name:
+                __import__(name)
+        except Exception as e:  # a package that is missing, or broken, fails for those who import it
+            print(f"warder: cannot load {name} ahead: {e}", file=sys.stderr)
+
+
 class _Later(type(sys)):
     """Stands for a module until an attribute of it is wanted."""
 

@@ -1,0 +1,47 @@
+"""The life of a zygote: get warm, then be copied on order. Each copy is a runner in a jail of its own."""
+import gc
+import os
+import sys
+from time import perf_counter
+
+import _warder_fork
+
+from warder import _execution, _main, _modules
+from warder._channel import Channel
+from warder._values import encode
+
+
+def main():
+    """Does not return, in the zygote or in any copy."""
+    began = perf_counter()
+    gc.disable()
+    _modules.warm(lambda: False)
+    _modules.preload(sys.argv[1:])
+    _execution.rehearse()
+    gc.collect()
+    gc.freeze()  # no collection in a copy touches, and so copies, what all of them share
+    os.write(_main.SOCKET, b"F" + encode(_main.ready(began)))
+    _warder_fork.serve(_live)
+    os._exit(0)
+
+
+def _live():
+    began = perf_counter()
+    reseed()
+    _main.live(Channel(_main.SOCKET), began)
+
+
+def reseed():
+    """What must differ between copies and is not seeded anew by a hook of its own, as `random` is.
+
+    The hash seed cannot change in a running interpreter: copies of one zygote share it, as they share addresses.
+    """
+    modules = sys.modules
+    if "tempfile" in modules:
+        modules["tempfile"]._name_sequence = None
+    if "_ssl" in modules:
+        modules["_ssl"].RAND_add(os.urandom(32), 32.0)
+    if "uuid" in modules:
+        modules["uuid"]._last_timestamp = None
+    if "numpy.random" in modules:
+        modules["numpy.random"].seed()

@@ -1,0 +1,200 @@
+// The order is that of privileges falling away; each step names itself when it fails.
+#include "jail/init/confine.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cstring>
+
+namespace jail::init {
+namespace {
+
+int write_file(const char* path, const char* text) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  size_t length = strlen(text);
+  int error = write(fd, text, length) == static_cast<ssize_t>(length) ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+int start_session() {
+  if (setsid() < 0) return errno;
+  sigset_t none;
+  sigemptyset(&none);
+  if (sigprocmask(SIG_SETMASK, &none, nullptr) < 0) return errno;
+  umask(022);
+  // A service may run above normal priority; its jails must not. Lowering needs no power.
+  if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0) return errno;
+  return 0;
+}
+
+// A service manager may hand down ignored signals (systemd ignores SIGPIPE); jailed programs expect none.
+int start_session_anew() {
+  struct sigaction normal {};
+  normal.sa_handler = SIG_DFL;
+  for (int s = 1; s < NSIG; s++) sigaction(s, &normal, nullptr);
+  return start_session();
+}
+
+// A running interpreter has set its signals up as it wants them; only the zygote's own setting goes.
+int start_session_of_fork() {
+  if (signal(SIGCHLD, SIG_DFL) == SIG_ERR) return errno;
+  return start_session();
+}
+
+int set_limits() {
+  for (uint32_t i = 0; i < plan->resource_limit_count; i++) {
+    const ResourceLimit& limit = plan->resource_limits[i];
+    rlimit value{limit.soft, limit.hard};
+    if (setrlimit(static_cast<__rlimit_resource>(limit.resource), &value) < 0) return errno;
+  }
+  return 0;
+}
+
+// Close-on-exec rather than closed: the control socket carries the reason if a later step fails.
+int keep_only_the_guest_socket() {
+  return outcome_of(syscall(SYS_close_range, kGuestFd + 1, ~0u, CLOSE_RANGE_CLOEXEC));
+}
+
+// Nothing of the zygote's stays open; the control socket carries the reason if a later step fails.
+int close_the_zygotes() { return outcome_of(syscall(SYS_close_range, kControlFd + 1, ~0u, 0)); }
+
+int forget_control() { return outcome_of(close(kControlFd)); }
+
+// Writing the id maps of children needs these three (user_namespaces(7)). They count in the zygote's own namespace.
+constexpr cap_value_t kZygoteKeeps[] = {CAP_SETUID, CAP_SETGID, CAP_SETFCAP};
+
+int keep_what_maps_ids() {
+  cap_t caps = cap_init();
+  if (!caps) return ENOMEM;
+  for (cap_value_t cap : kZygoteKeeps) {
+    cap_set_flag(caps, CAP_PERMITTED, 1, &cap, CAP_SET);
+    cap_set_flag(caps, CAP_EFFECTIVE, 1, &cap, CAP_SET);
+    cap_set_flag(caps, CAP_INHERITABLE, 1, &cap, CAP_SET);
+  }
+  for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
+    bool kept = false;
+    for (cap_value_t k : kZygoteKeeps) kept |= k == cap;
+    if (!kept && cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return errno;
+  }
+  int error = outcome_of(cap_set_proc(caps));
+  cap_free(caps);
+  return error;
+}
+
+int drop_bounding_set() {
+  for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
+    if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return errno;
+  }
+  return 0;
+}
+
+int lock_securebits() {
+  constexpr unsigned bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                            SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
+                            SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  return outcome_of(prctl(PR_SET_SECUREBITS, bits));
+}
+
+int become_runner() {
+  if (plan->identity == Identity::shared) {
+    // One host id: the runner moves to a namespace of its own in which that id is called 1000, so that
+    // whatever it might regain there means nothing to the mounts, which belong to the outer namespace.
+    // Its capabilities of the new namespace go with the next step.
+    if (unshare(CLONE_NEWUSER) < 0) return errno;
+    if (int e = write_file("/proc/self/setgroups", "deny")) return e;
+    if (int e = write_file("/proc/self/uid_map", "1000 0 1")) return e;
+    if (int e = write_file("/proc/self/gid_map", "1000 0 1")) return e;
+    // unshare(CLONE_NEWUSER) gives a full bounding set and clears the securebits: once more.
+    if (int e = drop_bounding_set()) return e;
+    if (int e = lock_securebits()) return e;
+  }
+  if (setresgid(kRunnerId, kRunnerId, kRunnerId) < 0) return errno;
+  return outcome_of(setresuid(kRunnerId, kRunnerId, kRunnerId));
+}
+
+int drop_capabilities() {
+  cap_t none = cap_init();
+  if (!none) return ENOMEM;
+  int error = outcome_of(cap_set_proc(none));
+  cap_free(none);
+  return error;
+}
+
+// A change of ids hides a process from itself (its own /proc files become another's) until it execs, which this one does
+// not (prctl(2), PR_SET_DUMPABLE).
+int be_like_exec() { return outcome_of(prctl(PR_SET_DUMPABLE, 1)); }
+
+int no_new_privileges() { return outcome_of(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); }
+
+int load_filter() {
+  sock_fprog program{};
+  program.len = static_cast<unsigned short>(plan->filter_length);
+  program.filter = const_cast<sock_filter*>(plan->filter);
+  return outcome_of(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, plan->seccomp_flags, &program));
+}
+
+struct Row {
+  Step step;
+  int (*run)();
+};
+
+template <int kCount>
+void walk(const Row (&rows)[kCount]) {
+  for (const Row& row : rows) {
+    if (int error = row.run()) give_up(row.step, error);
+  }
+}
+
+// The filter is last: it forbids what the steps before it do.
+constexpr Row kExec[] = {
+    {Step::runner_session, start_session_anew},
+    {Step::runner_limits, set_limits},
+    {Step::runner_descriptors, keep_only_the_guest_socket},
+    {Step::runner_bounding_set, drop_bounding_set},
+    {Step::runner_securebits, lock_securebits},
+    {Step::runner_ids, become_runner},
+    {Step::runner_capabilities, drop_capabilities},
+    {Step::runner_no_new_privileges, no_new_privileges},
+    {Step::runner_landlock, restrict_files},
+    {Step::runner_seccomp, load_filter},
+};
+constexpr Row kFork[] = {
+    {Step::runner_session, start_session_of_fork},
+    {Step::runner_limits, set_limits},
+    {Step::runner_descriptors, close_the_zygotes},
+    {Step::runner_bounding_set, drop_bounding_set},
+    {Step::runner_securebits, lock_securebits},
+    {Step::runner_ids, become_runner},
+    {Step::runner_capabilities, drop_capabilities},
+    {Step::runner_ids, be_like_exec},
+    {Step::runner_no_new_privileges, no_new_privileges},
+    {Step::runner_landlock, restrict_files},
+    {Step::runner_seccomp, load_filter},
+    {Step::runner_descriptors, forget_control},
+};
+constexpr Row kZygote[] = {
+    {Step::runner_session, start_session_anew},
+    {Step::runner_descriptors, keep_only_the_guest_socket},
+    {Step::runner_capabilities, keep_what_maps_ids},
+    {Step::runner_no_new_privileges, no_new_privileges},
+};
+
+}  // namespace
+
+void confine_exec() { walk(kExec); }
+void confine_fork() { walk(kFork); }
+void prepare_zygote() { walk(kZygote); }
+
+}  // namespace jail::init

@@ -1,0 +1,333 @@
+#include "jail/pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "jail/zygote.h"
+#include "supervisor/base/log.h"
+
+namespace jail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kOldest = 10min;       // then built anew: what the interpreter read of the host is of that age
+constexpr auto kTendEvery = 1s;
+constexpr auto kQuiet = 2ms;          // after the last event, so that an answer goes out, and a next call comes, first
+constexpr auto kForgetAfter = 10min;  // a kind that nobody asked for any more
+constexpr auto kReadyLimit = 60s;     // seconds only under emulation
+constexpr auto kForkLimit = 5s;       // a millisecond as a rule
+constexpr auto kRetryAfter = 1s;      // doubled with each failure, up to
+constexpr auto kRetryMost = 60s;
+constexpr unsigned kWaitingWeight = 1, kRunningWeight = 100;  // cpu.weight
+constexpr uint32_t kMostForks = 2000;  // of one zygote; its address layout and hash seed are not used for ever
+constexpr auto kOldestZygote = 1h;
+constexpr uint64_t kZygoteBytes = 16 << 20, kForkBytes = 3 << 19;
+constexpr uint32_t kForksForOne = 4;  // forks may wait where one interpreter would: they hold far less
+constexpr double kStock = 3;  // jails for so many times the time that building one takes
+
+// What one is taken to hold until a cgroup has counted it.
+uint64_t usual_bytes(Language language) {
+  switch (language) {
+    case Language::python:
+      return 9 << 20;
+    case Language::javascript:
+      return 48 << 20;
+    case Language::shell:
+      return 2 << 20;
+  }
+  return 0;
+}
+
+std::vector<std::string> warm_command(const Spec& spec, const policies::PoolRules& rules) {
+  auto command = spec.command.empty() ? command_of(spec.language, spec.limits) : spec.command;
+  if (spec.language != Language::python || rules.preload.empty()) return command;
+  std::string modules;
+  for (const auto& name : rules.preload) modules += (modules.empty() ? "" : ",") + name;
+  command.push_back(std::move(modules));
+  return command;
+}
+
+// Everything that is fixed when a jail is built. A jail serves only executions whose key is the same.
+std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules& rules) {
+  std::string key = fmt::format("{} {} {} {} {}\n", language_name(spec.language),
+                                static_cast<const void*>(spec.filter.get()), spec.limits.tmp_bytes,
+                                spec.limits.tmp_files, spec.isolation.landlock == policies::Need::required);
+  auto enforcement = host.cgroups ? Enforcement::with_cgroup : Enforcement::alone;
+  for (const auto& limit : resource_limits_of(spec.language, spec.limits, enforcement))
+    key += fmt::format("{}={}:{} ", limit.resource, limit.soft, limit.hard);
+  for (const auto& word : warm_command(spec, rules)) key += "\n" + word;
+  for (const auto& [name, value] : spec.environment) key += "\n" + name + "=" + value;
+  return key;
+}
+
+}  // namespace
+
+struct Pool::Waiting {
+  explicit Waiting(Loop& loop) : watching(loop) {}
+  std::unique_ptr<Jail> jail;
+  Scope watching;  // last: cancelled before the jail goes
+};
+
+struct Pool::Kind {
+  std::string tenant;  // of forks
+  Spec spec;
+  policies::PoolRules rules;
+  std::deque<std::unique_ptr<Waiting>> waiting;  // oldest first
+  Monotonic::time_point asked_at = Monotonic::now();
+  double asked_per_second = 0;  // smoothed
+  uint32_t asked = 0;           // since the last look
+  uint32_t missed = 0;          // of late, with nothing waiting; one less every ten looks
+  uint32_t looks = 0;
+  double build_seconds = 0.05;  // smoothed
+  uint64_t bytes = 0;           // of one
+  std::shared_ptr<Zygote> zygote;  // of forks
+  uint32_t forked = 0;             // by it
+  Monotonic::time_point retry_at;
+  std::chrono::milliseconds retry_after = kRetryAfter;
+
+  bool forks() const { return !tenant.empty(); }
+  bool has_zygote() const {
+    return zygote && zygote->alive() && forked < kMostForks && Monotonic::now() - zygote->ready_at() < kOldestZygote;
+  }
+  bool wants_zygote() const { return forks() && !has_zygote(); }
+  uint32_t most() const { return forks() ? rules.most * kForksForOne : rules.most; }
+  size_t target() const {
+    auto stock = static_cast<uint32_t>(std::ceil(asked_per_second * build_seconds * kStock));
+    return std::clamp(std::max(stock, missed), rules.least, most());
+  }
+  // Of what should be there, the part that is. 1: nothing to do.
+  double share() const {
+    if (wants_zygote()) return 0;
+    size_t wanted = target();
+    return waiting.size() >= wanted ? 1 : static_cast<double>(waiting.size()) / static_cast<double>(wanted);
+  }
+};
+
+Pool::Pool(Host& host, Limits limits) : host_(host), limits_(limits), tasks_(host.loop) {
+  tasks_.spawn(keep_filled());
+  tend();
+}
+
+Pool::~Pool() {
+  tasks_.cancel_all();
+  idle_ = nullptr;
+}
+
+Pool::Kind& Pool::kind_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules) {
+  std::string key = key_of(host_, spec, rules);
+  if (!tenant.empty()) key += "\n\ntenant " + tenant;
+  auto [it, made] = kinds_.try_emplace(std::move(key));
+  Kind& kind = it->second;
+  if (made) {
+    kind.tenant = tenant;
+    kind.spec = spec;
+    if (tenant.empty()) kind.spec.command = warm_command(spec, rules);
+    kind.bytes = tenant.empty() ? usual_bytes(spec.language) : kForkBytes;
+  }
+  kind.rules = rules;
+  kind.asked_at = Monotonic::now();
+  return kind;
+}
+
+void Pool::expect(const Spec& spec, const policies::PoolRules& rules) {
+  if (rules.most == 0 || !check_requirements(host_, spec.isolation)) return;
+  (void)kind_of({}, spec, rules);
+  wake();
+}
+
+std::optional<Pool::Taken> Pool::take_waiting(Kind& kind) {
+  if (kind.waiting.empty()) return std::nullopt;
+  auto waiting = std::move(kind.waiting.front());
+  kind.waiting.pop_front();
+  waiting->watching.cancel_all();
+  Taken taken;
+  taken.jail = std::move(waiting->jail);
+  if (taken.jail->cgroup()) (void)taken.jail->cgroup().set_weight(kRunningWeight);
+  taken.origin.start = kind.forks() ? Start::fork : Start::exec;
+  taken.origin.waited_ms = ms_since(taken.jail->ready()->at);
+  if (kind.zygote) taken.origin.zygote_age_ms = ms_since(kind.zygote->ready_at());
+  return taken;
+}
+
+Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules) {
+  if (rules.most == 0) co_return std::nullopt;
+  if (rules.zygotes && !tenant.empty() && spec.language == Language::python) {
+    Kind& forks = kind_of(tenant, spec, rules);
+    forks.asked++;
+    if (auto waiting = take_waiting(forks)) co_return waiting;
+    forks.missed = std::min(forks.missed + 1, forks.most());
+    if (forks.has_zygote() && kind_of({}, spec, rules).waiting.empty()) {
+      Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
+      auto jail = co_await build(forks);
+      if (jail) co_return Taken{*std::move(jail), origin};
+      log_warning("a fork for {}: {}", tenant, jail.error().what);
+      co_return std::nullopt;
+    }
+  }
+  Kind& kind = kind_of({}, spec, rules);
+  kind.asked++;
+  auto waiting = take_waiting(kind);
+  if (!waiting) kind.missed = std::min(kind.missed + 1, kind.most());
+  co_return waiting;
+}
+
+Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind) {
+  Spec spec = kind.spec;
+  spec.name = fmt::format("w{}", next_name_++);
+  if (!kind.forks()) {
+    auto jail = co_await Jail::build(host_, std::move(spec));
+    co_return jail;
+  }
+  kind.forked++;
+  auto zygote = kind.zygote;
+  Deadline limit(host_.loop, kForkLimit, [&zygote] { zygote->home().kill(); });  // stopped, or lost: it ends, we go on
+  auto jail = co_await Jail::fork(host_, zygote, std::move(spec));
+  co_return jail;
+}
+
+void Pool::clear() {
+  kinds_.clear();
+}
+
+size_t Pool::waiting() const {
+  size_t all = 0;
+  for (const auto& [key, kind] : kinds_) all += kind.waiting.size();
+  return all;
+}
+
+bool Pool::affordable(const Kind& kind) const {
+  uint64_t held = kind.wants_zygote() ? kZygoteBytes : kind.bytes;
+  for (const auto& [key, other] : kinds_)
+    held += other.bytes * other.waiting.size() + (other.zygote ? kZygoteBytes : 0);
+  return held <= limits_.memory_bytes;
+}
+
+// The kind that is shortest of what it should have; nothing while executions need the processors themselves.
+Pool::Kind* Pool::most_wanting() {
+  Kind* best = nullptr;
+  double least = 1;
+  auto now = Monotonic::now();
+  for (auto& [key, kind] : kinds_) {
+    double share = kind.share();
+    bool may = running_ == 0 || (running_ < limits_.processors && share < 0.25);
+    if (!may || share >= least || now < kind.retry_at || !affordable(kind)) continue;
+    least = share;
+    best = &kind;
+  }
+  return best;
+}
+
+Task<> Pool::keep_filled() {
+  for (;;) {
+    if (Kind* kind = most_wanting()) {
+      std::string key;
+      for (const auto& [name, candidate] : kinds_)
+        if (&candidate == kind) key = name;
+      if (kind->wants_zygote()) {
+        co_await start_zygote(std::move(key));
+      } else {
+        co_await add_one(std::move(key));
+      }
+      continue;
+    }
+    Event work;
+    idle_ = &work;
+    co_await work;
+    idle_ = nullptr;
+    co_await sleep_for(host_.loop, kQuiet);
+  }
+}
+
+Task<> Pool::start_zygote(std::string key) {
+  Spec spec = kinds_.at(key).spec;
+  spec.name = fmt::format("z{}", next_name_++);
+  auto started = co_await Zygote::start(host_, std::move(spec), kinds_.at(key).rules.preload);
+  auto it = kinds_.find(key);
+  if (it == kinds_.end()) co_return;
+  Kind& kind = it->second;
+  if (!started) {
+    put_off(kind, started.error());
+    co_return;
+  }
+  kind.retry_after = kRetryAfter;
+  kind.zygote = *std::move(started);
+  kind.forked = 0;
+}
+
+Task<> Pool::add_one(std::string key) {
+  auto began = Monotonic::now();
+  auto built = co_await build(kinds_.at(key));
+  Result<> done{};
+  if (!built) {
+    done = tl::unexpected<Error>(std::move(built).error());
+  } else {
+    Jail* jail = built->get();
+    if (jail->cgroup()) (void)jail->cgroup().set_weight(kWaitingWeight);
+    Deadline limit(host_.loop, kReadyLimit, [jail] { jail->kill(); });
+    done = co_await jail->wait_until_ready();
+  }
+  auto it = kinds_.find(key);
+  if (it == kinds_.end()) co_return;  // forgotten meanwhile; the jail goes with this frame
+  Kind& kind = it->second;
+  if (!done) {
+    put_off(kind, done.error());
+    co_return;
+  }
+  kind.retry_after = kRetryAfter;
+  kind.build_seconds += 0.3 * (ms_since(began) / 1000 - kind.build_seconds);
+  auto waiting = std::make_unique<Waiting>(host_.loop);
+  waiting->jail = *std::move(built);
+  if (waiting->jail->cgroup()) {
+    if (uint64_t bytes = waiting->jail->cgroup().memory_bytes()) kind.bytes = bytes;
+  }
+  waiting->watching.spawn(watch(std::move(key), waiting.get()));
+  kind.waiting.push_back(std::move(waiting));
+}
+
+// What cannot be built now is tried again later, less and less often; executions build their own, and tell.
+void Pool::put_off(Kind& kind, const Error& error) {
+  kind.retry_at = Monotonic::now() + kind.retry_after;
+  log_warning("{} for {} code: {}; next try in {} s", kind.wants_zygote() ? "a zygote" : "a waiting jail",
+              language_name(kind.spec.language), error.what, kind.retry_after.count() / 1000);
+  kind.retry_after = std::min<std::chrono::milliseconds>(kind.retry_after * 2, kRetryMost);
+}
+
+// A waiting jail has nothing to say: whatever init reports is its end.
+Task<> Pool::watch(std::string key, Waiting* waiting) {
+  (void)co_await waiting->jail->next_report();
+  log_warning("a waiting jail ended by itself; it is replaced");
+  tasks_.spawn(discard(std::move(key), waiting));
+}
+
+Task<> Pool::discard(std::string key, const Waiting* waiting) {
+  co_await next_turn(host_.loop);  // the watch of it has ended by then
+  auto it = kinds_.find(key);
+  if (it == kinds_.end()) co_return;
+  std::erase_if(it->second.waiting, [&](const auto& one) { return one.get() == waiting; });
+  wake();
+}
+
+void Pool::tend() {
+  auto now = Monotonic::now();
+  for (auto it = kinds_.begin(); it != kinds_.end();) {
+    Kind& kind = it->second;
+    kind.asked_per_second += 0.3 * (kind.asked - kind.asked_per_second);
+    kind.asked = 0;
+    if (++kind.looks % 10 == 0 && kind.missed > 0) kind.missed--;
+    while (!kind.waiting.empty() && now - kind.waiting.front()->jail->ready()->at > kOldest) kind.waiting.pop_front();
+    while (kind.waiting.size() > kind.target()) kind.waiting.pop_front();
+    if (kind.zygote && !kind.has_zygote()) kind.zygote = nullptr;  // its jails keep it until they end
+    it = now - kind.asked_at > kForgetAfter ? kinds_.erase(it) : std::next(it);
+  }
+  wake();
+  tending_ = Deadline(host_.loop, kTendEvery, [this] { tend(); });
+}
+
+void Pool::wake() {
+  if (idle_) std::exchange(idle_, nullptr)->fire();
+}
+
+}  // namespace jail

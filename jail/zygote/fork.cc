@@ -1,0 +1,200 @@
+#include "jail/zygote/fork.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "jail/init/confine.h"
+#include "jail/orders.h"
+#include "jail/spawn.h"
+
+namespace jail::init {
+
+const Plan* plan = nullptr;
+InitReport report{};
+
+void give_up(Step step, int error) {
+  report.event = InitEvent::failed;
+  report.step = step;
+  report.error = error;
+  (void)!::write(kControlFd, &report, sizeof report);
+  ::_exit(127);
+}
+
+}  // namespace jail::init
+
+namespace jail::zygote {
+namespace {
+
+constexpr int kOrderFd = kGuestFd;
+constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe that lets the child go on
+
+const Interpreter* interpreter_;
+int init_program = -1, null_device = -1;
+
+struct Incoming {
+  Order order;
+  int fds[kMaxOrderFds];
+  int count = 0;
+
+  ~Incoming() {
+    for (int i = 0; i < count; i++) ::close(fds[i]);
+  }
+};
+
+// False when the daemon is gone, or sends what only something else would send.
+bool receive(Incoming& in) {
+  iovec part{&in.order, sizeof in.order};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxOrderFds)];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t n;
+  do n = ::recvmsg(kOrderFd, &message, MSG_CMSG_CLOEXEC);
+  while (n < 0 && errno == EINTR);
+  if (n <= 0) return false;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    int count = static_cast<int>((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    for (int i = 0; i < count && in.count < kMaxOrderFds; i++)
+      memcpy(&in.fds[in.count++], CMSG_DATA(c) + sizeof(int) * static_cast<size_t>(i), sizeof(int));
+  }
+  return n == static_cast<ssize_t>(sizeof in.order) && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
+}
+
+bool answer(Answer reply, int pidfd) {
+  iovec part{&reply, sizeof reply};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (pidfd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &pidfd, sizeof(int));
+  }
+  return ::sendmsg(kOrderFd, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof reply);
+}
+
+int write_map(int pid, const char* name, const char* text) {
+  char path[48];
+  snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+  int fd = ::open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  auto length = static_cast<ssize_t>(strlen(text));
+  int error = ::write(fd, text, static_cast<size_t>(length)) == length ? 0 : errno;
+  ::close(fd);
+  return error;
+}
+
+// The ids of our own namespace under the same names; it has no others.
+int map_ids(int pid, Identity identity) {
+  const char* map = identity == Identity::shared ? "0 0 1\n" : "0 0 1\n1000 1000 1\n";
+  if (int error = write_map(pid, "setgroups", "deny")) return error;
+  if (int error = write_map(pid, "uid_map", map)) return error;
+  return write_map(pid, "gid_map", map);
+}
+
+int map_plan() {
+  struct stat info {};
+  if (::fstat(kPlanFd, &info) < 0) return errno;
+  if (info.st_size != static_cast<off_t>(sizeof(Plan))) return EINVAL;
+  void* mapped = ::mmap(nullptr, sizeof(Plan), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
+  if (mapped == MAP_FAILED) return errno;
+  init::plan = static_cast<const Plan*>(mapped);
+  if (init::plan->version != kPlanVersion || init::plan->role != Role::forked ||
+      init::plan->filter_length > kMaxFilter || init::plan->resource_limit_count > kMaxResourceLimits)
+    return EINVAL;
+  return 0;
+}
+
+[[noreturn]] void become_runner(int start) {
+  char go = 0;
+  if (::read(start, &go, 1) != 1) ::_exit(127);  // init could not build the rest
+  // Init has exchanged the root under us; what is left is a working directory of the old one.
+  if (::chdir("/") < 0) init::give_up(Step::runner_session, errno);
+  init::confine_fork();
+  ::munmap(const_cast<Plan*>(init::plan), sizeof(Plan));
+  interpreter_->child();
+  ::_exit(126);
+}
+
+// In the new namespaces, as process 1, with the descriptors of jail-init in place, right before it becomes that:
+// its runner is forked here, because it is a copy of us. Owns what fork(2) gives: the caches of the C library fit it.
+void fork_runner() {
+  if (::unshare(CLONE_NEWCGROUP) < 0) init::give_up(Step::cgroup_namespace, errno);
+  if (int error = map_plan()) init::give_up(Step::read_plan, error);
+  if (int error = init::detect_landlock()) init::give_up(Step::fork_runner, error);
+  int start[2];
+  if (::pipe2(start, O_CLOEXEC) < 0) init::give_up(Step::fork_runner, errno);
+  pid_t pid = ::fork();
+  if (pid < 0) init::give_up(Step::fork_runner, errno);
+  if (pid == 0) {
+    ::close(start[1]);
+    become_runner(start[0]);
+  }
+  if (::dup2(start[1], kStartFd) < 0) init::give_up(Step::fork_runner, errno);
+}
+
+Answer fork_jail(const Incoming& in, int& pidfd) {
+  Answer reply{in.order.token, EINVAL, Step::none, 0};
+  if (in.order.type != OrderType::fork || in.count != kOrderFds) return reply;
+  SpawnPlan plan{};
+  plan.init = init_program;
+  plan.null = null_device;
+  plan.plan = in.fds[0];
+  plan.guest = in.fds[1];
+  plan.control = in.fds[2];
+  plan.out = in.fds[3];
+  plan.err = in.fds[4];
+  plan.cgroup = -1;
+  plan.go_read = in.fds[5];
+  plan.go_write = -1;
+  plan.before_exec = fork_runner;
+  reply.step = Step::wait_for_ids;
+  interpreter_->before();
+  Spawned spawned{};
+  reply.error = spawn_jail(plan, spawned);
+  interpreter_->parent();
+  if (reply.error) return reply;
+  pidfd = spawned.pidfd;
+  // A failure leaves the child to its pipe, which ends with the daemon's interest in it.
+  reply.error = map_ids(spawned.pid, in.order.identity);
+  if (!reply.error) reply.step = Step::none;
+  return reply;
+}
+
+}  // namespace
+
+void serve(const Interpreter& interpreter) {
+  interpreter_ = &interpreter;
+  ::signal(SIGCHLD, SIG_IGN);  // the kernel reaps; who ended, and how, is between init and the daemon
+  ::signal(SIGPIPE, SIG_IGN);
+  init_program = ::open("warder-jail-init", O_RDONLY | O_CLOEXEC);
+  null_device = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (init_program < 0 || null_device < 0) return;
+  for (;;) {
+    Incoming in{};
+    if (!receive(in)) return;
+    int pidfd = -1;
+    Answer reply = fork_jail(in, pidfd);
+    bool heard = answer(reply, pidfd);
+    if (pidfd >= 0) ::close(pidfd);
+    if (!heard) return;
+  }
+}
+
+}  // namespace jail::zygote

@@ -1,0 +1,316 @@
+"""Jails that wait: what is built ahead is as good as what is built cold, and no execution finds a trace of another.
+
+Each program here would notice: it leaves something, compares something, or damages what it was given.
+"""
+import contextlib
+import json
+import os
+import secrets
+import signal
+import time
+import unittest
+
+from harness import (HOLD, PATIENCE, ROOT, ORDINARY_USER, Client, Daemon, Policies, Watch, body_of, descendants,
+                     jailer_of, let_go, parents)
+
+# Everything that must be different, or must be the same, in every jail.
+LOOK = """
+import ctypes, glob, os, random, signal, socket, sys, tempfile, uuid
+libc = ctypes.CDLL(None)
+libc.getauxval.restype = ctypes.c_ulong
+libc.getauxval.argtypes = [ctypes.c_ulong]
+maps = open("/proc/self/maps").read().splitlines()
+start_of = lambda name: next((line.split("-")[0] for line in maps if line.endswith(name)), None)
+try:
+    import ssl
+    tls = ssl.RAND_bytes(8).hex()
+except ImportError:
+    tls = None
+result = {
+    "random": random.random(), "uuid4": str(uuid.uuid4()), "uuid1": str(uuid.uuid1()), "urandom": os.urandom(8).hex(),
+    "name": tempfile.mktemp(), "tls": tls,
+    "hash": hash("warder"), "canary": ctypes.string_at(libc.getauxval(25), 16).hex(),
+    "stack": start_of("[stack]"), "libc": next(line.split("-")[0] for line in maps if "libc.so" in line),
+    "files": sorted(os.listdir("/tmp") + os.listdir("/home/agent") + os.listdir("/dev/shm")),
+    "ipc": len(open("/proc/self/mountinfo").read()) > 0 and libc.shmget(0x5741, 0, 0),
+    "descriptors": sorted(int(fd) for fd in os.listdir("/proc/self/fd"))[:4],
+    "environment": sorted(os.environ), "pid": os.getpid(), "processes": sum(e.isdigit() for e in os.listdir("/proc")),
+    "timer": signal.getitimer(signal.ITIMER_REAL), "cwd": os.getcwd(), "umask": os.umask(0o22),
+    "left": getattr(sys, "left_behind", None), "path": sys.path, "main": sorted(globals()),
+    "limits": open("/proc/self/limits").read(), "status": [line for line in open("/proc/self/status")
+        if line.startswith(("Cap", "NoNewPrivs", "Seccomp:", "Groups", "Uid", "Gid", "SigIgn", "SigCgt", "SigBlk", "Threads"))],
+    "session": os.getsid(0) == os.getpid(), "memory": os.access("/proc/self/mem", os.R_OK),
+}
+"""
+# Leaves what it can, wherever it can, and breaks its interpreter.
+LEAVE = """
+import builtins, ctypes, os, signal, socket, sys
+for place in ("/tmp", "/home/agent", "/dev/shm"):
+    open(place + "/left", "w").write("left")
+ctypes.CDLL(None).shmget(0x5741, 4096, 0o1600)
+os.environ["LEFT"] = "left"
+sys.left_behind = True
+sys.path.insert(0, "/left")
+builtins.len = None
+signal.setitimer(signal.ITIMER_REAL, 1000)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    signal.pause()
+"""
+# Finds a text in the readable memory of its own process. The code holds it in two halves, and never joins them.
+SEARCH = """
+first, second = b"{0}", b"{1}"
+result = 0
+with open("/proc/self/mem", "rb", 0) as memory:
+    for line in open("/proc/self/maps").read().splitlines():
+        span, rights = line.split()[:2]
+        if "r" not in rights or line.endswith(("[vvar]", "[vvar_vclock]", "[vsyscall]")):
+            continue
+        low, high = (int(n, 16) for n in span.split("-"))
+        memory.seek(low)
+        data = memory.read(high - low)
+        at = data.find(second)
+        while at >= 0:
+            result += data[at - len(first):at] == first
+            at = data.find(second, at + 1)
+        del data
+"""
+RANDOM = ("random", "uuid4", "uuid1", "urandom", "name", "tls")
+
+
+def receipt_of(result):
+    return result["_meta"]["org.warder/receipt"]
+
+
+def names_below(daemon):
+    return descendants(jailer_of(daemon))
+
+
+def eventually(holds, what):
+    """Waits for something that nobody announces; looks again a few times a second."""
+    until = time.monotonic() + PATIENCE
+    while not (found := holds()):
+        if time.monotonic() > until:
+            raise AssertionError(f"still not after {PATIENCE} s: {what}")
+        time.sleep(0.05)
+    return found
+
+
+def kill_all(pids, signal_number):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # a jail ends with its zygote
+            os.kill(pid, signal_number)
+
+
+class Case(unittest.TestCase):
+    """A daemon for each way to start: a tenant that has a zygote gets no other jails while that keeps up."""
+    STARTS = ("exec", "fork")
+    canary = secrets.token_hex(8)
+
+    def setUp(self):
+        self.daemons, self.clients = {}, {}
+        for start in self.STARTS:
+            self.policies = self.enterContext(Policies(
+                pool={"least": 0 if start == "cold" else 1, "most": 0 if start == "cold" else 2, "zygotes": start == "fork"},
+                languages=["python"]))
+            self.daemon = self.daemons[start] = self.enterContext(
+                Daemon(policies=self.policies, environment={"CANARY": "canary-" + self.canary}))
+            self.client = self.clients[start] = self.enterContext(Client(self.daemon.socket))
+
+    def run_as(self, start, code, client=None, **arguments):
+        """The answer of an execution that began like this: "cold", "exec" or "fork"."""
+        def tried():
+            result = (client or self.clients[start]).call("execute_code", {"code": code, **arguments})
+            return result if receipt_of(result)["start"] == start else None
+        return eventually(tried, f"an execution that starts {start}")
+
+    def look(self, start, client=None):
+        body = body_of(self.run_as(start, LOOK, client))
+        self.assertEqual(body["outcome"], "ok", body)
+        return body["result"]
+
+    def waiting(self):
+        """Runners of jails that wait, and zygotes, by pid."""
+        return {pid: name for pid, name in names_below(self.daemon).items() if name.startswith("python3")}
+
+
+class Warm(Case):
+    STARTS = ("cold", "exec", "fork")
+
+    def test_kinds_of_start(self):
+        eventually(self.waiting, "a jail that waits after the first connection, before any call")
+        first = receipt_of(self.run_as("exec", "result = 1"))
+        self.assertGreater(first["waited_ms"], 0)
+        forked = receipt_of(self.run_as("fork", "result = 1"))
+        self.assertGreater(forked["zygote_age_ms"], 0)
+        cold = receipt_of(self.run_as("cold", "result = 1"))
+        self.assertEqual(len(cold["namespaces"]), 7)
+        for same in ("namespaces", "capabilities", "seccomp", "landlock", "root", "network", "workspace", "weaker"):
+            self.assertEqual(first[same], cold[same])
+            self.assertEqual(forked[same], cold[same])
+
+    def test_jails_are_the_same_however_they_start(self):
+        cold = self.look("cold")
+        for start in ("exec", "fork"):
+            with self.subTest(start):
+                seen = self.look(start)
+                for same in ("files", "ipc", "descriptors", "environment", "timer", "cwd", "umask", "left", "path", "main",
+                             "limits", "status", "session", "memory", "processes", "pid"):
+                    self.assertEqual(seen[same], cold[same], same)
+
+    def test_nothing_that_must_be_random_repeats(self):
+        looks = [self.look("exec")] + [self.look("fork") for _ in range(6)]
+        for what in RANDOM:
+            values = [look[what] for look in looks if look[what] is not None]
+            self.assertEqual(len(set(values)), len(values), f"{what}: {values}")
+
+    def test_no_trace_of_another_execution(self):
+        for start in ("exec", "exec", "fork", "fork", "fork"):
+            with self.subTest(start):
+                self.run_as(start, LEAVE)
+                seen = self.look(start)
+                self.assertEqual(seen["files"], [])
+                self.assertEqual(seen["ipc"], -1)
+                self.assertEqual(seen["timer"], [0, 0])
+                self.assertIsNone(seen["left"])
+                self.assertNotIn("LEFT", seen["environment"])
+                self.assertNotIn("/left", seen["path"])
+                self.assertEqual(seen["processes"], 1)  # /proc hides init
+
+    def test_no_secret_of_the_daemon_in_memory(self):
+        half = len(self.canary) // 2
+        search = SEARCH.format(self.canary[:half], self.canary[half:])
+        # The search itself must work: what the program holds is found.
+        held = body_of(self.run_as("fork", f"kept = '{self.canary}'\n" + search))
+        self.assertGreater(held.get("result", 0), 0, held)
+        for start in ("exec", "fork"):
+            body = body_of(self.run_as(start, search))
+            self.assertEqual(body.get("result"), 0, (start, body))
+
+    def test_usage_is_the_executions_own(self):
+        busy = "import time\nuntil = time.process_time() + 0.2\nwhile time.process_time() < until: pass"
+        for start in ("exec", "fork"):
+            with self.subTest(start):
+                own = body_of(self.run_as(start, busy))["usage"]
+                self.assertGreater(own["cpu_ms"], 190)
+                # Less than the interpreter's start would add under the load of a test machine.
+                self.assertLess(own["cpu_ms"], 400)
+
+    def test_errors_read_as_cold_ones(self):
+        programs = ["x = (", "def f():\n    return 1 / 0\nf()", "import absent_module", "raise SystemExit(3)"]
+        expected = [self.clients["cold"].execute(code) for code in programs]
+        for start in ("exec", "fork"):
+            for code, want in zip(programs, expected):
+                with self.subTest(start, code=code):
+                    got = body_of(self.run_as(start, code))
+                    for key in ("outcome", "error", "traceback", "exit_status"):
+                        self.assertEqual(got.get(key), want.get(key), key)
+
+
+class Mishaps(Case):
+    STARTS = ("fork",)
+
+    def test_a_waiting_jail_that_is_killed_is_replaced(self):
+        for signal_number in (signal.SIGKILL, signal.SIGSEGV):
+            killed = eventually(self.waiting, "a jail that waits")
+            kill_all(killed, signal_number)
+            self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")
+            eventually(lambda: set(self.waiting()) - set(killed), "another jail that waits")
+
+    def test_a_waiting_jail_that_is_stopped_is_replaced(self):
+        kill_all(eventually(self.waiting, "a jail that waits"), signal.SIGSTOP)
+        body = self.client.execute("result = 'ran once'")
+        self.assertEqual((body["outcome"], body["result"]), ("ok", "ran once"))
+
+    def test_a_zygote_that_is_killed_or_stopped_is_replaced(self):
+        for signal_number in (signal.SIGKILL, signal.SIGSTOP):
+            self.run_as("fork", "pass")
+            kill_all(self.waiting(), signal_number)
+            self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")
+        self.run_as("fork", "pass")
+
+    def test_an_execution_survives_or_is_told_when_its_zygote_dies(self):
+        self.run_as("fork", "pass")
+        before = set(self.waiting())
+        request = self.client.begin_running(HOLD)
+        kill_all(before & set(self.waiting()), signal.SIGKILL)
+        let_go(self.daemon)
+        body = self.client.executed(request)
+        self.assertIn(body["outcome"], ("ok", "internal", "signal"), body)
+        self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")
+
+    def test_a_killed_daemon_leaves_no_waiting_jail(self):
+        self.run_as("fork", "pass")
+        eventually(lambda: len(self.waiting()) >= 3, "a zygote, a fork and an interpreter that wait")
+        self.daemon.kill()
+        self.daemon.start()
+
+    def test_reloaded_policies_end_what_waits(self):
+        self.run_as("fork", "pass")
+        before = eventually(self.waiting, "jails that wait")
+        with Watch(before) as watch:
+            self.policies.change(environment={"NEW": "yes"})
+            self.daemon.process.send_signal(signal.SIGHUP)
+            self.assertEqual(watch.survivors(PATIENCE), {})
+        self.assertEqual(body_of(self.run_as("fork", "import os; result = os.environ['NEW']"))["result"], "yes")
+
+    def test_a_program_that_wrecks_its_interpreter_wrecks_only_that(self):
+        wreck = "import ctypes; ctypes.memset(id(None), 0, 1 << 20)"
+        for _ in range(3):
+            self.assertEqual(body_of(self.run_as("fork", wreck))["outcome"], "signal")
+        self.assertEqual(self.look("fork")["files"], [])
+
+
+class NoZygotes(Case):
+    STARTS = ("exec",)
+
+    def test_every_jail_has_an_interpreter_of_its_own(self):
+        looks = [self.look("exec") for _ in range(3)]
+        for what in (*RANDOM, "hash", "canary", "stack", "libc"):
+            values = [look[what] for look in looks if look[what] is not None]
+            self.assertEqual(len(set(values)), len(values), f"{what}: {values}")
+
+
+@unittest.skipUnless(ROOT, "two tenants take two users")
+class TwoTenants(Case):
+    STARTS = ("fork",)
+
+    def other(self):
+        os.seteuid(ORDINARY_USER)  # SO_PEERCRED is of the moment of connect()
+        try:
+            return self.enterContext(Client(self.daemon.socket))
+        finally:
+            os.seteuid(0)
+
+    def test_no_two_tenants_share_a_zygote(self):
+        other = self.other()
+        mine, theirs = self.look("fork"), self.look("fork", other)
+        for what in (*RANDOM, "hash", "canary", "stack", "libc"):
+            self.assertNotEqual(mine[what], theirs[what], what)
+        ids = [receipt_of(self.run_as("fork", "pass", client))["identity"]["runner"] for client in (self.client, other)]
+        self.assertNotEqual(*ids)
+
+    def test_one_tenant_cannot_take_all_jails_from_another(self):
+        other = self.other()
+        requests = [self.client.begin_execute("result = 1") for _ in range(24)]
+        self.assertEqual(other.execute("result = 2")["outcome"], "ok")
+        for request in requests:
+            self.assertEqual(self.client.executed(request)["outcome"], "ok")
+
+
+class OtherLanguages(unittest.TestCase):
+    def test_they_wait_too(self):
+        programs = {"javascript": "return 6 * 7", "shell": "echo $((6 * 7))"}
+        with (Policies(pool={"least": 1, "most": 1}, languages=list(programs)) as policies, Daemon(policies=policies) as daemon,
+              Client(daemon.socket) as client):
+            for language, code in programs.items():
+                def tried():
+                    result = client.call("execute_code", {"code": code, "language": language})
+                    self.assertIn("42", json.dumps(body_of(result)))
+                    return receipt_of(result)["start"] == "exec"
+                eventually(tried, f"a waiting jail for {language}")
+
+
+if __name__ == "__main__":
+    unittest.main()
