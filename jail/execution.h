@@ -44,7 +44,7 @@ struct Usage {
   double wall_ms = 0;  // from when the interpreter had the code to the end
   double cpu_ms = 0;
   uint64_t memory_peak_bytes = 0;  // with the interpreter's own where no cgroup counts it
-  uint32_t processes_peak = 0;  // 0: not known
+  uint32_t processes_peak = 0;     // 0: not known
 };
 
 struct Stream {

@@ -1,5 +1,5 @@
-// Orders: what the daemon asks of the jailer, and of zygotes, and the answers. Fixed messages on a SOCK_SEQPACKET pair, with
-// descriptors (SCM_RIGHTS): no paths, no strings, nothing that an agent wrote.
+// Orders: what the daemon asks of the jailer, and of zygotes, and the answers. Fixed messages on a SOCK_SEQPACKET pair,
+// with descriptors (SCM_RIGHTS): no paths, no strings, nothing that an agent wrote.
 #pragma once
 #include <cstdint>
 #include <type_traits>

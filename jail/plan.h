@@ -89,10 +89,10 @@ constexpr const char* step_name(Step step) {
 }
 
 // Descriptors of jail-init. The runner keeps 0 to 3 only.
-constexpr int kGuestFd = 3;    // SOCK_SEQPACKET to the daemon: the guest protocol
-constexpr int kControlFd = 4;  // SOCK_SEQPACKET to the daemon: InitReport
-constexpr int kPlanFd = 5;     // sealed memfd: Plan
-constexpr int kStartFd = 6;    // forked: a byte lets the runner go on, once the root is built
+constexpr int kGuestFd = 3;       // SOCK_SEQPACKET to the daemon: the guest protocol
+constexpr int kControlFd = 4;     // SOCK_SEQPACKET to the daemon: InitReport
+constexpr int kPlanFd = 5;        // sealed memfd: Plan
+constexpr int kStartFd = 6;       // forked: a byte lets the runner go on, once the root is built
 constexpr int kForkedRunner = 2;  // forked: its pid, the first after init's
 
 // Ids inside the jail.

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kOldest = 10min;       // then built anew: what the interpreter read of the host is of that age
+constexpr auto kOldest = 10min;  // then built anew: what the interpreter read of the host is of that age
 constexpr auto kTendEvery = 1s;
 constexpr auto kQuiet = 2ms;          // after the last event, so that an answer goes out, and a next call comes, first
 constexpr auto kForgetAfter = 10min;  // a kind that nobody asked for any more
@@ -26,7 +26,7 @@ constexpr uint32_t kMostForks = 2000;  // of one zygote; its address layout and 
 constexpr auto kOldestZygote = 1h;
 constexpr uint64_t kZygoteBytes = 16 << 20, kForkBytes = 3 << 19;
 constexpr uint32_t kForksForOne = 4;  // forks may wait where one interpreter would: they hold far less
-constexpr double kStock = 3;  // jails for so many times the time that building one takes
+constexpr double kStock = 3;          // jails for so many times the time that building one takes
 
 // What one is taken to hold until a cgroup has counted it.
 uint64_t usual_bytes(Language language) {
@@ -52,9 +52,9 @@ std::vector<std::string> warm_command(const Spec& spec, const policies::PoolRule
 
 // Everything that is fixed when a jail is built. A jail serves only executions whose key is the same.
 std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules& rules) {
-  std::string key = fmt::format("{} {} {} {} {}\n", language_name(spec.language),
-                                static_cast<const void*>(spec.filter.get()), spec.limits.tmp_bytes,
-                                spec.limits.tmp_files, spec.isolation.landlock == policies::Need::required);
+  std::string key =
+      fmt::format("{} {} {} {} {}\n", language_name(spec.language), static_cast<const void*>(spec.filter.get()),
+                  spec.limits.tmp_bytes, spec.limits.tmp_files, spec.isolation.landlock == policies::Need::required);
   auto enforcement = host.cgroups ? Enforcement::with_cgroup : Enforcement::alone;
   for (const auto& limit : resource_limits_of(spec.language, spec.limits, enforcement))
     key += fmt::format("{}={}:{} ", limit.resource, limit.soft, limit.hard);
@@ -81,8 +81,8 @@ struct Pool::Kind {
   uint32_t asked = 0;           // since the last look
   uint32_t missed = 0;          // of late, with nothing waiting; one less every ten looks
   uint32_t looks = 0;
-  double build_seconds = 0.05;  // smoothed
-  uint64_t bytes = 0;           // of one
+  double build_seconds = 0.05;     // smoothed
+  uint64_t bytes = 0;              // of one
   std::shared_ptr<Zygote> zygote;  // of forks
   uint32_t forked = 0;             // by it
   Monotonic::time_point retry_at;
@@ -188,9 +188,7 @@ Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind) {
   co_return jail;
 }
 
-void Pool::clear() {
-  kinds_.clear();
-}
+void Pool::clear() { kinds_.clear(); }
 
 size_t Pool::waiting() const {
   size_t all = 0;

@@ -1,7 +1,7 @@
 // Pool: finished jails that wait for their execution, so that the answer need not wait for one. Each holds an
 // interpreter of its own, warm and locked down, or a fork of its tenant's zygote. Used once, never handed back.
-// Source: Jail::build, off the caller's path; refilled when nothing runs, as many as demand asks for within the policy's
-// bounds and one memory budget. Used by: jail/execution.cc. Running out is no error: take() gives nothing.
+// Source: Jail::build, off the caller's path; refilled when nothing runs, as many as demand asks for within the
+// policy's bounds and one memory budget. Used by: jail/execution.cc. Running out is no error: take() gives nothing.
 #pragma once
 #include <deque>
 #include <map>

@@ -9,7 +9,8 @@
 namespace jail {
 namespace {
 
-Spec probe_spec(const std::shared_ptr<const policies::SeccompFilter>& filter, const policies::Limits& limits, std::string name) {
+Spec probe_spec(const std::shared_ptr<const policies::SeccompFilter>& filter, const policies::Limits& limits,
+                std::string name) {
   Spec spec;
   spec.name = std::move(name);
   spec.command = {"/warder/probe/warder-jail-probe"};
@@ -24,7 +25,8 @@ Spec probe_spec(const std::shared_ptr<const policies::SeccompFilter>& filter, co
   return spec;
 }
 
-Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::SeccompFilter>& filter, const policies::Limits& limits) {
+Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::SeccompFilter>& filter,
+                              const policies::Limits& limits) {
   host.root = RootMode::overlay;
   auto spec = probe_spec(filter, limits, "self-test-root");
   auto jail = co_await Jail::build(host, std::move(spec));

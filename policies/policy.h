@@ -55,8 +55,8 @@ struct Policy {
   std::string seccomp;                          // the profile's name
   std::shared_ptr<const SeccompFilter> filter;  // that profile, compiled; set by Store
   PoolRules pool;
-  uint32_t concurrent_executions = 0;           // of one tenant, running
-  uint32_t queued_executions = 0;               // and waiting for one of those; beyond: exhausted
+  uint32_t concurrent_executions = 0;  // of one tenant, running
+  uint32_t queued_executions = 0;      // and waiting for one of those; beyond: exhausted
   uint32_t connections = 0;
   uint32_t requests_in_flight = 0;                 // on one connection
   std::vector<std::string> workspaces;             // names that a request may choose; '*' stands for any characters

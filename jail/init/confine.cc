@@ -132,8 +132,8 @@ int drop_capabilities() {
   return error;
 }
 
-// A change of ids hides a process from itself (its own /proc files become another's) until it execs, which this one does
-// not (prctl(2), PR_SET_DUMPABLE).
+// A change of ids hides a process from itself (its own /proc files become another's) until it execs, which this one
+// does not (prctl(2), PR_SET_DUMPABLE).
 int be_like_exec() { return outcome_of(prctl(PR_SET_DUMPABLE, 1)); }
 
 int no_new_privileges() { return outcome_of(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); }

@@ -46,8 +46,8 @@ int mount_tmpfs(const char* target, unsigned long flags, uint64_t bytes, uint32_
 // In a shared identity the runner's id 1000 is id 0 of this namespace.
 uint32_t runner_owner() { return plan->identity == Identity::shared ? kInitId : kRunnerId; }
 
-// A zygote's root shares nothing with tenants, and overlayfs may not be stacked too deep (overlayfs.rst): its jails' roots
-// are overlays of what it sees.
+// A zygote's root shares nothing with tenants, and overlayfs may not be stacked too deep (overlayfs.rst): its jails'
+// roots are overlays of what it sees.
 bool binds_root() { return plan->root == RootMode::bind || plan->role == Role::zygote; }
 
 constexpr uint64_t kReadOnly = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
