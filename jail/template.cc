@@ -52,7 +52,8 @@ constexpr const char* kHostFiles[] = {"etc/ld.so.cache",
                                       "etc/python3.13/sitecustomize.py",
                                       "etc/debian_version"};
 // What init starts, and what Python's runner reads first: without one of them every execution of a language would fail.
-constexpr const char* kGuestFiles[] = {"python/runner.py", "python/runner.bundle", "python/warder/__init__.py",
+constexpr const char* kGuestFiles[] = {"python/runner.py",     "python/runner.bundle",
+                                       "python/zygote.py",     "python/warder/__init__.py",
                                        "javascript/runner.js", "shell/warder-shell-runner"};
 
 void copy_host_file(const fs::path& root, const char* name) {

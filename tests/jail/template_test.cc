@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kPrograms[] = {"python/runner.py", "python/runner.bundle", "python/warder/__init__.py",
-                                     "javascript/runner.js", "shell/warder-shell-runner"};
+constexpr const char* kPrograms[] = {"python/runner.py",          "python/runner.bundle", "python/zygote.py",
+                                     "python/warder/__init__.py", "javascript/runner.js", "shell/warder-shell-runner"};
 
 class Made {
  public:
