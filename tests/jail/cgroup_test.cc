@@ -55,8 +55,9 @@ TEST_CASE("a kernel without swap accounting is no error, one without another fil
   FakeLeaf leaf;
   std::filesystem::remove(leaf.file("memory.swap.max"));
   CHECK(leaf.cgroup.set({1 << 20, 1, 1}));
-  std::filesystem::remove(leaf.file("memory.oom.group"));
-  auto set = leaf.cgroup.set({1 << 20, 1, 1});
+  FakeLeaf other;
+  std::filesystem::remove(other.file("memory.oom.group"));
+  auto set = other.cgroup.set({1 << 20, 1, 1});
   REQUIRE_FALSE(set);
   CHECK_THAT(set.error().what, Catch::Matchers::Contains("memory.oom.group"));
 }
