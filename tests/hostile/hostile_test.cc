@@ -86,7 +86,8 @@ jail::Request request_of(const std::string& program) {
   REQUIRE_FALSE(text.empty());
   auto request = jails().request(Language::python, read(folder / "attack.py") + text + "\nresult = verdict()\n");
   request.context_vars = {{"host_paths", {HOSTILE_PROGRAMS, WARDER_BUILD, jails().workspace()}},
-                          {"secret", "WARDER_HOSTILE_SECRET"}};
+                          {"secret", "WARDER_HOSTILE_SECRET"},
+                          {"init_is_another", jails().host().identity == jail::Identity::separated}};
   return request;
 }
 

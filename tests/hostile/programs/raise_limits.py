@@ -6,4 +6,5 @@ for number in range(16):
         continue
     refused(f"raise limit {number}", lambda: resource.setrlimit(number, (soft, hard + 1)))
     refused(f"remove limit {number}", lambda: resource.setrlimit(number, (-1, -1)))
-    refused(f"limit {number} of init", lambda: resource.prlimit(1, number, (soft, hard + 1)))
+    if init_is_another:  # else it has the id of the code, as the receipt says
+        refused(f"limit {number} of init", lambda: resource.prlimit(1, number, (soft, hard + 1)))
