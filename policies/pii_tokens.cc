@@ -1,0 +1,166 @@
+#include "policies/pii_tokens.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+namespace policies {
+namespace {
+
+constexpr size_t kMinDigits = 6, kMaxDigits = 40;  // of a token, 5 bits each
+constexpr size_t kMaxType = 32;
+constexpr size_t kEntryOverhead = 128;                                    // of the map, about
+constexpr std::string_view kDigits = "abcdefghijkmnpqrstuvwxyz23456789";  // none that is read for another
+constexpr const char* kToken = "token";                                   // the type of what only looks like one
+static_assert(kDigits.size() == 32);
+
+bool is_type(char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// The end of a token that begins at `at`, or 0: "[", capitals, "_", at least kMinDigits digits, "]".
+size_t token_end(std::string_view text, size_t at) {
+  if (text[at] != '[') return 0;
+  size_t type = at + 1;
+  while (type < text.size() && type - at <= kMaxType + 1 && is_type(text[type])) type++;
+  while (type > at + 1 && text[type - 1] != '_') type--;  // digits are of both
+  if (type < at + 3) return 0;
+  size_t digits = type;
+  while (digits < text.size() && digits - type <= kMaxDigits && kDigits.find(text[digits]) != kDigits.npos) digits++;
+  const bool whole =
+      digits - type >= kMinDigits && digits - type <= kMaxDigits && digits < text.size() && text[digits] == ']';
+  return whole ? digits + 1 : 0;
+}
+
+// All the digits that a token of this text may have; it takes as few as tell it from others.
+std::string digits_for(const PiiVault::Key& key, std::string_view type, std::string_view text) {
+  std::array<unsigned char, 32> hash{};
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, key.data(), key.size(), hash.size());
+  const auto add = [&](std::string_view part) {
+    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(part.data()), part.size());
+  };
+  add(type);
+  add(std::string_view("\0", 1));
+  add(text);
+  crypto_generichash_final(&state, hash.data(), hash.size());
+  std::string digits;
+  unsigned bits = 0, have = 0;
+  for (unsigned char byte : hash) {
+    bits = bits << 8 | byte;
+    for (have += 8; have >= 5 && digits.size() < kMaxDigits; have -= 5) digits += kDigits[bits >> (have - 5) & 31];
+  }
+  return digits;
+}
+
+std::string upper(std::string_view type) {
+  std::string text(type);
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return text;
+}
+
+// The same for the same text; longer when the short one stands for something else.
+Result<std::string> token_for(std::string_view type, std::string_view text, PiiVault& vault) {
+  const std::string digits = digits_for(vault.key(), type, text);
+  for (size_t length = kMinDigits; length <= digits.size(); length += 2) {
+    std::string token = "[" + upper(type) + "_" + digits.substr(0, length) + "]";
+    const auto known = vault.find(token);
+    if (known && *known != text) continue;
+    CHECKED(vault.keep(token, text));
+    return token;
+  }
+  return fail(Code::exhausted, "no token is left for this text", "restore and forget what is not needed");
+}
+
+}  // namespace
+
+MemoryVault::MemoryVault(VaultLimits limits) : limits_(limits) {
+  static const int ready = ::sodium_init();  // -1: no randomness, and then nothing of ours is safe
+  if (ready < 0) throw std::runtime_error("libsodium cannot be initialised");
+  randombytes_buf(key_.data(), key_.size());
+}
+
+MemoryVault::~MemoryVault() {
+  forget_all();
+  sodium_memzero(key_.data(), key_.size());
+}
+
+void MemoryVault::forget_all() {
+  for (auto& [token, entry] : entries_) sodium_memzero(entry.text.data(), entry.text.size());
+  entries_.clear();
+  bytes_ = 0;
+}
+
+void MemoryVault::forget_expired() {
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    if (it->second.until > now()) {
+      ++it;
+      continue;
+    }
+    bytes_ -= it->first.size() + it->second.text.size() + kEntryOverhead;
+    sodium_memzero(it->second.text.data(), it->second.text.size());
+    it = entries_.erase(it);
+  }
+}
+
+std::optional<std::string> MemoryVault::find(std::string_view token) {
+  auto it = entries_.find(token);
+  if (it == entries_.end() || it->second.until <= now()) return {};
+  return it->second.text;
+}
+
+Result<> MemoryVault::keep(const std::string& token, std::string_view text) {
+  const auto until = now() + limits_.lifetime;
+  if (auto it = entries_.find(token); it != entries_.end()) {
+    bytes_ += text.size() - it->second.text.size();
+    it->second = {std::string(text), until};
+    return {};
+  }
+  const size_t more = token.size() + text.size() + kEntryOverhead;
+  if (entries_.size() >= limits_.tokens || bytes_ + more > limits_.bytes) forget_expired();
+  if (entries_.size() >= limits_.tokens || bytes_ + more > limits_.bytes)
+    return fail(Code::exhausted, "the vault for personal data is full", "wait until older tokens expire", "pii.vault");
+  entries_.emplace(token, Entry{std::string(text), until});
+  bytes_ += more;
+  return {};
+}
+
+Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault) {
+  std::vector<PiiFinding> found = detector.find(text);
+  for (size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1))
+    if (size_t end = token_end(text, at); end != 0) found.push_back({at, end, kToken});
+  found = apart(std::move(found));
+
+  Sanitized clean;
+  std::set<std::string> types;
+  size_t at = 0;
+  for (const PiiFinding& one : found) {
+    const std::string_view original = text.substr(one.begin, one.end - one.begin);
+    TRY(std::string token, token_for(one.type, original, vault));
+    clean.text.append(text.substr(at, one.begin - at)).append(token);
+    at = one.end;
+    if (one.type != kToken) {
+      types.insert(std::string(one.type));
+      clean.tokens.emplace(std::move(token), original);
+    }
+  }
+  clean.text.append(text.substr(at));
+  clean.types.assign(types.begin(), types.end());
+  return clean;
+}
+
+std::string restore(std::string_view text, PiiVault& vault) {
+  std::string restored;
+  size_t at = 0;
+  for (size_t open = text.find('['); open != text.npos; open = text.find('[', std::max(open + 1, at))) {
+    const size_t end = token_end(text, open);
+    if (end == 0) continue;
+    const auto original = vault.find(text.substr(open, end - open));
+    if (!original) continue;
+    restored.append(text.substr(at, open - at)).append(*original);
+    at = end;
+  }
+  return restored.append(text.substr(at));
+}
+
+}  // namespace policies

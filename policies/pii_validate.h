@@ -1,0 +1,27 @@
+// Validators: whether what has the shape of a personal datum can be one. Pure functions of the text.
+#pragma once
+#include <string_view>
+
+namespace policies {
+
+// ISO/IEC 7812: length and issuer, and the Luhn check digit. `digits` holds digits only.
+bool valid_card(std::string_view digits);
+// ISO 13616: the country's length and the remainder 1 of 97. Capital letters and digits only.
+bool valid_iban(std::string_view text);
+// As the US Social Security Administration gives them out: no area 000, 666 or 9xx, no zero group or serial.
+bool valid_ssn(std::string_view digits);
+// Dotted, four octets; not the addresses of nobody: 0.0.0.0, 127.x, 255.255.255.255.
+bool valid_ipv4(std::string_view text);
+// inet_pton(3), with enough digits not to be a name of code ("a::b").
+bool valid_ipv6(std::string_view text);
+// E.164, at most 15 digits, with a country; or North American, ten digits.
+bool valid_international_phone(std::string_view digits);
+bool valid_american_phone(std::string_view digits);
+// Base58Check (versions 0 and 5) or Bech32 (BIP 173, 350).
+bool valid_bitcoin(std::string_view text);
+// Bits for each byte, of the bytes' own frequencies.
+double entropy(std::string_view text);
+// "your-key-here", "xxxx", "${TOKEN}", "<secret>": what documentation writes where a secret goes.
+bool is_placeholder(std::string_view text);
+
+}  // namespace policies

@@ -1,0 +1,104 @@
+// pii-bench [MEGABYTES]: how fast personal data is looked for in text where there is little of it, and where there is
+// much. Deterministic but for the clock.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "policies/pii_tokens.h"
+#include "supervisor/base/clock.h"
+
+namespace {
+
+// Words, numbers, dates and marks as in reports and logs; every `every` bytes or so one datum.
+std::string make_text(size_t bytes, size_t every) {
+  static constexpr const char* kData[] = {"ada@lovelace.org",
+                                          "(555) 234-5678",
+                                          "+44 20 7946 0958",
+                                          "078-05-1120",
+                                          "4111 1111 1111 1111",
+                                          "192.168.10.44",
+                                          "DE89 3704 0044 0532 0130 00",
+                                          "AKIAIOSFODNN7ABCDEFG",
+                                          "password=Tr0ub4dor&3x"};
+  static constexpr const char* kWords[] = {"the",
+                                           "request",
+                                           "was",
+                                           "answered",
+                                           "after",
+                                           "12",
+                                           "ms",
+                                           "by",
+                                           "server-3;",
+                                           "status",
+                                           "200,",
+                                           "2026-11-21",
+                                           "12:34:56",
+                                           "see",
+                                           "issue",
+                                           "#4711:",
+                                           "std::vector<int>",
+                                           "total",
+                                           "1,024.50",
+                                           "of",
+                                           "customers",
+                                           "in",
+                                           "v1.2.3",
+                                           "order",
+                                           "https://example.org/a/b?c=d",
+                                           "Monday",
+                                           "(again)",
+                                           "was",
+                                           "late",
+                                           "and",
+                                           "nobody",
+                                           "noticed.\n"};
+  std::mt19937_64 random(7);
+  std::string text;
+  size_t next = every;
+  while (text.size() < bytes) {
+    text += kWords[random() % std::size(kWords)];
+    text += ' ';
+    if (text.size() < next) continue;
+    text += kData[random() % std::size(kData)];
+    text += ' ';
+    next = text.size() + every;
+  }
+  return text;
+}
+
+void measure(const char* name, const policies::PiiDetector& detector, const std::string& text) {
+  double best = 1e9;
+  size_t found = 0;
+  for (int i = 0; i < 5; i++) {
+    const auto start = Monotonic::now();
+    found = detector.find(text).size();
+    best = std::min(best, ms_since(start));
+  }
+  fmt::print("{:34}{:8.0f} MB/s   {} found\n", name, static_cast<double>(text.size()) / 1e3 / best, found);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const size_t bytes = static_cast<size_t>(argc > 1 ? std::atoi(argv[1]) : 16) << 20;
+  policies::PiiOptions shapes_only;
+  shapes_only.secrets = policies::PiiOptions::Secrets::leave;
+  const auto shapes = *policies::PiiDetector::make(shapes_only), all = *policies::PiiDetector::make({});
+  const std::string sparse = make_text(bytes, 20'000), dense = make_text(bytes, 200);
+  measure("sparse, shapes", *shapes, sparse);
+  measure("sparse, shapes and secrets", *all, sparse);
+  measure("dense, shapes", *shapes, dense);
+  measure("dense, shapes and secrets", *all, dense);
+  policies::MemoryVault vault;
+  const auto start = Monotonic::now();
+  auto clean = policies::sanitize(sparse, *all, vault);
+  const double sanitize_ms = ms_since(start);
+  const auto restoring = Monotonic::now();
+  const bool same = clean && policies::restore(clean->text, vault) == sparse;
+  fmt::print("{:34}{:8.0f} MB/s\n{:34}{:8.0f} MB/s\n", "sparse, sanitize",
+             static_cast<double>(bytes) / 1e3 / sanitize_ms, "sparse, restore",
+             static_cast<double>(bytes) / 1e3 / ms_since(restoring));
+  return same ? 0 : 1;
+}

@@ -1,0 +1,187 @@
+#include "policies/pii_detect.h"
+
+#include "policies/pii_validate.h"
+#include "tests/catch.h"
+
+namespace {
+
+using Findings = std::vector<std::string>;
+
+const policies::PiiDetector& detector() {
+  static const auto made = *policies::PiiDetector::make({});
+  return *made;
+}
+
+// "type:text" of each finding.
+Findings find(std::string_view text, const policies::PiiDetector& with = detector()) {
+  Findings all;
+  for (const auto& one : with.find(text))
+    all.push_back(std::string(one.type) + ":" + std::string(text.substr(one.begin, one.end - one.begin)));
+  return all;
+}
+
+std::string repeated(std::string_view part, size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) text += part;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every type is found where it stands", "[pii]") {
+  auto [text, expected] = GENERATE(table<std::string, Findings>({
+      {"mail ada.lovelace+math@example.co.uk, now", {"email:ada.lovelace+math@example.co.uk"}},
+      {"<bob_1@x-y.org>", {"email:bob_1@x-y.org"}},
+      {"call 555-123-4567 or mail a@b.co", {"phone:555-123-4567", "email:a@b.co"}},
+      {"(555) 234-5678", {"phone:(555) 234-5678"}},
+      {"+1 212.555.0187", {"phone:+1 212.555.0187"}},
+      {"+44 20 7946 0958", {"phone:+44 20 7946 0958"}},
+      {"Tel: +49 (0)30 901820", {"phone:+49 (0)30 901820"}},
+      {"phone: 2125550187", {"phone:2125550187"}},
+      {"SSN 078-05-1120.", {"ssn:078-05-1120"}},
+      {"card 4111 1111 1111 1111 exp", {"credit_card:4111 1111 1111 1111"}},
+      {"378282246310005", {"credit_card:378282246310005"}},
+      {"5555-5555-5555-4444", {"credit_card:5555-5555-5555-4444"}},
+      {"from 10.0.0.1 to 110.0.0.12", {"ip_address:10.0.0.1", "ip_address:110.0.0.12"}},
+      {"at 2001:db8:85a3::8a2e:370:7334!", {"ip_address:2001:db8:85a3::8a2e:370:7334"}},
+      {"fe80:0:0:0:204:61ff:fe9d:f156", {"ip_address:fe80:0:0:0:204:61ff:fe9d:f156"}},
+      {"::ffff:192.0.2.128", {"ip_address:::ffff:192.0.2.128"}},
+      {"link/ether 00:1a:2b:3c:4d:5e brd", {"mac_address:00:1a:2b:3c:4d:5e"}},
+      {"00-1A-2B-3C-4D-5E", {"mac_address:00-1A-2B-3C-4D-5E"}},
+      {"IBAN DE89 3704 0044 0532 0130 00 AND MORE", {"iban:DE89 3704 0044 0532 0130 00"}},
+      {"GB29NWBK60161331926819", {"iban:GB29NWBK60161331926819"}},
+      {"to 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa", {"crypto_address:1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"}},
+      {"bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4", {"crypto_address:bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"}},
+      {"0x52908400098527886E0F7030069857D2E4169EE7", {"crypto_address:0x52908400098527886E0F7030069857D2E4169EE7"}},
+      {"Passport No: C01X00T47", {"passport:C01X00T47"}},
+      {"postgres://app:s3cr3t!pw@db.internal/x", {"url_credentials:app:s3cr3t!pw"}},
+  }));
+  CAPTURE(text);
+  CHECK(find(text) == expected);
+}
+
+TEST_CASE("secrets are found by their makers' marks and by the words before them", "[pii]") {
+  const std::string r = "aZ3kQ9xLm2PwT7vB8nYc5RdS1fGh4JuE6oXi";  // 36
+  auto [text, secret] = GENERATE_COPY(table<std::string, std::string>({
+      {"key AKIAIOSFODNN7ABCDEFG.", "AKIAIOSFODNN7ABCDEFG"},
+      {"ghp_" + r, "ghp_" + r},
+      {"glpat-" + r.substr(0, 20), "glpat-" + r.substr(0, 20)},
+      {"xoxb-2416-" + r, "xoxb-2416-" + r},
+      {"sk_live_" + r.substr(0, 24), "sk_live_" + r.substr(0, 24)},
+      {"OPENAI_API_KEY=sk-proj-" + r, "sk-proj-" + r},
+      {"AIza" + r.substr(0, 35), "AIza" + r.substr(0, 35)},
+      {"npm_" + r, "npm_" + r},
+      {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-DEF_123", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-DEF_123"},
+      {"{\"api_key\": \"" + r + "\"}", r},
+      {"password = 'Tr0ub4dor&3'", "Tr0ub4dor&3"},
+      {"my password is hunter2hunter2", "hunter2hunter2"},
+      {"aws_secret_access_key: " + r, r},
+      {"Authorization: Bearer " + r, r},
+      {"name_token=" + r, r},
+      {"api_key_" + r, "api_key_" + r},
+      {"SECRET_KEY := \"" + r + "\";", r},
+  }));
+  CAPTURE(text);
+  CHECK(find(text) == Findings{"api_key:" + secret});
+}
+
+TEST_CASE("a private key is found with all its lines", "[pii]") {
+  const std::string key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAKC\n-----END RSA PRIVATE KEY-----";
+  CHECK(find("a " + key + "\nb") == Findings{"private_key:" + key});
+  CHECK(find("-----BEGIN PRIVATE KEY----- without an end").empty());
+  CHECK(find("-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----").empty());
+}
+
+TEST_CASE("what only looks like personal data is left alone", "[pii]") {
+  const std::string text = GENERATE(
+      as<std::string>(), "999.999.999.999", "version 1.2.3.4", "1.2.3.4.5", "release 10.0.0.1", "127.0.0.1 and 0.0.0.0",
+      "a10.0.0.1", "123e4567-e89b-12d3-a456-426614174000", "d41d8cd98f00b204e9800998ecf8427e", "2026-11-21T12:34:56Z",
+      "12:34:56", "std::vector<a::b>", "order 1234567890", "4111 1111 1111 1112", "0000 0000 0000 0000", "000-12-3456",
+      "666-12-3456", "987-65-4320", "078-05-11201", "icon@2x.png", "a@b", "@mention", "user@localhost",
+      "DE89 3704 0044 0532 0130 01", "XX89370400440532013000", "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb",
+      "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5", "0x0000000000000000000000000000000000000000", "passport control",
+      "password: required", "password = ${DB_PASSWORD}", "api_key = your_api_key_here", "token: <secret>",
+      "secret=xxxxxxxxxxxx", "the secret is out there somewhere", "tokens: completion, prompt",
+      "sk-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "postgres://user:${PASSWORD}@host/db", "https://example.org/a?b=c",
+      "1,024.50", "v2.10.3", "#4711-2024", "00:00:00:00:00:00", "00:1a:2b:3c:4d:5e:6f:70");
+  CAPTURE(text);
+  CHECK(find(text) == Findings{});
+}
+
+TEST_CASE("a finding is itself, not what stands in another", "[pii]") {
+  CHECK(find("110.0.0.12 10.0.0.1") == Findings{"ip_address:110.0.0.12", "ip_address:10.0.0.1"});
+  CHECK(find("call 555-123-4567 or mail a@b.co") == Findings{"phone:555-123-4567", "email:a@b.co"});
+  // Two rules about the same bytes: one finding, that of the longer.
+  CHECK(find("password=ada@lovelace.org1X") == Findings{"api_key:ada@lovelace.org1X"});
+}
+
+TEST_CASE("overlapping findings become one", "[pii]") {
+  auto apart = policies::apart({{5, 9, "b"}, {0, 3, "a"}, {2, 6, "c"}, {9, 12, "d"}, {20, 30, "e"}, {22, 24, "f"}});
+  CHECK(apart == std::vector<policies::PiiFinding>{{0, 9, "c"}, {9, 12, "d"}, {20, 30, "e"}});
+  CHECK(policies::apart({}).empty());
+}
+
+TEST_CASE("a policy adds patterns, leaves types out and allows texts", "[pii]") {
+  policies::PiiOptions options;
+  options.patterns = {{"employee_id", "\\bEMP-[0-9]{6}\\b"}, {"room", "room ([0-9]+)"}};
+  options.allowed = {"support@example.com"};
+  auto with = *policies::PiiDetector::make(options);
+  CHECK(find("EMP-123456 in room 12, support@example.com, ada@example.com", *with) ==
+        Findings{"employee_id:EMP-123456", "room:12", "email:ada@example.com"});
+  options.types = {"room"};
+  CHECK(find("EMP-123456 in room 12, ada@example.com", **policies::PiiDetector::make(options)) == Findings{"room:12"});
+  options = {};
+  options.secrets = policies::PiiOptions::Secrets::leave;
+  CHECK(find("password=Tr0ub4dor&3 a@b.co", **policies::PiiDetector::make(options)) == Findings{"email:a@b.co"});
+}
+
+TEST_CASE("options that mean nothing are refused by name", "[pii]") {
+  auto refused = [](const policies::PiiOptions& options) {
+    auto made = policies::PiiDetector::make(options);
+    REQUIRE_FALSE(made);
+    CHECK(made.error().code == Code::invalid);
+    return made.error().what;
+  };
+  policies::PiiOptions options;
+  options.types = {"emial"};
+  CHECK_THAT(refused(options), Catch::Contains("'emial'") && Catch::Contains("email"));
+  for (const char* bad : {"(", "(?=a)", "\\1", "a*", "", "a{1001}"}) {
+    options = {};
+    options.patterns = {{"x", bad}};
+    CAPTURE(bad);
+    CHECK_THAT(refused(options), Catch::Contains("'x'"));
+  }
+  for (const char* bad : {"", "X", "1a", "a-b", "a23456789012345678901234567890123"}) {
+    options = {};
+    options.patterns = {{bad, "x"}};
+    CHECK_THAT(refused(options), Catch::Contains("type"));
+  }
+}
+
+TEST_CASE("text of any bytes is read in linear time", "[pii]") {
+  // Each would take minutes if anything in it were looked at again and again.
+  const auto text = GENERATE(repeated("a", 1 << 20), repeated("a@", 1 << 20), repeated("1", 1 << 20),
+                             repeated("1 ", 1 << 20), repeated("a://b:", 1 << 20), repeated("eyJaaaaaaaaa.", 1 << 20),
+                             repeated("-----BEGIN PRIVATE KEY-----", 1 << 18), repeated("password=", 1 << 18),
+                             repeated("::", 1 << 20), repeated("\xFF\x00", 1 << 20), repeated("a@b.c", 1 << 19),
+                             repeated("ab:", 1 << 19), repeated("DE89 ", 1 << 18), repeated("+1 ", 1 << 19),
+                             repeated("1.", 1 << 19), repeated("a1.1.1.1.", 1 << 19), repeated("[A_", 1 << 19));
+  CAPTURE(text.substr(0, 20));
+  for (const auto& one : detector().find(text)) REQUIRE((one.begin < one.end && one.end <= text.size()));
+  CHECK(detector().find("").empty());
+}
+
+TEST_CASE("validators know the rules", "[pii]") {
+  CHECK(policies::valid_card("4222222222222"));
+  CHECK_FALSE(policies::valid_card("4111111111111112"));
+  CHECK_FALSE(policies::valid_card("1234567812345670"));  // Luhn, but nobody's
+  CHECK(policies::valid_iban("NO9386011117947"));
+  CHECK_FALSE(policies::valid_iban("NO93860111179470"));
+  CHECK(policies::valid_ipv6("2001:db8::1"));
+  CHECK_FALSE(policies::valid_ipv6("a::b"));
+  CHECK_FALSE(policies::valid_ipv6("1:2:3"));
+  CHECK(policies::valid_bitcoin("3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy"));
+  CHECK(policies::valid_bitcoin("bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0"));
+  CHECK(policies::entropy("aaaa") == 0);
+  CHECK(policies::entropy("abcd") == 2);
+}
