@@ -1,10 +1,12 @@
 #include "jail/capture.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "supervisor/base/json.h"
 
@@ -77,17 +79,30 @@ void Capture::follow_lines(std::string_view part) {
 }
 
 Task<> Capture::drain(AsyncFd& pipe) {
-  std::string part(kPart, '\0');
+  auto part = std::make_unique_for_overwrite<char[]>(kPart);
   for (;;) {
-    ssize_t n = ::read(pipe.get(), part.data(), part.size());
+    ssize_t n = ::read(pipe.get(), part.get(), kPart);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) {
       co_await pipe.readable();
       continue;
     }
     if (n <= 0) co_return;
-    take(std::string_view(part).substr(0, static_cast<size_t>(n)));
-    if (static_cast<size_t>(n) == part.size()) co_await pipe.readable();  // a flood must not keep the loop to itself
+    take(std::string_view(part.get(), static_cast<size_t>(n)));
+    if (static_cast<size_t>(n) == kPart) co_await pipe.readable();  // a flood must not keep the loop to itself
+  }
+}
+
+void Capture::drain_now(AsyncFd& pipe) {
+  int waiting = 0;
+  if (::ioctl(pipe.get(), FIONREAD, &waiting) < 0) return;  // bounded: no more than the pipe holds at this moment
+  auto part = std::make_unique_for_overwrite<char[]>(kPart);
+  while (waiting > 0) {
+    ssize_t n = ::read(pipe.get(), part.get(), std::min(kPart, static_cast<size_t>(waiting)));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    take(std::string_view(part.get(), static_cast<size_t>(n)));
+    waiting -= static_cast<int>(n);
   }
 }
 

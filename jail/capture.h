@@ -25,6 +25,9 @@ class Capture {
   // Reads until end of file. A pipe that somebody keeps open ends with the jail: cancel or kill.
   Task<> drain(AsyncFd& pipe);
 
+  // Reads what is there already. For a pipe whose writers may live on.
+  void drain_now(AsyncFd& pipe);
+
   uint64_t bytes() const { return bytes_; }
   uint64_t lines() const { return lines_; }
   bool truncated() const { return bytes_ > head_.size() + tail_.size(); }

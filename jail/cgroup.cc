@@ -152,6 +152,7 @@ Result<> Cgroup::take_process(int pid) {
   return write_file(directory_.get(), "cgroup.procs", fmt::format("{}", pid));
 }
 Result<> Cgroup::kill() { return write_file(directory_.get(), "cgroup.kill", "1"); }
+uint32_t Cgroup::tasks() const { return static_cast<uint32_t>(read_number(directory_.get(), "pids.current")); }
 bool Cgroup::populated() const { return read_number(directory_.get(), "cgroup.events", "populated") != 0; }
 
 Result<> Cgroup::remove() {

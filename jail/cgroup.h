@@ -48,6 +48,8 @@ class Cgroup {
   Result<> take_process(int pid);
   // SIGKILL to everything in it, stopped or not (cgroup.kill, Linux 5.14).
   Result<> kill();
+  // Processes and threads in it now; 0 when that cannot be read.
+  uint32_t tasks() const;
   bool populated() const;
   // Errors: exhausted while it is populated (EBUSY): wait for the jail's pidfd, then try again.
   Result<> remove();

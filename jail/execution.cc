@@ -40,6 +40,7 @@ class Execution {
         calls_(host.loop) {}
 
   Task<Result<Report>> run() {
+    marked_at_ = Monotonic::now();
     auto draining_out = start(out_.drain(jail_.out()));
     auto draining_err = start(err_.drain(jail_.err()));
     auto watching = start(watch());
@@ -51,17 +52,34 @@ class Execution {
       if (report && report->event == InitEvent::failed) co_return failed_step(*report);
       co_return tl::unexpected<Error>(std::move(attached).error());
     }
+    mark("attach");
     if (jail_.ready()) {
       if (auto before = std::exchange(request_.before_code, {})) co_await before();
       CO_CHECKED(start_clock());
       begin_limit_ = Deadline(host_.loop, kBeginLimit, [this] { end(Ended::deadline); });
     }
+    mark("prepare");
     auto talking = start(talk());
     // A cold one gets it before it is ready: an interpreter that finds its code waiting skips the warming that nobody
     // needs any more.
     auto sending = start(send_code());
 
-    auto report = co_await jail_.next_report();
+    auto reporting = start(await_report());
+    co_await over_;
+    // Whoever fired it is still at it; and an answer of one that is alone is the end: its exit changes nothing.
+    co_await next_turn(host_.loop);
+    if (!heard_ && ended_ == Ended::by_itself && is_alone()) {
+      double wall_ms = ms_since(started_at_);
+      out_.drain_now(jail_.out());
+      err_.drain_now(jail_.err());
+      calls_.cancel_all();
+      mark("drained");
+      co_return conclude(std::nullopt, wall_ms);
+    }
+    jail_.guest().end_sending();
+    co_await reporting;
+    auto report = report_heard_;
+    mark("exited");
     double wall_ms = running_ ? ms_since(started_at_) : 0;
     deadline_ = Deadline();
     begin_limit_ = Deadline();
@@ -73,6 +91,7 @@ class Execution {
     co_await draining_out;
     co_await draining_err;
     calls_.cancel_all();
+    mark("drained");
     if (report && report->event == InitEvent::failed) co_return failed_step(*report);
     if (!running_ && ended_ != Ended::cancelled) {
       std::string said = err_.text();
@@ -87,6 +106,13 @@ class Execution {
   bool never_began() const { return origin_.start != Start::cold && !began_; }
 
  private:
+  // For the receipt: what this part of the way took.
+  void mark(const char* part) {
+    auto now = Monotonic::now();
+    path_.emplace_back(part, static_cast<uint32_t>(ms_since(marked_at_) * 1000));
+    marked_at_ = now;
+  }
+
   void end(Ended why) {
     if (ended_ == Ended::by_itself) ended_ = why;
     jail_.kill();
@@ -102,6 +128,20 @@ class Execution {
   static std::string printable_line(std::string_view text) {
     while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
     return std::string(text.substr(text.size() > 300 ? text.size() - 300 : 0));
+  }
+
+  Task<> await_report() {
+    report_heard_ = co_await jail_.next_report();
+    heard_ = true;
+    over_.fire();
+  }
+
+  // Answered, by a jail in which nobody else is left; what it used can be told without its end.
+  bool is_alone() {
+    if (!answered_status_) return false;
+    if (jail_.cgroup()) return jail_.cgroup().tasks() == 2;  // init and the runner
+    lone_ = read_lone_process(jail_.init_pid());
+    return lone_.has_value();
   }
 
   // The guest's side of the conversation, until its socket closes.
@@ -141,6 +181,7 @@ class Execution {
   }
 
   void begin() {
+    if (!began_) mark("begun");
     began_ = true;
     begin_limit_ = Deadline();
   }
@@ -217,6 +258,9 @@ class Execution {
       return m.contains(key) && m[key].is_string() ? m[key].get<std::string>() : std::string();
     };
     evidence_.guest_answered = true;
+    mark("answered");
+    if (m.contains("status") && m["status"].is_number_unsigned() && m["status"].get<uint64_t>() < 256)
+      answered_status_ = m["status"].get<int>();
     if (m.contains("value")) report_.value = m["value"];
     report_.value_type = text_of("value_type");
     if (m.contains("error")) {
@@ -240,6 +284,11 @@ class Execution {
         }
         report_.images.push_back({std::move(mime), std::move(data)});
       }
+    }
+    if (answered_status_) {
+      over_.fire();
+    } else {
+      jail_.guest().end_sending();
     }
     return true;
   }
@@ -271,9 +320,13 @@ class Execution {
   Report conclude(const std::optional<InitReport>& report, double wall_ms) {
     evidence_.ended = ended_;
     if (report && report->event == InitEvent::exited) evidence_.wait_status = report->wait_status;
+    if (!report && answered_status_) evidence_.wait_status = *answered_status_ << 8;  // as wait(2) will encode it
     Usage& usage = report_.usage;
     usage.wall_ms = wall_ms;
-    if (report) {
+    if (lone_) {
+      usage.cpu_ms = static_cast<double>(lone_->cpu_us - std::min(lone_->cpu_us, cpu_before_us_)) / 1000;
+      usage.memory_peak_bytes = lone_->peak_bytes;
+    } else if (report) {
       uint64_t cpu_us = report->user_us + report->system_us;
       usage.cpu_ms = static_cast<double>(cpu_us - std::min(cpu_us, cpu_before_us_)) / 1000;
       usage.memory_peak_bytes = report->max_rss_bytes;
@@ -303,6 +356,7 @@ class Execution {
     report_.out = Stream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
     report_.err = Stream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
     report_.receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile, origin_);
+    for (const auto& [part, us] : path_) report_.receipt["path_us"][part] = us;
     return std::move(report_);
   }
 
@@ -313,6 +367,11 @@ class Execution {
   Capture out_, err_;
   Report report_;
   Evidence evidence_;
+  Event over_;
+  std::optional<InitReport> report_heard_;
+  bool heard_ = false;
+  std::optional<int> answered_status_;  // that the runner is about to exit with
+  std::optional<LoneProcess> lone_;
   Ended ended_ = Ended::by_itself;
   std::string violation_;
   bool running_ = false;  // the clock runs
@@ -320,6 +379,8 @@ class Execution {
   Monotonic::time_point started_at_;
   uint64_t cpu_before_us_ = 0, memory_before_ = 0, memory_peak_ = 0;
   uint32_t tasks_peak_ = 0;
+  Monotonic::time_point marked_at_;
+  std::vector<std::pair<const char*, uint32_t>> path_;
   std::vector<std::string> replies_;
   bool sending_replies_ = false;
   Deadline deadline_, begin_limit_;
@@ -341,11 +402,14 @@ Task<Result<Report>> execute(Host& host, Request request) {
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
   CO_CHECKED(check_requirements(host, request.spec.isolation));
   Pool::Running running(pool);
-  auto waiting = co_await pool.take(request.tenant, request.spec, request.pool);
+  auto waiting = co_await pool.take(request.tenant, request.spec, request.pool, request.workspace);
   if (waiting) {
     Execution execution(host, request, *waiting->jail, waiting->origin);
     auto report = co_await execution.run();
-    if (!execution.never_began()) co_return report;
+    if (!execution.never_began()) {
+      pool.retire(std::move(waiting->jail));
+      co_return report;
+    }
     log_warning("execution {}: the waiting jail did not begin; building another", request.id);
   }
   auto report = co_await execute(host, std::move(request));

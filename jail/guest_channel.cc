@@ -28,11 +28,15 @@ Task<Result<>> GuestChannel::send(std::string text) {
   co_return Result<>{};
 }
 
+void GuestChannel::end_sending() {
+  if (socket_) (void)::shutdown(socket_.get(), SHUT_WR);
+}
+
 Task<Result<std::optional<nlohmann::json>>> GuestChannel::receive() {
   std::string whole;
-  std::string packet(kPacketBytes, '\0');
+  if (!packet_) packet_ = std::make_unique_for_overwrite<char[]>(kPacketBytes);
   for (;;) {
-    iovec part{packet.data(), packet.size()};
+    iovec part{packet_.get(), kPacketBytes};
     msghdr message{};  // no control buffer: descriptors that a guest attaches are closed by the kernel
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -49,9 +53,9 @@ Task<Result<std::optional<nlohmann::json>>> GuestChannel::receive() {
     }
     if (message.msg_flags & MSG_TRUNC) co_return fail(Code::invalid, "a packet of the guest is over 64 KiB");
     if (message.msg_flags & MSG_CTRUNC) co_return fail(Code::invalid, "the guest sent descriptors");
-    char mark = packet[0];
+    char mark = packet_[0];
     if (mark != 'M' && mark != 'F') co_return fail(Code::invalid, "a packet of the guest has no part mark");
-    whole.append(packet, 1, static_cast<size_t>(n) - 1);
+    whole.append(packet_.get() + 1, static_cast<size_t>(n) - 1);
     if (whole.size() > kMostUpBytes) co_return fail(Code::invalid, "a message of the guest is over 8 MiB");
     if (mark == 'M') {
       if (n == 1) co_return fail(Code::invalid, "an empty part of a message");  // or a flood of these would never end

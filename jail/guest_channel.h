@@ -2,6 +2,7 @@
 // Each packet is a byte, 'M' (more follows) or 'F' (the message is whole), and a part of a JSON text.
 // The other end is hostile: sizes, depth and types are checked, descriptors are never accepted.
 #pragma once
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -17,6 +18,8 @@ class GuestChannel {
 
   GuestChannel() = default;
   explicit GuestChannel(AsyncFd socket) : socket_(std::move(socket)) {}
+  // Tells the guest that nothing more will come: one that has answered ends.
+  void end_sending();
   // For a guest that is about to speak something else; nobody may be sending or receiving.
   AsyncFd take_socket() { return std::move(socket_); }
 
@@ -28,6 +31,7 @@ class GuestChannel {
 
  private:
   AsyncFd socket_;
+  std::unique_ptr<char[]> packet_;
 };
 
 }  // namespace jail

@@ -191,6 +191,7 @@ Result<Jail::Ends> Jail::prepare(const Spec& spec, Role role) {
 // The order was carried out: takes our ends and waits for init's word.
 Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
   CO_TRY(pidfd_, AsyncFd::adopt(host_.loop, std::move(pidfd)));
+  init_pid_ = pid_of(pidfd_.get());
   for (Pair* pair : {&ends.out, &ends.err, &ends.guest, &ends.control}) pair->theirs.reset();
   CO_TRY(out_, AsyncFd::adopt(host_.loop, std::move(ends.out.ours)));
   CO_TRY(err_, AsyncFd::adopt(host_.loop, std::move(ends.err.ours)));
@@ -268,12 +269,14 @@ Jail::~Jail() {
 }
 
 Task<Result<>> Jail::attach(int directory) {
+  if (attached_) co_return Result<>{};
   JailerClient::Workspace workspace;
   workspace.directory = directory;
   workspace.owner_uid = host_.daemon_uid;
   workspace.owner_gid = host_.daemon_gid;
   workspace.map_ids = map_ids_;
   auto done = co_await host_.jailer.attach(pidfd_.get(), workspace, ids_.runner);
+  attached_ = done.has_value();
   co_return done;
 }
 
@@ -311,7 +314,7 @@ Task<std::optional<InitReport>> Jail::next_report() {
 }
 
 void Jail::kill() {
-  if (!pidfd_) return;
+  if (!pidfd_ || std::exchange(killed_, true)) return;
   if (cgroup_) (void)cgroup_.kill();  // the order to the jailer follows anyway
   host_.jailer.end(pidfd_.get());
 }
@@ -319,7 +322,5 @@ void Jail::kill() {
 Task<> Jail::gone() {
   if (pidfd_) co_await pidfd_.readable();
 }
-
-int Jail::init_pid() const { return pid_of(pidfd_.get()); }
 
 }  // namespace jail

@@ -74,7 +74,7 @@ class Jail {
   ~Jail();
   Jail(const Jail&) = delete;
 
-  // Mounts the directory on /workspace. Errors: unavailable.
+  // Mounts the directory on /workspace; nothing when that was done. Errors: unavailable.
   Task<Result<>> attach(int directory);
 
   // Waits for the runner's first message, `ready`. Errors: unavailable when it ends, or says anything else.
@@ -95,8 +95,8 @@ class Jail {
   AsyncFd& out() { return out_; }
   AsyncFd& err() { return err_; }
   Cgroup& cgroup() { return cgroup_; }  // empty where there is none
-  // The host's pid of init, for reading /proc; 0 when it is gone.
-  int init_pid() const;
+  // The host's pid of init, for reading /proc. Once init is gone it may be another's.
+  int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
   uint32_t runner_id() const { return ids_.runner; }
@@ -114,6 +114,8 @@ class Jail {
   JailerClient::Ids ids_;
   RunnerIds::Lease runner_id_;
   bool map_ids_ = false;
+  bool attached_ = false, killed_ = false;
+  int init_pid_ = 0;
   AsyncFd pidfd_, control_, out_, err_;
   GuestChannel guest_;
   Cgroup cgroup_;

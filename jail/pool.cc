@@ -1,5 +1,6 @@
 #include "jail/pool.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,6 +74,7 @@ struct Pool::Waiting {
 
 struct Pool::Kind {
   std::string tenant;  // of forks
+  Fd workspace;        // of forks
   Spec spec;
   policies::PoolRules rules;
   std::deque<std::unique_ptr<Waiting>> waiting;  // oldest first
@@ -152,14 +154,14 @@ std::optional<Pool::Taken> Pool::take_waiting(Kind& kind) {
   return taken;
 }
 
-Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules) {
-  if (rules.most == 0) co_return std::nullopt;
+Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace) {
   if (rules.zygotes && !tenant.empty() && spec.language == Language::python) {
     Kind& forks = kind_of(tenant, spec, rules);
     forks.asked++;
+    if (!forks.workspace) forks.workspace = Fd(::fcntl(workspace, F_DUPFD_CLOEXEC, 3));
     if (auto waiting = take_waiting(forks)) co_return waiting;
     forks.missed = std::min(forks.missed + 1, forks.most());
-    if (forks.has_zygote() && kind_of({}, spec, rules).waiting.empty()) {
+    if (forks.has_zygote() && (rules.most == 0 || kind_of({}, spec, rules).waiting.empty())) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
       auto jail = co_await build(forks);
       if (jail) co_return Taken{*std::move(jail), origin};
@@ -167,6 +169,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
       co_return std::nullopt;
     }
   }
+  if (rules.most == 0) co_return std::nullopt;
   Kind& kind = kind_of({}, spec, rules);
   kind.asked++;
   auto waiting = take_waiting(kind);
@@ -186,6 +189,11 @@ Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind) {
   Deadline limit(host_.loop, kForkLimit, [&zygote] { zygote->home().kill(); });  // stopped, or lost: it ends, we go on
   auto jail = co_await Jail::fork(host_, zygote, std::move(spec));
   co_return jail;
+}
+
+Task<> Pool::end_later(std::unique_ptr<Jail> jail) {
+  co_await next_turn(host_.loop);
+  jail->kill();
 }
 
 void Pool::clear() { kinds_.clear(); }
@@ -266,6 +274,9 @@ Task<> Pool::add_one(std::string key) {
     if (jail->cgroup()) (void)jail->cgroup().set_weight(kWaitingWeight);
     Deadline limit(host_.loop, kReadyLimit, [jail] { jail->kill(); });
     done = co_await jail->wait_until_ready();
+    int workspace = -1;
+    if (auto kind = kinds_.find(key); kind != kinds_.end()) workspace = kind->second.workspace.get();
+    if (done && workspace >= 0) done = co_await jail->attach(workspace);
   }
   auto it = kinds_.find(key);
   if (it == kinds_.end()) co_return;  // forgotten meanwhile; the jail goes with this frame

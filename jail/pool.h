@@ -32,7 +32,10 @@ class Pool {
   void expect(const Spec& spec, const policies::PoolRules& rules);
   // A jail that waits and fits `spec` exactly, but for what can still be changed: the limits that a cgroup holds. When
   // none waits but the tenant has a zygote, a fork that is on its way. Nothing: build one.
-  Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules);
+  // `workspace`: the directory that forks, which serve one tenant, are given while they wait; borrowed.
+  Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace);
+  // Ends a used jail when its answer is out: its kill and its cgroup are nobody's to wait for.
+  void retire(std::unique_ptr<Jail> jail) { tasks_.spawn(end_later(std::move(jail))); }
   // Ends what waits; what is taken afterwards is built anew. For changed policies.
   void clear();
   size_t waiting() const;
@@ -62,6 +65,7 @@ class Pool {
   Task<> start_zygote(std::string key);
   Kind* most_wanting();
   bool affordable(const Kind& kind) const;
+  Task<> end_later(std::unique_ptr<Jail> jail);
   Task<> keep_filled();
   Task<> add_one(std::string key);
   Task<> watch(std::string key, Waiting* waiting);

@@ -7,6 +7,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +50,15 @@ uint32_t add_children(int pid, std::vector<int>& found) {
   return threads;
 }
 
+// 0 when there is none, or more.
+int read_only_child(int pid) {
+  // One thread each: the file of the first is that of the process.
+  std::string text = read_text(fmt::format("/proc/{0}/task/{0}/children", pid));
+  int child = 0;
+  auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), child);
+  return error == std::errc{} && next == text.data() + text.size() - 1 ? child : 0;
+}
+
 }  // namespace
 
 TreeUsage read_process_tree(int init_pid) {
@@ -66,6 +76,36 @@ TreeUsage read_process_tree(int init_pid) {
       usage.private_bytes += (resident - shared) * page;
   }
   return usage;
+}
+
+std::optional<LoneProcess> read_lone_process(int init_pid) {
+  int pid = init_pid > 0 ? read_only_child(init_pid) : 0;
+  if (pid == 0 || !read_text(fmt::format("/proc/{0}/task/{0}/children", pid)).empty()) return std::nullopt;
+  // proc(5), stat: after the name in parentheses the third field; 16 and 17 are cutime and cstime, 20 the threads.
+  std::string stat = read_text(fmt::format("/proc/{}/stat", pid));
+  size_t name_end = stat.rfind(')');
+  char state = 0;
+  unsigned long children_user = 0, children_system = 0, threads = 0;
+  if (name_end == std::string::npos ||
+      std::sscanf(stat.c_str() + name_end + 1,
+                  " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %lu %lu %*d %*d %lu", &state, &children_user,
+                  &children_system, &threads) != 4 ||
+      threads != 1 || state == 'Z' || state == 'X')
+    return std::nullopt;
+  // The clock of another process: its number, inverted, and CPUCLOCK_SCHED (clock_getcpuclockid(3), posix-timers.h).
+  auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2);
+  timespec used{};
+  if (::clock_gettime(clock, &used) < 0) return std::nullopt;
+  LoneProcess lone;
+  lone.cpu_us = static_cast<uint64_t>(used.tv_sec) * 1'000'000 + static_cast<uint64_t>(used.tv_nsec) / 1000 +
+                (children_user + children_system) * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  std::string status = read_text(fmt::format("/proc/{}/status", pid));
+  unsigned long peak_kib = 0;
+  if (size_t at = status.find("VmHWM:"); at != std::string::npos)
+    (void)std::sscanf(status.c_str() + at, "VmHWM: %lu", &peak_kib);
+  if (peak_kib == 0) return std::nullopt;  // it is ending: its memory is gone already
+  lone.peak_bytes = peak_kib * 1024;
+  return lone;
 }
 
 }  // namespace jail

@@ -3,6 +3,7 @@
 // the numbers are a sample, never a promise.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 namespace jail {
 
@@ -13,5 +14,13 @@ struct TreeUsage {
 
 // The descendants of `init_pid`. Reads at most 1,024 processes.
 TreeUsage read_process_tree(int init_pid);
+
+// The one process beside init that a jail consists of.
+struct LoneProcess {
+  uint64_t cpu_us = 0;      // with that of children that it has waited for, which counts in steps of 10 ms
+  uint64_t peak_bytes = 0;  // resident, with what it shares
+};
+// Nothing when there are more processes or threads, or none: then only their end tells what they used.
+std::optional<LoneProcess> read_lone_process(int init_pid);
 
 }  // namespace jail

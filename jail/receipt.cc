@@ -3,14 +3,24 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace jail {
 namespace {
 
-uint32_t own_namespace(const char* name) {
-  struct stat info {};
-  return ::stat(fmt::format("/proc/self/ns/{}", name).c_str(), &info) == 0 ? static_cast<uint32_t>(info.st_ino) : 0;
+// Ours do not change once we serve.
+const std::array<uint32_t, kNamespaceCount>& own_namespaces() {
+  static const auto own = [] {
+    std::array<uint32_t, kNamespaceCount> found{};
+    for (int i = 0; i < kNamespaceCount; i++) {
+      struct stat info {};
+      if (::stat(fmt::format("/proc/self/ns/{}", kNamespaces[i]).c_str(), &info) == 0)
+        found[static_cast<size_t>(i)] = static_cast<uint32_t>(info.st_ino);
+    }
+    return found;
+  }();
+  return own;
 }
 
 }  // namespace
@@ -24,7 +34,8 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Sp
   json fresh = json::array();
   for (int i = 0; i < kNamespaceCount; i++) {
     uint32_t theirs = jail.built().namespaces[i];
-    if (theirs != 0 && theirs != own_namespace(kNamespaces[i])) fresh.push_back(i == 2 ? "mount" : kNamespaces[i]);
+    if (theirs != 0 && theirs != own_namespaces()[static_cast<size_t>(i)])
+      fresh.push_back(i == 2 ? "mount" : kNamespaces[i]);
   }
   receipt["namespaces"] = std::move(fresh);
   auto ids = jail.ids();

@@ -51,6 +51,7 @@ Recording::~Recording() {
 
 Result<> Recording::append(Stream stream, std::string_view bytes) {
   int index = stream == Stream::err;
+  if (!files_[index]) CHECKED(owner_->make_files(id_, files_));
   auto written = write_all(files_[index].get(), bytes);
   if (!written) {
     struct stat info;
@@ -87,15 +88,22 @@ Result<> Executions::load() {
   for (const Entry& folder : found) {
     uint64_t bytes =
         size_of(directory_.get(), folder.path, Stream::out) + size_of(directory_.get(), folder.path, Stream::err);
-    kept_.push_back(Kept{folder.path, bytes, false});
+    kept_.push_back(Kept{folder.path, bytes, false, true});
   }
   return {};
 }
 
 Result<Recording> Executions::begin(std::string_view id) {
   CHECKED(check_execution_id(id));
-  std::string folder(id);
-  if (::mkdirat(directory_.get(), folder.c_str(), 0700) < 0)
+  if (std::any_of(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.id == id; }))
+    return fail(Code::invalid, "execution '" + std::string(id) + "' was recorded already");
+  kept_.push_back(Kept{std::string(id), 0, true, false});
+  evict();
+  return Recording(*this, std::string(id));
+}
+
+Result<> Executions::make_files(const std::string& id, Fd (&files)[2]) {
+  if (::mkdirat(directory_.get(), id.c_str(), 0700) < 0)
     return fail_path(errno, "keep the output of execution", id);
   auto make = [&](Stream stream) {
     return open_beneath(directory_.get(), file_path(id, stream), O_CREAT | O_EXCL | O_WRONLY | O_APPEND, 0600);
@@ -106,9 +114,11 @@ Result<Recording> Executions::begin(std::string_view id) {
     (void)remove_tree_beneath(directory_.get(), folder_path(id), kMaxRemovals);
     return tl::unexpected<Error>(out ? std::move(err).error() : std::move(out).error());
   }
-  kept_.push_back(Kept{folder, 0, true});
-  evict();
-  return Recording(*this, std::move(folder), std::move(*out), std::move(*err));
+  files[0] = *std::move(out);
+  files[1] = *std::move(err);
+  for (Kept& kept : kept_)
+    if (kept.id == id) kept.on_disk = true;
+  return {};
 }
 
 void Executions::finish(const std::string& id, uint64_t bytes) {
@@ -122,10 +132,11 @@ void Executions::finish(const std::string& id, uint64_t bytes) {
 
 Result<FileRange> Executions::read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const {
   CHECKED(check_execution_id(id));
-  bool known = std::any_of(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.id == id; });
-  if (!known)
+  auto known = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.id == id; });
+  if (known == kept_.end())
     return fail(Code::not_found, "execution '" + std::string(id) + "' is not kept",
                 "the newest " + std::to_string(limits_.executions) + " executions are; run it again");
+  if (!known->on_disk) return FileRange{};
   TRY(Fd file, open_regular_beneath(directory_.get(), file_path(id, stream), O_RDONLY));
   return read_range(file.get(), offset, limit);
 }
@@ -151,7 +162,7 @@ void Executions::evict() {
       ++kept;
       continue;
     }
-    (void)remove_tree_beneath(directory_.get(), folder_path(kept->id), kMaxRemovals);
+    if (kept->on_disk) (void)remove_tree_beneath(directory_.get(), folder_path(kept->id), kMaxRemovals);
     bytes -= kept->bytes;
     count--;
     kept = kept_.erase(kept);

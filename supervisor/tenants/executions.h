@@ -28,7 +28,7 @@ struct KeepLimits {
 
 class Executions;
 
-// The two files of one running execution. Destroying it ends the recording.
+// The two files of one running execution, made with its first byte of output. Destroying it ends the recording.
 class [[nodiscard]] Recording {
  public:
   Recording(Recording&& other) noexcept;
@@ -42,8 +42,7 @@ class [[nodiscard]] Recording {
 
  private:
   friend class Executions;
-  Recording(Executions& owner, std::string id, Fd out, Fd err)
-      : owner_(&owner), id_(std::move(id)), files_{std::move(out), std::move(err)} {}
+  Recording(Executions& owner, std::string id) : owner_(&owner), id_(std::move(id)) {}
   Executions* owner_;  // nullptr: moved from
   std::string id_;
   Fd files_[2];
@@ -58,8 +57,8 @@ class Executions {
   Executions(Executions&&) = default;
   Executions& operator=(Executions&&) = delete;
 
-  // Makes the files of a new execution and removes the oldest ones beyond the limits. Errors: invalid when the
-  // id was used already.
+  // A new execution; the oldest ones beyond the limits go. One without output keeps no files, so a restart forgets it.
+  // Errors: invalid when the id was used already.
   Result<Recording> begin(std::string_view id);
   // Errors: not_found, "execution 'x' is not kept", with how many are.
   Result<FileRange> read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const;
@@ -74,9 +73,11 @@ class Executions {
     std::string id;
     uint64_t bytes = 0;
     bool running = false;
+    bool on_disk = false;
   };
   Executions(Fd directory, KeepLimits limits) : directory_(std::move(directory)), limits_(limits) {}
   Result<> load();
+  Result<> make_files(const std::string& id, Fd (&files)[2]);
   void finish(const std::string& id, uint64_t bytes);
   void evict();
 

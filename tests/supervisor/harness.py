@@ -256,9 +256,13 @@ def merge(into, changes):
 
 
 class Policies:
-    """The standard policy in a folder of the test's own, with what the test changes in it."""
+    """The standard policy in a folder of the test's own, with what the test changes in it.
+
+    No jails that wait unless they are asked for: most tests count what there is.
+    """
 
     def __init__(self, **changes):
+        changes.setdefault("pool", {"least": 0, "most": 0, "zygotes": False})
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-policies-"))
         self.folder.chmod(0o755)
         shutil.copytree(TOP / "policies/seccomp", self.folder / "seccomp")

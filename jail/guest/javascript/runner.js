@@ -164,6 +164,7 @@ class Execution {
       const isExit = this.#exitCode !== undefined || status !== 0;
       if (this.#message.error === undefined && isExit) this.#message.exit = status & 255;
       this.#answer();
+      this.#message.status = this.#message.error === undefined ? status & 255 : status & 255 || 1;
       text = this.#encoded();
     } catch (e) {
       text = JSON.stringify({type: 'result', error: `the result could not be told: ${headOf(e)}`});
@@ -202,6 +203,7 @@ class Execution {
     delete this.#message.value;
     delete this.#message.value_type;
     delete this.#message.images;
+    if (this.#message.status === 0) this.#message.status = 1;
     this.#message.error ??=
       `the result cannot be returned: ${why}; write it to a file in the workspace, or return a summary of it`;
   }

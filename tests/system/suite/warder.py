@@ -56,7 +56,11 @@ def make_cgroup(delegated_controllers=True):
 
 
 def make_policies(**changes):
-    """A folder with the shipped policies, and "test" for everybody: the default policy with changes."""
+    """A folder with the shipped policies, and "test" for everybody: the default policy with changes.
+
+    No jails that wait unless they are asked for: most tests count what there is.
+    """
+    changes.setdefault("pool", {"least": 0, "most": 0, "zygotes": False})
     folder = pathlib.Path(tempfile.mkdtemp(prefix="policies-"))
     shutil.copytree(POLICIES, folder, dirs_exist_ok=True)
     folder.chmod(0o755)

@@ -220,7 +220,7 @@ class Execution:
         self._message.pop("value", None)
         self._message.pop("value_type", None)
         if "error" not in self._message:
-            self._status = 1
+            self._status = self._message["status"] = 1
             self._message["error"] = (f"the result cannot be returned: {why}; write it to a file in the workspace, "
                                       "or return a summary of it")
 
@@ -266,10 +266,14 @@ class Execution:
             why = self._message.get("error") or f"{type(error).__name__}: the result could not be encoded"
             self._channel.send_last(encode({"type": "result", "error": why}))
         finally:
-            posix._exit(self._status)
+            try:
+                self._channel.linger()
+            finally:
+                posix._exit(self._status)
 
     def _encoded(self):
         message = self._message
+        message["status"] = self._status
         data = encode(message)
         if len(data) > self._limit:
             self._cannot_answer(f"it is {len(data)} bytes of JSON, at most {self._limit} can be sent")

@@ -1,0 +1,100 @@
+"""Jails that wait, where the kernel counts: what was built ahead is not charged to the execution, and its limits bind."""
+import unittest
+
+from suite.warder import CgroupDaemon, answer, jailed_processes, receipt, wait_until
+
+MIB = 1 << 20
+POOL = {"least": 1, "most": 2, "zygotes": True}
+
+
+class Waiting(unittest.TestCase):
+    """A daemon for each way to start: a tenant that has a zygote gets no other jails while that keeps up."""
+
+    def setUp(self):
+        self.daemons, self.clients = {}, {}
+        for start in ("exec", "fork"):
+            daemon = self.daemons[start] = self.enterContext(CgroupDaemon(pool={**POOL, "zygotes": start == "fork"}))
+            self.clients[start] = self.enterContext(daemon.connect())
+
+    def run_as(self, start, code, **arguments):
+        def tried():
+            result = self.clients[start].call("execute_code", {"code": code, **arguments})
+            return result if receipt(result)["start"] == start else None
+        return wait_until(f"an execution that starts {start}", tried)
+
+    def leaf_of(self, start):
+        """The leaf of a jail that waits (not its zygote's)."""
+        return wait_until("a leaf of a waiting jail", lambda: [
+            leaf for leaf in self.daemons[start].leaves()
+            if leaf.name.startswith("w") and (leaf / "cpu.weight").read_text() == "1\n"])[0]
+
+    def test_a_waiting_jail_has_a_leaf_with_the_lowest_weight(self):
+        for start in ("exec", "fork"):
+            self.run_as(start, "pass")
+            leaf = self.leaf_of(start)
+            self.assertNotEqual((leaf / "memory.max").read_text(), "max\n")
+            self.assertNotEqual((leaf / "pids.max").read_text(), "max\n")
+            self.assertEqual(len((leaf / "cgroup.procs").read_text().split()), 2, "init and runner")
+
+    def test_memory_binds_as_asked_on_top_of_what_the_interpreter_holds(self):
+        within = "held = bytearray(40 << 20)\nresult = len(held)"
+        bomb = "held = []\nwhile True: held.append(bytearray(1 << 20))"
+        for start in ("exec", "fork"):
+            with self.subTest(start):
+                found = answer(self.run_as(start, within, memory_mb=48))
+                self.assertEqual(found["outcome"], "ok", found)
+                self.assertGreaterEqual(found["usage"]["memory_peak_bytes"], 40 * MIB)
+                self.assertLessEqual(found["usage"]["memory_peak_bytes"], 48 * MIB)
+                found = answer(self.run_as(start, bomb, memory_mb=48))
+                self.assertEqual(found["outcome"], "memory", found)
+                self.assertLessEqual(found["usage"]["memory_peak_bytes"], 48 * MIB)
+
+    def test_usage_is_the_executions_own(self):
+        for start in ("exec", "fork"):
+            with self.subTest(start):
+                usage = answer(self.run_as(start, "pass"))["usage"]
+                self.assertLess(usage["memory_peak_bytes"], 4 * MIB, "an interpreter holds more")
+                busy = "import time\nuntil = time.process_time() + 0.3\nwhile time.process_time() < until: pass"
+                usage = answer(self.run_as(start, busy))["usage"]
+                self.assertGreater(usage["cpu_ms"], 290)
+                self.assertLess(usage["cpu_ms"], 900)
+
+    def test_other_limits_bind_too(self):
+        for start in ("exec", "fork"):
+            with self.subTest(start):
+                fork_bomb = "import os, time\nwhile True:\n  if os.fork() == 0: time.sleep(600)"
+                self.assertEqual(answer(self.run_as(start, fork_bomb, timeout_seconds=100))["outcome"], "pids")
+                stubborn = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass"
+                self.assertEqual(answer(self.run_as(start, stubborn, timeout_seconds=1))["outcome"], "timeout")
+                self.assertEqual(answer(self.run_as(start, "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+                                                    timeout_seconds=1))["outcome"], "timeout")
+                self.assertEqual(answer(self.run_as(start, "import os; os.kill(os.getpid(), 9)"))["outcome"], "signal")
+
+    def test_a_killed_daemon_leaves_nothing_and_the_next_removes_the_leaves(self):
+        daemon = self.daemons["fork"]
+        self.run_as("fork", "pass")
+        self.leaf_of("fork")
+        before = {leaf.name for leaf in daemon.leaves()}
+        daemon.kill()
+        mine = lambda: {pid for pid in jailed_processes() if daemon.cgroup.name in cgroup_of(pid)}
+        wait_until("no process of a jail is left", lambda: not mine())
+        daemon.start()
+        self.assertFalse(before & {leaf.name for leaf in daemon.leaves()} - {"w0", "z0"})
+
+
+def cgroup_of(pid):
+    try:
+        with open(f"/proc/{pid}/cgroup") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+class Rootless(unittest.TestCase):
+    def test_a_users_daemon_has_them_too(self):
+        with CgroupDaemon(user="ordinary", pool=POOL) as daemon, daemon.connect() as client:
+            def tried():
+                result = client.call("execute_code", {"code": "result = 6 * 7"})
+                self.assertEqual(answer(result)["result"], 42)
+                return receipt(result)["start"] == "fork"
+            wait_until("a fork of an unprivileged zygote", tried)
