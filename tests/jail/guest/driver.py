@@ -88,11 +88,15 @@ class Runner:
 
     def end(self, answer=None):
         """Reads until the runner ends; `answer(call)` makes the reply's fields for each of its calls."""
-        message, calls = None, []
+        message, calls, started, told = None, [], False, None
         while True:
             got = self.receive()
             if got is None:
                 break
+            if got["type"] == "started":
+                assert not started and not calls and message is None, got
+                started = True
+                continue
             if got["type"] == "call":
                 calls.append(got)
                 if answer is not None:
@@ -100,8 +104,10 @@ class Runner:
                         self.send(reply)
                 continue
             assert got["type"] == "result" and message is None, got
+            told = got.pop("status", None)
             message = got
         status = self.process.wait(BOUND)
+        assert told in (None, status), f"the result told status {told}, the process ended with {status}"
         self.out.seek(0)
         self.err.seek(0)
         return End(message, self.out.read(), self.err.read(), status, calls)
