@@ -1,5 +1,6 @@
 #include "policies/pii_tokens.h"
 
+#include <fmt/format.h>
 #include <sodium.h>
 
 #include <algorithm>
@@ -149,7 +150,7 @@ Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, P
   return clean;
 }
 
-std::string restore(std::string_view text, PiiVault& vault) {
+Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes) {
   std::string restored;
   size_t at = 0;
   for (size_t open = text.find('['); open != text.npos; open = text.find('[', std::max(open + 1, at))) {
@@ -159,8 +160,12 @@ std::string restore(std::string_view text, PiiVault& vault) {
     if (!original) continue;
     restored.append(text.substr(at, open - at)).append(*original);
     at = end;
+    if (restored.size() > max_bytes) break;
   }
-  return restored.append(text.substr(at));
+  restored.append(text.substr(at));
+  if (restored.size() <= max_bytes) return restored;
+  return fail(Code::exhausted, fmt::format("restored, the text has more than {} bytes", max_bytes),
+              "restore it in parts");
 }
 
 }  // namespace policies

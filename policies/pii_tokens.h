@@ -74,7 +74,8 @@ struct Sanitized {
 
 // All or nothing: on an error no token was made that the vault does not know. Errors: exhausted.
 Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault);
-// Every token that the vault knows becomes its text, once; others stay as they are.
-std::string restore(std::string_view text, PiiVault& vault);
+// Every token that the vault knows becomes its text, once; others stay as they are. Errors: exhausted: that would be
+// more than `max_bytes` (a short token may stand for a long text).
+Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes = 64 << 20);
 
 }  // namespace policies

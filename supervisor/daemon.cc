@@ -10,6 +10,7 @@
 
 #include "jail/self_test.h"
 #include "supervisor/base/version.h"
+#include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/workspace_tools.h"
 
 namespace {
@@ -106,6 +107,7 @@ Task<Result<>> Daemon::start_serving() {
   CO_TRY(tenants::Registry registry, tenants::Registry::open(loop_, prepared_.state.get(), prepared_.policies));
   registry_ = std::make_unique<tenants::Registry>(std::move(registry));
   pool_ = std::make_unique<jail::Pool>(*host_, pool_limits());
+  open_catalog();
   register_tools();
   auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
     // In a user namespace of our own every other user reads as the overflow id: nobody to tell apart.
@@ -125,8 +127,6 @@ Task<Result<>> Daemon::start_serving() {
   }
   prepared_.sockets.clear();
   if (prepared_.options.bus != "off") log_warning("--bus {}: this version has no D-Bus service", prepared_.options.bus);
-  if (!prepared_.options.catalog.empty())
-    log_warning("--catalog {}: this version has no tool discovery", prepared_.options.catalog);
   service_.start_watchdog(loop_);
   service_.ready("serving");
   log_notice("warderd {} is ready", kWarderVersion);
@@ -154,6 +154,15 @@ void Daemon::expect_executions(const policies::Policy& policy) {
   }
 }
 
+void Daemon::open_catalog() {
+  auto opened = tools::Discovery::open(loop_, prepared_.options.catalog);
+  if (!opened) {
+    log_error("serving without tool definitions: {}", opened.error().what);
+    opened = tools::Discovery::open(loop_, "");
+  }
+  discovery_ = *std::move(opened);
+}
+
 void Daemon::register_tools() {
   mcp::ServerInfo info;
   info.name = "warder";
@@ -168,10 +177,14 @@ void Daemon::register_tools() {
   };
   tools::add_workspace_tools(*server_, tenant_of);
   server_->set_resources(tools::workspace_resources(tenant_of));
+  tools::add_catalog_tools(*server_, [this] { return discovery_->current(); });
+  auto nobody = [](mcp::RequestContext&) { return false; };  // no policy can allow it yet
+  tools::add_pii_tools(*server_, tenant_of, vaults_, nobody);
 }
 
 Task<> Daemon::reload() {
   service_.reloading();
+  if (discovery_) co_await discovery_->reload();
   auto reloaded = prepared_.policies.reload();
   if (!reloaded) {
     log_error("the policies stay as they were: {}", reloaded.error().what);

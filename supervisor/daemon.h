@@ -13,7 +13,9 @@
 #include "supervisor/privileges.h"
 #include "supervisor/service_manager.h"
 #include "supervisor/tenants/tenant.h"
+#include "supervisor/tools/discovery.h"
 #include "supervisor/tools/execute_code.h"
+#include "supervisor/tools/pii_tools.h"
 
 struct Prepared {  // by main.cc, before privileges were dropped
   Options options;
@@ -41,6 +43,7 @@ class Daemon {
   Task<Result<>> start_serving();
   Task<Result<>> test_jails();
   void register_tools();
+  void open_catalog();
   void expect_executions(const policies::Policy& policy);
   void watch_signals();
   Task<> reload();
@@ -58,6 +61,8 @@ class Daemon {
   tools::Admission admission_;
   std::unique_ptr<jail::Pool> pool_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
+  std::unique_ptr<tools::Discovery> discovery_;
+  tools::PiiVaults vaults_;
   std::unique_ptr<mcp::Server> server_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
   struct Signals;

@@ -79,6 +79,9 @@ void find_programs(Options& options) {
   bool built = fs::exists(top / "jail/init/warder-jail-init", error);
   options.jail_init = built ? top / "jail/init/warder-jail-init" : top / "lib/warder/warder-jail-init";
   options.guest = built ? top / "guest" : top / "lib/warder/guest";
+  if (!options.catalog.empty()) return;
+  fs::path catalog = built ? top / "definitions" : top / "lib/warder/catalog";
+  if (fs::is_directory(catalog, error)) options.catalog = catalog;
 }
 
 Result<> make_absolute(std::string& path, const char* flag) {
@@ -107,6 +110,10 @@ Result<> check(Options& options) {
     if (!fs::is_directory(folder, missing))
       return fail(Code::invalid, fmt::format("--policies {}: not a folder", folder), "name a folder of policy files");
   }
+  std::error_code missing;
+  if (!options.catalog.empty() && !fs::is_directory(options.catalog, missing))
+    return fail(Code::invalid, fmt::format("--catalog {}: not a folder", options.catalog),
+                "name a folder of tool definitions");
   // sockaddr_un(7): 108 bytes with the NUL.
   if (options.socket.size() > 107)
     return fail(Code::invalid, fmt::format("--socket {}: longer than 107 bytes", options.socket),

@@ -12,7 +12,7 @@ struct Options {
   std::string socket;                 // ignored when systemd passes one
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones
-  std::string catalog;                // absolute; may be empty
+  std::string catalog;                // absolute; empty: no tool definitions
   std::string bus = "off";            // system, session, off, or an address
   std::string user = "warder";        // started as root: who the daemon becomes
   std::optional<jail::IdRange> ids;

@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   auto clean = policies::sanitize(sparse, *all, vault);
   const double sanitize_ms = ms_since(start);
   const auto restoring = Monotonic::now();
-  const bool same = clean && policies::restore(clean->text, vault) == sparse;
+  const bool same = clean && policies::restore(clean->text, vault).value() == sparse;
   fmt::print("{:34}{:8.0f} MB/s\n{:34}{:8.0f} MB/s\n", "sparse, sanitize",
              static_cast<double>(bytes) / 1e3 / sanitize_ms, "sparse, restore",
              static_cast<double>(bytes) / 1e3 / ms_since(restoring));

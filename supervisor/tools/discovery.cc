@@ -1,0 +1,100 @@
+#include "supervisor/tools/discovery.h"
+
+#include <malloc.h>
+#include <sys/inotify.h>
+
+#include "supervisor/base/log.h"
+
+namespace tools {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSlice = 2ms;     // of loading, between which requests are served
+constexpr auto kSettle = 200ms;  // files often change together
+constexpr size_t kProblemsLogged = 20;
+constexpr size_t kMaxWatches = 4096;  // of fs.inotify.max_user_watches; beyond, SIGHUP reloads
+
+}  // namespace
+
+Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folder) {
+  std::unique_ptr<Discovery> discovery(new Discovery(loop, std::move(folder)));
+  if (discovery->folder_.empty()) return discovery;
+  TRY(catalog::Loading loading, catalog::Loading::begin(discovery->folder_));
+  while (!loading.step(1s)) {
+  }
+  discovery->serve(loading);
+  if (auto watching = discovery->start_watching(); !watching)
+    log_warning("catalogue: {}; SIGHUP reloads it", watching.error().what);
+  return discovery;
+}
+
+void Discovery::serve(catalog::Loading& loading) {
+  listing_ = loading.listing();
+  current_ = loading.take();
+  ::malloc_trim(0);  // what was read is much larger than what is kept
+  for (size_t i = 0; i < current_->problems().size() && i < kProblemsLogged; i++)
+    log_warning("catalogue: {}: {}", current_->problems()[i].file, current_->problems()[i].what);
+  if (current_->problem_count() > kProblemsLogged)
+    log_warning("catalogue: {} more problems", current_->problem_count() - kProblemsLogged);
+  log_info("catalogue: {} tools of {} servers in {} categories, from {}", current_->size(), current_->servers().size(),
+           current_->categories().size(), folder_);
+}
+
+Result<> Discovery::start_watching() {
+  Fd fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (!fd) return fail_errno(errno, "inotify_init1");
+  TRY(inotify_, AsyncFd::adopt(loop_, std::move(fd)));
+  watch_folders();
+  tasks_.spawn(follow());
+  return {};
+}
+
+// A folder that is watched already stays so; one that went takes its watch along.
+void Discovery::watch_folders() {
+  constexpr uint32_t kEvents =
+      IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR;
+  if (!inotify_) return;
+  size_t watched = 0;
+  for (; watched < listing_.folders.size() && watched < kMaxWatches; watched++) {
+    const std::string folder = folder_ + "/" + listing_.folders[watched];
+    if (::inotify_add_watch(inotify_.get(), folder.c_str(), kEvents) < 0 && errno != ENOENT) break;
+  }
+  if (watched < listing_.folders.size())
+    log_warning("catalogue: not all changes below {} are noticed; SIGHUP reloads it", folder_);
+}
+
+Task<> Discovery::follow() {
+  for (;;) {
+    co_await reload();  // also what came before it was watched
+    co_await inotify_.readable();
+    co_await sleep_for(loop_, kSettle);
+    char events[4096];
+    while (::read(inotify_.get(), events, sizeof events) > 0) {
+    }
+    co_await reload();
+  }
+}
+
+Task<> Discovery::reload() {
+  if (folder_.empty() || loading_) co_return;
+  auto loading = catalog::Loading::begin(folder_);
+  if (!loading) {
+    log_warning("catalogue: it stays as it was: {}", loading.error().what);
+    co_return;
+  }
+  if (loading->listing() == listing_) co_return;
+  struct Busy {
+    bool& flag;
+    explicit Busy(bool& busy) : flag(busy) { flag = true; }
+    ~Busy() { flag = false; }
+  } busy(loading_);
+  for (bool done = false; !done;) {
+    done = loading->step(kSlice);
+    co_await next_turn(loop_);
+  }
+  serve(*loading);
+  watch_folders();
+}
+
+}  // namespace tools

@@ -1,0 +1,38 @@
+// Discovery: the catalogue of the daemon, kept as its folder is. Changes are noticed by inotify(7) and by reload();
+// a new catalogue is made in slices, so that requests go on, and replaces the old one when it is whole.
+// What was left out is logged, file by file. A folder that cannot be read any more leaves the old catalogue.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "catalog/catalog.h"
+#include "supervisor/base/loop.h"
+
+namespace tools {
+
+class Discovery {
+ public:
+  // `folder` may be empty: then there are no tools to discover. Errors: the folder cannot be read.
+  static Result<std::unique_ptr<Discovery>> open(Loop& loop, std::string folder);
+
+  std::shared_ptr<const catalog::Catalog> current() const { return current_; }
+  // Looks now. Done when what is there is served; does nothing when nothing has changed.
+  Task<> reload();
+
+ private:
+  Discovery(Loop& loop, std::string folder) : loop_(loop), folder_(std::move(folder)), tasks_(loop) {}
+  void serve(catalog::Loading& loading);
+  Result<> start_watching();
+  void watch_folders();
+  Task<> follow();
+
+  Loop& loop_;
+  std::string folder_;
+  std::shared_ptr<const catalog::Catalog> current_ = std::make_shared<const catalog::Catalog>();
+  catalog::Listing listing_;
+  bool loading_ = false;
+  AsyncFd inotify_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace tools

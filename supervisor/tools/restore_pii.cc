@@ -1,0 +1,50 @@
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/tools/pii_tools.h"
+#include "supervisor/tools/workspace_answers.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxText = 8 << 20;
+constexpr size_t kMaxRestored = 32 << 20;  // a short token may stand for a long text
+
+}  // namespace
+
+mcp::ToolDefinition restore_pii_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "restore_pii";
+  tool.description = "Put back what sanitize_pii replaced, if your policy allows it.";
+  tool.input_schema = ordered_json::parse(R"({
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": false
+  })");
+  tool.output_schema =
+      ordered_json::parse(R"({"type": "object", "properties": {"restored_text": {"type": "string"}}})");
+  tool.annotations.read_only = true;
+  tool.annotations.destructive = false;
+  tool.annotations.idempotent = true;
+  tool.annotations.open_world = false;
+  return tool;
+}
+
+mcp::ToolResult restore_pii(policies::PiiVault& vault, Restoring restoring, const json& arguments) {
+  if (restoring == Restoring::denied)
+    return failure(Error{Code::denied, 0, "restoring personal data is off for agents",
+                         "keep the tokens; the administrator can allow it in the tenant's policy", "pii.restore"});
+  Fields in(arguments, "restore_pii");
+  auto text = in.string("text", kMaxText);
+  if (!text) return failure(text.error());
+  if (auto known = in.done(); !known) return failure(known.error());
+  auto restored = policies::restore(*text, vault, kMaxRestored);
+  if (!restored) return failure(restored.error());
+  ordered_json answer = {{"restored_text", valid_utf8(*restored)}};
+  return mcp::ToolResult::data(std::move(answer));
+}
+
+}  // namespace tools

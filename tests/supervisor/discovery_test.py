@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""The tools beside execute_code that need no jail: what the daemon tells of other servers' tools, and personal data."""
+import json
+import pathlib
+import shutil
+import signal
+import tempfile
+import time
+import unittest
+
+from harness import PATIENCE, Client, Daemon
+
+TOOLS = {"search_tools", "get_tool_definition", "list_tool_categories", "sanitize_pii", "restore_pii"}
+
+
+def answer(result):
+    text = json.loads(result["content"][0]["text"])
+    assert result["structuredContent"] == text
+    return text
+
+
+class Catalog(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-catalog-"))
+        self.folder.chmod(0o755)
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def names(self, client):
+        return [tool["name"] for tool in answer(client.call("search_tools", {"query": ""}))["tools"]]
+
+    def await_names(self, client, expected):
+        until = time.monotonic() + PATIENCE
+        while (names := self.names(client)) != expected and time.monotonic() < until:
+            time.sleep(0.02)  # between questions; the answer decides
+        self.assertEqual(names, expected)
+
+    def test_a_catalogue_of_ones_own_is_served_and_followed(self):
+        self.write("shop.json", json.dumps({"tools": [{"name": "sell"}]}))
+        self.write("broken.json", "{")
+        with Daemon(arguments=["--catalog", self.folder]) as daemon, Client(daemon.socket) as client:
+            self.assertEqual(self.names(client), ["sell"])
+            self.assertEqual(answer(client.call("list_tool_categories"))["problems"], 1)
+            self.assertIn("broken.json", daemon.log.read_text())
+            self.write("shop.json", json.dumps({"tools": [{"name": "buy"}, {"name": "sell"}]}))
+            self.await_names(client, ["buy", "sell"])
+            self.write("shop.json", json.dumps({"tools": [{"name": "barter"}]}))
+            daemon.process.send_signal(signal.SIGHUP)
+            self.await_names(client, ["barter"])
+
+    def test_without_a_flag_the_sample_is_served(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            self.assertLessEqual(TOOLS, {tool["name"] for tool in client.request("tools/list")["tools"]})
+            found = answer(client.call("search_tools", {"query": "send an e-mail with an attachment"}))
+            self.assertEqual(found["tools"][0]["name"], "send_message")
+            self.assertIn("inputSchema", answer(client.call("get_tool_definition", {"tool_name": "send_message"})))
+
+
+class PersonalData(unittest.TestCase):
+    def test_agents_get_tokens_and_do_not_get_them_back(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            clean = answer(client.call("sanitize_pii", {"text": "mail ada@lovelace.org"}))
+            self.assertRegex(clean["sanitized_text"], r"\Amail \[EMAIL_[a-z0-9]{6}\]\Z")
+            refused = client.call("restore_pii", {"text": clean["sanitized_text"]})
+            self.assertTrue(refused["isError"])
+            self.assertNotIn("ada@", json.dumps(refused))
+            self.assertEqual(answer(refused)["rule"], "pii.restore")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

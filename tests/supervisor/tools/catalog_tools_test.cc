@@ -1,0 +1,267 @@
+// The discovery tools as a client sees them: the keys of the server whose contract they keep, and the defects that
+// its originals had and these must not have.
+#include "supervisor/tools/catalog_tools.h"
+
+#include "supervisor/tools/discovery.h"
+#include "tests/catalog/library.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+struct Client : Library {
+  using Tool = mcp::ToolResult(const catalog::Catalog&, const json&);
+
+  Client() {
+    put("full_catalog.json", json::parse(R"({
+      "version": "1.0", "total_tools": 85, "core_mcps": ["enhanced-memory"],
+      "categories": {
+        "security": {"description": "Security analysis", "tools": {
+          "dos_detector": {"name": "dos_detector", "mcp_server": "mcp_tools", "description": "Detect denial of service attacks",
+            "functions": ["analyze_access_log", "get_report"], "use_cases": ["Analyze traffic for attacks"], "since": 2}}},
+        "memory": {"description": "Remembering", "tools": {
+          "store_memory": {"description": "Store a memory"},
+          "dos_detector": {"mcp_server": "other", "description": "Another one of the name"}}}}})"));
+    json tools = json::array();
+    for (int i = 0; i < 23; i++)
+      tools.push_back(
+          {{"name", "widget_" + std::to_string(i)},
+           {"description", "Turns widget number " + std::to_string(i)},
+           {"inputSchema",
+            {{"type", "object"}, {"properties", {{"angle", {{"type", "number"}}}}}, {"required", {"angle"}}}},
+           {"outputSchema", {{"type", "object"}}},
+           {"annotations", {{"readOnlyHint", true}}}});
+    tools[0]["tags"] = {"first"};
+    tools[1]["description"] = std::string(5000, 'x');
+    put("shop/widgets.json", json{{"tools", tools}});
+    load();
+  }
+
+  ordered_json ok(Tool* tool, const json& arguments) const {
+    mcp::ToolResult result = tool(*made, arguments);
+    REQUIRE(result.structured);
+    INFO(result.structured->dump());
+    REQUIRE_FALSE(result.is_error);
+    CHECK(ordered_json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
+    return *result.structured;
+  }
+  ordered_json error(Tool* tool, const json& arguments, std::string_view code) const {
+    mcp::ToolResult result = tool(*made, arguments);
+    REQUIRE(result.structured);
+    INFO(result.structured->dump());
+    CHECK(result.is_error);
+    CHECK((*result.structured)["success"] == false);
+    CHECK((*result.structured)["code"] == std::string(code));
+    CHECK(ordered_json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
+    return *result.structured;
+  }
+  ordered_json search(const json& arguments) const { return ok(tools::search_tools, arguments); }
+};
+
+Names keys(const ordered_json& object) {
+  Names all;
+  for (const auto& [key, value] : object.items()) all.push_back(key);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("search_tools answers with the keys that clients know", "[discovery]") {
+  Client client;
+  auto answer = client.search({{"query", "denial of service"}, {"category", "security"}});
+  CHECK(answer ==
+        ordered_json::parse(R"({"query":"denial of service","category":"security","detail_level":"summary","count":1,
+    "total":1,"tools":[{"name":"dos_detector","category":"security","description":"Detect denial of service attacks",
+    "mcp_server":"mcp_tools","signature":"dos_detector.{analyze_access_log, get_report}"}]})"));
+  CHECK(client.search({{"query", "memory"}})["category"] == nullptr);
+  CHECK(client.search({{"query", "store_memory"}})["tools"][0]["mcp_server"] == nullptr);
+}
+
+TEST_CASE("search_tools tells as much as it is asked for", "[discovery]") {
+  Client client;
+  auto one = [&](const char* query, const char* level) {
+    return client.search({{"query", query}, {"detail_level", level}, {"server", "widgets"}})["tools"][0];
+  };
+  CHECK(one("widget_0", "brief").dump() ==
+        R"({"name":"widget_0","mcp_server":"widgets","signature":"widget_0(angle: float) -> dict"})");
+  CHECK(one("widget_1", "summary")["description"].get<std::string>().size() < 400);
+  CHECK(one("widget_1", "full")["description"].get<std::string>().size() == 5000);
+  auto full = one("widget_0", "full");
+  CHECK(keys(full) == Names{"name", "category", "description", "mcp_server", "functions", "use_cases", "annotations",
+                            "inputSchema", "outputSchema", "tags", "signature"});
+  auto seed = client.search({{"query", "dos"}, {"detail_level", "full"}, {"server", "mcp_tools"}})["tools"][0];
+  CHECK(seed["functions"] == json{"analyze_access_log", "get_report"});
+  CHECK(seed["use_cases"] == json{"Analyze traffic for attacks"});
+}
+
+TEST_CASE("search_tools finds by words, not by the whole query as one substring", "[discovery]") {
+  Client client;
+  CHECK(client.search({{"query", "analyze my access log for attacks"}})["tools"][0]["name"] == "dos_detector");
+  CHECK(client.search({{"query", "storing memories"}})["tools"][0]["name"] == "store_memory");
+}
+
+TEST_CASE("search_tools is bounded, and says so", "[discovery]") {
+  Client client;
+  auto answer = client.search({{"query", "widget"}});
+  CHECK(answer["count"] == 5);
+  CHECK(answer["total"] == 23);
+  CHECK_THAT(answer["hint"].get<std::string>(), Catch::StartsWith("5 of 23"));
+  CHECK(client.search({{"query", "widget"}, {"limit", 50}})["count"] == 23);
+  CHECK_FALSE(client.search({{"query", "widget"}, {"limit", 50}}).contains("hint"));
+  CHECK(client.search({{"query", ""}, {"tags", {"first"}}})["tools"][0]["name"] == "widget_0");
+}
+
+TEST_CASE("search_tools that finds nothing says what to do", "[discovery]") {
+  Client client;
+  auto [arguments, part] = GENERATE(table<json, std::string>({
+      {json{{"query", "kubernetes"}}, "no tool has: kubernetes"},
+      {json{{"query", "widget"}, {"category", "nowhere"}}, "no such category"},
+      {json{{"query", "widget"}, {"server", "nowhere"}}, "no such server"},
+      {json{{"query", "widget"}, {"category", "memory"}}, "23 fit without"},
+      {json{{"query", "\xD0\xBF\xD0\xBE\xD0\xB8\xD1\x81\xD0\xBA"}}, "English"},
+  }));
+  CAPTURE(arguments.dump());
+  auto answer = client.search(arguments);
+  CHECK(answer["count"] == 0);
+  CHECK(answer["tools"].empty());
+  CHECK_THAT(answer["hint"].get<std::string>(), Catch::Contains(part));
+  CHECK(client.search({{"query", "dos_detcetor"}})["nearest"][0]["name"] == "dos_detector");
+}
+
+TEST_CASE("get_tool_definition answers with the entry, its category and its schemas", "[discovery]") {
+  Client client;
+  auto seed = client.ok(tools::get_tool_definition, {{"tool_name", "dos_detector"}, {"category", "security"}});
+  const json expected = json::parse(R"({"name":"dos_detector","mcp_server":"mcp_tools","category":"security",
+    "description":"Detect denial of service attacks","functions":["analyze_access_log","get_report"],
+    "use_cases":["Analyze traffic for attacks"],"since":2,"import":"from servers.mcp_tools import dos_detector"})");
+  for (const auto& [key, value] : expected.items()) CHECK(seed[key] == value);
+  auto widget = client.ok(tools::get_tool_definition, {{"tool_name", "widget_3"}});
+  CHECK(widget["inputSchema"]["required"] == json{"angle"});
+  CHECK(widget["outputSchema"]["type"] == "object");
+  CHECK(widget["signature"] == "widget_3(angle: float) -> dict");
+}
+
+TEST_CASE("get_tool_definition answers about an unknown tool, too", "[discovery]") {
+  Client client;
+  auto answer = client.error(tools::get_tool_definition, {{"tool_name", "store_memry"}}, "not_found");
+  CHECK(answer["nearest"][0]["name"] == "store_memory");
+  CHECK_FALSE(client.error(tools::get_tool_definition, {{"tool_name", "qqqqqqqqq"}}, "not_found").contains("nearest"));
+}
+
+TEST_CASE("get_tool_definition heeds category and server, and takes no tool for another of its name", "[discovery]") {
+  Client client;
+  auto several = client.error(tools::get_tool_definition, {{"tool_name", "dos_detector"}}, "invalid");
+  CHECK(several["candidates"].size() == 2);
+  CHECK(client.ok(tools::get_tool_definition, {{"tool_name", "dos_detector"}, {"category", "memory"}})["mcp_server"] ==
+        "other");
+  CHECK(client.ok(tools::get_tool_definition, {{"tool_name", "dos_detector"}, {"server", "mcp_tools"}})["category"] ==
+        "security");
+  CHECK(client.ok(tools::get_tool_definition, {{"tool_name", "other.dos_detector"}})["mcp_server"] == "other");
+  auto wrong =
+      client.error(tools::get_tool_definition, {{"tool_name", "store_memory"}, {"category", "security"}}, "not_found");
+  CHECK(wrong["nearest"][0]["category"] == "memory");
+}
+
+TEST_CASE("list_tool_categories counts what is there, whatever a file says", "[discovery]") {
+  Client client;
+  auto answer = client.ok(tools::list_tool_categories, json::object());
+  CHECK(answer == ordered_json::parse(R"({"categories":{"memory":{"description":"Remembering","tool_count":2},
+    "security":{"description":"Security analysis","tool_count":1},"shop":{"description":"","tool_count":23}},
+    "total_tools":26,"core_mcps":["enhanced-memory"],"servers":{"mcp_tools":1,"other":1,"widgets":23}})"));
+  client.put("broken.json", "{");
+  client.load();
+  CHECK(client.ok(tools::list_tool_categories, json::object())["problems"] == 1);
+}
+
+TEST_CASE("the discovery tools name what is wrong with their arguments", "[discovery]") {
+  Client client;
+  auto [tool, arguments, part] = GENERATE(table<Client::Tool*, json, std::string>({
+      {tools::search_tools, json::object(), "query"},
+      {tools::search_tools, json{{"query", 7}}, "query"},
+      {tools::search_tools, json{{"query", std::string(2001, 'x')}}, "query"},
+      {tools::search_tools, json{{"query", "x"}, {"detail_level", "everything"}},
+       "detail_level"},  // once: the same as full
+      {tools::search_tools, json{{"query", "x"}, {"limit", 0}}, "limit"},
+      {tools::search_tools, json{{"query", "x"}, {"limit", 51}}, "limit"},
+      {tools::search_tools, json{{"query", "x"}, {"tags", "a"}}, "tags"},
+      {tools::search_tools, json{{"query", "x"}, {"tags", json(std::vector<std::string>(17, "t"))}}, "tags"},
+      {tools::search_tools, json{{"query", "x"}, {"catgory", "a"}}, "catgory"},
+      {tools::get_tool_definition, json::object(), "tool_name"},
+      {tools::get_tool_definition, json{{"tool_name", "x"}, {"category", 1}}, "category"},
+      {tools::list_tool_categories, json{{"x", 1}}, "x"},
+  }));
+  CAPTURE(arguments.dump().substr(0, 100));
+  CHECK_THAT(client.error(tool, arguments, "invalid")["error"].get<std::string>(), Catch::Contains(part));
+}
+
+TEST_CASE("an empty catalogue answers", "[discovery]") {
+  Library empty;
+  const auto& made = empty.load();
+  CHECK((*tools::search_tools(made, {{"query", "x"}}).structured)["count"] == 0);
+  CHECK((*tools::list_tool_categories(made, json::object()).structured)["total_tools"] == 0);
+  CHECK(tools::get_tool_definition(made, {{"tool_name", "x"}}).is_error);
+}
+
+TEST_CASE("the discovery tools' definitions work in every client and stay small", "[discovery]") {
+  size_t bytes = 0;
+  for (const auto& tool : {tools::search_tools_definition(), tools::get_tool_definition_definition(),
+                           tools::list_tool_categories_definition()}) {
+    CAPTURE(tool.name);
+    CHECK(mcp::portability_problems(tool).empty());
+    CHECK(tool.annotations.read_only);
+    bytes += tool.description.size() + tool.input_schema.dump().size() + tool.output_schema->dump().size();
+  }
+  CHECK(bytes < 1500);
+}
+
+TEST_CASE("the catalogue follows its folder", "[discovery]") {
+  Library library;
+  library.put("a.json", json{{"tools", {{{"name", "one"}}}}});
+  Loop loop;
+  auto discovery = *tools::Discovery::open(loop, library.temp.path().string());
+  auto names = [&] {
+    Names all;
+    for (uint32_t tool = 0; tool < discovery->current()->size(); tool++)
+      all.emplace_back(discovery->current()->tool(tool).name);
+    return all;
+  };
+  // Until the folder's change is served; the deadline only ends a test that fails.
+  auto becomes = [&](const Names& expected) {
+    bool late = false;
+    Deadline deadline(loop, std::chrono::seconds(20), [&] { late = true; });
+    loop.run_until([&] { return late || names() == expected; });
+    return names() == expected;
+  };
+  CHECK(names() == Names{"one"});
+  const auto kept = discovery->current();
+
+  library.put("new/folder/b.json", json{{"tools", {{{"name", "two"}}}}});
+  CHECK(becomes({"one", "two"}));
+  library.put("new/folder/b.json", json{{"tools", {{{"name", "three"}}}}});
+  CHECK(becomes({"one", "three"}));
+  library.put("a.json", "broken");
+  CHECK(becomes({"three"}));
+  CHECK(discovery->current()->problem_count() == 1);
+  CHECK(kept->tool(0).name == "one");  // who still holds the old one reads on
+
+  std::filesystem::remove_all(library.temp.path());
+  auto reload = [](tools::Discovery& of, bool& done) -> Task<> {
+    co_await of.reload();
+    done = true;
+  };
+  bool done = false;
+  loop.spawn(reload(*discovery, done));
+  loop.run_until([&] { return done; });
+  CHECK(names() == Names{"three"});  // what cannot be read takes nothing away
+}
+
+TEST_CASE("without a folder there is nothing to discover; a missing one is an error", "[discovery]") {
+  Loop loop;
+  auto none = tools::Discovery::open(loop, "");
+  REQUIRE(none);
+  CHECK((*none)->current()->size() == 0);
+  auto missing = tools::Discovery::open(loop, "/nonexistent/catalogue");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code == Code::not_found);
+}
