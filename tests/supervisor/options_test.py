@@ -96,6 +96,12 @@ class Flags(Folder):
     def test_a_flag_twice(self):
         self.expect_refusal(self.run_daemon("--bus", "off", "--bus", "off"), "--bus")
 
+    def test_a_catalogue_that_is_no_folder(self):
+        (self.folder / "file").touch()
+        for name in ("missing", "file"):
+            with self.subTest(name):
+                self.expect_refusal(self.run_daemon("--catalog", self.folder / name), "--catalog", "not a folder")
+
     def test_values_that_mean_nothing(self):
         for flag, value in (("--log-level", "loud"), ("--log-level", "7"), ("--bus", "nowhere"), ("--bus", "System")):
             with self.subTest(f"{flag} {value}"):
