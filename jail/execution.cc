@@ -353,6 +353,7 @@ class Execution {
     if (!violation_.empty()) report_.message += ": " + violation_;
     if (evidence_.wait_status && WIFEXITED(*evidence_.wait_status))
       report_.exit_status = WEXITSTATUS(*evidence_.wait_status);
+    if (evidence_.wait_status && WIFSIGNALED(*evidence_.wait_status)) report_.signal = WTERMSIG(*evidence_.wait_status);
     report_.out = Stream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
     report_.err = Stream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
     report_.receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile, origin_);

@@ -57,9 +57,9 @@ struct Report {
   Outcome outcome = Outcome::internal;
   std::string message;  // for outcomes other than ok and error: which limit, what to change
   std::optional<nlohmann::json> value;
-  std::string value_type;        // when value is only the text of something that JSON cannot hold
-  std::string error, traceback;  // uncaught exception
-  std::optional<int> exit_status;
+  std::string value_type;                  // when value is only the text of something that JSON cannot hold
+  std::string error, traceback;            // uncaught exception
+  std::optional<int> exit_status, signal;  // how the program itself ended: one of them, where init could say
   std::vector<Image> images;
   Stream out, err;
   Usage usage;

@@ -117,6 +117,7 @@ Task<Result<>> Daemon::start_serving() {
     policies::Peer credentials;
     credentials.uid = peer.uid;
     credentials.gid = peer.gid;
+    credentials.groups = peer.groups;
     TRY(auto member, registry_->admit(std::move(credentials)));
     expect_executions(*member->policy);
     return std::static_pointer_cast<void>(member);

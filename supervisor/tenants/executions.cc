@@ -103,8 +103,7 @@ Result<Recording> Executions::begin(std::string_view id) {
 }
 
 Result<> Executions::make_files(const std::string& id, Fd (&files)[2]) {
-  if (::mkdirat(directory_.get(), id.c_str(), 0700) < 0)
-    return fail_path(errno, "keep the output of execution", id);
+  if (::mkdirat(directory_.get(), id.c_str(), 0700) < 0) return fail_path(errno, "keep the output of execution", id);
   auto make = [&](Stream stream) {
     return open_beneath(directory_.get(), file_path(id, stream), O_CREAT | O_EXCL | O_WRONLY | O_APPEND, 0600);
   };

@@ -91,6 +91,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   members.string("execution_id", answer.execution_id);
   members.string("outcome", jail::outcome_name(report.outcome));
   if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
+  if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));
   if (!report.err.text.empty()) members.string("stderr", report.err.text);
   ordered_json usage{{"wall_ms", rounded(report.usage.wall_ms)},
                      {"cpu_ms", rounded(report.usage.cpu_ms)},

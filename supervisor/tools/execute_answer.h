@@ -1,6 +1,6 @@
 // The answer of execute_code: one text block of compact JSON, image blocks, and the receipt in _meta.
 // Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
-// execution_id and outcome; stderr, exit_status, usage, files, truncated, clamped where they say something.
+// execution_id and outcome; stderr, exit_status, signal, usage, files, truncated, clamped where they say something.
 #pragma once
 #include <string>
 #include <vector>

@@ -13,7 +13,7 @@ namespace bench {
 
 class Daemon {
  public:
-  // It is ready when this returns.
+  // With these policies, but that every execution builds its jail. It is ready when this returns.
   static Result<std::unique_ptr<Daemon>> start(const std::string& program, const std::string& policies);
   ~Daemon();
 

@@ -1,14 +1,17 @@
 """Every outcome of an execution, each brought about by a real program through MCP; and nothing is left of any."""
 import unittest
 
-from harness import BUSY, Client, Daemon, Policies, Watch, body_of, jailed
+from harness import BUSY, NO_POOL, Client, Daemon, Policies, Watch, body_of, jailed
 
 
 class Outcomes(unittest.TestCase):
+    POOL = NO_POOL
+
     @classmethod
     def setUpClass(cls):
         cls.policies = cls.enterClassContext(
             Policies(
+                pool=cls.POOL,
                 limits={
                     "standard": {
                         "wall_ms": 20_000,
@@ -63,13 +66,13 @@ class Outcomes(unittest.TestCase):
             self.assertEqual(body["exit_status"], 7)
 
     def test_signal(self):
-        for code in (
-            "import os; os.kill(os.getpid(), 11)",
-            "import os; os.abort()",
-            "import os; os.kill(os.getpid(), 9)",
+        for code, number in (
+            ("import os; os.kill(os.getpid(), 11)", 11),
+            ("import os; os.abort()", 6),
+            ("import os; os.kill(os.getpid(), 9)", 9),
         ):
-            self.expect("signal", code, "signal")
-        self.expect("signal", "kill -TERM $$", "15", language="shell")
+            self.assertEqual(self.expect("signal", code, "signal")["signal"], number)
+        self.assertEqual(self.expect("signal", "kill -TERM $$", "15", language="shell")["signal"], 15)
 
     def test_timeout(self):
         body = self.expect(
@@ -200,6 +203,21 @@ class WorkspaceQuota(unittest.TestCase):
             body = client.execute("import time\nfor i in range(200): write_file(f'f{i}', '')\ntime.sleep(60)")
             self.assertEqual(body["outcome"], "disk", body)
             self.assertIs(client.write_file("one-more", "")["isError"], True)
+
+
+class WarmOutcomes(Outcomes):
+    """The same, in jails that waited; such ones are left when an execution has ended, so none are counted."""
+
+    POOL = {"least": 2, "most": 4, "zygotes": True}
+
+    def tearDown(self):
+        self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")
+
+    def test_cancelled(self):
+        running = self.client.begin_running(BUSY)
+        self.client.cancel(running)
+        self.client.request("server/discover")
+        self.assertNotIn(running, self.client.answers)
 
 
 if __name__ == "__main__":

@@ -106,6 +106,7 @@ class Runner:
             assert got["type"] == "result" and message is None, got
             told = got.pop("status", None)
             message = got
+            self.socket.shutdown(socket.SHUT_WR)  # as the supervisor does: the runner may end
         status = self.process.wait(BOUND)
         assert told in (None, status), f"the result told status {told}, the process ended with {status}"
         self.out.seek(0)

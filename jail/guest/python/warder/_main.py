@@ -1,7 +1,7 @@
 """The life of a runner: get warm, say so, wait for the one order, run it."""
 import faulthandler
 import gc
-import os
+import posix
 import sys
 from time import perf_counter, process_time_ns
 
@@ -52,7 +52,7 @@ def ready(began):
 def _order(channel):
     order = channel.receive()
     if order is None or order["type"] == "cancel":
-        os._exit(0)  # nobody wants this jail any more
+        posix._exit(0)  # nobody wants this jail any more
     if order["type"] != "run":
         raise ProtocolError(f"expected 'run', got '{order['type']}'")
     order.setdefault("workspace", "/workspace")
@@ -75,5 +75,5 @@ def _own_streams():
 
 
 def _give_up(why):
-    os.write(2, f"warder python runner: {why}\n".encode(errors="replace"))
-    os._exit(_EX_PROTOCOL)
+    posix.write(2, f"warder python runner: {why}\n".encode(errors="replace"))
+    posix._exit(_EX_PROTOCOL)

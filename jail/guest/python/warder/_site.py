@@ -23,7 +23,7 @@ def complete():
     global _pending, _completing
     _imp.acquire_lock()  # finders are asked under this one: other threads wait until they can find everything
     try:
-        if not _pending or _completing:
+        if not _pending or _completing or _being_imported("site"):
             return
         _completing = True
         path = sys.path
@@ -57,7 +57,13 @@ def put_off():
 
 def asked_by(names):
     """Whether code with these names in it looks at what put_off() has not done."""
-    return "path" in names and "sys" in names
+    return "site" in names or ("path" in names and "sys" in names)
+
+
+def _being_imported(name):
+    """The code imports it at this moment, and what it looks for itself comes before what it will do."""
+    module = sys.modules.get(name)
+    return module is not None and getattr(module.__spec__, "_initializing", False)
 
 
 def _own_part(path):
