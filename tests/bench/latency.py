@@ -5,7 +5,7 @@
 
 Daemons of its own, one for each way to start, on sockets in a temporary folder. Every round runs every case once or a few
 times, in an order shuffled anew; a ratio is the median over the rounds of (case / bare python3 -c pass in that round).
-Prints figures and judges none. Loopback nothing: Unix sockets only. Bounded by its arguments; Ctrl-C ends everything.
+Prints figures and judges none. Unix sockets only. Bounded by its arguments; Ctrl-C ends everything.
 """
 import argparse
 import collections
@@ -40,6 +40,7 @@ POOLS = {
     "fork on demand": {"least": 0, "most": 0, "zygotes": True},
     "fork": {"least": 4, "most": 8, "zygotes": True},
 }
+NOTHING = {"python": "pass", "javascript": "0", "shell": ":"}
 DATA = "orders.json"
 SUMMARY = """
 import json
@@ -73,7 +74,8 @@ class Bench:
             shutil.copytree(TOP / "policies", policies)
             policy = json.loads((policies / "default.json").read_text())
             policy["pool"].update(pool)
-            policy["admission"].update(concurrent_executions=8, queued_executions=1000, requests_in_flight=1000)
+            policy["admission"].update(concurrent_executions=8, queued_executions=1000, requests_in_flight=1000,
+                                       connections=1000)
             (policies / "default.json").write_text(json.dumps(policy))
             for path in [folder, policies, *policies.rglob("*")]:
                 path.chmod(0o755 if path.is_dir() else 0o644)
@@ -116,7 +118,7 @@ class Bench:
     def settle(self, name, start, language="python"):
         """Until the daemon has such a jail waiting, or a zygote: bounded, and said when it does not come."""
         for _ in range(200):
-            self.execute(name, "0" if language == "javascript" else "pass", language, "settling")
+            self.execute(name, NOTHING[language], language, "settling")
             if start in self.starts.pop("settling"):
                 return
             time.sleep(0.05)

@@ -30,7 +30,7 @@ def bring_libraries(stage):
     listed = subprocess.run(["ldd", str(stage / "usr/bin/warderd")], capture_output=True, text=True, check=True).stdout
     for line in listed.splitlines():
         words = line.split()
-        if len(words) > 2 and words[0].startswith(("libfmt", "libuv", "libnl")):
+        if len(words) > 2 and words[0].startswith(("libfmt", "libnl", "libre2", "libuv")):
             (folder / words[0]).write_bytes(pathlib.Path(words[2]).read_bytes())
 
 
