@@ -128,10 +128,12 @@ class Reader {
     if (properties == schema.end() || !properties->is_object()) return;
     std::vector<std::string> names;
     if (auto required = schema.find("required"); required != schema.end() && required->is_array()) {
-      for (const json& name : *required)
-        if (name.is_string() && properties->contains(name.get_ref<const std::string&>()) &&
-            std::find(names.begin(), names.end(), name) == names.end())
-          names.push_back(name.get<std::string>());
+      for (const json& item : *required) {
+        if (!item.is_string()) continue;
+        const auto& name = item.get_ref<const std::string&>();
+        if (properties->contains(name) && std::find(names.begin(), names.end(), name) == names.end())
+          names.push_back(name);
+      }
     }
     const size_t needed = names.size();
     for (const auto& [name, unused] : properties->items())
