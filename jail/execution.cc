@@ -211,7 +211,8 @@ class Execution {
   Result<> start_clock() {
     if (jail_.cgroup()) {
       const auto& limits = request_.spec.limits;
-      memory_before_ = jail_.cgroup().memory_bytes();
+      // What waited has grown before anybody asked for it; a cold start is the execution's own.
+      if (origin_.start != Start::cold) memory_before_ = jail_.cgroup().memory_bytes();
       cpu_before_us_ = jail_.cgroup().cpu_us();
       CHECKED(jail_.cgroup().set(cgroup_limits_of(limits, memory_before_)));
     } else {
@@ -357,6 +358,7 @@ class Execution {
     report_.out = Stream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
     report_.err = Stream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
     report_.receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile, origin_);
+    if (memory_before_ > 0) report_.receipt["cgroup"]["memory_held"] = memory_before_;  // memory.max is the sum
     for (const auto& [part, us] : path_) report_.receipt["path_us"][part] = us;
     return std::move(report_);
   }

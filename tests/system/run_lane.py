@@ -12,7 +12,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
-MODULES = ["guest", "pool", "limits", "ends", "receipts", "rootless", "service"]
+MODULES = ["guest", "limits", "ends", "receipts", "rootless", "service"]
 # A lane whose Debian is not the one that the programs were built on brings their libraries along.
 FOREIGN_LANES = {"debian13"}
 SECONDS = 900

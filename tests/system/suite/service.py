@@ -10,6 +10,7 @@ from suite.warder import EXECUTION, META, PATIENCE, Connection, answer, receipt,
 SOCKET = "/run/warder/mcp.sock"
 POLICIES = pathlib.Path("/etc/warder/policies")
 DROP_IN = pathlib.Path("/run/systemd/system/warder.service.d/test.conf")
+VENDOR_POLICIES = pathlib.Path("/usr/lib/warder/policies")
 CGROUP = pathlib.Path("/sys/fs/cgroup/warder.slice/warder.service")
 
 
@@ -42,6 +43,11 @@ def background_answer(client):
 class Service(unittest.TestCase):
     def setUp(self):
         DROP_IN.parent.mkdir(parents=True, exist_ok=True)
+        # No jails that wait: these tests count what there is.
+        standard = json.loads((VENDOR_POLICIES / "default.json").read_text())
+        standard["pool"] = {"least": 0, "most": 0, "zygotes": False, "preload": []}
+        POLICIES.mkdir(parents=True, exist_ok=True)
+        (POLICIES / "default.json").write_text(json.dumps(standard))
         DROP_IN.write_text("[Service]\nRestartSec=0\nStartLimitBurst=100\n")
         systemctl("daemon-reload")
         systemctl("start", "warder.socket")
