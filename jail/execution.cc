@@ -299,7 +299,10 @@ class Execution {
     const auto& limits = request_.spec.limits;
     for (;;) {
       co_await sleep_for(host_.loop, kWatchEvery);
-      if (ended_ != Ended::by_itself) co_return;
+      if (ended_ != Ended::by_itself) {
+        jail_.kill();  // once more, where the jailer's queue was full
+        continue;
+      }
       if (jail_.cgroup()) {
         auto usage = jail_.cgroup().usage();
         if (usage) {

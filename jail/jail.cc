@@ -184,6 +184,7 @@ Result<Jail::Ends> Jail::prepare(const Spec& spec, Role role) {
   if (host_.cgroups) {
     TRY(cgroup_, host_.cgroups->make_leaf(spec.name));
     CHECKED(cgroup_.set(cgroup_limits_of(spec.limits, 0)));
+    CHECKED(cgroup_.set_weight(spec.cpu_weight));
   }
   return ends;
 }
@@ -314,9 +315,9 @@ Task<std::optional<InitReport>> Jail::next_report() {
 }
 
 void Jail::kill() {
-  if (!pidfd_ || std::exchange(killed_, true)) return;
+  if (!pidfd_ || killed_) return;
   if (cgroup_) (void)cgroup_.kill();  // the order to the jailer follows anyway
-  host_.jailer.end(pidfd_.get());
+  killed_ = host_.jailer.end(pidfd_.get());
 }
 
 Task<> Jail::gone() {

@@ -28,6 +28,7 @@ struct Spec {
   std::vector<std::string> command;  // empty: the language's own
   policies::Limits limits;
   policies::Isolation isolation;
+  unsigned cpu_weight = 100;  // cpu.weight of the leaf, from birth: 1 to 10000
   std::map<std::string, std::string> environment;
   std::shared_ptr<const policies::SeccompFilter> filter;
 };

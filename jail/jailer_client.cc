@@ -134,12 +134,13 @@ Task<Result<>> JailerClient::probe_idmap(int directory, uint32_t owner_uid, uint
   co_return Result<>{};
 }
 
-void JailerClient::end(int pidfd) {
+bool JailerClient::end(int pidfd) {
   Order order{};
   order.type = OrderType::end;
-  // A full queue loses the order; the jail still ends, as its control socket closes with it.
-  if (auto sent = send_message(socket_.get(), &order, sizeof order, {pidfd}); !sent)
-    log_debug("ask the jailer to end a jail: {}", sent.error().what);
+  // A full queue takes no order; a jail that is let go of still ends, as its control socket closes with it.
+  auto sent = send_message(socket_.get(), &order, sizeof order, {pidfd});
+  if (!sent) log_debug("ask the jailer to end a jail: {}", sent.error().what);
+  return sent.has_value();
 }
 
 }  // namespace jail

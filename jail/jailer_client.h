@@ -46,8 +46,9 @@ class JailerClient {
   Task<Result<>> attach(int pidfd, Workspace workspace, uint32_t runner_id);
   // Can the directory's file system be mounted with mapped ids (mount_setattr(2))?
   Task<Result<>> probe_idmap(int directory, uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id);
-  // SIGKILL to a jail's init: the whole jail ends. Returns at once; the pidfd becomes readable when it is done.
-  void end(int pidfd);
+  // SIGKILL to a jail's init: the whole jail ends. Returns at once; the pidfd becomes readable when it is done. False
+  // when the order could not be sent now.
+  bool end(int pidfd);
 
  private:
   struct Waiting {

@@ -119,9 +119,8 @@ Pool::~Pool() {
 }
 
 Pool::Kind& Pool::kind_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules) {
-  std::string key = key_of(host_, spec, rules);
-  if (!tenant.empty()) key += "\n\ntenant " + tenant;
-  auto [it, made] = kinds_.try_emplace(std::move(key));
+  // The tenant first: its name holds no newline, so nothing in a policy can be taken for one.
+  auto [it, made] = kinds_.try_emplace(tenant + "\n" + key_of(host_, spec, rules));
   Kind& kind = it->second;
   if (made) {
     kind.tenant = tenant;
@@ -163,7 +162,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
     forks.missed = std::min(forks.missed + 1, forks.most());
     if (forks.has_zygote() && (rules.most == 0 || kind_of({}, spec, rules).waiting.empty())) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
-      auto jail = co_await build(forks);
+      auto jail = co_await build(forks, kRunningWeight);
       if (jail) co_return Taken{*std::move(jail), origin};
       log_warning("a fork for {}: {}", tenant, jail.error().what);
       co_return std::nullopt;
@@ -177,8 +176,9 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
   co_return waiting;
 }
 
-Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind) {
+Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind, unsigned weight) {
   Spec spec = kind.spec;
+  spec.cpu_weight = weight;
   spec.name = fmt::format("w{}", next_name_++);
   if (!kind.forks()) {
     auto jail = co_await Jail::build(host_, std::move(spec));
@@ -197,12 +197,6 @@ Task<> Pool::end_later(std::unique_ptr<Jail> jail) {
 }
 
 void Pool::clear() { kinds_.clear(); }
-
-size_t Pool::waiting() const {
-  size_t all = 0;
-  for (const auto& [key, kind] : kinds_) all += kind.waiting.size();
-  return all;
-}
 
 bool Pool::affordable(const Kind& kind) const {
   uint64_t held = kind.wants_zygote() ? kZygoteBytes : kind.bytes;
@@ -265,13 +259,12 @@ Task<> Pool::start_zygote(std::string key) {
 
 Task<> Pool::add_one(std::string key) {
   auto began = Monotonic::now();
-  auto built = co_await build(kinds_.at(key));
+  auto built = co_await build(kinds_.at(key), kWaitingWeight);
   Result<> done{};
   if (!built) {
     done = tl::unexpected<Error>(std::move(built).error());
   } else {
     Jail* jail = built->get();
-    if (jail->cgroup()) (void)jail->cgroup().set_weight(kWaitingWeight);
     Deadline limit(host_.loop, kReadyLimit, [jail] { jail->kill(); });
     done = co_await jail->wait_until_ready();
     int workspace = -1;

@@ -38,7 +38,6 @@ class Pool {
   void retire(std::unique_ptr<Jail> jail) { tasks_.spawn(end_later(std::move(jail))); }
   // Ends what waits; what is taken afterwards is built anew. For changed policies.
   void clear();
-  size_t waiting() const;
 
   // Held while an execution runs: the pool is not refilled at its cost.
   class Running {
@@ -61,7 +60,7 @@ class Pool {
   // An empty tenant: jails with an interpreter of their own, for anybody. Else: forks of that tenant's zygote.
   Kind& kind_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules);
   std::optional<Taken> take_waiting(Kind& kind);
-  Task<Result<std::unique_ptr<Jail>>> build(Kind& kind);
+  Task<Result<std::unique_ptr<Jail>>> build(Kind& kind, unsigned weight);
   Task<> start_zygote(std::string key);
   Kind* most_wanting();
   bool affordable(const Kind& kind) const;

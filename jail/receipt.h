@@ -9,7 +9,8 @@ namespace jail {
 
 // `seccomp_profile`: the name whose filter was loaded. Keys: namespaces, identity, capabilities, no_new_privileges,
 // seccomp, landlock, root, cgroup, rlimits, workspace, network, weaker (what a stronger host would add), start
-// (cold, exec or fork; waited_ms, zygote_age_ms), steps_us, and path_us: the parts of the execution's way,
+// (cold, exec or fork; cgroup.memory_held is what a waiting jail held: memory.max is the
+// sum of it and memory_max; waited_ms, zygote_age_ms), steps_us, and path_us: the parts of the execution's way,
 // which jail/execution.cc adds.
 nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Spec& spec,
                                     std::string_view seccomp_profile, const Origin& origin);

@@ -1,5 +1,6 @@
 // Runner ids: host ids for the runners of jails, one for each jail that lives, so that what the kernel counts and
-// allows by user is never shared between two jails. Used by: jail/jail.cc.
+// allows by user is never shared between two tenants. A zygote's forks, all of one tenant, share that of its home.
+// Used by: jail/jail.cc.
 #pragma once
 #include <cstdint>
 #include <memory>

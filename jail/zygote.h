@@ -13,7 +13,8 @@ namespace jail {
 class Zygote {
  public:
   // `spec`: what its jails will be; its environment and filter are the zygote's and theirs. `modules`: Python modules
-  // to load, where installed. Errors: unavailable, naming the step, or what the interpreter said.
+  // to load, where installed. Errors: unavailable, naming the step, or that the
+  // interpreter ended before it was ready.
   static Task<Result<std::shared_ptr<Zygote>>> start(Host& host, Spec spec, std::vector<std::string> modules);
 
   JailerClient& orders() { return *orders_; }

@@ -17,6 +17,18 @@
 #include <cstring>
 
 namespace jail::init {
+
+const Plan* plan = nullptr;
+InitReport report{};
+
+void give_up(Step step, int error) {
+  report.event = InitEvent::failed;
+  report.step = step;
+  report.error = error;
+  (void)!::write(kControlFd, &report, sizeof report);
+  ::_exit(127);
+}
+
 namespace {
 
 int write_file(const char* path, const char* text) {
@@ -157,31 +169,31 @@ void walk(const Row (&rows)[kCount]) {
   }
 }
 
-// The filter is last: it forbids what the steps before it do.
-constexpr Row kExec[] = {
+constexpr Row kBeginExec[] = {
     {Step::runner_session, start_session_anew},
-    {Step::runner_limits, set_limits},
     {Step::runner_descriptors, keep_only_the_guest_socket},
+};
+constexpr Row kBeginFork[] = {
+    {Step::runner_session, start_session_of_fork},
+    {Step::runner_descriptors, close_the_zygotes},
+};
+constexpr Row kStrip[] = {
+    {Step::runner_limits, set_limits},
     {Step::runner_bounding_set, drop_bounding_set},
     {Step::runner_securebits, lock_securebits},
     {Step::runner_ids, become_runner},
     {Step::runner_capabilities, drop_capabilities},
+};
+constexpr Row kShowFork[] = {
+    {Step::runner_ids, be_like_exec},
+};
+// The filter is last: it forbids what the steps before it do.
+constexpr Row kLock[] = {
     {Step::runner_no_new_privileges, no_new_privileges},
     {Step::runner_landlock, restrict_files},
     {Step::runner_seccomp, load_filter},
 };
-constexpr Row kFork[] = {
-    {Step::runner_session, start_session_of_fork},
-    {Step::runner_limits, set_limits},
-    {Step::runner_descriptors, close_the_zygotes},
-    {Step::runner_bounding_set, drop_bounding_set},
-    {Step::runner_securebits, lock_securebits},
-    {Step::runner_ids, become_runner},
-    {Step::runner_capabilities, drop_capabilities},
-    {Step::runner_ids, be_like_exec},
-    {Step::runner_no_new_privileges, no_new_privileges},
-    {Step::runner_landlock, restrict_files},
-    {Step::runner_seccomp, load_filter},
+constexpr Row kEndFork[] = {
     {Step::runner_descriptors, forget_control},
 };
 constexpr Row kZygote[] = {
@@ -193,8 +205,20 @@ constexpr Row kZygote[] = {
 
 }  // namespace
 
-void confine_exec() { walk(kExec); }
-void confine_fork() { walk(kFork); }
+void confine_exec() {
+  walk(kBeginExec);
+  walk(kStrip);
+  walk(kLock);
+}
+
+void confine_fork() {
+  walk(kBeginFork);
+  walk(kStrip);
+  walk(kShowFork);
+  walk(kLock);
+  walk(kEndFork);
+}
+
 void prepare_zygote() { walk(kZygote); }
 
 }  // namespace jail::init

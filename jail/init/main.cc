@@ -14,22 +14,12 @@
 
 namespace jail::init {
 
-const Plan* plan = nullptr;
-InitReport report{};
 int runner_pid = -1;
 
 uint64_t now_us() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000 + static_cast<uint64_t>(t.tv_nsec) / 1000;
-}
-
-void give_up(Step step, int error) {
-  report.event = InitEvent::failed;
-  report.step = step;
-  report.error = error;
-  (void)!::write(kControlFd, &report, sizeof report);
-  ::_exit(127);
 }
 
 namespace {

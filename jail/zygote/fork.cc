@@ -15,21 +15,6 @@
 #include "jail/orders.h"
 #include "jail/spawn.h"
 
-namespace jail::init {
-
-const Plan* plan = nullptr;
-InitReport report{};
-
-void give_up(Step step, int error) {
-  report.event = InitEvent::failed;
-  report.step = step;
-  report.error = error;
-  (void)!::write(kControlFd, &report, sizeof report);
-  ::_exit(127);
-}
-
-}  // namespace jail::init
-
 namespace jail::zygote {
 namespace {
 

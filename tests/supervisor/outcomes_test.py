@@ -1,4 +1,5 @@
 """Every outcome of an execution, each brought about by a real program through MCP; and nothing is left of any."""
+import time
 import unittest
 
 from harness import BUSY, NO_POOL, Client, Daemon, Policies, Watch, body_of, jailed
@@ -215,7 +216,12 @@ class WarmOutcomes(Outcomes):
 
     def test_cancelled(self):
         running = self.client.begin_running(BUSY)
-        self.client.cancel(running)
+        with Watch(jailed(self.daemon)) as watch:
+            self.client.cancel(running)
+            # Its init and its runner, among those that wait.
+            until = time.monotonic() + 10
+            while len(watch.survivors(0.1)) > len(watch.names) - 2:
+                self.assertLess(time.monotonic(), until, "the cancelled jail lives on")
         self.client.request("server/discover")
         self.assertNotIn(running, self.client.answers)
 
