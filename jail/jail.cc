@@ -184,7 +184,7 @@ Result<Jail::Ends> Jail::prepare(const Spec& spec, Role role) {
   if (host_.cgroups) {
     TRY(cgroup_, host_.cgroups->make_leaf(spec.name));
     CHECKED(cgroup_.set(cgroup_limits_of(spec.limits, 0)));
-    CHECKED(cgroup_.set_weight(spec.cpu_weight));
+    if (spec.cpu_weight != Spec{}.cpu_weight) CHECKED(cgroup_.set_weight(spec.cpu_weight));
   }
   return ends;
 }

@@ -171,7 +171,7 @@ void Daemon::register_tools() {
   info.title = "Warder";
   info.instructions = kInstructions;
   server_ = std::make_unique<mcp::Server>(loop_, std::move(info));
-  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, *pool_});
+  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, *pool_, guest_calls_});
   tools::add_execute_code(*server_, *execute_);
   auto tenant_of = [](mcp::RequestContext& context) -> tenants::Tenant& {
     return *context.user_as<tenants::Member>().tenant;

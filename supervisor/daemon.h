@@ -60,6 +60,7 @@ class Daemon {
   std::unique_ptr<tenants::Registry> registry_;
   tools::Admission admission_;
   std::unique_ptr<jail::Pool> pool_;
+  tools::GuestCalls guest_calls_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
   std::unique_ptr<tools::Discovery> discovery_;
   tools::PiiVaults vaults_;

@@ -155,6 +155,10 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   // Beside the start of the jail, which takes longer.
   auto snapshot = start(take_before(call));
   request.before_code = [&snapshot]() -> Task<> { co_await snapshot; };
+  const GuestCaller caller{tenant, *call.policy, call.id};
+  request.call = [&call, &caller](std::string name, json asked) {
+    return call.environment.calls.call(caller, std::move(name), std::move(asked));
+  };
   request.over_quota = [&call] { return call.over_quota; };
   if (call.context.wants_progress()) {
     request.progressed = [&call](uint64_t, std::string_view line) {

@@ -5,6 +5,7 @@
 #include "jail/pool.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/admission.h"
+#include "supervisor/tools/guest_calls.h"
 
 namespace tools {
 
@@ -12,6 +13,7 @@ struct ExecuteEnvironment {  // must outlive the server
   jail::Host& host;
   Admission& admission;
   jail::Pool& pool;
+  const GuestCalls& calls;
 };
 
 // What the policy's executions of that language run in, under these limits.

@@ -1,0 +1,40 @@
+// GuestCalls: what jailed code may ask of the daemon by name, and who answers.
+// Source: the guest protocol's `call`, as hostile as everything from a jail: a handler checks its arguments wholly.
+// Errors: not_found for a name nobody answers.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "policies/policy.h"
+#include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
+#include "supervisor/tenants/tenant.h"
+
+namespace tools {
+
+// For whom a call acts; ends with the execution. The policy is the one the execution began with.
+struct GuestCaller {
+  tenants::Tenant& tenant;
+  const policies::Policy& policy;
+  const std::string& execution;
+};
+
+class GuestCalls {
+ public:
+  // The task is destroyed when the execution ends: what must be whole is done between two awaits.
+  using Handler = std::function<Task<Result<nlohmann::json>>(const GuestCaller& caller, nlohmann::json arguments)>;
+
+  // Each name once, while the daemon starts.
+  void add(std::string name, Handler handler);
+  // The caller must outlive the task.
+  Task<Result<nlohmann::json>> call(const GuestCaller& caller, std::string name, nlohmann::json arguments) const;
+
+ private:
+  std::map<std::string, Handler, std::less<>> handlers_;
+};
+
+}  // namespace tools
