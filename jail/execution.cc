@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 constexpr auto kStartLimit = 60s;  // jail and interpreter; seconds only under emulation
-constexpr auto kBeginLimit = 5s;   // from sending the code to a waiting jail until it says that it begins
+constexpr auto kBeginLimit = 5s;   // from sending the code to a waiting jail until its interpreter has read it
 constexpr auto kWatchEvery = 50ms;
 constexpr size_t kMostCalls = 200;  // outstanding
 constexpr size_t kMostImages = 8;
@@ -56,7 +56,6 @@ class Execution {
     if (jail_.ready()) {
       if (auto before = std::exchange(request_.before_code, {})) co_await before();
       CO_CHECKED(start_clock());
-      begin_limit_ = Deadline(host_.loop, kBeginLimit, [this] { end(Ended::deadline); });
     }
     mark("prepare");
     auto talking = start(talk());
@@ -64,6 +63,7 @@ class Execution {
     // needs any more.
     auto sending = start(send_code());
 
+    begin_receipt();  // while the interpreter works
     auto reporting = start(await_report());
     co_await over_;
     // Whoever fired it is still at it; and an answer of one that is alone is the end: its exit changes nothing.
@@ -82,7 +82,6 @@ class Execution {
     mark("exited");
     double wall_ms = running_ ? ms_since(started_at_) : 0;
     deadline_ = Deadline();
-    begin_limit_ = Deadline();
     jail_.kill();  // whatever the program left behind
     co_await talking;
     (void)co_await sending;
@@ -102,8 +101,8 @@ class Execution {
     co_return conclude(report, wall_ms);
   }
 
-  // The jail was one that waited, and nothing of the program has run in it.
-  bool never_began() const { return origin_.start != Start::cold && !began_; }
+  // The jail was one that waited, and its interpreter never had the whole order: nothing of the program has run.
+  bool never_began() const { return origin_.start != Start::cold && !spoke_ && (!sent_ || jail_.guest().left_unread()); }
 
  private:
   // For the receipt: what this part of the way took.
@@ -140,7 +139,7 @@ class Execution {
   bool is_alone() {
     if (!answered_status_) return false;
     if (jail_.cgroup()) return jail_.cgroup().tasks() == 2;  // init and the runner
-    lone_ = read_lone_process(jail_.init_pid());
+    lone_ = jail_.lone_process();
     return lone_.has_value();
   }
 
@@ -161,29 +160,21 @@ class Execution {
           violation(started.error().what);
           co_return;
         }
-      } else if (kind == "started" && running_ && !began_) {
-        begin();
       } else if (kind == "call" && running_) {
-        begin();
+        spoke_ = true;
         if (calls_.live() >= kMostCalls) {
           violation("too many calls at once");
           co_return;
         }
         calls_.spawn(answer(m));
       } else if (kind == "result" && running_ && !evidence_.guest_answered) {
-        begin();
+        spoke_ = true;
         if (!take_result(m)) co_return;
       } else {
         violation("an unexpected message");
         co_return;
       }
     }
-  }
-
-  void begin() {
-    if (!began_) mark("begun");
-    began_ = true;
-    begin_limit_ = Deadline();
   }
 
   void violation(std::string what) {
@@ -204,6 +195,8 @@ class Execution {
              {"max_message", std::min<uint64_t>(limits.result_bytes, GuestChannel::kMostUpBytes - 65536)},
              {"tools", json::array()}};
     auto sent = co_await jail_.guest().send(dump_json(run));
+    sent_ = sent.has_value();
+    mark("sent");
     co_return sent;
   }
 
@@ -303,6 +296,7 @@ class Execution {
         jail_.kill();  // once more, where the jailer's queue was full
         continue;
       }
+      if (running_ && never_began() && Monotonic::now() - started_at_ > kBeginLimit) end(Ended::deadline);
       if (jail_.cgroup()) {
         auto usage = jail_.cgroup().usage();
         if (usage) {
@@ -319,6 +313,14 @@ class Execution {
       }
       if (running_ && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
     }
+  }
+
+  // All but its end, which conclude() writes.
+  void begin_receipt() {
+    auto receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile, origin_);
+    if (memory_before_ > 0) receipt["cgroup"]["memory_held"] = memory_before_;  // memory.max is the sum
+    report_.receipt = dump_json(receipt);
+    report_.receipt.pop_back();
   }
 
   Report conclude(const std::optional<InitReport>& report, double wall_ms) {
@@ -360,9 +362,9 @@ class Execution {
     if (evidence_.wait_status && WIFSIGNALED(*evidence_.wait_status)) report_.signal = WTERMSIG(*evidence_.wait_status);
     report_.out = Stream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
     report_.err = Stream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
-    report_.receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile, origin_);
-    if (memory_before_ > 0) report_.receipt["cgroup"]["memory_held"] = memory_before_;  // memory.max is the sum
-    for (const auto& [part, us] : path_) report_.receipt["path_us"][part] = us;
+    std::string path;
+    for (const auto& [part, us] : path_) path += fmt::format("{}\"{}\":{}", path.empty() ? "" : ",", part, us);
+    report_.receipt += fmt::format(",\"path_us\":{{{}}}}}", path);
     return std::move(report_);
   }
 
@@ -381,7 +383,8 @@ class Execution {
   Ended ended_ = Ended::by_itself;
   std::string violation_;
   bool running_ = false;  // the clock runs
-  bool began_ = false;    // the runner has the code, and has said something since
+  bool sent_ = false;     // the whole order
+  bool spoke_ = false;    // the runner has the code, and has said something since
   Monotonic::time_point started_at_;
   uint64_t cpu_before_us_ = 0, memory_before_ = 0, memory_peak_ = 0;
   uint32_t tasks_peak_ = 0;
@@ -389,7 +392,7 @@ class Execution {
   std::vector<std::pair<const char*, uint32_t>> path_;
   std::vector<std::string> replies_;
   bool sending_replies_ = false;
-  Deadline deadline_, begin_limit_;
+  Deadline deadline_;
   Scope calls_;  // last: cancelled first
 };
 

@@ -63,7 +63,7 @@ struct Report {
   std::vector<Image> images;
   Stream out, err;
   Usage usage;
-  nlohmann::ordered_json receipt;
+  std::string receipt;  // a JSON object
 };
 
 // In a jail built for it. Errors: the jail could not be had (unavailable, denied). How the program ended is in the

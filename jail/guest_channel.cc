@@ -1,5 +1,7 @@
 #include "jail/guest_channel.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -8,15 +10,18 @@
 #include "supervisor/base/json.h"
 
 namespace jail {
+namespace {
+char packet[GuestChannel::kPacketBytes];  // that is being read: there is one thread, and nobody waits while it is used
+}  // namespace
 
 Task<Result<>> GuestChannel::send(std::string text) {
-  std::string packet;
+  std::string part;
   size_t at = 0;
   do {
     size_t n = std::min(kPacketBytes - 1, text.size() - at);
-    packet.assign(1, at + n == text.size() ? 'F' : 'M');
-    packet.append(text, at, n);
-    ssize_t sent = ::send(socket_.get(), packet.data(), packet.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    part.assign(1, at + n == text.size() ? 'F' : 'M');
+    part.append(text, at, n);
+    ssize_t sent = ::send(socket_.get(), part.data(), part.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) {
       co_await socket_.writable();
@@ -28,15 +33,19 @@ Task<Result<>> GuestChannel::send(std::string text) {
   co_return Result<>{};
 }
 
+bool GuestChannel::left_unread() const {
+  int bytes = 0;
+  return reset_ || (socket_ && ::ioctl(socket_.get(), SIOCOUTQ, &bytes) == 0 && bytes > 0);
+}
+
 void GuestChannel::end_sending() {
   if (socket_) (void)::shutdown(socket_.get(), SHUT_WR);
 }
 
 Task<Result<std::optional<nlohmann::json>>> GuestChannel::receive() {
   std::string whole;
-  if (!packet_) packet_ = std::make_unique_for_overwrite<char[]>(kPacketBytes);
   for (;;) {
-    iovec part{packet_.get(), kPacketBytes};
+    iovec part{packet, kPacketBytes};
     msghdr message{};  // no control buffer: descriptors that a guest attaches are closed by the kernel
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -47,15 +56,16 @@ Task<Result<std::optional<nlohmann::json>>> GuestChannel::receive() {
       continue;
     }
     if (n < 0 && errno != ECONNRESET) co_return fail_errno(errno, "receive from the guest", Code::unavailable);
+    if (n < 0) reset_ = true;
     if (n <= 0) {
       if (!whole.empty()) co_return fail(Code::invalid, "the guest ended in the middle of a message");
       co_return std::optional<nlohmann::json>{};
     }
     if (message.msg_flags & MSG_TRUNC) co_return fail(Code::invalid, "a packet of the guest is over 64 KiB");
     if (message.msg_flags & MSG_CTRUNC) co_return fail(Code::invalid, "the guest sent descriptors");
-    char mark = packet_[0];
+    char mark = packet[0];
     if (mark != 'M' && mark != 'F') co_return fail(Code::invalid, "a packet of the guest has no part mark");
-    whole.append(packet_.get() + 1, static_cast<size_t>(n) - 1);
+    whole.append(packet + 1, static_cast<size_t>(n) - 1);
     if (whole.size() > kMostUpBytes) co_return fail(Code::invalid, "a message of the guest is over 8 MiB");
     if (mark == 'M') {
       if (n == 1) co_return fail(Code::invalid, "an empty part of a message");  // or a flood of these would never end

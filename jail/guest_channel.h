@@ -2,7 +2,6 @@
 // Each packet is a byte, 'M' (more follows) or 'F' (the message is whole), and a part of a JSON text.
 // The other end is hostile: sizes, depth and types are checked, descriptors are never accepted.
 #pragma once
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -28,10 +27,14 @@ class GuestChannel {
   Task<Result<>> send(std::string text);
   // The next message; nothing at end of file. Errors: invalid for anything outside of the protocol.
   Task<Result<std::optional<nlohmann::json>>> receive();
+  // Whether something that was sent has not been read: not yet, or, once the guest is gone, never. The kernel tells:
+  // SIOCOUTQ (unix(7)), and ECONNRESET instead of end of file where an end closed with unread data (net/unix/af_unix.c,
+  // unix_release_sock, Linux 2.6 to 6.18).
+  bool left_unread() const;
 
  private:
   AsyncFd socket_;
-  std::unique_ptr<char[]> packet_;
+  bool reset_ = false;
 };
 
 }  // namespace jail

@@ -281,6 +281,15 @@ Task<Result<>> Jail::attach(int directory) {
   co_return done;
 }
 
+void Jail::watch_lone_process() {
+  if (!cgroup_ && !lone_process_) lone_process_ = LoneProcessFiles(init_pid_);
+}
+
+std::optional<LoneProcess> Jail::lone_process() {
+  watch_lone_process();
+  return lone_process_.read();
+}
+
 Task<Result<>> Jail::wait_until_ready() {
   auto message = co_await guest_.receive();
   if (!message) co_return tl::unexpected<Error>(std::move(message).error());

@@ -17,6 +17,7 @@
 #include "jail/host.h"
 #include "jail/language.h"
 #include "jail/plan.h"
+#include "jail/process_tree.h"
 #include "policies/policy.h"
 #include "supervisor/base/clock.h"
 
@@ -96,11 +97,13 @@ class Jail {
   AsyncFd& out() { return out_; }
   AsyncFd& err() { return err_; }
   Cgroup& cgroup() { return cgroup_; }  // empty where there is none
+  // For where no cgroup counts. Opens what it reads ahead of time, once the interpreter is ready.
+  void watch_lone_process();
+  std::optional<LoneProcess> lone_process();
   // The host's pid of init, for reading /proc. Once init is gone it may be another's.
   int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
-  uint32_t runner_id() const { return ids_.runner; }
   JailerClient::Ids ids() const { return ids_; }
   double build_ms() const { return build_ms_; }
 
@@ -120,6 +123,7 @@ class Jail {
   AsyncFd pidfd_, control_, out_, err_;
   GuestChannel guest_;
   Cgroup cgroup_;
+  LoneProcessFiles lone_process_;
   InitReport built_{};
   std::optional<Ready> ready_;
   double build_ms_ = 0;

@@ -270,6 +270,7 @@ Task<> Pool::add_one(std::string key) {
     int workspace = -1;
     if (auto kind = kinds_.find(key); kind != kinds_.end()) workspace = kind->second.workspace.get();
     if (done && workspace >= 0) done = co_await jail->attach(workspace);
+    jail->watch_lone_process();
   }
   auto it = kinds_.find(key);
   if (it == kinds_.end()) co_return;  // forgotten meanwhile; the jail goes with this frame

@@ -12,20 +12,20 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/base/fd.h"
-
 namespace jail {
 namespace {
 
 constexpr size_t kMostProcesses = 1024;
 
-std::string read_text(const std::string& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+std::string read_text(const Fd& fd) {
   std::string text(8192, '\0');
-  ssize_t n = fd ? ::read(fd.get(), text.data(), text.size()) : 0;
+  ssize_t n = fd ? ::pread(fd.get(), text.data(), text.size(), 0) : 0;
   text.resize(n > 0 ? static_cast<size_t>(n) : 0);
   return text;
 }
+
+Fd open_text(const std::string& path) { return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
+std::string read_text(const std::string& path) { return read_text(open_text(path)); }
 
 // Adds the children of every thread of `pid`; returns the number of threads.
 uint32_t add_children(int pid, std::vector<int>& found) {
@@ -51,9 +51,7 @@ uint32_t add_children(int pid, std::vector<int>& found) {
 }
 
 // 0 when there is none, or more.
-int read_only_child(int pid) {
-  // One thread each: the file of the first is that of the process.
-  std::string text = read_text(fmt::format("/proc/{0}/task/{0}/children", pid));
+int only_child_in(const std::string& text) {
   int child = 0;
   auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), child);
   return error == std::errc{} && next == text.data() + text.size() - 1 ? child : 0;
@@ -78,11 +76,21 @@ TreeUsage read_process_tree(int init_pid) {
   return usage;
 }
 
-std::optional<LoneProcess> read_lone_process(int init_pid) {
-  int pid = init_pid > 0 ? read_only_child(init_pid) : 0;
-  if (pid == 0 || !read_text(fmt::format("/proc/{0}/task/{0}/children", pid)).empty()) return std::nullopt;
+LoneProcessFiles::LoneProcessFiles(int init_pid) {
+  if (init_pid <= 0) return;
+  // One thread each: the file of the first is that of the process.
+  of_init_ = open_text(fmt::format("/proc/{0}/task/{0}/children", init_pid));
+  pid_ = only_child_in(read_text(of_init_));
+  if (pid_ == 0) return;
+  children_ = open_text(fmt::format("/proc/{0}/task/{0}/children", pid_));
+  stat_ = open_text(fmt::format("/proc/{}/stat", pid_));
+  status_ = open_text(fmt::format("/proc/{}/status", pid_));
+}
+
+std::optional<LoneProcess> LoneProcessFiles::read() const {
+  if (pid_ == 0 || only_child_in(read_text(of_init_)) != pid_ || !read_text(children_).empty()) return std::nullopt;
   // proc(5), stat: after the name in parentheses the third field; 16 and 17 are cutime and cstime, 20 the threads.
-  std::string stat = read_text(fmt::format("/proc/{}/stat", pid));
+  std::string stat = read_text(stat_);
   size_t name_end = stat.rfind(')');
   char state = 0;
   unsigned long children_user = 0, children_system = 0, threads = 0;
@@ -93,13 +101,13 @@ std::optional<LoneProcess> read_lone_process(int init_pid) {
       threads != 1 || state == 'Z' || state == 'X')
     return std::nullopt;
   // The clock of another process: its number, inverted, and CPUCLOCK_SCHED (clock_getcpuclockid(3), posix-timers.h).
-  auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2);
+  auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid_) << 3) | 2);
   timespec used{};
   if (::clock_gettime(clock, &used) < 0) return std::nullopt;
   LoneProcess lone;
   lone.cpu_us = static_cast<uint64_t>(used.tv_sec) * 1'000'000 + static_cast<uint64_t>(used.tv_nsec) / 1000 +
                 (children_user + children_system) * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
-  std::string status = read_text(fmt::format("/proc/{}/status", pid));
+  std::string status = read_text(status_);
   unsigned long peak_kib = 0;
   if (size_t at = status.find("VmHWM:"); at != std::string::npos)
     (void)std::sscanf(status.c_str() + at, "VmHWM: %lu", &peak_kib);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "supervisor/base/fd.h"
+
 namespace jail {
 
 struct TreeUsage {
@@ -20,7 +22,19 @@ struct LoneProcess {
   uint64_t cpu_us = 0;      // with that of children that it has waited for, which counts in steps of 10 ms
   uint64_t peak_bytes = 0;  // resident, with what it shares
 };
-// Nothing when there are more processes or threads, or none: then only their end tells what they used.
-std::optional<LoneProcess> read_lone_process(int init_pid);
+class LoneProcessFiles {
+ public:
+  LoneProcessFiles() = default;
+  // Opened while nobody waits for them: opening costs several times what reading does. They name these processes, not
+  // whoever has their numbers later.
+  explicit LoneProcessFiles(int init_pid);
+  explicit operator bool() const { return pid_ != 0; }
+  // Nothing when there are more processes or threads, or none: then only their end tells what they used.
+  std::optional<LoneProcess> read() const;
+
+ private:
+  int pid_ = 0;  // of the one beside init
+  Fd of_init_, children_, stat_, status_;
+};
 
 }  // namespace jail

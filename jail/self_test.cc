@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "jail/execution.h"
+#include "supervisor/base/json.h"
 
 namespace jail {
 namespace {
@@ -72,10 +73,11 @@ Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const 
   if (!report.value->empty())
     co_return fail(Code::denied, fmt::format("guarantees that do not hold in a jail here: {}", report.value->dump()),
                    "this host cannot be served on; `warder doctor` tells more");
+  CO_TRY(auto receipt, parse_json(report.receipt));
   std::string missing;
   for (const char* name : kNamespaces) {
     std::string shown = std::string(name) == "mnt" ? "mount" : name;
-    const auto& fresh = report.receipt["namespaces"];
+    const auto& fresh = receipt["namespaces"];
     if (std::find(fresh.begin(), fresh.end(), shown) == fresh.end()) missing += " " + shown;
   }
   if (!missing.empty()) co_return fail(Code::denied, "namespaces that a jail shares with the daemon:" + missing);

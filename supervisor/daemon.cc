@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "jail/self_test.h"
@@ -63,6 +64,8 @@ Daemon::~Daemon() {
 }
 
 int Daemon::run() {
+  // Each execution takes and gives back the same quarter of a megabyte: not to the kernel, and not page by page.
+  ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
   watch_signals();
   tasks_.spawn(serve());
   loop_.run();

@@ -48,7 +48,7 @@ struct ToolResult {
   std::vector<Block> content;
   std::optional<nlohmann::ordered_json> structured;  // wire: structuredContent, since 2025-06-18
   bool is_error = false;
-  nlohmann::ordered_json meta;  // wire: _meta; null or an object
+  ResultMeta meta;
 
   static ToolResult text(std::string text);
   static ToolResult error(std::string text);

@@ -83,7 +83,7 @@ tl::expected<RequestMeta, RpcError> read_meta(const json& params) {
   return meta;
 }
 
-void finish_result(std::string& members, Version version, std::string_view server_info, const ordered_json& meta,
+void finish_result(std::string& members, Version version, std::string_view server_info, const ResultMeta& meta,
                    std::optional<Caching> caching) {
   if (has_result_type(version)) {
     append_key(members, "resultType");
@@ -95,8 +95,7 @@ void finish_result(std::string& members, Version version, std::string_view serve
       members += caching->scope == Caching::Scope::everybody ? R"("public")" : R"("private")";
     }
   }
-  const bool has_meta = meta.is_object() && !meta.empty();
-  if (!has_meta && !has_result_type(version)) return;
+  if (meta.empty() && !has_result_type(version)) return;
 
   append_key(members, "_meta");
   std::string inside;
@@ -104,11 +103,9 @@ void finish_result(std::string& members, Version version, std::string_view serve
     append_key(inside, meta_key::kServerInfo);
     inside += server_info;
   }
-  if (has_meta) {
-    for (const auto& [key, value] : meta.items()) {
-      append_key(inside, key);
-      inside += dump_json(value);
-    }
+  for (const auto& [key, value] : meta) {
+    append_key(inside, key);
+    inside += value;
   }
   members += '{';
   members += inside;

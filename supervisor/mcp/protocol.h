@@ -4,6 +4,7 @@
 // modern (2026-07-28 and later): complete in itself, nothing before it counts. Any other is legacy, in the
 // version that `initialize` settled. Source: the MCP specification, basic/ and basic/lifecycle of each version.
 #pragma once
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -70,9 +71,12 @@ struct Caching {
   Scope scope = Scope::requester;
 };
 
+// _meta of a result: key and JSON text. As text, so that it can be made before anybody waits for it.
+using ResultMeta = std::map<std::string, std::string>;
+
 // Completes the members of a result: resultType, caching and _meta with our name, where the version has them.
-// `server_info` is JSON text; `meta` an object or null.
-void finish_result(std::string& members, Version version, std::string_view server_info,
-                   const nlohmann::ordered_json& meta = {}, std::optional<Caching> caching = {});
+// `server_info` is JSON text.
+void finish_result(std::string& members, Version version, std::string_view server_info, const ResultMeta& meta = {},
+                   std::optional<Caching> caching = {});
 
 }  // namespace mcp

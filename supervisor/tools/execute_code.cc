@@ -187,8 +187,9 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
     append_image_files(answer.images, tenant.workspace(), *changes);
   }
   if (!changes || !changes->empty()) call.context.loop.spawn(count_again(call.member.tenant));
-  log_info("execution {}: tenant {} {} {} {:.1f} ms", call.id, tenant.name(), language,
-           jail::outcome_name(report.outcome), report.usage.wall_ms);
+  std::string line = fmt::format("execution {}: tenant {} {} {} {:.1f} ms", call.id, tenant.name(), language,
+                                 jail::outcome_name(report.outcome), report.usage.wall_ms);
+  call.context.loop.defer([line = std::move(line)] { log_info("{}", line); });  // after the answer
   co_return make_answer(answer);
 }
 

@@ -276,7 +276,6 @@ function main() {
     fs.writeSync(2, `warder javascript runner: ${e.message}\n`);
     realExit(EX_PROTOCOL);
   }
-  channel.send(JSON.stringify({type: 'started'}));
   channel.maxMessage = order.max_message;
   new Execution(order, channel).run();
 }

@@ -88,15 +88,11 @@ class Runner:
 
     def end(self, answer=None):
         """Reads until the runner ends; `answer(call)` makes the reply's fields for each of its calls."""
-        message, calls, started, told = None, [], False, None
+        message, calls, told = None, [], None
         while True:
             got = self.receive()
             if got is None:
                 break
-            if got["type"] == "started":
-                assert not started and not calls and message is None, got
-                started = True
-                continue
             if got["type"] == "call":
                 calls.append(got)
                 if answer is not None:

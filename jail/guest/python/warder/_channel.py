@@ -56,25 +56,14 @@ class _Call:
         self.wake.acquire()
 
 
-class Channel:
-    """Owns the descriptor. Of the threads that wait for a reply one reads, for all, and hands the turn on."""
+class Messages:
+    """Whole messages of one descriptor."""
 
     def __init__(self, fd):
-        posix.set_inheritable(fd, False)
         self._fd = fd
         self._parts = []
         self._parts_size = 0
         self._sending = allocate_lock()
-        self._state = allocate_lock()
-        self._calls = {}
-        self._last_id = 0
-        self._reading = False
-        self.max_message = 8 << 20
-        posix.register_at_fork(after_in_child=self._forget)
-
-    def waiting(self):
-        """Whether something can be read without waiting."""
-        return bool(select.select([self._fd], [], [], 0)[0])
 
     def receive(self):
         """The next whole message; None at the end of the stream. A part that was read survives an exception."""
@@ -101,6 +90,24 @@ class Channel:
                 posix.write(self._fd, b"M" + data[:_PART])
                 data = memoryview(data)[_PART:]
             posix.write(self._fd, b"".join((b"F", data)))
+
+
+class Channel(Messages):
+    """Owns the descriptor. Of the threads that wait for a reply one reads, for all, and hands the turn on."""
+
+    def __init__(self, fd):
+        super().__init__(fd)
+        posix.set_inheritable(fd, False)
+        self._state = allocate_lock()
+        self._calls = {}
+        self._last_id = 0
+        self._reading = False
+        self.max_message = 8 << 20
+        posix.register_at_fork(after_in_child=self._forget)
+
+    def waiting(self):
+        """Whether something can be read without waiting."""
+        return bool(select.select([self._fd], [], [], 0)[0])
 
     def send_last(self, data):
         """Sends a short message with nothing but posix.write()."""

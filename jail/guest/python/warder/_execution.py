@@ -17,6 +17,7 @@ Module = type(sys)  # types.ModuleType, without importing types
 _LAST = "<last expression>"  # no code can spell this name
 _AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
+_reserve = [bytes(1 << 20)]  # given back when memory is out, so that it can be told; no page of it is touched
 _ROOTS = ("/skills", "/servers")  # beside the workspace, where the agent's own files are
 
 
@@ -67,16 +68,6 @@ def replay(order, namespace):
     run_code(code, namespace)
 
 
-def rehearse():
-    """Touches what every execution will touch, so that the first does not pay for it."""
-    namespace = {"__name__": "rehearsal"}
-    order = {"code": "result = [1]\nresult", "workspace": "/"}
-    code = compiled(order["code"])
-    bind(namespace, order, code)
-    run_code(code, namespace)
-    encode(Plain(4096).of(namespace["result"], 0))
-
-
 class Execution:
     """Runs one order to its end and reports it. Belongs to the process that began: a forked child reports nothing."""
 
@@ -89,7 +80,6 @@ class Execution:
         self._message = {"type": "result"}
         self._status = 0
         self._images = None
-        self._reserve = bytes(1 << 20)  # given back when memory is out, so that it can be told; no page is touched
         self._module = Module("__main__")
 
     def run(self):
@@ -157,7 +147,7 @@ class Execution:
     def _failed(self, error):
         self._status = 1
         if isinstance(error, MemoryError):
-            self._reserve = None
+            _reserve.clear()
         if "error" in self._message:
             return  # the first is the cause
         if isinstance(error, SystemExit):
@@ -251,12 +241,16 @@ class Execution:
         if type(error.errno) is int:
             self._message["errno"] = error.errno
 
-    def _leave(self):
+    @staticmethod
+    def _flush():
         for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
             try:
                 stream.flush()
             except BaseException:
                 pass  # closed, replaced by something else, or its reader is gone
+
+    def _leave(self):
+        self._flush()
         if posix.getpid() != self._pid:
             posix._exit(self._status)
         try:
@@ -302,6 +296,6 @@ class Execution:
 def open_files():
     """How many descriptors are open; more than any number where that cannot be told."""
     try:
-        return len(posix.listdir("/proc/self/fd"))
+        return posix.stat("/proc/self/fd").st_size or len(posix.listdir("/proc/self/fd"))  # the size: from Linux 6.2 on
     except OSError:
         return sys.maxsize

@@ -28,15 +28,15 @@ def main():
 def live(channel, began):
     """From a warm interpreter on, its own or a fork of a zygote's. Does not return."""
     try:
-        if not channel.waiting():
-            _execution.rehearse()
         _own_streams()
+        if not channel.waiting():
+            from warder._rehearsal import rehearse
+            rehearse(receive_order)
         before = _execution.open_files()
         gc.freeze()  # nothing of ours is looked at again by a collection, or copied by one after a fork
         gc.enable()
         channel.send(encode(ready(began)))
-        order = _order(channel)
-        channel.send(encode({"type": "started"}))
+        order = receive_order(channel)
     except (ProtocolError, OSError) as e:
         _give_up(str(e))
     channel.max_message = order["max_message"]
@@ -49,10 +49,11 @@ def ready(began):
             "warm_ms": round((perf_counter() - began) * 1e3, 3), "cpu_us": process_time_ns() // 1000}
 
 
-def _order(channel):
+def receive_order(channel):
+    """The one order. Ends the process when nobody wants it any more; raises ProtocolError for anything else."""
     order = channel.receive()
     if order is None or order["type"] == "cancel":
-        posix._exit(0)  # nobody wants this jail any more
+        posix._exit(0)
     if order["type"] != "run":
         raise ProtocolError(f"expected 'run', got '{order['type']}'")
     order.setdefault("workspace", "/workspace")

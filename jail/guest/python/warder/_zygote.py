@@ -6,8 +6,9 @@ from time import perf_counter
 
 import _warder_fork
 
-from warder import _execution, _main, _modules
+from warder import _main, _modules
 from warder._channel import Channel
+from warder._rehearsal import rehearse
 from warder._values import encode
 
 
@@ -17,7 +18,7 @@ def main():
     gc.disable()
     _modules.warm(lambda: False)
     _modules.preload(sys.argv[1:])
-    _execution.rehearse()
+    rehearse(_main.receive_order)
     gc.collect()
     gc.freeze()  # no collection in a copy touches, and so copies, what all of them share
     os.write(_main.SOCKET, b"F" + encode(_main.ready(began)))
