@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <string_view>
@@ -153,6 +154,10 @@ Result<> Cgroup::take_process(int pid) {
 }
 Result<> Cgroup::kill() { return write_file(directory_.get(), "cgroup.kill", "1"); }
 uint32_t Cgroup::tasks() const { return static_cast<uint32_t>(read_number(directory_.get(), "pids.current")); }
+size_t Cgroup::processes() const {
+  auto list = read_file(directory_.get(), "cgroup.procs");
+  return list ? static_cast<size_t>(std::count(list->begin(), list->end(), '\n')) : 0;
+}
 bool Cgroup::populated() const { return read_number(directory_.get(), "cgroup.events", "populated") != 0; }
 
 Result<> Cgroup::remove() {

@@ -50,6 +50,7 @@ class Cgroup {
   Result<> kill();
   // Processes and threads in it now; 0 when that cannot be read.
   uint32_t tasks() const;
+  size_t processes() const;  // without their threads
   bool populated() const;
   // Errors: exhausted while it is populated (EBUSY): wait for the jail's pidfd, then try again.
   Result<> remove();

@@ -102,7 +102,9 @@ class Execution {
   }
 
   // The jail was one that waited, and its interpreter never had the whole order: nothing of the program has run.
-  bool never_began() const { return origin_.start != Start::cold && !spoke_ && (!sent_ || jail_.guest().left_unread()); }
+  bool never_began() const {
+    return origin_.start != Start::cold && !spoke_ && (!sent_ || jail_.guest().left_unread());
+  }
 
  private:
   // For the receipt: what this part of the way took.
@@ -138,8 +140,12 @@ class Execution {
   // Answered, by a jail in which nobody else is left; what it used can be told without its end.
   bool is_alone() {
     if (!answered_status_) return false;
-    if (jail_.cgroup()) return jail_.cgroup().tasks() == 2;  // init and the runner
-    lone_ = jail_.lone_process();
+    // Node has threads of its own, and none of the code's when its event loop is empty.
+    auto threads = request_.spec.language == Language::javascript ? Threads::any : Threads::one;
+    if (jail_.cgroup()) {  // init and the runner
+      return (threads == Threads::any ? jail_.cgroup().processes() : jail_.cgroup().tasks()) == 2;
+    }
+    lone_ = jail_.lone_process(threads);
     return lone_.has_value();
   }
 

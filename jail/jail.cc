@@ -285,9 +285,9 @@ void Jail::watch_lone_process() {
   if (!cgroup_ && !lone_process_) lone_process_ = LoneProcessFiles(init_pid_);
 }
 
-std::optional<LoneProcess> Jail::lone_process() {
+std::optional<LoneProcess> Jail::lone_process(Threads allowed) {
   watch_lone_process();
-  return lone_process_.read();
+  return lone_process_.read(allowed);
 }
 
 Task<Result<>> Jail::wait_until_ready() {

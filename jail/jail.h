@@ -99,7 +99,7 @@ class Jail {
   Cgroup& cgroup() { return cgroup_; }  // empty where there is none
   // For where no cgroup counts. Opens what it reads ahead of time, once the interpreter is ready.
   void watch_lone_process();
-  std::optional<LoneProcess> lone_process();
+  std::optional<LoneProcess> lone_process(Threads allowed);
   // The host's pid of init, for reading /proc. Once init is gone it may be another's.
   int init_pid() const { return init_pid_; }
 

@@ -87,8 +87,14 @@ LoneProcessFiles::LoneProcessFiles(int init_pid) {
   status_ = open_text(fmt::format("/proc/{}/status", pid_));
 }
 
-std::optional<LoneProcess> LoneProcessFiles::read() const {
-  if (pid_ == 0 || only_child_in(read_text(of_init_)) != pid_ || !read_text(children_).empty()) return std::nullopt;
+bool LoneProcessFiles::has_children(Threads threads) const {
+  if (threads == Threads::one) return !read_text(children_).empty();
+  std::vector<int> found;  // each thread has its own
+  return add_children(pid_, found) == 0 || !found.empty();
+}
+
+std::optional<LoneProcess> LoneProcessFiles::read(Threads allowed) const {
+  if (pid_ == 0 || only_child_in(read_text(of_init_)) != pid_ || has_children(allowed)) return std::nullopt;
   // proc(5), stat: after the name in parentheses the third field; 16 and 17 are cutime and cstime, 20 the threads.
   std::string stat = read_text(stat_);
   size_t name_end = stat.rfind(')');
@@ -98,7 +104,7 @@ std::optional<LoneProcess> LoneProcessFiles::read() const {
       std::sscanf(stat.c_str() + name_end + 1,
                   " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %lu %lu %*d %*d %lu", &state, &children_user,
                   &children_system, &threads) != 4 ||
-      threads != 1 || state == 'Z' || state == 'X')
+      (threads != 1 && allowed == Threads::one) || state == 'Z' || state == 'X')
     return std::nullopt;
   // The clock of another process: its number, inverted, and CPUCLOCK_SCHED (clock_getcpuclockid(3), posix-timers.h).
   auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid_) << 3) | 2);

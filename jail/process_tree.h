@@ -22,6 +22,7 @@ struct LoneProcess {
   uint64_t cpu_us = 0;      // with that of children that it has waited for, which counts in steps of 10 ms
   uint64_t peak_bytes = 0;  // resident, with what it shares
 };
+enum class Threads { one, any };  // any: an interpreter that has some of its own
 class LoneProcessFiles {
  public:
   LoneProcessFiles() = default;
@@ -30,9 +31,10 @@ class LoneProcessFiles {
   explicit LoneProcessFiles(int init_pid);
   explicit operator bool() const { return pid_ != 0; }
   // Nothing when there are more processes or threads, or none: then only their end tells what they used.
-  std::optional<LoneProcess> read() const;
+  std::optional<LoneProcess> read(Threads allowed) const;
 
  private:
+  bool has_children(Threads threads) const;
   int pid_ = 0;  // of the one beside init
   Fd of_init_, children_, stat_, status_;
 };

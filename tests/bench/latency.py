@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import random
-import selectors
 import shutil
 import statistics
 import sys
@@ -23,6 +22,9 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests"))
 from daemon import META, Daemon  # noqa: E402
+
+import load  # noqa: E402
+from load import percentile  # noqa: E402
 
 BWRAP = ["/usr/bin/bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin",
          "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--tmpfs", "/tmp", "--proc", "/proc", "--dev",
@@ -124,43 +126,6 @@ class Bench:
             time.sleep(0.05)
         print(f"! {name}: no {start} start came")
 
-    def crowd(self, name, clients, until, code="pass"):
-        """A closed loop of so many connections. `until(done)` ends it. Seconds of each answer, in the order they came."""
-        selector = selectors.DefaultSelector()
-        took, sent = [], {}
-        line = request(1, code)
-        for _ in range(clients):
-            connection = self.daemons[name].connect()
-            selector.register(connection.socket, selectors.EVENT_READ, [connection, b""])
-            sent[connection] = time.perf_counter()
-            connection.socket.sendall(line)
-        open_requests = clients
-        while open_requests:
-            for key, _ in selector.select(60):
-                connection, text = key.data
-                text += connection.socket.recv(1 << 16)
-                if not text.endswith(b"\n"):
-                    key.data[1] = text
-                    continue
-                key.data[1] = b""
-                assert b'\\"success\\":true' in text, text[:500]
-                now = time.perf_counter()
-                took.append(now - sent[connection])
-                open_requests -= 1
-                if not until(len(took)):
-                    open_requests += 1
-                    sent[connection] = time.perf_counter()
-                    connection.socket.sendall(line)
-        for key in list(selector.get_map().values()):
-            key.data[0].close()
-        return took
-
-
-def percentile(values, part):
-    values = sorted(values)
-    return values[min(len(values) - 1, int(len(values) * part))]
-
-
 def row(name, values, rounds=None, bare=None):
     ms = [f"{1000 * percentile(values, part):9.2f}" for part in (0.1, 0.5, 0.99)]
     ratio = ""
@@ -170,7 +135,19 @@ def row(name, values, rounds=None, bare=None):
     print(f"{name:38} {' '.join(ms)} {ratio:>9} {len(values):6}")
 
 
-def interleaved(bench, rounds, gap):
+def sleep(seconds):
+    """As an agent that is silent: the processors sleep, and their caches are somebody else's, when the request comes."""
+    time.sleep(seconds)
+
+
+def busy(seconds):
+    """As an agent at work: its processor is awake; the others have time to build jails."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def interleaved(bench, rounds, between, gap):
     cases = {name: (lambda words=words: spawn(words)) for name, words in PROGRAMS.items() if os.access(words[0], os.X_OK)}
     for name in POOLS:
         cases[f"jailed pass, {name}"] = lambda name=name: bench.execute(name, "pass")
@@ -179,13 +156,14 @@ def interleaved(bench, rounds, gap):
     cases["jailed JavaScript 0, exec"] = lambda: bench.execute("exec", "0", "javascript", "javascript")
     cases["jailed shell :, exec"] = lambda: bench.execute("exec", ":", "shell", "shell")
     times = {name: [] for name in cases}
+    title = f"{1000 * gap:.0f} ms {between.__name__} before each, ms"
     for _ in range(rounds):
         order = list(cases)
         random.shuffle(order)
         for name in order:
-            time.sleep(gap)
+            between(gap)
             times[name].append([cases[name]() for _ in range(1 if name.startswith("jailed") else 2)])
-    print(f"\n{'one at a time, ms':38} {'p10':>9} {'p50':>9} {'p99':>9} {'ratio':>9} {'n':>6}")
+    print(f"\n{title:38} {'p10':>9} {'p50':>9} {'p99':>9} {'ratio':>9} {'n':>6}")
     for name, per_round in times.items():
         row(name, [t for part in per_round for t in part], per_round, times[BARE])
     if "bare node -e 0" in times:
@@ -193,23 +171,11 @@ def interleaved(bench, rounds, gap):
             times["jailed JavaScript 0, exec"], times["bare node -e 0"])
 
 
-def bare_parallel(seconds, words):
-    """Starts a second, on every processor at once."""
-    end, done, running = time.perf_counter() + seconds, 0, 0
-    while running or time.perf_counter() < end:
-        while running < os.cpu_count() and time.perf_counter() < end:
-            os.posix_spawn(words[0], words, os.environ)
-            running += 1
-        os.wait()
-        running, done = running - 1, done + 1
-    return done / seconds
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--warderd", default=os.environ.get("WARDERD"), required="WARDERD" not in os.environ)
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--gap", type=float, default=0.05, help="seconds between executions one at a time")
+    parser.add_argument("--gap", type=float, default=0.03, help="seconds before each of them")
     parser.add_argument("--sustained", type=float, default=5, help="seconds of each closed loop")
     parser.add_argument("--row", type=int, default=1000, help="executions in a row, for drift")
     options = parser.parse_args()
@@ -224,37 +190,17 @@ def main():
         bench.settle("exec", "exec", "shell")
         bench.starts.clear()
         bench.steps.clear()
-        interleaved(bench, options.rounds, options.gap)
+        for between in (busy, sleep):
+            interleaved(bench, options.rounds, between, options.gap)
         print("\nhow they started: " + "; ".join(f"{name}: {dict(starts)}" for name, starts in bench.starts.items()))
         names = sorted({name for name, _ in bench.steps})
         for name in names:
             parts = [f"{step} {percentile(us, 0.5):.0f}" for (case, step), us in bench.steps.items() if case == name]
             print(f"p50 us of the path, {name}: " + ", ".join(parts))
-
-        bare = bare_parallel(options.sustained, PROGRAMS[BARE])
-        wrapped = bare_parallel(options.sustained, PROGRAMS["bubblewrap + python3 -c pass"]) if os.access(BWRAP[0], os.X_OK) else 0
-        print(f"\non all processors: bare python3 {bare:.0f}/s, bubblewrap + python3 {wrapped:.0f}/s")
-        for clients in (1, 2, 4, 8, 100):
-            began = time.perf_counter()
-            took = bench.crowd("fork", clients, lambda _: time.perf_counter() - began > options.sustained)
-            rate = len(took) / (time.perf_counter() - began)
-            print(f"one tenant, closed loop of {clients:3}: {rate:6.0f}/s, {rate / bare:4.1f} x bare; "
-                  f"p50 {1000 * percentile(took, 0.5):.2f} ms, p99 {1000 * percentile(took, 0.99):.2f} ms")
-        for name in ("exec", "cold"):
-            began = time.perf_counter()
-            took = bench.crowd(name, 2, lambda _: time.perf_counter() - began > options.sustained)
-            rate = len(took) / (time.perf_counter() - began)
-            print(f"without zygotes ({name}), closed loop of 2: {rate:6.0f}/s, {rate / bare:4.1f} x bare")
-        time.sleep(2)
-        began = time.perf_counter()
-        bench.crowd("fork", 100, lambda done: True)
-        last = time.perf_counter() - began
-        print(f"burst of 100: last answer after {1000 * last:.0f} ms; 100 bare starts on all processors take "
-              f"{100_000 / bare:.0f} ms: {last * bare / 100:.2f} of that")
-        took = bench.crowd("fork", 1, lambda done: done >= options.row)
-        tenth = max(1, len(took) // 10)
-        print(f"{len(took)} in a row: p50 of the first tenth {1000 * percentile(took[:tenth], .5):.2f} ms, "
-              f"of the last {1000 * percentile(took[-tenth:], .5):.2f} ms")
+        load.print_memory(bench.daemons["exec"], bench.daemons["fork"])
+        load.print_rates(bench.daemons, PROGRAMS[BARE], PROGRAMS["bubblewrap + python3 -c pass"], request(1, "pass"),
+                         options.sustained)
+        load.print_row(bench.daemons["fork"], request(1, "pass"), options.row)
     print(f"load {os.getloadavg()[0]:.1f}")
 
 

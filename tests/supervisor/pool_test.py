@@ -215,6 +215,7 @@ class Mishaps(Case):
         for signal_number in (signal.SIGKILL, signal.SIGSEGV):
             killed = eventually(self.waiting, "a jail that waits")
             kill_all(killed, signal_number)
+            eventually(lambda: not set(self.waiting()) & set(killed), "their end")  # or the order might still be read
             self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")
             eventually(lambda: set(self.waiting()) - set(killed), "another jail that waits")
 
