@@ -124,7 +124,7 @@ def print_rates(daemons, bare_words, wrapped_words, line, seconds):
 
 
 def print_row(daemon, line, count):
-    crowd(daemon, 1, line, lambda done: done >= 50)
+    crowd(daemon, 1, line, lambda done: done >= 300)  # the pool has the size that such a row asks for
     before = _holdings(daemon)
     took = crowd(daemon, 1, line, lambda done: done >= count)
     tenth = max(1, len(took) // 10)
