@@ -180,7 +180,7 @@ void Daemon::register_tools() {
     return *context.user_as<tenants::Member>().tenant;
   };
   tools::add_workspace_tools(*server_, tenant_of);
-  server_->set_resources(tools::workspace_resources(tenant_of));
+  server_->add_resources(tools::workspace_resources(tenant_of));
   tools::add_catalog_tools(*server_, [this] { return discovery_->current(); });
   auto nobody = [](mcp::RequestContext&) { return false; };  // no policy can allow it yet
   tools::add_pii_tools(*server_, tenant_of, vaults_, nobody);

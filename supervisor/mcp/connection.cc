@@ -248,7 +248,7 @@ void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch
   auto not_found = [&] {
     refuse(message.id, {ErrorCode::method_not_found, "Method not found: " + printable(message.method, 64), {}}, batch);
   };
-  if (!Server::is_known(message.method)) return not_found();
+  if (!server_.is_known(message.method)) return not_found();
   auto meta = read_meta(message.params);
   if (!meta) return refuse(message.id, std::move(meta).error(), batch);
 
@@ -271,7 +271,7 @@ void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch
   reply(result_line(message.id, *answer), batch);
 }
 
-Server::Answer Connection::initialize(const json& params) {
+Answer Connection::initialize(const json& params) {
   const auto requested = params.find("protocolVersion");
   if (requested == params.end() || !requested->is_string()) {
     return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: protocolVersion must be a string", {}});
@@ -287,7 +287,7 @@ Server::Answer Connection::initialize(const json& params) {
   return server_.initialize_members(*negotiated_);
 }
 
-Server::Answer Connection::set_level(const json& params) {
+Answer Connection::set_level(const json& params) {
   const auto level = params.find("level");
   std::optional<Severity> severity;
   if (level != params.end() && level->is_string()) severity = severity_named(level->get_ref<const std::string&>());
@@ -313,6 +313,7 @@ void Connection::start_call(Method method, Message message, RequestMeta meta, Ve
   RequestContext context(loop_, message.id, version, [this](std::string line) {
     if (!outbox_.full()) reply(std::move(line), {});  // a slow reader loses progress, not answers
   });
+  context.method = std::move(message.method);
   context.peer = accepted_.peer;
   context.user = accepted_.user;
   context.client =

@@ -73,8 +73,8 @@ class Connection {
   void on_message(nlohmann::json value, const std::shared_ptr<Batch>& batch);
   void on_notification(const Message& message);
   void on_request(Message message, const std::shared_ptr<Batch>& batch);
-  Server::Answer initialize(const nlohmann::json& params);
-  Server::Answer set_level(const nlohmann::json& params);
+  Answer initialize(const nlohmann::json& params);
+  Answer set_level(const nlohmann::json& params);
   void start_call(Method method, Message message, RequestMeta meta, Version version,
                   const std::shared_ptr<Batch>& batch);
   Task<> run_call(Call& call, Method method, nlohmann::json params);

@@ -42,6 +42,7 @@ class RequestContext {
   Loop& loop;
   RequestId id;
   Version version;
+  std::string method;
   Peer peer;
   std::shared_ptr<const Client> client = std::make_shared<Client>();
   nlohmann::json meta;         // params._meta as received: traceparent and other extensions' keys

@@ -35,6 +35,7 @@ constexpr bool has_progress_message(Version v) { return v >= Version::v2025_03_2
 constexpr bool has_structured_content(Version v) { return v >= Version::v2025_06_18; }
 constexpr bool has_resource_links(Version v) { return v >= Version::v2025_06_18; }
 constexpr bool has_titles(Version v) { return v >= Version::v2025_06_18; }
+constexpr bool has_extensions(Version v) { return v >= Version::v2025_11_25; }
 constexpr bool has_result_type(Version v) { return era_of(v) == Era::modern; }
 
 namespace meta_key {

@@ -66,6 +66,7 @@ struct ResourcePage {
   std::string next_cursor;  // empty: the last page
 };
 struct ResourceProvider {
+  std::vector<std::string> prefixes;  // of the URIs that it reads: "skill://"; none: all that nobody before it reads
   std::function<Task<Result<ResourcePage>>(RequestContext&, std::string cursor)> list;
   // Errors: not_found is told with the URI, as each version wants it. Empty contents count as not found.
   std::function<Task<Result<std::vector<ResourceContents>>>(RequestContext&, std::string uri)> read;
@@ -97,6 +98,18 @@ struct PromptResult {
 // `arguments` is an object that has every required argument; all its values are strings.
 using PromptHandler = std::function<Task<Result<PromptResult>>(RequestContext&, nlohmann::json arguments)>;
 
+// Prompts that come and go, or that differ by who asks.
+struct PromptProvider {
+  // All of them, in an order that stays.
+  std::function<Task<Result<std::vector<Prompt>>>(RequestContext&)> list;
+  // All values of `arguments` are strings; check_arguments() tells what is missing.
+  // Errors: not_found, none of its prompts has that name: the next provider is asked.
+  std::function<Task<Result<PromptResult>>(RequestContext&, std::string name, nlohmann::json arguments)> get;
+  Caching caching;  // of the list
+};
+// Errors: invalid, naming the required argument that is missing.
+Result<> check_arguments(const Prompt& prompt, const nlohmann::json& arguments);
+
 struct CompletionRequest {
   enum class Kind { prompt, resource };
   Kind kind = Kind::prompt;
@@ -109,6 +122,10 @@ struct Completion {
   std::vector<std::string> values;  // at most 100 are sent
   std::optional<uint64_t> total;
 };
+// Errors: not_found, this handler knows nothing about that reference and argument: the next one is asked.
 using CompletionHandler = std::function<Task<Result<Completion>>(RequestContext&, CompletionRequest)>;
+
+// A method of a protocol extension ("skills/list"), in both eras. Answers with the members of the result.
+using ExtensionHandler = std::function<Task<Result<nlohmann::ordered_json>>(RequestContext&, nlohmann::json params)>;
 
 }  // namespace mcp

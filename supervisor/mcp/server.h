@@ -9,7 +9,11 @@
 #include <vector>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/mcp/answers.h"
+#include "supervisor/mcp/completions.h"
+#include "supervisor/mcp/prompts.h"
 #include "supervisor/mcp/registry.h"
+#include "supervisor/mcp/resources.h"
 
 namespace mcp {
 
@@ -26,6 +30,7 @@ enum class Method {
   prompts_list,
   prompts_get,
   complete,
+  extension,  // one that a program has added
 };
 
 class Server {
@@ -34,9 +39,15 @@ class Server {
 
   // Throws std::invalid_argument for a bad or repeated name, or a schema that is not an object's: our own bug.
   void add_tool(ToolDefinition tool, ToolHandler handler);
-  void set_resources(ResourceProvider provider);
+  // Providers are asked in the order of registration.
+  void add_resources(ResourceProvider provider);
   void add_prompt(Prompt prompt, PromptHandler handler);
-  void set_completion(CompletionHandler handler);
+  void add_prompts(PromptProvider provider);
+  void add_completion(CompletionHandler handler);
+  // capabilities.extensions[name] = settings (an object), for versions that have extensions.
+  void add_extension(std::string name, nlohmann::ordered_json settings);
+  // Throws std::invalid_argument for a method that exists already. With `caching`, modern clients are told it.
+  void add_method(std::string name, ExtensionHandler handler, std::optional<Caching> caching = {});
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
   void enable_logging();
   // How long modern clients may keep the lists of tools and prompts; the default is five minutes.
@@ -52,10 +63,9 @@ class Server {
   size_t calls() const { return calls_; }
 
   // For connections.
-  using Answer = tl::expected<std::string, RpcError>;  // the members of the result
   // The method of that name, if this era has it and we offer it.
   std::optional<Method> find_method(std::string_view name, Era era) const;
-  static bool is_known(std::string_view name);
+  bool is_known(std::string_view name) const;
   // True for what needs no handler: answered by answer_now() whatever else is going on.
   static bool is_immediate(Method method);
   Answer answer_now(Method method, Version version, const nlohmann::json& params);
@@ -80,10 +90,7 @@ class Server {
  private:
   Task<Answer> answer_or_throw(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
   Task<Answer> call_tool(RequestContext& context, nlohmann::json params, size_t max_bytes);
-  Task<Answer> list_resources(RequestContext& context, nlohmann::json params);
-  Task<Answer> read_resource(RequestContext& context, nlohmann::json params);
-  Task<Answer> get_prompt(RequestContext& context, nlohmann::json params);
-  Task<Answer> complete(RequestContext& context, nlohmann::json params);
+  Task<Answer> call_extension(RequestContext& context, nlohmann::json params);
 
   bool offers(Method method) const;
   Answer tool_answer(const RequestContext& context, const ToolResult& result, size_t max_bytes) const;
@@ -96,10 +103,15 @@ class Server {
   ServerInfo info_;
   std::vector<ToolDefinition> tools_;  // in the order of registration, which is the order of the list
   std::map<std::string, ToolHandler, std::less<>> tool_handlers_;
-  std::optional<ResourceProvider> resources_;
-  std::vector<Prompt> prompts_;
-  std::map<std::string, PromptHandler, std::less<>> prompt_handlers_;
-  CompletionHandler completion_;
+  Resources resources_;
+  Prompts prompts_;
+  Completions completions_;
+  struct Extension {
+    ExtensionHandler handler;
+    std::optional<Caching> caching;
+  };
+  std::map<std::string, Extension, std::less<>> methods_;
+  nlohmann::ordered_json extensions_ = nlohmann::ordered_json::object();
   bool logging_ = false;
   Caching list_caching_{300'000, Caching::Scope::everybody};
 

@@ -115,6 +115,7 @@ mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of) {
   output.name = "kept output";
   output.description = "What an execution printed, in full: stream is stdout or stderr";
   output.mime_type = "text/plain";
+  provider.prefixes = {std::string(kWorkspaceScheme), "exec:///"};
   provider.templates = {file, output};
   return provider;
 }

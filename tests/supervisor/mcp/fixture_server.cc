@@ -147,7 +147,7 @@ void add_resources(mcp::Server& server) {
     co_return contents_of(uri);
   };
   provider.templates = {{"test://template/{id}/data", "Template", "", "Data by id.", "application/json"}};
-  server.set_resources(std::move(provider));
+  server.add_resources(std::move(provider));
 }
 
 mcp::PromptMessage said(mcp::Block content) { return {mcp::PromptMessage::Role::user, std::move(content)}; }
@@ -184,7 +184,7 @@ void add_prompts(mcp::Server& server) {
     result.messages.push_back(said(mcp::Text{"Please analyze the image above."}));
     co_return result;
   });
-  server.set_completion([](mcp::RequestContext&, mcp::CompletionRequest) -> Task<Result<mcp::Completion>> {
+  server.add_completion([](mcp::RequestContext&, mcp::CompletionRequest) -> Task<Result<mcp::Completion>> {
     mcp::Completion completion;
     completion.total = 0;
     co_return completion;

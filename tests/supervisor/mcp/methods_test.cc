@@ -199,7 +199,7 @@ void offer_resources(mcp::Server& server) {
     co_return contents;
   };
   provider.templates = {{"test://{n}", "numbered", "", "By number.", "text/plain"}};
-  server.set_resources(std::move(provider));
+  server.add_resources(std::move(provider));
 }
 
 }  // namespace
@@ -211,10 +211,12 @@ TEST_CASE("resources are listed by page, read, and missed as each era wants it",
   auto page = client->ask(request(1, "resources/list"))["result"];
   CHECK(page["resources"][0]["uri"] == "test://1");
   CHECK(page["resources"][0]["size"] == 5);
-  CHECK(page["nextCursor"] == "2");
-  page = client->ask(request(2, "resources/list", {{"cursor", "2"}}))["result"];
+  page = client->ask(request(2, "resources/list", {{"cursor", page["nextCursor"]}}))["result"];
+  CHECK(page["resources"][0]["uri"] == "test://2");
   CHECK_FALSE(page.contains("nextCursor"));
-  CHECK(client->ask(request(3, "resources/list", {{"cursor", "3"}}))["error"]["code"] == -32602);
+  for (const char* wrong : {"3", "0:3", "1:", "x:2", ":"}) {
+    CHECK(client->ask(request(3, "resources/list", {{"cursor", wrong}}))["error"]["code"] == -32602);
+  }
   CHECK(client->ask(request(4, "resources/templates/list"))["result"]["resourceTemplates"][0]["uriTemplate"] ==
         "test://{n}");
 
@@ -243,7 +245,7 @@ TEST_CASE("prompts and completion answer when they are offered", "[mcp]") {
     result.messages.push_back({mcp::PromptMessage::Role::user, mcp::Text{"Hi " + arguments["who"].get<std::string>()}});
     co_return result;
   });
-  f.server.set_completion([](mcp::RequestContext&, mcp::CompletionRequest asked) -> Task<Result<mcp::Completion>> {
+  f.server.add_completion([](mcp::RequestContext&, mcp::CompletionRequest asked) -> Task<Result<mcp::Completion>> {
     mcp::Completion completion;
     for (int i = 0; i < 150; i++) completion.values.push_back(asked.value + std::to_string(i));
     co_return completion;

@@ -1,0 +1,22 @@
+// Completions: who knows how an argument of a prompt or of a resource template may go on. The first handler that
+// knows the reference and its argument answers.
+#pragma once
+#include <vector>
+
+#include "supervisor/mcp/answers.h"
+#include "supervisor/mcp/registry.h"
+
+namespace mcp {
+
+class Completions {
+ public:
+  void add(CompletionHandler handler) { handlers_.push_back(std::move(handler)); }
+  bool empty() const { return handlers_.empty(); }
+  Task<Answer> complete(RequestContext& context, nlohmann::json params, const std::string& identity);
+
+ private:
+  Task<Result<Completion>> ask(RequestContext& context, const CompletionRequest& request);
+  std::vector<CompletionHandler> handlers_;
+};
+
+}  // namespace mcp

@@ -1,0 +1,33 @@
+// Prompts: all that a server offers, the fixed ones and those of providers, listed by page and filled in.
+// Fixed prompts come first, then each provider's, in the order of registration; the first of a name counts.
+#pragma once
+#include <vector>
+
+#include "supervisor/mcp/answers.h"
+#include "supervisor/mcp/registry.h"
+
+namespace mcp {
+
+class Prompts {
+ public:
+  // Throws std::invalid_argument for a name that is registered already.
+  void add(Prompt prompt, PromptHandler handler);
+  void add(PromptProvider provider) { providers_.push_back(std::move(provider)); }
+  bool empty() const { return fixed_.empty() && providers_.empty(); }
+
+  // `identity` is our name as JSON text; `caching` holds for the fixed prompts.
+  Task<Answer> list(RequestContext& context, nlohmann::json params, const std::string& identity, Caching caching);
+  Task<Answer> get(RequestContext& context, nlohmann::json params, const std::string& identity);
+
+ private:
+  struct Fixed {
+    Prompt prompt;
+    PromptHandler handler;
+  };
+  Task<Result<PromptResult>> fill_in(RequestContext& context, const std::string& name, const nlohmann::json& arguments);
+
+  std::vector<Fixed> fixed_;
+  std::vector<PromptProvider> providers_;
+};
+
+}  // namespace mcp
