@@ -77,7 +77,7 @@ Result<> copy_usr_links(const fs::path& root) {
   return {};
 }
 
-Result<> write_tree(const fs::path& directory, const std::string& guest) {
+Result<> write_tree(const fs::path& directory, const std::string& guest, const std::string& skills) {
   fs::path root = directory / "root";
   for (const char* name : {"root", "empty", "mount"}) fs::create_directories(directory / name);
   for (const char* name : kDirectories) fs::create_directories(root / name);
@@ -97,6 +97,8 @@ Result<> write_tree(const fs::path& directory, const std::string& guest) {
                   "build the target `guest`, or install Warder anew");
   }
   fs::copy(guest, root / "warder", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  // The folder itself may be a link, as in a build tree.
+  if (!skills.empty()) fs::copy(fs::canonical(skills), root / "skills", fs::copy_options::recursive);
   return {};
 }
 
@@ -112,11 +114,11 @@ void make_readable(const fs::path& directory) {
 
 }  // namespace
 
-Result<Fd> make_template(const std::string& directory, const std::string& guest) {
+Result<Fd> make_template(const std::string& directory, const std::string& guest, const std::string& skills) {
   try {
     fs::remove_all(directory);
     fs::create_directories(directory);
-    CHECKED(write_tree(directory, guest));
+    CHECKED(write_tree(directory, guest, skills));
     make_readable(directory);
   } catch (const fs::filesystem_error& e) {
     return fail(Code::internal, fmt::format("write the jail template: {}", e.what()));

@@ -13,9 +13,10 @@
 namespace jail {
 
 // Makes `directory` (absolute) anew and returns it open (O_PATH). World-readable, no secrets inside.
-// `guest`: the folder of guest programs (python/, javascript/, shell/). Errors: internal, naming the path;
+// `guest`: the folder of guest programs (python/, javascript/, shell/). `skills`: what jails find below /skills; empty:
+// nothing. Errors: internal, naming the path;
 // unavailable when the host is not merged-usr (/bin is not a link to usr/bin) or a guest program is missing, naming it.
-Result<Fd> make_template(const std::string& directory, const std::string& guest);
+Result<Fd> make_template(const std::string& directory, const std::string& guest, const std::string& skills = {});
 // Puts the program warder-jail-init into the template, and returns it open for reading. Errors: unavailable.
 Result<Fd> add_init(const std::string& directory, const std::string& program);
 

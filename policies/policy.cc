@@ -140,6 +140,16 @@ void read_pool(const json& object, Policy& policy, Problems& problems) {
   in.done();
 }
 
+SkillRules read_skills(const json& object, Problems& problems) {
+  Checked in(object, "skills", problems);
+  SkillRules rules;
+  rules.save = in.boolean_or("save", true);
+  rules.bytes = static_cast<uint64_t>(in.integer("bytes", 4 * kKiB, 16 * kGiB));
+  rules.count = static_cast<uint32_t>(in.integer("count", 1, 10'000));
+  in.done();
+  return rules;
+}
+
 bool is_environment_name(std::string_view name) {
   if (name.empty() || name.size() > 64) return false;
   for (char c : name)
@@ -255,6 +265,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (const json* quota = in.object("quota")) policy.quota = read_quota(*quota, problems);
   if (const json* admission = in.object("admission")) read_admission(*admission, policy, problems);
   if (const json* pool = in.object("pool")) read_pool(*pool, policy, problems);
+  if (const json* skills = in.object("skills")) policy.skills = read_skills(*skills, problems);
   if (in.object("languages")) policy.languages = in.strings_or("languages", {});
   if (in.object("workspaces")) policy.workspaces = in.strings_or("workspaces", {});
   check_lists(in, policy);

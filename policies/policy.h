@@ -1,6 +1,6 @@
 // Policy: what one tenant may do and use. Immutable once loaded; an execution keeps the one it began with.
 // Source: one JSON document (policies/policy.schema.json describes every key), with what it extends.
-// Applied by supervisor/tools (admission, ceilings), jail/builder.cc (isolation, filter) and supervisor/tenants
+// Applied by supervisor/tools (admission, ceilings, skills), jail/builder.cc (isolation, filter) and supervisor/tenants
 // (quota). Errors: all that is wrong with a document, each naming key, value and range.
 #pragma once
 #include <cstdint>
@@ -44,6 +44,13 @@ struct PoolRules {
   std::vector<std::string> preload;  // Python modules that waiting interpreters have loaded, where installed
 };
 
+// What a tenant may keep to import later, besides the skills that everybody shares.
+struct SkillRules {
+  bool save = false;   // whether its programs and agents may save and delete skills
+  uint64_t bytes = 0;  // of all skills and their older versions
+  uint32_t count = 0;  // skills
+};
+
 struct Policy {
   std::string name;  // the file's, without .json
   std::string file;
@@ -55,6 +62,7 @@ struct Policy {
   std::string seccomp;                          // the profile's name
   std::shared_ptr<const SeccompFilter> filter;  // that profile, compiled; set by Store
   PoolRules pool;
+  SkillRules skills;
   uint32_t concurrent_executions = 0;  // of one tenant, running
   uint32_t queued_executions = 0;      // and waiting for one of those; beyond: exhausted
   uint32_t connections = 0;

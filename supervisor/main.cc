@@ -92,7 +92,7 @@ Result<Prepared> prepare(Options options) {
   TRY(prepared.state, open_directory(options.state));
   TRY(prepared.self_test, open_directory(options.state + "/self-test"));
   jail::JailerConfig jailer;
-  TRY(jailer.template_dir, jail::make_template(options.state + "/template", options.guest));
+  TRY(jailer.template_dir, jail::make_template(options.state + "/template", options.guest, options.skills));
   TRY(jailer.init, jail::add_init(options.state + "/template", options.jail_init));
   jailer.privileged = identity.root;
   jailer.group = identity.gid;

@@ -79,6 +79,8 @@ void find_programs(Options& options) {
   bool built = fs::exists(top / "jail/init/warder-jail-init", error);
   options.jail_init = built ? top / "jail/init/warder-jail-init" : top / "lib/warder/warder-jail-init";
   options.guest = built ? top / "guest" : top / "lib/warder/guest";
+  fs::path skills = built ? top / "shared-skills" : top / "lib/warder/skills";
+  if (fs::is_directory(skills, error)) options.skills = skills;
   if (!options.catalog.empty()) return;
   fs::path catalog = built ? top / "definitions" : top / "lib/warder/catalog";
   if (fs::is_directory(catalog, error)) options.catalog = catalog;

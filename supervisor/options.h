@@ -19,6 +19,7 @@ struct Options {
   LogLevel log_level = LogLevel::info;
   std::string jail_init;  // the program warder-jail-init
   std::string guest;      // folder of the programs that run inside jails
+  std::string skills;     // folder of the skills that everybody shares; empty: none
 };
 
 // nothing: the text for --help or --version was printed and there is nothing more to do.

@@ -90,7 +90,7 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/langauges", json::array(),
        "langauges: unknown key; known keys: $schema, admission, description, environment, extends, isolation, "
        "languages, "
-       "limits, pool, quota, seccomp, workspaces"},
+       "limits, pool, quota, seccomp, skills, workspaces"},
   }));
   CAPTURE(pointer);
   json document = standard();

@@ -99,23 +99,7 @@ class Channel {
   }
 
   async call(name, args) {
-    if (typeof name !== 'string') throw new TypeError(`the name of a call is a string, not ${typeof name}`);
-    if (this.#calls.size >= CALLS_LIMIT) {
-      throw new CallError({code: 'too_many', message: `${CALLS_LIMIT} calls are waiting for their answers already`,
-        remedy: 'make fewer calls at once'});
-    }
-    const {plain} = require('./values.js');
-    let text;
-    const id = ++this.#lastId;
-    try {
-      text = JSON.stringify({type: 'call', id, name, arguments: plain(args ?? {}, this.maxMessage).value});
-    } catch (e) {
-      throw new CallError({code: 'invalid', message: `the arguments of '${name}' cannot be sent: ${e.message}`});
-    }
-    if (Buffer.byteLength(text) > this.maxMessage) {
-      const message = `the arguments of '${name}' are more than ${this.maxMessage} bytes`;
-      throw new CallError({code: 'too_large', message, remedy: "send a file's name instead"});
-    }
+    const {id, text} = this.#question(name, args);
     const asked = {};
     Error.captureStackTrace(asked); // where the answer arrives, the agent's lines are no longer on the stack
     const answer = new Promise((resolve, reject) => {
@@ -133,6 +117,58 @@ class Channel {
       this.#endAll({code: 'gone', message: `the supervisor cannot be reached: ${e.code}`});
     }
     return answer;
+  }
+
+  // A call whose answer is waited for here and now, as require() must. Replies to others that come before it are theirs.
+  callSync(name, args) {
+    const {id, text} = this.#question(name, args);
+    let answer;
+    this.#calls.set(id, {resolve: (value) => { answer = {value}; }, fail: (error) => { answer = {error}; }});
+    try {
+      this.send(text);
+      while (answer === undefined) this.#readSync();
+    } catch (e) {
+      this.#calls.delete(id);
+      throw new CallError({code: 'gone', message: `the supervisor cannot be reached: ${e.code ?? e.message}`});
+    }
+    if (answer.error !== undefined) throw new CallError(answer.error);
+    return answer.value;
+  }
+
+  #readSync() {
+    const packet = Buffer.allocUnsafe(PART + 2);
+    let size;
+    try {
+      size = fs.readSync(FD, packet, 0, packet.length, null);
+    } catch (e) {
+      if (e.code !== 'EAGAIN') throw e; // non-blocking once #listen() has been here
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+      return;
+    }
+    if (size === 0) this.#endAll({code: 'gone', message: 'the supervisor has closed the channel'});
+    else this.#read(packet.subarray(0, size));
+  }
+
+  // A new call as the text to send.
+  #question(name, args) {
+    if (typeof name !== 'string') throw new TypeError(`the name of a call is a string, not ${typeof name}`);
+    if (this.#calls.size >= CALLS_LIMIT) {
+      throw new CallError({code: 'too_many', message: `${CALLS_LIMIT} calls are waiting for their answers already`,
+        remedy: 'make fewer calls at once'});
+    }
+    const {plain} = require('./values.js');
+    let text;
+    const id = ++this.#lastId;
+    try {
+      text = JSON.stringify({type: 'call', id, name, arguments: plain(args ?? {}, this.maxMessage).value});
+    } catch (e) {
+      throw new CallError({code: 'invalid', message: `the arguments of '${name}' cannot be sent: ${e.message}`});
+    }
+    if (Buffer.byteLength(text) > this.maxMessage) {
+      const message = `the arguments of '${name}' are more than ${this.maxMessage} bytes`;
+      throw new CallError({code: 'too_large', message, remedy: "send a file's name instead"});
+    }
+    return {id, text};
   }
 
   // Node's own handle for a Unix socket does not ask for its type: one read is one packet. fs.read() would do as well,
@@ -165,13 +201,13 @@ class Channel {
     this.#calls.delete(message.id);
     if (message.error === undefined || message.error === null) call.resolve(message.result);
     else call.fail(message.error);
-    if (this.#calls.size === 0) this.#socket.unref();
+    if (this.#calls.size === 0) this.#socket?.unref();
   }
 
   #endAll(error) {
     const calls = [...this.#calls.values()];
     this.#calls.clear();
-    this.#socket.unref();
+    this.#socket?.unref();
     for (const call of calls) call.fail(error);
   }
 }

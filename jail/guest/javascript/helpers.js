@@ -1,4 +1,4 @@
-// What jailed code finds bound besides Node's own: tools, files of the workspace, and small things.
+// What jailed code finds bound besides Node's own: tools, skills, files of the workspace, and small things.
 // Refusing paths that leave the workspace is a courtesy with a clear message; the wall is the kernel's.
 'use strict';
 const nodeFs = require('fs');
@@ -9,7 +9,8 @@ const SKILLS = '/skills';
 
 // `fs`: promises for the names below, relative to the workspace; every other name is Node's own fs.
 // A call with a callback goes to Node's own, too, so that code written for `require('fs')` works.
-function makeFiles(workspace) {
+// A program's file directly below /skills is a skill: read and written through `call`.
+function makeFiles(workspace, call) {
   const root = nodeFs.realpathSync(workspace);
 
   function inside(name) {
@@ -26,12 +27,21 @@ function makeFiles(workspace) {
     throw Object.assign(error, {code: 'EACCES', errno: -13, path: name});
   }
 
+  const skillOf = (file) => (file.startsWith(`${SKILLS}/`) ? require('./skills.js').skillOf(file) : undefined);
+
   const named = {
     async readFile(name, options = 'utf8') {
-      return promises.readFile(inside(name), options);
+      const file = inside(name);
+      const skill = skillOf(file);
+      return skill ? (await call('load_skill', {name: skill.name})).code : promises.readFile(file, options);
     },
     async writeFile(name, data, options) {
       const file = inside(name);
+      const skill = skillOf(file);
+      if (skill) {
+        await call('save_skill', {...skill, code: String(data)});
+        return true;
+      }
       await promises.mkdir(path.dirname(file), {recursive: true});
       await promises.writeFile(file, data, options);
       return true;
@@ -102,6 +112,10 @@ function makeTools(call) {
   return {
     callMCPTool: (name, input = {}) => call('call_tool', {name, arguments: input}),
     list_mcp_tools: () => call('list_tools', {}),
+    save_skill: (name, code, description = '', language = 'javascript') =>
+      call('save_skill', {name, code, description, language}).then(({message}) => message),
+    load_skill: (name) => call('load_skill', {name}).then(({code}) => code),
+    list_skills: () => call('list_skills', {}).then(({skills}) => skills),
     get_mcp_tool_details: (name) => call('get_tool_definition', {tool_name: name}),
     warder: {call: (name, args) => call(name, args)},
   };

@@ -7,7 +7,7 @@ const began = process.hrtime.bigint();
 const fs = require('fs');
 const vm = require('vm');
 const path = require('path');
-const {createRequire} = require('module');
+const Module = require('module');
 const {Writable} = require('stream');
 const {pathToFileURL} = require('url');
 const {Channel, ProtocolError, writeAll} = require('./channel.js');
@@ -82,6 +82,7 @@ class Execution {
     this.#watchTheEnd();
     try {
       const names = this.#bind();
+      this.#findSkills();
       process.chdir(this.#order.workspace);
       const main = this.#compile(names);
       main().then((value) => {
@@ -105,10 +106,20 @@ class Execution {
       if (name in helpers || Object.hasOwn(globalThis, name) || local.includes(name) || name.startsWith('__'))
         throw new Refused(`context_vars: the name '${name}' is taken by JavaScript or a helper; give it another name`);
     }
-    helpers.fs = makeFiles(this.#order.workspace);
+    helpers.fs = makeFiles(this.#order.workspace, call);
     for (const [name, value] of Object.entries(helpers))
       Object.defineProperty(globalThis, name, {value, configurable: true, writable: true, enumerable: false});
     return Object.keys(context).filter((name) => IDENTIFIER.test(name) && isBindable(name));
+  }
+
+  #findSkills() {
+    const usual = Module._resolveFilename;
+    const {workspace} = this.#order;
+    const channel = this.#channel;
+    Module._resolveFilename = function (request, ...rest) {
+      if (!/^\/?skills\//.test(request)) return usual.call(this, request, ...rest);
+      return require('./skills.js').resolve(request, workspace, channel, (name) => usual.call(this, name, ...rest));
+    };
   }
 
   // The code stands in a function of its own, below one that holds the constants, so that it may declare any name. Its
@@ -116,7 +127,7 @@ class Execution {
   #compile(names) {
     const {workspace, code} = this.#order;
     const file = path.join(workspace, 'execution.js');
-    const require = createRequire(file);
+    const require = Module.createRequire(file);
     const toUrl = (specifier) => {
       if (/^(?:\.{0,2}\/)/.test(specifier)) return pathToFileURL(path.resolve(workspace, specifier)).href;
       if (/^[a-z][a-z+.-]*:/.test(specifier)) return specifier;

@@ -9,7 +9,8 @@ import _ast  # its 1.3 ms would be paid by the first compile() otherwise
 import _io
 
 from warder import _modules, _site
-from warder._helpers import (Files, aggregate_stats, filter_by_field, format_output, summarize_list)
+from warder._helpers import (Files, aggregate_stats, filter_by_field, format_output, list_skills, load_skill, save_skill,
+                             summarize_list)
 from warder._values import Plain, Unanswerable, encode
 
 FILE = "<execution>"
@@ -43,7 +44,8 @@ def bind(namespace, order, code):
     namespace.update(
         workspace=order["workspace"], read_file=files.read_file, write_file=files.write_file,
         list_files=files.list_files, delete_file=files.delete_file, filter_by_field=filter_by_field,
-        summarize_list=summarize_list, aggregate_stats=aggregate_stats, format_output=format_output)
+        summarize_list=summarize_list, aggregate_stats=aggregate_stats, format_output=format_output,
+        save_skill=save_skill, load_skill=load_skill, list_skills=list_skills)
     context = order.get("context_vars") or {}
     if type(context) is not dict:
         raise Refused("context_vars is not an object of names and values")
@@ -106,7 +108,7 @@ class Execution:
             bind(namespace, self._order, code)
             posix.chdir(self._order["workspace"])
             sys.path.append(self._order["workspace"])
-            _modules.Watch(self._watched())
+            _modules.Watch(self._watched(), self._order["workspace"])
         except BaseException as error:
             self._failed(error)
             return

@@ -1,4 +1,4 @@
-"""The functions that jailed code finds bound: files of the workspace, and answers from lists of records.
+"""The functions that jailed code finds bound: files of the workspace, skills, and answers from lists of records.
 
 Refusing paths that leave the workspace is a courtesy with a clear message; the wall is the kernel's. What only some code
 calls for is imported by the function that needs it: os alone is 2 ms of a cold start.
@@ -84,6 +84,24 @@ class Files:
         except FileNotFoundError:
             raise FileNotFoundError(errno.ENOENT, "there is no such file in the workspace", str(filename)) from None
         return f"Deleted {filename}"
+
+
+def save_skill(name, code, description="", language="python"):
+    """Keeps code under a name for later executions, which do `from skills import <name>`."""
+    from warder import _skills
+    return _skills.save(name, code, description, language)
+
+
+def load_skill(name):
+    """The code of a skill, for exec()."""
+    from warder import _skills
+    return _skills.load(name)
+
+
+def list_skills():
+    """What is known of each skill: name, description, ..."""
+    from warder import _skills
+    return _skills.listed()
 
 
 def filter_by_field(data, field, value):

@@ -76,10 +76,14 @@ def _names_of(code):
 
 
 class Watch:
-    """A finder on sys.meta_path that runs an action right after the jailed code has first loaded a module."""
+    """A finder on sys.meta_path that runs an action right after the jailed code has first loaded a module.
 
-    def __init__(self, actions):
+    And that knows where skills are.
+    """
+
+    def __init__(self, actions, workspace):
         self._actions = {}
+        self._workspace = workspace
         for name, action in actions.items():
             module = sys.modules.get(name)
             if module is not None:
@@ -91,6 +95,9 @@ class Watch:
     def find_spec(self, name, path=None, target=None):
         action = self._actions.pop(name, None)
         if action is None:
+            if name == "skills" or name.startswith("skills."):
+                from warder import _skills
+                return _skills.find_spec(name, path, self._workspace, target)
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)

@@ -41,7 +41,8 @@ def replay(namespace, path):
     """In the new process: what the execution defined, with `__name__` as multiprocessing has set it."""
     import json
 
-    from warder import _execution
+    from warder import _execution, _modules
     with open(path, encoding="utf-8") as file:
         order = json.load(file)
+    _modules.Watch({}, order["workspace"])
     _execution.replay(order, namespace)

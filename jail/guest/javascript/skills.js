@@ -1,0 +1,58 @@
+// Skills: what require('skills/x') finds. Loaded on first use.
+// The supervisor knows the tenant's own skills and the shared ones; a folder `skills` of the workspace comes first, as the
+// workspace's files do with any other name.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+const Module = require('module');
+
+const FOLDER = '/skills';
+const NAME = /^\/?skills\/([A-Za-z0-9_-]+)(?:\.js)?$/;
+const FILE = /^\/skills\/([A-Za-z_][A-Za-z0-9_]*)\.(js|py)$/;
+
+const sources = new Map(); // of the files that are on no disk
+
+function compileThem() {
+  const js = Module._extensions['.js'];
+  Module._extensions['.js'] = (module, file) => {
+    if (sources.has(file)) module._compile(sources.get(file), file);
+    else js(module, file);
+  };
+}
+
+// The file that `request` means; `usual(request)` is what Node would say, which may be an error.
+function resolve(request, workspace, channel, usual) {
+  const inWorkspace = path.join(workspace, 'skills');
+  for (const place of request.startsWith('/') ? [request] : fs.existsSync(inWorkspace) ? [path.join(workspace, request)] : []) {
+    try {
+      return usual(place);
+    } catch (e) {
+      if (e.code !== 'MODULE_NOT_FOUND') throw e;
+    }
+  }
+  const [, name] = NAME.exec(request) ?? [];
+  if (name === undefined) return usual(request);
+  const file = `${FOLDER}/${name}.js`;
+  if (sources.has(file)) return file;
+  let skill;
+  try {
+    skill = channel.callSync('load_skill', {name});
+  } catch (e) {
+    if (e.code !== 'not_found') throw e;
+    const told = new Error(`there is no skill '${name}'; list_skills() names those that there are`);
+    throw Object.assign(told, {code: 'MODULE_NOT_FOUND'});
+  }
+  const {language} = skill.metadata;
+  if (language !== 'javascript') throw new Error(`the skill '${name}' is ${language}, and cannot be required here`);
+  if (sources.size === 0) compileThem();
+  sources.set(file, skill.code);
+  return file;
+}
+
+// The skill that a file directly below /skills stands for: {name, language}; undefined for any other path.
+function skillOf(file) {
+  const [, name, ending] = FILE.exec(file) ?? [];
+  return name === undefined ? undefined : {name, language: ending === 'py' ? 'python' : 'javascript'};
+}
+
+module.exports = {resolve, skillOf};

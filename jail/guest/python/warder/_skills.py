@@ -1,0 +1,143 @@
+"""Skills: `from skills import x` and the functions that save, load and list them. Loaded on first use.
+
+A skill is asked for from the supervisor, which knows the tenant's own and the shared ones. Where nothing can be asked, in
+processes that the code has started, the shared ones are found in their folder.
+"""
+import builtins
+import sys
+from _frozen_importlib import ModuleSpec
+from _frozen_importlib_external import PathFinder
+
+import warder
+from warder import _execution
+
+PACKAGE = "skills"
+_FOLDER = "/skills"
+
+
+def save(name, code, description, language):
+    try:
+        return warder.call("save_skill", name=name, code=code, description=description, language=language)["message"]
+    except warder.CallError as e:
+        if e.code == "invalid":
+            raise ValueError(e.message) from None
+        raise
+
+
+def load(name):
+    return _source(name)["code"]
+
+
+def listed():
+    return warder.call("list_skills")["skills"]
+
+
+def _source(name):
+    """What the supervisor answers about the skill: code, name and metadata. Raises FileNotFoundError."""
+    try:
+        return warder.call("load_skill", name=name)
+    except warder.CallError as e:
+        if e.code == "not_found":
+            raise FileNotFoundError(f"Skill not found: {name}") from None
+        if e.code not in ("not_available", "gone"):
+            raise
+        shared = _shared(name)
+        if shared is None:
+            raise
+        return shared
+
+
+def _shared(name):
+    slug = "-".join(part for part in str(name).lower().split("_") if part)
+    path = f"{_FOLDER}/{slug}/scripts/{name}.py"
+    try:
+        with open(path, encoding="utf-8") as file:
+            return {"name": name, "code": file.read(), "metadata": {"language": "python"}}
+    except (OSError, ValueError):
+        return None
+
+
+class Skill(type(sys)):
+    """A skill's module. It can be called when it defines a function of its own name."""
+
+    def __call__(self, *args, **kwargs):
+        name = self.__name__.rpartition(".")[2]
+        function = self.__dict__.get(name)
+        if not callable(function):
+            known = [key for key, value in self.__dict__.items() if callable(value) and not key.startswith("_")]
+            raise TypeError(f"the skill '{name}' defines no function of that name; it has {', '.join(known) or 'none'}")
+        return function(*args, **kwargs)
+
+
+class _Package(type(sys)):
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        __import__(f"{PACKAGE}.{name}")
+        return self.__dict__[name]
+
+    def __dir__(self):
+        return sorted({*self.__dict__, *(skill["name"] for skill in listed())})
+
+
+class _PackageLoader:
+    @staticmethod
+    def create_module(spec):
+        return _Package(spec.name)
+
+    @staticmethod
+    def exec_module(module):
+        pass
+
+
+class _Loader:
+    """Code of a skill finds the names bound that the code of an execution finds; the module itself holds its own only."""
+
+    def __init__(self, file, code, workspace):
+        self._file = file
+        self._code = code
+        self._workspace = workspace
+
+    def create_module(self, spec):
+        return Skill(spec.name)
+
+    def exec_module(self, module):
+        code = compile(self._code, self._file, "exec", dont_inherit=True)
+        names = {}
+        _execution.bind(names, {"workspace": self._workspace}, code)
+        del names["context_vars"]
+        module.__dict__["__builtins__"] = {**vars(builtins), **names}
+        exec(code, module.__dict__)
+
+    def get_source(self, fullname):  # for tracebacks
+        return self._code
+
+
+def find_spec(fullname, path, workspace, target):
+    """The spec of the package or of one skill. Files of the workspace come first, as with any other module."""
+    if fullname == PACKAGE:
+        own = PathFinder.find_spec(PACKAGE, [workspace], target)
+        if own is not None and own.origin is not None:
+            return own  # a package of the code's own
+        spec = ModuleSpec(PACKAGE, _PackageLoader, is_package=True)
+        spec.submodule_search_locations.extend(own.submodule_search_locations if own is not None else ())
+        return spec
+    if type(sys.modules.get(PACKAGE)) is not _Package or fullname.count(".") > 1:
+        return None
+    own = PathFinder.find_spec(fullname, path, target) if path else None
+    if own is not None:
+        return own
+    name = fullname.rpartition(".")[2]
+    try:
+        skill = _source(name)
+    except FileNotFoundError:
+        # A name of its own: the import statement would take an error that names the module for none.
+        raise ModuleNotFoundError(f"there is no skill '{name}'; list_skills() names those that there are",
+                                  name=name) from None
+    language = skill["metadata"].get("language")
+    if language != "python":
+        raise ImportError(f"the skill '{name}' is {language or 'no code'}, and cannot be imported here", name=fullname)
+    file = f"{_FOLDER}/{name}.py"
+    spec = ModuleSpec(fullname, _Loader(file, skill["code"], workspace), origin=file)
+    spec.has_location = True
+    return spec

@@ -1,0 +1,164 @@
+#include "skills/library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "skills/name.h"
+#include "supervisor/base/path.h"
+
+namespace skills {
+namespace {
+
+constexpr std::string_view kScheme = "skill://";
+constexpr size_t kMostQuery = 1000;
+
+// Words in lower case: runs of letters, digits and bytes beyond ASCII.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (char c : text) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c & 0x80)) {
+      words.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    } else if (!words.back().empty()) {
+      words.emplace_back();
+    }
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+// A name tells more than a description, a whole word more than its beginning.
+unsigned worth(const std::string& asked, const std::vector<std::string>& words, unsigned whole) {
+  unsigned best = 0;
+  for (const std::string& word : words) {
+    if (word == asked) return whole;
+    if (asked.size() > 2 && (word.starts_with(asked) || (word.size() > 3 && asked.starts_with(word)))) best = whole / 2;
+  }
+  return best;
+}
+
+unsigned score(const std::vector<std::string>& query, const Skill& skill) {
+  const auto name = words_of(skill.slug), description = words_of(skill.description);
+  unsigned sum = 0;
+  for (const std::string& word : query) sum += std::max(worth(word, name, 8), worth(word, description, 4));
+  return sum;
+}
+
+}  // namespace
+
+Result<Shared> Shared::load(const std::string& directory) {
+  Shared shared;
+  TRY(Fd top, open_directory(directory));
+  std::error_code error;
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) names.insert(entry.path().filename());
+  if (error) return fail(Code::unavailable, fmt::format("read {}: {}", directory, error.message()));
+  for (const std::string& name : names) {
+    auto load_one = [&]() -> Result<Kept> {
+      if (!is_slug(name)) return fail(Code::invalid, "not a skill's folder");
+      TRY(RelativePath path, RelativePath::parse(name));
+      TRY(Fd folder, open_directory_beneath(top.get(), path));
+      Kept kept;
+      TRY(kept.skill, read_skill(folder.get(), name));
+      for (const File& file : kept.skill.files) {
+        TRY(kept.contents[file.path], read_file(folder.get(), kept.skill, file.path));
+      }
+      return kept;
+    };
+    if (auto kept = load_one()) {
+      shared.kept_.emplace(name, *std::move(kept));
+    } else {
+      shared.problems_.push_back(fmt::format("shared skill '{}': {}", name, kept.error().what));
+    }
+  }
+  return shared;
+}
+
+const Skill* Shared::find(std::string_view name) const {
+  auto found = kept_.find(slug_of(name));
+  return found == kept_.end() ? nullptr : &found->second.skill;
+}
+
+Result<std::string> Shared::read(const Skill& skill, std::string_view path) const {
+  if (auto kept = kept_.find(skill.slug); kept != kept_.end())
+    if (auto contents = kept->second.contents.find(path); contents != kept->second.contents.end())
+      return contents->second;
+  return fail(Code::not_found, fmt::format("the skill '{}' has no such file", skill.name));
+}
+
+std::optional<Found> Library::find(std::string_view name) const {
+  if (const Store::Entry* own = own_.find(name)) return Found{&own->skill, own};
+  if (const Skill* skill = shared_.find(name)) return Found{skill, nullptr};
+  return std::nullopt;
+}
+
+std::vector<Found> Library::all() const {
+  std::map<std::string_view, Found> by_slug;
+  for (const auto& [slug, entry] : own_.entries()) by_slug.emplace(slug, Found{&entry.skill, &entry});
+  for (const auto& [slug, kept] : shared_.kept_) by_slug.emplace(slug, Found{&kept.skill, nullptr});
+  std::vector<Found> found;
+  for (const auto& [slug, one] : by_slug) found.push_back(one);
+  return found;
+}
+
+std::vector<Found> Library::search(std::string_view query) const {
+  const auto words = words_of(query.substr(0, kMostQuery));
+  std::vector<Found> found = all();
+  if (words.empty()) return found;
+  std::vector<std::pair<unsigned, Found>> ranked;
+  for (const Found& one : found)
+    if (unsigned points = score(words, *one.skill); points > 0) ranked.emplace_back(points, one);
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  found.clear();
+  for (const auto& [points, one] : ranked) found.push_back(one);
+  return found;
+}
+
+Result<std::string> Library::read(const Found& found, std::string_view path) const {
+  return found.own ? own_.read(*found.own, path) : shared_.read(*found.skill, path);
+}
+
+Result<std::string> Library::read_code(const Found& found, uint32_t version) const {
+  if (found.own) return own_.read_code(*found.own, version ? version : found.own->version());
+  if (version > 1) return fail(Code::not_found, "a shared skill has no versions", "ask for it without one");
+  if (found.skill->code_file.empty())
+    return fail(Code::invalid, fmt::format("the skill '{}' has no code", found.skill->name), "read its SKILL.md");
+  return shared_.read(*found.skill, found.skill->code_file);
+}
+
+std::string uri_of(std::string_view slug, std::string_view path) {
+  return fmt::format("{}{}{}{}", kScheme, slug, path.empty() ? "" : "/", path);
+}
+
+std::optional<Place> parse_uri(std::string_view uri) {
+  if (!uri.starts_with(kScheme) || uri.size() > kMaxPathBytes) return std::nullopt;
+  uri.remove_prefix(kScheme.size());
+  const size_t slash = std::min(uri.find('/'), uri.size());
+  Place place{std::string(uri.substr(0, slash)), {}};
+  if (!is_slug(place.slug)) return std::nullopt;
+  if (slash == uri.size()) return place;
+  place.path = uri.substr(slash + 1);
+  for (size_t at = 0; at <= place.path.size();) {
+    const size_t end = std::min(place.path.find('/', at), place.path.size());
+    if (!is_file_name(std::string_view(place.path).substr(at, end - at))) return std::nullopt;
+    at = end + 1;
+  }
+  return place;
+}
+
+std::optional<std::vector<std::string>> children(const Skill& skill, std::string_view folder) {
+  const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
+  std::set<std::string> names;
+  for (const File& file : skill.files) {
+    if (!file.path.starts_with(prefix)) continue;
+    const size_t slash = file.path.find('/', prefix.size());
+    names.insert(file.path.substr(prefix.size(), slash == std::string::npos ? slash : slash + 1 - prefix.size()));
+  }
+  if (names.empty()) return std::nullopt;
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+}  // namespace skills

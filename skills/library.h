@@ -1,0 +1,70 @@
+// Library: what one tenant finds, its own skills and those that everybody shares, by name, by words and by URI.
+// Shared: the skills that Warder ships, read once while the daemon starts. A tenant's own skill comes before a shared
+// one of the same name, which only a newer set of shared ones can bring about.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skills/store.h"
+
+namespace skills {
+
+class Shared {
+ public:
+  Shared() = default;  // none
+  // `directory` is ours: <slug>/SKILL.md and so on. A skill that cannot be read is left out and told by problems().
+  static Result<Shared> load(const std::string& directory);
+
+  const Skill* find(std::string_view name) const;  // by name or slug
+  // Errors: not_found.
+  Result<std::string> read(const Skill& skill, std::string_view path) const;
+  const std::vector<std::string>& problems() const { return problems_; }
+
+ private:
+  friend class Library;
+  struct Kept {
+    Skill skill;
+    std::map<std::string, std::string, std::less<>> contents;  // by path
+  };
+  std::map<std::string, Kept, std::less<>> kept_;  // by slug
+  std::vector<std::string> problems_;
+};
+
+struct Found {
+  const Skill* skill;
+  const Store::Entry* own;  // nullptr: shared
+};
+
+class Library {
+ public:
+  Library(const Shared& shared, const Store& own) : shared_(shared), own_(own) {}
+
+  std::optional<Found> find(std::string_view name) const;  // by name or slug
+  std::vector<Found> all() const;                          // by slug
+  // Those that have a word of the query, as a whole or its beginning, in name or description; best first.
+  std::vector<Found> search(std::string_view query) const;
+  Result<std::string> read(const Found& found, std::string_view path) const;
+  // The code that is imported; `version` 0 is the newest, and the only one of a shared skill.
+  Result<std::string> read_code(const Found& found, uint32_t version) const;
+
+ private:
+  const Shared& shared_;
+  const Store& own_;
+};
+
+// skill://<slug>/<path>; without a path the skill's folder.
+std::string uri_of(std::string_view slug, std::string_view path);
+struct Place {
+  std::string slug;
+  std::string path;  // of a file or folder; empty for the skill's own
+};
+// Nothing for what is no URI of this form. That it names something is not said.
+std::optional<Place> parse_uri(std::string_view uri);
+
+// What lies directly in a folder of a skill ("" is the top): names, folders ending in '/'. Nothing when there is none.
+std::optional<std::vector<std::string>> children(const Skill& skill, std::string_view folder);
+
+}  // namespace skills

@@ -1,0 +1,219 @@
+#include "skills/skill.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "skills/digest.h"
+#include "skills/front_matter.h"
+#include "skills/name.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/path.h"
+
+using nlohmann::ordered_json;
+
+namespace skills {
+namespace {
+
+constexpr int kMostDepth = 4;
+constexpr char kHead[] = "SKILL.md";
+
+// A saved skill without a description needs one all the same: the format asks for it.
+std::string standard_description(std::string_view name) { return fmt::format("Saved code `{}`.", name); }
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+// The files below a folder, sorted by path; sizes only.
+class Collection {
+ public:
+  Result<std::vector<File>> of(int directory) {
+    CHECKED(add(directory, "", 0));
+    std::sort(files_.begin(), files_.end(), [](const File& a, const File& b) {
+      return std::pair(a.path != kHead, std::string_view(a.path)) <
+             std::pair(b.path != kHead, std::string_view(b.path));
+    });
+    return std::move(files_);
+  }
+
+ private:
+  Result<> add(int directory, const std::string& below, int depth) {
+    if (depth > kMostDepth) return fail(Code::invalid, fmt::format("{} is nested too deep", below));
+    TRY(RelativePath top, RelativePath::parse("."));
+    TRY(Fd folder, open_beneath(directory, top, O_RDONLY | O_DIRECTORY));
+    std::unique_ptr<DIR, CloseDir> entries(::fdopendir(folder.get()));
+    if (!entries) return fail_errno(errno, "fdopendir");
+    const int fd = folder.release();  // closed with `entries`
+    while (const dirent* entry = ::readdir(entries.get())) {
+      const std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      if (++entries_ > 2 * kMostFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMostFiles));
+      if (!is_file_name(name))
+        return fail(Code::invalid, fmt::format("'{}' is no name for a skill's file", valid_utf8(name)),
+                    "use letters, digits, '.', '_' and '-'");
+      TRY(RelativePath path, RelativePath::parse(name));
+      TRY(struct stat info, stat_beneath(fd, path));
+      if (S_ISDIR(info.st_mode)) {
+        TRY(Fd inner, open_directory_beneath(fd, path));
+        CHECKED(add(inner.get(), below + std::string(name) + "/", depth + 1));
+      } else if (S_ISREG(info.st_mode)) {
+        CHECKED(add_file(below + std::string(name), static_cast<uint64_t>(info.st_size)));
+      } else {
+        return fail(Code::denied, fmt::format("{}{} is a link, a FIFO, a socket or a device", below, name),
+                    "a skill holds regular files and folders only");
+      }
+    }
+    return {};
+  }
+
+  Result<> add_file(std::string path, uint64_t size) {
+    if (files_.size() == kMostFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMostFiles));
+    bytes_ += size;
+    if (size > kMostSkillBytes || bytes_ > kMostSkillBytes)
+      return fail(Code::exhausted, fmt::format("more than {} bytes", kMostSkillBytes));
+    files_.push_back({std::move(path), size, {}});
+    return {};
+  }
+
+  std::vector<File> files_;
+  size_t entries_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+Result<std::string> read_bytes(int directory, std::string_view path) {
+  TRY(RelativePath relative, RelativePath::parse(path));
+  TRY(Fd file, open_regular_beneath(directory, relative, O_RDONLY));
+  return read_whole(file.get(), kMostSkillBytes);
+}
+
+// A text below `metadata`, or below nothing; empty when there is none.
+std::string text_at(const ordered_json& fields, const char* key) {
+  auto found = fields.find(key);
+  return found != fields.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Result<> understand(Skill& skill) {
+  const ordered_json none = ordered_json::object();
+  const ordered_json& fields = skill.front_matter;
+  auto metadata = fields.find("metadata");
+  const ordered_json& more = metadata != fields.end() && metadata->is_object() ? *metadata : none;
+  if (text_at(fields, "name") != skill.slug)
+    return fail(Code::invalid, fmt::format("SKILL.md names another skill than its folder, which is {}", skill.slug));
+  skill.description = text_at(fields, "description");
+  if (skill.description.empty() || skill.description.size() > 4 * kMostDescriptionBytes)
+    return fail(Code::invalid, "SKILL.md has no description of 1 to 1024 characters");
+  skill.name = text_at(more, "import");
+  if (skill.name.empty()) skill.name = name_of(skill.slug);
+  if (!check_name(skill.name) || slug_of(skill.name) != skill.slug)
+    return fail(Code::invalid, fmt::format("SKILL.md: metadata.import is not a form of {}", skill.slug));
+  if (skill.description == standard_description(skill.name)) skill.description.clear();
+  skill.created = text_at(more, "created").substr(0, 64);
+  for (Language language : {Language::python, Language::javascript}) {
+    std::string path = fmt::format("scripts/{}.{}", skill.name, language_ending(language));
+    if (!skill.code_file.empty() || !skill.find_file(path)) continue;
+    skill.language = language;
+    skill.code_file = std::move(path);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view language_name(Language language) {
+  return language == Language::python ? "python" : language == Language::javascript ? "javascript" : "none";
+}
+
+std::string_view language_ending(Language language) { return language == Language::javascript ? "js" : "py"; }
+
+uint64_t Skill::bytes() const {
+  uint64_t sum = 0;
+  for (const File& file : files) sum += file.size;
+  return sum;
+}
+
+const File* Skill::find_file(std::string_view path) const {
+  auto found = std::find_if(files.begin(), files.end(), [&](const File& file) { return file.path == path; });
+  return found == files.end() ? nullptr : &*found;
+}
+
+Result<> check_draft(const Draft& draft) {
+  CHECKED(check_name(draft.name));
+  if (draft.language == Language::none) return fail(Code::invalid, "a saved skill is Python or JavaScript");
+  if (draft.code.empty()) return fail(Code::invalid, "the skill's code is empty", "save at least a function");
+  if (draft.code.size() > kMostCodeBytes)
+    return fail(Code::exhausted, fmt::format("the skill's code has {} bytes", draft.code.size()),
+                fmt::format("at most {} are kept; leave data in the workspace", kMostCodeBytes), "skills.code");
+  if (draft.code.find('\0') != std::string::npos || valid_utf8(draft.code) != draft.code)
+    return fail(Code::invalid, "the skill's code is not UTF-8 text, or holds a NUL");
+  if (draft.description.size() > kMostDescriptionBytes)
+    return fail(Code::invalid, fmt::format("the description has {} bytes", draft.description.size()),
+                fmt::format("at most {} are shown to whoever chooses a skill", kMostDescriptionBytes));
+  if (draft.description.find('\0') != std::string::npos || valid_utf8(draft.description) != draft.description)
+    return fail(Code::invalid, "the description is not UTF-8 text, or holds a NUL");
+  return {};
+}
+
+std::vector<NewFile> make_files(const Draft& draft, uint32_t version) {
+  const std::string script = fmt::format("scripts/{}.{}", draft.name, language_ending(draft.language));
+  const std::string description = draft.description.empty() ? standard_description(draft.name) : draft.description;
+  // A JSON text is a YAML text in double quotes.
+  std::string head = fmt::format("---\nname: \"{}\"\ndescription: {}\nmetadata:\n", slug_of(draft.name),
+                                 dump_json(nlohmann::json(description)));
+  head += fmt::format("  import: \"{}\"\n  language: {}\n  version: \"{}\"\n  created: \"{}\"\n---\n\n", draft.name,
+                      language_name(draft.language), version, draft.created);
+  const std::string use = draft.language == Language::python
+                              ? fmt::format("from skills import {}", draft.name)
+                              : fmt::format("const {0} = require('skills/{0}')", draft.name);
+  head += fmt::format("# {}\n\n{}\n\nIn `execute_code`, {}: `{}`. The code is {}.\n", draft.name, description,
+                      draft.language == Language::python ? "Python" : "JavaScript", use, script);
+  return {{kHead, std::move(head)}, {script, draft.code}};
+}
+
+bool is_file_name(std::string_view name) {
+  return !name.empty() && name.size() <= 128 && name[0] != '.' && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  });
+}
+
+Result<Skill> read_skill(int directory, std::string_view slug) {
+  Skill skill;
+  skill.slug = slug;
+  TRY(skill.files, Collection().of(directory));
+  if (skill.files.empty() || skill.files.front().path != kHead) return fail(Code::invalid, "it has no SKILL.md");
+  uint64_t bytes = 0;
+  for (File& file : skill.files) {
+    TRY(std::string contents, read_bytes(directory, file.path));
+    file.size = contents.size();
+    bytes += file.size;
+    if (bytes > kMostSkillBytes) return fail(Code::exhausted, fmt::format("more than {} bytes", kMostSkillBytes));
+    file.digest = digest_of(contents);
+    if (file.path != kHead) continue;
+    TRY(FrontMatter head, parse_front_matter(contents));
+    skill.front_matter = std::move(head.fields);
+  }
+  CHECKED(understand(skill));
+  return skill;
+}
+
+Result<std::string> read_file(int directory, const Skill& skill, std::string_view path) {
+  const File* file = skill.find_file(path);
+  if (!file) return fail(Code::not_found, fmt::format("the skill '{}' has no such file", skill.name));
+  TRY(std::string contents, read_bytes(directory, path));
+  if (digest_of(contents) != file->digest)
+    return fail(Code::unavailable, fmt::format("{} of the skill '{}' has changed on the disk", path, skill.name),
+                "save the skill anew");
+  return contents;
+}
+
+Result<uint64_t> bytes_below(int directory) {
+  TRY(std::vector<File> files, Collection().of(directory));
+  uint64_t sum = 0;
+  for (const File& file : files) sum += file.size;
+  return sum;
+}
+
+}  // namespace skills

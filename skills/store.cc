@@ -1,0 +1,238 @@
+#include "skills/store.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "skills/name.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/path.h"
+
+namespace skills {
+namespace {
+
+constexpr mode_t kPrivate = 0700;
+constexpr size_t kMostListed = 20'000;
+constexpr size_t kMostProblems = 100;
+constexpr char kNew[] = ".new";    // a version that is being written
+constexpr char kGone[] = ".gone";  // a skill that is being removed
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+RelativePath path_of(std::string_view text) { return RelativePath::parse(text).value(); }  // of our own making
+
+std::string version_path(std::string_view slug, uint32_t version) { return fmt::format("{}/{:06}", slug, version); }
+
+// The names in a folder, sorted.
+Result<std::vector<std::string>> names_in(int directory, const RelativePath& path) {
+  TRY(Fd folder, open_beneath(directory, path, O_RDONLY | O_DIRECTORY));
+  std::unique_ptr<DIR, CloseDir> entries(::fdopendir(folder.get()));
+  if (!entries) return fail_errno(errno, "fdopendir");
+  (void)folder.release();  // closed with `entries`
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (names.size() == kMostListed) return fail(Code::exhausted, fmt::format("more than {} entries", kMostListed));
+    names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::optional<uint32_t> version_number(std::string_view name) {
+  uint32_t number = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || number == 0 || number > 1'000'000'000)
+    return std::nullopt;
+  return fmt::format("{:06}", number) == name ? std::optional(number) : std::nullopt;
+}
+
+Result<> make_durable(int directory, const RelativePath& path) {
+  TRY(Fd folder, open_beneath(directory, path, O_RDONLY | O_DIRECTORY));
+  if (::fsync(folder.get()) < 0) return fail_path(errno, "make durable", path.text());
+  return {};
+}
+
+Result<> write_new(int directory, const RelativePath& path, std::string_view contents) {
+  TRY(Fd file, open_beneath(directory, path, O_WRONLY | O_CREAT | O_EXCL, 0600));
+  CHECKED(write_all(file.get(), contents));
+  if (::fsync(file.get()) < 0) return fail_path(errno, "make durable", path.text());
+  return {};
+}
+
+}  // namespace
+
+Result<Store> Store::open(Fd directory) {
+  Store store(std::move(directory));
+  CHECKED(store.load());
+  return store;
+}
+
+Result<> Store::load() {
+  sweep();
+  TRY(std::vector<std::string> names, names_in(directory_.get(), RelativePath()));
+  for (const std::string& name : names) {
+    auto entry = is_slug(name) ? load_entry(name) : fail(Code::invalid, "not a skill's folder");
+    if (!entry) {
+      note(name, entry.error().what);
+    } else if (entry->has_value()) {
+      entries_.emplace(name, **std::move(entry));
+    }
+  }
+  return {};
+}
+
+void Store::note(std::string_view name, std::string_view problem) {
+  if (problems_.size() < kMostProblems) problems_.push_back(fmt::format("skill '{}': {}", valid_utf8(name), problem));
+}
+
+// What an end in the middle of a removal left behind.
+void Store::sweep() { (void)remove_tree_beneath(directory_.get(), path_of(kGone)); }
+
+// The newest version that can be read. None: a folder without any, as the end of a daemon in a first save leaves.
+Result<std::optional<Store::Entry>> Store::load_entry(const std::string& slug) {
+  TRY(std::vector<std::string> names, names_in(directory_.get(), path_of(slug)));
+  std::vector<uint32_t> numbers;
+  for (const std::string& name : names)
+    if (auto number = version_number(name)) numbers.push_back(*number);
+  Entry entry;
+  for (auto number = numbers.rbegin(); number != numbers.rend(); number++) {
+    TRY(Fd folder, open_directory_beneath(directory_.get(), path_of(version_path(slug, *number))));
+    if (!entry.versions.empty()) {
+      if (auto bytes = bytes_below(folder.get())) entry.versions.insert(entry.versions.begin(), {*number, *bytes});
+    } else if (auto skill = read_skill(folder.get(), slug)) {
+      entry.skill = *std::move(skill);
+      entry.versions.push_back({*number, entry.skill.bytes()});
+    } else {
+      note(slug, fmt::format("version {}: {}", *number, skill.error().what));
+    }
+  }
+  return entry.versions.empty() ? std::optional<Entry>() : std::optional(std::move(entry));
+}
+
+const Store::Entry* Store::find(std::string_view name) const {
+  auto found = entries_.find(slug_of(name));
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+uint64_t Store::bytes() const {
+  uint64_t sum = 0;
+  for (const auto& [slug, entry] : entries_)
+    for (const Version& version : entry.versions) sum += version.bytes;
+  return sum;
+}
+
+Result<Store::Receipt> Store::save(const Draft& draft, const StoreLimits& limits) {
+  CHECKED(check_draft(draft));
+  const std::string slug = slug_of(draft.name);
+  auto known = entries_.find(slug);
+  const bool is_new = known == entries_.end();
+  uint32_t version = 1;
+  if (!is_new) {
+    Entry& entry = known->second;
+    if (entry.skill.name != draft.name)
+      return fail(Code::invalid, fmt::format("there is a skill '{}', which is the same name", entry.skill.name),
+                  "use that name, or one that differs in more than case and underscores");
+    if (entry.skill.language == draft.language && entry.skill.description == draft.description) {
+      auto code = read(entry, entry.skill.code_file);
+      if (code && *code == draft.code) return Receipt{&entry, Saved::same};
+    }
+    version = entry.version() + 1;
+  } else if (entries_.size() >= limits.count) {
+    return fail(Code::exhausted, fmt::format("there are {} skills already", entries_.size()),
+                "delete one that is no longer needed", "skills.count");
+  }
+  uint64_t bytes = 0;
+  for (const NewFile& file : make_files(draft, version)) bytes += file.contents.size();
+  uint64_t held = this->bytes();
+  if (!is_new) {  // what this version pushes out
+    const auto& versions = known->second.versions;
+    for (size_t i = 0; i + limits.versions <= versions.size(); i++) held -= versions[i].bytes;
+  }
+  if (held + bytes > limits.bytes)
+    return fail(Code::exhausted, fmt::format("the skills hold {} bytes, and this one would add {}", held, bytes),
+                fmt::format("at most {} are kept, older versions among them: delete a skill", limits.bytes),
+                "skills.bytes");
+
+  CHECKED(write_version(draft, slug, version));
+  TRY(Fd folder, open_directory_beneath(directory_.get(), path_of(version_path(slug, version))));
+  TRY(Skill skill, read_skill(folder.get(), slug));
+  Entry& entry = entries_[slug];
+  entry.versions.push_back({version, skill.bytes()});
+  entry.skill = std::move(skill);
+  forget_old(entry, limits.versions);
+  return Receipt{&entry, is_new ? Saved::first : Saved::another};
+}
+
+Result<> Store::write_version(const Draft& draft, const std::string& slug, uint32_t version) {
+  const int top = directory_.get();
+  const std::string beside = fmt::format("{}/{}", slug, kNew);
+  TRY(Fd folder, make_directories_beneath(top, path_of(slug), kPrivate));
+  if (auto left = stat_beneath(top, path_of(beside))) CHECKED(remove_tree_beneath(top, path_of(beside)));
+  TRY(Fd scripts, make_directories_beneath(top, path_of(beside + "/scripts"), kPrivate));
+  for (const NewFile& file : make_files(draft, version))
+    CHECKED(write_new(top, path_of(beside + "/" + file.path), file.contents));
+  for (const std::string& path : {beside + "/scripts", beside}) CHECKED(make_durable(top, path_of(path)));
+  // A version that could not be read, or that another end left behind, gives way: its number was never told.
+  const RelativePath named = path_of(version_path(slug, version));
+  if (stat_beneath(top, named)) CHECKED(remove_tree_beneath(top, named));
+  CHECKED(rename_beneath(top, path_of(beside), named, Existing::refuse));
+  CHECKED(make_durable(top, path_of(slug)));
+  return make_durable(top, RelativePath());
+}
+
+void Store::forget_old(Entry& entry, uint32_t keep) {
+  while (entry.versions.size() > std::max<size_t>(keep, 1)) {
+    const std::string path = version_path(entry.skill.slug, entry.versions.front().number);
+    if (!remove_tree_beneath(directory_.get(), path_of(path))) return;  // the next save tries again
+    entry.versions.erase(entry.versions.begin());
+  }
+}
+
+Result<> Store::remove(std::string_view name) {
+  auto found = entries_.find(slug_of(name));
+  if (found == entries_.end()) return fail(Code::not_found, fmt::format("Skill not found: {}", valid_utf8(name)));
+  sweep();
+  CHECKED(rename_beneath(directory_.get(), path_of(found->first), path_of(kGone), Existing::refuse));
+  entries_.erase(found);
+  CHECKED(make_durable(directory_.get(), RelativePath()));
+  sweep();
+  return {};
+}
+
+Result<Fd> Store::version_directory(const Entry& entry, uint32_t version) const {
+  auto kept = std::any_of(entry.versions.begin(), entry.versions.end(),
+                          [&](const Version& one) { return one.number == version; });
+  if (!kept)
+    return fail(Code::not_found, fmt::format("the skill '{}' has no version {}", entry.skill.name, version),
+                fmt::format("kept are {} to {}", entry.versions.front().number, entry.version()));
+  return open_directory_beneath(directory_.get(), path_of(version_path(entry.skill.slug, version)));
+}
+
+Result<std::string> Store::read(const Entry& entry, std::string_view path) const {
+  TRY(Fd folder, version_directory(entry, entry.version()));
+  return read_file(folder.get(), entry.skill, path);
+}
+
+Result<Skill> Store::read_version(const Entry& entry, uint32_t version) const {
+  if (version == entry.version()) return entry.skill;
+  TRY(Fd folder, version_directory(entry, version));
+  return read_skill(folder.get(), entry.skill.slug);
+}
+
+Result<std::string> Store::read_code(const Entry& entry, uint32_t version) const {
+  TRY(Skill skill, read_version(entry, version));
+  if (skill.code_file.empty())
+    return fail(Code::invalid, fmt::format("the skill '{}' has no code", skill.name), "read its SKILL.md");
+  TRY(Fd folder, version_directory(entry, version));
+  return read_file(folder.get(), skill, skill.code_file);
+}
+
+}  // namespace skills

@@ -1,0 +1,110 @@
+#include "skills/library.h"
+
+#include "tests/catch.h"
+#include "tests/skills/scene.h"
+
+using skills::Library;
+using skills::Shared;
+
+namespace {
+
+struct Shelf : Scene {
+  TempDirectory shipped;
+  void ship(const std::string& slug, const std::string& description, const std::string& code) const {
+    std::filesystem::create_directories(shipped.path() / slug / "scripts");
+    std::ofstream(shipped.path() / slug / "SKILL.md")
+        << "---\nname: " << slug << "\ndescription: " << description << "\n---\n";
+    std::ofstream(shipped.path() / slug / "scripts" / (slug + ".py")) << code;
+  }
+  static std::vector<std::string> names(const std::vector<skills::Found>& found) {
+    std::vector<std::string> names;
+    for (const auto& one : found) names.push_back(one.skill->name);
+    return names;
+  }
+};
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE_METHOD(Shelf, "a tenant finds its own skills and the shared ones, its own first", "[skills]") {
+  ship("csv", "Tables", "shared");
+  ship("dates", "Days", "shared");
+  Shared shared = Shared::load(shipped.path()).value();
+  CHECK(shared.problems().empty());
+  auto store = open();
+  REQUIRE(store.save(draft("csv", "own"), limits));
+  REQUIRE(store.save(draft("mail", "own"), limits));
+  Library library(shared, store);
+  CHECK(names(library.all()) == Names{"csv", "dates", "mail"});
+  CHECK(library.read_code(*library.find("csv"), 0).value() == "own");
+  CHECK(library.read_code(*library.find("dates"), 0).value() == "shared");
+  CHECK(library.find("dates")->own == nullptr);
+  CHECK(library.read_code(*library.find("dates"), 2).error().code == Code::not_found);
+  CHECK_FALSE(library.find("nothing"));
+}
+
+TEST_CASE_METHOD(Shelf, "a query finds words of names and descriptions, names first", "[skills]") {
+  Shared shared;
+  auto store = open();
+  REQUIRE(store.save(draft("table_diff", "1", "Compares two lists of records"), limits));
+  REQUIRE(store.save(draft("records_by_day", "1", "Groups by date"), limits));
+  REQUIRE(store.save(draft("greet", "1", "Says hello"), limits));
+  Library library(shared, store);
+  CHECK(names(library.search("Records")) == Names{"records_by_day", "table_diff"});
+  CHECK(names(library.search("compare lists")) == Names{"table_diff"});
+  CHECK(library.search("zebra").empty());
+  CHECK(library.search("").size() == 3);
+  CHECK(library.search(" ,;- ").size() == 3);
+  CHECK(library.search(std::string(1 << 20, 'x')).empty());
+}
+
+TEST_CASE_METHOD(Shelf, "a shared skill that cannot be read is told; no folder is an error", "[skills]") {
+  ship("good", "Fine", "1");
+  ship("Bad", "Fine", "1");
+  ship("bomb", "&a [*a]", "1");
+  Shared shared = Shared::load(shipped.path()).value();
+  CHECK(shared.find("good"));
+  CHECK(shared.problems().size() == 2);
+  CHECK_FALSE(Shared::load(shipped.path() / "none"));
+}
+
+TEST_CASE("URIs name skills and their files, and nothing else", "[skills]") {
+  auto place = skills::parse_uri("skill://pdf-forms/scripts/x.py");
+  REQUIRE(place);
+  CHECK(place->slug == "pdf-forms");
+  CHECK(place->path == "scripts/x.py");
+  CHECK(skills::parse_uri("skill://pdf-forms")->path.empty());
+  CHECK(skills::uri_of("pdf-forms", "scripts/x.py") == "skill://pdf-forms/scripts/x.py");
+  CHECK(skills::uri_of("pdf-forms", "") == "skill://pdf-forms");
+  for (const char* bad : {"", "skill:", "skill://", "skill:///etc/passwd", "skill://a/../b/SKILL.md",
+                          "skill://a//SKILL.md", "skill://a/", "skill://A/SKILL.md", "skill://a/%2e%2e/x",
+                          "skill://a/.hidden", "http://a/b", "skill://a/b c", "skill://a_b/SKILL.md"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(skills::parse_uri(bad));
+  }
+  CHECK_FALSE(skills::parse_uri("skill://a/" + std::string(10'000, 'x')));
+}
+
+TEST_CASE("a folder's children are files and folders", "[skills]") {
+  skills::Skill skill;
+  for (const char* path : {"SKILL.md", "a/b/c.md", "a/d.md", "scripts/x.py"}) skill.files.push_back({path, 1, ""});
+  CHECK(skills::children(skill, "") == Names{"SKILL.md", "a/", "scripts/"});
+  CHECK(skills::children(skill, "a") == Names{"b/", "d.md"});
+  CHECK_FALSE(skills::children(skill, "SKILL.md"));
+  CHECK_FALSE(skills::children(skill, "b"));
+}
+
+TEST_CASE("what we ship can be read, every bit of it", "[skills]") {
+  auto shared = Shared::load(WARDER_SOURCE_DIR "/skills/shared");
+  REQUIRE(shared);
+  CHECK(shared->problems() == Names{});
+  auto directory = TempDirectory();
+  auto store = skills::Store::open(open_directory(directory.path()).value()).value();
+  auto all = Library(*shared, store).all();
+  CHECK(all.size() >= 10);
+  for (const auto& one : all) {
+    CAPTURE(one.skill->name);
+    CHECK(one.skill->language != skills::Language::none);
+    CHECK(shared->read(*one.skill, "SKILL.md")->find("## Example") != std::string::npos);
+  }
+}
