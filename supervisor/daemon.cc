@@ -12,6 +12,7 @@
 #include "jail/self_test.h"
 #include "supervisor/base/version.h"
 #include "supervisor/tools/catalog_tools.h"
+#include "supervisor/tools/skill_resources.h"
 #include "supervisor/tools/workspace_tools.h"
 
 namespace {
@@ -111,6 +112,7 @@ Task<Result<>> Daemon::start_serving() {
   registry_ = std::make_unique<tenants::Registry>(std::move(registry));
   pool_ = std::make_unique<jail::Pool>(*host_, pool_limits());
   open_catalog();
+  open_skills();
   register_tools();
   auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
     // In a user namespace of our own every other user reads as the overflow id: nobody to tell apart.
@@ -167,6 +169,26 @@ void Daemon::open_catalog() {
   discovery_ = *std::move(opened);
 }
 
+void Daemon::open_skills() {
+  skills::Shared shared;
+  if (!prepared_.options.skills.empty()) {
+    if (auto loaded = skills::Shared::load(prepared_.options.skills)) {
+      shared = *std::move(loaded);
+    } else {
+      log_error("serving without shared skills: {}", loaded.error().what);
+    }
+  }
+  for (const std::string& problem : shared.problems()) log_warning("{}", problem);
+  auto changed = [this](const std::string& tenant) {
+    auto concerns = [&tenant](const std::shared_ptr<void>& user) {
+      return static_cast<tenants::Member*>(user.get())->tenant->name() == tenant;
+    };
+    server_->tell_changed(mcp::List::resources, concerns);
+    server_->tell_changed(mcp::List::prompts, concerns);
+  };
+  skills_ = std::make_unique<tools::Skills>(*host_, *pool_, std::move(shared), changed);
+}
+
 void Daemon::register_tools() {
   mcp::ServerInfo info;
   info.name = "warder";
@@ -184,6 +206,15 @@ void Daemon::register_tools() {
   tools::add_catalog_tools(*server_, [this] { return discovery_->current(); });
   auto nobody = [](mcp::RequestContext&) { return false; };  // no policy can allow it yet
   tools::add_pii_tools(*server_, tenant_of, vaults_, nobody);
+  auto skill_user_of = [](mcp::RequestContext& context) {
+    auto& member = context.user_as<tenants::Member>();
+    return tools::SkillUser{*member.tenant, *member.policy};
+  };
+  tools::add_skill_tools(*server_, *skills_, skill_user_of);
+  tools::add_skill_resources(*server_, *skills_, skill_user_of);
+  tools::add_skill_calls(guest_calls_, *skills_);
+  server_->announce_changes(mcp::List::resources);
+  server_->announce_changes(mcp::List::prompts);
 }
 
 Task<> Daemon::reload() {

@@ -16,6 +16,7 @@
 #include "supervisor/tools/discovery.h"
 #include "supervisor/tools/execute_code.h"
 #include "supervisor/tools/pii_tools.h"
+#include "supervisor/tools/skill_tools.h"
 
 struct Prepared {  // by main.cc, before privileges were dropped
   Options options;
@@ -44,6 +45,7 @@ class Daemon {
   Task<Result<>> test_jails();
   void register_tools();
   void open_catalog();
+  void open_skills();
   void expect_executions(const policies::Policy& policy);
   void watch_signals();
   Task<> reload();
@@ -64,6 +66,7 @@ class Daemon {
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
   std::unique_ptr<tools::Discovery> discovery_;
   tools::PiiVaults vaults_;
+  std::unique_ptr<tools::Skills> skills_;
   std::unique_ptr<mcp::Server> server_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
   struct Signals;

@@ -112,6 +112,7 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
 Connection::~Connection() {
   ended_ = true;
   self_.reset();
+  hearing_.reset();
   outbox_.close();
   // A handler's destructor may let another go on and finish, which looks itself up in calls_: it finds nothing.
   auto calls = std::exchange(calls_, {});
@@ -284,6 +285,12 @@ Answer Connection::initialize(const json& params) {
   if (auto found = params.find("clientInfo"); found != params.end()) client->info = *found;
   client_ = std::move(client);
   log_level_ = Severity::info;  // until logging/setLevel says otherwise
+  Changes::Hearer hearer;
+  hearer.user = accepted_.user;
+  hearer.tell = [this](List list) {
+    if (server_.changes().announced(list) && !outbox_.full()) reply(changed_line(list), {});
+  };
+  hearing_ = server_.changes().hear(std::move(hearer));
   return server_.initialize_members(*negotiated_);
 }
 

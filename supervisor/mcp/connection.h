@@ -102,6 +102,7 @@ class Connection {
   std::optional<Version> negotiated_;  // by `initialize`
   std::shared_ptr<const Client> client_ = std::make_shared<Client>();
   std::optional<Severity> log_level_;  // by logging/setLevel
+  Changes::Hearing hearing_;           // once initialised
 
   std::map<RequestId, std::unique_ptr<Call>> calls_;
   std::optional<Server::Busy> writing_;  // while the outbox holds something

@@ -34,6 +34,7 @@ constexpr MethodRow kMethods[] = {
     {"prompts/list", Method::prompts_list, true, true, false},
     {"prompts/get", Method::prompts_get, true, true, false},
     {"completion/complete", Method::complete, true, true, false},
+    {"subscriptions/listen", Method::listen, false, true, false},
 };
 
 const MethodRow* row_of(std::string_view name) {
@@ -107,7 +108,15 @@ void Server::set_list_caching(Caching caching) {
   cache_.clear();
 }
 
-void Server::drain() { draining_ = true; }
+void Server::announce_changes(List list) {
+  changes_.announce(list);
+  cache_.clear();
+}
+
+void Server::drain() {
+  draining_ = true;
+  changes_.end(loop_);
+}
 
 Task<> Server::drained() {
   while (busy_ > 0) {
@@ -145,6 +154,9 @@ bool Server::offers(Method method) const {
       return !prompts_.empty();
     case Method::complete:
       return !completions_.empty();
+    case Method::listen:
+      return changes_.announced(List::tools) || changes_.announced(List::resources) ||
+             changes_.announced(List::prompts);
     case Method::initialize:
     case Method::ping:
     case Method::discover:
@@ -173,9 +185,13 @@ bool Server::is_immediate(Method method) {
 
 std::string Server::capabilities(Version version) const {
   ordered_json offered = ordered_json::object();
-  if (!tools_.empty()) offered["tools"] = ordered_json::object();
-  if (!resources_.empty()) offered["resources"] = ordered_json::object();
-  if (!prompts_.empty()) offered["prompts"] = ordered_json::object();
+  auto offer = [&](const char* name, List list) {
+    offered[name] = ordered_json::object();
+    if (changes_.announced(list)) offered[name]["listChanged"] = true;
+  };
+  if (!tools_.empty()) offer("tools", List::tools);
+  if (!resources_.empty()) offer("resources", List::resources);
+  if (!prompts_.empty()) offer("prompts", List::prompts);
   if (!completions_.empty() && version >= Version::v2025_03_26) offered["completions"] = ordered_json::object();
   if (logging_) offered["logging"] = ordered_json::object();
   if (has_extensions(version) && !extensions_.empty()) offered["extensions"] = extensions_;
@@ -278,6 +294,10 @@ Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, jso
     }
     case Method::complete: {
       Answer answer = co_await completions_.complete(context, std::move(params), identity_);
+      co_return answer;
+    }
+    case Method::listen: {
+      Answer answer = co_await changes_.listen(context, std::move(params), identity_);
       co_return answer;
     }
     case Method::extension: {

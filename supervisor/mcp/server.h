@@ -10,6 +10,7 @@
 
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/answers.h"
+#include "supervisor/mcp/changes.h"
 #include "supervisor/mcp/completions.h"
 #include "supervisor/mcp/prompts.h"
 #include "supervisor/mcp/registry.h"
@@ -30,6 +31,7 @@ enum class Method {
   prompts_list,
   prompts_get,
   complete,
+  listen,
   extension,  // one that a program has added
 };
 
@@ -48,6 +50,10 @@ class Server {
   void add_extension(std::string name, nlohmann::ordered_json settings);
   // Throws std::invalid_argument for a method that exists already. With `caching`, modern clients are told it.
   void add_method(std::string name, ExtensionHandler handler, std::optional<Caching> caching = {});
+  // Says that clients will be told when this list changes.
+  void announce_changes(List list);
+  // Tells those whose connection's user `concerns` accepts.
+  void tell_changed(List list, const Changes::Concerns& concerns) { changes_.tell(list, concerns); }
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
   void enable_logging();
   // How long modern clients may keep the lists of tools and prompts; the default is five minutes.
@@ -63,6 +69,7 @@ class Server {
   size_t calls() const { return calls_; }
 
   // For connections.
+  Changes& changes() { return changes_; }
   // The method of that name, if this era has it and we offer it.
   std::optional<Method> find_method(std::string_view name, Era era) const;
   bool is_known(std::string_view name) const;
@@ -106,6 +113,7 @@ class Server {
   Resources resources_;
   Prompts prompts_;
   Completions completions_;
+  Changes changes_;
   struct Extension {
     ExtensionHandler handler;
     std::optional<Caching> caching;

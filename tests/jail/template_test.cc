@@ -106,6 +106,18 @@ TEST_CASE("a template is made anew: nothing of the one before stays", "[jail]") 
   CHECK(fs::file_size(made.root() / "warder/python/runner.py") == 5);
 }
 
+TEST_CASE("what everybody shares is found below /skills, also where its folder is a link", "[jail]") {
+  Made made;
+  fs::create_directories(made.guest / "shared/csv/scripts");
+  std::ofstream(made.guest / "shared/csv/scripts/csv.py") << "pass\n";
+  fs::create_directory_symlink(made.guest / "shared", made.guest / "link");
+  REQUIRE(jail::make_template(made.made, made.guest, made.guest / "link"));
+  CHECK_FALSE(fs::is_symlink(made.root() / "skills"));
+  CHECK(mode_of(made.root() / "skills/csv/scripts/csv.py") == 0644);
+  REQUIRE(made.make());
+  CHECK(fs::is_empty(made.root() / "skills"));
+}
+
 TEST_CASE("a missing guest program is told by path", "[jail]") {
   auto missing = GENERATE(from_range(std::begin(kPrograms), std::end(kPrograms)));
   Made made;

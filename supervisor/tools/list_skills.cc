@@ -1,0 +1,46 @@
+#include "supervisor/base/fields.h"
+#include "supervisor/tools/catalog_answers.h"
+#include "supervisor/tools/skill_tools.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace tools {
+namespace {
+
+constexpr int64_t kMostListed = 1000;
+
+}  // namespace
+
+mcp::ToolDefinition list_skills_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "list_skills";
+  tool.description = "Saved and shared skills; with a query those that fit, best first.";
+  tool.input_schema = ordered_json::parse(R"({
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
+    "additionalProperties": false
+  })");
+  tool.output_schema = ordered_json{{"type", "object"}};
+  mark_read_only(tool);
+  return tool;
+}
+
+SkillAnswer list_skills(Skills& skills, SkillUser user, json arguments) {
+  Fields in(arguments, "list_skills");
+  CO_TRY(std::string query, in.string_or("query", "", 1000));
+  CO_TRY(int64_t limit, in.integer_or("limit", 1, kMostListed, kMostListed));
+  CO_CHECKED(in.done());
+  CO_TRY(skills::Library library, skills.library(user.tenant));
+  const auto found = query.empty() ? library.all() : library.search(query);
+  ordered_json listed = ordered_json::array();
+  for (const skills::Found& one : found) {
+    if (static_cast<int64_t>(listed.size()) == limit) break;
+    listed.push_back(metadata_of(one));
+  }
+  ordered_json answer = {{"count", listed.size()}, {"skills", std::move(listed)}};
+  if (answer["count"] != found.size()) answer["total"] = found.size();
+  co_return answer;
+}
+
+}  // namespace tools

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/tools/skill_tools.h"
+#include "supervisor/tools/workspace_answers.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace tools {
+namespace {
+
+constexpr size_t kMostText = 4 << 20;  // of an argument; the store says what is too long
+
+Result<skills::Draft> read_draft(const json& arguments) {
+  Fields in(arguments, "save_skill");
+  skills::Draft draft;
+  TRY(draft.name, in.string("name", kMostText));
+  TRY(draft.code, in.string("code", kMostText));
+  TRY(draft.description, in.string_or("description", "", kMostText));
+  TRY(std::string language, in.one_of("language", {"python", "javascript"}, "python"));
+  CHECKED(in.done());
+  draft.language = language == "javascript" ? skills::Language::javascript : skills::Language::python;
+  draft.created = iso_time(static_cast<int64_t>(std::time(nullptr)) * 1'000'000'000);
+  return draft;
+}
+
+}  // namespace
+
+mcp::ToolDefinition save_skill_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "save_skill";
+  tool.description =
+      "Keep code for later executions, which `from skills import NAME`, or in JavaScript require('skills/NAME').";
+  tool.input_schema = ordered_json::parse(R"({
+    "type": "object",
+    "properties": {
+      "name": {"type": "string"},
+      "code": {"type": "string"},
+      "description": {"type": "string"},
+      "language": {"type": "string", "enum": ["python", "javascript"]}
+    },
+    "required": ["name", "code"],
+    "additionalProperties": false
+  })");
+  tool.output_schema = ordered_json{{"type", "object"}};
+  tool.annotations.destructive = false;  // older versions are kept
+  tool.annotations.idempotent = true;
+  tool.annotations.open_world = false;
+  return tool;
+}
+
+SkillAnswer save_skill(Skills& skills, SkillUser user, json arguments) {
+  CO_TRY(skills::Draft draft, read_draft(arguments));
+  const std::string name = draft.name;
+  CO_TRY(auto receipt, co_await skills.save(user, std::move(draft)));
+  const skills::Store::Entry& entry = *receipt.entry;
+  const bool python = entry.skill.language == skills::Language::python;
+  ordered_json answer = {{"success", true},
+                         {"message", fmt::format("Skill '{}' saved successfully", name)},
+                         {"version", entry.version()},
+                         {"uri", skills::uri_of(entry.skill.slug, "SKILL.md")}};
+  answer["import"] = python ? fmt::format("from skills import {}", name) : fmt::format("require('skills/{}')", name);
+  co_return answer;
+}
+
+}  // namespace tools
