@@ -1,6 +1,5 @@
 """Skills as the official clients see them: the conformance suite's scenarios of the extension, and the Inspector, which
 fetches every file and compares it with its digest."""
-import json
 import subprocess
 import unittest
 
@@ -42,7 +41,6 @@ class Skills(unittest.TestCase):
                          socket=self.daemon.socket)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("my-own", done.stdout)
-        json.loads(done.stdout)
 
 
 if __name__ == "__main__":
