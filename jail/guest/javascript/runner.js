@@ -71,11 +71,13 @@ class Execution {
     const order = {code: 'return [1, "text", null]', workspace: '/', context_vars: {}};
     const execution = new Execution(order, {maxMessage: 4096});
     const names = new Set(Object.getOwnPropertyNames(globalThis));
+    const resolve = Module._resolveFilename;
     execution.#compile(execution.#bind())();
     execution.#returned = {rehearsal: [1, 'text', null]};
     execution.#answer();
     execution.#encoded();
     for (const name of Object.getOwnPropertyNames(globalThis)) if (!names.has(name)) delete globalThis[name];
+    Module._resolveFilename = resolve;
   }
 
   run() {
