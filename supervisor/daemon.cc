@@ -11,7 +11,9 @@
 
 #include "jail/self_test.h"
 #include "supervisor/base/version.h"
+#include "supervisor/tools/accounts.h"
 #include "supervisor/tools/catalog_tools.h"
+#include "supervisor/tools/get_execution_stats.h"
 #include "supervisor/tools/skill_resources.h"
 #include "supervisor/tools/workspace_tools.h"
 
@@ -111,6 +113,7 @@ Task<Result<>> Daemon::start_serving() {
   CO_TRY(tenants::Registry registry, tenants::Registry::open(loop_, prepared_.state.get(), prepared_.policies));
   registry_ = std::make_unique<tenants::Registry>(std::move(registry));
   pool_ = std::make_unique<jail::Pool>(*host_, pool_limits());
+  CO_CHECKED(open_journal());
   open_catalog();
   open_skills();
   register_tools();
@@ -160,6 +163,18 @@ void Daemon::expect_executions(const policies::Policy& policy) {
   }
 }
 
+// What was acknowledged before is in it: without a journal nothing is served.
+Result<> Daemon::open_journal() {
+  const journal::Settings& settings = prepared_.options.journal;
+  TRY(journal_, journal::Journal::open(loop_, prepared_.options.state + "/journal", settings));
+  if (!journal_->set_aside().empty()) log_error("journal: {}", journal_->set_aside());
+  if (journal_->interrupted() > 0)
+    log_notice("journal: {} executions were interrupted when the daemon last ended", journal_->interrupted());
+  log_info("journal: {}; audit chain: {}", settings.durability == journal::Durability::durable ? "durable" : "buffered",
+           journal_->audit_head());
+  return {};
+}
+
 void Daemon::open_catalog() {
   auto opened = tools::Discovery::open(loop_, prepared_.options.catalog);
   if (!opened) {
@@ -196,14 +211,17 @@ void Daemon::register_tools() {
   info.title = "Warder";
   info.instructions = kInstructions;
   server_ = std::make_unique<mcp::Server>(loop_, std::move(info));
-  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, *pool_, guest_calls_});
+  auto catalog_of = [this] { return discovery_->current(); };
+  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, *pool_, guest_calls_, *journal_, catalog_of});
   tools::add_execute_code(*server_, *execute_);
   auto tenant_of = [](mcp::RequestContext& context) -> tenants::Tenant& {
     return *context.user_as<tenants::Member>().tenant;
   };
   tools::add_workspace_tools(*server_, tenant_of);
   server_->add_resources(tools::workspace_resources(tenant_of));
-  tools::add_catalog_tools(*server_, [this] { return discovery_->current(); });
+  tools::add_catalog_tools(*server_, catalog_of);
+  tools::add_get_execution_stats(*server_, *journal_, catalog_of);
+  server_->observe_calls(tools::keep_accounts(*journal_));
   auto nobody = [](mcp::RequestContext&) { return false; };  // no policy can allow it yet
   tools::add_pii_tools(*server_, tenant_of, vaults_, nobody);
   auto skill_user_of = [](mcp::RequestContext& context) {

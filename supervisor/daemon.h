@@ -44,6 +44,7 @@ class Daemon {
   Task<Result<>> start_serving();
   Task<Result<>> test_jails();
   void register_tools();
+  Result<> open_journal();
   void open_catalog();
   void open_skills();
   void expect_executions(const policies::Policy& policy);
@@ -59,6 +60,7 @@ class Daemon {
   bool ending_ = false;
   std::unique_ptr<jail::JailerClient> jailer_;
   std::unique_ptr<jail::Host> host_;
+  std::unique_ptr<journal::Journal> journal_;  // before all that records in it
   std::unique_ptr<tenants::Registry> registry_;
   tools::Admission admission_;
   std::unique_ptr<jail::Pool> pool_;

@@ -27,7 +27,7 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
     return fail(Code::invalid, fmt::format("state folder {}: {}", options.state, error.message()),
                 "name a folder that can be made with --state");
   if (::chmod(options.state.c_str(), 0711) < 0 && errno != EPERM) return fail_errno(errno, options.state);
-  for (const char* name : {"tenants", "self-test"}) {
+  for (const char* name : {"tenants", "journal", "self-test"}) {
     std::string folder = options.state + "/" + name;
     std::filesystem::create_directories(folder, error);
     if (error)

@@ -44,6 +44,23 @@ Options defaults() {
   return options;
 }
 
+Result<journal::Durability> parse_durability(const std::string& name) {
+  if (name == "durable") return journal::Durability::durable;
+  if (name == "buffered") return journal::Durability::buffered;
+  return fail(Code::invalid, fmt::format("--journal {}: not durable or buffered", name));
+}
+
+Result<> read_journal(const nlohmann::json& object, const Fields& file, journal::Settings& settings) {
+  Fields fields(object, file.path_of("journal"));
+  TRY(std::string durability, fields.one_of("durability", {"durable", "buffered"}, "buffered"));
+  TRY(settings.durability, parse_durability(durability));
+  TRY(settings.executions_kept, fields.integer_or("executions_kept", 100, 100'000'000, 100'000));
+  TRY(settings.audit_kept, fields.integer_or("audit_kept", 100, 1'000'000'000, 1'000'000));
+  TRY(int64_t days, fields.integer_or("days_kept", 1, 36'500, 90));
+  settings.oldest = std::chrono::hours(24 * days);
+  return fields.done();
+}
+
 Result<> read_file(const std::string& file, Options& options) {
   std::error_code error;
   std::ifstream in(file);
@@ -69,6 +86,7 @@ Result<> read_file(const std::string& file, Options& options) {
     CHECKED(fields.done());
     options.ids = jail::IdRange{static_cast<uint32_t>(first), static_cast<uint32_t>(count)};
   }
+  if (const auto* journal = in_file.find("journal")) CHECKED(read_journal(*journal, in_file, options.journal));
   return in_file.done();
 }
 
@@ -133,13 +151,15 @@ Result<std::optional<Options>> parse_options(int argc, char** argv) {
   Options options = defaults();
   CLI::App app{"warderd: runs agents' code in jails, over MCP on a Unix socket"};
   app.set_version_flag("--version", std::string("warderd ") + kWarderVersion);
-  std::string config, socket, state, policies, catalog, bus, level;
+  std::string config, socket, state, policies, catalog, bus, journal, level;
   app.add_option("--config", config, "configuration file (JSON)")->type_name("FILE");
   app.add_option("--socket", socket, "Unix socket to serve MCP on")->type_name("PATH");
   app.add_option("--state", state, "folder of tenants' files and records")->type_name("DIR");
   app.add_option("--policies", policies, "folder of policies, instead of the installed ones")->type_name("DIR");
   app.add_option("--catalog", catalog, "folder of tool definitions")->type_name("DIR");
   app.add_option("--bus", bus, "D-Bus: system, session, off, or an address")->type_name("BUS");
+  app.add_option("--journal", journal, "answers wait until their record is on the disk (durable) or written (buffered)")
+      ->type_name("HOW");
   app.add_option("--log-level", level, "error, warning, notice, info or debug")->type_name("LEVEL");
   app.footer("Signals: SIGHUP reloads the policies, SIGTERM ends after the running calls.");
   try {
@@ -156,6 +176,9 @@ Result<std::optional<Options>> parse_options(int argc, char** argv) {
   if (!policies.empty()) options.policies = {policies};
   if (!catalog.empty()) options.catalog = catalog;
   if (!bus.empty()) options.bus = bus;
+  if (!journal.empty()) {
+    TRY(options.journal.durability, parse_durability(journal));
+  }
   if (!level.empty() && !parse_log_level(level, options.log_level))
     return fail(Code::invalid, fmt::format("--log-level {}: not error, warning, notice, info or debug", level));
   find_programs(options);

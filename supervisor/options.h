@@ -7,6 +7,7 @@
 
 #include "jail/host.h"
 #include "supervisor/base/log.h"
+#include "supervisor/journal/journal.h"
 
 struct Options {
   std::string socket;                 // ignored when systemd passes one
@@ -16,6 +17,7 @@ struct Options {
   std::string bus = "off";            // system, session, off, or an address
   std::string user = "warder";        // started as root: who the daemon becomes
   std::optional<jail::IdRange> ids;
+  journal::Settings journal;
   LogLevel log_level = LogLevel::info;
   std::string jail_init;  // the program warder-jail-init
   std::string guest;      // folder of the programs that run inside jails

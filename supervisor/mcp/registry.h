@@ -43,6 +43,12 @@ struct ToolDefinition {
 };
 using ToolHandler = std::function<Task<ToolResult>(RequestContext&, nlohmann::json arguments)>;
 
+// Told of every tools/call with good arguments: before its handler runs, and of its answer. For audits and accounts.
+struct CallObserver {
+  std::function<void(const RequestContext&, const std::string& tool, const nlohmann::json& arguments)> began;
+  std::function<void(const RequestContext&, const std::string& tool, const ToolResult&)> answered;
+};
+
 // What keeps a definition from working in every client; empty when nothing does. For tests of tool sets.
 std::vector<std::string> portability_problems(const ToolDefinition& tool);
 

@@ -377,8 +377,10 @@ Task<Answer> Server::call_tool(RequestContext& context, json params, size_t max_
   if (auto problems = find_problems(tool->input_schema, *arguments)) {
     co_return tool_answer(context, ToolResult::error(fmt::format("{}: {}", *name, *problems)), max_bytes);
   }
+  if (observer_.began) observer_.began(context, *name, *arguments);
   ToolResult result = co_await handler->second(context, *std::move(arguments));
   context.close();
+  if (observer_.answered) observer_.answered(context, *name, result);
   co_return tool_answer(context, result, max_bytes);
 }
 

@@ -54,6 +54,7 @@ class Server {
   void announce_changes(List list);
   // Tells those whose connection's user `concerns` accepts.
   void tell_changed(List list, const Changes::Concerns& concerns) { changes_.tell(list, concerns); }
+  void observe_calls(CallObserver observer) { observer_ = std::move(observer); }
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
   void enable_logging();
   // How long modern clients may keep the lists of tools and prompts; the default is five minutes.
@@ -110,6 +111,7 @@ class Server {
   ServerInfo info_;
   std::vector<ToolDefinition> tools_;  // in the order of registration, which is the order of the list
   std::map<std::string, ToolHandler, std::less<>> tool_handlers_;
+  CallObserver observer_;
   Resources resources_;
   Prompts prompts_;
   Completions completions_;

@@ -46,7 +46,9 @@ struct Member {
   std::shared_ptr<Tenant> tenant;
   std::shared_ptr<const policies::Policy> policy;  // executions keep the one they began with
   uint32_t requests = 0;  // executions of this connection that run or wait; policy->requests_in_flight bounds them
-  bool revoked = false;   // a reload gave the peer another tenant, or none: end the connection
+  uint64_t definition_bytes = 0;     // of other servers' tools, that this connection was told so far
+  bool definitions_counted = false;  // in the ledger of an execution: once per connection
+  bool revoked = false;              // a reload gave the peer another tenant, or none: end the connection
 };
 
 class Registry {

@@ -4,12 +4,15 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "jail/execution.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tenants/tenant.h"
+#include "supervisor/tools/accounts.h"
 #include "supervisor/tools/execute_answer.h"
 #include "supervisor/tools/image_files.h"
 
@@ -62,6 +65,8 @@ struct Call {
   std::string id = make_id();
   std::vector<policies::Clamp> clamped;
   std::optional<tenants::Snapshot> before;
+  Monotonic::time_point asked = Monotonic::now();
+  uint64_t fetched_bytes = 0;  // answers to the code's own calls
   bool over_quota = false;
   std::string last_line;
   bool new_output = false;
@@ -137,6 +142,43 @@ Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
   if (!usage) log_warning("tenant {}: {}", tenant->name(), usage.error().what);
 }
 
+Task<Result<json>> answer_guest(Call& call, const GuestCaller& caller, std::string name, json asked) {
+  auto answered = co_await call.environment.calls.call(caller, std::move(name), std::move(asked));
+  if (answered) call.fetched_bytes += dump_json(*answered).size();
+  co_return answered;
+}
+
+// Until both rows of the execution are committed; see supervisor/journal/journal.h.
+Task<Result<>> record_end(Call& call, journal::Journal::Execution row, const jail::Report& report, uint64_t returned) {
+  journal::Ended ended;
+  ended.outcome = jail::outcome_name(report.outcome);
+  ended.wall_us = std::llround(report.usage.wall_ms * 1000);
+  ended.took_us = std::llround(ms_since(call.asked) * 1000);
+  ended.cpu_us = std::llround(report.usage.cpu_ms * 1000);
+  ended.memory_peak_bytes = report.usage.memory_peak_bytes;
+  ended.processes_peak = report.usage.processes_peak;
+  ended.ledger.returned_bytes = returned;
+  ended.ledger.printed_bytes = report.out.bytes + report.err.bytes;
+  ended.ledger.fetched_bytes = call.fetched_bytes;
+  if (!std::exchange(call.member.definitions_counted, true)) {
+    const uint64_t all = definition_bytes(*call.environment.catalog_of());
+    ended.ledger.definitions_avoided_bytes = all - std::min(all, call.member.definition_bytes);
+  }
+  auto written = co_await call.environment.journal.end(std::move(row), std::move(ended));
+  if (written) co_return written;
+  co_return fail(Code::unavailable, "the program ran, but its record cannot be kept: " + written.error().what,
+                 written.error().hint);
+}
+
+// No jail could be had.
+Task<Result<>> record_failure(Call& call, journal::Journal::Execution row) {
+  journal::Ended ended;
+  ended.outcome = jail::outcome_name(jail::Outcome::internal);
+  ended.took_us = std::llround(ms_since(call.asked) * 1000);
+  auto written = co_await call.environment.journal.end(std::move(row), std::move(ended));
+  co_return written;
+}
+
 Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   if (call.member.requests > call.policy->requests_in_flight)
     co_return fail(Code::exhausted,
@@ -146,6 +188,10 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   auto& tenant = *call.member.tenant;
   CO_TRY(Admission::Permit permit, co_await call.environment.admission.enter(tenant.name(), *call.policy));
   CO_TRY(tenants::Recording recording, tenant.executions().begin(call.id));
+  const std::string language(jail::language_name(request.spec.language));
+  auto row = call.environment.journal.begin(
+      {call.id, tenant.name(), language, call.policy->name, request.code.size(), journal::now_ms()});
+  if (call.environment.journal.failing()) CO_CHECKED(co_await call.environment.journal.begun(row));
 
   auto keep = [&recording](tenants::Stream stream) {
     return [&recording, stream](std::string_view part) { return recording.append(stream, part).has_value(); };
@@ -157,7 +203,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   request.before_code = [&snapshot]() -> Task<> { co_await snapshot; };
   const GuestCaller caller{tenant, *call.policy, call.id};
   request.call = [&call, &caller](std::string name, json asked) {
-    return call.environment.calls.call(caller, std::move(name), std::move(asked));
+    return answer_guest(call, caller, std::move(name), std::move(asked));
   };
   request.over_quota = [&call] { return call.over_quota; };
   if (call.context.wants_progress()) {
@@ -168,8 +214,12 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   }
   auto quota = start(hold_quota(call));
   auto progress = start(tell_progress(call));
-  const std::string language(jail::language_name(request.spec.language));
-  CO_TRY(jail::Report report, co_await jail::execute(call.environment.host, call.environment.pool, std::move(request)));
+  auto executed = co_await jail::execute(call.environment.host, call.environment.pool, std::move(request));
+  if (!executed) {
+    CO_CHECKED(co_await record_failure(call, std::move(row)));
+    co_return tl::unexpected<Error>(std::move(executed).error());
+  }
+  jail::Report report = *std::move(executed);
 
   tenant.workspace().invalidate();
   ExecuteAnswer answer;
@@ -187,10 +237,12 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
     append_image_files(answer.images, tenant.workspace(), *changes);
   }
   if (!changes || !changes->empty()) call.context.loop.spawn(count_again(call.member.tenant));
+  mcp::ToolResult result = make_answer(answer);
+  CO_CHECKED(co_await record_end(call, std::move(row), report, mcp::least_size(result)));
   std::string line = fmt::format("execution {}: tenant {} {} {} {:.1f} ms", call.id, tenant.name(), language,
                                  jail::outcome_name(report.outcome), report.usage.wall_ms);
   call.context.loop.defer([line = std::move(line)] { log_info("{}", line); });  // after the answer
-  co_return make_answer(answer);
+  co_return result;
 }
 
 Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, json arguments) {

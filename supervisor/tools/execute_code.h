@@ -3,8 +3,10 @@
 #pragma once
 #include "jail/host.h"
 #include "jail/pool.h"
+#include "supervisor/journal/journal.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/admission.h"
+#include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/guest_calls.h"
 
 namespace tools {
@@ -14,6 +16,8 @@ struct ExecuteEnvironment {  // must outlive the server
   Admission& admission;
   jail::Pool& pool;
   const GuestCalls& calls;
+  journal::Journal& journal;
+  CatalogOf catalog_of;
 };
 
 // What the policy's executions of that language run in, under these limits.

@@ -14,6 +14,9 @@ BANNED = [
     (r"std::w?regex|std::regex_\w+", "backtracks and recurses; use re2 or parse by hand"),
 ]
 PATTERNS = [(re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})(?!\w)(?=\s*[(<{{;,\s])"), why) for names, why in BANNED]
+ALLOWED = {  # file: what it may use, and why
+    "supervisor/journal/writer.cc": {"std::thread"},  # waits for the disk, so that the loop does not; clones nothing
+}
 CALLS_ONLY = {"system", "popen", "gets"}  # also ordinary words: only with an opening bracket
 
 
@@ -26,6 +29,8 @@ def check(root):
                     name = match.group(1)
                     if name in CALLS_ONLY and not line[match.end():].lstrip().startswith("("):
                         continue
+                    if match.group(0) in ALLOWED.get(path.relative_to(root).as_posix(), ()):
+                        continue
                     findings.append(f"{path.relative_to(root)}:{number}: {name}: {why}")
     return findings
 
@@ -35,6 +40,10 @@ PLANTS = [
                ["supervisor/a.cc:1: uv_fs_open", "supervisor/a.cc:2: uv_queue_work"]),
     lint.Plant("threads", {"jail/a.cc": "std::thread worker(run);\nauto f = std::async(run);\nuv_thread_create(&t, f, 0);\n"},
                ["std::thread", "std::async", "uv_thread_create"]),
+    lint.Plant("the one thread that is allowed, elsewhere and of another kind", {
+        "supervisor/journal/writer.cc": "std::thread thread(run);\npthread_create(&t, 0, f, 0);\n",
+        "supervisor/journal/reader.cc": "std::thread thread(run);\n"},
+               ["supervisor/journal/writer.cc:2: pthread_create", "supervisor/journal/reader.cc:1: std::thread"]),
     lint.Plant("unbounded text", {"jail/a.cc": "  strcpy(to, from);\n  ::sprintf(to, \"%s\", from);\n"}, ["strcpy", "sprintf"]),
     lint.Plant("a shell", {"policies/a.cc": "int r = system(\"ls\");\nFILE* f = ::popen(\"ls\", \"r\");\n"},
                ["system", "popen"]),

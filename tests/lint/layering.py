@@ -19,6 +19,7 @@ MAY_INCLUDE = {
     "jail/guest": ["jail/guest"],
     "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
     "supervisor/mcp": [BASE, "supervisor/mcp"],  # the protocol knows no tool, tenant or jail
+    "supervisor/journal": [BASE, "supervisor/journal"],
     "supervisor/tenants": [BASE, "policies", "supervisor/tenants"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli"],  # a client: it speaks to the daemon over its socket
     "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],

@@ -1,0 +1,165 @@
+#include "supervisor/journal/database.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+namespace journal {
+namespace {
+
+constexpr int kBusyMilliseconds = 5'000;  // a backup or a reader's checkpoint may hold the lock for a moment
+
+}  // namespace
+
+void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+void Database::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&& other) noexcept {
+  statements_ = std::move(other.statements_);  // ours go before our connection does
+  handle_ = std::move(other.handle_);
+  path_ = std::move(other.path_);
+  return *this;
+}
+Database::~Database() { statements_.clear(); }
+
+tl::unexpected<Error> Database::failure(int code, std::string_view doing) const {
+  const char* said = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
+  std::string what = fmt::format("{}: {}: {}", path_, doing, said);
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return fail(Code::exhausted, std::move(what), "free space on the file system of the state folder");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return fail(Code::unavailable, std::move(what), "check the state folder's disk and permissions");
+    default:
+      return fail(Code::internal, std::move(what));
+  }
+}
+
+Result<Database> Database::open(const std::string& path, Access access) {
+  Database database;
+  database.path_ = path;
+  const bool writes = access == Access::read_write;
+  const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
+                    (writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+  sqlite3* handle = nullptr;
+  const mode_t before = ::umask(0077);
+  const int opened = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  ::umask(before);
+  database.handle_.reset(handle);
+  if (opened != SQLITE_OK) return database.failure(opened, "open");
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_busy_timeout(handle, kBusyMilliseconds);
+  // What is stored came from agents in part: neither a schema that was tampered with nor a value may run anything.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+  // Only a new file takes auto_vacuum; the journal mode stays with the file.
+  if (writes)
+    CHECKED(database.execute("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL"));
+  return database;
+}
+
+Result<Statement> Database::prepare(const char* sql) {
+  auto& kept = statements_[sql];
+  if (!kept) {
+    sqlite3_stmt* made = nullptr;
+    const int code = sqlite3_prepare_v3(handle_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &made, nullptr);
+    if (code != SQLITE_OK) return failure(code, sql);
+    kept.reset(made);
+  }
+  return Statement(*this, kept.get());
+}
+
+Result<> Database::execute(const char* sql) {
+  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return failure(code, sql);
+  return {};
+}
+
+Result<std::optional<int64_t>> Database::number(const char* sql) {
+  TRY(Statement statement, prepare(sql));
+  TRY(bool row, statement.step());
+  if (!row || statement.is_null(0)) return std::optional<int64_t>();
+  return std::optional<int64_t>(statement.integer(0));
+}
+
+Result<> Database::set_sync(Sync sync) {
+  return execute(sync == Sync::full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+}
+
+int64_t Database::changed_rows() const { return sqlite3_changes64(handle_.get()); }
+
+Statement::Statement(Statement&& other) noexcept
+    : database_(other.database_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      next_(other.next_),
+      failed_(other.failed_) {}
+
+Statement::~Statement() {
+  if (statement_ == nullptr) return;
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+}
+
+Statement& Statement::bind(int64_t value) {
+  failed_ |= sqlite3_bind_int64(statement_, next_++, value);
+  return *this;
+}
+Statement& Statement::bind(std::string_view text) {
+  failed_ |= sqlite3_bind_text64(statement_, next_++, text.data() ? text.data() : "", text.size(), SQLITE_TRANSIENT,
+                                 SQLITE_UTF8);
+  return *this;
+}
+Statement& Statement::bind_blob(std::string_view bytes) {
+  failed_ |= sqlite3_bind_blob64(statement_, next_++, bytes.data() ? bytes.data() : "", bytes.size(), SQLITE_TRANSIENT);
+  return *this;
+}
+Statement& Statement::bind_null() {
+  failed_ |= sqlite3_bind_null(statement_, next_++);
+  return *this;
+}
+
+Result<bool> Statement::step() {
+  if (failed_ != 0) return database_->failure(SQLITE_MISUSE, sqlite3_sql(statement_));
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  return database_->failure(code, sqlite3_sql(statement_));
+}
+Result<> Statement::run() {
+  TRY(bool row, step());
+  static_cast<void>(row);
+  return {};
+}
+
+int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+std::string Statement::text(int column) const {
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  return bytes ? std::string(bytes, static_cast<size_t>(sqlite3_column_bytes(statement_, column))) : std::string();
+}
+std::string Statement::blob(int column) const {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  return bytes ? std::string(bytes, static_cast<size_t>(sqlite3_column_bytes(statement_, column))) : std::string();
+}
+bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+
+Result<Transaction> Transaction::begin(Database& database) {
+  CHECKED(database.execute("BEGIN IMMEDIATE"));
+  return Transaction(database);
+}
+Transaction::~Transaction() {
+  if (database_) (void)database_->execute("ROLLBACK");
+}
+Result<> Transaction::commit() {
+  CHECKED(database_->execute("COMMIT"));
+  database_ = nullptr;
+  return {};
+}
+
+}  // namespace journal

@@ -1,0 +1,197 @@
+#include "supervisor/journal/executions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace journal {
+namespace {
+
+constexpr char kTables[] = R"(
+CREATE TABLE executions(
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  tenant TEXT NOT NULL,
+  language TEXT NOT NULL,
+  policy TEXT NOT NULL,
+  started_ms INTEGER NOT NULL,
+  code_bytes INTEGER NOT NULL,
+  outcome TEXT,  -- NULL: it runs
+  wall_us INTEGER, took_us INTEGER, cpu_us INTEGER, memory_peak_bytes INTEGER, processes_peak INTEGER,
+  returned_bytes INTEGER, printed_bytes INTEGER, fetched_bytes INTEGER, definitions_avoided_bytes INTEGER
+);
+CREATE INDEX executions_of_tenant ON executions(tenant, number);
+CREATE INDEX executions_running ON executions(tenant) WHERE outcome IS NULL;
+CREATE TABLE totals(
+  tenant TEXT NOT NULL, language TEXT NOT NULL, outcome TEXT NOT NULL,
+  executions INTEGER NOT NULL, wall_us INTEGER NOT NULL, cpu_us INTEGER NOT NULL,
+  returned_bytes INTEGER NOT NULL, printed_bytes INTEGER NOT NULL, fetched_bytes INTEGER NOT NULL,
+  kept_out_bytes INTEGER NOT NULL, definitions_avoided_bytes INTEGER NOT NULL,
+  PRIMARY KEY(tenant, language, outcome)
+) WITHOUT ROWID;
+)";
+
+int64_t stored(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)); }
+uint64_t loaded(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
+
+Row read_row(const Statement& row) {
+  return {row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), row.integer(5), row.integer(6)};
+}
+
+Result<Totals> read_totals(Database& database, const std::string& tenant) {
+  TRY(Statement rows, database.prepare("SELECT language, outcome, executions, wall_us, cpu_us, returned_bytes, "
+                                       "printed_bytes, fetched_bytes, kept_out_bytes, definitions_avoided_bytes "
+                                       "FROM totals WHERE tenant=?"));
+  rows.bind(tenant);
+  Totals totals;
+  for (;;) {
+    TRY(bool row, rows.step());
+    if (!row) return totals;
+    const uint64_t count = loaded(rows.integer(2));
+    totals.executions += count;
+    totals.languages[rows.text(0)] += count;
+    totals.outcomes[rows.text(1)] += count;
+    totals.wall_us += loaded(rows.integer(3));
+    totals.cpu_us += loaded(rows.integer(4));
+    totals.ledger.returned_bytes += loaded(rows.integer(5));
+    totals.ledger.printed_bytes += loaded(rows.integer(6));
+    totals.ledger.fetched_bytes += loaded(rows.integer(7));
+    totals.kept_out_bytes += loaded(rows.integer(8));
+    totals.ledger.definitions_avoided_bytes += loaded(rows.integer(9));
+  }
+}
+
+constexpr char kWallTimes[] =
+    "SELECT wall_us FROM executions WHERE tenant=? AND wall_us IS NOT NULL ORDER BY number DESC LIMIT ?";
+constexpr char kAnswerTimes[] =
+    "SELECT took_us FROM executions WHERE tenant=? AND took_us IS NOT NULL ORDER BY number DESC LIMIT ?";
+
+Result<Quantiles> read_quantiles(Database& database, const std::string& tenant, const char* times_of) {
+  TRY(Statement rows, database.prepare(times_of));
+  rows.bind(tenant).bind(kNewest);
+  std::vector<int64_t> times;
+  for (;;) {
+    TRY(bool row, rows.step());
+    if (!row) break;
+    times.push_back(rows.integer(0));
+  }
+  std::sort(times.begin(), times.end());
+  Quantiles quantiles;
+  quantiles.executions = times.size();
+  if (times.empty()) return quantiles;
+  // The smallest time that at least that share of them did not exceed.
+  auto at = [&](size_t percent) { return times[(times.size() * percent + 99) / 100 - 1]; };
+  quantiles.p50_us = at(50);
+  quantiles.p90_us = at(90);
+  quantiles.p99_us = at(99);
+  quantiles.most_us = times.back();
+  return quantiles;
+}
+
+constexpr char kAddTotals[] =
+    "INSERT INTO totals SELECT tenant, language, outcome, 1, coalesce(wall_us,0), coalesce(cpu_us,0), "
+    "coalesce(returned_bytes,0), coalesce(printed_bytes,0), coalesce(fetched_bytes,0), "
+    "max(0, coalesce(printed_bytes,0) + coalesce(fetched_bytes,0) - coalesce(returned_bytes,0)), "
+    "coalesce(definitions_avoided_bytes,0) FROM executions WHERE id=? "
+    "ON CONFLICT DO UPDATE SET executions=executions+1, wall_us=wall_us+excluded.wall_us, "
+    "cpu_us=cpu_us+excluded.cpu_us, returned_bytes=returned_bytes+excluded.returned_bytes, "
+    "printed_bytes=printed_bytes+excluded.printed_bytes, fetched_bytes=fetched_bytes+excluded.fetched_bytes, "
+    "kept_out_bytes=kept_out_bytes+excluded.kept_out_bytes, "
+    "definitions_avoided_bytes=definitions_avoided_bytes+excluded.definitions_avoided_bytes";
+
+}  // namespace
+
+Part executions_part() { return {"executions", {kTables}}; }
+
+Result<> write_begun(Database& database, const Begun& begun) {
+  TRY(Statement insert, database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes) "
+                                         "VALUES(?,?,?,?,?,?)"));
+  return insert.bind(begun.id)
+      .bind(begun.tenant)
+      .bind(begun.language)
+      .bind(begun.policy)
+      .bind(begun.at_ms)
+      .bind(stored(begun.code_bytes))
+      .run();
+}
+
+Result<> write_ended(Database& database, const Ended& ended) {
+  TRY(Statement update,
+      database.prepare("UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=?4, memory_peak_bytes=?5, "
+                       "processes_peak=?6, returned_bytes=?7, printed_bytes=?8, fetched_bytes=?9, "
+                       "definitions_avoided_bytes=?10, took_us=?11 WHERE id=?1 AND outcome IS NULL"));
+  update.bind(ended.id).bind(ended.outcome).bind(ended.wall_us).bind(ended.cpu_us);
+  update.bind(stored(ended.memory_peak_bytes)).bind(static_cast<int64_t>(ended.processes_peak));
+  update.bind(stored(ended.ledger.returned_bytes)).bind(stored(ended.ledger.printed_bytes));
+  update.bind(stored(ended.ledger.fetched_bytes)).bind(stored(ended.ledger.definitions_avoided_bytes));
+  update.bind(ended.took_us);
+  CHECKED(update.run());
+  if (database.changed_rows() == 0)
+    return fail(Code::not_found, fmt::format("the journal knows no running execution '{}'", ended.id));
+  TRY(Statement add, database.prepare(kAddTotals));
+  return add.bind(ended.id).run();
+}
+
+Result<uint64_t> interrupt_running(Database& database) {
+  CHECKED(database.execute(
+      "INSERT INTO totals SELECT tenant, language, 'interrupted', count(*), 0, 0, 0, 0, 0, 0, 0 FROM executions "
+      "WHERE outcome IS NULL GROUP BY tenant, language ON CONFLICT DO UPDATE SET "
+      "executions=executions+excluded.executions"));
+  CHECKED(database.execute("UPDATE executions SET outcome='interrupted' WHERE outcome IS NULL"));
+  return loaded(database.changed_rows());
+}
+
+void Totals::add(const std::string& language, const Ended& ended) {
+  executions++;
+  outcomes[ended.outcome]++;
+  languages[language]++;
+  wall_us += loaded(ended.wall_us);
+  cpu_us += loaded(ended.cpu_us);
+  ledger.returned_bytes += ended.ledger.returned_bytes;
+  ledger.printed_bytes += ended.ledger.printed_bytes;
+  ledger.fetched_bytes += ended.ledger.fetched_bytes;
+  ledger.definitions_avoided_bytes += ended.ledger.definitions_avoided_bytes;
+  kept_out_bytes += ended.ledger.kept_out_bytes();
+}
+
+Result<Statistics> read_statistics(Database& database, const std::string& tenant) {
+  Statistics statistics;
+  TRY(statistics.totals, read_totals(database, tenant));
+  TRY(statistics.wall_times, read_quantiles(database, tenant, kWallTimes));
+  TRY(statistics.answer_times, read_quantiles(database, tenant, kAnswerTimes));
+  TRY(Statement running, database.prepare("SELECT count(*) FROM executions WHERE tenant=? AND outcome IS NULL"));
+  TRY(bool row, running.bind(tenant).step());
+  if (row) statistics.running = loaded(running.integer(0));
+  return statistics;
+}
+
+Result<std::vector<Row>> read_newest(Database& database, const std::string& tenant, int limit) {
+  TRY(Statement rows, database.prepare("SELECT id, tenant, language, policy, outcome, started_ms, wall_us "
+                                       "FROM executions WHERE tenant=? ORDER BY number DESC LIMIT ?"));
+  rows.bind(tenant).bind(limit);
+  std::vector<Row> found;
+  for (;;) {
+    TRY(bool row, rows.step());
+    if (!row) return found;
+    found.push_back(read_row(rows));
+  }
+}
+
+Result<std::optional<Row>> find_execution(Database& database, const std::string& id) {
+  TRY(Statement rows, database.prepare("SELECT id, tenant, language, policy, outcome, started_ms, wall_us "
+                                       "FROM executions WHERE id=?"));
+  TRY(bool row, rows.bind(id).step());
+  if (!row) return std::optional<Row>();
+  return std::optional<Row>(read_row(rows));
+}
+
+Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once) {
+  TRY(Statement remove,
+      database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions WHERE outcome IS NOT "
+                       "NULL AND (started_ms<?1 OR number<=(SELECT number FROM executions ORDER BY number DESC LIMIT 1 "
+                       "OFFSET ?2)) ORDER BY number LIMIT ?3)"));
+  CHECKED(remove.bind(oldest_ms).bind(stored(most)).bind(stored(at_once)).run());
+  return loaded(database.changed_rows());
+}
+
+}  // namespace journal

@@ -1,0 +1,94 @@
+// Executions: one row for each, from its begin to its end; and the totals of each tenant, which outlive the rows.
+// Source: supervisor/tools/execute_code.cc, through journal.h. All functions run on the writer's thread.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "supervisor/journal/schema.h"
+
+namespace journal {
+
+Part executions_part();
+
+struct Begun {
+  std::string id;
+  std::string tenant;
+  std::string language;
+  std::string policy;
+  uint64_t code_bytes = 0;
+  int64_t at_ms = 0;  // since 1970
+};
+
+// What an execution did to its reader's context. Bytes; tokens are an estimate made of them (estimated_tokens()).
+// Counted: what was printed and what calls out of the jail brought in. Not counted: files that the program read, which
+// nobody but the program sees.
+struct Ledger {
+  uint64_t returned_bytes = 0;             // of the answer, pictures included
+  uint64_t printed_bytes = 0;              // stdout and stderr in all
+  uint64_t fetched_bytes = 0;              // answers to calls that the jailed code made
+  uint64_t definitions_avoided_bytes = 0;  // tool definitions that the client did not have to hold
+
+  // Printed or fetched, and not returned: never more than was really there.
+  uint64_t kept_out_bytes() const {
+    const uint64_t seen = printed_bytes + fetched_bytes;
+    return seen > returned_bytes ? seen - returned_bytes : 0;
+  }
+};
+// 3.5 bytes each: between compact JSON (4.2) and tool results (3.2), as measured on public tokenizers.
+constexpr uint64_t estimated_tokens(uint64_t bytes) { return bytes * 2 / 7; }
+
+struct Ended {
+  std::string id;
+  std::string outcome;
+  int64_t wall_us = 0;  // of the program
+  int64_t took_us = 0;  // from the request to its answer: waiting for a place and a jail, too
+  int64_t cpu_us = 0;
+  uint64_t memory_peak_bytes = 0;
+  uint32_t processes_peak = 0;  // 0: not known
+  Ledger ledger;
+};
+
+Result<> write_begun(Database& database, const Begun& begun);
+// Errors: not_found, no running execution has that id.
+Result<> write_ended(Database& database, const Ended& ended);
+// At start: who still counts as running lost his daemon. How many there were.
+Result<uint64_t> interrupt_running(Database& database);
+
+struct Totals {
+  uint64_t executions = 0;
+  std::map<std::string, uint64_t> outcomes;  // by name, those that occurred
+  std::map<std::string, uint64_t> languages;
+  uint64_t wall_us = 0, cpu_us = 0;
+  Ledger ledger;
+  uint64_t kept_out_bytes = 0;  // the executions' own, summed
+
+  void add(const std::string& language, const Ended& ended);
+};
+struct Quantiles {
+  uint64_t executions = 0;  // that these are of: the newest ones, at most kNewest
+  int64_t p50_us = 0, p90_us = 0, p99_us = 0, most_us = 0;
+};
+constexpr int kNewest = 1000;
+
+struct Statistics {
+  Totals totals;                       // of everything that ever ended
+  Quantiles wall_times, answer_times;  // not of interrupted ones
+  uint64_t running = 0;
+};
+Result<Statistics> read_statistics(Database& database, const std::string& tenant);
+
+// One row, for tests and for those who list executions.
+struct Row {
+  std::string id, tenant, language, policy, outcome;  // outcome: empty while it runs
+  int64_t started_ms = 0, wall_us = 0;
+};
+// Newest first, after `before` (a row's number; 0: from the newest).
+Result<std::vector<Row>> read_newest(Database& database, const std::string& tenant, int limit);
+Result<std::optional<Row>> find_execution(Database& database, const std::string& id);
+
+// Rows that ended, beyond `most` or older than `oldest_ms`; at most `at_once` of them. How many went.
+Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once);
+
+}  // namespace journal

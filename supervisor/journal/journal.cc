@@ -1,0 +1,124 @@
+#include "supervisor/journal/journal.h"
+
+#include <sodium.h>
+
+namespace journal {
+namespace {
+
+constexpr uint64_t kSweepEvery = 500;  // ended executions
+constexpr uint64_t kSweepRows = 2'000;
+constexpr char kGiveBack[] = "PRAGMA incremental_vacuum(256)";  // pages, to the file system
+
+int64_t since_1970(std::chrono::system_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
+// The hash at the end of the chain, as text; not verified, which would read all of it.
+Result<std::string> read_head(Database& database) {
+  TRY(Statement found, database.prepare("SELECT number || ' entries, ' || lower(hex(hash)) FROM audit_ends WHERE "
+                                        "which='last'"));
+  TRY(bool row, found.step());
+  return row ? found.text(0) : std::string();
+}
+
+}  // namespace
+
+int64_t now_ms() { return since_1970(std::chrono::system_clock::now()); }
+
+Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& folder, Settings settings,
+                                               std::vector<Part> others) {
+  if (sodium_init() < 0) return fail(Code::unavailable, "libsodium cannot be used on this machine");
+  std::vector<Part> parts = {executions_part(), audit_part()};
+  for (Part& part : others) parts.push_back(std::move(part));
+  TRY(Opened opened, open_checked(folder + "/journal.db", parts));
+  std::unique_ptr<Journal> journal(new Journal(settings));
+  journal->set_aside_ = std::move(opened.set_aside);
+  {
+    TRY(Transaction transaction, Transaction::begin(opened.database));
+    TRY(journal->interrupted_, interrupt_running(opened.database));
+    CHECKED(transaction.commit());
+  }
+  TRY(journal->audit_head_, read_head(opened.database));
+  TRY(journal->writer_, Writer::start(loop, std::move(opened.database), settings.durability));
+  journal->sweep();
+  return journal;
+}
+
+Journal::Execution::Execution(Journal& journal, Begun begun, Writer::Ticket written)
+    : journal_(&journal), begun_(std::move(begun)), written_(std::move(written)) {}
+
+Journal::Execution::Execution(Execution&& other) noexcept
+    : journal_(std::exchange(other.journal_, nullptr)),
+      begun_(std::move(other.begun_)),
+      written_(std::move(other.written_)) {}
+
+Journal::Execution::~Execution() {
+  if (journal_ == nullptr) return;
+  Ended ended;
+  ended.id = begun_.id;
+  ended.outcome = "cancelled";
+  ended.wall_us = (now_ms() - begun_.at_ms) * 1000;
+  journal_->queue_end(begun_, std::move(ended));
+}
+
+Journal::Execution Journal::begin(Begun begun) {
+  auto written = writer_->queue([begun](Database& database) { return write_begun(database, begun); });
+  return Execution(*this, std::move(begun), std::move(written));
+}
+
+Task<Result<>> Journal::begun(const Execution& execution) {
+  auto written = co_await Writer::committed(execution.written_);
+  co_return written;
+}
+
+Writer::Ticket Journal::queue_end(const Begun& begun, Ended ended) {
+  since_start_[begun.tenant].add(begun.language, ended);
+  auto written =
+      writer_->queue([ended = std::move(ended)](Database& database) { return write_ended(database, ended); });
+  if (until_sweep_-- == 0) sweep();
+  return written;
+}
+
+Task<Result<>> Journal::end(Execution execution, Ended ended) {
+  ended.id = execution.begun_.id;
+  execution.journal_ = nullptr;
+  Writer::Ticket first = execution.written_;
+  auto ended_written = co_await Writer::committed(queue_end(execution.begun_, std::move(ended)));
+  auto begun_written = co_await Writer::committed(std::move(first));  // was queued before, says why first
+  if (!begun_written) co_return begun_written;
+  co_return ended_written;
+}
+
+void Journal::audit(AuditEntry entry) {
+  writer_->queue([entry = std::move(entry)](Database& database) { return append_audit(database, entry); });
+}
+
+Task<Result<Statistics>> Journal::statistics(std::string tenant) {
+  auto found = std::make_shared<Statistics>();
+  auto read = [found, tenant = std::move(tenant)](Database& database) -> Result<> {
+    TRY(*found, read_statistics(database, tenant));
+    return {};
+  };
+  auto done = co_await Writer::committed(writer_->queue(std::move(read)));
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  co_return std::move(*found);
+}
+
+Task<Result<>> Journal::run(Writer::Work work) {
+  auto done = co_await Writer::committed(writer_->queue(std::move(work)));
+  co_return done;
+}
+
+// In slices, beside the rows that come in: the file shrinks as fast as it grew.
+void Journal::sweep() {
+  until_sweep_ = kSweepEvery;
+  writer_->queue([settings = settings_](Database& database) -> Result<> {
+    const int64_t oldest = since_1970(std::chrono::system_clock::now() - settings.oldest);
+    TRY(uint64_t executions, forget_executions(database, settings.executions_kept, oldest, kSweepRows));
+    // Many more entries than executions come in: each call of each tool has one.
+    TRY(uint64_t entries, forget_audit(database, settings.audit_kept, oldest, 16 * kSweepRows));
+    return executions + entries > 0 ? database.execute(kGiveBack) : Result<>();
+  });
+}
+
+}  // namespace journal

@@ -1,0 +1,92 @@
+// Journal: what the daemon remembers of executions and of what was asked of it, in state/journal/journal.db.
+//
+// The rule of durability. An execution's row is queued when it begins and is written beside the running program. Its
+// end is queued with the outcome, and its answer is sent only when both are committed: whoever has an answer will find
+// it in the journal, whenever the daemon is killed. What runs when the daemon ends without a word is `interrupted` at
+// the next start. What a commit survives, a dead daemon or also a power failure, is Settings::durability; writer.h says
+// how. The loop never waits for the disk.
+//
+// Other owners of tables (skills, the vault of personal data) bring a Part and use run().
+// Errors: whatever the file system says. A damaged or foreign file is set aside, and a new one is begun.
+#pragma once
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "supervisor/journal/audit.h"
+#include "supervisor/journal/executions.h"
+#include "supervisor/journal/writer.h"
+
+namespace journal {
+
+struct Settings {
+  Durability durability = Durability::buffered;
+  uint64_t executions_kept = 100'000;  // rows; totals stay
+  uint64_t audit_kept = 1'000'000;     // entries
+  std::chrono::hours oldest{90 * 24};  // of both
+};
+
+int64_t now_ms();  // since 1970
+
+class Journal {
+ public:
+  // `folder` exists and is the daemon's own. The loop must outlive the journal. Waits for the disk: for start-up only.
+  static Result<std::unique_ptr<Journal>> open(Loop& loop, const std::string& folder, Settings settings,
+                                               std::vector<Part> others = {});
+
+  // An execution that runs. When it goes without end(), its request was cancelled: so says its row then.
+  class [[nodiscard]] Execution {
+   public:
+    Execution(Execution&& other) noexcept;
+    Execution& operator=(Execution&&) = delete;
+    ~Execution();
+    const std::string& id() const { return begun_.id; }
+
+   private:
+    friend class Journal;
+    Execution(Journal& journal, Begun begun, Writer::Ticket written);
+    Journal* journal_;  // nullptr: ended, or moved from
+    Begun begun_;
+    Writer::Ticket written_;
+  };
+  // Must not outlive the journal.
+  Execution begin(Begun begun);
+  // Done when the answer may be sent. Errors: it may not, for it would be forgotten.
+  Task<Result<>> end(Execution execution, Ended ended);
+  // Whether the last commit failed: then wait for a begin before the program runs.
+  bool failing() const { return writer_->failing(); }
+  Task<Result<>> begun(const Execution& execution);
+
+  // Queued; its commit is waited for by whatever is answered next.
+  void audit(AuditEntry entry);
+
+  // Since this daemon started; the totals of read_statistics() are of all time.
+  const Totals& since_start(const std::string& tenant) { return since_start_[tenant]; }
+  Task<Result<Statistics>> statistics(std::string tenant);
+
+  // Work of other owners; see Writer::Work. Done when it is committed.
+  Task<Result<>> run(Writer::Work work);
+
+  // About the start, for the log: a sentence about a file that was set aside (empty: none), executions that lost their
+  // daemon, the end of the audit chain.
+  const std::string& set_aside() const { return set_aside_; }
+  uint64_t interrupted() const { return interrupted_; }
+  const std::string& audit_head() const { return audit_head_; }
+  uint64_t commits() const { return writer_->commits(); }
+
+ private:
+  Journal(Settings settings) : settings_(settings) {}
+  Writer::Ticket queue_end(const Begun& begun, Ended ended);
+  void sweep();
+
+  Settings settings_;
+  std::string set_aside_, audit_head_;
+  uint64_t interrupted_ = 0;
+  uint64_t until_sweep_ = 0;
+  std::map<std::string, Totals> since_start_;
+  std::unique_ptr<Writer> writer_;
+};
+
+}  // namespace journal

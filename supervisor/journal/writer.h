@@ -1,0 +1,67 @@
+// Writer: the one thread that touches the journal's file, so that a slow disk never holds the loop. Work is done in the
+// order in which it was queued; everything that waits becomes one transaction (group commit).
+//
+// What "committed" promises:
+//   durable   the commit has reached the disk (synchronous=FULL): it survives a power failure.
+//   buffered  the commit is written to the file (synchronous=NORMAL): it survives the end of this process at any
+//   moment,
+//             kill -9 included, but not a power failure. A commit that reaches the disk follows within a second.
+// Neither ever leaves half a transaction.
+//
+// The daemon's only thread beside the loop. It calls nothing of the loop's but uv_async_send(3), takes no signals, and
+// starts after the jailer was forked: no process is ever cloned from a program that has it.
+// Errors: what the work or the commit said. Work that fails is taken back alone; the rest of its group is committed.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/journal/database.h"
+
+namespace journal {
+
+enum class Durability { durable, buffered };
+
+class Writer {
+ public:
+  // Runs on the writer's thread, once. Owns all that it uses: whoever queued it may be gone by then. Touches nothing
+  // else; what it finds out it leaves in what it shares with its owner, who reads it after committed().
+  using Work = std::function<Result<>(Database&)>;
+  struct Pending;
+  using Ticket = std::shared_ptr<Pending>;
+
+  // The loop must outlive the writer.
+  static Result<std::unique_ptr<Writer>> start(Loop& loop, Database database, Durability durability);
+  // Does what is queued, then ends. Nobody is told any more.
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // Never waits. More than kMostWaiting pieces of work are refused: the disk does not keep up.
+  Ticket queue(Work work);
+  // Until the work of that ticket, and so all before it, is committed. One waiter per ticket. A task that goes before
+  // that leaves the work as it is.
+  static Task<Result<>> committed(Ticket ticket);
+
+  // The last commit failed, and none has worked since.
+  bool failing() const { return failing_; }
+  // For tests and statistics: commits so far.
+  uint64_t commits() const;
+
+ private:
+  struct Shared;  // with the thread
+  Writer() = default;
+  void deliver();
+
+  std::unique_ptr<Shared> shared_;
+  struct Wake;
+  struct CloseWake {
+    void operator()(Wake* wake) const;
+  };
+  std::unique_ptr<Wake, CloseWake> wake_;
+  bool failing_ = false;
+};
+
+constexpr size_t kMostWaiting = 20'000;
+
+}  // namespace journal

@@ -1,0 +1,96 @@
+#include "supervisor/tools/get_execution_stats.h"
+
+#include "supervisor/base/json.h"
+#include "supervisor/tools/catalog_answers.h"
+#include "supervisor/tools/workspace_answers.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxCategories = 300;
+
+ordered_json milliseconds(const journal::Quantiles& times) {
+  auto ms = [](int64_t us) { return static_cast<double>(us) / 1000; };
+  return {{"of", times.executions},
+          {"p50", ms(times.p50_us)},
+          {"p90", ms(times.p90_us)},
+          {"p99", ms(times.p99_us)},
+          {"max", ms(times.most_us)}};
+}
+
+// Bytes are counted; tokens are made of them, and say so.
+ordered_json ledger(const journal::Totals& totals) {
+  auto both = [](uint64_t bytes) -> ordered_json {
+    return {{"bytes", bytes}, {"tokens_estimated", journal::estimated_tokens(bytes)}};
+  };
+  return {{"returned", both(totals.ledger.returned_bytes)},
+          {"kept_out", both(totals.kept_out_bytes)},
+          {"definitions_avoided", both(totals.ledger.definitions_avoided_bytes)}};
+}
+
+ordered_json counts(const journal::Totals& totals) {
+  return {{"total", totals.executions},
+          {"outcomes", totals.outcomes},
+          {"languages", totals.languages},
+          {"cpu_ms", totals.cpu_us / 1000}};
+}
+
+Task<mcp::ToolResult> get_execution_stats(journal::Journal& journal, std::shared_ptr<const catalog::Catalog> catalog,
+                                          mcp::RequestContext& context) {
+  auto& member = context.user_as<tenants::Member>();
+  auto usage = co_await member.tenant->workspace().measure();
+  if (!usage) co_return failure(usage.error());
+  auto statistics = co_await journal.statistics(member.tenant->name());
+  if (!statistics) co_return failure(statistics.error());
+  const Stats stats{*usage, *member.policy, *catalog, *statistics, journal.since_start(member.tenant->name()), {}};
+  co_return mcp::ToolResult::data(describe(stats));
+}
+
+}  // namespace
+
+mcp::ToolDefinition get_execution_stats_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "get_execution_stats";
+  tool.description = "What your executions were so far: outcomes, times, and what they kept out of your context.";
+  tool.input_schema = ordered_json::parse(R"({"type": "object", "properties": {}, "additionalProperties": false})");
+  tool.output_schema = ordered_json::parse(R"({"type": "object", "properties": {"executions": {"type": "object"}}})");
+  mark_read_only(tool);
+  return tool;
+}
+
+ordered_json describe(const Stats& stats) {
+  ordered_json categories = ordered_json::array();
+  for (size_t i = 0; i < stats.catalog.categories().size() && i < kMaxCategories; i++)
+    categories.push_back(stats.catalog.categories()[i].name);
+  const policies::Limits& standard = stats.policy.limits.standard;
+  const double timeout_seconds = static_cast<double>(standard.wall.count()) / 1000;
+
+  ordered_json all;
+  all["workspace"] = {{"path", "/workspace"}, {"file_count", stats.workspace.files}, {"bytes", stats.workspace.bytes}};
+  if (!stats.workspace.problem.empty()) all["workspace"]["problem"] = valid_utf8(stats.workspace.problem);
+  all["skills"] = {{"count", stats.skills.value_or(0)}, {"path", "/skills"}};
+  all["tool_registry"] = {{"categories", std::move(categories)}, {"total_tools", stats.catalog.size()}};
+  all["capabilities"] = {"sandboxed_execution", "progressive_tool_discovery", "pii_tokenization"};
+  if (stats.skills) all["capabilities"].push_back("skills_persistence");
+  all["capabilities"].push_back("workspace_files");
+  all["limits"] = {{"default_timeout_seconds", timeout_seconds}, {"default_memory_mb", standard.memory_bytes >> 20}};
+  all["executions"] = counts(stats.journal.totals);
+  all["executions"]["running"] = stats.journal.running;
+  all["executions"]["since_start"] = counts(stats.since_start);
+  all["times_ms"] = {{"program", milliseconds(stats.journal.wall_times)},
+                     {"answer", milliseconds(stats.journal.answer_times)}};
+  all["context"] = ledger(stats.journal.totals);
+  all["context"]["since_start"] = ledger(stats.since_start);
+  return all;
+}
+
+void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, CatalogOf catalog_of) {
+  server.add_tool(get_execution_stats_definition(), [&journal, catalog_of](mcp::RequestContext& context, json) {
+    return get_execution_stats(journal, catalog_of(), context);
+  });
+}
+
+}  // namespace tools

@@ -1,0 +1,254 @@
+// The journal as the daemon uses it: rows before answers, one commit for many, the loop never waiting.
+#include "supervisor/journal/journal.h"
+
+#include <thread>
+
+#include "supervisor/base/clock.h"
+#include "tests/catch.h"
+#include "tests/jail/await.h"
+#include "tests/temp_directory.h"
+
+using namespace journal;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Scene {
+  TempDirectory folder;
+  Loop loop;
+  std::unique_ptr<Journal> book;
+
+  explicit Scene(Settings settings = {}) { open(settings); }
+  void open(Settings settings = {}) {
+    auto opened = Journal::open(loop, folder.path(), settings);
+    REQUIRE(opened);
+    book = *std::move(opened);
+  }
+  Database reader() {
+    auto database = Database::open(folder.path() / "journal.db", Database::Access::read_only);
+    REQUIRE(database);
+    return *std::move(database);
+  }
+  Journal::Execution begin(const std::string& id, const std::string& tenant = "acme",
+                           const std::string& language = "python") {
+    return book->begin({id, tenant, language, "default", 4, now_ms()});
+  }
+  void run(const std::string& id, const std::string& outcome = "ok", int64_t wall_us = 1000, Ledger ledger = {}) {
+    auto ended = await(loop, book->end(begin(id), ended_with(outcome, wall_us, ledger)));
+    REQUIRE(ended);
+  }
+  static Ended ended_with(const std::string& outcome, int64_t wall_us = 1000, Ledger ledger = {}) {
+    Ended ended;
+    ended.outcome = outcome;
+    ended.wall_us = wall_us;
+    ended.took_us = wall_us * 2;
+    ended.ledger = ledger;
+    return ended;
+  }
+  Statistics statistics(const std::string& tenant = "acme") {
+    auto found = await(loop, book->statistics(tenant));
+    REQUIRE(found);
+    return *found;
+  }
+  std::string outcome_of(const std::string& id) {
+    Database database = reader();
+    auto row = find_execution(database, id);
+    REQUIRE(row);
+    if (!*row) return "no row";
+    return (*row)->outcome.empty() ? "running" : (*row)->outcome;
+  }
+};
+
+Task<> end_it(Journal& book, Journal::Execution execution, Ended ended, int& answered) {
+  auto written = co_await book.end(std::move(execution), std::move(ended));
+  if (written) answered++;
+}
+
+}  // namespace
+
+TEST_CASE("what is answered is in the file, seen by another process's eyes", "[journal]") {
+  auto durability = GENERATE(Durability::durable, Durability::buffered);
+  Settings settings;
+  settings.durability = durability;
+  Scene scene(settings);
+  for (int i = 0; i < 20; i++) {
+    const std::string id = "e" + std::to_string(i);
+    scene.run(id, i % 2 ? "ok" : "timeout");
+    CHECK(scene.outcome_of(id) == (i % 2 ? "ok" : "timeout"));
+  }
+  CHECK(scene.outcome_of("e20") == "no row");
+}
+
+TEST_CASE("many at once share a commit", "[journal]") {
+  Scene scene;
+  const uint64_t before = scene.book->commits();
+  int answered = 0;
+  {
+    Scope scope(scene.loop);
+    for (int i = 0; i < 500; i++)
+      scope.spawn(end_it(*scene.book, scene.begin("e" + std::to_string(i)), Scene::ended_with("ok"), answered));
+    REQUIRE(run_until(scene.loop, [&] { return answered == 500; }));
+  }
+  CHECK(scene.statistics().totals.executions == 500);
+  CHECK(scene.book->commits() - before < 250);  // of 1,000 pieces of work
+}
+
+TEST_CASE("a request that is cancelled leaves a row that says so", "[journal]") {
+  Scene scene;
+  {
+    auto execution = scene.begin("e1");
+    auto moved = std::move(execution);
+  }
+  CHECK(scene.statistics().totals.outcomes.at("cancelled") == 1);
+  CHECK(scene.outcome_of("e1") == "cancelled");
+}
+
+TEST_CASE("who ran when the daemon ended without a word is interrupted at the next start", "[journal]") {
+  Scene scene;
+  scene.run("done");
+  {
+    TempDirectory other;  // as a crash leaves it: copied while the daemon lives
+    auto running = scene.begin("lost");
+    REQUIRE(await(scene.loop, scene.book->begun(running)));
+    CHECK(scene.outcome_of("lost") == "running");
+    CHECK(scene.statistics().running == 1);
+    for (const char* name : {"journal.db", "journal.db-wal"})
+      std::filesystem::copy_file(scene.folder.path() / name, other.path() / name);
+    Loop loop;
+    auto after = Journal::open(loop, other.path(), {});
+    REQUIRE(after);
+    CHECK((*after)->interrupted() == 1);
+    CHECK((*after)->set_aside().empty());
+    auto found = await(loop, (*after)->statistics("acme"));
+    REQUIRE(found);
+    CHECK(found->running == 0);
+    CHECK(found->totals.outcomes == std::map<std::string, uint64_t>{{"interrupted", 1}, {"ok", 1}});
+    CHECK(found->wall_times.executions == 1);
+  }
+}
+
+TEST_CASE("a daemon that ends in order writes down all that was queued", "[journal]") {
+  Scene scene;
+  for (int i = 0; i < 300; i++) static_cast<void>(scene.begin("e" + std::to_string(i)));
+  scene.book.reset();
+  scene.open();
+  CHECK(scene.book->interrupted() == 0);
+  CHECK(scene.statistics().totals.outcomes.at("cancelled") == 300);
+  CHECK(scene.book->since_start("acme").executions == 0);
+}
+
+TEST_CASE("an id is used once; the answer of a second one is refused and the first stays", "[journal]") {
+  Scene scene;
+  scene.run("twin", "ok");
+  auto second = await(scene.loop, scene.book->end(scene.begin("twin"), Scene::ended_with("error")));
+  CHECK_FALSE(second);
+  CHECK(scene.outcome_of("twin") == "ok");
+  CHECK_FALSE(scene.book->failing());
+  scene.run("next");  // in the same group or the next: the good ones are kept
+}
+
+TEST_CASE("statistics count by outcome and language, and by quantiles of the newest", "[journal]") {
+  Scene scene;
+  for (int i = 1; i <= 100; i++) scene.run("e" + std::to_string(i), i <= 90 ? "ok" : "timeout", i * 1000);
+  static_cast<void>(scene.begin("other", "somebody else"));
+  const Statistics found = scene.statistics();
+  CHECK(found.totals.executions == 100);
+  CHECK(found.totals.outcomes == std::map<std::string, uint64_t>{{"ok", 90}, {"timeout", 10}});
+  CHECK(found.totals.languages == std::map<std::string, uint64_t>{{"python", 100}});
+  CHECK(found.wall_times.executions == 100);
+  CHECK(found.wall_times.p50_us == 50'000);
+  CHECK(found.wall_times.p90_us == 90'000);
+  CHECK(found.wall_times.p99_us == 99'000);
+  CHECK(found.wall_times.most_us == 100'000);
+  CHECK(found.answer_times.p50_us == 100'000);
+  CHECK(scene.statistics("nobody").totals.executions == 0);
+  CHECK(scene.statistics("nobody").wall_times.executions == 0);
+}
+
+TEST_CASE("the ledger counts bytes; what was kept out is never more than what was there", "[journal]") {
+  Ledger quiet{100, 20, 0, 0};
+  CHECK(quiet.kept_out_bytes() == 0);
+  Ledger loud{1000, 5'000'000, 200'000, 7'000};
+  CHECK(loud.kept_out_bytes() == 5'199'000);
+  CHECK(estimated_tokens(3500) == 1000);
+  Scene scene;
+  scene.run("quiet", "ok", 1000, quiet);
+  scene.run("loud", "ok", 1000, loud);
+  const Totals all = scene.statistics().totals;
+  CHECK(all.ledger.returned_bytes == 1100);
+  CHECK(all.ledger.printed_bytes == 5'000'020);
+  CHECK(all.ledger.fetched_bytes == 200'000);
+  CHECK(all.kept_out_bytes == 5'199'000);  // by execution: a quiet one takes nothing from a loud one
+  CHECK(all.ledger.definitions_avoided_bytes == 7'000);
+  CHECK(scene.book->since_start("acme").kept_out_bytes == 5'199'000);
+}
+
+TEST_CASE("rows beyond the limits go, totals and running executions stay", "[journal]") {
+  Scene scene;
+  auto running = scene.begin("running");
+  for (int i = 0; i < 30; i++) scene.run("e" + std::to_string(i));
+  auto forget = [&](uint64_t most, int64_t oldest, uint64_t at_once) {
+    auto removed = std::make_shared<uint64_t>(0);
+    auto work = [=](Database& database) -> Result<> {
+      TRY(*removed, forget_executions(database, most, oldest, at_once));
+      return {};
+    };
+    REQUIRE(await(scene.loop, scene.book->run(work)));
+    return *removed;
+  };
+  CHECK(forget(1000, 0, 1000) == 0);
+  CHECK(forget(10, 0, 5) == 5);
+  CHECK(forget(10, 0, 1000) == 15);
+  CHECK(scene.outcome_of("e19") == "no row");
+  CHECK(scene.outcome_of("e20") == "ok");
+  CHECK(forget(1000, now_ms() + 1000, 1000) == 10);
+  CHECK(scene.outcome_of("running") == "running");
+  CHECK(scene.statistics().totals.executions == 30);
+  REQUIRE(await(scene.loop, scene.book->end(std::move(running), Scene::ended_with("ok"))));
+}
+
+TEST_CASE("the loop goes on while the disk does not", "[journal]") {
+  Scene scene;
+  auto hold = [](Database&) -> Result<> {
+    std::this_thread::sleep_for(300ms);  // a slow disk
+    return {};
+  };
+  auto held = start(scene.book->run(hold));
+  auto execution = scene.begin("e1");
+  scene.book->audit({now_ms(), "acme", 1, 1, "tools/call", "x", "{}"});
+  const auto asked = Monotonic::now();
+  uv_run(scene.loop.uv(), UV_RUN_NOWAIT);
+  CHECK(ms_since(asked) < 200);
+  CHECK_FALSE(held.done());
+  REQUIRE(await(scene.loop, scene.book->end(std::move(execution), Scene::ended_with("ok"))));
+  CHECK(ms_since(asked) > 100);
+}
+
+TEST_CASE("work that fails or throws is taken back alone", "[journal]") {
+  Scene scene;
+  auto half = [](Database& database) -> Result<> {
+    CHECKED(database.execute("UPDATE executions SET outcome='spoilt'"));
+    return fail(Code::invalid, "changed my mind");
+  };
+  auto throws = [](Database&) -> Result<> { throw std::runtime_error("a bug"); };
+  auto first = start(scene.book->run(half));
+  auto second = start(scene.book->run(throws));
+  scene.run("e1");
+  CHECK(scene.outcome_of("e1") == "ok");
+  REQUIRE(run_until(scene.loop, [&] { return first.done() && second.done(); }));
+}
+
+TEST_CASE("a disk that is full refuses answers, and serves again when it is not", "[journal]") {
+  Scene scene;
+  auto most = [](Database& database) -> Result<> { return database.execute("PRAGMA max_page_count=1"); };
+  REQUIRE(await(scene.loop, scene.book->run(most)));
+  Result<> refused;
+  for (int i = 0; i < 2000 && refused; i++)
+    refused = await(scene.loop, scene.book->end(scene.begin("full" + std::to_string(i)), Scene::ended_with("ok")));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::exhausted);
+  auto more = [](Database& database) -> Result<> { return database.execute("PRAGMA max_page_count=100000"); };
+  REQUIRE(await(scene.loop, scene.book->run(more)));
+  scene.run("again");
+  CHECK_FALSE(scene.book->failing());
+}

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""What the daemon remembers: every answer it gave, also when it is killed; and what it tells of it."""
+import json
+import os
+import pathlib
+import random
+import sqlite3
+import threading
+import time
+import unittest
+
+from harness import BUSY, Client, Daemon, Policies
+
+KILLS = int(os.environ.get("WARDER_KILLS", "20"))
+
+
+def ask(daemon, question, *values):
+    database = sqlite3.connect(f"file:{daemon.state}/journal/journal.db?mode=ro", uri=True)
+    try:
+        return database.execute(question, values).fetchall()
+    finally:
+        database.close()
+
+
+def outcomes(daemon):
+    return dict(ask(daemon, "SELECT id, coalesce(outcome, 'running') FROM executions"))
+
+
+def stats(client):
+    result = client.call("get_execution_stats")
+    text = json.loads(result["content"][0]["text"])
+    assert result["structuredContent"] == text
+    return text
+
+
+class Rows(unittest.TestCase):
+    def test_an_answer_is_in_the_journal_before_it_is_sent(self):
+        for how in ("durable", "buffered"):
+            with self.subTest(how), Daemon(arguments=["--journal", how]) as daemon, Client(daemon.socket) as client:
+                for code, outcome in (("result = 1", "ok"), ("1/0", "error"), ("import os; os._exit(3)", "exit")):
+                    answer = client.execute(code)
+                    self.assertEqual(answer["outcome"], outcome)
+                    self.assertEqual(ask(daemon, "SELECT outcome, tenant, language, code_bytes FROM executions WHERE id=?",
+                                         answer["execution_id"]),
+                                     [(outcome, f"uid-{os.geteuid()}", "python", len(code))])
+
+    def test_cancelled_and_refused_requests_leave_no_row_that_runs(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            request = client.begin_running(BUSY)
+            self.assertIn("running", outcomes(daemon).values())
+            client.cancel(request)
+            self.assertTrue(client.call("execute_code", {"code": "1", "language": "cobol"})["isError"])
+            client.execute("1")
+            self.assertEqual(sorted(outcomes(daemon).values()), ["cancelled", "ok"])
+
+    def test_a_damaged_journal_is_set_aside(self):
+        with Daemon() as daemon:
+            with Client(daemon.socket) as client:
+                client.execute("1")
+            daemon.stop()
+            (daemon.state / "journal/journal.db").write_bytes(b"x" * 10_000)
+            daemon.start()
+            self.assertIn("is kept as", daemon.log_text())
+            self.assertTrue(list((daemon.state / "journal").glob("journal.db.set-aside-*")))
+            with Client(daemon.socket) as client:
+                self.assertEqual(client.execute("result = 2")["result"], 2)
+
+    def test_the_audit_chain_has_every_call_and_no_value(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            client.execute("result = 'a secret word'", context_vars={"password": "hunter2"})
+            client.write_file("private.txt", "nobody's business")
+            stats(client)
+            entries = ask(daemon, "SELECT subject, uid, pid, shape FROM audit ORDER BY number")
+            self.assertEqual([entry[:3] for entry in entries],
+                             [(tool, os.geteuid(), os.getpid())
+                              for tool in ("execute_code", "write_workspace_file", "get_execution_stats")])
+            self.assertEqual(json.loads(entries[0][3]), {"code": "string(24)", "context_vars": "object(1)"})
+            daemon.stop()
+            kept = b"".join(file.read_bytes() for file in (daemon.state / "journal").iterdir())
+            for secret in (b"secret word", b"hunter2", b"password", b"private.txt", b"business"):
+                self.assertNotIn(secret, kept)
+
+
+class Stats(unittest.TestCase):
+    def test_the_keys_of_the_seed_and_what_really_happened(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            before = stats(client)
+            self.assertEqual(before["workspace"], {"path": "/workspace", "file_count": 0, "bytes": 0})
+            self.assertEqual(before["skills"]["path"], "/skills")
+            self.assertGreater(before["tool_registry"]["total_tools"], 0)
+            self.assertIn("communication", before["tool_registry"]["categories"])
+            self.assertLessEqual({"sandboxed_execution", "progressive_tool_discovery", "pii_tokenization",
+                                  "workspace_files"}, set(before["capabilities"]))
+            self.assertEqual(before["limits"], {"default_timeout_seconds": 30, "default_memory_mb": 500})
+            self.assertEqual(before["executions"]["total"], 0)
+            self.assertNotIn(str(daemon.state), json.dumps(before))
+
+            client.write_file("data.txt", "x" * 1000)
+            self.assertEqual(client.execute("result = len(read_file('data.txt'))")["result"], 1000)
+            client.execute("1/0")
+            client.execute("echo hello", language="shell")
+            after = stats(client)
+            self.assertEqual(after["workspace"]["file_count"], 1)
+            self.assertEqual(after["workspace"]["bytes"], 1000)
+            self.assertEqual(after["executions"]["outcomes"], {"error": 1, "ok": 2})
+            self.assertEqual(after["executions"]["languages"], {"python": 2, "shell": 1})
+            self.assertEqual(after["executions"]["since_start"]["total"], 3)
+            times = after["times_ms"]
+            self.assertEqual(times["answer"]["of"], 3)
+            self.assertLessEqual(times["answer"]["p50"], times["answer"]["p99"])
+            self.assertLess(times["program"]["max"], times["answer"]["max"])
+            self.assertGreater(times["program"]["p50"], 0)
+
+            daemon.stop()
+            daemon.start()
+            with Client(daemon.socket) as again:
+                restarted = stats(again)
+            self.assertEqual(restarted["executions"]["total"], 3)
+            self.assertEqual(restarted["executions"]["since_start"]["total"], 0)
+
+    def test_the_ledger_counts_what_did_not_reach_the_client(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            client.call("search_tools", {"query": "mail"})
+            client.execute("result = 1")
+            quiet = stats(client)["context"]
+            self.assertEqual(quiet["kept_out"]["bytes"], 0)
+            self.assertGreater(quiet["definitions_avoided"]["bytes"], 1000)
+            answer = client.call("execute_code", {"code": "print('line of text\\n' * 100_000)"})
+            told = len(answer["content"][0]["text"])
+            loud = stats(client)["context"]
+            self.assertEqual(loud["returned"]["bytes"] - quiet["returned"]["bytes"], told)
+            self.assertEqual(loud["kept_out"]["bytes"], 1_300_001 - told)
+            self.assertEqual(loud["kept_out"]["tokens_estimated"], loud["kept_out"]["bytes"] * 2 // 7)
+            # Definitions are avoided once for each client, however much it runs.
+            self.assertEqual(loud["definitions_avoided"], quiet["definitions_avoided"])
+            with Client(daemon.socket) as second:
+                second.execute("result = 1")
+                both = stats(second)["context"]["definitions_avoided"]["bytes"]
+            # This one had not searched: it was told nothing of the definitions.
+            self.assertGreater(both, 2 * quiet["definitions_avoided"]["bytes"])
+
+
+class Agent(threading.Thread):
+    """Runs code until the daemon is gone; remembers what it was answered."""
+
+    def __init__(self, daemon):
+        super().__init__()
+        self.client, self.answers, self.problem = Client(daemon.socket), {}, None
+
+    def run(self):
+        codes = ("result = 1", "1/0", "open('/workspace/file', 'a').write('x')", "print('x' * 1000)")
+        try:
+            for number in range(100_000):
+                answer = self.client.execute(codes[number % len(codes)])
+                self.answers[answer["execution_id"]] = answer["outcome"]
+        except (EOFError, ConnectionError, BrokenPipeError):
+            pass
+        except Exception as error:  # judged by the test
+            self.problem = error
+
+
+class Killed(unittest.TestCase):
+    def test_nothing_acknowledged_is_lost_and_nothing_is_left(self):
+        chance = random.Random(4)
+        answered = {}
+        with Policies(pool={"least": 1, "most": 2, "zygotes": True}) as policies, Daemon(policies=policies) as daemon:
+            for kill in range(KILLS):
+                agents = [Agent(daemon) for _ in range(3)]
+                for agent in agents:
+                    agent.start()
+                until = time.monotonic() + 30
+                while not any(agent.answers for agent in agents) and time.monotonic() < until:
+                    time.sleep(0.005)  # until it is under load; the kill comes at some moment after that
+                time.sleep(chance.uniform(0, 0.15))
+                daemon.kill()  # fails when a process of it lives on
+                for agent in agents:
+                    agent.join(30)
+                    self.assertFalse(agent.is_alive())
+                    self.assertIsNone(agent.problem)
+                    agent.client.close()
+                    answered.update(agent.answers)
+                daemon.start()
+                written = outcomes(daemon)
+                self.assertEqual({name: written.get(name) for name in answered}, answered, f"kill {kill}")
+                self.assertNotIn("running", written.values())
+            self.assertGreater(len(answered), KILLS)
+            with Client(daemon.socket) as client:
+                self.assertEqual(client.execute("result = 3")["result"], 3)
+                self.assertEqual(stats(client)["executions"]["outcomes"].get("interrupted", 0),
+                                 sum(outcome == "interrupted" for outcome in written.values()))
+            self.assertEqual({file.name for file in (daemon.state / "journal").iterdir()},
+                             {"journal.db", "journal.db-wal", "journal.db-shm"})
+            self.assertEqual([file.name for file in pathlib.Path(daemon.state, "self-test").iterdir()], [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
