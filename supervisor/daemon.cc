@@ -198,8 +198,8 @@ void Daemon::open_skills() {
     auto concerns = [&tenant](const std::shared_ptr<void>& user) {
       return static_cast<tenants::Member*>(user.get())->tenant->name() == tenant;
     };
-    server_->tell_changed(mcp::List::resources, concerns);
-    server_->tell_changed(mcp::List::prompts, concerns);
+    server_->lists_changed(mcp::Changed::resources, concerns);
+    server_->lists_changed(mcp::Changed::prompts, concerns);
   };
   skills_ = std::make_unique<tools::Skills>(*host_, *pool_, std::move(shared), changed);
 }
@@ -231,8 +231,6 @@ void Daemon::register_tools() {
   tools::add_skill_tools(*server_, *skills_, skill_user_of);
   tools::add_skill_resources(*server_, *skills_, skill_user_of);
   tools::add_skill_calls(guest_calls_, *skills_);
-  server_->announce_changes(mcp::List::resources);
-  server_->announce_changes(mcp::List::prompts);
 }
 
 Task<> Daemon::reload() {

@@ -112,7 +112,6 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
 Connection::~Connection() {
   ended_ = true;
   self_.reset();
-  hearing_.reset();
   outbox_.close();
   // A handler's destructor may let another go on and finish, which looks itself up in calls_: it finds nothing.
   auto calls = std::exchange(calls_, {});
@@ -267,7 +266,9 @@ void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch
   }
   const auto answer = *method == Method::initialize  ? initialize(message.params)
                       : *method == Method::set_level ? set_level(message.params)
-                                                     : server_.answer_now(*method, spoken, message.params);
+                      : *method == Method::subscribe || *method == Method::unsubscribe
+                          ? subscribe(*method, message.params)
+                          : server_.answer_now(*method, spoken, message.params);
   if (!answer) return refuse(message.id, answer.error(), batch);
   reply(result_line(message.id, *answer), batch);
 }
@@ -284,14 +285,24 @@ Answer Connection::initialize(const json& params) {
   }
   if (auto found = params.find("clientInfo"); found != params.end()) client->info = *found;
   client_ = std::move(client);
+  interest_.emplace(server_.subscriptions(), accepted_.user, "", [this](std::string line) {
+    if (!outbox_.full()) reply(std::move(line), {});
+  });
+  interest_->wishes.lists = server_.told();
   log_level_ = Severity::info;  // until logging/setLevel says otherwise
-  Changes::Hearer hearer;
-  hearer.user = accepted_.user;
-  hearer.tell = [this](List list) {
-    if (server_.changes().announced(list) && !outbox_.full()) reply(changed_line(list), {});
-  };
-  hearing_ = server_.changes().hear(std::move(hearer));
   return server_.initialize_members(*negotiated_);
+}
+
+Answer Connection::subscribe(Method method, const json& params) {
+  const auto uri = params.find("uri");
+  if (uri == params.end() || !uri->is_string())
+    return mcp::refuse(ErrorCode::invalid_params, "Invalid params: uri must be a string");
+  if (method == Method::unsubscribe) {
+    interest_->wishes.uris.erase(uri->get<std::string>());
+  } else if (auto added = add_uri(interest_->wishes, *uri); !added) {
+    return tl::unexpected(std::move(added).error());
+  }
+  return std::string();
 }
 
 Answer Connection::set_level(const json& params) {

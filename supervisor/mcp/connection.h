@@ -74,6 +74,7 @@ class Connection {
   void on_notification(const Message& message);
   void on_request(Message message, const std::shared_ptr<Batch>& batch);
   Answer initialize(const nlohmann::json& params);
+  Answer subscribe(Method method, const nlohmann::json& params);
   Answer set_level(const nlohmann::json& params);
   void start_call(Method method, Message message, RequestMeta meta, Version version,
                   const std::shared_ptr<Batch>& batch);
@@ -101,8 +102,8 @@ class Connection {
 
   std::optional<Version> negotiated_;  // by `initialize`
   std::shared_ptr<const Client> client_ = std::make_shared<Client>();
-  std::optional<Severity> log_level_;  // by logging/setLevel
-  Changes::Hearing hearing_;           // once initialised
+  std::optional<Severity> log_level_;                // by logging/setLevel
+  std::optional<Subscriptions::Interest> interest_;  // of a legacy client, since `initialize`
 
   std::map<RequestId, std::unique_ptr<Call>> calls_;
   std::optional<Server::Busy> writing_;  // while the outbox holds something

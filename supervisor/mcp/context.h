@@ -61,15 +61,13 @@ class RequestContext {
   // A notifications/message, if the client asked for this severity.
   void log(Severity severity, const nlohmann::ordered_json& data, std::string_view logger = {});
 
-  // A whole line, as long as the answer is not on its way.
-  void send(std::string line) {
-    if (send_) send_(std::move(line));
-  }
-
   // For the connection.
   void set_notifications(std::optional<RequestId> progress_token, std::optional<Severity> log_level) {
     progress_token_ = std::move(progress_token);
     log_level_ = log_level;
+  }
+  void notify(std::string line) const {
+    if (send_) send_(std::move(line));
   }
   void close() { send_ = nullptr; }  // the answer is on its way
 

@@ -43,6 +43,7 @@ constexpr std::string_view kProtocolVersion = "io.modelcontextprotocol/protocolV
 constexpr std::string_view kClientCapabilities = "io.modelcontextprotocol/clientCapabilities";
 constexpr std::string_view kClientInfo = "io.modelcontextprotocol/clientInfo";
 constexpr std::string_view kServerInfo = "io.modelcontextprotocol/serverInfo";
+constexpr std::string_view kSubscriptionId = "io.modelcontextprotocol/subscriptionId";
 constexpr std::string_view kLogLevel = "io.modelcontextprotocol/logLevel";
 }  // namespace meta_key
 

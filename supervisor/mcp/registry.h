@@ -77,6 +77,9 @@ struct ResourceProvider {
   // Errors: not_found is told with the URI, as each version wants it. Empty contents count as not found.
   std::function<Task<Result<std::vector<ResourceContents>>>(RequestContext&, std::string uri)> read;
   std::vector<ResourceTemplate> templates;
+  // told: the program calls Server::lists_changed() and resource_updated() for what it holds.
+  enum class Changes { untold, told };
+  Changes changes = Changes::untold;
   Caching caching;  // of lists and contents
 };
 
@@ -104,7 +107,7 @@ struct PromptResult {
 // `arguments` is an object that has every required argument; all its values are strings.
 using PromptHandler = std::function<Task<Result<PromptResult>>(RequestContext&, nlohmann::json arguments)>;
 
-// Prompts that come and go, or that differ by who asks.
+// Prompts that come and go, or that differ by who asks. Server::lists_changed(Changed::prompts) tells clients.
 struct PromptProvider {
   // All of them, in an order that stays.
   std::function<Task<Result<std::vector<Prompt>>>(RequestContext&)> list;

@@ -31,10 +31,12 @@ constexpr MethodRow kMethods[] = {
     {"resources/list", Method::resources_list, true, true, false},
     {"resources/templates/list", Method::templates_list, true, true, true},
     {"resources/read", Method::resources_read, true, true, false},
+    {"resources/subscribe", Method::subscribe, true, false, true},
+    {"resources/unsubscribe", Method::unsubscribe, true, false, true},
+    {"subscriptions/listen", Method::listen, false, true, false},
     {"prompts/list", Method::prompts_list, true, true, false},
     {"prompts/get", Method::prompts_get, true, true, false},
     {"completion/complete", Method::complete, true, true, false},
-    {"subscriptions/listen", Method::listen, false, true, false},
 };
 
 const MethodRow* row_of(std::string_view name) {
@@ -69,6 +71,7 @@ void Server::add_tool(ToolDefinition tool, ToolHandler handler) {
 }
 
 void Server::add_resources(ResourceProvider provider) {
+  if (provider.changes == ResourceProvider::Changes::told) told_.insert(Changed::resources);
   resources_.add(std::move(provider));
   cache_.clear();
 }
@@ -79,6 +82,7 @@ void Server::add_prompt(Prompt prompt, PromptHandler handler) {
 }
 
 void Server::add_prompts(PromptProvider provider) {
+  told_.insert(Changed::prompts);
   prompts_.add(std::move(provider));
   cache_.clear();
 }
@@ -108,14 +112,19 @@ void Server::set_list_caching(Caching caching) {
   cache_.clear();
 }
 
-void Server::announce_changes(List list) {
-  changes_.announce(list);
-  cache_.clear();
+void Server::lists_changed(Changed what, const Concerned& concerned) { subscriptions_.lists_changed(what, concerned); }
+
+void Server::resource_updated(const std::string& uri, const Concerned& concerned) {
+  subscriptions_.resource_updated(uri, concerned);
 }
 
 void Server::drain() {
   draining_ = true;
-  changes_.end(loop_);
+  for (const auto& one : std::exchange(listening_, {})) {
+    loop_.defer([one] {  // not now: whoever drains may be a task itself
+      if (auto ending = one.lock()) ending->fire();
+    });
+  }
 }
 
 Task<> Server::drained() {
@@ -154,9 +163,11 @@ bool Server::offers(Method method) const {
       return !prompts_.empty();
     case Method::complete:
       return !completions_.empty();
+    case Method::subscribe:
+    case Method::unsubscribe:
+      return told_.contains(Changed::resources);
     case Method::listen:
-      return changes_.announced(List::tools) || changes_.announced(List::resources) ||
-             changes_.announced(List::prompts);
+      return !told_.empty();
     case Method::initialize:
     case Method::ping:
     case Method::discover:
@@ -185,13 +196,11 @@ bool Server::is_immediate(Method method) {
 
 std::string Server::capabilities(Version version) const {
   ordered_json offered = ordered_json::object();
-  auto offer = [&](const char* name, List list) {
-    offered[name] = ordered_json::object();
-    if (changes_.announced(list)) offered[name]["listChanged"] = true;
-  };
-  if (!tools_.empty()) offer("tools", List::tools);
-  if (!resources_.empty()) offer("resources", List::resources);
-  if (!prompts_.empty()) offer("prompts", List::prompts);
+  if (!tools_.empty()) offered["tools"] = ordered_json::object();
+  if (!resources_.empty()) offered["resources"] = ordered_json::object();
+  if (told_.contains(Changed::resources)) offered["resources"] = {{"subscribe", true}, {"listChanged", true}};
+  if (!prompts_.empty()) offered["prompts"] = ordered_json::object();
+  if (told_.contains(Changed::prompts)) offered["prompts"]["listChanged"] = true;
   if (!completions_.empty() && version >= Version::v2025_03_26) offered["completions"] = ordered_json::object();
   if (logging_) offered["logging"] = ordered_json::object();
   if (has_extensions(version) && !extensions_.empty()) offered["extensions"] = extensions_;
@@ -297,7 +306,7 @@ Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, jso
       co_return answer;
     }
     case Method::listen: {
-      Answer answer = co_await changes_.listen(context, std::move(params), identity_);
+      Answer answer = co_await listen(context, std::move(params));
       co_return answer;
     }
     case Method::extension: {
@@ -308,6 +317,25 @@ Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, jso
       break;
   }
   co_return answer_now(method, context.version, params);
+}
+
+// Goes on until the client cancels the request, which destroys this, or the server drains.
+Task<Answer> Server::listen(RequestContext& context, json params) {
+  auto wishes = read_wishes(params, told_);
+  if (!wishes) co_return tl::unexpected(std::move(wishes).error());
+  auto send = [&context](std::string line) { context.notify(std::move(line)); };
+  Subscriptions::Interest interest(subscriptions_, context.user, context.id.wire, send);
+  interest.wishes = *std::move(wishes);
+  interest.send("notifications/subscriptions/acknowledged", wishes_members(interest.wishes));
+  auto ending = std::make_shared<Event>();
+  if (draining_) ending->fire();
+  std::erase_if(listening_, [](const auto& one) { return one.expired(); });
+  listening_.push_back(ending);
+  co_await *ending;
+  std::string members;
+  const ResultMeta meta = {{std::string(meta_key::kSubscriptionId), context.id.wire}};
+  finish_result(members, context.version, identity_, meta);
+  co_return members;
 }
 
 Task<Answer> Server::call_extension(RequestContext& context, json params) {

@@ -10,11 +10,11 @@
 
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/answers.h"
-#include "supervisor/mcp/changes.h"
 #include "supervisor/mcp/completions.h"
 #include "supervisor/mcp/prompts.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/resources.h"
+#include "supervisor/mcp/subscriptions.h"
 
 namespace mcp {
 
@@ -31,6 +31,8 @@ enum class Method {
   prompts_list,
   prompts_get,
   complete,
+  subscribe,
+  unsubscribe,
   listen,
   extension,  // one that a program has added
 };
@@ -50,17 +52,17 @@ class Server {
   void add_extension(std::string name, nlohmann::ordered_json settings);
   // Throws std::invalid_argument for a method that exists already. With `caching`, modern clients are told it.
   void add_method(std::string name, ExtensionHandler handler, std::optional<Caching> caching = {});
-  // Says that clients will be told when this list changes.
-  void announce_changes(List list);
-  // Tells those whose connection's user `concerns` accepts.
-  void tell_changed(List list, const Changes::Concerns& concerns) { changes_.tell(list, concerns); }
   void observe_calls(CallObserver observer) { observer_ = std::move(observer); }
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
   void enable_logging();
   // How long modern clients may keep the lists of tools and prompts; the default is five minutes.
   void set_list_caching(Caching caching);
 
-  // No new tools/call: they get an error that says so. What runs goes on.
+  // To whoever asked to hear of it and is concerned.
+  void lists_changed(Changed what, const Concerned& concerned = {});
+  void resource_updated(const std::string& uri, const Concerned& concerned = {});
+
+  // No new tools/call: they get an error that says so. What runs goes on; subscriptions end.
   void drain();
   bool draining() const { return draining_; }
   // Done when no request is being served and every answer has been written (or its client was lost).
@@ -70,7 +72,6 @@ class Server {
   size_t calls() const { return calls_; }
 
   // For connections.
-  Changes& changes() { return changes_; }
   // The method of that name, if this era has it and we offer it.
   std::optional<Method> find_method(std::string_view name, Era era) const;
   bool is_known(std::string_view name) const;
@@ -80,6 +81,10 @@ class Server {
   // The whole line to send. Never throws.
   Task<std::string> answer(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
   std::string initialize_members(Version version) const;
+
+  Subscriptions& subscriptions() { return subscriptions_; }
+  // The lists whose changes are told.
+  const std::set<Changed>& told() const { return told_; }
 
   // While one lives, the server is not drained.
   class Busy {
@@ -98,6 +103,7 @@ class Server {
  private:
   Task<Answer> answer_or_throw(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
   Task<Answer> call_tool(RequestContext& context, nlohmann::json params, size_t max_bytes);
+  Task<Answer> listen(RequestContext& context, nlohmann::json params);
   Task<Answer> call_extension(RequestContext& context, nlohmann::json params);
 
   bool offers(Method method) const;
@@ -115,7 +121,9 @@ class Server {
   Resources resources_;
   Prompts prompts_;
   Completions completions_;
-  Changes changes_;
+  Subscriptions subscriptions_;
+  std::set<Changed> told_;
+  std::vector<std::weak_ptr<Event>> listening_;  // fired when their subscriptions are to end
   struct Extension {
     ExtensionHandler handler;
     std::optional<Caching> caching;

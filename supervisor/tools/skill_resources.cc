@@ -211,6 +211,7 @@ void add_skill_resources(mcp::Server& server, Skills& skills, const SkillUserOf&
   add("resources/directory/read", read_folder);
 
   mcp::ResourceProvider provider;
+  provider.changes = mcp::ResourceProvider::Changes::told;
   provider.prefixes = {"skill://"};
   provider.caching = kCaching;
   provider.list = [&skills, user_of](mcp::RequestContext& context, std::string cursor) {

@@ -1,0 +1,113 @@
+#include "supervisor/mcp/subscriptions.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/json.h"
+#include "supervisor/mcp/answers.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace mcp {
+
+namespace {
+
+constexpr size_t kMostUriBytes = 4096;
+
+constexpr std::pair<const char*, Changed> kLists[] = {{"toolsListChanged", Changed::tools},
+                                                      {"promptsListChanged", Changed::prompts},
+                                                      {"resourcesListChanged", Changed::resources}};
+
+std::string_view list_method(Changed what) {
+  switch (what) {
+    case Changed::tools:
+      return "notifications/tools/list_changed";
+    case Changed::prompts:
+      return "notifications/prompts/list_changed";
+    case Changed::resources:
+      return "notifications/resources/list_changed";
+  }
+  return {};
+}
+
+}  // namespace
+
+Subscriptions::Interest::Interest(Subscriptions& all, std::shared_ptr<void> user, std::string id,
+                                  std::function<void(std::string)> send)
+    : all_(all), user_(std::move(user)), id_(std::move(id)), send_(std::move(send)) {
+  place_ = all_.interests_.insert(all_.interests_.end(), this);
+}
+
+Subscriptions::Interest::~Interest() { all_.interests_.erase(place_); }
+
+void Subscriptions::Interest::send(std::string_view method, std::string members) const {
+  if (!id_.empty()) {
+    append_key(members, "_meta");
+    members += R"({"io.modelcontextprotocol/subscriptionId":)" + id_ + "}";
+  }
+  send_(notification_line(method, members));
+}
+
+tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const json& uri) {
+  if (!uri.is_string() || uri.get_ref<const std::string&>().size() > kMostUriBytes)
+    return refuse(ErrorCode::invalid_params, "Invalid params: a resource's uri must be a string of at most 4096 bytes");
+  if (wishes.uris.size() >= kMostSubscribedUris && !wishes.uris.contains(uri.get_ref<const std::string&>())) {
+    return refuse(ErrorCode::invalid_params,
+                  fmt::format("Invalid params: more than {} resources in one subscription", kMostSubscribedUris));
+  }
+  wishes.uris.insert(uri.get<std::string>());
+  return {};
+}
+
+tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const json& params, const std::set<Changed>& told) {
+  const auto filter = params.find("notifications");
+  if (filter == params.end() || !filter->is_object())
+    return refuse(ErrorCode::invalid_params, "Invalid params: notifications must be an object");
+  Subscriptions::Wishes wishes;
+  for (const auto& [key, what] : kLists) {
+    const auto asked = filter->find(key);
+    if (asked == filter->end() || asked->is_null()) continue;
+    if (!asked->is_boolean())
+      return refuse(ErrorCode::invalid_params, fmt::format("Invalid params: {} must be true or false", key));
+    if (asked->get<bool>() && told.contains(what)) wishes.lists.insert(what);
+  }
+  const auto uris = filter->find("resourceSubscriptions");
+  if (uris == filter->end() || uris->is_null()) return wishes;
+  if (!uris->is_array()) return refuse(ErrorCode::invalid_params, "Invalid params: resourceSubscriptions is no array");
+  for (const json& uri : *uris) {
+    if (auto added = add_uri(wishes, uri); !added) return tl::unexpected(std::move(added).error());
+  }
+  if (!told.contains(Changed::resources)) wishes.uris.clear();
+  return wishes;
+}
+
+std::string wishes_members(const Subscriptions::Wishes& wishes) {
+  ordered_json agreed = ordered_json::object();
+  for (const auto& [key, what] : kLists) {
+    if (wishes.lists.contains(what)) agreed[key] = true;
+  }
+  if (!wishes.uris.empty()) agreed["resourceSubscriptions"] = wishes.uris;
+  std::string members;
+  append_key(members, "notifications");
+  members += dump_json(agreed);
+  return members;
+}
+
+void Subscriptions::lists_changed(Changed what, const Concerned& concerned) const {
+  for (const Interest* interest : interests_) {
+    if (interest->wishes.lists.contains(what) && (!concerned || concerned(interest->user_)))
+      interest->send(list_method(what), {});
+  }
+}
+
+void Subscriptions::resource_updated(const std::string& uri, const Concerned& concerned) const {
+  for (const Interest* interest : interests_) {
+    if (!interest->wishes.uris.contains(uri) || (concerned && !concerned(interest->user_))) continue;
+    std::string members;
+    append_key(members, "uri");
+    append_json_string(members, uri);
+    interest->send("notifications/resources/updated", std::move(members));
+  }
+}
+
+}  // namespace mcp

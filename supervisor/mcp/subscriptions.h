@@ -1,0 +1,64 @@
+// Subscriptions: who wants to hear of which changes, over all connections. Legacy clients hear of lists from their
+// `initialize` on, and of the resources they subscribed to; modern ones what their subscriptions/listen asks for, each
+// message with the id of that request.
+// Source of changes: the program, by Server::lists_changed() and resource_updated(). Nothing here waits: a client that
+// reads slowly loses notifications, as it loses progress.
+#pragma once
+#include <functional>
+#include <list>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "supervisor/mcp/jsonrpc.h"
+
+namespace mcp {
+
+enum class Changed { tools, prompts, resources };  // whose list
+constexpr size_t kMostSubscribedUris = 256;        // of one subscription
+
+// Whom a change concerns, by the user data of their connections; empty: everybody.
+using Concerned = std::function<bool(const std::shared_ptr<void>& user)>;
+
+class Subscriptions {
+ public:
+  struct Wishes {
+    std::set<Changed> lists;
+    std::set<std::string> uris;
+  };
+  // One client's interest; ends with this object, which the subscriptions must outlive.
+  class [[nodiscard]] Interest {
+   public:
+    // `id`: JSON text of the request that asked (modern); empty for a legacy client.
+    Interest(Subscriptions& all, std::shared_ptr<void> user, std::string id, std::function<void(std::string)> send);
+    ~Interest();
+    Interest(const Interest&) = delete;
+    Interest& operator=(const Interest&) = delete;
+    Wishes wishes;
+    // Sends one message of this subscription.
+    void send(std::string_view method, std::string members) const;
+
+   private:
+    friend class Subscriptions;
+    Subscriptions& all_;
+    std::shared_ptr<void> user_;
+    std::string id_;
+    std::function<void(std::string line)> send_;
+    std::list<Interest*>::iterator place_;
+  };
+
+  void lists_changed(Changed what, const Concerned& concerned) const;
+  void resource_updated(const std::string& uri, const Concerned& concerned) const;
+
+ private:
+  std::list<Interest*> interests_;
+};
+
+// What the params of subscriptions/listen ask for, of what is told at all; and the same as members, to acknowledge it.
+// Errors: invalid_params.
+tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const nlohmann::json& params, const std::set<Changed>& told);
+std::string wishes_members(const Subscriptions::Wishes& wishes);
+// Errors: invalid_params, a URI too long or one too many.
+tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const nlohmann::json& uri);
+
+}  // namespace mcp
