@@ -14,6 +14,7 @@
 #include "supervisor/tools/accounts.h"
 #include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/get_execution_stats.h"
+#include "supervisor/tools/resource_changes.h"
 #include "supervisor/tools/skill_resources.h"
 #include "supervisor/tools/workspace_tools.h"
 
@@ -212,13 +213,18 @@ void Daemon::register_tools() {
   info.instructions = kInstructions;
   server_ = std::make_unique<mcp::Server>(loop_, std::move(info));
   auto catalog_of = [this] { return discovery_->current(); };
-  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, *pool_, guest_calls_, *journal_, catalog_of});
+  auto changed = [this](const tenants::Tenant& tenant, const tenants::Changes& changes) {
+    tools::tell_changes(*server_, tenant, changes);
+  };
+  execute_.reset(
+      new tools::ExecuteEnvironment{*host_, admission_, *pool_, guest_calls_, *journal_, catalog_of, changed});
   tools::add_execute_code(*server_, *execute_);
   auto tenant_of = [](mcp::RequestContext& context) -> tenants::Tenant& {
     return *context.user_as<tenants::Member>().tenant;
   };
   tools::add_workspace_tools(*server_, tenant_of);
   server_->add_resources(tools::workspace_resources(tenant_of));
+  server_->add_completion(tools::workspace_completion(tenant_of));
   tools::add_catalog_tools(*server_, catalog_of);
   tools::add_get_execution_stats(*server_, *journal_, catalog_of);
   server_->observe_calls(tools::keep_accounts(*journal_));

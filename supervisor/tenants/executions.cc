@@ -145,6 +145,12 @@ void Executions::set_limits(KeepLimits limits) {
   evict();
 }
 
+std::vector<std::string> Executions::newest(size_t most) const {
+  std::vector<std::string> ids;
+  for (auto one = kept_.rbegin(); one != kept_.rend() && ids.size() < most; ++one) ids.push_back(one->id);
+  return ids;
+}
+
 uint64_t Executions::kept_bytes() const {
   uint64_t bytes = 0;
   for (const Kept& kept : kept_) bytes += kept.bytes;

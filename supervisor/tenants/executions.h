@@ -7,6 +7,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "supervisor/base/path.h"
 #include "supervisor/tenants/workspace.h"
@@ -64,6 +65,8 @@ class Executions {
   Result<FileRange> read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const;
 
   void set_limits(KeepLimits limits);
+  // Ids of what is kept, newest first.
+  std::vector<std::string> newest(size_t most) const;
   size_t kept() const { return kept_.size(); }
   uint64_t kept_bytes() const;
 

@@ -26,9 +26,11 @@ Result<std::shared_ptr<Tenant>> Tenant::open(Loop& loop, int tenants, std::strin
   TRY(Fd directory, folder(""));
   TRY(Fd workspace, folder("/workspace"));
   TRY(Fd kept, folder("/executions"));
+  TRY(Fd sessions, folder("/sessions"));
   TRY(Executions executions, Executions::open(std::move(kept), keep_limits(policy.quota)));
   return std::shared_ptr<Tenant>(new Tenant(loop, std::move(name), std::move(directory), std::move(workspace),
-                                            workspace_limits(policy.quota), std::move(executions)));
+                                            workspace_limits(policy.quota), std::move(executions),
+                                            std::move(sessions)));
 }
 
 void Tenant::set_quota(const policies::Quota& quota) {

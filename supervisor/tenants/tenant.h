@@ -1,6 +1,6 @@
 // Tenant: whose files and executions these are. Registry: which tenant a connecting process belongs to.
 // Source: the peer's credentials as the kernel tells them, mapped by policies::Store. A tenant's folders are
-// made at its first connection: tenants/<name>/{workspace,executions} below the state folder, 0700.
+// made at its first connection: tenants/<name>/{workspace,executions,sessions} below the state folder, 0700.
 // Errors: denied (no rule fits the peer), or what the file system said.
 #pragma once
 #include <map>
@@ -10,6 +10,7 @@
 
 #include "policies/store.h"
 #include "supervisor/tenants/executions.h"
+#include "supervisor/tenants/sessions.h"
 #include "supervisor/tenants/workspace.h"
 
 namespace tenants {
@@ -24,19 +25,22 @@ class Tenant {
   int directory() const { return directory_.get(); }  // tenants/<name>, O_PATH
   Workspace& workspace() { return workspace_; }
   Executions& executions() { return executions_; }
+  SessionLogs& sessions() { return sessions_; }
   // What may be kept from now on; evicts kept output at once, and workspaces over their quota only refuse more.
   void set_quota(const policies::Quota& quota);
 
  private:
-  Tenant(Loop& loop, std::string name, Fd directory, Fd workspace, QuotaLimits limits, Executions executions)
+  Tenant(Loop& loop, std::string name, Fd directory, Fd workspace, QuotaLimits limits, Executions executions, Fd logs)
       : name_(std::move(name)),
         directory_(std::move(directory)),
         workspace_(loop, std::move(workspace), limits),
-        executions_(std::move(executions)) {}
+        executions_(std::move(executions)),
+        sessions_(std::move(logs), name_) {}
   std::string name_;
   Fd directory_;
   Workspace workspace_;
   Executions executions_;
+  SessionLogs sessions_;
 };
 
 // One connection's right to act for a tenant. The policy belongs to the member: two rules may give two users

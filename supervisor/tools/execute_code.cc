@@ -235,6 +235,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   if (changes) {
     answer.changes = &*changes;
     append_image_files(answer.images, tenant.workspace(), *changes);
+    if (!changes->empty()) call.environment.files_changed(tenant, *changes);
   }
   if (!changes || !changes->empty()) call.context.loop.spawn(count_again(call.member.tenant));
   mcp::ToolResult result = make_answer(answer);

@@ -18,6 +18,7 @@ struct ExecuteEnvironment {  // must outlive the server
   const GuestCalls& calls;
   journal::Journal& journal;
   CatalogOf catalog_of;
+  std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
 };
 
 // What the policy's executions of that language run in, under these limits.

@@ -10,6 +10,12 @@
 
 namespace tools {
 
+constexpr std::string_view kWorkspaceScheme = "workspace:///";
+constexpr std::string_view kSessionScheme = "session:///";
+constexpr std::string_view kSessionTemplate = "session:///{session_id}";
+constexpr std::string_view kWorkspaceTemplate = "workspace:///{+path}";
+constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
+
 // {success:false, error, code, rule?, remedy?}, isError.
 mcp::ToolResult failure(const Error& error);
 

@@ -4,6 +4,7 @@
 
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
+#include "supervisor/tools/resource_changes.h"
 #include "supervisor/tools/workspace_answers.h"
 
 using nlohmann::json;
@@ -11,15 +12,31 @@ using nlohmann::json;
 namespace tools {
 namespace {
 
-constexpr std::string_view kWorkspaceScheme = "workspace:///";
 constexpr size_t kMaxResourceBytes = 4 << 20;  // resources/read has no ranges
 constexpr size_t kPage = 100;
 constexpr size_t kMaxPaged = 10'000;
+
+using Tool = Task<mcp::ToolResult>(tenants::Tenant&, json);
+
+Task<mcp::ToolResult> tell_when_done(mcp::Server& server, tenants::Tenant& tenant, Tool* tool, json arguments) {
+  const std::string filename = arguments.value("filename", "");
+  mcp::ToolResult result = co_await tool(tenant, std::move(arguments));
+  if (!result.is_error) tell_change(server, tenant, filename);
+  co_return result;
+}
 
 template <class Handler>
 mcp::ToolHandler for_tenant(const TenantOf& tenant_of, Handler handler) {
   return [tenant_of, handler](mcp::RequestContext& context, json arguments) {
     return handler(tenant_of(context), std::move(arguments));
+  };
+}
+
+// The same for a tool that writes or removes `filename`: clients that asked for it are told.
+template <class Handler>
+mcp::ToolHandler that_changes(mcp::Server& server, const TenantOf& tenant_of, Handler handler) {
+  return [&server, tenant_of, handler](mcp::RequestContext& context, json arguments) {
+    return tell_when_done(server, tenant_of(context), handler, std::move(arguments));
   };
 }
 
@@ -45,9 +62,10 @@ Result<std::string> whole(Result<tenants::FileRange> range) {
 Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
   TRY(auto kept, parse_kept_output(uri));
   if (kept) return whole(tenant.executions().read(kept->execution, kept->stream, 0, kMaxResourceBytes));
+  if (uri.starts_with(kSessionScheme)) return tenant.sessions().read(uri.substr(kSessionScheme.size()));
   if (!uri.starts_with(kWorkspaceScheme))
     return fail(Code::not_found, "no such resource",
-                "resources are workspace:///path and exec:///<execution_id>/stdout|stderr");
+                "resources are workspace:///path, exec:///<execution_id>/stdout|stderr and session:///<session_id>");
   TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
   TRY(RelativePath path, RelativePath::parse(name));
   return whole(tenant.workspace().read(path, 0, kMaxResourceBytes));
@@ -56,10 +74,10 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
 }  // namespace
 
 void add_workspace_tools(mcp::Server& server, const TenantOf& tenant_of) {
-  server.add_tool(write_workspace_file_definition(), for_tenant(tenant_of, write_workspace_file));
+  server.add_tool(write_workspace_file_definition(), that_changes(server, tenant_of, write_workspace_file));
   server.add_tool(read_workspace_file_definition(), for_tenant(tenant_of, read_workspace_file));
   server.add_tool(list_workspace_files_definition(), for_tenant(tenant_of, list_workspace_files));
-  server.add_tool(delete_workspace_file_definition(), for_tenant(tenant_of, delete_workspace_file));
+  server.add_tool(delete_workspace_file_definition(), that_changes(server, tenant_of, delete_workspace_file));
 }
 
 Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor) {
@@ -68,6 +86,16 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
   options.limit = begin + kPage;
   CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(RelativePath(), options));
   mcp::ResourcePage page;
+  if (begin == 0) {  // before the files, which may be many
+    CO_TRY(std::vector<std::string> sessions, tenant.sessions().list());
+    for (const std::string& id : sessions) {
+      mcp::Resource log;
+      log.uri = std::string(kSessionScheme) + id;
+      log.name = "session " + id;
+      log.mime_type = "application/json";
+      page.resources.push_back(std::move(log));
+    }
+  }
   for (size_t i = begin; i < listing.entries.size(); i++) {
     const tenants::Entry& entry = listing.entries[i];
     if (entry.kind != tenants::Kind::file || valid_utf8(entry.path) != entry.path) continue;  // cannot be read by URI
@@ -85,7 +113,7 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
 Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri) {
   CO_TRY(std::string bytes, read_uri(tenant, uri));
   mcp::ResourceContents contents;
-  contents.mime_type = mime_type(uri, bytes);
+  contents.mime_type = uri.starts_with(kSessionScheme) ? "application/json" : mime_type(uri, bytes);
   if (is_text(bytes)) {
     contents.data = std::move(bytes);
   } else {
@@ -107,16 +135,22 @@ mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of) {
     return read_resource(tenant_of(context), std::move(uri));
   };
   mcp::ResourceTemplate file;
-  file.uri_template = "workspace:///{+path}";
+  file.uri_template = kWorkspaceTemplate;
   file.name = "workspace file";
   file.description = "A file of the workspace";
   mcp::ResourceTemplate output;
-  output.uri_template = "exec:///{execution_id}/{stream}";
+  output.uri_template = kOutputTemplate;
   output.name = "kept output";
   output.description = "What an execution printed, in full: stream is stdout or stderr";
   output.mime_type = "text/plain";
-  provider.prefixes = {std::string(kWorkspaceScheme), "exec:///"};
-  provider.templates = {file, output};
+  provider.changes = mcp::ResourceProvider::Changes::told;
+  provider.prefixes = {std::string(kWorkspaceScheme), "exec:///", std::string(kSessionScheme)};
+  mcp::ResourceTemplate session;
+  session.uri_template = kSessionTemplate;
+  session.name = "session log";
+  session.description = "What was done in a session: tasks, state files, checkpoint";
+  session.mime_type = "application/json";
+  provider.templates = {file, output, session};
   return provider;
 }
 

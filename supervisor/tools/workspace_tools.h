@@ -18,6 +18,9 @@ void add_workspace_tools(mcp::Server& server, const TenantOf& tenant_of);
 // workspace:///path and exec:///<execution_id>/stdout|stderr.
 mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of);
 
+// Paths of the workspace, executions whose output is kept, and their streams.
+mcp::CompletionHandler workspace_completion(const TenantOf& tenant_of);
+
 mcp::ToolDefinition write_workspace_file_definition();
 mcp::ToolDefinition read_workspace_file_definition();
 mcp::ToolDefinition list_workspace_files_definition();

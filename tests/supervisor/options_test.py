@@ -89,7 +89,7 @@ class Flags(Folder):
                 self.expect_refusal(self.run_daemon(flag), flag, "--help")
 
     def test_flags_without_their_value(self):
-        for flag in ("--config", "--socket", "--state", "--policies", "--catalog", "--bus", "--log-level"):
+        for flag in ("--config", "--socket", "--state", "--policies", "--catalog", "--bus", "--journal", "--log-level"):
             with self.subTest(flag):
                 self.expect_refusal(self.run_bare(flag), flag)
 
@@ -103,7 +103,8 @@ class Flags(Folder):
                 self.expect_refusal(self.run_daemon("--catalog", self.folder / name), "--catalog", "not a folder")
 
     def test_values_that_mean_nothing(self):
-        for flag, value in (("--log-level", "loud"), ("--log-level", "7"), ("--bus", "nowhere"), ("--bus", "System")):
+        for flag, value in (("--log-level", "loud"), ("--log-level", "7"), ("--bus", "nowhere"), ("--bus", "System"),
+                            ("--journal", "fast")):
             with self.subTest(f"{flag} {value}"):
                 self.expect_refusal(self.run_daemon(flag, value), flag, value)
 
@@ -157,6 +158,9 @@ class ConfigurationFile(Folder):
             "ids of the host": ('{"id_range": {"first": 0, "count": 65536}}', "id_range.first"),
             "too few ids": ('{"id_range": {"first": 100000, "count": 1}}', "id_range.count"),
             "an unknown id key": ('{"id_range": {"first": 100000, "count": 99, "step": 2}}', "step"),
+            "a journal of a wrong kind": ('{"journal": {"durability": "fast"}}', "journal.durability"),
+            "a journal that keeps nothing": ('{"journal": {"executions_kept": 0}}', "journal.executions_kept"),
+            "an unknown journal key": ('{"journal": {"sync": true}}', "sync"),
             "very deep": ("[" * 100_000, ""),
         }
         for name, (text, word) in wrong.items():

@@ -1,0 +1,147 @@
+#include "supervisor/tenants/sessions.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "supervisor/base/json.h"
+#include "supervisor/tenants/executions.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace tenants {
+namespace {
+
+constexpr std::string_view kEnding = ".log";
+
+Result<RelativePath> file_of(std::string_view id) {
+  CHECKED(check_execution_id(id));
+  return RelativePath::parse(std::string(id) + std::string(kEnding));
+}
+
+std::string cut(const std::string& text) {
+  if (text.size() <= kMostSessionTextBytes) return text;
+  const std::string_view head = std::string_view(text).substr(0, kMostSessionTextBytes);
+  return std::string(head.substr(0, whole_utf8_prefix(head))) + fmt::format("... ({} bytes in all)", text.size());
+}
+
+std::string text_in(const json& event, const char* key) {
+  const auto found = event.find(key);
+  return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// One event into the document. Whatever is not as we write it is left out.
+void fold(const json& event, ordered_json& document, std::set<std::string>& state_files) {
+  if (!event.is_object()) return;
+  const std::string kind = text_in(event, "event");
+  if (kind == "begin" && document["started_at"].is_null()) document["started_at"] = text_in(event, "timestamp");
+  if (kind == "begin") document["ended_at"] = nullptr;  // it goes on
+  if (kind == "end") document["ended_at"] = text_in(event, "timestamp");
+  if (kind == "task") {
+    ordered_json task;
+    for (const char* key : {"task_id", "description", "code", "result", "output", "timestamp"})
+      task[key] = text_in(event, key);
+    document["tasks"].push_back(std::move(task));
+    if (const auto files = event.find("state_files"); files != event.end() && files->is_array()) {
+      for (const json& file : *files) {
+        if (file.is_string()) state_files.insert(file.get<std::string>());
+      }
+    }
+  }
+  if (kind == "checkpoint") {
+    const auto step = event.find("step");
+    const bool counted = step != event.end() && step->is_number_integer();
+    document["checkpoint"] = {{"step", counted ? step->get<int64_t>() : 0},
+                              {"last_task", text_in(event, "last_task")},
+                              {"context", text_in(event, "context")},
+                              {"timestamp", text_in(event, "timestamp")}};
+  }
+}
+
+}  // namespace
+
+Result<> SessionLogs::append(std::string_view id, std::string line) {
+  TRY(RelativePath path, file_of(id));
+  TRY(Fd file, open_beneath(directory_.get(), path, O_RDWR | O_APPEND | O_CREAT, 0600));
+  struct stat status {};
+  if (::fstat(file.get(), &status) < 0) return fail_errno(errno, "stat a session's log");
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size + line.size() > kMostSessionBytes)
+    return fail(Code::exhausted, fmt::format("the log of session '{}' is full", id), "begin another session");
+  char last = '\n';
+  if (size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) < 0)
+    return fail_errno(errno, "read a session's log");
+  if (last != '\n') line.insert(0, 1, '\n');  // a line that a crash cut stays alone
+  return write_all(file.get(), line);
+}
+
+Result<> SessionLogs::begin(std::string_view id, std::string_view timestamp) {
+  return append(id, dump_json(ordered_json{{"event", "begin"}, {"timestamp", timestamp}}) + "\n");
+}
+
+Result<> SessionLogs::add(std::string_view id, const SessionTask& task) {
+  ordered_json event = {{"event", "task"},
+                        {"task_id", task.task_id},
+                        {"description", cut(task.description)},
+                        {"code", cut(task.code)},
+                        {"result", cut(task.result)},
+                        {"output", cut(task.output)},
+                        {"timestamp", task.timestamp}};
+  if (!task.state_files.empty()) event["state_files"] = task.state_files;
+  return append(id, dump_json(event) + "\n");
+}
+
+Result<> SessionLogs::checkpoint(std::string_view id, const SessionCheckpoint& checkpoint) {
+  const ordered_json event = {{"event", "checkpoint"},
+                              {"step", checkpoint.step},
+                              {"last_task", checkpoint.last_task},
+                              {"context", cut(checkpoint.context)},
+                              {"timestamp", checkpoint.timestamp}};
+  return append(id, dump_json(event) + "\n");
+}
+
+Result<> SessionLogs::end(std::string_view id, std::string_view timestamp) {
+  return append(id, dump_json(ordered_json{{"event", "end"}, {"timestamp", timestamp}}) + "\n");
+}
+
+Result<std::string> SessionLogs::read(std::string_view id) const {
+  TRY(RelativePath path, file_of(id));
+  TRY(Fd file, open_regular_beneath(directory_.get(), path, O_RDONLY));
+  TRY(std::string text, read_whole(file.get(), kMostSessionBytes + (1 << 20)));
+  ordered_json document = {
+      {"session_id", id},     {"customer_uid", customer_},      {"started_at", nullptr},
+      {"ended_at", nullptr},  {"tasks", ordered_json::array()}, {"state_files", ordered_json::array()},
+      {"checkpoint", nullptr}};
+  std::set<std::string> state_files;
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t end = rest.find('\n');
+    auto event = parse_json(rest.substr(0, end));
+    if (event) fold(*event, document, state_files);
+    rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
+  }
+  document["state_files"] = state_files;
+  return dump_json(document);
+}
+
+Result<std::vector<std::string>> SessionLogs::list() const {
+  TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
+  if (!entries) return fail_errno(errno, "list sessions");
+  static_cast<void>(folder.release());  // the stream's now
+  std::vector<std::string> ids;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    std::string_view name = entry->d_name;
+    if (!name.ends_with(kEnding) || ids.size() >= kMostSessions) continue;
+    name.remove_suffix(kEnding.size());
+    if (check_execution_id(name)) ids.emplace_back(name);
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+}  // namespace tenants

@@ -1,0 +1,59 @@
+// Session logs: what was done in each session of a tenant, in sessions/<id>.log of its folder: one JSON line for each
+// event, only ever appended. Read as one document, in the shape that clients of per-customer workspaces know:
+// {session_id, customer_uid, started_at, ended_at, tasks: [{task_id, description, code, result, output, timestamp}],
+//  state_files: [...], checkpoint: {step, last_task, context, timestamp}}.
+// Source: whoever runs a session's code. Jails never see this folder. A line that was cut by a crash is left out.
+// Errors: invalid (the id), not_found, exhausted (the log is full, the disk).
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/base/path.h"
+
+namespace tenants {
+
+constexpr size_t kMostSessionBytes = 8 << 20;       // of one log; beyond: exhausted
+constexpr size_t kMostSessionTextBytes = 64 << 10;  // of a task's code, result and output each; longer ones are cut
+constexpr size_t kMostSessions = 1'000;             // that are listed
+
+struct SessionTask {
+  std::string task_id;      // the execution's
+  std::string description;  // may be empty
+  std::string code;
+  std::string result;  // JSON text; empty: none
+  std::string output;
+  std::string timestamp;                 // "2026-11-21T12:34:56Z", as everywhere here
+  std::vector<std::string> state_files;  // that it made or changed: "/workspace/state/a.json"
+};
+
+struct SessionCheckpoint {
+  int64_t step = 0;
+  std::string last_task;
+  std::string context;
+  std::string timestamp;
+};
+
+class SessionLogs {
+ public:
+  // `directory` is sessions/ of the tenant's folder. `customer` is who the logs are about: the tenant's name.
+  SessionLogs(Fd directory, std::string customer) : directory_(std::move(directory)), customer_(std::move(customer)) {}
+
+  // Ids are like those of executions. A session that exists goes on.
+  Result<> begin(std::string_view id, std::string_view timestamp);
+  Result<> add(std::string_view id, const SessionTask& task);
+  Result<> checkpoint(std::string_view id, const SessionCheckpoint& checkpoint);
+  Result<> end(std::string_view id, std::string_view timestamp);
+
+  // The document as JSON text.
+  Result<std::string> read(std::string_view id) const;
+  // Ids, sorted.
+  Result<std::vector<std::string>> list() const;
+
+ private:
+  Result<> append(std::string_view id, std::string line);
+  Fd directory_;
+  std::string customer_;
+};
+
+}  // namespace tenants
