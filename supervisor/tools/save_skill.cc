@@ -32,15 +32,14 @@ Result<skills::Draft> read_draft(const json& arguments) {
 mcp::ToolDefinition save_skill_definition() {
   mcp::ToolDefinition tool;
   tool.name = "save_skill";
-  tool.description =
-      "Keep code for later executions, which `from skills import NAME`, or in JavaScript require('skills/NAME').";
+  tool.description = "Keep code to import later: `from skills import NAME`, JavaScript require('skills/NAME').";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {
       "name": {"type": "string"},
       "code": {"type": "string"},
       "description": {"type": "string"},
-      "language": {"type": "string", "enum": ["python", "javascript"]}
+      "language": {"type": "string"}
     },
     "required": ["name", "code"],
     "additionalProperties": false

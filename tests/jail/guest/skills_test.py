@@ -87,7 +87,6 @@ class JavaScript(GuestTest):
         runner = self.start()
         runner.receive()
         runner.send(self.order("try { require('skills/twice') } catch (e) { return e.code }"))
-        self.assertEqual(runner.receive()["type"], "started")
         self.assertEqual(runner.receive()["type"], "call")
         runner.socket.close()
         self.assertEqual(runner.process.wait(30), 0)
