@@ -31,7 +31,8 @@ TEST_CASE("a receipt names what was applied to this jail", "[real]") {
 
 TEST_CASE("a receipt says what a stronger host would add", "[real]") {
   auto report = jails().run(Language::python, "pass");
-  CHECK_THAT(nlohmann::json::parse(report.receipt)["weaker"].dump(), Catch::Matchers::Contains("unit tests run without cgroups"));
+  CHECK_THAT(nlohmann::json::parse(report.receipt)["weaker"].dump(),
+             Catch::Matchers::Contains("unit tests run without cgroups"));
 }
 
 TEST_CASE("what a policy requires and the host lacks is refused, with the rule", "[real]") {
