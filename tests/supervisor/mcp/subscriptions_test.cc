@@ -31,7 +31,7 @@ struct Changing : Fixture {
   }
 };
 
-json listen(const json& id, json notifications) {
+json listening(const json& id, json notifications) {
   return modern(id, "subscriptions/listen", {{"notifications", std::move(notifications)}});
 }
 
@@ -63,10 +63,10 @@ TEST_CASE("legacy clients hear of lists by themselves, of resources when they ha
 TEST_CASE("a modern subscription is acknowledged first and tagged always, until it is cancelled", "[mcp]") {
   Changing f;
   auto client = f.user("ada", false);
-  client->send(listen("s", {{"resourcesListChanged", true},
-                            {"promptsListChanged", true},
-                            {"toolsListChanged", false},
-                            {"resourceSubscriptions", {"a://1"}}}));
+  client->send(listening("s", {{"resourcesListChanged", true},
+                               {"promptsListChanged", true},
+                               {"toolsListChanged", false},
+                               {"resourceSubscriptions", {"a://1"}}}));
   auto acknowledged = client->message();
   CHECK(acknowledged["method"] == "notifications/subscriptions/acknowledged");
   // Prompts of this server never change: it does not agree to tell of them.
@@ -77,7 +77,7 @@ TEST_CASE("a modern subscription is acknowledged first and tagged always, until 
   auto updated = client->message();
   CHECK(updated["params"]["uri"] == "a://1");
   CHECK(updated["params"]["_meta"] == kTag);
-  client->send(listen("t", {{"resourcesListChanged", true}}));
+  client->send(listening("t", {{"resourcesListChanged", true}}));
   CHECK(client->message()["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "t");
   client->send(cancel("s"));
   settle(f.loop);
@@ -94,7 +94,7 @@ TEST_CASE("a subscription that makes no sense is refused", "[mcp]") {
        {json(1), json::parse(R"({"resourcesListChanged":1})"), json::parse(R"({"resourceSubscriptions":"a"})"),
         json::parse(R"({"resourceSubscriptions":[1]})")}) {
     CAPTURE(wrong);
-    CHECK(client->ask(listen(1, wrong))["error"]["code"] == -32602);
+    CHECK(client->ask(listening(1, wrong))["error"]["code"] == -32602);
   }
   CHECK(client->ask(modern(2, "resources/subscribe", {{"uri", "a"}}))["error"]["code"] == -32601);
   CHECK(f.legacy()->ask(request(3, "subscriptions/listen"))["error"]["code"] == -32601);
@@ -116,7 +116,7 @@ TEST_CASE("a change reaches those it concerns, on all their connections", "[mcp]
 TEST_CASE("a server that drains ends subscriptions with an answer and does not wait for them", "[mcp]") {
   Changing f;
   auto client = f.user("ada", false);
-  client->send(listen("s", {{"resourcesListChanged", true}}));
+  client->send(listening("s", {{"resourcesListChanged", true}}));
   client->message();
   f.server.drain();
   auto ended = client->message();
@@ -128,7 +128,7 @@ TEST_CASE("a server that drains ends subscriptions with an answer and does not w
 TEST_CASE("what never changes offers no subscriptions", "[mcp]") {
   Fixture f;
   auto client = f.connect();
-  CHECK(client->ask(listen(1, json::object()))["error"]["code"] == -32601);
+  CHECK(client->ask(listening(1, json::object()))["error"]["code"] == -32601);
   Changing g;
   CHECK(g.connect()->ask(modern(1, "server/discover"))["result"]["capabilities"]["resources"] ==
         json::parse(R"({"subscribe":true,"listChanged":true})"));
