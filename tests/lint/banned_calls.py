@@ -43,7 +43,7 @@ PLANTS = [
     lint.Plant("the one thread that is allowed, elsewhere and of another kind", {
         "supervisor/journal/writer.cc": "std::thread thread(run);\npthread_create(&t, 0, f, 0);\n",
         "supervisor/journal/reader.cc": "std::thread thread(run);\n"},
-               ["supervisor/journal/writer.cc:2: pthread_create", "supervisor/journal/reader.cc:1: std::thread"]),
+               ["supervisor/journal/reader.cc:1: std::thread", "supervisor/journal/writer.cc:2: pthread_create"]),
     lint.Plant("unbounded text", {"jail/a.cc": "  strcpy(to, from);\n  ::sprintf(to, \"%s\", from);\n"}, ["strcpy", "sprintf"]),
     lint.Plant("a shell", {"policies/a.cc": "int r = system(\"ls\");\nFILE* f = ::popen(\"ls\", \"r\");\n"},
                ["system", "popen"]),

@@ -270,8 +270,8 @@ class Places(Folder):
                 self.assertEqual(client.execute("result = 3")["result"], 3)
 
 
-def status_of(pid):
-    lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+def status_of(pid, thread=None):
+    lines = pathlib.Path(f"/proc/{pid}/task/{thread or pid}/status").read_text().splitlines()
     return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
@@ -280,15 +280,16 @@ class Privileges(Folder):
 
     def test_the_daemon_has_none(self):
         with Daemon() as daemon:
-            status = status_of(daemon.process.pid)
-            for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if ROOT else [])):
-                self.assertEqual(int(status[name], 16), 0, name)
-            self.assertEqual(status["NoNewPrivs"], "1")
-            self.assertEqual(status["Threads"], "1")
-            self.assertEqual(status["Groups"] if ROOT else "", "")
-            for ids in ("Uid", "Gid"):
-                self.assertNotIn("0", status[ids].split()) if ROOT else None
-                self.assertEqual(len(set(status[ids].split())), 1, "real, effective, saved and file system id are one")
+            threads = os.listdir(f"/proc/{daemon.process.pid}/task")
+            self.assertEqual(len(threads), 2, "the loop's, and the journal's writer")
+            for status in (status_of(daemon.process.pid, thread) for thread in threads):
+                for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if ROOT else [])):
+                    self.assertEqual(int(status[name], 16), 0, name)
+                self.assertEqual(status["NoNewPrivs"], "1")
+                self.assertEqual(status["Groups"] if ROOT else "", "")
+                for ids in ("Uid", "Gid"):
+                    self.assertNotIn("0", status[ids].split()) if ROOT else None
+                    self.assertEqual(len(set(status[ids].split())), 1, "real, effective, saved, file system id are one")
 
     @unittest.skipUnless(ROOT, "an ordinary user's jailer has only what its user namespace gives")
     def test_the_jailer_keeps_only_what_its_work_needs(self):

@@ -50,7 +50,7 @@ class Resources(unittest.TestCase):
             log = workspace_of(daemon).parent / "sessions/s1.log"
             log.write_text('{"event":"begin","timestamp":"2026-11-21T10:00:00Z"}\n{"event":"task","task_id":"e1","code":"1"}\n')
             uris = [resource["uri"] for resource in client.request("resources/list")["resources"]]
-            self.assertEqual(uris, ["session:///s1", "workspace:///x.txt"])
+            self.assertEqual([uri for uri in uris if not uri.startswith("skill:")], ["session:///s1", "workspace:///x.txt"])
             (contents,) = client.request("resources/read", uri="session:///s1")["contents"]
             self.assertEqual(contents["mimeType"], "application/json")
             document = json.loads(contents["text"])
