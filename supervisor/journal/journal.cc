@@ -62,11 +62,13 @@ Journal::Execution::~Execution() {
 }
 
 Journal::Execution Journal::begin(Begun begun) {
-  auto written = writer_->queue([begun](Database& database) { return write_begun(database, begun); });
+  auto written =
+      writer_->queue([begun](Database& database) { return write_begun(database, begun); }, Writer::When::soon);
   return Execution(*this, std::move(begun), std::move(written));
 }
 
 Task<Result<>> Journal::begun(const Execution& execution) {
+  writer_->hurry();
   auto written = co_await Writer::committed(execution.written_);
   co_return written;
 }

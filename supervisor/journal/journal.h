@@ -1,6 +1,7 @@
 // Journal: what the daemon remembers of executions and of what was asked of it, in state/journal/journal.db.
 //
-// The rule of durability. An execution's row is queued when it begins and is written beside the running program. Its
+// The rule of durability. An execution's row is queued when it begins and is written beside the running program, within
+// 20 ms, so that one that is over sooner takes one transaction; killed before that, it never was. Its
 // end is queued with the outcome, and its answer is sent only when both are committed: whoever has an answer will find
 // it in the journal, whenever the daemon is killed. What runs when the daemon ends without a word is `interrupted` at
 // the next start. What a commit survives, a dead daemon or also a power failure, is Settings::durability; writer.h says

@@ -54,6 +54,7 @@ struct Writer::Shared {
 Result<std::unique_ptr<Writer>> Writer::start(Loop& loop, Database database, Durability durability) {
   CHECKED(database.set_sync(durability == Durability::durable ? Sync::full : Sync::normal));
   std::unique_ptr<Writer> writer(new Writer);
+  writer->loop_ = &loop;
   auto wake = std::make_unique<Wake>();
   auto woken = [](uv_async_t* handle) { static_cast<Wake*>(handle->data)->writer->deliver(); };
   if (uv_async_init(loop.uv(), &wake->handle, woken) < 0) return fail(Code::internal, "uv_async_init");
@@ -80,21 +81,29 @@ Writer::~Writer() {
   shared_->thread.join();
 }
 
-Writer::Ticket Writer::queue(Work work) {
+Writer::Ticket Writer::queue(Work work, When when) {
   auto ticket = std::make_shared<Pending>();
   ticket->work = std::move(work);
+  bool taken = false;
   {
     std::lock_guard lock(shared_->mutex);
     if (shared_->queued.size() < kMostWaiting) {
       shared_->queued.push_back(ticket);
-      shared_->something.notify_one();
-      return ticket;
+      taken = true;
     }
   }
+  if (taken && when == When::now) hurry();
+  if (taken && when == When::soon && !soon_) soon_.emplace(*loop_, kSoon, [this] { hurry(); });
+  if (taken) return ticket;
   ticket->work = nullptr;
   ticket->result = fail(Code::exhausted, "the journal is behind", "wait; the state folder's disk is slow or full");
   ticket->done.fire();
   return ticket;
+}
+
+void Writer::hurry() {
+  soon_.reset();
+  shared_->something.notify_one();
 }
 
 Task<Result<>> Writer::committed(Ticket ticket) {

@@ -14,6 +14,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/journal/database.h"
@@ -37,8 +38,12 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
+  // soon: within kSoon, with what else comes until then; now: at once, and so all before it.
+  enum class When { now, soon };
   // Never waits. More than kMostWaiting pieces of work are refused: the disk does not keep up.
-  Ticket queue(Work work);
+  Ticket queue(Work work, When when = When::now);
+  // What is queued for soon is done now.
+  void hurry();
   // Until the work of that ticket, and so all before it, is committed. One waiter per ticket. A task that goes before
   // that leaves the work as it is.
   static Task<Result<>> committed(Ticket ticket);
@@ -60,8 +65,11 @@ class Writer {
   };
   std::unique_ptr<Wake, CloseWake> wake_;
   bool failing_ = false;
+  Loop* loop_ = nullptr;
+  std::optional<Deadline> soon_;  // while something is queued for soon
 };
 
 constexpr size_t kMostWaiting = 20'000;
+constexpr std::chrono::milliseconds kSoon{20};
 
 }  // namespace journal
