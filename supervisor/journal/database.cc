@@ -76,6 +76,11 @@ Result<Statement> Database::prepare(const char* sql) {
   return Statement(*this, kept.get());
 }
 
+Result<> Database::run(const char* sql) {
+  TRY(Statement statement, prepare(sql));
+  return statement.run();
+}
+
 Result<> Database::execute(const char* sql) {
   const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return failure(code, sql);
@@ -150,14 +155,14 @@ std::string Statement::blob(int column) const {
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
 Result<Transaction> Transaction::begin(Database& database) {
-  CHECKED(database.execute("BEGIN IMMEDIATE"));
+  CHECKED(database.run("BEGIN IMMEDIATE"));
   return Transaction(database);
 }
 Transaction::~Transaction() {
-  if (database_) (void)database_->execute("ROLLBACK");
+  if (database_) (void)database_->run("ROLLBACK");
 }
 Result<> Transaction::commit() {
-  CHECKED(database_->execute("COMMIT"));
+  CHECKED(database_->run("COMMIT"));
   database_ = nullptr;
   return {};
 }

@@ -63,6 +63,8 @@ class Database {
 
   // `sql` is a constant of ours: its text is the key under which the statement is kept.
   Result<Statement> prepare(const char* sql);
+  // One statement without values, kept as those of prepare() are.
+  Result<> run(const char* sql);
   // Any number of statements without values.
   Result<> execute(const char* sql);
   // The first column of the first row; nothing when there is no row or it is NULL.

@@ -92,7 +92,8 @@ Task<Result<>> Journal::end(Execution execution, Ended ended) {
 }
 
 void Journal::audit(AuditEntry entry) {
-  writer_->queue([entry = std::move(entry)](Database& database) { return append_audit(database, entry); });
+  writer_->queue([entry = std::move(entry)](Database& database) { return append_audit(database, entry); },
+                 Writer::When::soon);
 }
 
 Task<Result<Statistics>> Journal::statistics(std::string tenant) {

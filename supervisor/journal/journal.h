@@ -60,7 +60,7 @@ class Journal {
   bool failing() const { return writer_->failing(); }
   Task<Result<>> begun(const Execution& execution);
 
-  // Queued; its commit is waited for by whatever is answered next.
+  // Queued; committed with the next execution that ends, and within 20 ms.
   void audit(AuditEntry entry);
 
   // Since this daemon started; the totals of read_statistics() are of all time.

@@ -176,11 +176,11 @@ Result<> Writer::Shared::do_work(const Work& work) {
 Result<> Writer::Shared::commit_all(std::vector<Ticket>& group) {
   TRY(Transaction transaction, Transaction::begin(database));
   for (const Ticket& ticket : group) {
-    CHECKED(database.execute("SAVEPOINT work"));
+    CHECKED(database.run("SAVEPOINT work"));
     ticket->result = do_work(ticket->work);
     // A full disk may have taken the whole transaction back already: then that is why everybody failed.
-    if (!ticket->result && !database.execute("ROLLBACK TO work")) return ticket->result;
-    CHECKED(database.execute("RELEASE work"));
+    if (!ticket->result && !database.run("ROLLBACK TO work")) return ticket->result;
+    CHECKED(database.run("RELEASE work"));
   }
   return transaction.commit();
 }
