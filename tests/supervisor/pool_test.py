@@ -5,6 +5,7 @@ Each program here would notice: it leaves something, compares something, or dama
 import contextlib
 import json
 import os
+import pathlib
 import secrets
 import signal
 import time
@@ -97,10 +98,20 @@ def eventually(holds, what):
     return found
 
 
+def is_at_rest(pid):
+    """Stopped, dead or gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "TZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def kill_all(pids, signal_number):
+    """Until the signal has done its work: one that is on its way lets an order that comes at that moment be read."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):  # a jail ends with its zygote
             os.kill(pid, signal_number)
+    eventually(lambda: all(map(is_at_rest, pids)), "the end, or the halt, of what was sent a signal")
 
 
 class Case(unittest.TestCase):
@@ -215,7 +226,6 @@ class Mishaps(Case):
         for signal_number in (signal.SIGKILL, signal.SIGSEGV):
             killed = eventually(self.waiting, "a jail that waits")
             kill_all(killed, signal_number)
-            eventually(lambda: not set(self.waiting()) & set(killed), "their end")  # or the order might still be read
             self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")
             eventually(lambda: set(self.waiting()) - set(killed), "another jail that waits")
 
