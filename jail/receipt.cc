@@ -76,10 +76,8 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Sp
     weaker.push_back(
         fmt::format("no cgroup limits, process limits and a memory watch stand in: {}", host.no_cgroups_why));
   }
-  receipt["workspace"] = {{"nosuid", true},
-                          {"nodev", true},
-                          {"mapped_ids", host.map_workspace_ids && ids.identity == Identity::separated},
-                          {"quota", "accounting"}};  // supervisor/tenants/quota.h: counted while the program runs
+  receipt["workspace"] = {
+      {"nosuid", true}, {"nodev", true}, {"mapped_ids", host.map_workspace_ids && ids.identity == Identity::separated}};
   receipt["network"] = "none";
   receipt["weaker"] = std::move(weaker);
   receipt["start"] = start_name(origin.start);

@@ -1,6 +1,6 @@
 // Policy: what one tenant may do and use. Immutable once loaded; an execution keeps the one it began with.
 // Source: one JSON document (policies/policy.schema.json describes every key), with what it extends.
-// Applied by supervisor/tools (admission, ceilings, skills), jail/builder.cc (isolation, filter) and supervisor/tenants
+// Applied by supervisor/tools (admission, ceilings, skills), jail/ (isolation, filter) and supervisor/tenants
 // (quota). Errors: all that is wrong with a document, each naming key, value and range.
 #pragma once
 #include <cstdint>

@@ -226,7 +226,11 @@ void Daemon::register_tools() {
   server_->add_resources(tools::workspace_resources(tenant_of));
   server_->add_completion(tools::workspace_completion(tenant_of));
   tools::add_catalog_tools(*server_, catalog_of);
-  tools::add_get_execution_stats(*server_, *journal_, catalog_of);
+  auto count_skills = [this](tenants::Tenant& tenant) -> Result<uint64_t> {
+    TRY(skills::Library library, skills_->library(tenant));
+    return library.all().size();
+  };
+  tools::add_get_execution_stats(*server_, *journal_, catalog_of, count_skills);
   server_->observe_calls(tools::keep_accounts(*journal_));
   auto nobody = [](mcp::RequestContext&) { return false; };  // no policy can allow it yet
   tools::add_pii_tools(*server_, tenant_of, vaults_, nobody);

@@ -39,13 +39,15 @@ ordered_json counts(const journal::Totals& totals) {
 }
 
 Task<mcp::ToolResult> get_execution_stats(journal::Journal& journal, std::shared_ptr<const catalog::Catalog> catalog,
-                                          mcp::RequestContext& context) {
+                                          SkillCount count_skills, mcp::RequestContext& context) {
   auto& member = context.user_as<tenants::Member>();
   auto usage = co_await member.tenant->workspace().measure();
   if (!usage) co_return failure(usage.error());
   auto statistics = co_await journal.statistics(member.tenant->name());
   if (!statistics) co_return failure(statistics.error());
-  const Stats stats{*usage, *member.policy, *catalog, *statistics, journal.since_start(member.tenant->name()), {}};
+  auto skills = count_skills(*member.tenant);
+  if (!skills) co_return failure(skills.error());
+  const Stats stats{*usage, *member.policy, *catalog, *statistics, journal.since_start(member.tenant->name()), *skills};
   co_return mcp::ToolResult::data(describe(stats));
 }
 
@@ -71,10 +73,10 @@ ordered_json describe(const Stats& stats) {
   ordered_json all;
   all["workspace"] = {{"path", "/workspace"}, {"file_count", stats.workspace.files}, {"bytes", stats.workspace.bytes}};
   if (!stats.workspace.problem.empty()) all["workspace"]["problem"] = valid_utf8(stats.workspace.problem);
-  all["skills"] = {{"count", stats.skills.value_or(0)}, {"path", "/skills"}};
+  all["skills"] = {{"count", stats.skills}, {"path", "/skills"}};
   all["tool_registry"] = {{"categories", std::move(categories)}, {"total_tools", stats.catalog.size()}};
   all["capabilities"] = {"sandboxed_execution", "progressive_tool_discovery", "pii_tokenization"};
-  if (stats.skills) all["capabilities"].push_back("skills_persistence");
+  if (stats.policy.skills.save) all["capabilities"].push_back("skills_persistence");
   all["capabilities"].push_back("workspace_files");
   all["limits"] = {{"default_timeout_seconds", timeout_seconds}, {"default_memory_mb", standard.memory_bytes >> 20}};
   all["executions"] = counts(stats.journal.totals);
@@ -87,10 +89,12 @@ ordered_json describe(const Stats& stats) {
   return all;
 }
 
-void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, CatalogOf catalog_of) {
-  server.add_tool(get_execution_stats_definition(), [&journal, catalog_of](mcp::RequestContext& context, json) {
-    return get_execution_stats(journal, catalog_of(), context);
-  });
+void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, CatalogOf catalog_of,
+                             SkillCount count_skills) {
+  auto answer = [&journal, catalog_of, count_skills](mcp::RequestContext& context, json) {
+    return get_execution_stats(journal, catalog_of(), count_skills, context);
+  };
+  server.add_tool(get_execution_stats_definition(), answer);
 }
 
 }  // namespace tools

@@ -115,7 +115,7 @@ def print_rates(daemons, bare_words, wrapped_words, line, seconds):
         took = crowd(daemons[name], 2, line, lambda _: time.perf_counter() - began > seconds)
         rate = len(took) / (time.perf_counter() - began)
         print(f"without zygotes ({name}), closed loop of 2: {rate:6.0f}/s, {rate / bare:4.1f} x bare")
-    time.sleep(2)  # the pool is full again
+    _settle(daemons["fork"])  # the pool is full again
     began = time.perf_counter()
     crowd(daemons["fork"], 100, line, lambda done: True)
     last = time.perf_counter() - began
@@ -129,7 +129,7 @@ def print_row(daemon, line, count):
     took = crowd(daemon, 1, line, lambda done: done >= count)
     tenth = max(1, len(took) // 10)
     first, last = percentile(took[:tenth], 0.5), percentile(took[-tenth:], 0.5)
-    time.sleep(2)  # what was used last is gone
+    _settle(daemon)  # what was used last is gone
     print(f"{len(took)} in a row: p50 of the first tenth {1000 * first:.2f} ms, of the last {1000 * last:.2f} ms "
           f"({last / first - 1:+.0%}); the daemon's " + ", ".join(
               f"{name} {before[name]} -> {after}" for name, after in _holdings(daemon).items()))
@@ -187,6 +187,16 @@ def _waiting_jails(daemon, forks):
 def _private_kib(pid):
     text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Private_"))
+
+
+def _settle(daemon, still=0.5, patience=30):
+    """Until the daemon's processes have been the same for a while."""
+    last, since, until = None, time.monotonic(), time.monotonic() + patience
+    while time.monotonic() < min(since + still, until):
+        now = _processes_below(daemon.process.pid)
+        if now != last:
+            last, since = now, time.monotonic()
+        time.sleep(0.05)
 
 
 def _holdings(daemon):

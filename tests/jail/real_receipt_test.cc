@@ -20,7 +20,7 @@ TEST_CASE("a receipt names what was applied to this jail", "[real]") {
   CHECK(receipt["cgroup"] == false);
   CHECK(receipt["workspace"]["nosuid"] == true);
   CHECK(receipt["workspace"]["nodev"] == true);
-  CHECK(receipt["workspace"]["quota"] == "accounting");
+  CHECK_FALSE(receipt["workspace"].contains("quota"));  // nobody counts here
   CHECK(receipt["build_ms"] > 0);
   CHECK(receipt["steps_us"].contains("pivot"));
   CHECK(receipt["steps_us"].contains("proc"));

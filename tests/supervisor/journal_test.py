@@ -90,7 +90,7 @@ class Stats(unittest.TestCase):
             self.assertGreater(before["tool_registry"]["total_tools"], 0)
             self.assertIn("communication", before["tool_registry"]["categories"])
             self.assertLessEqual({"sandboxed_execution", "progressive_tool_discovery", "pii_tokenization",
-                                  "workspace_files"}, set(before["capabilities"]))
+                                  "skills_persistence", "workspace_files"}, set(before["capabilities"]))
             self.assertEqual(before["limits"], {"default_timeout_seconds": 30, "default_memory_mb": 500})
             self.assertEqual(before["executions"]["total"], 0)
             self.assertNotIn(str(daemon.state), json.dumps(before))
@@ -100,6 +100,8 @@ class Stats(unittest.TestCase):
             client.execute("1/0")
             client.execute("echo hello", language="shell")
             after = stats(client)
+            client.call("save_skill", {"name": "mine", "code": "x = 1"})
+            self.assertEqual(stats(client)["skills"]["count"], before["skills"]["count"] + 1)
             self.assertEqual(after["workspace"]["file_count"], 1)
             self.assertEqual(after["workspace"]["bytes"], 1000)
             self.assertEqual(after["executions"]["outcomes"], {"error": 1, "ok": 2})

@@ -196,7 +196,10 @@ class WorkspaceQuota(unittest.TestCase):
             for name in parts:
                 self.assertFalse(client.call("delete_workspace_file", {"filename": name}).get("isError"))
             self.assertFalse(client.write_file("more", "x" * (1 << 20)).get("isError"))
-            self.assertEqual(client.execute("result = len(read_file('more'))")["result"], 1 << 20)
+            answer = client.call("execute_code", {"code": "result = len(read_file('more'))"})
+            self.assertEqual(json.loads(answer["content"][0]["text"])["result"], 1 << 20)
+            receipt = answer["_meta"]["org.warder/receipt"]
+            self.assertEqual(receipt["workspace"]["quota"], "accounting")
 
     def test_many_small_files_count_too(self):
         quota = {"workspace_bytes": 64 << 20, "workspace_files": 50}

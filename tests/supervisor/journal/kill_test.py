@@ -73,6 +73,7 @@ class Killed(unittest.TestCase):
             written = self.rows("ORDER BY number DESC LIMIT 5000")
             self.assertEqual({name: written.get(name) for name in said}, said, f"kill {kill}")
             ((running,),) = self.ask("SELECT count(*) FROM executions WHERE outcome IS NULL")
+            self.assertGreaterEqual(running, 1 if said else 0, f"kill {kill}: the one without an end")
             if kill % 50 == 0:
                 self.verify()
         self.verify()
@@ -80,7 +81,7 @@ class Killed(unittest.TestCase):
         lost = {name for name, outcome in acknowledged.items() if rows.get(name) != outcome}
         self.assertEqual(lost, set())
         self.assertGreater(len(acknowledged), kills)  # it was under load
-        self.assertIn("interrupted", rows.values())  # and was met at work
+        self.assertGreater(list(rows.values()).count("interrupted"), kills // 2)  # and was met at work
         self.assertLessEqual({file.name for file in self.folder.iterdir()},
                              {"journal.db", "journal.db-wal", "journal.db-shm"})
 
