@@ -79,7 +79,7 @@ Result<> copy_usr_links(const fs::path& root) {
 
 Result<> write_tree(const fs::path& directory, const std::string& guest, const std::string& skills) {
   fs::path root = directory / "root";
-  for (const char* name : {"root", "empty", "mount"}) fs::create_directories(directory / name);
+  for (const char* name : {"root", "empty", "mount", "servers"}) fs::create_directories(directory / name);
   for (const char* name : kDirectories) fs::create_directories(root / name);
   for (const char* name : kDevices) std::ofstream(root / "dev" / name).flush();
   for (const auto& file : kFiles) std::ofstream(root / file.path) << file.text;

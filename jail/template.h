@@ -2,6 +2,8 @@
 //   root/   what jails see below / (etc, mount points, /warder with the guest programs)
 //   empty/  the second lower directory that makes the overlays read-only
 //   warder-jail-init   process 1 of every jail
+//   servers/  what a program of a tool's may be called with: `current` is what jails built from now on see as /servers.
+//           The daemon's, which makes it of its catalogue; may be empty
 //   mount/  where a jail, in its own mount namespace, mounts its new root
 // Source: the host's merged-usr links, ld.so.cache and alternatives; our guest folder. Applied by: jail/init/root.cc.
 #pragma once

@@ -4,6 +4,7 @@
 // it needs to be walkable by the jail's ids. Sources: mount(2), pivot_root(2), overlayfs.rst, proc(5).
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -52,15 +53,41 @@ bool binds_root() { return plan->root == RootMode::bind || plan->role == Role::z
 
 constexpr uint64_t kReadOnly = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
+// The daemon's folder, so not a path to be trusted: nothing outside it is shown, whatever `current` names. Without one
+// there is nothing to show. A jail keeps what it was built with.
+int mount_servers() {
+  int folder = open("servers", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return errno;
+  open_how how{};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+  int current = static_cast<int>(syscall(SYS_openat2, folder, "current", &how, sizeof how));
+  int error = current < 0 ? errno : 0;
+  close(folder);
+  if (current < 0) return error == ENOENT ? 0 : error;
+  int tree = static_cast<int>(syscall(SYS_open_tree, current, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH));
+  error = tree < 0 ? errno : set_attributes(tree, "", AT_EMPTY_PATH, kReadOnly | MOUNT_ATTR_NOEXEC);
+  if (error == 0)
+    error = outcome_of(syscall(SYS_move_mount, tree, "", AT_FDCWD, "mount/servers", MOVE_MOUNT_F_EMPTY_PATH));
+  close(current);
+  if (tree >= 0) close(tree);
+  return error;
+}
+
 }  // namespace
 
 int make_mounts_private() { return set_attributes(AT_FDCWD, "/", AT_RECURSIVE, 0, MS_PRIVATE); }
 
 int mount_root() {
-  if (binds_root()) return bind("root", kRoot, kReadOnly);
-  // Two lower directories and no upper one: read-only by construction. An instance of our own, so that locks,
-  // leases and inotify on shared files do not reach other jails.
-  return outcome_of(mount("overlay", kRoot, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=root:empty"));
+  int error = 0;
+  if (binds_root()) {
+    error = bind("root", kRoot, kReadOnly);
+  } else {
+    // Two lower directories and no upper one: read-only by construction. An instance of our own, so that locks,
+    // leases and inotify on shared files do not reach other jails.
+    error = outcome_of(mount("overlay", kRoot, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=root:empty"));
+  }
+  return error != 0 || plan->role == Role::zygote ? error : mount_servers();
 }
 
 int mount_usr() {

@@ -108,8 +108,26 @@ const utils = {
   timestamp: () => new Date().toISOString(),
 };
 
+// The text with what the tokens of `tokens` stand for, in one pass: what was put in is not looked at again.
+function putBack(text, tokens) {
+  const names = Object.keys(tokens).sort((a, b) => b.length - a.length);
+  if (names.length === 0) return text;
+  const any = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|');
+  return text.replace(new RegExp(any, 'g'), (name) => tokens[name]);
+}
+
 function makeTools(call) {
   return {
+    // A promise of the text with tokens in place of personal data, and of what each token stands for.
+    async tokenize_pii(text) {
+      const answer = await call('tokenize_pii', {text});
+      return [answer.text, answer.tokens];
+    },
+    // Back: by the tokens given, else by all of the tenant's, if its policy allows that.
+    async detokenize_pii(text, tokens) {
+      if (tokens !== undefined && tokens !== null) return putBack(text, tokens);
+      return (await call('detokenize_pii', {text})).text;
+    },
     callMCPTool: (name, input = {}) => call('call_tool', {name, arguments: input}),
     list_mcp_tools: () => call('list_tools', {}),
     save_skill: (name, code, description = '', language = 'javascript') =>

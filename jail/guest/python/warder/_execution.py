@@ -9,8 +9,8 @@ import _ast  # its 1.3 ms would be paid by the first compile() otherwise
 import _io
 
 from warder import _modules, _site
-from warder._helpers import (Files, aggregate_stats, filter_by_field, format_output, list_skills, load_skill, save_skill,
-                             summarize_list)
+from warder._helpers import (Files, aggregate_stats, detokenize_pii, filter_by_field, format_output, list_skills,
+                             load_skill, save_skill, summarize_list, tokenize_pii)
 from warder._values import Plain, Unanswerable, encode
 
 FILE = "<execution>"
@@ -45,7 +45,8 @@ def bind(namespace, order, code):
         workspace=order["workspace"], read_file=files.read_file, write_file=files.write_file,
         list_files=files.list_files, delete_file=files.delete_file, filter_by_field=filter_by_field,
         summarize_list=summarize_list, aggregate_stats=aggregate_stats, format_output=format_output,
-        save_skill=save_skill, load_skill=load_skill, list_skills=list_skills)
+        save_skill=save_skill, load_skill=load_skill, list_skills=list_skills, tokenize_pii=tokenize_pii,
+        detokenize_pii=detokenize_pii)
     context = order.get("context_vars") or {}
     if type(context) is not dict:
         raise Refused("context_vars is not an object of names and values")

@@ -1,4 +1,4 @@
-"""The functions that jailed code finds bound: files of the workspace, skills, and answers from lists of records.
+"""The functions that jailed code finds bound: files of the workspace, skills, personal data, lists of records.
 
 Refusing paths that leave the workspace is a courtesy with a clear message; the wall is the kernel's. What only some code
 calls for is imported by the function that needs it: os alone is 2 ms of a cold start.
@@ -6,6 +6,7 @@ calls for is imported by the function that needs it: os alone is 2 ms of a cold 
 import errno
 from math import fsum, isfinite
 
+import warder
 from warder._values import plain
 
 _FORMAT_LIMIT = 64 << 20
@@ -102,6 +103,23 @@ def list_skills():
     """What is known of each skill: name, description, ..."""
     from warder import _skills
     return _skills.listed()
+
+
+def tokenize_pii(text):
+    """The text with tokens in place of personal data, and a dict of what each token stands for."""
+    answer = warder.call("tokenize_pii", text=text)
+    return answer["text"], answer["tokens"]
+
+
+def detokenize_pii(text, tokens=None):
+    """The text with what the tokens stand for: those of the dict, else all of the tenant's, if its policy allows that."""
+    if tokens is None:
+        return warder.call("detokenize_pii", text=text)["text"]
+    if not tokens:
+        return text
+    import re
+    names = sorted(tokens, key=len, reverse=True)  # one pass: what was put in is not looked at again
+    return re.sub("|".join(map(re.escape, names)), lambda found: tokens[found[0]], text)
 
 
 def filter_by_field(data, field, value):

@@ -75,10 +75,17 @@ def _names_of(code):
     return names
 
 
+def _find_servers(target):
+    """`from servers.github import create_issue`: the tree of stubs in /, unless the code has a package of that name."""
+    from _frozen_importlib_external import PathFinder
+    own = PathFinder.find_spec("servers", None, target)
+    return own if own is not None and own.origin is not None else PathFinder.find_spec("servers", ["/"], target) or own
+
+
 class Watch:
     """A finder on sys.meta_path that runs an action right after the jailed code has first loaded a module.
 
-    And that knows where skills are.
+    And that knows where skills and the stubs of servers are.
     """
 
     def __init__(self, actions, workspace):
@@ -98,7 +105,7 @@ class Watch:
             if name == "skills" or name.startswith("skills."):
                 from warder import _skills
                 return _skills.find_spec(name, path, self._workspace, target)
-            return None
+            return _find_servers(target) if name == "servers" else None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
