@@ -195,6 +195,31 @@ std::vector<uint32_t> Catalog::nearest(std::string_view text) const {
   return all;
 }
 
+// Behind the exact names: what was chosen after similar searches goes before what only has the words, most similar
+// first. What does not have them takes at most some of the places, from the last.
+void Catalog::move_up(Found& found, const Query& query, std::string_view text, size_t exact,
+                      const Filter& passes) const {
+  if (!query.learned || text.empty() || exact >= query.limit) return;
+  const size_t places = Learning::most_learned(query.limit);
+  std::vector<uint32_t> up;
+  size_t without_words = 0;
+  for (const auto& hint : query.learned->hints(index_, text)) {
+    const Named meant = find(hint.tool.name, {}, hint.tool.server);
+    const uint32_t number = meant.tools.size() == 1 ? meant.tools.front() : ~uint32_t{0};
+    if (meant.tools.size() != 1 || tool(number).name != hint.tool.name || !passes(number)) continue;
+    const auto listed = std::find(found.tools.begin(), found.tools.end(), number);
+    if (listed != found.tools.end()) {
+      if (listed - found.tools.begin() < static_cast<ptrdiff_t>(exact)) continue;
+      found.tools.erase(listed);
+    } else if (without_words++ >= places) {
+      continue;
+    }
+    up.push_back(number);
+  }
+  found.tools.insert(found.tools.begin() + static_cast<ptrdiff_t>(exact), up.begin(), up.end());
+  found.total = std::max(found.total, found.tools.size());
+}
+
 Found Catalog::search(const Query& query) const {
   std::string_view text = trimmed(query.text);
   std::string server = query.server;
@@ -229,6 +254,7 @@ Found Catalog::search(const Query& query) const {
     for (const auto& hit : ranking.hits) found.tools.push_back(hit.document);
     found.total += ranking.total;
   }
+  move_up(found, query, text, std::min(first.size(), found.tools.size()), passes);
   found.tools.resize(std::min(found.tools.size(), query.limit));
   if (found.total > 0 || text.empty()) return found;
   found.nearest = nearest(text);

@@ -13,6 +13,7 @@
 
 #include "catalog/folder.h"
 #include "catalog/index.h"
+#include "catalog/learning.h"
 #include "catalog/reader.h"
 #include "catalog/tool.h"
 #include "supervisor/base/result.h"
@@ -38,6 +39,7 @@ struct Query {
   std::string category, server;   // empty: any
   std::vector<std::string> tags;  // a tool has them all
   size_t limit = 5;
+  const Learning* learned = nullptr;  // what earlier searches meant; nullptr: nothing is known
 };
 
 struct Found {
@@ -102,6 +104,7 @@ class Catalog {
   // Takes a server's name off the text.
   std::string take_server(std::string_view& text) const;
   std::vector<uint32_t> nearest(std::string_view text) const;
+  void move_up(Found& found, const Query& query, std::string_view text, size_t exact, const Filter& passes) const;
 
   std::string texts_;
   std::vector<Record> records_;

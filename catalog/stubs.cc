@@ -14,6 +14,7 @@ namespace catalog {
 namespace {
 
 constexpr size_t kMaxIdentifier = 100;
+constexpr size_t kSlice = 16;          // tools
 constexpr size_t kMaxFunctions = 200;  // of one tool without a schema
 
 // Words of either language, names that the files themselves use, and names of files that have a meaning. Sorted.
@@ -89,29 +90,58 @@ std::string plain_text(std::string_view text, size_t max_bytes) {
   return plain;
 }
 
-std::vector<StubFile> make_stubs(const Catalog& catalog) {
+StubMaker::StubMaker(std::shared_ptr<const Catalog> catalog, size_t max_tools) : catalog_(std::move(catalog)) {
   std::map<std::string, std::vector<uint32_t>> servers;
-  for (uint32_t number = 0; number < catalog.size(); number++) {
-    const ToolView tool = catalog.tool(number);
+  for (uint32_t number = 0; number < catalog_->size(); number++) {
+    const ToolView tool = catalog_->tool(number);
     if (tool.kind == Kind::tool) servers[std::string(tool.server)].push_back(number);
   }
-  std::vector<StubFile> files = {{"servers/__init__.py", python_root()}, {"servers/call.js", javascript_root()}};
   std::vector<std::string> folders;
-  for (const auto& [server, numbers] : servers) {
-    const std::string folder = "servers/" + identifier(server.empty() ? "other" : server, folders);
-    std::vector<std::string> taken;
-    std::vector<StubModule> modules;
-    for (uint32_t number : numbers)
-      modules.push_back(make_module(catalog.tool(number), json::parse(catalog.rest(number)), taken));
-    for (const StubModule& module : modules) {
-      files.push_back({folder + "/" + module.module + ".py", python_stub(module)});
-      files.push_back({folder + "/" + module.module + ".js", javascript_stub(module)});
+  size_t tools = 0;
+  for (auto& [server, numbers] : servers) {
+    if (tools + numbers.size() > max_tools) {
+      left_out_.push_back(server);
+      continue;
     }
-    files.push_back({folder + "/__init__.py", python_server(server, modules)});
-    files.push_back({folder + "/index.js", javascript_server(server, modules)});
+    tools += numbers.size();
+    servers_.push_back(
+        {server, "servers/" + identifier(server.empty() ? "other" : server, folders), std::move(numbers)});
   }
-  std::sort(files.begin(), files.end(), [](const StubFile& a, const StubFile& b) { return a.path < b.path; });
+}
+
+StubMaker::~StubMaker() = default;
+
+std::vector<StubFile> StubMaker::next() {
+  if (!std::exchange(begun_, true))
+    return {{"servers/__init__.py", python_root()}, {"servers/call.js", javascript_root()}};
+  std::vector<StubFile> files;
+  if (server_ == servers_.size()) return files;
+  const Server& server = servers_[server_];
+  for (size_t i = 0; i < kSlice && tool_ < server.tools.size(); i++, tool_++) {
+    const uint32_t number = server.tools[tool_];
+    modules_.push_back(make_module(catalog_->tool(number), json::parse(catalog_->rest(number)), taken_));
+    const StubModule& module = modules_.back();
+    files.push_back({server.folder + "/" + module.module + ".py", python_stub(module)});
+    files.push_back({server.folder + "/" + module.module + ".js", javascript_stub(module)});
+  }
+  if (tool_ < server.tools.size()) return files;
+  files.push_back({server.folder + "/__init__.py", python_server(server.name, modules_)});
+  files.push_back({server.folder + "/index.js", javascript_server(server.name, modules_)});
+  server_++;
+  tool_ = 0;
+  taken_.clear();
+  modules_.clear();
   return files;
+}
+
+std::vector<StubFile> make_stubs(std::shared_ptr<const Catalog> catalog) {
+  std::vector<StubFile> all;
+  const size_t every = catalog->size();
+  StubMaker maker(std::move(catalog), every);
+  for (auto files = maker.next(); !files.empty(); files = maker.next())
+    std::move(files.begin(), files.end(), std::back_inserter(all));
+  std::sort(all.begin(), all.end(), [](const StubFile& a, const StubFile& b) { return a.path < b.path; });
+  return all;
 }
 
 }  // namespace catalog

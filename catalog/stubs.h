@@ -6,6 +6,7 @@
 // Who mounts it, and where, is not decided here. Every text of a definition is written as data: it cannot leave the
 // comment or the literal that it stands in.
 #pragma once
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,32 @@ struct StubModule {
   std::vector<StubFunction> functions;  // one, or several
 };
 
-// Sorted by path. Tools only, no skills.
-std::vector<StubFile> make_stubs(const Catalog& catalog);
+// Makes them in slices, so that a daemon goes on serving meanwhile. Tools only, no skills.
+class StubMaker {
+ public:
+  // At most `max_tools`: of the servers in their order, whole ones; those that do not fit are left out and named.
+  explicit StubMaker(std::shared_ptr<const Catalog> catalog, size_t max_tools = 5'000);
+  ~StubMaker();
+  // Some more files, of a few tools; empty: there are no more.
+  std::vector<StubFile> next();
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  struct Server {
+    std::string name, folder;
+    std::vector<uint32_t> tools;
+  };
+  std::shared_ptr<const Catalog> catalog_;
+  std::vector<Server> servers_;
+  std::vector<std::string> left_out_;
+  size_t server_ = 0, tool_ = 0;
+  bool begun_ = false;
+  std::vector<std::string> taken_;   // modules' names of this server
+  std::vector<StubModule> modules_;  // of this server, so far
+};
+
+// All at once, sorted by path.
+std::vector<StubFile> make_stubs(std::shared_ptr<const Catalog> catalog);
 
 // A name that is an identifier in both languages and no word of either: "create-issue" is create_issue, "import"
 // import_. Names that `taken` has get a number; the result is added to it.

@@ -15,12 +15,14 @@ namespace {
 
 constexpr int64_t kExpressionMemory = 64 << 20;  // of RE2 for one expression: its states are kept, not made again
 constexpr size_t kLong = 256;                    // longer shapes that are nothing are skipped whole
+constexpr int64_t kPatternMemory = 8 << 20;      // the same for a policy's
+constexpr int kMaxProgram = 5000;                // instructions of a policy's expression: "x{1000}{5}"
 constexpr size_t kMaxPatterns = 64, kMaxExpression = 2048, kMaxAllowed = 1000;
 
-RE2::Options re2_options() {
+RE2::Options re2_options(int64_t memory = kExpressionMemory) {
   RE2::Options options(RE2::Latin1);  // bytes: no shape ends within a character of several
   options.set_log_errors(false);
-  options.set_max_mem(kExpressionMemory);
+  options.set_max_mem(memory);
   return options;
 }
 
@@ -34,6 +36,20 @@ std::vector<std::string> built_in_types() {
 bool valid_type(std::string_view type) {
   if (type.empty() || type.size() > 32 || type[0] < 'a' || type[0] > 'z') return false;
   return type.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == type.npos;
+}
+
+Result<std::unique_ptr<RE2>> compile_pattern(const PiiPattern& pattern) {
+  if (!valid_type(pattern.type))
+    return fail(Code::invalid, "a type is 1 to 32 of a-z, 0-9 and _, beginning with a letter");
+  if (pattern.expression.size() > kMaxExpression)
+    return fail(Code::invalid, fmt::format("longer than {} bytes", kMaxExpression));
+  auto expression = std::make_unique<RE2>(pattern.expression, re2_options(kPatternMemory));
+  if (!expression->ok()) return fail(Code::invalid, printable(expression->error()), "see RE2's syntax");
+  if (expression->ProgramSize() > kMaxProgram)
+    return fail(Code::invalid, fmt::format("compiled, it has {} instructions, more than {}: repeat less",
+                                           expression->ProgramSize(), kMaxProgram));
+  if (RE2::FullMatch("", *expression)) return fail(Code::invalid, "fits the empty text");
+  return expression;
 }
 
 // Some shapes in one expression, and each alone. One pass finds where any of them stands, as a DFA does it that need
@@ -107,16 +123,11 @@ Result<std::shared_ptr<const PiiDetector>> PiiDetector::make(const PiiOptions& o
   if (options.patterns.size() > kMaxPatterns || options.allowed.size() > kMaxAllowed)
     return fail(Code::invalid, fmt::format("more than {} patterns or {} allowed texts", kMaxPatterns, kMaxAllowed));
   for (const auto& pattern : options.patterns) {
-    const std::string name = "pattern '" + printable(pattern.type, 40) + "'";
-    if (!valid_type(pattern.type))
-      return fail(Code::invalid, name + ": a type is 1 to 32 of a-z, 0-9 and _, beginning with a letter");
-    if (pattern.expression.size() > kMaxExpression)
-      return fail(Code::invalid, fmt::format("{}: longer than {} bytes", name, kMaxExpression));
-    auto expression = std::make_unique<RE2>(pattern.expression, re2_options());
-    if (!expression->ok())
-      return fail(Code::invalid, fmt::format("{}: {}", name, printable(expression->error())), "see RE2's syntax");
-    if (RE2::FullMatch("", *expression)) return fail(Code::invalid, name + ": fits the empty text");
-    compiled->customs.push_back({pattern.type, std::move(expression)});
+    auto expression = compile_pattern(pattern);
+    if (!expression)
+      return tl::unexpected<Error>(
+          std::move(expression).error().within("pattern '" + printable(pattern.type, 40) + "'"));
+    compiled->customs.push_back({pattern.type, *std::move(expression)});
   }
   for (const auto& type : options.types) {
     const bool custom =
@@ -139,7 +150,26 @@ Result<std::shared_ptr<const PiiDetector>> PiiDetector::make(const PiiOptions& o
   return std::shared_ptr<const PiiDetector>(new PiiDetector(std::move(compiled)));
 }
 
-std::vector<PiiFinding> PiiDetector::find(std::string_view text) const {
+Result<> PiiDetector::check(const PiiPattern& pattern) {
+  CHECKED(compile_pattern(pattern));
+  return {};
+}
+
+bool PiiDetector::looks_for(std::string_view type) const {
+  const auto is_it = [&](const auto& one) { return one.type == type; };
+  const auto has_it = [&](const auto& all) { return std::any_of(all.begin(), all.end(), is_it); };
+  return has_it(compiled_->shapes.shapes) || has_it(compiled_->secrets.shapes) || has_it(compiled_->customs);
+}
+
+std::vector<std::string> PiiDetector::known() const {
+  std::set<std::string> all;
+  for (const auto& shape : compiled_->shapes.shapes) all.insert(shape.type);
+  for (const auto& shape : compiled_->secrets.shapes) all.insert(shape.type);
+  for (const auto& custom : compiled_->customs) all.insert(custom.type);
+  return {all.begin(), all.end()};
+}
+
+std::vector<PiiFinding> PiiDetector::find(std::string_view text, std::span<const std::string> only) const {
   std::vector<PiiFinding> found;
   compiled_->shapes.find(text, found);
   compiled_->secrets.find(text, found);
@@ -156,6 +186,7 @@ std::vector<PiiFinding> PiiDetector::find(std::string_view text) const {
     }
   }
   std::erase_if(found, [&](const PiiFinding& one) {
+    if (!only.empty() && std::find(only.begin(), only.end(), one.type) == only.end()) return true;
     return compiled_->allowed.contains(text.substr(one.begin, one.end - one.begin));
   });
   return apart(std::move(found));

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,11 +37,17 @@ std::vector<PiiFinding> apart(std::vector<PiiFinding> findings);
 
 class PiiDetector {
  public:
-  // Errors: invalid: a type that is not known, a pattern that is no RE2 expression or fits the empty text.
+  // Errors: invalid: a type that is not known, a pattern that is no RE2 expression, too large a one, or fits the empty
+  // text.
   static Result<std::shared_ptr<const PiiDetector>> make(const PiiOptions& options);
   ~PiiDetector();
-  // In their order, apart().
-  std::vector<PiiFinding> find(std::string_view text) const;
+  // Whether a pattern can be used. Errors: invalid, as make().
+  static Result<> check(const PiiPattern& pattern);
+  // In their order, apart(). `only`: these types and no other; empty: all that it looks for.
+  std::vector<PiiFinding> find(std::string_view text, std::span<const std::string> only = {}) const;
+  bool looks_for(std::string_view type) const;
+  // All that it looks for, sorted.
+  std::vector<std::string> known() const;
   // The built-in types, sorted.
   static const std::vector<std::string>& types();
 

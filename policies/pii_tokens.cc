@@ -93,8 +93,9 @@ void MemoryVault::forget_all() {
 }
 
 void MemoryVault::forget_expired() {
+  const Time at = now();
   for (auto it = entries_.begin(); it != entries_.end();) {
-    if (it->second.until > now()) {
+    if (it->second.until > at) {
       ++it;
       continue;
     }
@@ -111,7 +112,10 @@ std::optional<std::string> MemoryVault::find(std::string_view token) {
 }
 
 Result<> MemoryVault::keep(const std::string& token, std::string_view text) {
-  const auto until = now() + limits_.lifetime;
+  return put(token, text, now() + limits_.lifetime);
+}
+
+Result<> MemoryVault::put(const std::string& token, std::string_view text, Time until) {
   if (auto it = entries_.find(token); it != entries_.end()) {
     bytes_ += text.size() - it->second.text.size();
     it->second = {std::string(text), until};
@@ -126,21 +130,26 @@ Result<> MemoryVault::keep(const std::string& token, std::string_view text) {
   return {};
 }
 
-Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault) {
-  std::vector<PiiFinding> found = detector.find(text);
+Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault,
+                           const SanitizeOptions& options) {
+  std::vector<PiiFinding> found = detector.find(text, options.types);
   for (size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1))
     if (size_t end = token_end(text, at); end != 0) found.push_back({at, end, kToken});
   found = apart(std::move(found));
+  const bool keep_known = options.tokens == SanitizeOptions::Tokens::keep;
 
   Sanitized clean;
   std::set<std::string> types;
   size_t at = 0;
   for (const PiiFinding& one : found) {
     const std::string_view original = text.substr(one.begin, one.end - one.begin);
+    if (keep_known && one.type == kToken && vault.find(original)) continue;
     TRY(std::string token, token_for(one.type, original, vault));
     clean.text.append(text.substr(at, one.begin - at)).append(token);
     at = one.end;
-    if (one.type != kToken) {
+    if (one.type == kToken) {
+      clean.escaped.emplace(std::move(token), original);
+    } else {
       types.insert(std::string(one.type));
       clean.tokens.emplace(std::move(token), original);
     }

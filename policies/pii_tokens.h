@@ -15,13 +15,12 @@
 #include <vector>
 
 #include "policies/pii_detect.h"
-#include "supervisor/base/clock.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
 
-// What the tokens of one tenant stand for. The vault in memory forgets with the process; one that is sealed on disk
-// keeps this interface.
+// What the tokens of one tenant stand for. The vault in memory forgets with the process; supervisor/tenants/vault.h is
+// one that is sealed on disk.
 class PiiVault {
  public:
   using Key = std::array<unsigned char, 32>;
@@ -31,49 +30,74 @@ class PiiVault {
   virtual std::optional<std::string> find(std::string_view token) = 0;
   // Remembers, or remembers for longer. Errors: exhausted.
   virtual Result<> keep(const std::string& token, std::string_view text) = 0;
+  // How long what is kept from now on is remembered.
+  virtual void set_lifetime(std::chrono::seconds lifetime) = 0;
+  // What was kept so far outlives the process, if this vault can do that. Before tokens are given to anybody.
+  // Errors: exhausted, internal: what was kept since the last time may be forgotten.
+  virtual Result<> settle() { return {}; }
 };
 
 struct VaultLimits {
   size_t tokens = 100'000;
-  size_t bytes = 64 << 20;                   // of texts and tokens
+  size_t bytes = 16 << 20;                   // of texts and tokens
   std::chrono::seconds lifetime{24 * 3600};  // after it was last kept
 };
 
 class MemoryVault : public PiiVault {
  public:
-  explicit MemoryVault(VaultLimits limits = {});
+  using Time = std::chrono::sys_seconds;          // of the wall clock: a vault on disk outlives the others
+  explicit MemoryVault(VaultLimits limits = {});  // with a random key
+  MemoryVault(const Key& key, VaultLimits limits) : limits_(limits), key_(key) {}
   ~MemoryVault() override;  // wipes the key and the texts
   MemoryVault(const MemoryVault&) = delete;
   MemoryVault& operator=(const MemoryVault&) = delete;
   const Key& key() const override { return key_; }
   std::optional<std::string> find(std::string_view token) override;
   Result<> keep(const std::string& token, std::string_view text) override;
+  void set_lifetime(std::chrono::seconds lifetime) override { limits_.lifetime = lifetime; }
   size_t size() const { return entries_.size(); }
   void forget_all();
   void pass_time_for_test(std::chrono::seconds by) { passed_ += by; }
 
- private:
+ protected:
   struct Entry {
     std::string text;
-    Monotonic::time_point until;
+    Time until;
   };
-  Monotonic::time_point now() const { return Monotonic::now() + passed_; }
+  using Entries = std::map<std::string, Entry, std::less<>>;
+  Time now() const { return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) + passed_; }
+  // Remembers until then. Errors: exhausted.
+  Result<> put(const std::string& token, std::string_view text, Time until);
   void forget_expired();
+  const Entries& entries() const { return entries_; }
+  std::chrono::seconds lifetime() const { return limits_.lifetime; }
+
+ private:
   VaultLimits limits_;
   Key key_{};
-  std::map<std::string, Entry, std::less<>> entries_;
+  Entries entries_;
   size_t bytes_ = 0;
   std::chrono::seconds passed_{0};
 };
 
 struct Sanitized {
   std::string text;
-  std::map<std::string, std::string> tokens;  // to what they stand for: what this text has of them
-  std::vector<std::string> types;             // sorted: "credit_card", "email"
+  std::map<std::string, std::string> tokens;   // to what they stand for: what this text has of them
+  std::map<std::string, std::string> escaped;  // tokens, to text that only looked like one
+  std::vector<std::string> types;              // sorted: "credit_card", "email"
 };
 
-// All or nothing: on an error no token was made that the vault does not know. Errors: exhausted.
-Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault);
+struct SanitizeOptions {
+  // What is done with text that is a token already. escape: replaced by a token of its own, so that restoring is exact.
+  // keep: those that the vault knows stay as they are, so that what was sanitised stays the same when it is again.
+  enum class Tokens { escape, keep };
+  Tokens tokens = Tokens::escape;
+  std::vector<std::string> types;  // only these; empty: all that the detector looks for
+};
+
+// The vault knows all tokens of the answer; settle() is the caller's. Errors: exhausted.
+Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault,
+                           const SanitizeOptions& options = {});
 // Every token that the vault knows becomes its text, once; others stay as they are. Errors: exhausted: that would be
 // more than `max_bytes` (a short token may stand for a long text).
 Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes = 64 << 20);

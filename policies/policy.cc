@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/checked.h"
+#include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
 using nlohmann::json;
@@ -127,6 +128,11 @@ bool is_module_name(std::string_view name) {
   });
 }
 
+bool is_tool_name(std::string_view name) {
+  return !name.empty() && name.size() <= 128 &&
+         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
+}
+
 void read_pool(const json& object, Policy& policy, Problems& problems) {
   Checked in(object, "pool", problems);
   policy.pool.least = static_cast<uint32_t>(in.integer("least", 0, 1000));
@@ -148,6 +154,31 @@ SkillRules read_skills(const json& object, Problems& problems) {
   rules.count = static_cast<uint32_t>(in.integer("count", 1, 10'000));
   in.done();
   return rules;
+}
+
+Learning read_learning(const json& object, Problems& problems) {
+  Checked in(object, "discovery", problems);
+  const std::string learning = in.one_of("learning", {"tenant", "shared", "off"});
+  in.done();
+  if (learning == "off") return Learning::off;
+  return learning == "shared" ? Learning::shared : Learning::tenant;
+}
+
+// "lean" finds, runs and calls: the rest can be had by code that runs.
+void read_tools(const json& value, Policy& policy, Checked& in) {
+  if (value == "all") return;
+  policy.tools.every = false;
+  if (value == "lean") {
+    policy.tools.names = {"execute_code", "search_tools", "call_tool"};
+    return;
+  }
+  if (!value.is_array()) return in.wrong("tools", "neither \"all\", \"lean\" nor a list of tools");
+  if (value.empty() || value.size() > 128) return in.wrong("tools", "a list has 1 to 128 tools");
+  for (const json& name : value) {
+    if (!name.is_string() || !is_tool_name(name.get_ref<const std::string&>()))
+      return in.wrong("tools", fmt::format("{} is no name of a tool", printable(dump_json(name), 64)));
+    policy.tools.names.push_back(name.get<std::string>());
+  }
 }
 
 bool is_environment_name(std::string_view name) {
@@ -236,6 +267,10 @@ bool Policy::allows_workspace(std::string_view workspace) const {
   return std::any_of(workspaces.begin(), workspaces.end(), [&](const auto& p) { return matches(p, workspace); });
 }
 
+bool ToolRules::offers(std::string_view tool) const {
+  return every || std::find(names.begin(), names.end(), tool) != names.end();
+}
+
 Host Host::here() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -266,6 +301,9 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (const json* admission = in.object("admission")) read_admission(*admission, policy, problems);
   if (const json* pool = in.object("pool")) read_pool(*pool, policy, problems);
   if (const json* skills = in.object("skills")) policy.skills = read_skills(*skills, problems);
+  if (const json* pii = in.object("pii")) policy.pii = read_pii_rules(*pii, problems);
+  if (const json* tools = in.object("tools")) read_tools(*tools, policy, in);
+  if (const json* discovery = in.object("discovery")) policy.learning = read_learning(*discovery, problems);
   if (in.object("languages")) policy.languages = in.strings_or("languages", {});
   if (in.object("workspaces")) policy.workspaces = in.strings_or("workspaces", {});
   check_lists(in, policy);

@@ -1,7 +1,7 @@
 // Policy: what one tenant may do and use. Immutable once loaded; an execution keeps the one it began with.
 // Source: one JSON document (policies/policy.schema.json describes every key), with what it extends.
-// Applied by supervisor/tools (admission, ceilings, skills), jail/ (isolation, filter) and supervisor/tenants
-// (quota). Errors: all that is wrong with a document, each naming key, value and range.
+// Applied by supervisor/tools (admission, ceilings, skills, personal data), jail/ (isolation, filter) and
+// supervisor/tenants (quota). Errors: all that is wrong with a document, each naming key, value and range.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "policies/limits.h"
+#include "policies/pii_rules.h"
 #include "policies/seccomp.h"
 #include "supervisor/base/result.h"
 
@@ -51,6 +52,18 @@ struct SkillRules {
   uint32_t count = 0;  // skills
 };
 
+// Tools that are listed and may be called; each costs the agent's context its definition.
+struct ToolRules {
+  bool every = true;
+  std::vector<std::string> names;  // unless every: these; names of tools that there are none of mean nothing
+
+  bool offers(std::string_view tool) const;
+};
+
+// Whose searches teach search_tools which tool was meant: nobody's, each tenant's its own, or those of all tenants
+// whose policy says shared, together.
+enum class Learning { off, tenant, shared };
+
 struct Policy {
   std::string name;  // the file's, without .json
   std::string file;
@@ -63,6 +76,9 @@ struct Policy {
   std::shared_ptr<const SeccompFilter> filter;  // that profile, compiled; set by Store
   PoolRules pool;
   SkillRules skills;
+  PiiRules pii;
+  ToolRules tools;
+  Learning learning = Learning::tenant;
   uint32_t concurrent_executions = 0;  // of one tenant, running
   uint32_t queued_executions = 0;      // and waiting for one of those; beyond: exhausted
   uint32_t connections = 0;

@@ -11,6 +11,7 @@
 
 #include "jail/self_test.h"
 #include "supervisor/base/version.h"
+#include "supervisor/tenants/vault.h"
 #include "supervisor/tools/accounts.h"
 #include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/get_execution_stats.h"
@@ -117,6 +118,7 @@ Task<Result<>> Daemon::start_serving() {
   CO_CHECKED(open_journal());
   open_catalog();
   open_skills();
+  co_await show_servers();
   register_tools();
   auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
     // In a user namespace of our own every other user reads as the overflow id: nobody to tell apart.
@@ -183,6 +185,15 @@ void Daemon::open_catalog() {
     opened = tools::Discovery::open(loop_, "");
   }
   discovery_ = *std::move(opened);
+  servers_ = std::make_unique<tools::StubTree>(loop_, std::move(prepared_.servers));
+  discovery_->on_change([this] { tasks_.spawn(show_servers()); });
+}
+
+// Jails that wait were built with what there was before.
+Task<> Daemon::show_servers() {
+  auto shown = co_await servers_->show(discovery_->current());
+  if (!shown) log_warning("{}", shown.error().what);
+  if (shown && *shown) pool_->clear();
 }
 
 void Daemon::open_skills() {
@@ -225,15 +236,19 @@ void Daemon::register_tools() {
   tools::add_workspace_tools(*server_, tenant_of);
   server_->add_resources(tools::workspace_resources(tenant_of));
   server_->add_completion(tools::workspace_completion(tenant_of));
-  tools::add_catalog_tools(*server_, catalog_of);
+  auto searcher = [](const mcp::RequestContext& context) {
+    auto& member = context.user_as<tenants::Member>();
+    return tools::CatalogUser{member.tenant->name(), member.policy->learning};
+  };
+  tools::add_catalog_tools(*server_, catalog_of, searcher, learning_);
+  tools::add_catalog_calls(guest_calls_, catalog_of);
   auto count_skills = [this](tenants::Tenant& tenant) -> Result<uint64_t> {
     TRY(skills::Library library, skills_->library(tenant));
     return library.all().size();
   };
   tools::add_get_execution_stats(*server_, *journal_, catalog_of, count_skills);
   server_->observe_calls(tools::keep_accounts(*journal_));
-  auto nobody = [](mcp::RequestContext&) { return false; };  // no policy can allow it yet
-  tools::add_pii_tools(*server_, tenant_of, vaults_, nobody);
+  register_pii();
   auto skill_user_of = [](mcp::RequestContext& context) {
     auto& member = context.user_as<tenants::Member>();
     return tools::SkillUser{*member.tenant, *member.policy};
@@ -241,6 +256,28 @@ void Daemon::register_tools() {
   tools::add_skill_tools(*server_, *skills_, skill_user_of);
   tools::add_skill_resources(*server_, *skills_, skill_user_of);
   tools::add_skill_calls(guest_calls_, *skills_);
+}
+
+void Daemon::register_pii() {
+  vaults_ = tools::PiiVaults([this](const std::string& name) -> tools::PiiVaults::Made {
+    const auto tenant = registry_->find(name);
+    if (!tenant) return fail(Code::internal, "no tenant is named '" + name + "'");
+    TRY(auto vault, tenants::SealedVault::open(tenant->directory(), prepared_.key.of_vault(name)));
+    if (!vault->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, vault->damage());
+    return vault;
+  });
+  auto user_of = [](const mcp::RequestContext& context) {
+    auto& member = context.user_as<tenants::Member>();
+    return tools::PiiUser{member.tenant->name(), member.policy->pii};
+  };
+  tools::add_pii_tools(*server_, user_of, vaults_);
+  tools::add_pii_calls(guest_calls_, vaults_);
+  server_->set_tool_choice([](const std::shared_ptr<void>& user) -> std::function<bool(std::string_view)> {
+    const auto policy = static_cast<tenants::Member*>(user.get())->policy;
+    if (policy->tools.every) return nullptr;
+    return [policy](std::string_view name) { return policy->tools.offers(name); };
+  });
+  server_->set_outgoing(tools::outgoing_pii(user_of, vaults_));
 }
 
 Task<> Daemon::reload() {

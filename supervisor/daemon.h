@@ -12,11 +12,14 @@
 #include "supervisor/options.h"
 #include "supervisor/privileges.h"
 #include "supervisor/service_manager.h"
+#include "supervisor/tenants/master_key.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/discovery.h"
 #include "supervisor/tools/execute_code.h"
 #include "supervisor/tools/pii_tools.h"
+#include "supervisor/tools/search_learning.h"
 #include "supervisor/tools/skill_tools.h"
+#include "supervisor/tools/stub_tree.h"
 
 struct Prepared {  // by main.cc, before privileges were dropped
   Options options;
@@ -30,6 +33,8 @@ struct Prepared {  // by main.cc, before privileges were dropped
   Fd jailer;     // the daemon's end
   std::vector<Fd> sockets;
   Fd state_lock;  // held as long as we live
+  tenants::MasterKey key;
+  Fd servers;  // the template's folder for stubs; the daemon's
 };
 
 class Daemon {
@@ -44,8 +49,10 @@ class Daemon {
   Task<Result<>> start_serving();
   Task<Result<>> test_jails();
   void register_tools();
+  void register_pii();
   Result<> open_journal();
   void open_catalog();
+  Task<> show_servers();
   void open_skills();
   void expect_executions(const policies::Policy& policy);
   void watch_signals();
@@ -67,6 +74,8 @@ class Daemon {
   tools::GuestCalls guest_calls_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
   std::unique_ptr<tools::Discovery> discovery_;
+  std::unique_ptr<tools::StubTree> servers_;
+  tools::SearchLearning learning_;
   tools::PiiVaults vaults_;
   std::unique_ptr<tools::Skills> skills_;
   std::unique_ptr<mcp::Server> server_;

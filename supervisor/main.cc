@@ -40,6 +40,13 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   return {};
 }
 
+// The one part of the template that the daemon writes: what it knows of other servers' tools.
+Result<Fd> give_servers_folder(const std::string& folder, const DaemonIdentity& identity) {
+  if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0)
+    return fail_errno(errno, fmt::format("give {} to the daemon", folder));
+  return open_directory(folder);
+}
+
 // Two daemons would count one workspace's files twice over and build each other's jail template.
 Result<Fd> lock_state(const Options& options) {
   Fd folder(::open(options.state.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -82,7 +89,7 @@ Result<Prepared> prepare(Options options) {
       std::find(options.policies.begin(), options.policies.end(), "/usr/lib/warder/policies") != options.policies.end();
   TRY(policies::Store store,
       policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
-  Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}};
+  Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}, {}, {}};
   CHECKED(make_state(options, identity));
   TRY(prepared.state_lock, lock_state(options));
   CHECKED(adopt_cgroups(prepared));
@@ -93,10 +100,14 @@ Result<Prepared> prepare(Options options) {
   TRY(prepared.self_test, open_directory(options.state + "/self-test"));
   jail::JailerConfig jailer;
   TRY(jailer.template_dir, jail::make_template(options.state + "/template", options.guest, options.skills));
+  TRY(prepared.servers, give_servers_folder(options.state + "/template/servers", identity));
   TRY(jailer.init, jail::add_init(options.state + "/template", options.jail_init));
   jailer.privileged = identity.root;
   jailer.group = identity.gid;
   TRY(prepared.jailer, jail::fork_jailer(std::move(jailer)));
+  // After the fork, which has no use for it; before the privileges go: root's file is no business of the daemon's user.
+  const char* credentials = ::getenv("CREDENTIALS_DIRECTORY");
+  TRY(prepared.key, tenants::MasterKey::load(prepared.state.get(), credentials ? credentials : ""));
   CHECKED(drop_privileges(identity));
   return prepared;
 }

@@ -151,4 +151,22 @@ std::optional<std::string> find_problems(const ordered_json& schema, const json&
   return fmt::format("{}", fmt::join(problems, "\n"));
 }
 
+void drop_absent(const ordered_json& schema, json& arguments) {
+  const auto properties = schema.find("properties");
+  if (properties == schema.end() || !properties->is_object()) return;
+  const auto required = schema.find("required");
+  for (auto it = arguments.begin(); it != arguments.end();) {
+    const auto property = properties->find(it.key());
+    const bool is_absent =
+        it->is_null() && property != properties->end() && property->is_object() &&
+        !has_one_type(*it, types_of(*property)) &&
+        (required == schema.end() || std::find(required->begin(), required->end(), it.key()) == required->end());
+    if (is_absent) {
+      it = arguments.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
 }  // namespace mcp

@@ -14,4 +14,8 @@ namespace mcp {
 //   "argument 'timeout': unknown; this tool takes code, language"
 std::optional<std::string> find_problems(const nlohmann::ordered_json& schema, const nlohmann::json& arguments);
 
+// Takes out optional arguments that are null: many clients send what they leave out so. A null that the schema allows
+// stays, as does that of a required argument, which then is wrong.
+void drop_absent(const nlohmann::ordered_json& schema, nlohmann::json& arguments);
+
 }  // namespace mcp

@@ -1,6 +1,7 @@
 #include "supervisor/mcp/completions.h"
 
 #include "supervisor/base/json.h"
+#include "supervisor/mcp/outgoing.h"
 
 using nlohmann::json;
 using nlohmann::ordered_json;
@@ -46,6 +47,7 @@ Task<Answer> Completions::complete(RequestContext& context, json params, const s
   if (!request) co_return tl::unexpected(std::move(request).error());
   auto found = co_await ask(context, *request);
   if (!found) co_return tl::unexpected(rpc_error(found.error()));
+  if (auto hidden = hide(context.outgoing, *found); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   const bool has_more = found->values.size() > kMostCompletions || found->total.value_or(0) > found->values.size();
   if (found->values.size() > kMostCompletions) found->values.resize(kMostCompletions);
   ordered_json completion = {{"values", found->values}};

@@ -268,7 +268,7 @@ void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch
                       : *method == Method::set_level ? set_level(message.params)
                       : *method == Method::subscribe || *method == Method::unsubscribe
                           ? subscribe(*method, message.params)
-                          : server_.answer_now(*method, spoken, message.params);
+                          : server_.answer_now(*method, spoken, accepted_.user, message.params);
   if (!answer) return refuse(message.id, answer.error(), batch);
   reply(result_line(message.id, *answer), batch);
 }

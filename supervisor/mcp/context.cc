@@ -1,6 +1,7 @@
 #include "supervisor/mcp/context.h"
 
 #include "supervisor/base/json.h"
+#include "supervisor/mcp/outgoing.h"
 
 namespace mcp {
 
@@ -18,7 +19,7 @@ void RequestContext::progress(double value, std::optional<double> total, std::st
     append_key(members, "total");
     members += dump_json(nlohmann::json(*total));
   }
-  if (!message.empty() && has_progress_message(version)) {
+  if (!message.empty() && !outgoing && has_progress_message(version)) {
     message = message.substr(0, kMessageBytes);
     append_key(members, "message");
     append_json_string(members, message.substr(0, whole_utf8_prefix(message)));
@@ -28,6 +29,11 @@ void RequestContext::progress(double value, std::optional<double> total, std::st
 
 void RequestContext::log(Severity severity, const nlohmann::ordered_json& data, std::string_view logger) {
   if (!send_ || !log_level_ || severity < *log_level_) return;
+  nlohmann::ordered_json cleaned;
+  if (outgoing) {
+    cleaned = data;
+    if (!mcp::clean_value(*outgoing, cleaned)) return;
+  }
   std::string members;
   append_key(members, "level");
   append_json_string(members, severity_name(severity));
@@ -36,7 +42,7 @@ void RequestContext::log(Severity severity, const nlohmann::ordered_json& data, 
     append_json_string(members, logger);
   }
   append_key(members, "data");
-  members += dump_json(data);
+  members += dump_json(outgoing ? cleaned : data);
   send_(notification_line("notifications/message", members));
 }
 

@@ -33,6 +33,8 @@ struct Client {
   nlohmann::json info;  // {name, version, ...}; may be null; a claim, not an identity
 };
 
+class OutgoingTexts;
+
 class RequestContext {
  public:
   using Send = std::function<void(std::string line)>;  // empty: no notification leaves
@@ -45,8 +47,9 @@ class RequestContext {
   std::string method;
   Peer peer;
   std::shared_ptr<const Client> client = std::make_shared<Client>();
-  nlohmann::json meta;         // params._meta as received: traceparent and other extensions' keys
-  std::shared_ptr<void> user;  // what the listener's `admit` returned for this connection
+  nlohmann::json meta;                      // params._meta as received: traceparent and other extensions' keys
+  std::shared_ptr<OutgoingTexts> outgoing;  // looks at what leaves; nullptr: nothing does
+  std::shared_ptr<void> user;               // what the listener's `admit` returned for this connection
 
   Era era() const { return era_of(version); }
   template <class T>
@@ -56,7 +59,8 @@ class RequestContext {
 
   bool wants_progress() const { return progress_token_ && send_; }
   // Tells the client how far we are. Nothing is sent without a token of the client's, for a value that is not
-  // greater than the last, or once the answer is on its way.
+  // greater than the last, or once the answer is on its way. No message where texts are looked at before they leave:
+  // it may be the beginning of what, whole, would be recognised.
   void progress(double value, std::optional<double> total = {}, std::string_view message = {});
   // A notifications/message, if the client asked for this severity.
   void log(Severity severity, const nlohmann::ordered_json& data, std::string_view logger = {});

@@ -21,6 +21,20 @@ void append_flag(std::string& out, std::string_view key, bool value) {
   out += value ? "true" : "false";
 }
 
+// Those that are not the specification's defaults: a definition costs every agent its tokens. Whether what only reads
+// destroys, or may be repeated, has no meaning there.
+void append_annotations(std::string& out, const Annotations& annotations, Version version) {
+  std::string hints;
+  if (!has_titles(version)) append_optional(hints, "title", annotations.title);
+  if (annotations.read_only) append_flag(hints, "readOnlyHint", true);
+  if (!annotations.read_only && !annotations.destructive) append_flag(hints, "destructiveHint", false);
+  if (!annotations.read_only && annotations.idempotent) append_flag(hints, "idempotentHint", true);
+  if (!annotations.open_world) append_flag(hints, "openWorldHint", false);
+  if (hints.empty()) return;
+  append_key(out, "annotations");
+  out.append("{").append(hints).append("}");
+}
+
 }  // namespace
 
 void append_tool(std::string& out, const ToolDefinition& tool, Version version) {
@@ -34,16 +48,7 @@ void append_tool(std::string& out, const ToolDefinition& tool, Version version) 
     append_key(out, "outputSchema");
     out += dump_json(*tool.output_schema);
   }
-  if (has_annotations(version)) {
-    append_key(out, "annotations");
-    out += '{';
-    append_optional(out, "title", tool.annotations.title);
-    append_flag(out, "readOnlyHint", tool.annotations.read_only);
-    append_flag(out, "destructiveHint", tool.annotations.destructive);
-    append_flag(out, "idempotentHint", tool.annotations.idempotent);
-    append_flag(out, "openWorldHint", tool.annotations.open_world);
-    out += '}';
-  }
+  if (has_annotations(version)) append_annotations(out, tool.annotations, version);
   if (tool.meta.is_object() && !tool.meta.empty()) {
     append_key(out, "_meta");
     out += dump_json(tool.meta);

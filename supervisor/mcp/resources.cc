@@ -5,6 +5,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/definitions.h"
+#include "supervisor/mcp/outgoing.h"
 
 using nlohmann::json;
 
@@ -40,7 +41,8 @@ Task<Answer> Resources::list(RequestContext& context, json params, const std::st
   auto place = parse_place(*cursor, providers_.size());
   if (!place) co_return tl::unexpected(bad_cursor());
   Caching caching = providers_[place->provider].caching;
-  std::vector<Resource> resources;
+  ResourcePage whole;
+  std::vector<Resource>& resources = whole.resources;
   while (place->provider < providers_.size() && resources.size() < kFullPage) {
     const ResourceProvider& provider = providers_[place->provider];
     caching = stricter(caching, provider.caching);
@@ -51,11 +53,13 @@ Task<Answer> Resources::list(RequestContext& context, json params, const std::st
     if (!place->cursor.empty()) break;
     place->provider++;
   }
+  if (place->provider < providers_.size()) whole.next_cursor = place->text();
+  if (auto hidden = hide(context.outgoing, whole); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "resources", resources, context.version, append_resource);
-  if (place->provider < providers_.size()) {
+  if (!whole.next_cursor.empty()) {
     append_key(members, "nextCursor");
-    append_json_string(members, place->text());
+    append_json_string(members, whole.next_cursor);
   }
   finish_result(members, context.version, identity, {}, caching);
   co_return members;
@@ -86,6 +90,7 @@ Task<Answer> Resources::read(RequestContext& context, json params, const std::st
     co_return refuse(modern ? ErrorCode::invalid_params : ErrorCode::resource_not_found, "Resource not found",
                      {{"uri", *uri}});
   }
+  if (auto hidden = hide(context.outgoing, contents); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "contents", contents, context.version,
               [](std::string& out, const ResourceContents& one, Version) { append_contents(out, one); });

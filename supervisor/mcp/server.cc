@@ -238,30 +238,16 @@ std::string Server::discover_members() const {
   return members;
 }
 
-std::string Server::list_members(Method method, Version version) const {
-  if (method == Method::discover) return discover_members();
-  if (method == Method::templates_list) return resources_.template_members(version, identity_);
-  std::string members;
-  if (method == Method::tools_list) append_list(members, "tools", tools_, version, append_tool);
-  finish_result(members, version, identity_, {}, list_caching_);
-  return members;
-}
-
-const std::string& Server::cached(Method method, Version version) {
-  std::string& members = cache_[{method, version}];
-  if (members.empty()) members = list_members(method, version);
-  return members;
-}
-
-Answer Server::answer_now(Method method, Version version, const json& params) {
+Answer Server::answer_now(Method method, Version version, const std::shared_ptr<void>& user, const json& params) {
   if (method == Method::ping) return std::string();
   const auto cursor = params.find("cursor");
   if (cursor != params.end() && !cursor->is_null()) return tl::unexpected(bad_cursor());  // each list is one page
-  return cached(method, version);
+  return cached(method, version, method == Method::tools_list ? choice_for(user) : std::string());
 }
 
 Task<std::string> Server::answer(Method method, RequestContext& context, json params, size_t max_bytes) {
   Answer members = tl::unexpected(RpcError{ErrorCode::internal_error, "Internal error", {}});
+  if (outgoing_) context.outgoing = outgoing_(context);
   try {
     Answer answered = co_await answer_or_throw(method, context, std::move(params), max_bytes);
     members = std::move(answered);
@@ -275,7 +261,11 @@ Task<std::string> Server::answer(Method method, RequestContext& context, json pa
                      fmt::format("the answer has {} bytes, more than the {} that are sent at once; ask for less",
                                  members->size(), max_bytes));
   }
-  if (!members) co_return error_line(context.id, members.error());
+  if (!members) {
+    RpcError error = std::move(members).error();
+    if (context.outgoing && !clean(*context.outgoing, error)) error = {error.code, withheld({}).what, {}};
+    co_return error_line(context.id, error);
+  }
   co_return result_line(context.id, *members);
 }
 
@@ -316,7 +306,7 @@ Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, jso
     default:
       break;
   }
-  co_return answer_now(method, context.version, params);
+  co_return answer_now(method, context.version, context.user, params);
 }
 
 // Goes on until the client cancels the request, which destroys this, or the server drains.
@@ -342,6 +332,7 @@ Task<Answer> Server::call_extension(RequestContext& context, json params) {
   const Extension& extension = methods_.find(context.method)->second;
   auto result = co_await extension.handler(context, std::move(params));
   if (!result) co_return tl::unexpected(rpc_error(result.error()));
+  if (auto hidden = hide_value(context.outgoing, *result); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   for (const auto& [key, value] : result->items()) {
     append_key(members, key);
@@ -351,7 +342,8 @@ Task<Answer> Server::call_extension(RequestContext& context, json params) {
   co_return members;
 }
 
-Answer Server::tool_answer(const RequestContext& context, const ToolResult& result, size_t max_bytes) const {
+Answer Server::tool_answer(const RequestContext& context, ToolResult result, size_t max_bytes) const {
+  if (auto hidden = hide(context.outgoing, result); !hidden) result = ToolResult::error(hidden.error());
   size_t needed = least_size(result);
   std::string members;
   if (needed <= max_bytes) {
@@ -374,7 +366,7 @@ Task<Answer> Server::call_tool(RequestContext& context, json params, size_t max_
   auto name = string_in(params, "name", "name");
   if (!name) co_return tl::unexpected(std::move(name).error());
   const auto handler = tool_handlers_.find(*name);
-  if (handler == tool_handlers_.end()) {
+  if (handler == tool_handlers_.end() || !is_offered(context.user, *name)) {
     co_return refuse(ErrorCode::invalid_params, fmt::format("Unknown tool: {}", printable(*name, 128)));
   }
   const auto tool = std::find_if(tools_.begin(), tools_.end(), [&](const auto& t) { return t.name == *name; });
@@ -392,7 +384,7 @@ Task<Answer> Server::call_tool(RequestContext& context, json params, size_t max_
   }
   if (!missing.empty()) {
     auto refused = ToolResult::error("This tool needs a client that can do: " + missing.begin().key());
-    co_return tool_answer(context, refused, max_bytes);
+    co_return tool_answer(context, std::move(refused), max_bytes);
   }
   if (draining_) {
     const Error stopping{Code::unavailable,
@@ -402,6 +394,7 @@ Task<Answer> Server::call_tool(RequestContext& context, json params, size_t max_
                          {}};
     co_return tool_answer(context, ToolResult::error(stopping), max_bytes);
   }
+  drop_absent(tool->input_schema, *arguments);
   if (auto problems = find_problems(tool->input_schema, *arguments)) {
     co_return tool_answer(context, ToolResult::error(fmt::format("{}: {}", *name, *problems)), max_bytes);
   }
@@ -409,7 +402,7 @@ Task<Answer> Server::call_tool(RequestContext& context, json params, size_t max_
   ToolResult result = co_await handler->second(context, *std::move(arguments));
   context.close();
   if (observer_.answered) observer_.answered(context, *name, result);
-  co_return tool_answer(context, result, max_bytes);
+  co_return tool_answer(context, std::move(result), max_bytes);
 }
 
 }  // namespace mcp

@@ -12,6 +12,7 @@
 #include "supervisor/mcp/answers.h"
 #include "supervisor/mcp/completions.h"
 #include "supervisor/mcp/prompts.h"
+#include "supervisor/mcp/outgoing.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/resources.h"
 #include "supervisor/mcp/subscriptions.h"
@@ -53,6 +54,11 @@ class Server {
   // Throws std::invalid_argument for a method that exists already. With `caching`, modern clients are told it.
   void add_method(std::string name, ExtensionHandler handler, std::optional<Caching> caching = {});
   void observe_calls(CallObserver observer) { observer_ = std::move(observer); }
+  // Which tools a connection's user is offered: others are neither listed nor called. Empty: all are.
+  using ToolsOf = std::function<std::function<bool(std::string_view name)>(const std::shared_ptr<void>& user)>;
+  void set_tool_choice(ToolsOf tools_of) { tools_of_ = std::move(tools_of); }
+  // What looks at the texts of each request's answer before it leaves.
+  void set_outgoing(OutgoingOf outgoing) { outgoing_ = std::move(outgoing); }
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
   void enable_logging();
   // How long modern clients may keep the lists of tools and prompts; the default is five minutes.
@@ -77,7 +83,7 @@ class Server {
   bool is_known(std::string_view name) const;
   // True for what needs no handler: answered by answer_now() whatever else is going on.
   static bool is_immediate(Method method);
-  Answer answer_now(Method method, Version version, const nlohmann::json& params);
+  Answer answer_now(Method method, Version version, const std::shared_ptr<void>& user, const nlohmann::json& params);
   // The whole line to send. Never throws.
   Task<std::string> answer(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
   std::string initialize_members(Version version) const;
@@ -107,11 +113,14 @@ class Server {
   Task<Answer> call_extension(RequestContext& context, nlohmann::json params);
 
   bool offers(Method method) const;
-  Answer tool_answer(const RequestContext& context, const ToolResult& result, size_t max_bytes) const;
+  Answer tool_answer(const RequestContext& context, ToolResult result, size_t max_bytes) const;
   std::string capabilities(Version version) const;
   std::string discover_members() const;
-  std::string list_members(Method method, Version version) const;
-  const std::string& cached(Method method, Version version);
+  // `choice`: one character for each tool, '1' for those that are listed.
+  std::string list_members(Method method, Version version, const std::string& choice) const;
+  const std::string& cached(Method method, Version version, std::string choice);
+  bool is_offered(const std::shared_ptr<void>& user, std::string_view tool) const;
+  std::string choice_for(const std::shared_ptr<void>& user) const;
 
   Loop& loop_;
   ServerInfo info_;
@@ -130,11 +139,13 @@ class Server {
   };
   std::map<std::string, Extension, std::less<>> methods_;
   nlohmann::ordered_json extensions_ = nlohmann::ordered_json::object();
+  OutgoingOf outgoing_;
+  ToolsOf tools_of_;
   bool logging_ = false;
   Caching list_caching_{300'000, Caching::Scope::everybody};
 
-  std::string identity_;                                     // our name as JSON text, for _meta
-  std::map<std::pair<Method, Version>, std::string> cache_;  // lists, as they are sent
+  std::string identity_;                                                   // our name as JSON text, for _meta
+  std::map<std::tuple<Method, Version, std::string>, std::string> cache_;  // lists, as they are sent
   bool draining_ = false;
   size_t calls_ = 0;
   size_t busy_ = 0;

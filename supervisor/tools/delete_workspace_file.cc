@@ -31,21 +31,17 @@ Result<Order> read_order(const json& arguments) {
 mcp::ToolDefinition delete_workspace_file_definition() {
   mcp::ToolDefinition tool;
   tool.name = "delete_workspace_file";
-  tool.description = "Delete a file or an empty folder of the workspace.";
+  tool.description = "Delete a file or an empty folder of /workspace.";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {
-      "filename": {"type": "string", "description": "Path relative to the workspace"},
-      "recursive": {"type": "boolean", "default": false, "description": "Also a folder with all its files"}
+      "filename": {"type": "string"},
+      "recursive": {"type": "boolean", "default": false}
     },
     "required": ["filename"],
     "additionalProperties": false
   })");
-  tool.output_schema = ordered_json::parse(R"({
-    "type": "object",
-    "properties": {"success": {"type": "boolean"}, "message": {"type": "string"}},
-    "required": ["success"]
-  })");
+  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.idempotent = true;
   tool.annotations.open_world = false;
   return tool;

@@ -39,6 +39,7 @@ void Discovery::serve(catalog::Loading& loading) {
     log_warning("catalogue: {} more problems", current_->problem_count() - kProblemsLogged);
   log_info("catalogue: {} tools of {} servers in {} categories, from {}", current_->size(), current_->servers().size(),
            current_->categories().size(), folder_);
+  if (changed_) changed_();
 }
 
 Result<> Discovery::start_watching() {

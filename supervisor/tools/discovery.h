@@ -2,6 +2,7 @@
 // a new catalogue is made in slices, so that requests go on, and replaces the old one when it is whole.
 // What was left out is logged, file by file. A folder that cannot be read any more leaves the old catalogue.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,8 @@ class Discovery {
   static Result<std::unique_ptr<Discovery>> open(Loop& loop, std::string folder);
 
   std::shared_ptr<const catalog::Catalog> current() const { return current_; }
+  // Called after each change, on the loop.
+  void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
   // Looks now. Done when what is there is served; does nothing when nothing has changed.
   Task<> reload();
 
@@ -31,6 +34,7 @@ class Discovery {
   std::shared_ptr<const catalog::Catalog> current_ = std::make_shared<const catalog::Catalog>();
   catalog::Listing listing_;
   bool loading_ = false;
+  std::function<void()> changed_;
   AsyncFd inotify_;
   Scope tasks_;  // last: cancelled first
 };

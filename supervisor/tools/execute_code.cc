@@ -27,19 +27,19 @@ constexpr auto kHeartbeat = 5s;  // without output: clients give up on silence
 constexpr auto kMeasureEvery = 100ms;
 
 constexpr char kDescription[] =
-    "Run code in a fresh, isolated jail and get its result: process data where it lies and return only a summary. "
-    "The value of `result` (or of the last expression) is returned, printed lines are in `output`. "
-    "Python has json, re, math, statistics, collections, datetime and read_file, write_file, list_files, delete_file, "
-    "filter_by_field, summarize_list, aggregate_stats, format_output at hand. Files in the workspace (/workspace) "
-    "stay; "
-    "everything else is gone afterwards. No network.";
+    "Run code in a fresh, isolated jail: process data there, return only a summary. Answers the value of `result` or "
+    "of "
+    "the last expression, and what is printed. Python has json, re, math, statistics, collections, datetime, "
+    "read_file, "
+    "write_file, list_files, delete_file, filter_by_field, summarize_list, aggregate_stats, format_output, "
+    "tokenize_pii, detokenize_pii. Only files in /workspace stay. No network.";
 
 nlohmann::ordered_json input_schema() {
   return nlohmann::ordered_json::parse(R"({
     "type": "object",
     "properties": {
-      "code": {"type": "string", "description": "The program"},
-      "context_vars": {"type": "object", "description": "Variables to set before it runs"},
+      "code": {"type": "string"},
+      "context_vars": {"type": "object"},
       "timeout_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400, "default": 30},
       "memory_mb": {"type": "number", "minimum": 1, "maximum": 1048576, "default": 500},
       "language": {"type": "string", "enum": ["python", "javascript", "shell"], "default": "python"}

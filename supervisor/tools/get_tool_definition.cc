@@ -51,19 +51,18 @@ std::string import_line(const catalog::ToolView& tool) {
 mcp::ToolDefinition get_tool_definition_definition() {
   mcp::ToolDefinition tool;
   tool.name = "get_tool_definition";
-  tool.description =
-      "Everything about one tool of another server: schemas, signature, how to import it in execute_code.";
+  tool.description = "All about one tool: its schemas, how to call it.";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {
       "tool_name": {"type": "string"},
       "category": {"type": "string"},
-      "server": {"type": "string", "description": "When several have the name"}
+      "server": {"type": "string"}
     },
     "required": ["tool_name"],
     "additionalProperties": false
   })");
-  tool.output_schema = ordered_json::parse(R"({"type": "object", "properties": {"name": {"type": "string"}}})");
+  tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);
   return tool;
 }

@@ -40,25 +40,18 @@ Result<Order> read_order(const json& arguments) {
 mcp::ToolDefinition list_workspace_files_definition() {
   mcp::ToolDefinition tool;
   tool.name = "list_workspace_files";
-  tool.description = "List the files of the workspace, sorted, with those in its folders.";
+  tool.description = "List the files below /workspace.";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {
       "subpath": {"type": "string", "default": "."},
-      "depth": {"type": "integer", "minimum": 1, "maximum": 128, "description": "1: not those in its folders"},
+      "depth": {"type": "integer", "minimum": 1, "maximum": 128},
       "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "default": 1000},
-      "details": {"type": "boolean", "default": false, "description": "Also sizes, times and kinds"}
+      "details": {"type": "boolean", "default": false}
     },
     "additionalProperties": false
   })");
-  tool.output_schema = ordered_json::parse(R"({
-    "type": "object",
-    "properties": {"success": {"type": "boolean"}, "path": {"type": "string"},
-                   "files": {"type": "array", "items": {"type": "string"}},
-                   "entries": {"type": "array", "items": {"type": "object"}},
-                   "count": {"type": "integer"}, "more": {"type": "boolean"}},
-    "required": ["success"]
-  })");
+  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;

@@ -1,4 +1,5 @@
-// The tools for personal data: text in, text with tokens out, and back for those whom a policy trusts.
+// The tools for personal data: text in, text with tokens out, and back for those whom a policy trusts; the same for
+// jailed code; and what hides it in every answer of a tenant whose policy wants that.
 // Each tenant has a vault of its own: a token of one means nothing to another.
 #pragma once
 #include <functional>
@@ -7,10 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "policies/pii_rules.h"
 #include "policies/pii_tokens.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/tools/workspace_tools.h"
+#include "supervisor/tools/guest_calls.h"
 
 namespace tools {
 
@@ -18,26 +20,42 @@ namespace tools {
 class PiiVaults {
  public:
   // What makes a tenant's vault; by default one in memory, which forgets with the process.
-  using Make = std::function<std::unique_ptr<policies::PiiVault>(const std::string& tenant)>;
+  using Made = Result<std::unique_ptr<policies::PiiVault>>;
+  using Make = std::function<Made(const std::string& tenant)>;
   explicit PiiVaults(Make make = {}) : make_(std::move(make)) {}
-  policies::PiiVault& of(const std::string& tenant);
+  // Keeps tokens for this long from now on. Errors: what Make says; the next time it is asked again.
+  Result<policies::PiiVault*> of(const std::string& tenant, std::chrono::seconds lifetime);
 
  private:
   Make make_;
   std::map<std::string, std::unique_ptr<policies::PiiVault>, std::less<>> vaults_;
 };
 
-// Whether this request may have personal data back. Agents may not, unless their policy says so: a model that can
-// restore what was hidden from it has been shown it.
-using MayRestore = std::function<bool(mcp::RequestContext&)>;
+// Whose request it is and what the policy says. Lives as long as the request.
+struct PiiUser {
+  const std::string& tenant;
+  const policies::PiiRules& rules;
+};
+using PiiUserOf = std::function<PiiUser(const mcp::RequestContext&)>;
 
-void add_pii_tools(mcp::Server& server, const TenantOf& tenant_of, PiiVaults& vaults, const MayRestore& may_restore);
+void add_pii_tools(mcp::Server& server, const PiiUserOf& user_of, PiiVaults& vaults);
+// tokenize_pii {text} -> {text, tokens}; detokenize_pii {text} -> {text}, denied unless the policy's `restore` allows
+// it.
+void add_pii_calls(GuestCalls& calls, PiiVaults& vaults);
+// For Server::set_outgoing. Tokens that the vault knows stay as they are.
+mcp::OutgoingOf outgoing_pii(PiiUserOf user_of, PiiVaults& vaults);
 
 mcp::ToolDefinition sanitize_pii_definition();
 mcp::ToolDefinition restore_pii_definition();
 
-mcp::ToolResult sanitize_pii(policies::PiiVault& vault, const nlohmann::json& arguments);
-enum class Restoring { denied, allowed };
-mcp::ToolResult restore_pii(policies::PiiVault& vault, Restoring restoring, const nlohmann::json& arguments);
+mcp::ToolResult sanitize_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
+                             const nlohmann::json& arguments);
+mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
+                            const nlohmann::json& arguments);
+// For jailed code. Errors: invalid, denied, exhausted.
+Result<nlohmann::json> tokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
+                                    const nlohmann::json& arguments);
+Result<nlohmann::json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
+                                      const nlohmann::json& arguments);
 
 }  // namespace tools

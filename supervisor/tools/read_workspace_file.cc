@@ -122,13 +122,11 @@ Result<mcp::ToolResult> read_file(tenants::Tenant& tenant, const json& arguments
 mcp::ToolDefinition read_workspace_file_definition() {
   mcp::ToolDefinition tool;
   tool.name = "read_workspace_file";
-  tool.description =
-      "Read a workspace file, or the kept output exec:///<execution_id>/stdout (or stderr), by byte range. "
-      "Pictures up to 1 MiB are shown.";
+  tool.description = "Read a file of /workspace, or output that was kept (exec:///...), by range.";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {
-      "filename": {"type": "string", "description": "Path relative to the workspace, or exec:///..."},
+      "filename": {"type": "string"},
       "offset": {"type": "integer", "minimum": 0, "default": 0},
       "limit": {"type": "integer", "minimum": 1, "maximum": 1048576, "default": 65536},
       "encoding": {"type": "string", "enum": ["auto", "utf-8", "base64"], "default": "auto"}
@@ -136,13 +134,7 @@ mcp::ToolDefinition read_workspace_file_definition() {
     "required": ["filename"],
     "additionalProperties": false
   })");
-  tool.output_schema = ordered_json::parse(R"({
-    "type": "object",
-    "properties": {"success": {"type": "boolean"}, "filename": {"type": "string"}, "content": {"type": "string"},
-                   "size": {"type": "integer"}, "offset": {"type": "integer"}, "length": {"type": "integer"},
-                   "encoding": {"type": "string"}, "more": {"type": "boolean"}},
-    "required": ["success"]
-  })");
+  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;

@@ -17,15 +17,14 @@ constexpr size_t kMaxRestored = 32 << 20;  // a short token may stand for a long
 mcp::ToolDefinition restore_pii_definition() {
   mcp::ToolDefinition tool;
   tool.name = "restore_pii";
-  tool.description = "Put back what sanitize_pii replaced, if your policy allows it.";
+  tool.description = "Put back what tokens stand for, if your policy allows it.";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {"text": {"type": "string"}},
     "required": ["text"],
     "additionalProperties": false
   })");
-  tool.output_schema =
-      ordered_json::parse(R"({"type": "object", "properties": {"restored_text": {"type": "string"}}})");
+  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
@@ -33,8 +32,8 @@ mcp::ToolDefinition restore_pii_definition() {
   return tool;
 }
 
-mcp::ToolResult restore_pii(policies::PiiVault& vault, Restoring restoring, const json& arguments) {
-  if (restoring == Restoring::denied)
+mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
+  if (rules.restore != policies::PiiRules::Restore::agents)
     return failure(Error{Code::denied, 0, "restoring personal data is off for agents",
                          "keep the tokens; the administrator can allow it in the tenant's policy", "pii.restore"});
   Fields in(arguments, "restore_pii");

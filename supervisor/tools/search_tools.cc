@@ -79,9 +79,7 @@ std::string advice(const catalog::Catalog& catalog, const catalog::Query& query,
 mcp::ToolDefinition search_tools_definition() {
   mcp::ToolDefinition tool;
   tool.name = "search_tools";
-  tool.description =
-      "Find tools of other servers by name or by what they do, best first, with a one-line signature each. "
-      "An empty query lists what the filters let through.";
+  tool.description = "Find other servers' tools by what they do.";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {
@@ -95,19 +93,20 @@ mcp::ToolDefinition search_tools_definition() {
     "required": ["query"],
     "additionalProperties": false
   })");
-  tool.output_schema = ordered_json::parse(R"({
-    "type": "object",
-    "properties": {"count": {"type": "integer"}, "total": {"type": "integer"},
-                   "tools": {"type": "array", "items": {"type": "object"}}}
-  })");
+  tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);
   return tool;
 }
 
 mcp::ToolResult search_tools(const catalog::Catalog& catalog, const json& arguments) {
+  return search_tools(catalog, arguments, nullptr);
+}
+
+mcp::ToolResult search_tools(const catalog::Catalog& catalog, const json& arguments, const catalog::Learning* learned) {
   auto order = read_order(arguments);
   if (!order) return failure(order.error());
-  const catalog::Query& query = order->query;
+  catalog::Query& query = order->query;
+  query.learned = learned;
   const catalog::Found found = catalog.search(query);
   ordered_json answer = {{"query", query.text},
                          {"category", query.category.empty() ? ordered_json(nullptr) : ordered_json(query.category)},

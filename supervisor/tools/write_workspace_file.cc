@@ -43,11 +43,11 @@ Result<Order> read_order(const json& arguments) {
 mcp::ToolDefinition write_workspace_file_definition() {
   mcp::ToolDefinition tool;
   tool.name = "write_workspace_file";
-  tool.description = "Write a file in the workspace that executed code sees as /workspace. Missing folders are made.";
+  tool.description = "Write a file in /workspace. Missing folders are made.";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {
-      "filename": {"type": "string", "description": "Path relative to the workspace"},
+      "filename": {"type": "string"},
       "content": {"type": "string"},
       "encoding": {"type": "string", "enum": ["utf-8", "base64"], "default": "utf-8"},
       "mode": {"type": "string", "enum": ["replace", "append", "create"], "default": "replace"}
@@ -55,12 +55,7 @@ mcp::ToolDefinition write_workspace_file_definition() {
     "required": ["filename", "content"],
     "additionalProperties": false
   })");
-  tool.output_schema = ordered_json::parse(R"({
-    "type": "object",
-    "properties": {"success": {"type": "boolean"}, "message": {"type": "string"}, "filename": {"type": "string"},
-                   "size": {"type": "integer"}},
-    "required": ["success"]
-  })");
+  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.destructive = false;  // the workspace is the agent's own
   tool.annotations.open_world = false;
   return tool;

@@ -19,7 +19,7 @@ struct Stubs : Library {
 
   void write() {
     load();
-    for (const auto& file : catalog::make_stubs(*made)) {
+    for (const auto& file : catalog::make_stubs(made)) {
       fs::create_directories((tree.path() / file.path).parent_path());
       std::ofstream(tree.path() / file.path, std::ios::binary) << file.content;
     }
@@ -213,7 +213,7 @@ TEST_CASE("skills are no stubs, and tools without a server have a place", "[stub
   stubs.put("skill.json", R"({"name": "skilled", "kind": "skill"})");
   stubs.load();
   Names paths;
-  for (const auto& file : catalog::make_stubs(*stubs.made)) paths.push_back(file.path);
+  for (const auto& file : catalog::make_stubs(stubs.made)) paths.push_back(file.path);
   CHECK(paths == Names{"servers/__init__.py", "servers/call.js", "servers/other/__init__.py", "servers/other/index.js",
                        "servers/other/lonely.js", "servers/other/lonely.py"});
 }

@@ -163,3 +163,26 @@ TEST_CASE("short tokens do not become a text without end", "[pii]") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::exhausted);
 }
+
+TEST_CASE("what was sanitised stays the same when it is again, if it is to", "[pii]") {
+  policies::MemoryVault vault;
+  const std::string once = clean("ada@lovelace.org", vault).text;
+  policies::SanitizeOptions keep;
+  keep.tokens = policies::SanitizeOptions::Tokens::keep;
+  CHECK(policies::sanitize(once, detector(), vault, keep)->text == once);
+  const auto forged = policies::sanitize("[EMAIL_aaaaaa]", detector(), vault, keep);
+  CHECK(forged->text != "[EMAIL_aaaaaa]");  // nobody made that one
+  CHECK(forged->escaped.size() == 1);
+  CHECK(clean(once, vault).text != once);
+}
+
+TEST_CASE("some types only, out of what a detector looks for", "[pii]") {
+  policies::MemoryVault vault;
+  policies::SanitizeOptions options;
+  options.types = {"phone"};
+  const auto some = policies::sanitize("a@b.co 555-123-4567", detector(), vault, options);
+  CHECK(some->types == std::vector<std::string>{"phone"});
+  CHECK(detector().looks_for("email"));
+  CHECK_FALSE(detector().looks_for("emial"));
+  CHECK(detector().known() == policies::PiiDetector::types());
+}

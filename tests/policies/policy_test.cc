@@ -42,8 +42,31 @@ TEST_CASE("the standard policy says what README promises", "[policies]") {
   CHECK(policy->quota.workspace_files == 50'000);
   CHECK(policy->languages == std::vector<std::string>{"python", "javascript", "shell"});
   CHECK(policy->seccomp == "default");
+  CHECK(policy->pii.answers == PiiRules::Answers::as_is);
+  CHECK(policy->pii.restore == PiiRules::Restore::nobody);
+  CHECK(policy->tools.offers("anything"));
   CHECK(policy->allows_language("shell"));
   CHECK_FALSE(policy->allows_language("ruby"));
+}
+
+TEST_CASE("a policy offers all tools, few, or those it names", "[policies]") {
+  auto offered = [](const json& tools, std::string_view name) {
+    json document = standard();
+    document["tools"] = tools;
+    auto policy = parse_policy("p", "p.json", document, Host{8});
+    REQUIRE(policy);
+    return policy->tools.offers(name);
+  };
+  CHECK(offered("all", "sanitize_pii"));
+  CHECK(offered("lean", "execute_code"));
+  CHECK_FALSE(offered("lean", "sanitize_pii"));
+  CHECK(offered(json{"sanitize_pii"}, "sanitize_pii"));
+  CHECK_FALSE(offered(json{"sanitize_pii"}, "execute_code"));
+  json document = standard();
+  for (const json& wrong : {json("some"), json(1), json::array(), json{"a b"}, json{1}, json{""}}) {
+    document["tools"] = wrong;
+    CHECK_THAT(problems_of(document), Catch::StartsWith("tools: "));
+  }
 }
 
 TEST_CASE("a policy that is not understood in full is refused, with key, value and range", "[policies]") {
@@ -88,9 +111,8 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/seccomp", 5, "seccomp: 5 is not a string"},
       {"/description", true, "description: true is not a string"},
       {"/langauges", json::array(),
-       "langauges: unknown key; known keys: $schema, admission, description, environment, extends, isolation, "
-       "languages, "
-       "limits, pool, quota, seccomp, skills, workspaces"},
+       "langauges: unknown key; known keys: $schema, admission, description, discovery, environment, extends, "
+       "isolation, languages, limits, pii, pool, quota, seccomp, skills, tools, workspaces"},
   }));
   CAPTURE(pointer);
   json document = standard();

@@ -117,10 +117,11 @@ mcp::ToolDefinition tool(std::string name, ordered_json properties = ordered_jso
 
 Fixture::Fixture() : server(loop, {"test", "1.2.3", "Test", "Be kind."}) {
   server.enable_logging();
-  server.add_tool(tool("echo", {{"text", {{"type", "string"}, {"maxLength", 20'000'000}}}}, {"text"}),
-                  [](mcp::RequestContext&, json arguments) -> Task<mcp::ToolResult> {
-                    co_return mcp::ToolResult::text(arguments["text"].get<std::string>());
-                  });
+  auto echo = tool("echo", {{"text", {{"type", "string"}, {"maxLength", 20'000'000}}}}, {"text"});
+  echo.annotations.read_only = true;
+  server.add_tool(std::move(echo), [](mcp::RequestContext&, json arguments) -> Task<mcp::ToolResult> {
+    co_return mcp::ToolResult::text(arguments["text"].get<std::string>());
+  });
   server.add_tool(tool("hold", {{"name", {{"type", "string"}}}}),
                   [this](mcp::RequestContext& context, json arguments) -> Task<mcp::ToolResult> {
                     last_context = &context;

@@ -9,6 +9,19 @@ using nlohmann::ordered_json;
 
 namespace {
 
+const policies::PiiRules kRules;  // the standard policy's
+policies::PiiRules trusting() {
+  policies::PiiRules rules;
+  rules.restore = policies::PiiRules::Restore::agents;
+  return rules;
+}
+
+policies::PiiVault& of(tools::PiiVaults& vaults, const std::string& tenant) {
+  auto vault = vaults.of(tenant, kRules.lifetime);
+  REQUIRE(vault);
+  return **vault;
+}
+
 ordered_json ok(const mcp::ToolResult& result) {
   REQUIRE(result.structured);
   INFO(result.structured->dump());
@@ -25,28 +38,28 @@ ordered_json error(const mcp::ToolResult& result, std::string_view code) {
 }
 
 std::string restored(policies::PiiVault& vault, const std::string& text) {
-  return ok(tools::restore_pii(vault, tools::Restoring::allowed, {{"text", text}}))["restored_text"];
+  return ok(tools::restore_pii(vault, trusting(), {{"text", text}}))["restored_text"];
 }
 
 }  // namespace
 
 TEST_CASE("sanitize_pii answers with the keys that clients know", "[pii]") {
   policies::MemoryVault vault;
-  auto answer = ok(
-      tools::sanitize_pii(vault, {{"text", "ada@lovelace.org, ada@lovelace.org, 4111 1111 1111 1111 and 10.0.0.1"}}));
+  auto answer = ok(tools::sanitize_pii(
+      vault, kRules, {{"text", "ada@lovelace.org, ada@lovelace.org, 4111 1111 1111 1111 and 10.0.0.1"}}));
   CHECK(answer.size() == 3);
   CHECK_THAT(answer["sanitized_text"].get<std::string>(),
              Catch::Matches(R"((\[EMAIL_\w{6}\]), \1, \[CREDIT_CARD_\w{6}\] and \[IP_ADDRESS_\w{6}\])"));
   CHECK(answer["pii_found"] == 3);                                           // tokens, as before
   CHECK(answer["pii_types"] == json{"CREDIT_CARD", "EMAIL", "IP_ADDRESS"});  // not cut at the underscore
-  auto none = ok(tools::sanitize_pii(vault, {{"text", "nothing"}}));
+  auto none = ok(tools::sanitize_pii(vault, kRules, {{"text", "nothing"}}));
   CHECK(none.dump() == R"({"sanitized_text":"nothing","pii_found":0,"pii_types":[]})");
 }
 
 TEST_CASE("sanitize_pii replaces what it found and nothing else", "[pii]") {
   policies::MemoryVault vault;
   const std::string text = "10.0.0.1 is not 110.0.0.12, nor is version 1.2.3.4 or 999.999.999.999 an address";
-  auto answer = ok(tools::sanitize_pii(vault, {{"text", text}}));
+  auto answer = ok(tools::sanitize_pii(vault, kRules, {{"text", text}}));
   CHECK(answer["pii_found"] == 2);
   CHECK_THAT(answer["sanitized_text"].get<std::string>(),
              Catch::EndsWith("nor is version 1.2.3.4 or 999.999.999.999 an address"));
@@ -55,15 +68,15 @@ TEST_CASE("sanitize_pii replaces what it found and nothing else", "[pii]") {
 
 TEST_CASE("sanitize_pii looks for some types only, if it is asked", "[pii]") {
   policies::MemoryVault vault;
-  auto answer = ok(tools::sanitize_pii(vault, {{"text", "a@b.co 555-123-4567"}, {"types", {"phone"}}}));
+  auto answer = ok(tools::sanitize_pii(vault, kRules, {{"text", "a@b.co 555-123-4567"}, {"types", {"phone"}}}));
   CHECK(answer["pii_types"] == json{"PHONE"});
   CHECK_THAT(answer["sanitized_text"].get<std::string>(), Catch::StartsWith("a@b.co "));
 }
 
 TEST_CASE("restore_pii is off for agents", "[pii]") {
   policies::MemoryVault vault;
-  const std::string token = ok(tools::sanitize_pii(vault, {{"text", "a@b.co"}}))["sanitized_text"];
-  auto refused = error(tools::restore_pii(vault, tools::Restoring::denied, {{"text", token}}), "denied");
+  const std::string token = ok(tools::sanitize_pii(vault, kRules, {{"text", "a@b.co"}}))["sanitized_text"];
+  auto refused = error(tools::restore_pii(vault, kRules, {{"text", token}}), "denied");
   CHECK(refused["rule"] == "pii.restore");
   CHECK(refused.dump().find("a@b.co") == std::string::npos);
   CHECK(restored(vault, "mail " + token) == "mail a@b.co");
@@ -71,20 +84,21 @@ TEST_CASE("restore_pii is off for agents", "[pii]") {
 
 TEST_CASE("no tenant restores another's tokens", "[pii]") {
   tools::PiiVaults vaults;
-  const std::string token = ok(tools::sanitize_pii(vaults.of("acme"), {{"text", "a@b.co"}}))["sanitized_text"];
-  CHECK(restored(vaults.of("acme"), token) == "a@b.co");
-  CHECK(restored(vaults.of("other"), token) == token);
-  CHECK(ok(tools::sanitize_pii(vaults.of("other"), {{"text", "a@b.co"}}))["sanitized_text"] != token);
+  const std::string token = ok(tools::sanitize_pii(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}))["sanitized_text"];
+  CHECK(restored(of(vaults, "acme"), token) == "a@b.co");
+  CHECK(restored(of(vaults, "other"), token) == token);
+  CHECK(ok(tools::sanitize_pii(of(vaults, "other"), kRules, {{"text", "a@b.co"}}))["sanitized_text"] != token);
 }
 
 TEST_CASE("another kind of vault takes the place of the one in memory", "[pii]") {
   std::vector<std::string> made;
   tools::PiiVaults vaults([&](const std::string& tenant) {
     made.push_back(tenant);
-    return std::make_unique<policies::MemoryVault>(policies::VaultLimits{1, 1 << 20, std::chrono::seconds(60)});
+    return std::unique_ptr<policies::PiiVault>(
+        new policies::MemoryVault(policies::VaultLimits{1, 1 << 20, std::chrono::seconds(60)}));
   });
-  ok(tools::sanitize_pii(vaults.of("acme"), {{"text", "a@b.co"}}));
-  auto full = error(tools::sanitize_pii(vaults.of("acme"), {{"text", "c@d.co"}}), "exhausted");
+  ok(tools::sanitize_pii(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}));
+  auto full = error(tools::sanitize_pii(of(vaults, "acme"), kRules, {{"text", "c@d.co"}}), "exhausted");
   CHECK(full["rule"] == "pii.vault");
   CHECK(made == std::vector<std::string>{"acme"});
 }
@@ -99,9 +113,9 @@ TEST_CASE("the tools for personal data name what is wrong with their arguments",
       {json{{"text", "x"}, {"txt", ""}}, "txt"},
       {json{{"text", std::string((8 << 20) + 1, 'x')}}, "text"},
   }));
-  CHECK_THAT(error(tools::sanitize_pii(vault, arguments), "invalid")["error"].get<std::string>(),
+  CHECK_THAT(error(tools::sanitize_pii(vault, kRules, arguments), "invalid")["error"].get<std::string>(),
              Catch::Contains(part));
-  error(tools::restore_pii(vault, tools::Restoring::allowed, json::object()), "invalid");
+  error(tools::restore_pii(vault, trusting(), json::object()), "invalid");
 }
 
 TEST_CASE("the definitions of the tools for personal data work in every client and stay small", "[pii]") {
@@ -113,4 +127,62 @@ TEST_CASE("the definitions of the tools for personal data work in every client a
     bytes += tool.description.size() + tool.input_schema.dump().size() + tool.output_schema->dump().size();
   }
   CHECK(bytes < 900);
+}
+
+TEST_CASE("jailed code gets tokens with what they stand for, and no more unless the policy says so", "[pii]") {
+  policies::MemoryVault vault;
+  const std::string known = ok(tools::sanitize_pii(vault, kRules, {{"text", "grace@navy.mil"}}))["sanitized_text"];
+  auto answer = tools::tokenize_pii(vault, kRules, {{"text", "mail a@b.co, not " + known}});
+  REQUIRE(answer);
+  const json& tokens = (*answer)["tokens"];
+  CHECK(tokens.size() == 2);  // the one that was in the text already, too: the map alone gives the text back
+  std::string text = (*answer)["text"];
+  for (const auto& [token, original] : tokens.items())
+    text.replace(text.find(token), token.size(), original.get<std::string>());
+  CHECK(text == "mail a@b.co, not " + known);
+
+  auto refused = tools::detokenize_pii(vault, kRules, {{"text", known}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::denied);
+  CHECK(refused.error().rule == "pii.restore");
+  policies::PiiRules rules;
+  rules.restore = policies::PiiRules::Restore::code;
+  CHECK((*tools::detokenize_pii(vault, rules, {{"text", known}}))["text"] == "grace@navy.mil");
+  error(tools::restore_pii(vault, rules, {{"text", known}}), "denied");  // that is for agents
+  for (const json& wrong : {json::object(), json{{"text", 1}}, json{{"text", "x"}, {"more", 1}}, json(nullptr)}) {
+    CHECK_FALSE(tools::tokenize_pii(vault, rules, wrong));
+    CHECK_FALSE(tools::detokenize_pii(vault, rules, wrong));
+  }
+}
+
+TEST_CASE("a vault that cannot be opened is asked for again", "[pii]") {
+  bool broken = true;
+  tools::PiiVaults vaults([&](const std::string&) -> tools::PiiVaults::Made {
+    if (broken) return fail(Code::denied, "sealed with another key");
+    return std::unique_ptr<policies::PiiVault>(new policies::MemoryVault());
+  });
+  CHECK_FALSE(vaults.of("acme", kRules.lifetime));
+  broken = false;
+  CHECK(vaults.of("acme", kRules.lifetime));
+}
+
+TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]") {
+  tools::PiiVaults vaults;
+  policies::PiiRules rules;
+  const std::string tenant = "acme";
+  const auto outgoing = tools::outgoing_pii(
+      [&](const mcp::RequestContext&) {
+        return tools::PiiUser{tenant, rules};
+      },
+      vaults);
+  Loop loop;
+  mcp::RequestContext context(loop, {"1"}, mcp::Version::v2025_06_18, nullptr);
+  CHECK(outgoing(context) == nullptr);
+  rules.answers = policies::PiiRules::Answers::sanitised;
+  auto texts = outgoing(context);
+  REQUIRE(texts);
+  const std::string clean = texts->clean("mail a@b.co").value();
+  CHECK_THAT(clean, Catch::Matches(R"(mail \[EMAIL_\w{6}\])"));
+  CHECK(texts->clean(clean).value() == clean);  // what the agent got before stays what it is
+  CHECK(restored(of(vaults, "acme"), clean) == "mail a@b.co");
 }

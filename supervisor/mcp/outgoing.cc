@@ -1,0 +1,212 @@
+#include "supervisor/mcp/outgoing.h"
+
+#include <algorithm>
+
+#include "supervisor/base/json.h"
+#include "supervisor/mcp/registry.h"
+
+using nlohmann::ordered_json;
+
+namespace mcp {
+
+namespace {
+
+constexpr int64_t kLongNumber = 100'000'000;  // shorter ones are no card's, account's or telephone's
+
+Result<> clean_json(OutgoingTexts& texts, ordered_json& value);
+
+Result<> clean_string(OutgoingTexts& texts, std::string& text) {
+  if (text.empty()) return {};
+  TRY(text, texts.clean(text));
+  return {};
+}
+
+int hex_digit(char c) {
+  const auto at = std::string_view("0123456789abcdef").find(static_cast<char>(c >= 'A' && c <= 'F' ? c + 32 : c));
+  return at == std::string_view::npos ? -1 : static_cast<int>(at);
+}
+
+std::string without_percents(std::string_view uri) {
+  std::string text;
+  for (size_t i = 0; i < uri.size(); i++) {
+    const bool escape = uri[i] == '%' && i + 2 < uri.size() && hex_digit(uri[i + 1]) >= 0 && hex_digit(uri[i + 2]) >= 0;
+    text += escape ? static_cast<char>(hex_digit(uri[i + 1]) << 4 | hex_digit(uri[i + 2])) : uri[i];
+    if (escape) i += 2;
+  }
+  return text;
+}
+
+// Stays as it is unless it names something that has to be hidden: then it can no longer be read, either.
+Result<> clean_uri(OutgoingTexts& texts, std::string& uri) {
+  const std::string text = without_percents(uri);
+  TRY(std::string cleaned, texts.clean(text));
+  if (cleaned == text) return clean_string(texts, uri);
+  uri = std::move(cleaned);
+  return {};
+}
+
+bool is_uri(std::string_view text) {
+  return text.find("://") != text.npos && text.find_first_of(" \t\r\n") == text.npos;
+}
+
+// Lines of an output: what begins on one of them may end on another, as a key in PEM form does.
+Result<bool> clean_lines(OutgoingTexts& texts, ordered_json& list) {
+  const auto is_line = [](const ordered_json& one) {
+    return one.is_string() && one.get_ref<const std::string&>().find('\n') == std::string::npos;
+  };
+  if (list.empty() || !std::all_of(list.begin(), list.end(), is_line)) return false;
+  std::string all;
+  for (const ordered_json& line : list) all.append(line.get_ref<const std::string&>()) += '\n';
+  all.pop_back();
+  TRY(const std::string cleaned, texts.clean(all));
+  if (cleaned == all) return true;
+  list = ordered_json::array();
+  for (size_t at = 0; at <= cleaned.size();) {
+    const size_t end = std::min(cleaned.find('\n', at), cleaned.size());
+    list.push_back(cleaned.substr(at, end - at));
+    at = end + 1;
+  }
+  return true;
+}
+
+Result<> clean_object(OutgoingTexts& texts, ordered_json& object) {
+  std::vector<std::string> names;
+  bool same = true;
+  for (auto it = object.begin(); it != object.end(); ++it) {
+    TRY(std::string name, texts.clean(it.key()));
+    CHECKED(clean_json(texts, it.value()));
+    same = same && name == it.key();
+    names.push_back(std::move(name));
+  }
+  if (same) return {};
+  ordered_json renamed = ordered_json::object();
+  auto name = names.begin();
+  for (auto it = object.begin(); it != object.end(); ++it) renamed[*name++] = std::move(it.value());
+  object = std::move(renamed);
+  return {};
+}
+
+Result<> clean_number(OutgoingTexts& texts, ordered_json& number) {
+  if (number.is_number_unsigned() && number.get<uint64_t>() < static_cast<uint64_t>(kLongNumber)) return {};
+  if (!number.is_number_unsigned() && number.get<int64_t>() > -kLongNumber) return {};
+  const std::string digits = number.dump();
+  TRY(std::string cleaned, texts.clean(digits));
+  if (cleaned != digits) number = std::move(cleaned);
+  return {};
+}
+
+Result<> clean_json(OutgoingTexts& texts, ordered_json& value) {
+  if (value.is_string()) {
+    std::string& text = value.get_ref<std::string&>();
+    return is_uri(text) ? clean_uri(texts, text) : clean_string(texts, text);
+  }
+  if (value.is_number_integer()) return clean_number(texts, value);
+  if (value.is_object()) return clean_object(texts, value);
+  if (!value.is_array()) return {};
+  TRY(const bool done, clean_lines(texts, value));
+  if (done) return {};
+  for (ordered_json& one : value) CHECKED(clean_json(texts, one));
+  return {};
+}
+
+// A token in the middle of JSON's escapes would leave something that is no JSON: there, values are looked at.
+Result<> clean_text(OutgoingTexts& texts, std::string& text) {
+  if ((text.starts_with('{') || text.starts_with('[')) && parse_json(text)) {
+    auto value = ordered_json::parse(text, nullptr, false);
+    if (!value.is_discarded()) {
+      CHECKED(clean_json(texts, value));
+      text = dump_json(value);
+      return {};
+    }
+  }
+  return clean_string(texts, text);
+}
+
+Result<> clean_each(OutgoingTexts& texts, std::initializer_list<std::string*> strings) {
+  for (std::string* text : strings) CHECKED(clean_string(texts, *text));
+  return {};
+}
+
+struct BlockCleaner {
+  OutgoingTexts& texts;
+  Result<> operator()(Text& block) const { return clean_text(texts, block.text); }
+  Result<> operator()(Image&) const { return {}; }
+  Result<> operator()(Audio&) const { return {}; }
+  Result<> operator()(ResourceLink& block) const {
+    CHECKED(clean_uri(texts, block.uri));
+    return clean_each(texts, {&block.name, &block.title, &block.description});
+  }
+  Result<> operator()(ResourceContents& block) const {
+    CHECKED(clean_uri(texts, block.uri));
+    if (block.kind == ResourceContents::Kind::blob) return {};
+    return clean_text(texts, block.data);
+  }
+};
+
+}  // namespace
+
+// Not what went wrong: its words may be those that were not to leave.
+Error withheld(Error why) {
+  return {why.code, 0, "the answer is withheld: its texts could not be looked at before they leave", why.hint,
+          why.rule};
+}
+
+Result<> clean(OutgoingTexts& texts, ToolResult& result) {
+  const bool twice = result.structured && result.content.size() == 1 &&
+                     std::holds_alternative<Text>(result.content.front()) &&
+                     std::get<Text>(result.content.front()).text == dump_json(*result.structured);
+  if (result.structured) CHECKED(clean_json(texts, *result.structured));
+  if (twice) {
+    std::get<Text>(result.content.front()).text = dump_json(*result.structured);
+  } else {
+    for (Block& block : result.content) CHECKED(std::visit(BlockCleaner{texts}, block));
+  }
+  return texts.settle();
+}
+
+Result<> clean(OutgoingTexts& texts, std::vector<ResourceContents>& contents) {
+  for (ResourceContents& one : contents)
+    if (one.kind == ResourceContents::Kind::text) CHECKED(clean_text(texts, one.data));
+  return texts.settle();
+}
+
+Result<> clean(OutgoingTexts& texts, ResourcePage& page) {
+  for (Resource& one : page.resources) {
+    CHECKED(clean_uri(texts, one.uri));
+    CHECKED(clean_each(texts, {&one.name, &one.title, &one.description}));
+  }
+  CHECKED(clean_string(texts, page.next_cursor));  // it may name a resource; it then leads nowhere
+  return texts.settle();
+}
+
+Result<> clean(OutgoingTexts& texts, std::vector<Prompt>& prompts) {
+  for (Prompt& one : prompts) {
+    CHECKED(clean_each(texts, {&one.name, &one.title, &one.description}));
+    for (PromptArgument& argument : one.arguments) CHECKED(clean_each(texts, {&argument.name, &argument.description}));
+  }
+  return texts.settle();
+}
+
+Result<> clean(OutgoingTexts& texts, PromptResult& result) {
+  CHECKED(clean_string(texts, result.description));
+  for (PromptMessage& message : result.messages) CHECKED(std::visit(BlockCleaner{texts}, message.content));
+  return texts.settle();
+}
+
+Result<> clean(OutgoingTexts& texts, Completion& completion) {
+  for (std::string& value : completion.values) CHECKED(clean_string(texts, value));
+  return texts.settle();
+}
+
+Result<> clean(OutgoingTexts& texts, RpcError& error) {
+  CHECKED(clean_string(texts, error.message));
+  CHECKED(clean_json(texts, error.data));
+  return texts.settle();
+}
+
+Result<> clean_value(OutgoingTexts& texts, ordered_json& value) {
+  CHECKED(clean_json(texts, value));
+  return texts.settle();
+}
+
+}  // namespace mcp

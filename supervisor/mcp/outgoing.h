@@ -1,0 +1,64 @@
+// OutgoingTexts: looks at every text of one request's answer before it leaves: results, errors, resources, prompts.
+// Source: who serves gives the server a function that makes one for each request (Server::set_outgoing). Fails closed:
+// an answer whose texts cannot be looked at is withheld. Not looked into: images and other binary data, `_meta`, and
+// what the client itself has just sent (ids, the URI it reads).
+#pragma once
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/base/result.h"
+#include "supervisor/mcp/content.h"
+#include "supervisor/mcp/jsonrpc.h"
+
+namespace mcp {
+
+class RequestContext;
+struct ResourcePage;
+struct Prompt;
+struct PromptResult;
+struct Completion;
+
+class OutgoingTexts {
+ public:
+  virtual ~OutgoingTexts() = default;
+  // What leaves in the text's place.
+  virtual Result<std::string> clean(std::string_view text) = 0;
+  // All texts of one answer have been cleaned; it is about to leave.
+  virtual Result<> settle() = 0;
+};
+// nullptr: this request's answers leave as they are.
+using OutgoingOf = std::function<std::unique_ptr<OutgoingTexts>(const RequestContext&)>;
+
+// Each cleans all texts in place, then settles. Texts that are JSON are cleaned value by value, so that they stay JSON.
+Result<> clean(OutgoingTexts& texts, ToolResult& result);
+Result<> clean(OutgoingTexts& texts, std::vector<ResourceContents>& contents);
+Result<> clean(OutgoingTexts& texts, ResourcePage& page);
+Result<> clean(OutgoingTexts& texts, std::vector<Prompt>& prompts);
+Result<> clean(OutgoingTexts& texts, PromptResult& result);
+Result<> clean(OutgoingTexts& texts, Completion& completion);
+Result<> clean(OutgoingTexts& texts, RpcError& error);
+// One value alone. Named apart: JSON converts to everything.
+Result<> clean_value(OutgoingTexts& texts, nlohmann::ordered_json& value);
+
+// The error in an answer's place.
+Error withheld(Error why);
+// clean() and clean_value(), where there is something to clean with.
+template <class Texts>
+Result<> hide(const std::shared_ptr<OutgoingTexts>& outgoing, Texts& texts) {
+  if (!outgoing) return {};
+  auto cleaned = clean(*outgoing, texts);
+  if (cleaned) return {};
+  return tl::unexpected<Error>(withheld(std::move(cleaned).error()));
+}
+inline Result<> hide_value(const std::shared_ptr<OutgoingTexts>& outgoing, nlohmann::ordered_json& value) {
+  if (!outgoing) return {};
+  auto cleaned = clean_value(*outgoing, value);
+  if (cleaned) return {};
+  return tl::unexpected<Error>(withheld(std::move(cleaned).error()));
+}
+
+}  // namespace mcp

@@ -1,0 +1,46 @@
+// The lists of what a server offers, made once for each version and each choice of tools. What handlers list is not among them.
+#include "supervisor/mcp/definitions.h"
+#include "supervisor/mcp/server.h"
+
+namespace mcp {
+
+namespace {
+
+constexpr size_t kMostLists = 256;
+
+}  // namespace
+
+bool Server::is_offered(const std::shared_ptr<void>& user, std::string_view tool) const {
+  const auto offers = tools_of_ ? tools_of_(user) : nullptr;
+  return !offers || offers(tool);
+}
+
+std::string Server::choice_for(const std::shared_ptr<void>& user) const {
+  const auto offers = tools_of_ ? tools_of_(user) : nullptr;
+  std::string choice;
+  for (const ToolDefinition& tool : tools_) choice += !offers || offers(tool.name) ? '1' : '0';
+  return choice;
+}
+
+std::string Server::list_members(Method method, Version version, const std::string& choice) const {
+  if (method == Method::discover) return discover_members();
+  if (method == Method::templates_list) return resources_.template_members(version, identity_);
+  std::string members;
+  if (method == Method::tools_list) {
+    std::vector<ToolDefinition> chosen;
+    for (size_t i = 0; i < tools_.size(); i++)
+      if (choice[i] == '1') chosen.push_back(tools_[i]);
+    append_list(members, "tools", chosen, version, append_tool);
+  }
+  finish_result(members, version, identity_, {}, list_caching_);
+  return members;
+}
+
+const std::string& Server::cached(Method method, Version version, std::string choice) {
+  if (cache_.size() > kMostLists) cache_.clear();  // policies have changed that often
+  std::string& members = cache_[{method, version, choice}];
+  if (members.empty()) members = list_members(method, version, choice);
+  return members;
+}
+
+}  // namespace mcp

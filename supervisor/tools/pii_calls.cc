@@ -1,0 +1,39 @@
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/tools/pii_tools.h"
+
+using nlohmann::json;
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxText = 2 << 20;  // a reply has it up to three times, in JSON's escapes
+
+Result<std::string> read_text(const json& arguments, const char* name) {
+  Fields in(arguments, name);
+  TRY(std::string text, in.string("text", kMaxText));
+  CHECKED(in.done());
+  return text;
+}
+
+}  // namespace
+
+Result<json> tokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
+  TRY(const std::string text, read_text(arguments, "tokenize_pii"));
+  TRY(policies::Sanitized clean, policies::sanitize(text, *rules.detector, vault));
+  CHECKED(vault.settle());
+  clean.tokens.merge(clean.escaped);  // so that the map alone gives the text back
+  return json{{"text", valid_utf8(clean.text)}, {"tokens", clean.tokens}};
+}
+
+Result<json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
+  if (rules.restore == policies::PiiRules::Restore::nobody)
+    return fail(Code::denied, "the policy does not let code have personal data back",
+                "keep the map that tokenize_pii returns and give it as `tokens`, or ask the administrator",
+                "pii.restore");
+  TRY(const std::string text, read_text(arguments, "detokenize_pii"));
+  TRY(const std::string restored, policies::restore(text, vault, kMaxText));
+  return json{{"text", valid_utf8(restored)}};
+}
+
+}  // namespace tools

@@ -1,0 +1,80 @@
+// Definitions of tools, which other people's servers send: whatever stands in a document is tools or a list of
+// problems, and what was read can be searched, told in one line and written as code, within bounds.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "catalog/catalog.h"
+#include "catalog/signature.h"
+#include "catalog/stubs.h"
+#include "supervisor/base/json.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// A folder without files, for as long as we run.
+const std::string& empty_folder() {
+  static const std::string folder = [] {
+    char name[] = "/tmp/warder-fuzz-XXXXXX";
+    require(::mkdtemp(name) != nullptr);
+    return std::string(name);
+  }();
+  static const int removed = std::atexit([] { ::rmdir(empty_folder().c_str()); });
+  require(removed == 0);
+  return folder;
+}
+
+void check(const catalog::Reading& reading) {
+  for (const auto& tool : reading.tools) {
+    require(catalog::valid_tool_name(tool.name) && tool.name.size() <= catalog::kMaxNameBytes);
+    require(tool.server.empty() || catalog::valid_label(tool.server));
+    require(catalog::valid_label(tool.category));
+    require(tool.description.size() <= catalog::kMaxDescriptionBytes + 8 &&
+            valid_utf8(tool.description) == tool.description);
+    require(tool.rest.size() <= catalog::kMaxDefinitionBytes && tool.tags.size() <= catalog::kMaxTags);
+    require(!catalog::signature(tool.name, nlohmann::json::parse(tool.rest)).empty());
+  }
+  for (const auto& problem : reading.problems) require(!problem.empty() && valid_utf8(problem) == problem);
+}
+
+void use(const std::shared_ptr<const catalog::Catalog>& made) {
+  for (uint32_t number = 0; number < made->size(); number++) {
+    catalog::Query query;
+    query.text = made->tool(number).name;
+    require(!made->search(query).tools.empty());  // every tool is found by its name
+    (void)made->tags(number);
+  }
+  catalog::Query words;
+  words.text = "read a file and send it";
+  require(made->search(words).tools.size() <= words.limit);
+  for (const auto& file : catalog::make_stubs(made)) {
+    require(file.path.starts_with("servers/") && file.path.find("..") == std::string::npos);
+    require(valid_utf8(file.content) == file.content);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto document = parse_json({reinterpret_cast<const char*>(data), size});
+  if (!document) return 0;
+  auto reading = catalog::read_definitions(*document, {"server", "category"});
+  if (!reading) {
+    require(reading.error().code == Code::invalid && !reading.error().what.empty());
+    return 0;
+  }
+  check(*reading);
+  if (reading->tools.size() > 50) return 0;  // what each costs is known by then
+  auto loading = catalog::Loading::begin(empty_folder());
+  require(loading.has_value());
+  loading->add("fuzz", *std::move(reading));
+  while (!loading->step(std::chrono::seconds(1))) {
+  }
+  use(loading->take());
+  return 0;
+}

@@ -1,0 +1,167 @@
+// What is looked at before an answer leaves: every text of it, and JSON stays JSON.
+#include "supervisor/mcp/outgoing.h"
+
+#include "tests/supervisor/mcp/harness.h"
+
+using namespace mcp_test;
+
+namespace {
+
+// Replaces "ada" by "[A]" and long numbers by "[N]"; fails for "poison".
+struct Replace : mcp::OutgoingTexts {
+  explicit Replace(size_t& settled) : settled_(settled) {}
+  Result<std::string> clean(std::string_view text) override {
+    if (text.find("poison") != text.npos) return fail(Code::exhausted, "poison is the word", "wait", "pii.vault");
+    std::string cleaned(text);
+    for (size_t at = 0; (at = cleaned.find("ada", at)) != cleaned.npos;) cleaned.replace(at, 3, "[A]");
+    for (size_t at = 0; (at = cleaned.find("4111111111111111", at)) != cleaned.npos;) cleaned.replace(at, 16, "[N]");
+    return cleaned;
+  }
+  Result<> settle() override {
+    settled_++;
+    return {};
+  }
+  size_t& settled_;
+};
+
+struct Cleaned : Fixture {
+  size_t settled = 0;
+  bool on = true;
+  Cleaned() {
+    server.set_outgoing([this](const mcp::RequestContext&) -> std::unique_ptr<mcp::OutgoingTexts> {
+      if (!on) return nullptr;
+      return std::make_unique<Replace>(settled);
+    });
+  }
+};
+
+ordered_json cleaned(ordered_json value) {
+  size_t settled = 0;
+  Replace texts(settled);
+  REQUIRE(mcp::clean_value(texts, value));
+  return value;
+}
+
+std::string clean_text(std::string text) {
+  size_t settled = 0;
+  Replace texts(settled);
+  auto result = mcp::ToolResult::text(std::move(text));
+  REQUIRE(mcp::clean(texts, result));
+  return std::get<mcp::Text>(result.content.at(0)).text;
+}
+
+}  // namespace
+
+TEST_CASE("texts of a tool's answer are looked at before they leave, for those who want it", "[mcp]") {
+  Cleaned f;
+  auto client = f.connect();
+  CHECK(client->ask(call(1, "echo", {{"text", "ada l."}}))["result"]["content"][0]["text"] == "[A] l.");
+  CHECK(f.settled == 1);
+  f.on = false;
+  CHECK(client->ask(call(2, "echo", {{"text", "ada l."}}))["result"]["content"][0]["text"] == "ada l.");
+}
+
+TEST_CASE("errors are looked at, too", "[mcp]") {
+  Cleaned f;
+  auto client = f.connect();
+  CHECK(client->ask(call(1, "no-ada"))["error"]["message"] == "Unknown tool: no-[A]");
+  auto refused = client->ask(call(2, "echo", {{"ada", 1}}))["result"];
+  CHECK(refused["isError"] == true);
+  CHECK(refused.dump().find("ada") == std::string::npos);
+}
+
+TEST_CASE("an answer that cannot be looked at is withheld, and says neither it nor why in its words", "[mcp]") {
+  Cleaned f;
+  auto client = f.connect();
+  auto withheld = client->ask(call(1, "echo", {{"text", "poison"}}))["result"];
+  CHECK(withheld["isError"] == true);
+  CHECK(withheld["structuredContent"]["code"] == "exhausted");
+  CHECK(withheld["structuredContent"]["rule"] == "pii.vault");
+  CHECK(withheld.dump().find("poison") == std::string::npos);
+  auto error = client->ask(call(2, "no-poison"))["error"];
+  CHECK(error.dump().find("poison") == std::string::npos);
+}
+
+TEST_CASE("JSON is cleaned value by value and stays JSON", "[mcp]") {
+  CHECK(cleaned({{"ada", {1, "ada", {{"x", "ada ada"}}}}, {"b", nullptr}}).dump() ==
+        R"({"[A]":[1,"[A]",{"x":"[A] [A]"}],"b":null})");
+  CHECK(clean_text(R"({"z":"a\nada","a":1.5})") == R"({"z":"a\n[A]","a":1.5})");  // the order stays
+  CHECK(clean_text(R"({"ada":)") == R"({"[A]":)");                                // that is no JSON
+  CHECK(clean_text("{not json} ada") == "{not json} [A]");
+}
+
+TEST_CASE("numbers that may be a card's are looked at", "[mcp]") {
+  CHECK(cleaned({{"n", 4111111111111111}, {"m", -4111111111111111}, {"k", 41}}).dump() ==
+        R"({"n":"[N]","m":"-[N]","k":41})");
+}
+
+TEST_CASE("lines are looked at together", "[mcp]") {
+  struct Joined : mcp::OutgoingTexts {
+    Result<std::string> clean(std::string_view text) override {
+      std::string cleaned(text);
+      if (auto at = cleaned.find("begin\nend"); at != cleaned.npos) cleaned.replace(at, 9, "[K]");
+      return cleaned;
+    }
+    Result<> settle() override { return {}; }
+  } texts;
+  ordered_json lines = {"a", "begin", "end", ""};
+  REQUIRE(mcp::clean_value(texts, lines));
+  CHECK(lines.dump() == R"(["a","[K]",""])");
+}
+
+TEST_CASE("structured content and its text stay the same thing", "[mcp]") {
+  size_t settled = 0;
+  Replace texts(settled);
+  auto result = mcp::ToolResult::data({{"name", "ada\nada"}});
+  REQUIRE(mcp::clean(texts, result));
+  CHECK(result.structured->dump() == R"({"name":"[A]\n[A]"})");
+  CHECK(std::get<mcp::Text>(result.content.at(0)).text == R"({"name":"[A]\n[A]"})");
+  CHECK(settled == 1);
+}
+
+TEST_CASE("resources, prompts, completions and links are looked at; pictures are not", "[mcp]") {
+  size_t settled = 0;
+  Replace texts(settled);
+  std::vector<mcp::ResourceContents> contents(2);
+  contents[0].data = "ada";
+  contents[1] = {"u", "", mcp::ResourceContents::Kind::blob, "adaa"};
+  REQUIRE(mcp::clean(texts, contents));
+  CHECK(contents[0].data == "[A]");
+  CHECK(contents[1].data == "adaa");
+
+  mcp::ResourcePage page;
+  page.resources.push_back({"file:///a%64a.txt", "ada.txt", "", "of ada", "", {}});
+  page.resources.push_back({"file:///b%20c.txt", "b c.txt", "", "", "", {}});
+  REQUIRE(mcp::clean(texts, page));
+  CHECK(page.resources[0].uri == "file:///[A].txt");
+  CHECK(page.resources[0].name == "[A].txt");
+  CHECK(page.resources[0].description == "of [A]");
+  CHECK(page.resources[1].uri == "file:///b%20c.txt");
+
+  mcp::PromptResult prompt;
+  prompt.description = "ada";
+  prompt.messages.push_back({mcp::PromptMessage::Role::user, mcp::Text{"ada"}});
+  REQUIRE(mcp::clean(texts, prompt));
+  CHECK(prompt.description == "[A]");
+  CHECK(std::get<mcp::Text>(prompt.messages[0].content).text == "[A]");
+
+  mcp::Completion completion;
+  completion.values = {"ada", "b"};
+  REQUIRE(mcp::clean(texts, completion));
+  CHECK(completion.values == std::vector<std::string>{"[A]", "b"});
+  CHECK(settled == 4);
+}
+
+TEST_CASE("progress tells no text where texts are looked at", "[mcp]") {
+  Cleaned f;
+  auto client = f.connect();
+  auto ask = call(1, "steps");
+  ask["params"]["_meta"]["progressToken"] = "t";
+  client->send(ask);
+  size_t told = 0;
+  for (json message = client->message(); message.contains("method"); message = client->message()) {
+    CHECK_FALSE(message["params"].contains("message"));
+    told++;
+  }
+  CHECK(told > 0);
+}

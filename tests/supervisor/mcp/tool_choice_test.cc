@@ -1,0 +1,53 @@
+// Tools that a user is not offered are neither listed nor called; optional arguments that are null are absent.
+#include "supervisor/mcp/arguments.h"
+#include "tests/supervisor/mcp/harness.h"
+
+using namespace mcp_test;
+
+namespace {
+
+std::vector<std::string> listed(Client& client, int id) {
+  std::vector<std::string> names;
+  for (const auto& tool : client.ask(modern(id, "tools/list"))["result"]["tools"]) names.push_back(tool["name"]);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("each user is offered its own tools", "[mcp]") {
+  Fixture f;
+  f.server.set_tool_choice([](const std::shared_ptr<void>& user) -> std::function<bool(std::string_view)> {
+    if (!user) return nullptr;
+    return [](std::string_view name) { return name == "echo"; };
+  });
+  mcp::Connection::Accepted lean;
+  lean.user = std::make_shared<int>(1);
+  auto everybody = f.connect(), few = f.connect(std::move(lean));
+  CHECK(listed(*everybody, 1).size() > 5);
+  CHECK(listed(*few, 1) == std::vector<std::string>{"echo"});
+  CHECK(listed(*everybody, 2).size() > 5);  // not the other's list
+  CHECK(few->ask(call(3, "echo", {{"text", "x"}}))["result"]["content"][0]["text"] == "x");
+  auto refused = few->ask(call(4, "data"));
+  CHECK(refused["error"]["code"] == -32602);
+  CHECK(refused["error"]["message"] == "Unknown tool: data");
+  CHECK(everybody->ask(call(5, "data")).contains("result"));
+}
+
+TEST_CASE("an optional argument that is null is absent", "[mcp]") {
+  const auto schema = ordered_json::parse(R"({
+    "properties": {"query": {"type": "string"}, "category": {"type": "string"}, "any": {},
+                   "nullable": {"type": ["string", "null"]}},
+    "required": ["query"], "additionalProperties": false})");
+  auto dropped = [&](json arguments) {
+    mcp::drop_absent(schema, arguments);
+    return arguments.dump();
+  };
+  CHECK(dropped({{"query", "x"}, {"category", nullptr}}) == R"({"query":"x"})");
+  CHECK(dropped({{"query", nullptr}}) == R"({"query":null})");  // wrong, and told so
+  CHECK(dropped({{"nullable", nullptr}}) == R"({"nullable":null})");
+  CHECK(dropped({{"any", nullptr}}) == R"({"any":null})");
+  CHECK(dropped({{"unknown", nullptr}}) == R"({"unknown":null})");
+  json arguments = {{"query", nullptr}, {"category", nullptr}};
+  mcp::drop_absent(schema, arguments);
+  CHECK(mcp::find_problems(schema, arguments) == "argument 'query': null is not of type string");
+}

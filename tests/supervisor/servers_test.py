@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""/servers in the jail: the catalogue as typed modules that code lists, reads and imports; and what learning changes."""
+import json
+import pathlib
+import shutil
+import tempfile
+import time
+import unittest
+
+from harness import PATIENCE, Client, Daemon, Policies
+
+GITHUB = {"tools": [{"name": "create_issue", "description": "Open an issue",
+                     "inputSchema": {"type": "object", "required": ["title"],
+                                     "properties": {"title": {"type": "string", "description": "In short"},
+                                                    "labels": {"type": "array", "items": {"type": "string"}}}},
+                     "outputSchema": {"type": "object", "properties": {"number": {"type": "integer"}}}}]}
+
+
+class Servers(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-catalog-"))
+        self.folder.chmod(0o755)
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.write("github.json", GITHUB)
+
+    def write(self, name, document):
+        (self.folder / name).write_text(json.dumps(document))
+
+    def daemon(self, **options):
+        return Daemon(arguments=["--catalog", self.folder], **options)
+
+    def test_code_lists_reads_and_imports_the_tools_of_others(self):
+        with self.daemon() as daemon, Client(daemon.socket) as client:
+            body = client.execute(
+                "import os, inspect\nfrom servers.github import create_issue\nimport servers.github as github\n"
+                "result = [sorted(os.listdir('/servers')), sorted(os.listdir('/servers/github')), "
+                "str(inspect.signature(create_issue)), 'In short' in create_issue.__doc__, github.__all__, "
+                "open('/servers/github/create_issue.py').read().startswith('\"\"\"')]")
+            self.assertTrue(body["success"], body)
+            top, files, signature, documented, names, text = body["result"]
+            self.assertEqual(top, ["__init__.py", "call.js", "github"])
+            self.assertEqual(files, ["__init__.py", "create_issue.js", "create_issue.py", "index.js"])
+            self.assertIn("title: 'str', *, labels: 'list[str]' = Ellipsis", signature)
+            self.assertEqual((documented, names, text), (True, ["create_issue"], True))
+            body = client.execute("const {create_issue} = require('/servers/github');\n"
+                                  "return [typeof create_issue, require('fs').readdirSync('/servers').length]",
+                                  language="javascript")
+            self.assertEqual(body["result"], ["function", 3], body)
+
+    def test_a_call_says_that_nobody_carries_it_yet(self):
+        with self.daemon() as daemon, Client(daemon.socket) as client:
+            error = client.execute("from servers.github import create_issue\ncreate_issue('broken')")["error"]
+            self.assertIn("CallError: unavailable", error)
+            self.assertIn("'create_issue' of 'github' is known, but cannot be called", error)
+            self.assertIn("context_vars", error)
+            body = client.execute("const {create_issue} = require('/servers/github'); await create_issue({title: 'x'})",
+                                  language="javascript")
+            self.assertIn("cannot be called", body["error"])
+            self.assertIn("not_found", client.execute("import warder\nwarder.call('call_tool', name='nope')")["error"])
+
+    def test_code_searches_for_itself(self):
+        with self.daemon() as daemon, Client(daemon.socket) as client:
+            body = client.execute("import warder\nresult = [warder.call('list_tools'), "
+                                  "warder.call('search_tools', query='open an issue')['tools'][0]['name'], "
+                                  "warder.call('get_tool_definition', tool_name='github__create_issue')['name']]")
+            self.assertEqual(body["result"], [["github__create_issue"], "create_issue", "create_issue"], body)
+            body = client.execute("return [await list_mcp_tools(), (await get_mcp_tool_details('create_issue')).name]",
+                                  language="javascript")
+            self.assertEqual(body["result"], [["github__create_issue"], "create_issue"])
+            self.assertIn("invalid", client.execute("import warder\nwarder.call('search_tools', q=1)")["error"])
+
+    def test_the_tree_cannot_be_changed_and_hides_no_module_of_the_codes_own(self):
+        with self.daemon() as daemon, Client(daemon.socket) as client:
+            for path in ("/servers/x", "/servers/github/create_issue.py", "/servers/github/x"):
+                self.assertRegex(client.execute(f"open({path!r}, 'w')")["error"], "Read-only|PermissionError")
+            body = client.execute("import os\nos.makedirs('servers', exist_ok=True)\n"
+                                  "open('servers/__init__.py', 'w').write('mine = 1')\nimport servers\nresult = servers.mine")
+            self.assertEqual(body["result"], 1, body)
+
+    def test_a_new_catalogue_is_seen_by_new_jails_and_running_ones_keep_theirs(self):
+        policies = Policies(pool={"least": 1, "most": 2, "zygotes": True})
+        look = "import os\nresult = sorted(name for name in os.listdir('/servers') if '.' not in name)"
+        hold = ("import os, time\nprint('running', flush=True)\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)\n"
+                + look)
+        with policies, self.daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            self.assertEqual(client.execute(look)["result"], ["github"])
+            request = client.begin_running(hold, timeout_seconds=60)
+            (self.folder / "github.json").rename(self.folder / "forge.json")
+            until = time.monotonic() + PATIENCE
+            while (seen := client.execute(look)["result"]) != ["forge"] and time.monotonic() < until:
+                time.sleep(0.05)  # between looks; what is seen decides
+            self.assertEqual(seen, ["forge"])
+            (daemon.state / "tenants").joinpath(next((daemon.state / "tenants").iterdir()).name, "workspace/go").touch()
+            self.assertEqual(client.executed(request)["result"], ["github"])
+
+    def test_without_tools_the_tree_is_there_and_says_so(self):
+        (self.folder / "github.json").unlink()
+        with self.daemon() as daemon, Client(daemon.socket) as client:
+            self.assertEqual(client.execute("import os\nresult = sorted(os.listdir('/servers'))")["result"],
+                             ["__init__.py", "call.js"])
+
+    def test_names_from_definitions_stay_inside_the_tree(self):
+        self.write("github.json", {"server": "../../etc", "tools": [{"name": "..%2fpasswd"}, {"name": "a/../../b"}]})
+        with self.daemon() as daemon, Client(daemon.socket) as client:
+            body = client.execute("import os\nresult = [name for _, folders, files in os.walk('/servers') for name in "
+                                  "folders + files]")
+            for name in body["result"]:
+                self.assertRegex(name, r"\A[A-Za-z_][A-Za-z0-9_]*(\.py|\.js)?\Z")
+
+
+class Learning(unittest.TestCase):
+    QUERY = "report that the login page crashes"
+
+    def listed(self, client):
+        text = client.call("search_tools", {"query": self.QUERY})["content"][0]["text"]
+        return [tool["name"] for tool in json.loads(text)["tools"]]
+
+    def learn(self, **policy):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-catalog-"))
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o755)
+        (folder / "github.json").write_text(json.dumps(GITHUB))
+        with Policies(**policy) as policies, Daemon(policies=policies, arguments=["--catalog", folder]) as daemon:
+            with Client(daemon.socket) as client:
+                before = self.listed(client)
+                client.call("get_tool_definition", {"tool_name": "create_issue"})
+                return before, self.listed(client)
+
+    def test_what_was_chosen_after_a_search_is_found_by_it(self):
+        self.assertEqual(self.learn(), ([], ["create_issue"]))
+        self.assertEqual(self.learn(discovery={"learning": "shared"}), ([], ["create_issue"]))
+
+    def test_not_if_the_policy_says_no(self):
+        self.assertEqual(self.learn(discovery={"learning": "off"}), ([], []))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
