@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace catalog {
 namespace {
+
+constexpr size_t kCompared = 16;  // most similar searches whose tools are looked at
 
 uint64_t hash(std::string_view text) {  // FNV-1a
   uint64_t h = 14695981039346656037u;
@@ -72,15 +75,33 @@ void Learning::make_room(Monotonic::time_point now) {
                                    [](const Search& a, const Search& b) { return a.taught < b.taught; }));
 }
 
+size_t Learning::searches_of(const Tool& tool) const {
+  return static_cast<size_t>(std::count_if(searches_.begin(), searches_.end(), [&](const Search& search) {
+    return std::find(search.tools.begin(), search.tools.end(), tool) != search.tools.end();
+  }));
+}
+
 std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view query) const {
   std::vector<Hint> all;
   if (searches_.empty()) return all;
   const Words words = words_of(index, query);
+  std::vector<std::pair<double, const Search*>> similar;
   for (const Search& search : searches_) {
-    // Which of its tools a part of it needed is not known: the more it led to, the more alike it has to be.
-    const double alike = std::pow(similarity(words, search.words), static_cast<double>(search.tools.size()));
-    if (alike < kSimilar) continue;
+    const double same = similarity(words, search.words);
+    if (same >= kSimilar) similar.emplace_back(same, &search);
+  }
+  std::stable_sort(similar.begin(), similar.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  similar.resize(std::min(similar.size(), kCompared));
+  for (const auto& [same, similar_one] : similar) {
+    const Search& search = *similar_one;
     for (const Tool& tool : search.tools) {
+      // Which of its tools a part of it needed is not known. The one that few searches led to, most likely; the more
+      // there are, the more alike it has to be for the others.
+      const bool is_rarest = std::all_of(search.tools.begin(), search.tools.end(), [&](const Tool& other) {
+        return other == tool || searches_of(tool) < searches_of(other);
+      });
+      const double alike = is_rarest ? same : std::pow(same, static_cast<double>(search.tools.size()));
+      if (alike < kSimilar) continue;
       auto known = std::find_if(all.begin(), all.end(), [&](const Hint& hint) { return hint.tool == tool; });
       if (known == all.end()) {
         all.push_back({tool, alike});

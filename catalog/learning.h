@@ -1,9 +1,9 @@
 // Learning: what earlier searches meant, by what was chosen after them. Beside the index, not in it: a search is
-// compared with those that were made before, and only what was chosen after a similar one moves up. What is popular
-// does not crowd out others: a tool is worth its most similar search, however often it was chosen; a search that led to
-// several tools tells little about one that is only a part of it; and of a list, what is there by learning alone is at
-// most two fifths (kMostLearned). Bounded in searches, words and tools; the searches that taught longest ago are
-// forgotten first. In memory only.
+// compared with those that were made before, and only what was chosen after a similar one moves up.
+// What is popular does not crowd out others: a tool is worth its most similar search, however often it was chosen; a
+// search that led to several tools tells little of those that many others led to; and of a list, what is there by
+// learning alone is at most two fifths (most_learned).
+// Bounded in searches, words and tools; the searches that taught longest ago are forgotten first. In memory only.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -32,7 +32,7 @@ class Learning {
     Tool tool;
     double similarity = 0;  // 1: what was searched now is what was searched then
   };
-  static constexpr double kSimilar = 0.5;  // less is no hint
+  static constexpr double kSimilar = 0.4;  // less is no hint
   static size_t most_learned(size_t listed) { return listed * 2 / 5; }
 
   explicit Learning(LearningLimits limits = {}) : limits_(limits) {}
@@ -61,6 +61,7 @@ class Learning {
     std::vector<Tool> tools;
     Monotonic::time_point taught;
   };
+  size_t searches_of(const Tool& tool) const;
   Words words_of(const Index& index, std::string_view query) const;
   void make_room(Monotonic::time_point now);
 

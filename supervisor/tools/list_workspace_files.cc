@@ -45,8 +45,8 @@ mcp::ToolDefinition list_workspace_files_definition() {
     "type": "object",
     "properties": {
       "subpath": {"type": "string", "default": "."},
-      "depth": {"type": "integer", "minimum": 1, "maximum": 128},
-      "limit": {"type": "integer", "minimum": 1, "maximum": 10000, "default": 1000},
+      "depth": {"type": "integer", "maximum": 128},
+      "limit": {"type": "integer", "maximum": 10000, "default": 1000},
       "details": {"type": "boolean", "default": false}
     },
     "additionalProperties": false

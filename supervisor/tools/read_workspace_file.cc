@@ -127,8 +127,8 @@ mcp::ToolDefinition read_workspace_file_definition() {
     "type": "object",
     "properties": {
       "filename": {"type": "string"},
-      "offset": {"type": "integer", "minimum": 0, "default": 0},
-      "limit": {"type": "integer", "minimum": 1, "maximum": 1048576, "default": 65536},
+      "offset": {"type": "integer", "default": 0},
+      "limit": {"type": "integer", "maximum": 1048576, "default": 65536},
       "encoding": {"type": "string", "enum": ["auto", "utf-8", "base64"], "default": "auto"}
     },
     "required": ["filename"],

@@ -50,6 +50,7 @@ mcp::ToolDefinition sanitize_pii_definition() {
     "additionalProperties": false
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
+  tool.annotations.read_only = true;  // what the vault keeps of it changes nothing for anybody else
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
   tool.annotations.open_world = false;

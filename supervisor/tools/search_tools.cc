@@ -83,12 +83,12 @@ mcp::ToolDefinition search_tools_definition() {
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {
-      "query": {"type": "string", "maxLength": 2000},
+      "query": {"type": "string"},
       "category": {"type": "string"},
       "detail_level": {"type": "string", "enum": ["brief", "summary", "full"], "default": "summary"},
       "server": {"type": "string"},
       "tags": {"type": "array", "items": {"type": "string"}},
-      "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 5}
+      "limit": {"type": "integer", "maximum": 50, "default": 5}
     },
     "required": ["query"],
     "additionalProperties": false
