@@ -1,6 +1,7 @@
 #include "supervisor/mcp/outgoing.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/registry.h"
@@ -87,8 +88,9 @@ Result<> clean_object(OutgoingTexts& texts, ordered_json& object) {
 }
 
 Result<> clean_number(OutgoingTexts& texts, ordered_json& number) {
-  if (number.is_number_unsigned() && number.get<uint64_t>() < static_cast<uint64_t>(kLongNumber)) return {};
-  if (!number.is_number_unsigned() && number.get<int64_t>() > -kLongNumber) return {};
+  const bool is_short = number.is_number_unsigned() ? number.get<uint64_t>() < static_cast<uint64_t>(kLongNumber)
+                                                    : std::abs(number.get<double>()) < static_cast<double>(kLongNumber);
+  if (is_short) return {};
   const std::string digits = number.dump();
   TRY(std::string cleaned, texts.clean(digits));
   if (cleaned != digits) number = std::move(cleaned);

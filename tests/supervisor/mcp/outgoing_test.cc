@@ -7,6 +7,10 @@ using namespace mcp_test;
 
 namespace {
 
+json called(int id, const std::string& tool, json arguments = json::object()) {
+  return modern(id, "tools/call", {{"name", tool}, {"arguments", std::move(arguments)}});
+}
+
 // Replaces "ada" by "[A]" and long numbers by "[N]"; fails for "poison".
 struct Replace : mcp::OutgoingTexts {
   explicit Replace(size_t& settled) : settled_(settled) {}
@@ -55,17 +59,17 @@ std::string clean_text(std::string text) {
 TEST_CASE("texts of a tool's answer are looked at before they leave, for those who want it", "[mcp]") {
   Cleaned f;
   auto client = f.connect();
-  CHECK(client->ask(call(1, "echo", {{"text", "ada l."}}))["result"]["content"][0]["text"] == "[A] l.");
+  CHECK(client->ask(called(1, "echo", {{"text", "ada l."}}))["result"]["content"][0]["text"] == "[A] l.");
   CHECK(f.settled == 1);
   f.on = false;
-  CHECK(client->ask(call(2, "echo", {{"text", "ada l."}}))["result"]["content"][0]["text"] == "ada l.");
+  CHECK(client->ask(called(2, "echo", {{"text", "ada l."}}))["result"]["content"][0]["text"] == "ada l.");
 }
 
 TEST_CASE("errors are looked at, too", "[mcp]") {
   Cleaned f;
   auto client = f.connect();
-  CHECK(client->ask(call(1, "no-ada"))["error"]["message"] == "Unknown tool: no-[A]");
-  auto refused = client->ask(call(2, "echo", {{"ada", 1}}))["result"];
+  CHECK(client->ask(called(1, "no-ada"))["error"]["message"] == "Unknown tool: no-[A]");
+  auto refused = client->ask(called(2, "echo", {{"ada", 1}}))["result"];
   CHECK(refused["isError"] == true);
   CHECK(refused.dump().find("ada") == std::string::npos);
 }
@@ -73,12 +77,12 @@ TEST_CASE("errors are looked at, too", "[mcp]") {
 TEST_CASE("an answer that cannot be looked at is withheld, and says neither it nor why in its words", "[mcp]") {
   Cleaned f;
   auto client = f.connect();
-  auto withheld = client->ask(call(1, "echo", {{"text", "poison"}}))["result"];
+  auto withheld = client->ask(called(1, "echo", {{"text", "poison"}}))["result"];
   CHECK(withheld["isError"] == true);
   CHECK(withheld["structuredContent"]["code"] == "exhausted");
   CHECK(withheld["structuredContent"]["rule"] == "pii.vault");
   CHECK(withheld.dump().find("poison") == std::string::npos);
-  auto error = client->ask(call(2, "no-poison"))["error"];
+  auto error = client->ask(called(2, "no-poison"))["error"];
   CHECK(error.dump().find("poison") == std::string::npos);
 }
 
@@ -155,7 +159,7 @@ TEST_CASE("resources, prompts, completions and links are looked at; pictures are
 TEST_CASE("progress tells no text where texts are looked at", "[mcp]") {
   Cleaned f;
   auto client = f.connect();
-  auto ask = call(1, "steps");
+  auto ask = called(1, "steps");
   ask["params"]["_meta"]["progressToken"] = "t";
   client->send(ask);
   size_t told = 0;

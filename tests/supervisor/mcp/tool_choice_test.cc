@@ -6,9 +6,14 @@ using namespace mcp_test;
 
 namespace {
 
+json called(int id, const std::string& tool, json arguments = json::object()) {
+  return modern(id, "tools/call", {{"name", tool}, {"arguments", std::move(arguments)}});
+}
+
 std::vector<std::string> listed(Client& client, int id) {
   std::vector<std::string> names;
-  for (const auto& tool : client.ask(modern(id, "tools/list"))["result"]["tools"]) names.push_back(tool["name"]);
+  const json answer = client.ask(modern(id, "tools/list"));
+  for (const auto& tool : answer["result"]["tools"]) names.push_back(tool["name"]);
   return names;
 }
 
@@ -26,11 +31,11 @@ TEST_CASE("each user is offered its own tools", "[mcp]") {
   CHECK(listed(*everybody, 1).size() > 5);
   CHECK(listed(*few, 1) == std::vector<std::string>{"echo"});
   CHECK(listed(*everybody, 2).size() > 5);  // not the other's list
-  CHECK(few->ask(call(3, "echo", {{"text", "x"}}))["result"]["content"][0]["text"] == "x");
-  auto refused = few->ask(call(4, "data"));
+  CHECK(few->ask(called(3, "echo", {{"text", "x"}}))["result"]["content"][0]["text"] == "x");
+  auto refused = few->ask(called(4, "data"));
   CHECK(refused["error"]["code"] == -32602);
   CHECK(refused["error"]["message"] == "Unknown tool: data");
-  CHECK(everybody->ask(call(5, "data")).contains("result"));
+  CHECK(everybody->ask(called(5, "data")).contains("result"));
 }
 
 TEST_CASE("an optional argument that is null is absent", "[mcp]") {
