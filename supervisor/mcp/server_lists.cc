@@ -1,4 +1,5 @@
-// The lists of what a server offers, made once for each version and each choice of tools. What handlers list is not among them.
+// The lists of what a server offers, made once for each version and each choice of tools. What handlers list is not
+// among them.
 #include "supervisor/mcp/definitions.h"
 #include "supervisor/mcp/server.h"
 
@@ -26,13 +27,15 @@ std::string Server::list_members(Method method, Version version, const std::stri
   if (method == Method::discover) return discover_members();
   if (method == Method::templates_list) return resources_.template_members(version, identity_);
   std::string members;
+  Caching caching = list_caching_;
   if (method == Method::tools_list) {
+    if (tools_of_) caching.scope = Caching::Scope::requester;
     std::vector<ToolDefinition> chosen;
     for (size_t i = 0; i < tools_.size(); i++)
       if (choice[i] == '1') chosen.push_back(tools_[i]);
     append_list(members, "tools", chosen, version, append_tool);
   }
-  finish_result(members, version, identity_, {}, list_caching_);
+  finish_result(members, version, identity_, {}, caching);
   return members;
 }
 

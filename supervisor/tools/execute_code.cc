@@ -27,12 +27,11 @@ constexpr auto kHeartbeat = 5s;  // without output: clients give up on silence
 constexpr auto kMeasureEvery = 100ms;
 
 constexpr char kDescription[] =
-    "Run code in a fresh, isolated jail: process data there, return only a summary. Answers the value of `result` or "
-    "of "
-    "the last expression, and what is printed. Python has json, re, math, statistics, collections, datetime, "
-    "read_file, "
-    "write_file, list_files, delete_file, filter_by_field, summarize_list, aggregate_stats, format_output, "
-    "tokenize_pii, detokenize_pii. Only files in /workspace stay. No network.";
+    "Run code in a fresh, isolated jail: process data there, return only a summary. "
+    "Answers the value of `result` or of the last expression, and what is printed. "
+    "Python has json, re, math, statistics, collections, datetime, read_file, write_file, list_files, delete_file, "
+    "filter_by_field, summarize_list, aggregate_stats, format_output, tokenize_pii, detokenize_pii. "
+    "Only files in /workspace stay. No network.";
 
 nlohmann::ordered_json input_schema() {
   return nlohmann::ordered_json::parse(R"({

@@ -13,7 +13,7 @@ namespace tools {
 mcp::ToolDefinition load_skill_definition() {
   mcp::ToolDefinition tool;
   tool.name = "load_skill";
-  tool.description = "A skill's code.";
+  tool.description = "The code of a skill.";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {"name": {"type": "string"}, "version": {"type": "integer"}},

@@ -153,6 +153,47 @@ class Answers(unittest.TestCase):
             self.client.call(f"tool-{EMAIL}")
         self.expect_hidden(raised.exception.args[0], EMAIL)
 
+    def test_skills_in_all_their_ways_out(self):
+        saved = self.client.call("save_skill", {"name": "greet_ada", "description": f"Mails {EMAIL}",
+                                                "code": f"def greet_ada(): return 'dear {EMAIL}'\n"})
+        self.assertFalse(saved.get("isError", False), saved)
+        said = {
+            "tool": self.client.call("load_skill", {"name": "greet_ada"}),
+            "list": self.client.call("list_skills"),
+            "entries": self.client.request("skills/list"),
+            "entry": self.client.request("skills/get", uri="skill://greet-ada/SKILL.md"),
+            "resources": self.client.request("resources/list"),
+            "resource": self.client.request("resources/read", uri="skill://greet-ada/SKILL.md"),
+            "code": self.client.request("resources/read", uri="skill://greet-ada/scripts/greet_ada.py"),
+            "prompts": self.client.request("prompts/list"),
+            "prompt": self.client.request("prompts/get", name="greet_ada"),
+            "call": self.client.execute("from skills import greet_ada\nresult = greet_ada()"),
+        }
+        for way, answered in said.items():
+            with self.subTest(way=way):
+                self.expect_hidden(answered, EMAIL, EMAIL.replace("@", "%40"))
+                self.assertRegex(json.dumps(answered), r"\[EMAIL_\w{6}\]")
+        # What is nobody's data stays as it is: a client checks files by their digests.
+        for entry in said["entries"]["skills"]:
+            for file in entry["resources"]:
+                self.assertRegex(file["digest"], r"\Asha256:[0-9a-f]{64}\Z")
+
+    def test_session_logs(self):
+        log = workspace_of(self.daemon).parent / "sessions/s1.log"
+        log.write_text('{"event":"begin","timestamp":"2026-11-21T10:00:00Z"}\n'
+                       + json.dumps({"event": "task", "task_id": "e1", "code": f"mail('{EMAIL}')"}) + "\n")
+        read = self.client.request("resources/read", uri="session:///s1")
+        self.expect_hidden(read, EMAIL)
+        (task,) = json.loads(read["contents"][0]["text"])["tasks"]
+        self.assertRegex(task["code"], r"mail\('\[EMAIL_\w{6}\]'\)")
+
+    def test_completion_and_changes_name_no_file_that_is_hidden(self):
+        self.client.call("write_workspace_file", {"filename": f"note-{EMAIL}.txt", "content": "x"})
+        completion = self.client.request("completion/complete", argument={"name": "path", "value": "note"},
+                                         ref={"type": "ref/resource", "uri": "workspace:///{+path}"})["completion"]
+        self.expect_hidden(completion, EMAIL)
+        self.assertRegex(completion["values"][0], r"\[EMAIL_\w{6}\]")
+
     def test_progress_tells_no_output(self):
         self.client.notifications.clear()
         request = self.client.begin_execute(f"import time\nprint('{EMAIL}', flush=True)\ntime.sleep(0.8)", token="t")

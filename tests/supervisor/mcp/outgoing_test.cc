@@ -54,6 +54,53 @@ std::string clean_text(std::string text) {
   return std::get<mcp::Text>(result.content.at(0)).text;
 }
 
+// Everything that providers and extensions say names ada.
+void offer_ada(mcp::Server& server) {
+  mcp::ResourceProvider resources;
+  resources.list = [](mcp::RequestContext&, std::string) -> Task<Result<mcp::ResourcePage>> {
+    mcp::ResourcePage page;
+    page.resources.push_back({"x://ada", "ada", "", "of ada", "", {}});
+    page.next_cursor = "ada";
+    co_return page;
+  };
+  resources.read = [](mcp::RequestContext&, std::string uri) -> Task<Result<std::vector<mcp::ResourceContents>>> {
+    std::vector<mcp::ResourceContents> contents;
+    contents.push_back({uri, "text/plain", mcp::ResourceContents::Kind::text, "of ada"});
+    co_return contents;
+  };
+  server.add_resources(std::move(resources));
+  mcp::PromptProvider prompts;
+  prompts.list = [](mcp::RequestContext&) -> Task<Result<std::vector<mcp::Prompt>>> {
+    mcp::PromptArgument argument;
+    argument.name = argument.description = "ada";
+    mcp::Prompt prompt{"ada", "of ada", "for ada", {}};
+    prompt.arguments.push_back(std::move(argument));
+    std::vector<mcp::Prompt> all;
+    all.push_back(std::move(prompt));
+    co_return all;
+  };
+  prompts.get = [](mcp::RequestContext&, std::string name, json) -> Task<Result<mcp::PromptResult>> {
+    if (name != "greet") co_return fail(Code::invalid, "ada has no such prompt");
+    mcp::PromptResult result;
+    result.description = "for ada";
+    mcp::ResourceContents file{"x://a%64a", "", mcp::ResourceContents::Kind::text, "of ada"};
+    result.messages.push_back({mcp::PromptMessage::Role::user, mcp::Text{"ada"}});
+    result.messages.push_back({mcp::PromptMessage::Role::user, std::move(file)});
+    co_return result;
+  };
+  server.add_prompts(std::move(prompts));
+  server.add_completion([](mcp::RequestContext&, mcp::CompletionRequest) -> Task<Result<mcp::Completion>> {
+    mcp::Completion completion;
+    completion.values.push_back("ada");
+    co_return completion;
+  });
+  server.add_method("things/list", [](mcp::RequestContext&, json params) -> Task<Result<ordered_json>> {
+    if (params.contains("wrong")) co_return fail(Code::invalid, "ada", "ask ada", "ada.rule");
+    ordered_json answer = {{"things", {"ada", {{"ada", "x://a%64a"}}}}};
+    co_return answer;
+  });
+}
+
 }  // namespace
 
 TEST_CASE("texts of a tool's answer are looked at before they leave, for those who want it", "[mcp]") {
@@ -168,4 +215,30 @@ TEST_CASE("progress tells no text where texts are looked at", "[mcp]") {
     told++;
   }
   CHECK(told > 0);
+}
+
+TEST_CASE("what providers and extensions answer is looked at, whatever the method", "[mcp]") {
+  Cleaned f;
+  offer_ada(f.server);
+  const json reference = {{"type", "ref/prompt"}, {"name", "p"}};
+  const auto [method, params, expected] = GENERATE_COPY(table<std::string, json, std::string>({
+      {"resources/list", json::object(), R"("nextCursor":"0:[A]")"},
+      {"resources/read", {{"uri", "x://y"}}, R"("text":"of [A]")"},
+      {"prompts/list", json::object(), R"("description":"for [A]","name":"[A]")"},
+      {"prompts/get", {{"name", "greet"}}, R"("uri":"x://[A]")"},
+      {"prompts/get", {{"name", "other"}}, R"("message":"[A] has no such prompt")"},
+      {"completion/complete",
+       {{"ref", reference}, {"argument", {{"name", "x"}, {"value", ""}}}},
+       R"("values":["[A]"])"},
+      {"things/list", json::object(), R"("things":["[A]",{"[A]":"x://[A]"}])"},
+      {"things/list", {{"wrong", 1}}, R"("remedy":"ask [A]")"},
+  }));
+  CAPTURE(method);
+  auto client = f.connect();
+  const std::string answer = client->ask(modern(1, method, params)).dump();
+  CHECK(answer.find(expected) != answer.npos);
+  CHECK(answer.find("ada") == answer.npos);
+  CHECK(answer.find("a%64a") == answer.npos);
+  f.on = false;
+  CHECK(client->ask(modern(2, method, params)).dump().find("ada") != answer.npos);
 }

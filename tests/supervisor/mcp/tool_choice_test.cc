@@ -32,6 +32,7 @@ TEST_CASE("each user is offered its own tools", "[mcp]") {
   CHECK(listed(*few, 1) == std::vector<std::string>{"echo"});
   CHECK(listed(*everybody, 2).size() > 5);  // not the other's list
   CHECK(few->ask(called(3, "echo", {{"text", "x"}}))["result"]["content"][0]["text"] == "x");
+  CHECK(few->ask(modern(6, "tools/list"))["result"]["cacheScope"] == "private");  // nobody else is to be shown it
   auto refused = few->ask(called(4, "data"));
   CHECK(refused["error"]["code"] == -32602);
   CHECK(refused["error"]["message"] == "Unknown tool: data");
