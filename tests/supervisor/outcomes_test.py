@@ -1,4 +1,5 @@
 """Every outcome of an execution, each brought about by a real program through MCP; and nothing is left of any."""
+import json
 import time
 import unittest
 
