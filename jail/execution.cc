@@ -324,7 +324,7 @@ class Execution {
   // All but its end, which conclude() writes.
   void begin_receipt() {
     auto receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile, origin_);
-    if (request_.over_quota) receipt["workspace"]["quota"] = "accounting";  // counted while the program runs
+    if (request_.over_quota) receipt["workspace"]["quota"] = "accounting";      // counted while the program runs
     if (memory_before_ > 0) receipt["cgroup"]["memory_held"] = memory_before_;  // memory.max is the sum
     report_.receipt = dump_json(receipt);
     report_.receipt.pop_back();
