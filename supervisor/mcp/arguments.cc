@@ -133,7 +133,7 @@ std::optional<std::string> find_problems(const ordered_json& schema, const json&
     }
   }
   const auto extra = schema.find("additionalProperties");
-  const bool closed = extra != schema.end() && extra->is_boolean() && !extra->get<bool>();
+  const bool closed = found != schema.end() && (extra == schema.end() || *extra == false);
   for (const auto& [name, value] : arguments.items()) {
     if (problems.size() >= kMostProblems) break;
     const auto property = properties.find(name);

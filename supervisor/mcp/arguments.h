@@ -1,7 +1,8 @@
 // Checks a tool's arguments against its input schema, so that handlers see only what they declared.
 // The schema is flat, as portable tool schemas are: `type` (a name or a list), `enum`, `minimum`, `maximum`,
-// `minLength`, `maxLength`, `maxItems`, `items.type`, `required`, `additionalProperties: false`. Other keywords
-// are the handler's business.
+// `minLength`, `maxLength`, `maxItems`, `items.type`, `required`, `additionalProperties`. Other keywords are the
+// handler's business. Stricter than JSON Schema in one thing: an argument that `properties` does not name is refused
+// unless `additionalProperties` allows it, since saying false in each definition would cost every agent its tokens.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <optional>

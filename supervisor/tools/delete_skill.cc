@@ -16,8 +16,7 @@ mcp::ToolDefinition delete_skill_definition() {
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {"name": {"type": "string"}},
-    "required": ["name"],
-    "additionalProperties": false
+    "required": ["name"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.open_world = false;

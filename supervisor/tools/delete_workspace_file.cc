@@ -38,8 +38,7 @@ mcp::ToolDefinition delete_workspace_file_definition() {
       "filename": {"type": "string"},
       "recursive": {"type": "boolean", "default": false}
     },
-    "required": ["filename"],
-    "additionalProperties": false
+    "required": ["filename"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.idempotent = true;

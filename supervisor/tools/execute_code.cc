@@ -43,8 +43,7 @@ nlohmann::ordered_json input_schema() {
       "memory_mb": {"type": "number", "minimum": 1, "maximum": 1048576, "default": 500},
       "language": {"type": "string", "enum": ["python", "javascript", "shell"], "default": "python"}
     },
-    "required": ["code"],
-    "additionalProperties": false
+    "required": ["code"]
   })");
 }
 

@@ -59,8 +59,7 @@ mcp::ToolDefinition get_tool_definition_definition() {
       "category": {"type": "string"},
       "server": {"type": "string"}
     },
-    "required": ["tool_name"],
-    "additionalProperties": false
+    "required": ["tool_name"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);

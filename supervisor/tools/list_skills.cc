@@ -18,8 +18,7 @@ mcp::ToolDefinition list_skills_definition() {
   tool.description = "Saved and shared skills; with a query those that fit, best first.";
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
-    "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
-    "additionalProperties": false
+    "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);

@@ -19,7 +19,7 @@ mcp::ToolDefinition list_tool_categories_definition() {
   mcp::ToolDefinition tool;
   tool.name = "list_tool_categories";
   tool.description = "Categories and servers of tools, with counts.";
-  tool.input_schema = ordered_json::parse(R"({"type": "object", "properties": {}, "additionalProperties": false})");
+  tool.input_schema = ordered_json::parse(R"({"type": "object", "properties": {}})");
   tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);
   return tool;

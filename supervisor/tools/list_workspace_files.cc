@@ -48,8 +48,7 @@ mcp::ToolDefinition list_workspace_files_definition() {
       "depth": {"type": "integer", "maximum": 128},
       "limit": {"type": "integer", "maximum": 10000, "default": 1000},
       "details": {"type": "boolean", "default": false}
-    },
-    "additionalProperties": false
+    }
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;

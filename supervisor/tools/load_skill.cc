@@ -17,8 +17,7 @@ mcp::ToolDefinition load_skill_definition() {
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {"name": {"type": "string"}, "version": {"type": "integer"}},
-    "required": ["name"],
-    "additionalProperties": false
+    "required": ["name"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);

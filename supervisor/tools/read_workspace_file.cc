@@ -131,8 +131,7 @@ mcp::ToolDefinition read_workspace_file_definition() {
       "limit": {"type": "integer", "maximum": 1048576, "default": 65536},
       "encoding": {"type": "string", "enum": ["auto", "utf-8", "base64"], "default": "auto"}
     },
-    "required": ["filename"],
-    "additionalProperties": false
+    "required": ["filename"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;

@@ -21,8 +21,7 @@ mcp::ToolDefinition restore_pii_definition() {
   tool.input_schema = ordered_json::parse(R"({
     "type": "object",
     "properties": {"text": {"type": "string"}},
-    "required": ["text"],
-    "additionalProperties": false
+    "required": ["text"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;

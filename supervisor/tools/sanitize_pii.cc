@@ -46,8 +46,7 @@ mcp::ToolDefinition sanitize_pii_definition() {
       "text": {"type": "string"},
       "types": {"type": "array", "items": {"type": "string"}}
     },
-    "required": ["text"],
-    "additionalProperties": false
+    "required": ["text"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;  // what the vault keeps of it changes nothing for anybody else

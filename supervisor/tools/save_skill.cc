@@ -41,8 +41,7 @@ mcp::ToolDefinition save_skill_definition() {
       "description": {"type": "string"},
       "language": {"type": "string"}
     },
-    "required": ["name", "code"],
-    "additionalProperties": false
+    "required": ["name", "code"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.destructive = false;  // older versions are kept

@@ -90,8 +90,7 @@ mcp::ToolDefinition search_tools_definition() {
       "tags": {"type": "array", "items": {"type": "string"}},
       "limit": {"type": "integer", "maximum": 50, "default": 5}
     },
-    "required": ["query"],
-    "additionalProperties": false
+    "required": ["query"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);

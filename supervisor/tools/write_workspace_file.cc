@@ -52,8 +52,7 @@ mcp::ToolDefinition write_workspace_file_definition() {
       "encoding": {"type": "string", "enum": ["utf-8", "base64"], "default": "utf-8"},
       "mode": {"type": "string", "enum": ["replace", "append", "create"], "default": "replace"}
     },
-    "required": ["filename", "content"],
-    "additionalProperties": false
+    "required": ["filename", "content"]
   })");
   tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.destructive = false;  // the workspace is the agent's own

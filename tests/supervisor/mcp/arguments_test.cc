@@ -21,8 +21,7 @@ ordered_json schema() {
       "options": {"type": "object"},
       "maybe": {"type": ["string", "null"]}
     },
-    "required": ["code"],
-    "additionalProperties": false
+    "required": ["code"]
   })");
 }
 
@@ -63,6 +62,19 @@ TEST_CASE("a problem names the argument, the value and what is allowed", "[mcp]"
   auto found = mcp::find_problems(schema(), json::parse(arguments));
   REQUIRE(found);
   CHECK(*found == problem);
+}
+
+TEST_CASE("an argument without a name in the schema is refused unless the schema allows it", "[mcp]") {
+  auto open = schema();
+  const json arguments = {{"code", "x"}, {"more", 1}};
+  CHECK(mcp::find_problems(open, arguments));
+  open["additionalProperties"] = false;
+  CHECK(mcp::find_problems(open, arguments));
+  open["additionalProperties"] = {{"type", "integer"}};
+  CHECK_FALSE(mcp::find_problems(open, arguments));
+  open["additionalProperties"] = true;
+  CHECK_FALSE(mcp::find_problems(open, arguments));
+  CHECK_FALSE(mcp::find_problems({{"type", "object"}}, arguments));
 }
 
 TEST_CASE("the list of problems is bounded, however many there are", "[mcp]") {
