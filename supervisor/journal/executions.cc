@@ -105,7 +105,7 @@ Part executions_part() { return {"executions", {kTables}}; }
 
 Result<> write_begun(Database& database, const Begun& begun) {
   TRY(Statement insert, database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes) "
-                                         "VALUES(?,?,?,?,?,?)"));
+                                         "VALUES(?,?,?,?,?,?) ON CONFLICT(id) DO NOTHING"));
   return insert.bind(begun.id)
       .bind(begun.tenant)
       .bind(begun.language)

@@ -50,6 +50,7 @@ struct Ended {
   Ledger ledger;
 };
 
+// A row of that id that is there already stays.
 Result<> write_begun(Database& database, const Begun& begun);
 // Errors: not_found, no running execution has that id.
 Result<> write_ended(Database& database, const Ended& ended);

@@ -28,20 +28,37 @@ int64_t now_ms() { return since_1970(std::chrono::system_clock::now()); }
 Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& folder, Settings settings,
                                                std::vector<Part> others) {
   if (sodium_init() < 0) return fail(Code::unavailable, "libsodium cannot be used on this machine");
-  std::vector<Part> parts = {executions_part(), audit_part()};
+  std::vector<Part> parts = {executions_part(), audit_part(), records_part()};
   for (Part& part : others) parts.push_back(std::move(part));
   TRY(Opened opened, open_checked(folder + "/journal.db", parts));
-  std::unique_ptr<Journal> journal(new Journal(settings));
+  TRY(Spool spool, Spool::open(folder + "/spool"));
+  std::unique_ptr<Journal> journal(new Journal(settings, std::move(spool)));
   journal->set_aside_ = std::move(opened.set_aside);
   {
     TRY(Transaction transaction, Transaction::begin(opened.database));
+    CHECKED(journal->catch_up(opened.database));
     TRY(journal->interrupted_, interrupt_running(opened.database));
     CHECKED(transaction.commit());
   }
+  journal->spool_.clear();
   TRY(journal->audit_head_, read_head(opened.database));
   TRY(journal->writer_, Writer::start(loop, std::move(opened.database), settings.durability));
   journal->sweep();
   return journal;
+}
+
+// What an earlier life acknowledged and did not commit. A record that does not fit what is there is none of its.
+Result<> Journal::catch_up(Database& database) {
+  auto use = [&database](std::string_view line) -> Result<> {
+    const auto record = from_line(line);
+    if (!record) return {};
+    auto applied = apply(database, *record);
+    return !applied && applied.error().code != Code::not_found ? applied : Result<>();
+  };
+  CHECKED(spool_.each_line(use));
+  TRY(int64_t last, last_applied(database));
+  next_record_ = last + 1;
+  return {};
 }
 
 Journal::Execution::Execution(Journal& journal, Begun begun, Writer::Ticket written)
@@ -58,7 +75,12 @@ Journal::Execution::~Execution() {
   ended.id = begun_.id;
   ended.outcome = "cancelled";
   ended.wall_us = (now_ms() - begun_.at_ms) * 1000;
-  journal_->queue_end(begun_, std::move(ended));
+  journal_->note_end(begun_, ended);
+  auto write = [begun = std::move(begun_), ended = std::move(ended)](Database& database) -> Result<> {
+    CHECKED(write_begun(database, begun));
+    return write_ended(database, ended);
+  };
+  journal_->writer_->queue(std::move(write));
 }
 
 Journal::Execution Journal::begin(Begun begun) {
@@ -73,27 +95,52 @@ Task<Result<>> Journal::begun(const Execution& execution) {
   co_return written;
 }
 
-Writer::Ticket Journal::queue_end(const Begun& begun, Ended ended) {
+void Journal::note_end(const Begun& begun, const Ended& ended) {
   since_start_[begun.tenant].add(begun.language, ended);
-  auto written =
-      writer_->queue([ended = std::move(ended)](Database& database) { return write_ended(database, ended); });
   if (until_sweep_-- == 0) sweep();
-  return written;
+}
+
+Writer::Ticket Journal::queue_record(Record record, Writer::When when, Writer::Promise promise) {
+  auto work = [record = std::move(record)](Database& database) { return apply(database, record); };
+  return writer_->queue(std::move(work), when, promise);
+}
+
+// Whether the record, and those queued before it, are in the spool.
+bool Journal::acknowledge(const Record& record) {
+  if (settings_.durability == Durability::durable || writer_->failing()) return false;
+  if (spooled_ && Writer::is_done(spooled_)) spool_.clear();
+  if (waiting_ && Writer::is_done(waiting_)) unspooled_.clear();
+  const size_t before = unspooled_.size();
+  unspooled_ += to_line(record);
+  if (spool_.has_room(unspooled_.size()) && spool_.append(unspooled_)) {
+    unspooled_.clear();
+    return true;
+  }
+  unspooled_.resize(before);
+  return false;
 }
 
 Task<Result<>> Journal::end(Execution execution, Ended ended) {
   ended.id = execution.begun_.id;
   execution.journal_ = nullptr;
-  Writer::Ticket first = execution.written_;
-  auto ended_written = co_await Writer::committed(queue_end(execution.begun_, std::move(ended)));
-  auto begun_written = co_await Writer::committed(std::move(first));  // was queued before, says why first
-  if (!begun_written) co_return begun_written;
-  co_return ended_written;
+  note_end(execution.begun_, ended);
+  Record record{next_record_++, Finished{std::move(execution.begun_), std::move(ended)}};
+  if (acknowledge(record)) {
+    spooled_ = queue_record(std::move(record), Writer::When::soon, Writer::Promise::made);
+    co_return Result<>();
+  }
+  Writer::Ticket last = queue_record(std::move(record), Writer::When::now, Writer::Promise::open);
+  auto written = co_await Writer::committed(std::move(last));
+  co_return written;
 }
 
 void Journal::audit(AuditEntry entry) {
-  writer_->queue([entry = std::move(entry)](Database& database) { return append_audit(database, entry); },
-                 Writer::When::soon);
+  Record record{next_record_++, std::move(entry)};
+  if (settings_.durability == Durability::buffered) {
+    if (waiting_ && Writer::is_done(waiting_)) unspooled_.clear();
+    if (unspooled_.size() < kSpoolBytes) unspooled_ += to_line(record);  // else the disk has not kept up for long
+  }
+  waiting_ = queue_record(std::move(record), Writer::When::soon, Writer::Promise::open);
 }
 
 Task<Result<Statistics>> Journal::statistics(std::string tenant) {

@@ -1,11 +1,11 @@
 // Journal: what the daemon remembers of executions and of what was asked of it, in state/journal/journal.db.
 //
 // The rule of durability. An execution's row is queued when it begins and is written beside the running program, within
-// 20 ms, so that one that is over sooner takes one transaction; killed before that, it never was. Its
-// end is queued with the outcome, and its answer is sent only when both are committed: whoever has an answer will find
-// it in the journal, whenever the daemon is killed. What runs when the daemon ends without a word is `interrupted` at
-// the next start. What a commit survives, a dead daemon or also a power failure, is Settings::durability; writer.h says
-// how. The loop never waits for the disk.
+// 20 ms; killed before that, it never was. Its end is written down before its answer is sent: whoever has an answer
+// will find it in the journal after the next start, whenever the daemon is killed, and the audit's entries of that call
+// with it. `durable` waits for the commit; `buffered` appends to the spool (spool.h) and commits within 20 ms, or waits
+// too while the spool is full or the last commit failed. What runs when the daemon ends without a word is `interrupted`
+// at the next start. What a commit survives, a dead daemon or also a power failure, is Settings::durability.
 //
 // Other owners of tables (skills, the vault of personal data) bring a Part and use run().
 // Errors: whatever the file system says. A damaged or foreign file is set aside, and a new one is begun.
@@ -18,6 +18,8 @@
 
 #include "supervisor/journal/audit.h"
 #include "supervisor/journal/executions.h"
+#include "supervisor/journal/record.h"
+#include "supervisor/journal/spool.h"
 #include "supervisor/journal/writer.h"
 
 namespace journal {
@@ -60,7 +62,7 @@ class Journal {
   bool failing() const { return writer_->failing(); }
   Task<Result<>> begun(const Execution& execution);
 
-  // Queued; committed with the next execution that ends, and within 20 ms.
+  // Queued; written down with the next execution that ends, and within 20 ms.
   void audit(AuditEntry entry);
 
   // Since this daemon started; the totals of read_statistics() are of all time.
@@ -78,11 +80,18 @@ class Journal {
   uint64_t commits() const { return writer_->commits(); }
 
  private:
-  Journal(Settings settings) : settings_(settings) {}
-  Writer::Ticket queue_end(const Begun& begun, Ended ended);
+  Journal(Settings settings, Spool spool) : settings_(settings), spool_(std::move(spool)) {}
+  Result<> catch_up(Database& database);
+  Writer::Ticket queue_record(Record record, Writer::When when, Writer::Promise promise);
+  bool acknowledge(const Record& record);
+  void note_end(const Begun& begun, const Ended& ended);
   void sweep();
 
   Settings settings_;
+  Spool spool_;
+  int64_t next_record_ = 1;
+  std::string unspooled_;             // lines of records that are queued and not acknowledged
+  Writer::Ticket spooled_, waiting_;  // of the last record in the spool, and in unspooled_
   std::string set_aside_, audit_head_;
   uint64_t interrupted_ = 0;
   uint64_t until_sweep_ = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
@@ -12,12 +13,18 @@
 namespace journal {
 namespace {
 
-constexpr std::chrono::seconds kSyncEvery{1};  // buffered: how long a commit may wait for the disk
+constexpr std::chrono::seconds kSyncEvery{1};   // buffered: how long a commit may wait for the disk
+constexpr std::chrono::seconds kRetryEvery{1};  // promised work after a commit that failed
+
+bool is_of_disk(const Result<>& result) {
+  return !result && (result.error().code == Code::exhausted || result.error().code == Code::unavailable);
+}
 
 }  // namespace
 
 struct Writer::Pending {
   Work work;
+  Promise promise;
   Result<> result;
   Event done;  // fired on the loop
 };
@@ -38,6 +45,7 @@ struct Writer::Shared {
   uv_async_t* wake = nullptr;
   std::mutex mutex;
   std::condition_variable something;
+  std::vector<Ticket> again;             // the thread's: promised, and not committed
   std::vector<Ticket> queued, finished;  // by `mutex`, like the next two
   bool ending = false;
   bool failed = false;
@@ -81,13 +89,14 @@ Writer::~Writer() {
   shared_->thread.join();
 }
 
-Writer::Ticket Writer::queue(Work work, When when) {
+Writer::Ticket Writer::queue(Work work, When when, Promise promise) {
   auto ticket = std::make_shared<Pending>();
   ticket->work = std::move(work);
+  ticket->promise = promise;
   bool taken = false;
   {
     std::lock_guard lock(shared_->mutex);
-    if (shared_->queued.size() < kMostWaiting) {
+    if (promise == Promise::made || shared_->queued.size() < kMostWaiting) {
       shared_->queued.push_back(ticket);
       taken = true;
     }
@@ -113,6 +122,8 @@ Task<Result<>> Writer::committed(Ticket ticket) {
 
 uint64_t Writer::commits() const { return shared_->commits; }
 
+bool Writer::is_done(const Ticket& ticket) { return ticket->done.fired(); }
+
 void Writer::deliver() {
   std::vector<Ticket> finished;
   {
@@ -126,11 +137,14 @@ void Writer::deliver() {
 void Writer::Shared::run() {
   bool behind = false;  // commits have not reached the disk
   for (;;) {
-    std::vector<Ticket> group;
+    std::vector<Ticket> group = std::exchange(again, {});
+    bool last = false;
     {
       std::unique_lock lock(mutex);
       auto due = [this] { return !queued.empty() || ending; };
-      if (!behind) {
+      if (!group.empty()) {
+        something.wait_for(lock, kRetryEvery, due);
+      } else if (!behind) {
         something.wait(lock, due);
       } else if (!something.wait_for(lock, kSyncEvery, due)) {
         lock.unlock();
@@ -138,11 +152,14 @@ void Writer::Shared::run() {
         behind = false;
         continue;
       }
-      if (queued.empty()) break;  // ending
-      group.swap(queued);
+      if (queued.empty() && group.empty()) break;  // ending
+      group.insert(group.end(), queued.begin(), queued.end());
+      queued.clear();
+      last = ending;
     }
     commit(group);
     behind = durability == Durability::buffered;
+    if (last) again.clear();  // whoever promised it wrote it down elsewhere, too
     {
       std::lock_guard lock(mutex);
       finished.insert(finished.end(), group.begin(), group.end());
@@ -152,9 +169,15 @@ void Writer::Shared::run() {
   if (behind) reach_disk();
 }
 
-// Whatever happens, every ticket gets its result.
+// Every ticket that stays in the group has its result.
 void Writer::Shared::commit(std::vector<Ticket>& group) {
   auto committed = commit_all(group);
+  if (!committed) {
+    auto is_open = [](const Ticket& ticket) { return ticket->promise == Promise::open; };
+    const auto promised = std::stable_partition(group.begin(), group.end(), is_open);
+    again.assign(promised, group.end());
+    group.erase(promised, group.end());
+  }
   for (const Ticket& ticket : group) {
     if (!committed) ticket->result = tl::unexpected<Error>(committed.error());
     ticket->work = nullptr;  // its captures end here, not on the loop
@@ -178,6 +201,7 @@ Result<> Writer::Shared::commit_all(std::vector<Ticket>& group) {
   for (const Ticket& ticket : group) {
     CHECKED(database.run("SAVEPOINT work"));
     ticket->result = do_work(ticket->work);
+    if (ticket->promise == Promise::made && is_of_disk(ticket->result)) return ticket->result;
     // A full disk may have taken the whole transaction back already: then that is why everybody failed.
     if (!ticket->result && !database.run("ROLLBACK TO work")) return ticket->result;
     CHECKED(database.run("RELEASE work"));

@@ -11,6 +11,7 @@
 // The daemon's only thread beside the loop. It calls nothing of the loop's but uv_async_send(3), takes no signals, and
 // starts after the jailer was forked: no process is ever cloned from a program that has it.
 // Errors: what the work or the commit said. Work that fails is taken back alone; the rest of its group is committed.
+// Work whose effect was acknowledged already is tried again, in its place, until a commit that fails works.
 #pragma once
 #include <functional>
 #include <memory>
@@ -40,8 +41,12 @@ class Writer {
 
   // soon: within kSoon, with what else comes until then; now: at once, and so all before it.
   enum class When { now, soon };
-  // Never waits. More than kMostWaiting pieces of work are refused: the disk does not keep up.
-  Ticket queue(Work work, When when = When::now);
+  enum class Promise { open, made };  // made: acknowledged already
+  // Never waits. More than kMostWaiting pieces of work are refused: the disk does not keep up. What is promised is not:
+  // whoever promises has a bound.
+  Ticket queue(Work work, When when = When::now, Promise promise = Promise::open);
+  // Whether the work of that ticket, and so all before it, is committed or has failed.
+  static bool is_done(const Ticket& ticket);
   // What is queued for soon is done now.
   void hurry();
   // Until the work of that ticket, and so all before it, is committed. One waiter per ticket. A task that goes before

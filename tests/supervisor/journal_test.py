@@ -40,6 +40,11 @@ class Rows(unittest.TestCase):
                 for code, outcome in (("result = 1", "ok"), ("1/0", "error"), ("import os; os._exit(3)", "exit")):
                     answer = client.execute(code)
                     self.assertEqual(answer["outcome"], outcome)
+                    if how == "buffered":
+                        spool = (daemon.state / "journal/spool").read_text()  # looked at first: emptied when committed
+                        if outcomes(daemon).get(answer["execution_id"]) != outcome:
+                            self.assertRegex(spool, f'"ended":\\["{answer["execution_id"]}","{outcome}"')
+                        stats(client)  # commits what it counts
                     self.assertEqual(ask(daemon, "SELECT outcome, tenant, language, code_bytes FROM executions WHERE id=?",
                                          answer["execution_id"]),
                                      [(outcome, f"uid-{os.geteuid()}", "python", len(code))])
@@ -51,6 +56,7 @@ class Rows(unittest.TestCase):
             client.cancel(request)
             self.assertTrue(client.call("execute_code", {"code": "1", "language": "cobol"})["isError"])
             client.execute("1")
+            stats(client)  # commits what it counts
             self.assertEqual(sorted(outcomes(daemon).values()), ["cancelled", "ok"])
 
     def test_a_damaged_journal_is_set_aside(self):
@@ -191,7 +197,7 @@ class Killed(unittest.TestCase):
                 self.assertEqual(stats(client)["executions"]["outcomes"].get("interrupted", 0),
                                  sum(outcome == "interrupted" for outcome in written.values()))
             self.assertEqual({file.name for file in (daemon.state / "journal").iterdir()},
-                             {"journal.db", "journal.db-wal", "journal.db-shm"})
+                             {"journal.db", "journal.db-wal", "journal.db-shm", "spool"})
             self.assertEqual([file.name for file in pathlib.Path(daemon.state, "self-test").iterdir()], [])
 
 

@@ -1,0 +1,99 @@
+#include "supervisor/journal/record.h"
+
+#include <nlohmann/json.hpp>
+
+#include "supervisor/base/json.h"
+
+using nlohmann::json;
+
+namespace journal {
+namespace {
+
+constexpr char kTable[] = "CREATE TABLE applied(last INTEGER NOT NULL); INSERT INTO applied VALUES(0);";
+constexpr int kMostDepth = 3;
+
+// The members of each kind in one place, written and read by the same list.
+template <class Each>
+void each_member(Begun& begun, Each each) {
+  each(begun.id), each(begun.tenant), each(begun.language), each(begun.policy), each(begun.code_bytes);
+  each(begun.at_ms);
+}
+template <class Each>
+void each_member(Ended& ended, Each each) {
+  each(ended.id), each(ended.outcome), each(ended.wall_us), each(ended.took_us), each(ended.cpu_us);
+  each(ended.memory_peak_bytes), each(ended.processes_peak);
+  each(ended.ledger.returned_bytes), each(ended.ledger.printed_bytes), each(ended.ledger.fetched_bytes);
+  each(ended.ledger.definitions_avoided_bytes);
+}
+template <class Each>
+void each_member(AuditEntry& entry, Each each) {
+  each(entry.at_ms), each(entry.tenant), each(entry.uid), each(entry.pid), each(entry.action), each(entry.subject);
+  each(entry.shape);
+}
+
+template <class T>
+json to_array(T value) {
+  json array = json::array();
+  each_member(value, [&](const auto& member) { array.push_back(member); });
+  return array;
+}
+
+// Throws what nlohmann's reading of a wrong type throws.
+template <class T>
+T from_array(const json& array) {
+  T value;
+  size_t at = 0;
+  each_member(value, [&](auto& member) { array.at(at++).get_to(member); });
+  return value;
+}
+
+}  // namespace
+
+Part records_part() { return {"records", {kTable}}; }
+
+std::string to_line(const Record& record) {
+  json line = {{"n", record.number}};
+  if (const auto* finished = std::get_if<Finished>(&record.what)) {
+    line["begun"] = to_array(finished->begun);
+    line["ended"] = to_array(finished->ended);
+  } else {
+    line["audit"] = to_array(std::get<AuditEntry>(record.what));
+  }
+  std::string text = dump_json(line);
+  text += '\n';
+  return text;
+}
+
+std::optional<Record> from_line(std::string_view line) {
+  auto parsed = parse_json(line, kMostDepth);
+  if (!parsed || !parsed->is_object()) return std::nullopt;
+  try {
+    Record record;
+    parsed->at("n").get_to(record.number);
+    if (parsed->contains("audit")) {
+      record.what = from_array<AuditEntry>(parsed->at("audit"));
+    } else {
+      record.what = Finished{from_array<Begun>(parsed->at("begun")), from_array<Ended>(parsed->at("ended"))};
+    }
+    return record;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+Result<int64_t> last_applied(Database& database) {
+  TRY(auto last, database.number("SELECT last FROM applied"));
+  return last.value_or(0);
+}
+
+Result<> apply(Database& database, const Record& record) {
+  TRY(Statement mark, database.prepare("UPDATE applied SET last=?1 WHERE last<?1"));
+  CHECKED(mark.bind(record.number).run());
+  if (database.changed_rows() == 0) return {};
+  if (const auto* entry = std::get_if<AuditEntry>(&record.what)) return append_audit(database, *entry);
+  const auto& finished = std::get<Finished>(record.what);
+  CHECKED(write_begun(database, finished.begun));
+  return write_ended(database, finished.ended);
+}
+
+}  // namespace journal
