@@ -67,7 +67,8 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
   });
 
   it('has a hundred calls at once, one of them slow, and gets each its own answer', async () => {
-    const slow = execute(session, 'import time; time.sleep(8); print("slow")');
+    const waits = ['import os, time', 'while not os.path.exists("/workspace/go-on"): time.sleep(0.01)', 'print("slow")'];
+    const slow = execute(session, waits.join('\n'));
     let slowDone = false;
     slow.then(() => { slowDone = true; });
     const quick = Array.from({ length: 99 }, (_, i) => i % 10 === 0
@@ -75,6 +76,7 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
       : session.call('list_workspace_files', {}).then(result => assert.ok(!result.isError)));
     await Promise.all(quick);
     assert.equal(slowDone, false, 'the slow one did not hold up the others');
+    assert.ok(!(await session.call('write_workspace_file', { filename: 'go-on', content: '' })).isError);
     assert.deepEqual((await slow).output, ['slow']);
   });
 

@@ -3,12 +3,25 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from harness import ORDINARY_USER, PATIENCE, ROOT, TOP, Client, Daemon, Policies, installed_copy, jailer_of
+from harness import (
+    ORDINARY_USER,
+    PATIENCE,
+    ROOT,
+    TOP,
+    Client,
+    Daemon,
+    Policies,
+    Service,
+    installed_copy,
+    jailer_of,
+    wait_for_status,
+)
 
 WARDERD = os.environ["WARDERD"]
 USAGE = 64
@@ -220,6 +233,30 @@ class BrokenPolicies(Folder):
                 self.assertEqual((body["outcome"], body["rule"]), ("denied", "isolation.cgroups"), body)
                 self.assertIn("cgroup", body["error"])
                 self.assertTrue(body["remedy"])
+
+    def allow_keyrings(self, policies):
+        profile = json.loads((TOP / "policies/seccomp/default.json").read_text())
+        for rules in profile.values():
+            for rule in rules if isinstance(rules, list) else ():
+                rule["calls"] = [call for call in rule["calls"] if call != "keyctl"]
+        profile["allow"].append({"comment": "What no jail may have.", "calls": ["keyctl"]})
+        policies.write("seccomp/default.json", json.dumps(profile))
+
+    def test_jails_that_do_not_hold_what_is_promised_are_not_served(self):
+        with Policies() as policies:
+            self.allow_keyrings(policies)
+            ended = self.run_daemon("--policies", os.fspath(policies))
+            self.assertEqual(ended.returncode, 1, ended.stderr)
+            self.assertIn("guarantees that do not hold", ended.stderr)
+            self.assertIn("no keyrings", ended.stderr)
+
+    def test_nor_are_they_after_a_reload(self):
+        with Policies() as policies, Service(policies=policies) as daemon, Client(daemon.socket) as client:
+            self.assertEqual(client.execute("result = 1")["result"], 1)
+            self.allow_keyrings(policies)
+            daemon.process.send_signal(signal.SIGHUP)
+            self.assertEqual(wait_for_status(daemon.process), 1)
+            self.assertIn("no keyrings", daemon.log_text())
 
 
 class Places(Folder):

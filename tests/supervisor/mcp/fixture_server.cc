@@ -146,6 +146,7 @@ void add_resources(mcp::Server& server) {
   provider.read = [](mcp::RequestContext&, std::string uri) -> Task<Result<std::vector<mcp::ResourceContents>>> {
     co_return contents_of(uri);
   };
+  provider.changes = mcp::ResourceProvider::Changes::told;
   provider.templates = {{"test://template/{id}/data", "Template", "", "Data by id.", "application/json"}};
   server.add_resources(std::move(provider));
 }
