@@ -12,7 +12,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
-MODULES = ["guest", "limits", "ends", "receipts", "rootless", "service"]
+HELPERS = {"__init__", "warder"}  # of the suite; every other file of it is tests
 # A lane whose Debian is not the one that the programs were built on brings their libraries along.
 FOREIGN_LANES = {"debian13"}
 SECONDS = 900
@@ -39,8 +39,7 @@ def main():
     if os.geteuid() != 0:
         print(f"SKIPPED: system tests need root, to boot a guest ({lane}); as root: ctest -R system")
         sys.exit(77)
-    modules = [module for module in MODULES if (HERE / "suite" / f"{module}.py").exists()]
-    tests = wanted or [f"suite.{module}" for module in modules]
+    tests = wanted or sorted(f"suite.{file.stem}" for file in (HERE / "suite").glob("*.py") if file.stem not in HELPERS)
     with tempfile.TemporaryDirectory(prefix="warder-stage-") as folder:
         stage = pathlib.Path(folder)
         stage.chmod(0o755)
