@@ -17,6 +17,7 @@ _PART = 65535
 _DOWN_LIMIT = 32 << 20
 _LOST = (errno.EPIPE, errno.ECONNRESET, errno.EBADF, errno.ENOTSOCK)  # other OSErrors come from signal handlers
 _CALLS_LIMIT = 200  # the supervisor ends an execution with more outstanding
+_ORDER = 0  # stands among the calls, which count from 1, for who waits for an order
 
 
 class _Scanning:  # what json.JSONDecoder hands to the C scanner
@@ -102,6 +103,7 @@ class Channel(Messages):
         self._calls = {}
         self._last_id = 0
         self._reading = False
+        self._early_order = None  # read by a thread that waits for a reply, before anybody waited for it
         self.max_message = 8 << 20
         posix.register_at_fork(after_in_child=self._forget)
 
@@ -128,12 +130,37 @@ class Channel(Messages):
                                 remedy="make fewer calls at once")
             self._last_id += 1
             number = self._last_id
-            self._calls[number] = waiter
-            mine = not self._reading
-            if mine:
-                self._reading = True
+            mine = self._enlist(number, waiter)
+        return _value_of(self._await(number, waiter, mine, lambda: self._ask(number, name, arguments)))
+
+    def next_order(self):
+        """The next message that answers no call; None at the end. Other threads may be calling all the while."""
+        waiter = _Call()
+        with self._state:
+            message, self._early_order = self._early_order, None
+            if message is not None:
+                return message
+            mine = self._enlist(_ORDER, waiter)
+        message = self._await(_ORDER, waiter, mine, lambda: None)
+        return None if "error" in message else message
+
+    def abandon_calls(self):
+        """The calls that still wait fail: the execution they belonged to has been answered."""
+        error = {"code": "cancelled", "message": "the execution that made this call has ended"}
+        with self._state:
+            for number in [number for number in self._calls if number != _ORDER]:
+                self._answer(self._calls.pop(number), {"error": error})
+
+    def _enlist(self, number, waiter):
+        """Whether the turn to read is now the waiter's thread's."""
+        self._calls[number] = waiter
+        mine = not self._reading
+        self._reading = True
+        return mine
+
+    def _await(self, number, waiter, mine, ask):
         try:
-            self._ask(number, name, arguments)
+            ask()
             while waiter.answer is None:
                 if not mine:
                     waiter.wake.acquire()
@@ -147,7 +174,7 @@ class Channel(Messages):
                 # A turn given between the last look and here comes as a released lock without an answer.
                 if mine or (waiter.answer is None and waiter.wake.acquire(False)):
                     self._hand_on()
-        return _value_of(waiter.answer)
+        return waiter.answer
 
     def _ask(self, number, name, arguments):
         try:
@@ -180,10 +207,13 @@ class Channel(Messages):
                 for waiter in waiters.values():
                     self._answer(waiter, {"error": error})
             return
+        number = {"reply": message.get("id"), "run": _ORDER}.get(message["type"])
         with self._state:
-            waiter = self._calls.pop(message.get("id"), None) if message["type"] == "reply" else None
+            waiter = self._calls.pop(number, None)
             if waiter is not None:
                 self._answer(waiter, message)
+            elif number == _ORDER and message["type"] == "run":
+                self._early_order = message
 
     @staticmethod
     def _answer(waiter, message):

@@ -26,15 +26,15 @@ class Refused(Exception):
     """The order cannot be run as it is; nothing of it ran."""
 
 
-def compiled(code):
+def compiled(code, file=FILE):
     """The code object. A last statement that is an expression leaves its value as _LAST, as a notebook shows it."""
-    tree = compile(code, FILE, "exec", _ast.PyCF_ONLY_AST | _AWAIT, True)
+    tree = compile(code, file, "exec", _ast.PyCF_ONLY_AST | _AWAIT, True)
     last = tree.body[-1] if tree.body else None
     if type(last) is _ast.Expr:
         place = {"lineno": last.lineno, "col_offset": last.col_offset,
                  "end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
         tree.body[-1] = _ast.Assign([_ast.Name(_LAST, _ast.Store(), **place)], last.value, **place)
-    return compile(tree, FILE, "exec", _AWAIT, True)
+    return compile(tree, file, "exec", _AWAIT, True)
 
 
 def bind(namespace, order, code):
@@ -47,11 +47,16 @@ def bind(namespace, order, code):
         summarize_list=summarize_list, aggregate_stats=aggregate_stats, format_output=format_output,
         save_skill=save_skill, load_skill=load_skill, list_skills=list_skills, tokenize_pii=tokenize_pii,
         detokenize_pii=detokenize_pii)
+    bind_context(namespace, order, namespace)
+
+
+def bind_context(namespace, order, taken):
+    """Binds the context variables. Raises Refused for one that would hide a name of `taken`, or Python's own."""
     context = order.get("context_vars") or {}
     if type(context) is not dict:
         raise Refused("context_vars is not an object of names and values")
     for name in context:
-        if name in namespace or name in ("result", "context_vars") or name.startswith("__") or hasattr(builtins, name):
+        if name in taken or name in ("result", "context_vars") or name.startswith("__") or hasattr(builtins, name):
             raise Refused(f"context_vars: the name '{name}' is taken by Python or by a helper; give it another name")
     namespace["context_vars"] = context
     namespace.update((name, value) for name, value in context.items() if name.isidentifier())
@@ -84,6 +89,7 @@ class Execution:
         self._status = 0
         self._images = None
         self._module = Module("__main__")
+        self._file = FILE
 
     def run(self):
         """Does not return."""
@@ -101,38 +107,45 @@ class Execution:
         self._leave()
 
     def _run_main(self):
-        namespace = self._module.__dict__
-        namespace.update(__file__=FILE, __builtins__=builtins, __package__=None)
-        sys.modules["__main__"] = self._module
         try:
-            code = compiled(self._order["code"])
-            bind(namespace, self._order, code)
-            posix.chdir(self._order["workspace"])
-            sys.path.append(self._order["workspace"])
-            _modules.Watch(self._watched(), self._order["workspace"])
+            code = self._prepare()
         except BaseException as error:
             self._failed(error)
             return
         try:
-            run_code(code, namespace)
+            run_code(code, self._module.__dict__)
         except BaseException as error:
             self._failed(error)
 
-    def _watched(self):
-        def show_source(linecache):
-            text = self._order["code"]
-            lines = [line + "\n" for line in text.splitlines()]
-            linecache.cache[FILE] = (len(text), None, lines, FILE)
+    def _prepare(self):
+        """Everything that comes before the code runs; the code object."""
+        namespace = self._module.__dict__
+        namespace.update(__file__=FILE, __builtins__=builtins, __package__=None)
+        sys.modules["__main__"] = self._module
+        code = compiled(self._order["code"], self._file)
+        bind(namespace, self._order, code)
+        posix.chdir(self._order["workspace"])
+        sys.path.append(self._order["workspace"])
+        _modules.Watch(self._watched(), self._order["workspace"])
+        return code
 
+    def _show_source(self, linecache):
+        text = self._order["code"]
+        linecache.cache[self._file] = (len(text), None, [line + "\n" for line in text.splitlines()], self._file)
+
+    def _current_order(self):
+        return self._order
+
+    def _watched(self):
         def complete_site(_):
             _site.complete()
 
         def let_spawn(spawn):
             _site.complete()  # its processes take sys.path from here
             from warder._respawn import watch_spawn
-            watch_spawn(spawn, self._order)
+            watch_spawn(spawn, self._current_order)
 
-        return {"linecache": show_source, "multiprocessing.spawn": let_spawn,
+        return {"linecache": self._show_source, "multiprocessing.spawn": let_spawn,
                 "site": complete_site, "pkgutil": complete_site,
                 "matplotlib.pyplot": lambda pyplot: self._pictures().watch_pyplot(pyplot),
                 "PIL.ImageShow": lambda image_show: self._pictures().watch_pil_show(image_show)}
@@ -191,7 +204,7 @@ class Execution:
 
     def _take_answer(self):
         namespace = self._module.__dict__
-        has_result = "result" in namespace
+        has_result = self._has_result()
         value = namespace["result"] if has_result else namespace.get(_LAST)
         if self._may_be_picture(value):
             if self._pictures().take_value(value):
@@ -209,6 +222,9 @@ class Execution:
         except Exception as e:
             self._cannot_answer(f"{type(e).__name__}: {e}")
 
+    def _has_result(self):
+        return "result" in self._module.__dict__
+
     def _cannot_answer(self, why):
         self._message.pop("value", None)
         self._message.pop("value_type", None)
@@ -221,6 +237,14 @@ class Execution:
         """What the code left open is completed, as Python does at its end: flushed first, for an error to be seen."""
         if open_files() <= self._open_files:
             return
+        self._flush_files()
+        namespace = self._module.__dict__
+        for name in [name for name in namespace if name != "__builtins__"]:
+            namespace[name] = None  # not deleted: destructors may still look names up
+        if open_files() > self._open_files:
+            gc.collect()
+
+    def _flush_files(self):
         for thing in gc.get_objects():
             if isinstance(thing, _io._IOBase) and not thing.closed:
                 try:
@@ -229,11 +253,6 @@ class Execution:
                     self._lost(thing, error)
                 except Exception:
                     pass  # its flush is the agent's code
-        namespace = self._module.__dict__
-        for name in [name for name in namespace if name != "__builtins__"]:
-            namespace[name] = None  # not deleted: destructors may still look names up
-        if open_files() > self._open_files:
-            gc.collect()
 
     def _lost(self, file, error):
         if "error" in self._message or getattr(file, "name", None) in (1, 2):
@@ -257,16 +276,20 @@ class Execution:
         if posix.getpid() != self._pid:
             posix._exit(self._status)
         try:
-            self._channel.send(self._encoded())
-        except BaseException as error:  # the code has broken what encoding needs, as by `del builtins.len`
-            self._status = 1
-            why = self._message.get("error") or f"{type(error).__name__}: the result could not be encoded"
-            self._channel.send_last(encode({"type": "result", "error": why}))
+            self._report()
         finally:
             try:
                 self._channel.linger()
             finally:
                 posix._exit(self._status)
+
+    def _report(self):
+        try:
+            self._channel.send(self._encoded())
+        except BaseException as error:  # the code has broken what encoding needs, as by `del builtins.len`
+            self._status = 1
+            why = self._message.get("error") or f"{type(error).__name__}: the result could not be encoded"
+            self._channel.send_last(encode({"type": "result", "error": why}))
 
     def _encoded(self):
         message = self._message

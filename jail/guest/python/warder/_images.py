@@ -14,6 +14,10 @@ class Images:
     """Collects in the order of showing; what is too many or too large is left out with a line on stderr."""
 
     def __init__(self):
+        self.forget()
+
+    def forget(self):
+        """For the next execution of a session."""
         self.found = []  # (mime, bytes)
         self._left_out = 0
 

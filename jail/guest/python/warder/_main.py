@@ -41,6 +41,9 @@ def live(channel, began):
         _give_up(str(e))
     channel.max_message = order["max_message"]
     warder._channel = channel
+    if order.get("session") is True:
+        from warder import _session
+        _session.run(order, channel, before, receive_order)
     _execution.Execution(order, channel, before).run()
 
 
@@ -49,9 +52,10 @@ def ready(began):
             "warm_ms": round((perf_counter() - began) * 1e3, 3), "cpu_us": process_time_ns() // 1000}
 
 
-def receive_order(channel):
-    """The one order. Ends the process when nobody wants it any more; raises ProtocolError for anything else."""
-    order = channel.receive()
+def receive_order(channel, receive=None):
+    """An order, by channel.receive(). Ends the process when nobody wants it any more; raises ProtocolError for anything
+    else."""
+    order = (receive or channel.receive)()
     if order is None or order["type"] == "cancel":
         posix._exit(0)
     if order["type"] != "run":

@@ -11,15 +11,16 @@ _respawn.replay(globals(), {order!r})
 """
 
 
-def watch_spawn(spawn, order):
-    """Makes multiprocessing.spawn, just loaded, start its processes with the code of `order` as their main module."""
+def watch_spawn(spawn, current_order):
+    """Makes multiprocessing.spawn, just loaded, start its processes with current_order()'s code as their main module."""
     prepare = spawn.get_preparation_data
-    written = []
+    written = []  # the order, the file
 
     def get_preparation_data(name):
-        if not written:
-            written.append(_write(order))
-        return {**prepare(name), "init_main_from_path": written[0]}
+        order = current_order()
+        if not written or written[0] is not order:
+            written[:] = order, _write(order)
+        return {**prepare(name), "init_main_from_path": written[1]}
 
     spawn.get_preparation_data = get_preparation_data
 

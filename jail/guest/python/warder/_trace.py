@@ -36,7 +36,7 @@ def headline(error):
         name = f"{kind.__module__}.{name}"
     try:
         if isinstance(error, SyntaxError) and error.lineno:
-            where = "" if error.filename in (None, "<execution>") else f"{error.filename}, "
+            where = "" if (error.filename or "<execution").startswith("<execution") else f"{error.filename}, "
             text = f"{error.msg} ({where}line {error.lineno})"
         else:
             text = str(error)

@@ -1,0 +1,129 @@
+"""A session: order after order in one interpreter. Variables, threads and open files stay; each order has its answer.
+
+What ends an execution for good has no place here: atexit, waiting for threads, forgetting names. Files that were left
+open are flushed after each order, so that others see what was written.
+"""
+import posix
+import sys
+
+import _ast
+
+from warder import _execution
+from warder._channel import ProtocolError
+
+_EX_PROTOCOL = 76  # sysexits.h
+_SCOPES = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.Lambda, _ast.ClassDef, _ast.ListComp, _ast.SetComp,
+           _ast.DictComp, _ast.GeneratorExp)  # names that are bound in these are their own
+_NONE = object()
+
+
+def run(order, channel, open_files, receive_order):
+    """Does not return. Ends when the supervisor closes its side, or ends the jail."""
+    shared = _Shared()
+    while True:
+        _Call(order, channel, open_files, shared).perform()
+        order = None
+        while order is None:
+            try:
+                order = receive_order(channel, channel.next_order)
+            except ProtocolError:
+                posix._exit(_EX_PROTOCOL)
+            except Exception:
+                pass  # of a signal handler that the code has left: the order is still to come
+
+
+class _Shared:
+    """What the orders of a session have in common."""
+
+    def __init__(self):
+        self.module = _execution.Module("__main__")
+        self.orders = 0
+        self.order = None  # the current one
+        self.taken = None  # names that no context variable may hide; None: nothing is prepared yet
+        self.sources = {}  # of orders before linecache was loaded, by file
+        self.images = None
+
+
+class _Call(_execution.Execution):
+    """One order of a session."""
+
+    def __init__(self, order, channel, open_files, shared):
+        channel.max_message = order["max_message"]
+        super().__init__(order, channel, open_files)
+        shared.orders += 1
+        shared.order = order
+        self._shared = shared
+        self._module = shared.module
+        if shared.orders > 1:
+            self._file = f"<execution {shared.orders}>"
+        self._result_before = _NONE
+        self._assigns_result = False
+        if shared.images is not None:
+            shared.images.forget()
+        if not _execution._reserve:
+            _execution._reserve.append(bytes(1 << 20))
+
+    def perform(self):
+        """Runs the order and reports. A forked child that comes here ends instead."""
+        try:
+            self._run_main()
+            if posix.getpid() == self._pid:
+                self._take_answer()
+                if _execution.open_files() > self._open_files:
+                    self._flush_files()
+        except BaseException as error:
+            self._failed(error)
+        self._flush()
+        if posix.getpid() != self._pid:
+            posix._exit(self._status)
+        self._module.__dict__.pop(_execution._LAST, None)
+        self._images = self._shared.images
+        self._report()
+        self._channel.abandon_calls()
+
+    def _prepare(self):
+        shared, order, namespace = self._shared, self._order, self._module.__dict__
+        shared.sources[self._file] = order["code"]
+        if "linecache" in sys.modules:
+            self._show_source(sys.modules["linecache"])
+        if shared.taken is None:
+            code = super()._prepare()
+            shared.taken = frozenset(namespace) - frozenset(order.get("context_vars") or ())
+            return code
+        code = _execution.compiled(order["code"], self._file)
+        self._result_before = namespace.get("result", _NONE)
+        self._assigns_result = _assigns_result(order["code"])
+        _execution.bind_context(namespace, order, shared.taken)
+        return code
+
+    def _has_result(self):
+        """Whether this order has set `result`: that of an order before is a variable like any other."""
+        value = self._module.__dict__.get("result", _NONE)
+        return value is not _NONE and (self._assigns_result or value is not self._result_before)
+
+    def _show_source(self, linecache):
+        for file, text in self._shared.sources.items():
+            linecache.cache[file] = (len(text), None, [line + "\n" for line in text.splitlines()], file)
+        self._shared.sources.clear()
+
+    def _current_order(self):
+        return self._shared.order
+
+    def _pictures(self):
+        if self._shared.images is None:
+            self._shared.images = super()._pictures()
+        return self._shared.images
+
+
+def _assigns_result(code):
+    todo = [compile(code, _execution.FILE, "exec", _ast.PyCF_ONLY_AST | _execution._AWAIT, True)]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, list):
+            todo += node
+        elif isinstance(node, _ast.Name):
+            if node.id == "result" and isinstance(node.ctx, _ast.Store):
+                return True
+        elif isinstance(node, _ast.AST) and not isinstance(node, _SCOPES):
+            todo += [getattr(node, field, None) for field in node._fields]
+    return False

@@ -1,0 +1,162 @@
+"""Orders of one session in the Python runner: what stays between them, what each answers for itself."""
+import threading
+import unittest
+
+from driver import BOUND, GuestTest, echo
+
+
+class SessionTest(GuestTest):
+    language = "python"
+
+    def setUp(self):
+        super().setUp()
+        self.runner = self.start()
+        self.assertEqual(self.runner.receive()["type"], "ready")
+
+    def tearDown(self):
+        self.runner.socket.close()
+        self.runner.process.wait(BOUND)
+
+    def ask(self, code, answer=echo, **fields):
+        """One order to its result."""
+        self.runner.send(self.order(code, session=True, **fields))
+        while (got := self.runner.receive())["type"] == "call":
+            for reply in answer(got):
+                self.runner.send(reply)
+        self.assertEqual(got["type"], "result")
+        return got
+
+    def value_of(self, code, **fields):
+        got = self.ask(code, **fields)
+        self.assertNotIn("error", got)
+        self.assertEqual(got["status"], 0)
+        return got.get("value")
+
+
+class State(SessionTest):
+    def test_names_modules_functions_and_files_stay(self):
+        self.value_of("import base64 as b\nx = [1]\ndef f(): return x\nfile = open('log', 'w')\nfile.write('one ')")
+        self.assertEqual(self.read("log"), "one ", "what was left open is flushed")
+        self.assertEqual(self.value_of("x.append(2)\nfile.write('two')\n[f(), b.b64encode(b'a')]"), [[1, 2], "YQ=="])
+        self.assertEqual(self.read("log"), "one two")
+
+    def test_an_exception_and_an_exit_keep_what_there_is(self):
+        self.value_of("x = 1")
+        got = self.ask("x = 2\n1 / 0")
+        self.assertEqual((got["error"], got["status"]), ("ZeroDivisionError: division by zero", 1))
+        got = self.ask("import sys\nx += 1\nsys.exit(4)")
+        self.assertEqual((got["exit"], got["status"]), (4, 4))
+        self.assertEqual(self.value_of("x"), 3)
+
+    def test_a_first_order_that_is_no_python_prepares_nothing_and_harms_nothing(self):
+        self.assertIn("SyntaxError", self.ask("x = = 1")["error"])
+        self.assertEqual(self.value_of("math.floor(1.5), list_files()"), [1, []])
+
+    def test_a_helper_that_was_replaced_stays_replaced(self):
+        self.value_of("def read_file(name): return 'mine'")
+        self.assertEqual(self.value_of("read_file('x')"), "mine")
+
+
+class Answers(SessionTest):
+    def test_result_answers_only_the_order_that_set_it(self):
+        self.assertEqual(self.value_of("result = 5"), 5)
+        self.assertEqual(self.value_of("result + 1"), 6)
+        self.assertIsNone(self.value_of("y = result"))
+        self.assertEqual(self.value_of("result = 5"), 5, "the same value, set again")
+        self.assertEqual(self.value_of("def f():\n    global result\n    result = [7]\nf()"), [7])
+        self.assertEqual(self.value_of("def g():\n    result = 8\n[result for result in 'ab']"), ["a", "b"])
+        self.assertEqual(self.value_of("result += [8]"), [7, 8])
+
+    def test_a_value_of_a_last_expression_is_not_answered_twice(self):
+        self.assertEqual(self.value_of("3"), 3)
+        self.assertIsNone(self.value_of("pass"))
+
+    def test_context_variables_are_each_orders_own(self):
+        self.assertEqual(self.value_of("a", context_vars={"a": 1}), 1)
+        self.assertEqual(self.value_of("[a, context_vars]", context_vars={"a": 2}), [2, {"a": 2}])
+        self.assertEqual(self.value_of("[a, context_vars]"), [2, {}])
+        self.value_of("own = 1")
+        self.assertEqual(self.value_of("own", context_vars={"own": 2}), 2)
+        self.assertIn("'read_file' is taken", self.ask("1", context_vars={"read_file": 1})["error"])
+
+    def test_a_traceback_shows_the_lines_of_the_orders_they_are_from(self):
+        self.value_of("def f(x):\n    return 1 / x  # of the first")
+        trace = self.ask("# nothing\n\nf(0)  # of the second")["traceback"]
+        self.assertIn("1 / x  # of the first", trace)
+        self.assertIn('File "<execution 2>", line 3', trace)
+        self.assertIn("f(0)  # of the second", trace)
+        self.assertIn("SyntaxError: invalid syntax (line 1)", self.ask("a b")["error"])
+
+    def test_an_answer_that_is_too_large_is_an_error_of_that_order(self):
+        self.assertIn("cannot be returned", self.ask("x = 'x' * 5000\nx", max_message=4096)["error"])
+        self.assertEqual(self.value_of("len(x)", max_message=4096), 5000)
+
+
+class Others(SessionTest):
+    """Threads and processes that an order leaves behind."""
+
+    def test_a_thread_goes_on_and_the_answer_does_not_wait_for_it(self):
+        self.value_of("import threading\ngo = threading.Event()\nseen = []\n"
+                      "def wait():\n    go.wait()\n    seen.append('went on')\n"
+                      "thread = threading.Thread(target=wait)\nthread.start()")
+        self.assertEqual(self.value_of("go.set()\nthread.join()\nseen"), ["went on"])
+
+    def test_a_threads_call_fails_when_its_order_is_answered_and_the_next_order_is_read(self):
+        silent = lambda call: []
+        self.runner.send(self.order(
+            "import threading, warder\nends = []\n"
+            "def ask():\n    try:\n        warder.call('slow')\n    except warder.CallError as e:\n"
+            "        ends.append(e.code)\n"
+            "thread = threading.Thread(target=ask)\nthread.start()\nwhile not warder._channel._calls: pass", session=True))
+        self.assertEqual([self.runner.receive()["type"] for _ in range(2)], ["call", "result"])
+        # Its thread may be the one that reads: the next order reaches the session all the same.
+        self.assertEqual(self.ask("thread.join(5)\nends", silent)["value"], ["cancelled"])
+
+    def test_calls_are_answered_in_every_order(self):
+        for number in range(3):
+            self.assertEqual(self.value_of(f"import warder\nwarder.call('echo', n={number})"), {"n": number})
+
+    def test_a_thread_that_calls_between_orders_is_answered_and_orders_arrive(self):
+        self.value_of("import threading, warder\nanswers, failed = [], []\ngo = threading.Event()\n"
+                      "def later():\n    go.wait()\n    for i in range(20):\n"
+                      "        try: answers.append(warder.call('n', i=i)['i'])\n"
+                      "        except warder.CallError: failed.append(i)\n"
+                      "thread = threading.Thread(target=later)\nthread.start()")
+        self.value_of("go.set()")
+        answered, failed = self.value_of("thread.join(10)\n[answers, failed]")
+        self.assertEqual(sorted(answered + failed), list(range(20)))
+        self.assertLessEqual(len(failed), 1, "the one that was under way when its order was answered")
+
+    def test_a_forked_child_reports_nothing(self):
+        self.assertEqual(self.value_of("import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nbool(pid)"), True)
+        self.assertEqual(self.value_of("1"), 1)
+
+    def test_an_alarm_that_fires_between_orders_does_not_end_the_session(self):
+        self.value_of("import signal\nfired = []\ndef ring(*_):\n    fired.append(1)\n    raise ValueError\n"
+                      "signal.signal(signal.SIGALRM, ring)\nsignal.setitimer(signal.ITIMER_REAL, 0.05)")
+        done = threading.Event()
+        done.wait(0.3)  # the alarm; if it comes later, the order below is what it interrupts
+        got = self.ask("fired")
+        self.assertTrue(got.get("value") == [1] or "ValueError" in got.get("error", ""), got)
+        self.assertEqual(self.value_of("7"), 7)
+
+
+class Ends(SessionTest):
+    def test_closing_the_socket_ends_it(self):
+        self.value_of("import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()")
+        self.runner.socket.close()
+        self.assertEqual(self.runner.process.wait(BOUND), 0)
+
+    def test_what_is_no_order_ends_it(self):
+        self.value_of("1")
+        self.runner.socket.send(b"F{")
+        self.assertIsNone(self.runner.receive())
+        self.assertNotEqual(self.runner.process.wait(BOUND), None)
+
+    def test_without_the_word_session_there_is_one_order(self):
+        self.runner.send(self.order("x = 1"))
+        self.assertEqual(self.runner.end().status, 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
