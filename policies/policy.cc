@@ -156,6 +156,25 @@ SkillRules read_skills(const json& object, Problems& problems) {
   return rules;
 }
 
+SessionRules read_sessions(const json& object, Problems& problems) {
+  Checked in(object, "sessions", problems);
+  SessionRules rules;
+  rules.most = static_cast<uint32_t>(in.integer("most", 0, 64));
+  rules.idle = std::chrono::seconds(in.integer("idle_seconds", 1, 7 * 24 * 3600));
+  in.done();
+  return rules;
+}
+
+WorkspaceRules read_named_workspaces(const json& object, Problems& problems) {
+  Checked in(object, "named_workspaces", problems);
+  WorkspaceRules rules;
+  rules.most = static_cast<uint32_t>(in.integer("most", 0, 100'000));
+  rules.idle = std::chrono::seconds(in.integer("idle_seconds", 0, 10ll * 366 * 24 * 3600));
+  rules.warning = std::chrono::seconds(in.integer("warning_seconds", 0, 366 * 24 * 3600));
+  in.done();
+  return rules;
+}
+
 Learning read_learning(const json& object, Problems& problems) {
   Checked in(object, "discovery", problems);
   const std::string learning = in.one_of("learning", {"tenant", "shared", "off"});
@@ -301,6 +320,9 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   if (const json* admission = in.object("admission")) read_admission(*admission, policy, problems);
   if (const json* pool = in.object("pool")) read_pool(*pool, policy, problems);
   if (const json* skills = in.object("skills")) policy.skills = read_skills(*skills, problems);
+  if (const json* sessions = in.object("sessions")) policy.sessions = read_sessions(*sessions, problems);
+  if (const json* named = in.object("named_workspaces"))
+    policy.named_workspaces = read_named_workspaces(*named, problems);
   if (const json* pii = in.object("pii")) policy.pii = read_pii_rules(*pii, problems);
   if (const json* tools = in.object("tools")) read_tools(*tools, policy, in);
   if (const json* discovery = in.object("discovery")) policy.learning = read_learning(*discovery, problems);

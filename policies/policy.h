@@ -3,6 +3,7 @@
 // Applied by supervisor/tools (admission, ceilings, skills, personal data), jail/ (isolation, filter) and
 // supervisor/tenants (quota). Errors: all that is wrong with a document, each naming key, value and range.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,7 +32,7 @@ struct Isolation {
 
 // What a tenant may keep between executions.
 struct Quota {
-  uint64_t workspace_bytes = 0;        // all workspaces together
+  uint64_t workspace_bytes = 0;        // of each workspace
   uint64_t workspace_files = 0;        // files, directories and links
   uint32_t executions_kept = 0;        // whose full output can still be read
   uint64_t executions_kept_bytes = 0;  // all of them together
@@ -50,6 +51,19 @@ struct SkillRules {
   bool save = false;   // whether its programs and agents may save and delete skills
   uint64_t bytes = 0;  // of all skills and their older versions
   uint32_t count = 0;  // skills
+};
+
+// Stateful Python sessions: each holds a jail, and its memory, between calls.
+struct SessionRules {
+  uint32_t most = 0;             // of one tenant at a time; 0: none
+  std::chrono::seconds idle{0};  // without a call; then one ends
+};
+
+// Workspaces beside the tenant's own that its requests name. How long one is kept that nobody uses.
+struct WorkspaceRules {
+  uint32_t most = 0;
+  std::chrono::seconds idle{0};     // without use; then it is removed. 0: never
+  std::chrono::seconds warning{0};  // from when that is announced until it is done, at least
 };
 
 // Tools that are listed and may be called; each costs the agent's context its definition.
@@ -85,6 +99,8 @@ struct Policy {
   uint32_t requests_in_flight = 0;                 // on one connection
   std::vector<std::string> workspaces;             // names that a request may choose; '*' stands for any characters
   std::map<std::string, std::string> environment;  // added to the jail's
+  SessionRules sessions;
+  WorkspaceRules named_workspaces;
 
   bool allows_language(std::string_view language) const;
   bool allows_workspace(std::string_view workspace) const;

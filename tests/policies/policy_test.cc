@@ -112,7 +112,8 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/description", true, "description: true is not a string"},
       {"/langauges", json::array(),
        "langauges: unknown key; known keys: $schema, admission, description, discovery, environment, extends, "
-       "isolation, languages, limits, pii, pool, quota, seccomp, skills, tools, workspaces"},
+       "isolation, languages, limits, named_workspaces, pii, pool, quota, seccomp, sessions, skills, tools, "
+       "workspaces"},
   }));
   CAPTURE(pointer);
   json document = standard();
