@@ -152,6 +152,8 @@ Result<> Cgroup::take_process(int pid) {
   if (pid <= 0) return fail(Code::unavailable, "a jail ended before it had its cgroup");
   return write_file(directory_.get(), "cgroup.procs", fmt::format("{}", pid));
 }
+Result<> Cgroup::freeze() { return write_file(directory_.get(), "cgroup.freeze", "1"); }
+Result<> Cgroup::thaw() { return write_file(directory_.get(), "cgroup.freeze", "0"); }
 Result<> Cgroup::kill() { return write_file(directory_.get(), "cgroup.kill", "1"); }
 uint32_t Cgroup::tasks() const { return static_cast<uint32_t>(read_number(directory_.get(), "pids.current")); }
 size_t Cgroup::processes() const {

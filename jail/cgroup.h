@@ -46,6 +46,9 @@ class Cgroup {
   uint64_t cpu_us() const;
   // Moves a process here, with what it is charged from now on. Errors: unavailable when it is gone.
   Result<> take_process(int pid);
+  // Stops everything in it, soon, and what is put into it; a kill still ends it (cgroup.freeze, Linux 5.2).
+  Result<> freeze();
+  Result<> thaw();
   // SIGKILL to everything in it, stopped or not (cgroup.kill, Linux 5.14).
   Result<> kill();
   // Processes and threads in it now; 0 when that cannot be read.

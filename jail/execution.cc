@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "jail/capture.h"
-#include "jail/process_tree.h"
 #include "jail/receipt.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
@@ -21,6 +20,7 @@ using nlohmann::json;
 constexpr auto kStartLimit = 60s;  // jail and interpreter; seconds only under emulation
 constexpr auto kBeginLimit = 5s;   // from sending the code to a waiting jail until its interpreter has read it
 constexpr auto kWatchEvery = 50ms;
+constexpr auto kSendingEvery = 1ms;
 constexpr size_t kMostCalls = 200;  // outstanding
 constexpr size_t kMostImages = 8;
 
@@ -37,6 +37,7 @@ class Execution {
             [this] { end(Ended::output_limit); }, request.progressed),
         err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_err,
              [this] { end(Ended::output_limit); }, {}),
+        meter_(jail, request.session_call > 1 ? Meter::Program::later : Meter::Program::first),
         calls_(host.loop) {}
 
   Task<Result<Report>> run() {
@@ -68,8 +69,11 @@ class Execution {
     co_await over_;
     // Whoever fired it is still at it; and an answer of one that is alone is the end: its exit changes nothing.
     co_await next_turn(host_.loop);
-    if (!heard_ && ended_ == Ended::by_itself && is_alone()) {
+    while (answers_session() && sending_replies_) co_await sleep_for(host_.loop, kSendingEvery);  // no half a message
+    goes_on_ = answers_session();
+    if (goes_on_ || (!heard_ && ended_ == Ended::by_itself && is_alone())) {
       double wall_ms = ms_since(started_at_);
+      if (goes_on_) meter_.count_living();
       out_.drain_now(jail_.out());
       err_.drain_now(jail_.err());
       calls_.cancel_all();
@@ -103,8 +107,12 @@ class Execution {
 
   // The jail was one that waited, and its interpreter never had the whole order: nothing of the program has run.
   bool never_began() const {
-    return origin_.start != Start::cold && !spoke_ && (!sent_ || jail_.guest().left_unread());
+    return origin_.start != Start::cold && request_.session_call <= 1 && !spoke_ &&
+           (!sent_ || jail_.guest().left_unread());
   }
+
+  // The program has ended, and its interpreter waits for the next one.
+  bool goes_on() const { return goes_on_; }
 
  private:
   // For the receipt: what this part of the way took.
@@ -141,12 +149,12 @@ class Execution {
   bool is_alone() {
     if (!answered_status_) return false;
     // Node has threads of its own, and none of the code's when its event loop is empty.
-    auto threads = request_.spec.language == Language::javascript ? Threads::any : Threads::one;
-    if (jail_.cgroup()) {  // init and the runner
-      return (threads == Threads::any ? jail_.cgroup().processes() : jail_.cgroup().tasks()) == 2;
-    }
-    lone_ = jail_.lone_process(threads);
-    return lone_.has_value();
+    return meter_.is_alone(request_.spec.language == Language::javascript ? Threads::any : Threads::one);
+  }
+
+  // Answered, by a session, whoever is left in its jail.
+  bool answers_session() const {
+    return request_.session_call > 0 && answered_status_ && !heard_ && ended_ == Ended::by_itself;
   }
 
   // The guest's side of the conversation, until its socket closes.
@@ -175,7 +183,7 @@ class Execution {
         calls_.spawn(answer(m));
       } else if (kind == "result" && running_ && !evidence_.guest_answered) {
         spoke_ = true;
-        if (!take_result(m)) co_return;
+        if (!take_result(m) || request_.session_call > 0) co_return;  // what comes later is for the next program
       } else {
         violation("an unexpected message");
         co_return;
@@ -200,6 +208,7 @@ class Execution {
              {"workspace", "/workspace"},
              {"max_message", std::min<uint64_t>(limits.result_bytes, GuestChannel::kMostUpBytes - 65536)},
              {"tools", json::array()}};
+    if (request_.session_call > 0) run["session"] = true;
     auto sent = co_await jail_.guest().send(dump_json(run));
     sent_ = sent.has_value();
     mark("sent");
@@ -208,15 +217,7 @@ class Execution {
 
   // The interpreter is up: from here on the time is the program's, and so is what is charged to the cgroup.
   Result<> start_clock() {
-    if (jail_.cgroup()) {
-      const auto& limits = request_.spec.limits;
-      // What waited has grown before anybody asked for it; a cold start is the execution's own.
-      if (origin_.start != Start::cold) memory_before_ = jail_.cgroup().memory_bytes();
-      cpu_before_us_ = jail_.cgroup().cpu_us();
-      CHECKED(jail_.cgroup().set(cgroup_limits_of(limits, memory_before_)));
-    } else {
-      cpu_before_us_ = jail_.ready()->cpu_us;
-    }
+    CHECKED(meter_.begin(request_.spec.limits, origin_.start));
     running_ = true;
     started_at_ = Monotonic::now();
     deadline_ = Deadline(host_.loop, request_.spec.limits.wall, [this] { end(Ended::deadline); });
@@ -303,20 +304,10 @@ class Execution {
         continue;
       }
       if (running_ && never_began() && Monotonic::now() - started_at_ > kBeginLimit) end(Ended::deadline);
-      if (jail_.cgroup()) {
-        auto usage = jail_.cgroup().usage();
-        if (usage) {
-          tasks_peak_ = std::max(tasks_peak_, usage->tasks_peak);
-          if (running_ && limits.cpu.count() > 0 &&
-              usage->cpu_us - cpu_before_us_ > static_cast<uint64_t>(limits.cpu.count()) * 1000)
-            end(Ended::cpu_limit);
-        }
-      } else {
-        TreeUsage usage = read_process_tree(jail_.init_pid());
-        tasks_peak_ = std::max(tasks_peak_, usage.tasks);
-        memory_peak_ = std::max(memory_peak_, usage.private_bytes);
-        if (usage.private_bytes > limits.memory_bytes) end(Ended::memory_watch);
-      }
+      const Meter::Look look = meter_.look();
+      if (running_ && limits.cpu.count() > 0 && look.cpu_us > static_cast<uint64_t>(limits.cpu.count()) * 1000)
+        end(Ended::cpu_limit);
+      if (look.memory_bytes > limits.memory_bytes) end(Ended::memory_watch);
       if (running_ && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
     }
   }
@@ -324,8 +315,13 @@ class Execution {
   // All but its end, which conclude() writes.
   void begin_receipt() {
     auto receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile, origin_);
-    if (request_.over_quota) receipt["workspace"]["quota"] = "accounting";      // counted while the program runs
-    if (memory_before_ > 0) receipt["cgroup"]["memory_held"] = memory_before_;  // memory.max is the sum
+    if (request_.over_quota) receipt["workspace"]["quota"] = "accounting";  // counted while the program runs
+    if (meter_.granted_bytes() > 0) receipt["cgroup"]["memory_held"] = meter_.granted_bytes();  // memory.max: the sum
+    if (request_.session_call > 0) {
+      receipt["session"] = {{"call", request_.session_call}, {"between_calls", jail_.cgroup() ? "frozen" : "watched"}};
+      if (!jail_.cgroup())
+        receipt["weaker"].push_back("what a session leaves running is watched between calls, not stopped: no cgroup");
+    }
     report_.receipt = dump_json(receipt);
     report_.receipt.pop_back();
   }
@@ -334,29 +330,8 @@ class Execution {
     evidence_.ended = ended_;
     if (report && report->event == InitEvent::exited) evidence_.wait_status = report->wait_status;
     if (!report && answered_status_) evidence_.wait_status = *answered_status_ << 8;  // as wait(2) will encode it
-    Usage& usage = report_.usage;
-    usage.wall_ms = wall_ms;
-    if (lone_) {
-      usage.cpu_ms = static_cast<double>(lone_->cpu_us - std::min(lone_->cpu_us, cpu_before_us_)) / 1000;
-      usage.memory_peak_bytes = lone_->peak_bytes;
-    } else if (report) {
-      uint64_t cpu_us = report->user_us + report->system_us;
-      usage.cpu_ms = static_cast<double>(cpu_us - std::min(cpu_us, cpu_before_us_)) / 1000;
-      usage.memory_peak_bytes = report->max_rss_bytes;
-    }
-    usage.memory_peak_bytes = std::max(usage.memory_peak_bytes, memory_peak_);
-    if (jail_.cgroup()) {
-      if (auto counted = jail_.cgroup().usage()) {
-        usage.cpu_ms = static_cast<double>(counted->cpu_us - std::min(counted->cpu_us, cpu_before_us_)) / 1000;
-        if (counted->memory_peak_bytes)
-          usage.memory_peak_bytes = counted->memory_peak_bytes - std::min(counted->memory_peak_bytes, memory_before_);
-        tasks_peak_ = std::max(tasks_peak_, counted->tasks_peak);
-        evidence_.oom_kills = counted->oom_kills;
-        evidence_.tasks_refused = counted->tasks_refused;
-      }
-      if (tasks_peak_ > 0) tasks_peak_--;  // init
-    }
-    usage.processes_peak = tasks_peak_;
+    report_.usage.wall_ms = wall_ms;
+    meter_.end(report, report_.usage, evidence_);
     report_.outcome = classify(evidence_);
     const auto& limits = request_.spec.limits;
     LimitTexts texts{std::chrono::duration<double>(limits.wall).count(),
@@ -386,15 +361,14 @@ class Execution {
   std::optional<InitReport> report_heard_;
   bool heard_ = false;
   std::optional<int> answered_status_;  // that the runner is about to exit with
-  std::optional<LoneProcess> lone_;
   Ended ended_ = Ended::by_itself;
   std::string violation_;
+  bool goes_on_ = false;
   bool running_ = false;  // the clock runs
   bool sent_ = false;     // the whole order
   bool spoke_ = false;    // the runner has the code, and has said something since
   Monotonic::time_point started_at_;
-  uint64_t cpu_before_us_ = 0, memory_before_ = 0, memory_peak_ = 0;
-  uint32_t tasks_peak_ = 0;
+  Meter meter_;
   Monotonic::time_point marked_at_;
   std::vector<std::pair<const char*, uint32_t>> path_;
   std::vector<std::string> replies_;
@@ -430,6 +404,36 @@ Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
   }
   auto report = co_await execute(host, std::move(request));
   co_return report;
+}
+
+Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept) {
+  CO_CHECKED(check_requirements(host, request.spec.isolation));
+  Pool::Running running(pool);
+  auto jail = std::move(kept.jail);
+  if (!jail) {
+    auto waiting = co_await pool.take(request.tenant, request.spec, request.pool, request.workspace);
+    if (waiting) {
+      jail = std::move(waiting->jail);
+      kept.origin = waiting->origin;
+    }
+  }
+  for (;;) {
+    if (!jail) {
+      Spec spec = request.spec;
+      spec.name = request.id;
+      CO_TRY(jail, co_await Jail::build(host, std::move(spec)));
+      kept.origin = Origin{};
+    }
+    Execution execution(host, request, *jail, kept.origin);
+    auto report = co_await execution.run();
+    if (execution.goes_on()) {
+      kept.jail = std::move(jail);
+      co_return report;
+    }
+    pool.retire(std::move(jail));
+    if (!execution.never_began()) co_return report;
+    log_warning("execution {}: the waiting jail did not begin; building another", request.id);
+  }
 }
 
 }  // namespace jail

@@ -1,4 +1,5 @@
 // Execution: one program in one jail, from its code to its outcome. Knows nothing of MCP; a tenant is a name to it.
+// Programs of a session (session.h) share a jail, one after the other.
 // Source: supervisor/tools/execute_code.cc. Destroying the task cancels the execution: the jail is killed.
 #pragma once
 #include <functional>
@@ -9,6 +10,7 @@
 
 #include "jail/host.h"
 #include "jail/jail.h"
+#include "jail/meter.h"
 #include "jail/outcome.h"
 #include "jail/pool.h"
 
@@ -37,14 +39,8 @@ struct Request {
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
   std::function<Task<Result<nlohmann::json>>(std::string name, nlohmann::json arguments)> call;
-};
 
-struct Usage {
-  // The execution's own: what the interpreter took to start, before or after the request, is not in here.
-  double wall_ms = 0;  // from when the interpreter had the code to the end
-  double cpu_ms = 0;
-  uint64_t memory_peak_bytes = 0;  // with the interpreter's own where no cgroup counts it
-  uint32_t processes_peak = 0;     // 0: not known
+  uint32_t session_call = 0;  // which program of its session this is, from 1; 0: of none
 };
 
 struct Stream {
@@ -72,5 +68,13 @@ Task<Result<Report>> execute(Host& host, Request request);
 // In a jail that waits, or else as above: under the same policy either way. A waiting jail that turns out to be dead or
 // stopped is replaced; no program begins twice.
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request);
+
+// What a program of a session leaves for the next one.
+struct Kept {
+  std::unique_ptr<Jail> jail;  // its interpreter waits; nullptr: none yet, or it has ended
+  Origin origin;               // of the jail
+};
+// In kept.jail, for the first program in one as above. Cancelling ends the jail, as in every execution.
+Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept);
 
 }  // namespace jail

@@ -50,6 +50,21 @@ uint32_t add_children(int pid, std::vector<int>& found) {
   return threads;
 }
 
+// CPU time in clock ticks. proc(5), stat: fields 14 to 17 are utime, stime, cutime and cstime.
+struct Ticks {
+  uint64_t own = 0, waited_for = 0;
+};
+Ticks ticks_of(int pid) {
+  std::string stat = read_text(fmt::format("/proc/{}/stat", pid));
+  size_t name_end = stat.rfind(')');
+  unsigned long user = 0, system = 0, children_user = 0, children_system = 0;
+  if (name_end == std::string::npos ||
+      std::sscanf(stat.c_str() + name_end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &user,
+                  &system, &children_user, &children_system) != 4)
+    return {};
+  return {user + system, children_user + children_system};
+}
+
 // 0 when there is none, or more.
 int only_child_in(const std::string& text) {
   int child = 0;
@@ -74,6 +89,19 @@ TreeUsage read_process_tree(int init_pid) {
       usage.private_bytes += (resident - shared) * page;
   }
   return usage;
+}
+
+uint64_t read_tree_cpu_us(int init_pid) {
+  if (init_pid <= 0) return 0;
+  std::vector<int> found;
+  add_children(init_pid, found);
+  uint64_t ticks = ticks_of(init_pid).waited_for;
+  for (size_t i = 0; i < found.size(); i++) {
+    add_children(found[i], found);
+    const Ticks used = ticks_of(found[i]);
+    ticks += used.own + used.waited_for;
+  }
+  return ticks * 1'000'000 / static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
 }
 
 LoneProcessFiles::LoneProcessFiles(int init_pid) {

@@ -17,6 +17,9 @@ struct TreeUsage {
 // The descendants of `init_pid`. Reads at most 1,024 processes.
 TreeUsage read_process_tree(int init_pid);
 
+// CPU time of all of these so far, of those that have ended and were waited for, too; in steps of 10 ms a process.
+uint64_t read_tree_cpu_us(int init_pid);
+
 // The one process beside init that a jail consists of.
 struct LoneProcess {
   uint64_t cpu_us = 0;      // with that of children that it has waited for, which counts in steps of 10 ms

@@ -1,6 +1,6 @@
 """What jailed code may ask of the supervisor: `import warder; warder.call("name", argument=1)`."""
 
-__all__ = ["CallError", "call"]
+__all__ = ["CallError", "call", "checkpoint", "session_log"]
 
 _channel = None  # the guest socket; None in processes that the jailed code started itself
 
@@ -22,6 +22,16 @@ class CallError(Exception):
         if self.remedy:
             text += f"; {self.remedy}"
         return text
+
+
+def checkpoint(step, context=""):
+    """Notes in the session's log how far the work is, for whoever resumes it."""
+    return call("checkpoint", step=step, context=context)
+
+
+def session_log(session=None):
+    """What was done in a session, this one or another: a dict with its tasks, state files and last checkpoint."""
+    return call("session_log") if session is None else call("session_log", session=session)
 
 
 def call(name, /, **arguments):

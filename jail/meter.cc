@@ -1,0 +1,98 @@
+#include "jail/meter.h"
+
+#include <algorithm>
+
+namespace jail {
+namespace {
+
+uint64_t beyond(uint64_t all, uint64_t before) { return all - std::min(all, before); }
+
+}  // namespace
+
+// Of all processes that there are, and of those that were waited for.
+uint64_t Meter::cpu_without_cgroup() {
+  auto lone = jail_.lone_process(Threads::any);
+  return lone ? lone->cpu_us : read_tree_cpu_us(jail_.init_pid());
+}
+
+Result<> Meter::begin(const policies::Limits& limits, Start start) {
+  if (jail_.cgroup()) {
+    // What waited has grown before anybody asked for it; a cold start is the execution's own.
+    if (program_ == Program::later || start != Start::cold) memory_before_ = jail_.cgroup().memory_bytes();
+    cpu_before_us_ = jail_.cgroup().cpu_us();
+    if (program_ == Program::first) {
+      granted_ = memory_before_;
+      return jail_.cgroup().set(cgroup_limits_of(limits, granted_));
+    }
+    TRY(before_, jail_.cgroup().usage());
+  } else if (program_ == Program::first) {
+    cpu_before_us_ = jail_.ready()->cpu_us;
+  } else {
+    cpu_before_us_ = cpu_without_cgroup();
+    memory_before_ = read_process_tree(jail_.init_pid()).private_bytes;
+  }
+  return {};
+}
+
+Meter::Look Meter::look() {
+  Look look;
+  if (jail_.cgroup()) {
+    auto usage = jail_.cgroup().usage();
+    if (!usage) return look;
+    look.cpu_us = beyond(usage->cpu_us, cpu_before_us_);
+    if (program_ == Program::first) {
+      tasks_seen_ = std::max(tasks_seen_, usage->tasks_peak);
+    } else {
+      tasks_seen_ = std::max(tasks_seen_, jail_.cgroup().tasks());
+      memory_seen_ = std::max(memory_seen_, jail_.cgroup().memory_bytes());
+    }
+  } else {
+    TreeUsage usage = read_process_tree(jail_.init_pid());
+    tasks_seen_ = std::max(tasks_seen_, usage.tasks);
+    memory_seen_ = std::max(memory_seen_, usage.private_bytes);
+    look.memory_bytes = usage.private_bytes;
+  }
+  return look;
+}
+
+bool Meter::is_alone(Threads threads) {
+  if (jail_.cgroup()) {  // init and the runner
+    return (threads == Threads::any ? jail_.cgroup().processes() : jail_.cgroup().tasks()) == 2;
+  }
+  auto lone = jail_.lone_process(threads);
+  if (!lone) return false;
+  cpu_now_us_ = lone->cpu_us;
+  peak_now_ = lone->peak_bytes;
+  return true;
+}
+
+void Meter::count_living() {
+  (void)look();
+  if (!jail_.cgroup()) cpu_now_us_ = cpu_without_cgroup();
+}
+
+void Meter::end(const std::optional<InitReport>& report, Usage& usage, Evidence& evidence) {
+  if (cpu_now_us_) {
+    usage.cpu_ms = static_cast<double>(beyond(*cpu_now_us_, cpu_before_us_)) / 1000;
+    usage.memory_peak_bytes = peak_now_;
+  } else if (report) {
+    usage.cpu_ms = static_cast<double>(beyond(report->user_us + report->system_us, cpu_before_us_)) / 1000;
+    if (program_ == Program::first) usage.memory_peak_bytes = report->max_rss_bytes;
+  }
+  usage.memory_peak_bytes = std::max(usage.memory_peak_bytes, beyond(memory_seen_, memory_before_));
+  if (jail_.cgroup()) {
+    if (auto counted = jail_.cgroup().usage()) {
+      usage.cpu_ms = static_cast<double>(beyond(counted->cpu_us, cpu_before_us_)) / 1000;
+      // The kernel's peaks are of the cgroup's whole life: they are this program's if it has raised them.
+      if (counted->memory_peak_bytes > before_.memory_peak_bytes)
+        usage.memory_peak_bytes = beyond(counted->memory_peak_bytes, memory_before_);
+      if (counted->tasks_peak > before_.tasks_peak) tasks_seen_ = std::max(tasks_seen_, counted->tasks_peak);
+      evidence.oom_kills = beyond(counted->oom_kills, before_.oom_kills);
+      evidence.tasks_refused = beyond(counted->tasks_refused, before_.tasks_refused);
+    }
+    if (tasks_seen_ > 0) tasks_seen_--;  // init
+  }
+  usage.processes_peak = tasks_seen_;
+}
+
+}  // namespace jail
