@@ -16,6 +16,7 @@
 #include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/get_execution_stats.h"
 #include "supervisor/tools/resource_changes.h"
+#include "supervisor/tools/session_log.h"
 #include "supervisor/tools/skill_resources.h"
 #include "supervisor/tools/workspace_tools.h"
 
@@ -115,6 +116,7 @@ Task<Result<>> Daemon::start_serving() {
   CO_TRY(tenants::Registry registry, tenants::Registry::open(loop_, prepared_.state.get(), prepared_.policies));
   registry_ = std::make_unique<tenants::Registry>(std::move(registry));
   pool_ = std::make_unique<jail::Pool>(*host_, pool_limits());
+  sessions_ = std::make_unique<tools::Sessions>(*host_, *pool_);
   CO_CHECKED(open_journal());
   open_catalog();
   open_skills();
@@ -139,6 +141,7 @@ Task<Result<>> Daemon::start_serving() {
   }
   prepared_.sockets.clear();
   if (prepared_.options.bus != "off") log_warning("--bus {}: this version has no D-Bus service", prepared_.options.bus);
+  tasks_.spawn(expire_workspaces());
   service_.start_watchdog(loop_);
   service_.ready("serving");
   log_notice("warderd {} is ready", kWarderVersion);
@@ -189,6 +192,13 @@ void Daemon::open_catalog() {
   discovery_->on_change([this] { tasks_.spawn(show_servers()); });
 }
 
+Task<> Daemon::expire_workspaces() {
+  for (;;) {
+    const auto next = co_await registry_->expire_workspaces();
+    co_await sleep_for(loop_, next);
+  }
+}
+
 // Jails that wait were built with what there was before.
 Task<> Daemon::show_servers() {
   auto shown = co_await servers_->show(discovery_->current());
@@ -227,12 +237,18 @@ void Daemon::register_tools() {
   auto changed = [this](const tenants::Tenant& tenant, const tenants::Changes& changes) {
     tools::tell_changes(*server_, tenant, changes);
   };
-  execute_.reset(
-      new tools::ExecuteEnvironment{*host_, admission_, *pool_, guest_calls_, *journal_, catalog_of, changed});
-  tools::add_execute_code(*server_, *execute_);
-  auto tenant_of = [](mcp::RequestContext& context) -> tenants::Tenant& {
-    return *context.user_as<tenants::Member>().tenant;
+  // The tenant's own workspace, or the one that a trusted client names.
+  auto tenant_of = [this](mcp::RequestContext& context) -> Result<std::shared_ptr<tenants::Tenant>> {
+    auto& member = context.user_as<tenants::Member>();
+    const auto named = context.meta.is_object() ? context.meta.find(tools::kWorkspaceKey) : context.meta.end();
+    if (named == context.meta.end()) return member.tenant;
+    if (!named->is_string()) return fail(Code::invalid, "_meta: org.warder/workspace is not a string");
+    return registry_->workspace(member, named->get_ref<const std::string&>());
   };
+  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, *pool_, *sessions_, guest_calls_, *journal_,
+                                               catalog_of, tenant_of, changed});
+  tools::add_execute_code(*server_, *execute_);
+  tools::add_session_calls(guest_calls_);
   tools::add_workspace_tools(*server_, tenant_of);
   server_->add_resources(tools::workspace_resources(tenant_of));
   server_->add_completion(tools::workspace_completion(tenant_of));
@@ -246,7 +262,7 @@ void Daemon::register_tools() {
     TRY(skills::Library library, skills_->library(tenant));
     return library.all().size();
   };
-  tools::add_get_execution_stats(*server_, *journal_, catalog_of, count_skills);
+  tools::add_get_execution_stats(*server_, *journal_, catalog_of, count_skills, *sessions_, tenant_of);
   server_->observe_calls(tools::keep_accounts(*journal_));
   register_pii();
   auto skill_user_of = [](mcp::RequestContext& context) {
@@ -289,6 +305,7 @@ Task<> Daemon::reload() {
   } else if (registry_) {
     registry_->apply_policies();
     pool_->clear();
+    sessions_->end_all("the policies were loaded anew");
     auto revoked = [](const std::shared_ptr<void>& user) { return static_cast<tenants::Member*>(user.get())->revoked; };
     for (auto& listener : listeners_) listener->close_if(revoked);
     auto tested = co_await test_jails();

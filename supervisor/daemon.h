@@ -18,6 +18,7 @@
 #include "supervisor/tools/execute_code.h"
 #include "supervisor/tools/pii_tools.h"
 #include "supervisor/tools/search_learning.h"
+#include "supervisor/tools/sessions.h"
 #include "supervisor/tools/skill_tools.h"
 #include "supervisor/tools/stub_tree.h"
 
@@ -53,6 +54,7 @@ class Daemon {
   Result<> open_journal();
   void open_catalog();
   Task<> show_servers();
+  Task<> expire_workspaces();
   void open_skills();
   void expect_executions(const policies::Policy& policy);
   void watch_signals();
@@ -71,6 +73,7 @@ class Daemon {
   std::unique_ptr<tenants::Registry> registry_;
   tools::Admission admission_;
   std::unique_ptr<jail::Pool> pool_;
+  std::unique_ptr<tools::Sessions> sessions_;
   tools::GuestCalls guest_calls_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
   std::unique_ptr<tools::Discovery> discovery_;

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "supervisor/base/json.h"
-#include "supervisor/tenants/executions.h"
 
 using nlohmann::json;
 using nlohmann::ordered_json;
@@ -17,11 +16,11 @@ using nlohmann::ordered_json;
 namespace tenants {
 namespace {
 
-constexpr std::string_view kEnding = ".log";
+constexpr std::string_view kEnding = ".log", kOpen = ".open", kFull = "~";
 
-Result<RelativePath> file_of(std::string_view id) {
-  CHECKED(check_execution_id(id));
-  return RelativePath::parse(std::string(id) + std::string(kEnding));
+Result<RelativePath> file_of(std::string_view id, std::string_view ending = kEnding) {
+  CHECKED(check_session_id(id.ends_with(kFull) ? id.substr(0, id.size() - kFull.size()) : id));
+  return RelativePath::parse(std::string(id) + std::string(ending));
 }
 
 std::string cut(const std::string& text) {
@@ -65,14 +64,24 @@ void fold(const json& event, ordered_json& document, std::set<std::string>& stat
 
 }  // namespace
 
+Result<> check_session_id(std::string_view id) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  if (!id.empty() && id.size() <= 64 && id[0] != '.' && id.find_first_not_of(kAllowed) == id.npos) return {};
+  return fail(Code::invalid, fmt::format("session: '{}' is not a session's name", valid_utf8(id.substr(0, 64))),
+              "1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-', not beginning with '.'", "session");
+}
+
 Result<> SessionLogs::append(std::string_view id, std::string line) {
   TRY(RelativePath path, file_of(id));
   TRY(Fd file, open_beneath(directory_.get(), path, O_RDWR | O_APPEND | O_CREAT, 0600));
   struct stat status {};
   if (::fstat(file.get(), &status) < 0) return fail_errno(errno, "stat a session's log");
   const auto size = static_cast<size_t>(status.st_size);
-  if (size + line.size() > kMostSessionBytes)
-    return fail(Code::exhausted, fmt::format("the log of session '{}' is full", id), "begin another session");
+  if (size > 0 && size + line.size() > kMostSessionBytes) {
+    TRY(RelativePath full, file_of(std::string(id) + std::string(kFull)));
+    CHECKED(rename_beneath(directory_.get(), path, full, Existing::replace));
+    return append(id, std::move(line));
+  }
   char last = '\n';
   if (size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) < 0)
     return fail_errno(errno, "read a session's log");
@@ -81,7 +90,30 @@ Result<> SessionLogs::append(std::string_view id, std::string line) {
 }
 
 Result<> SessionLogs::begin(std::string_view id, std::string_view timestamp) {
+  TRY(RelativePath open, file_of(id, kOpen));
+  make_room();
+  CHECKED(open_beneath(directory_.get(), open, O_WRONLY | O_CREAT, 0600));
   return append(id, dump_json(ordered_json{{"event", "begin"}, {"timestamp", timestamp}}) + "\n");
+}
+
+bool SessionLogs::is_open(std::string_view id) const {
+  auto open = file_of(id, kOpen);
+  return open && stat_beneath(directory_.get(), *open);
+}
+
+// Logs that nobody has written to for the longest time go first.
+void SessionLogs::make_room() const {
+  auto ids = list();
+  if (!ids || ids->size() < kMostSessions) return;
+  std::vector<std::pair<int64_t, RelativePath>> by_age;
+  for (const std::string& id : *ids) {
+    auto path = file_of(id);
+    if (!path || is_open(id)) continue;
+    if (auto status = stat_beneath(directory_.get(), *path)) by_age.emplace_back(status->st_mtime, *std::move(path));
+  }
+  std::sort(by_age.begin(), by_age.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < by_age.size() && i + kMostSessions <= ids->size(); i++)
+    static_cast<void>(unlink_beneath(directory_.get(), by_age[i].second, Removing::file));
 }
 
 Result<> SessionLogs::add(std::string_view id, const SessionTask& task) {
@@ -106,6 +138,8 @@ Result<> SessionLogs::checkpoint(std::string_view id, const SessionCheckpoint& c
 }
 
 Result<> SessionLogs::end(std::string_view id, std::string_view timestamp) {
+  TRY(RelativePath open, file_of(id, kOpen));
+  static_cast<void>(unlink_beneath(directory_.get(), open, Removing::file));
   return append(id, dump_json(ordered_json{{"event", "end"}, {"timestamp", timestamp}}) + "\n");
 }
 
@@ -136,9 +170,9 @@ Result<std::vector<std::string>> SessionLogs::list() const {
   std::vector<std::string> ids;
   while (const dirent* entry = ::readdir(entries.get())) {
     std::string_view name = entry->d_name;
-    if (!name.ends_with(kEnding) || ids.size() >= kMostSessions) continue;
+    if (!name.ends_with(kEnding) || ids.size() >= 2 * kMostSessions) continue;
     name.remove_suffix(kEnding.size());
-    if (check_execution_id(name)) ids.emplace_back(name);
+    if (file_of(name)) ids.emplace_back(name);
   }
   std::sort(ids.begin(), ids.end());
   return ids;

@@ -2,8 +2,9 @@
 // event, only ever appended. Read as one document, in the shape that clients of per-customer workspaces know:
 // {session_id, customer_uid, started_at, ended_at, tasks: [{task_id, description, code, result, output, timestamp}],
 //  state_files: [...], checkpoint: {step, last_task, context, timestamp}}.
-// Source: whoever runs a session's code. Jails never see this folder. A line that was cut by a crash is left out.
-// Errors: invalid (the id), not_found, exhausted (the log is full, the disk).
+// Source: supervisor/tools/session_log.cc. Jails never see this folder. A line that was cut by a crash is left out.
+// A full log becomes `<id>~`, in the place of the one before, and a new one begins; the oldest logs make room for
+// others. Errors: invalid (the id), not_found, exhausted (the disk).
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,9 +14,12 @@
 
 namespace tenants {
 
-constexpr size_t kMostSessionBytes = 8 << 20;       // of one log; beyond: exhausted
+constexpr size_t kMostSessionBytes = 8 << 20;       // of one log
 constexpr size_t kMostSessionTextBytes = 64 << 10;  // of a task's code, result and output each; longer ones are cut
-constexpr size_t kMostSessions = 1'000;             // that are listed
+constexpr size_t kMostSessions = 200;               // logs of one tenant
+
+// 1 to 64 of A-Z a-z 0-9 . _ -, the first no dot. Errors: invalid.
+Result<> check_session_id(std::string_view id);
 
 struct SessionTask {
   std::string task_id;      // the execution's
@@ -39,19 +43,22 @@ class SessionLogs {
   // `directory` is sessions/ of the tenant's folder. `customer` is who the logs are about: the tenant's name.
   SessionLogs(Fd directory, std::string customer) : directory_(std::move(directory)), customer_(std::move(customer)) {}
 
-  // Ids are like those of executions. A session that exists goes on.
+  // A log that exists goes on. Until end() the session counts as open, whatever becomes of this process.
   Result<> begin(std::string_view id, std::string_view timestamp);
   Result<> add(std::string_view id, const SessionTask& task);
   Result<> checkpoint(std::string_view id, const SessionCheckpoint& checkpoint);
   Result<> end(std::string_view id, std::string_view timestamp);
 
-  // The document as JSON text.
+  bool is_open(std::string_view id) const;
+
+  // The document as JSON text. `id` may have a '~' at its end.
   Result<std::string> read(std::string_view id) const;
-  // Ids, sorted.
+  // Ids, sorted; with '~' those that were full.
   Result<std::vector<std::string>> list() const;
 
  private:
   Result<> append(std::string_view id, std::string line);
+  void make_room() const;
   Fd directory_;
   std::string customer_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/tenants/named_workspaces.h"
 
 namespace tenants {
 namespace {
@@ -11,6 +13,7 @@ QuotaLimits workspace_limits(const policies::Quota& quota) { return {quota.works
 KeepLimits keep_limits(const policies::Quota& quota) { return {quota.executions_kept, quota.executions_kept_bytes}; }
 
 constexpr mode_t kPrivate = 0700;
+constexpr std::chrono::seconds kLookAtMost{60};  // a tenant with other rules may connect meanwhile
 
 }  // namespace
 
@@ -19,17 +22,31 @@ Result<std::shared_ptr<Tenant>> Tenant::open(Loop& loop, int tenants, std::strin
   if (!policies::valid_name(name))
     return fail(Code::invalid, "'" + valid_utf8(name).substr(0, 64) + "' is not a tenant's name",
                 "1 to 64 of a-z, 0-9, '-', '_', '.', not beginning with '.'");
+  TRY(RelativePath path, RelativePath::parse(name));
+  TRY(Fd directory, make_directories_beneath(tenants, path, kPrivate));
+  std::string account = name;
+  return open_in(loop, std::move(directory), std::move(name), std::move(account), policy);
+}
+
+Result<std::shared_ptr<Tenant>> Tenant::open_workspace(Loop& loop, const Tenant& of, std::string_view workspace,
+                                                       const policies::Policy& policy) {
+  TRY(RelativePath path, RelativePath::parse(std::string(kNamedWorkspaces) + "/" + std::string(workspace)));
+  TRY(Fd directory, make_directories_beneath(of.directory(), path, kPrivate));
+  return open_in(loop, std::move(directory), of.account() + "/" + std::string(workspace), of.account(), policy);
+}
+
+Result<std::shared_ptr<Tenant>> Tenant::open_in(Loop& loop, Fd directory, std::string name, std::string account,
+                                                const policies::Policy& policy) {
   auto folder = [&](std::string_view below) -> Result<Fd> {
-    TRY(RelativePath path, RelativePath::parse(name + std::string(below)));
-    return make_directories_beneath(tenants, path, kPrivate);
+    TRY(RelativePath path, RelativePath::parse(below));
+    return make_directories_beneath(directory.get(), path, kPrivate);
   };
-  TRY(Fd directory, folder(""));
-  TRY(Fd workspace, folder("/workspace"));
-  TRY(Fd kept, folder("/executions"));
-  TRY(Fd sessions, folder("/sessions"));
+  TRY(Fd workspace, folder("workspace"));
+  TRY(Fd kept, folder("executions"));
+  TRY(Fd sessions, folder("sessions"));
   TRY(Executions executions, Executions::open(std::move(kept), keep_limits(policy.quota)));
-  return std::shared_ptr<Tenant>(new Tenant(loop, std::move(name), std::move(directory), std::move(workspace),
-                                            workspace_limits(policy.quota), std::move(executions),
+  return std::shared_ptr<Tenant>(new Tenant(loop, std::move(name), std::move(account), std::move(directory),
+                                            std::move(workspace), workspace_limits(policy.quota), std::move(executions),
                                             std::move(sessions)));
 }
 
@@ -72,6 +89,28 @@ Result<std::shared_ptr<Member>> Registry::admit(policies::Peer peer) {
   return member;
 }
 
+Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::string_view name) {
+  if (name.empty() || name == "default") return member.tenant;
+  const std::string shown = valid_utf8(name.substr(0, 64));
+  if (!member.policy->allows_workspace(name))
+    return fail(Code::denied, "policy '" + member.policy->name + "' allows no workspace named '" + shown + "'",
+                "name one that fits its `workspaces`: 1 to 64 of a-z, 0-9, '-', '_', '.', not beginning with '.'",
+                "workspaces");
+  const std::string key = member.tenant->name() + "/" + std::string(name);
+  auto known = tenants_.find(key);
+  if (known == tenants_.end()) {
+    TRY(NamedWorkspaces named, NamedWorkspaces::of(*member.tenant));
+    CHECKED(named.check_room(name, member.policy->named_workspaces));
+    auto opened = Tenant::open_workspace(loop_, *member.tenant, name, *member.policy);
+    if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("workspace '" + shown + "'"));
+    known = tenants_.emplace(key, std::move(*opened)).first;
+  } else {
+    known->second->set_quota(member.policy->quota);
+  }
+  CHECKED(mark_used(*known->second));
+  return known->second;
+}
+
 void Registry::apply_policies() {
   for (const std::weak_ptr<Member>& weak : members_) {
     auto member = weak.lock();
@@ -87,6 +126,41 @@ void Registry::apply_policies() {
   }
 }
 
+Task<std::chrono::seconds> Registry::expire_workspaces() {
+  std::chrono::seconds next = kLookAtMost;
+  std::map<std::shared_ptr<Tenant>, policies::WorkspaceRules> connected;
+  for (const std::weak_ptr<Member>& weak : members_) {
+    if (auto member = weak.lock()) connected[member->tenant] = member->policy->named_workspaces;
+  }
+  for (const auto& [tenant, rules] : connected) {
+    auto done = co_await expire_workspaces_of(*tenant, rules);
+    if (!done) log_warning("tenant {}: expiry of workspaces: {}", tenant->name(), done.error().what);
+    if (rules.idle.count() > 0) next = std::clamp(rules.idle / 10, std::chrono::seconds(1), next);
+  }
+  co_return next;
+}
+
+Task<Result<>> Registry::expire_workspaces_of(const Tenant& tenant, policies::WorkspaceRules rules) {
+  if (rules.idle.count() == 0) co_return Result<>{};
+  CO_TRY(NamedWorkspaces named, NamedWorkspaces::of(tenant));
+  CO_TRY(std::vector<std::string> announced, named.announce(rules));
+  for (const std::string& name : announced)
+    log_notice("workspace {}/{} is not used: it will be removed in {} s, unless somebody uses it", tenant.name(), name,
+               rules.warning.count());
+  CO_TRY(std::vector<NamedWorkspace> all, named.list(rules));
+  for (const NamedWorkspace& one : all) {
+    if (!one.removal || one.removal->count() > 0 || one.idle < rules.idle) continue;
+    auto known = tenants_.find(tenant.name() + "/" + one.name);
+    if (known != tenants_.end()) {
+      if (known->second.use_count() > 1) continue;  // somebody works in it
+      tenants_.erase(known);
+    }
+    CO_CHECKED(co_await named.remove(loop_, one.name));
+    log_notice("workspace {}/{} was removed: nobody used it for {} s", tenant.name(), one.name, one.idle.count());
+  }
+  co_return Result<>{};
+}
+
 std::shared_ptr<Tenant> Registry::find(std::string_view name) const {
   auto found = tenants_.find(name);
   return found == tenants_.end() ? nullptr : found->second;
@@ -94,7 +168,9 @@ std::shared_ptr<Tenant> Registry::find(std::string_view name) const {
 
 std::vector<std::string> Registry::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, tenant] : tenants_) names.push_back(name);
+  for (const auto& [name, tenant] : tenants_) {
+    if (name == tenant->account()) names.push_back(name);
+  }
   return names;
 }
 

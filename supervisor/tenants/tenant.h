@@ -1,8 +1,11 @@
 // Tenant: whose files and executions these are. Registry: which tenant a connecting process belongs to.
 // Source: the peer's credentials as the kernel tells them, mapped by policies::Store. A tenant's folders are
 // made at its first connection: tenants/<name>/{workspace,executions,sessions} below the state folder, 0700.
-// Errors: denied (no rule fits the peer), or what the file system said.
+// A named workspace is a tenant of its own, with folders below tenants/<name>/workspaces/<workspace>: nothing but
+// limits on what runs is shared with the tenant whose client named it. Errors: denied (no rule fits the peer), or what
+// the file system said.
 #pragma once
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,8 +24,13 @@ class Tenant {
   static Result<std::shared_ptr<Tenant>> open(Loop& loop, int tenants, std::string name,
                                               const policies::Policy& policy);
 
-  const std::string& name() const { return name_; }
-  int directory() const { return directory_.get(); }  // tenants/<name>, O_PATH
+  // One of its named workspaces, made if it is not there. It and the loop must outlive that.
+  static Result<std::shared_ptr<Tenant>> open_workspace(Loop& loop, const Tenant& of, std::string_view workspace,
+                                                        const policies::Policy& policy);
+
+  const std::string& name() const { return name_; }        // of a named workspace "<tenant>/<workspace>"
+  const std::string& account() const { return account_; }  // the tenant's name, whatever the workspace
+  int directory() const { return directory_.get(); }       // O_PATH
   Workspace& workspace() { return workspace_; }
   Executions& executions() { return executions_; }
   SessionLogs& sessions() { return sessions_; }
@@ -30,17 +38,22 @@ class Tenant {
   void set_quota(const policies::Quota& quota);
 
  private:
-  Tenant(Loop& loop, std::string name, Fd directory, Fd workspace, QuotaLimits limits, Executions executions, Fd logs)
+  static Result<std::shared_ptr<Tenant>> open_in(Loop& loop, Fd directory, std::string name, std::string account,
+                                                 const policies::Policy& policy);
+  Tenant(Loop& loop, std::string name, std::string account, Fd directory, Fd workspace, QuotaLimits limits,
+         Executions executions, Fd logs)
       : name_(std::move(name)),
         directory_(std::move(directory)),
         workspace_(loop, std::move(workspace), limits),
         executions_(std::move(executions)),
-        sessions_(std::move(logs), name_) {}
+        sessions_(std::move(logs), name_.substr(name_.find('/') + 1)),  // a customer is a workspace's name
+        account_(std::move(account)) {}
   std::string name_;
   Fd directory_;
   Workspace workspace_;
   Executions executions_;
   SessionLogs sessions_;
+  std::string account_;
 };
 
 // One connection's right to act for a tenant. The policy belongs to the member: two rules may give two users
@@ -63,16 +76,23 @@ class Registry {
 
   // A tenant's quota is that of the policy under which somebody connected to it last.
   Result<std::shared_ptr<Member>> admit(policies::Peer peer);
+  // The named workspace of the member's tenant, in which a request is to work; its own for an empty name or "default".
+  // Errors: denied (its policy does not allow the name), exhausted (it has as many as it may).
+  Result<std::shared_ptr<Tenant>> workspace(const Member& member, std::string_view name);
   // After the store has reloaded: members get their new policy, or are revoked.
   void apply_policies();
 
-  // nullptr when nobody of that name has connected yet.
+  // Of a tenant or a named workspace, by Tenant::name(). nullptr when nobody has connected to it yet.
   std::shared_ptr<Tenant> find(std::string_view name) const;
-  std::vector<std::string> names() const;
+  std::vector<std::string> names() const;  // of tenants
+  // Named workspaces of tenants that are connected, by their policies: announces (in the log) the removal of those that
+  // nobody uses, and removes those whose time has come. When to look again.
+  Task<std::chrono::seconds> expire_workspaces();
 
  private:
   Registry(Loop& loop, Fd directory, const policies::Store& store)
       : loop_(loop), directory_(std::move(directory)), store_(store) {}
+  Task<Result<>> expire_workspaces_of(const Tenant& tenant, policies::WorkspaceRules rules);
   Loop& loop_;
   Fd directory_;
   const policies::Store& store_;

@@ -90,6 +90,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   if (!report.traceback.empty()) members.string("traceback", report.traceback);
   members.string("execution_id", answer.execution_id);
   members.string("outcome", jail::outcome_name(report.outcome));
+  if (!answer.session.is_null()) members.raw("session", dump_json(answer.session));
   if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
   if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));
   if (!report.err.text.empty()) members.string("stderr", report.err.text);
@@ -122,7 +123,8 @@ mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error
   if (!error.rule.empty()) members.string("rule", error.rule);
   if (!error.hint.empty()) members.string("remedy", error.hint);
   members.string("execution_id", execution_id);
-  bool denied = error.code == Code::denied || error.code == Code::exhausted || error.code == Code::invalid;
+  bool denied = error.code == Code::denied || error.code == Code::exhausted || error.code == Code::invalid ||
+                error.code == Code::not_found;
   members.string("outcome", denied ? "denied" : "internal");
   mcp::ToolResult result = mcp::ToolResult::error(std::move(members).take());
   return result;

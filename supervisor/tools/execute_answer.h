@@ -1,7 +1,9 @@
 // The answer of execute_code: one text block of compact JSON, image blocks, and the receipt in _meta.
 // Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
-// execution_id and outcome; stderr, exit_status, signal, usage, files, truncated, clamped where they say something.
+// execution_id and outcome; session, stderr, exit_status, signal, usage, files, truncated, clamped where they say
+// something.
 #pragma once
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ struct ExecuteAnswer {
   const jail::Report* report = nullptr;
   const tenants::Changes* changes = nullptr;  // nullptr: not known
   std::vector<policies::Clamp> clamped;
+  nlohmann::ordered_json session;   // of what the call was a part; null: of none
   std::vector<jail::Image> images;  // the guest's and files' that the program wrote
 };
 mcp::ToolResult make_answer(const ExecuteAnswer& answer);

@@ -15,6 +15,7 @@
 #include "supervisor/tools/accounts.h"
 #include "supervisor/tools/execute_answer.h"
 #include "supervisor/tools/image_files.h"
+#include "supervisor/tools/session_log.h"
 
 namespace tools {
 namespace {
@@ -25,13 +26,14 @@ using nlohmann::json;
 constexpr auto kProgressEvery = 250ms;
 constexpr auto kHeartbeat = 5s;  // without output: clients give up on silence
 constexpr auto kMeasureEvery = 100ms;
+constexpr char kTaskKey[] = "org.warder/task";  // in _meta: what the call is for, for the session's log
 
 constexpr char kDescription[] =
     "Run code in a fresh, isolated jail: process data there, return only a summary. "
     "Answers the value of `result` or of the last expression, and what is printed. "
     "Python has json, re, math, statistics, collections, datetime, read_file, write_file, list_files, delete_file, "
     "filter_by_field, summarize_list, aggregate_stats, format_output, tokenize_pii, detokenize_pii. "
-    "Only files in /workspace stay. No network.";
+    "Only files in /workspace stay, and Python variables between calls that name the same session. No network.";
 
 nlohmann::ordered_json input_schema() {
   return nlohmann::ordered_json::parse(R"({
@@ -41,7 +43,9 @@ nlohmann::ordered_json input_schema() {
       "context_vars": {"type": "object"},
       "timeout_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400, "default": 30},
       "memory_mb": {"type": "number", "minimum": 1, "maximum": 1048576, "default": 500},
-      "language": {"type": "string", "enum": ["python", "javascript", "shell"], "default": "python"}
+      "language": {"type": "string", "enum": ["python", "javascript", "shell"], "default": "python"},
+      "session": {"type": "string"},
+      "reset_session": {"type": "boolean"}
     },
     "required": ["code"]
   })");
@@ -59,6 +63,7 @@ struct Call {
   mcp::RequestContext& context;
   ExecuteEnvironment& environment;
   tenants::Member& member;
+  std::shared_ptr<tenants::Tenant> tenant;         // the member's, or its named workspace
   std::shared_ptr<const policies::Policy> policy;  // the one this execution began with
   std::string id = make_id();
   std::vector<policies::Clamp> clamped;
@@ -89,24 +94,83 @@ Result<jail::Request> make_request(Call& call, const json& arguments) {
   if (arguments.contains("context_vars")) request.context_vars = arguments["context_vars"];
   policies::Limits limits;
   std::tie(limits, call.clamped) = policies::resolve(policy.limits, asked);
-  auto remaining = call.member.tenant->workspace().quota().remaining();
+  auto remaining = call.tenant->workspace().quota().remaining();
   limits.file_bytes = std::min(limits.file_bytes, std::max<uint64_t>(remaining.bytes, 4096));
   request.spec = make_spec(policy, *language, limits);
-  request.tenant = call.member.tenant->name();
+  request.tenant = call.tenant->name();
   request.pool = policy.pool;
   request.seccomp_profile = policy.seccomp;
-  request.workspace = call.member.tenant->workspace().directory();
+  request.workspace = call.tenant->workspace().directory();
   return request;
 }
 
+// The turn in the session that the call names, if it names one.
+Task<Result<std::optional<Sessions::Turn>>> enter_session(Call& call, const json& arguments, jail::Request& request) {
+  std::optional<Sessions::Turn> turn;
+  if (!arguments.contains("session")) co_return std::move(turn);
+  Sessions::Ask ask;
+  ask.tenant = call.tenant;
+  ask.policy = call.policy;
+  ask.name = arguments["session"].get<std::string>();
+  if (arguments.value("reset_session", false)) ask.begin = Sessions::Begin::anew;
+  if (arguments.contains("memory_mb")) ask.memory_bytes = request.spec.limits.memory_bytes;
+  auto entered = co_await call.environment.sessions.enter(std::move(ask));
+  if (!entered) co_return tl::unexpected<Error>(std::move(entered).error());
+  turn.emplace(*std::move(entered));
+  co_return std::move(turn);
+}
+
+Result<> check_session_arguments(const json& arguments) {
+  if (!arguments.contains("session")) {
+    if (!arguments.value("reset_session", false)) return {};
+    return fail(Code::invalid, "reset_session: no session is named", "name it in `session`", "session");
+  }
+  CHECKED(tenants::check_session_id(arguments["session"].get<std::string>()));
+  if (jail::find_language(arguments.value("language", "python")) == jail::Language::python) return {};
+  return fail(Code::invalid, "session: only Python keeps variables between calls",
+              "leave `session` out, and keep data in workspace files", "session");
+}
+
+// Empty code with reset_session: the session ends, and nothing begins.
+Task<Result<mcp::ToolResult>> end_session(Call& call, const json& arguments) {
+  Sessions::Ask ask;
+  ask.tenant = call.tenant;
+  ask.policy = call.policy;
+  ask.name = arguments["session"].get<std::string>();
+  const std::string name = ask.name;
+  CO_TRY(bool lived, co_await call.environment.sessions.end(std::move(ask)));
+  jail::Report report;
+  report.outcome = jail::Outcome::ok;
+  report.receipt = "{}";
+  ExecuteAnswer answer;
+  answer.execution_id = call.id;
+  answer.report = &report;
+  answer.session = {{"name", name}, {"ended", lived}};
+  co_return make_answer(answer);
+}
+
+Task<Result<jail::Report>> run_jail(Call& call, std::optional<Sessions::Turn>& turn, jail::Request request) {
+  if (turn) {
+    auto report = co_await turn->run(std::move(request));
+    co_return report;
+  }
+  auto report = co_await jail::execute(call.environment.host, call.environment.pool, std::move(request));
+  co_return report;
+}
+
+std::string task_of(const Call& call) {
+  const auto task = call.context.meta.is_object() ? call.context.meta.find(kTaskKey) : call.context.meta.end();
+  return task != call.context.meta.end() && task->is_string() ? task->get<std::string>() : std::string();
+}
+
 Task<> take_before(Call& call) {
-  auto snapshot = co_await call.member.tenant->workspace().snapshot();
+  auto snapshot = co_await call.tenant->workspace().snapshot();
   if (snapshot) call.before = *std::move(snapshot);
 }
 
 // Without a project quota the account is ours: counted while the program runs. What was over before is not its doing.
 Task<> hold_quota(Call& call) {
-  auto& workspace = call.member.tenant->workspace();
+  auto& workspace = call.tenant->workspace();
   const auto limits = workspace.quota().limits();
   const auto start = workspace.quota().usage();
   auto bytes = std::max(limits.bytes, start.bytes), files = std::max(limits.files, start.files);
@@ -183,8 +247,14 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
                    fmt::format("this connection has {} executions running or waiting", call.member.requests - 1),
                    "wait for one to end", "admission.requests_in_flight");
   CO_TRY(jail::Request request, make_request(call, arguments));
-  auto& tenant = *call.member.tenant;
-  CO_TRY(Admission::Permit permit, co_await call.environment.admission.enter(tenant.name(), *call.policy));
+  CO_CHECKED(check_session_arguments(arguments));
+  if (request.code.empty() && arguments.value("reset_session", false)) {
+    auto ended = co_await end_session(call, arguments);
+    co_return ended;
+  }
+  auto& tenant = *call.tenant;
+  CO_TRY(auto turn, co_await enter_session(call, arguments, request));
+  CO_TRY(Admission::Permit permit, co_await call.environment.admission.enter(tenant.account(), *call.policy));
   CO_TRY(tenants::Recording recording, tenant.executions().begin(call.id));
   const std::string language(jail::language_name(request.spec.language));
   auto row = call.environment.journal.begin(
@@ -199,7 +269,8 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   // Beside the start of the jail, which takes longer.
   auto snapshot = start(take_before(call));
   request.before_code = [&snapshot]() -> Task<> { co_await snapshot; };
-  const GuestCaller caller{tenant, *call.policy, call.id};
+  const std::string session = turn ? turn->name() : "";
+  const GuestCaller caller{tenant, *call.policy, call.id, session};
   request.call = [&call, &caller](std::string name, json asked) {
     return answer_guest(call, caller, std::move(name), std::move(asked));
   };
@@ -212,7 +283,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   }
   auto quota = start(hold_quota(call));
   auto progress = start(tell_progress(call));
-  auto executed = co_await jail::execute(call.environment.host, call.environment.pool, std::move(request));
+  auto executed = co_await run_jail(call, turn, std::move(request));
   if (!executed) {
     CO_CHECKED(co_await record_failure(call, std::move(row)));
     co_return tl::unexpected<Error>(std::move(executed).error());
@@ -229,13 +300,20 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
     auto after = co_await tenant.workspace().snapshot();
     if (after) changes = tenants::compare(*call.before, *after);
   }
+  if (turn) answer.session = turn->told();
   answer.images = std::move(report.images);
   if (changes) {
     answer.changes = &*changes;
     append_image_files(answer.images, tenant.workspace(), *changes);
     if (!changes->empty()) call.environment.files_changed(tenant, *changes);
   }
-  if (!changes || !changes->empty()) call.context.loop.spawn(count_again(call.member.tenant));
+  if (turn) {
+    const std::string what_for = task_of(call);
+    const SessionTask task{session, call.id,       what_for, arguments["code"].get_ref<const std::string&>(),
+                           report,  answer.changes};
+    log_session_task(tenant, task);
+  }
+  if (!changes || !changes->empty()) call.context.loop.spawn(count_again(call.tenant));
   mcp::ToolResult result = make_answer(answer);
   CO_CHECKED(co_await record_end(call, std::move(row), report, mcp::least_size(result)));
   std::string line = fmt::format("execution {}: tenant {} {} {} {:.1f} ms", call.id, tenant.name(), language,
@@ -246,15 +324,18 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
 
 Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, json arguments) {
   auto& member = context.user_as<tenants::Member>();
-  Call call{context, environment, member, member.policy};
+  Call call{context, environment, member, member.tenant, member.policy};
   struct Counted {
     tenants::Member& member;
     explicit Counted(tenants::Member& m) : member(m) { member.requests++; }
     ~Counted() { member.requests--; }
   } counted(member);
+  auto place = environment.tenant_of(context);
+  if (!place) co_return make_refusal(call.id, place.error());
+  call.tenant = *std::move(place);
   auto result = co_await run(call, std::move(arguments));
   if (result) co_return *std::move(result);
-  log_info("execution {}: tenant {} refused: {}", call.id, member.tenant->name(), result.error().what);
+  log_info("execution {}: tenant {} refused: {}", call.id, call.tenant->name(), result.error().what);
   co_return make_refusal(call.id, result.error());
 }
 

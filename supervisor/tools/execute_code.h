@@ -8,6 +8,8 @@
 #include "supervisor/tools/admission.h"
 #include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/guest_calls.h"
+#include "supervisor/tools/sessions.h"
+#include "supervisor/tools/workspace_tools.h"
 
 namespace tools {
 
@@ -15,9 +17,11 @@ struct ExecuteEnvironment {  // must outlive the server
   jail::Host& host;
   Admission& admission;
   jail::Pool& pool;
+  Sessions& sessions;
   const GuestCalls& calls;
   journal::Journal& journal;
   CatalogOf catalog_of;
+  TenantOf tenant_of;
   std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
 };
 

@@ -11,6 +11,7 @@ namespace tools {
 namespace {
 
 constexpr size_t kMaxCategories = 300;
+constexpr size_t kMaxWorkspaces = 100;
 
 ordered_json milliseconds(const journal::Quantiles& times) {
   auto ms = [](int64_t us) { return static_cast<double>(us) / 1000; };
@@ -38,16 +39,38 @@ ordered_json counts(const journal::Totals& totals) {
           {"cpu_ms", totals.cpu_us / 1000}};
 }
 
-Task<mcp::ToolResult> get_execution_stats(journal::Journal& journal, std::shared_ptr<const catalog::Catalog> catalog,
-                                          SkillCount count_skills, mcp::RequestContext& context) {
+// The named workspaces of the caller's tenant; none for a caller that works in one.
+Result<std::vector<tenants::NamedWorkspace>> named_workspaces(const tenants::Member& member,
+                                                              const tenants::Tenant& place) {
+  if (&place != member.tenant.get()) return std::vector<tenants::NamedWorkspace>();
+  TRY(auto named, tenants::NamedWorkspaces::of(place));
+  return named.list(member.policy->named_workspaces);
+}
+
+struct Sources {
+  journal::Journal& journal;
+  CatalogOf catalog_of;
+  SkillCount count_skills;
+  const Sessions& sessions;
+  TenantOf tenant_of;
+};
+
+Task<mcp::ToolResult> get_execution_stats(const Sources& sources, mcp::RequestContext& context) {
   auto& member = context.user_as<tenants::Member>();
-  auto usage = co_await member.tenant->workspace().measure();
+  auto place = sources.tenant_of(context);
+  if (!place) co_return failure(place.error());
+  tenants::Tenant& tenant = **place;
+  const auto catalog = sources.catalog_of();
+  auto usage = co_await tenant.workspace().measure();
   if (!usage) co_return failure(usage.error());
-  auto statistics = co_await journal.statistics(member.tenant->name());
+  auto statistics = co_await sources.journal.statistics(tenant.name());
   if (!statistics) co_return failure(statistics.error());
-  auto skills = count_skills(*member.tenant);
+  auto skills = sources.count_skills(tenant);
   if (!skills) co_return failure(skills.error());
-  const Stats stats{*usage, *member.policy, *catalog, *statistics, journal.since_start(member.tenant->name()), *skills};
+  auto workspaces = named_workspaces(member, tenant);
+  if (!workspaces) co_return failure(workspaces.error());
+  const Stats stats{*usage,  *member.policy,   *catalog,      *statistics, sources.journal.since_start(tenant.name()),
+                    *skills, sources.sessions, tenant.name(), *workspaces};
   co_return mcp::ToolResult::data(describe(stats));
 }
 
@@ -82,6 +105,13 @@ ordered_json describe(const Stats& stats) {
   all["executions"] = counts(stats.journal.totals);
   all["executions"]["running"] = stats.journal.running;
   all["executions"]["since_start"] = counts(stats.since_start);
+  all["sessions"] = stats.sessions.list(stats.tenant);
+  for (size_t i = 0; i < stats.workspaces.size() && i < kMaxWorkspaces; i++) {
+    const tenants::NamedWorkspace& workspace = stats.workspaces[i];
+    ordered_json one = {{"name", workspace.name}, {"idle_seconds", workspace.idle.count()}};
+    if (workspace.removal) one["removed_in_seconds"] = workspace.removal->count();
+    all["named_workspaces"].push_back(std::move(one));
+  }
   all["times_ms"] = {{"program", milliseconds(stats.journal.wall_times)},
                      {"answer", milliseconds(stats.journal.answer_times)}};
   all["context"] = ledger(stats.journal.totals);
@@ -90,10 +120,10 @@ ordered_json describe(const Stats& stats) {
 }
 
 void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, CatalogOf catalog_of,
-                             SkillCount count_skills) {
-  auto answer = [&journal, catalog_of, count_skills](mcp::RequestContext& context, json) {
-    return get_execution_stats(journal, catalog_of(), count_skills, context);
-  };
+                             SkillCount count_skills, const Sessions& sessions, TenantOf tenant_of) {
+  auto sources = std::make_shared<const Sources>(
+      Sources{journal, std::move(catalog_of), std::move(count_skills), sessions, std::move(tenant_of)});
+  auto answer = [sources](mcp::RequestContext& context, json) { return get_execution_stats(*sources, context); };
   server.add_tool(get_execution_stats_definition(), answer);
 }
 

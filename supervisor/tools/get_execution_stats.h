@@ -5,8 +5,11 @@
 
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/tenants/named_workspaces.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog_tools.h"
+#include "supervisor/tools/sessions.h"
+#include "supervisor/tools/workspace_tools.h"
 
 namespace tools {
 
@@ -19,12 +22,15 @@ struct Stats {
   const journal::Statistics& journal;  // of all time
   const journal::Totals& since_start;  // of the daemon
   uint64_t skills;                     // its own and those that everybody shares
+  const Sessions& sessions;
+  const std::string& tenant;                               // or its named workspace
+  const std::vector<tenants::NamedWorkspace>& workspaces;  // of the tenant
 };
 nlohmann::ordered_json describe(const Stats& stats);
 
-// The user data of connections are tenants::Members. The journal must outlive the server.
+// The user data of connections are tenants::Members. Journal and sessions must outlive the server.
 using SkillCount = std::function<Result<uint64_t>(tenants::Tenant&)>;
 void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, CatalogOf catalog_of,
-                             SkillCount count_skills);
+                             SkillCount count_skills, const Sessions& sessions, TenantOf tenant_of);
 
 }  // namespace tools

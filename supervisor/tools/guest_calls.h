@@ -21,6 +21,7 @@ struct GuestCaller {
   tenants::Tenant& tenant;
   const policies::Policy& policy;
   const std::string& execution;
+  std::string_view session = {};  // empty: none
 };
 
 class GuestCalls {

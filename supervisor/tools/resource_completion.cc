@@ -23,7 +23,9 @@ Task<Result<mcp::Completion>> complete_path(tenants::Tenant& tenant, std::string
   co_return completion;
 }
 
-Task<Result<mcp::Completion>> complete(tenants::Tenant& tenant, mcp::CompletionRequest asked) {
+Task<Result<mcp::Completion>> complete(Result<std::shared_ptr<tenants::Tenant>> place, mcp::CompletionRequest asked) {
+  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
+  tenants::Tenant& tenant = **place;
   if (asked.kind == mcp::CompletionRequest::Kind::resource && asked.reference == kWorkspaceTemplate &&
       asked.argument == "path") {
     auto found = co_await complete_path(tenant, std::move(asked.value));

@@ -18,26 +18,44 @@ constexpr size_t kMaxPaged = 10'000;
 
 using Tool = Task<mcp::ToolResult>(tenants::Tenant&, json);
 
-Task<mcp::ToolResult> tell_when_done(mcp::Server& server, tenants::Tenant& tenant, Tool* tool, json arguments) {
-  const std::string filename = arguments.value("filename", "");
-  mcp::ToolResult result = co_await tool(tenant, std::move(arguments));
-  if (!result.is_error) tell_change(server, tenant, filename);
+using Place = Result<std::shared_ptr<tenants::Tenant>>;
+
+Task<mcp::ToolResult> answer_for(Place place, Tool* tool, json arguments) {
+  if (!place) co_return failure(place.error());
+  mcp::ToolResult result = co_await tool(**place, std::move(arguments));
   co_return result;
 }
 
-template <class Handler>
-mcp::ToolHandler for_tenant(const TenantOf& tenant_of, Handler handler) {
-  return [tenant_of, handler](mcp::RequestContext& context, json arguments) {
-    return handler(tenant_of(context), std::move(arguments));
+Task<mcp::ToolResult> tell_when_done(mcp::Server& server, Place place, Tool* tool, json arguments) {
+  const std::string filename = arguments.value("filename", "");
+  mcp::ToolResult result = co_await answer_for(place, tool, std::move(arguments));
+  if (!result.is_error) tell_change(server, **place, filename);
+  co_return result;
+}
+
+mcp::ToolHandler for_tenant(const TenantOf& tenant_of, Tool* tool) {
+  return [tenant_of, tool](mcp::RequestContext& context, json arguments) {
+    return answer_for(tenant_of(context), tool, std::move(arguments));
   };
 }
 
 // The same for a tool that writes or removes `filename`: clients that asked for it are told.
-template <class Handler>
-mcp::ToolHandler that_changes(mcp::Server& server, const TenantOf& tenant_of, Handler handler) {
-  return [&server, tenant_of, handler](mcp::RequestContext& context, json arguments) {
-    return tell_when_done(server, tenant_of(context), handler, std::move(arguments));
+mcp::ToolHandler that_changes(mcp::Server& server, const TenantOf& tenant_of, Tool* tool) {
+  return [&server, tenant_of, tool](mcp::RequestContext& context, json arguments) {
+    return tell_when_done(server, tenant_of(context), tool, std::move(arguments));
   };
+}
+
+Task<Result<mcp::ResourcePage>> list_of(Place place, std::string cursor) {
+  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
+  auto page = co_await list_resources(**place, std::move(cursor));
+  co_return page;
+}
+
+Task<Result<std::vector<mcp::ResourceContents>>> read_of(Place place, std::string uri) {
+  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
+  auto contents = co_await read_resource(**place, std::move(uri));
+  co_return contents;
 }
 
 // A cursor is the number of files before its page.
@@ -129,10 +147,10 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
 mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of) {
   mcp::ResourceProvider provider;
   provider.list = [tenant_of](mcp::RequestContext& context, std::string cursor) {
-    return list_resources(tenant_of(context), std::move(cursor));
+    return list_of(tenant_of(context), std::move(cursor));
   };
   provider.read = [tenant_of](mcp::RequestContext& context, std::string uri) {
-    return read_resource(tenant_of(context), std::move(uri));
+    return read_of(tenant_of(context), std::move(uri));
   };
   mcp::ResourceTemplate file;
   file.uri_template = kWorkspaceTemplate;

@@ -11,8 +11,10 @@
 
 namespace tools {
 
-// Whose request this is. The tenant must live as long as the request.
-using TenantOf = std::function<tenants::Tenant&(mcp::RequestContext&)>;
+// The tenant, or its named workspace, that a request is for. Errors: those of tenants::Registry::workspace.
+using TenantOf = std::function<Result<std::shared_ptr<tenants::Tenant>>(mcp::RequestContext&)>;
+// The key of a request's _meta that names a workspace.
+inline constexpr char kWorkspaceKey[] = "org.warder/workspace";
 
 void add_workspace_tools(mcp::Server& server, const TenantOf& tenant_of);
 // workspace:///path and exec:///<execution_id>/stdout|stderr.

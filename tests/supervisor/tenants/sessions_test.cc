@@ -69,7 +69,7 @@ TEST_CASE("a line that a crash cut costs itself only, and nothing that was writt
 
 TEST_CASE("hostile names, long texts and full logs are bounded", "[tenants]") {
   Sessions s;
-  for (const char* id : {"", "../x", "a/b", "A", "-a", "a.log"}) {
+  for (const char* id : {"", "../x", "a/b", ".a", "a b", "a~b", "~"}) {
     CAPTURE(id);
     CHECK(s.logs->begin(id, "t").error().code == Code::invalid);
     CHECK(s.logs->read(id).error().code == Code::invalid);
@@ -78,14 +78,48 @@ TEST_CASE("hostile names, long texts and full logs are bounded", "[tenants]") {
   SessionTask large = task("t", std::string(1 << 20, 'x'));
   REQUIRE(s.logs->add("long", large));
   CHECK(s.document("long")["tasks"][0]["code"].get<std::string>().size() < 70'000);
-  Result<> added;
-  for (int i = 0; i < 500 && added; i++) added = s.logs->add("long", large);
-  REQUIRE_FALSE(added);
-  CHECK(added.error().code == Code::exhausted);
-  CHECK(std::filesystem::file_size(s.folder / "long.log") <= kMostSessionBytes);
   Scene::put(s.folder / "no-log", "");
   std::filesystem::create_symlink(s.outside / "secret", s.folder / "link.log");
   CHECK_FALSE(s.logs->read("link"));
   CHECK_FALSE(s.logs->begin("link", "t"));
   CHECK(s.logs->list().value() == std::vector<std::string>{"link", "long"});
+}
+
+TEST_CASE("a full log is put aside, and one that was put aside before goes", "[tenants]") {
+  Sessions s;
+  const SessionTask large = task("first", std::string(1 << 20, 'x'));
+  size_t tasks = 0;
+  for (; !std::filesystem::exists(s.folder / "long~.log"); tasks++) REQUIRE(s.logs->add("long", large));
+  CHECK(tasks > 10);
+  CHECK(s.document("long")["tasks"].size() == 1);
+  CHECK(s.document("long~")["tasks"].size() == tasks - 1);
+  for (size_t i = 0; i < tasks; i++) REQUIRE(s.logs->add("long", large));
+  for (const char* name : {"long.log", "long~.log"})
+    CHECK(std::filesystem::file_size(s.folder / name) <= kMostSessionBytes);
+  CHECK(s.logs->list().value() == std::vector<std::string>{"long", "long~"});
+}
+
+TEST_CASE("a session is open from its beginning to its end, in a later process, too", "[tenants]") {
+  Sessions s;
+  CHECK_FALSE(s.logs->is_open("a"));
+  REQUIRE(s.logs->begin("a", "t1"));
+  CHECK(s.logs->is_open("a"));
+  SessionLogs later(open_directory(s.folder.string()).value(), "user_12345");
+  CHECK(later.is_open("a"));
+  REQUIRE(later.end("a", "t2"));
+  CHECK_FALSE(s.logs->is_open("a"));
+  CHECK(s.document("a")["ended_at"] == "t2");
+}
+
+TEST_CASE("the oldest logs make room for new ones, open sessions' stay", "[tenants]") {
+  Sessions s;
+  REQUIRE(s.logs->begin("open", "t"));
+  for (size_t i = 0; i < kMostSessions + 20; i++) {
+    const std::string id = "s" + std::to_string(i);
+    REQUIRE(s.logs->begin(id, "t"));
+    REQUIRE(s.logs->end(id, "t"));
+  }
+  CHECK(s.logs->list().value().size() <= kMostSessions);
+  CHECK(s.logs->is_open("open"));
+  CHECK(s.logs->read("open"));
 }

@@ -110,3 +110,85 @@ TEST_CASE("the names of tenants are checked", "[tenants]") {
   REQUIRE_FALSE(tenant);
   CHECK(tenant.error().code == Code::invalid);
 }
+
+TEST_CASE("a named workspace shares nothing with its tenant's own or with another", "[tenants]") {
+  Daemon daemon;
+  auto member = daemon.admit(1001).value();
+  CHECK(daemon.registry->workspace(*member, "default").value() == member->tenant);
+  CHECK(daemon.registry->workspace(*member, "").value() == member->tenant);
+  auto a = daemon.registry->workspace(*member, "customer_a").value();
+  auto b = daemon.registry->workspace(*member, "customer_b").value();
+  CHECK(a->name() == "one/customer_a");
+  CHECK(a->account() == "one");
+  CHECK(daemon.registry->workspace(*member, "customer_a").value() == a);
+  REQUIRE(wait_for(daemon.loop, a->workspace().write(Scene::path("a"), "mine", WriteMode::create)));
+  for (const auto& other : {b, member->tenant})
+    CHECK(other->workspace().read(Scene::path("a"), 0, 10).error().code == Code::not_found);
+  CHECK(fs::exists(daemon.state / "tenants/one/workspaces/customer_a/workspace/a"));
+  CHECK(daemon.registry->find("one/customer_a") == a);
+  CHECK(daemon.registry->names() == std::vector<std::string>{"one"});
+  auto theirs = daemon.admit(1002).value();
+  CHECK(daemon.registry->workspace(*theirs, "customer_a").value() != a);
+  CHECK(a->workspace().quota().limits().bytes == 1 << 20);  // each has its own
+}
+
+TEST_CASE("a workspace that a policy does not allow, or one too many, is refused with its rule", "[tenants]") {
+  Daemon daemon;
+  Scene::put(daemon.policies / "small.json",
+             R"({"extends": "default", "workspaces": ["customer-*"], "named_workspaces": {"most": 2}})");
+  REQUIRE(daemon.store->reload());
+  auto member = daemon.admit(1001).value();
+  for (const char* name : {"other", "../x", "customer-/x", "Customer-1", ".", "customer-\xff"}) {
+    CAPTURE(name);
+    auto refused = daemon.registry->workspace(*member, name);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::denied);
+    CHECK(refused.error().rule == "workspaces");
+  }
+  REQUIRE(daemon.registry->workspace(*member, "customer-1"));
+  REQUIRE(daemon.registry->workspace(*member, "customer-2"));
+  auto third = daemon.registry->workspace(*member, "customer-3");
+  REQUIRE_FALSE(third);
+  CHECK(third.error().rule == "named_workspaces.most");
+  CHECK(daemon.registry->workspace(*member, "customer-2"));
+  CHECK_FALSE(fs::exists(daemon.state / "tenants/one/workspaces/customer-3"));
+}
+
+TEST_CASE("a workspace that nobody uses is announced first and removed later, and use takes that back", "[tenants]") {
+  Daemon daemon;
+  Scene::put(daemon.policies / "small.json", R"({"extends": "default",
+             "named_workspaces": {"most": 8, "idle_seconds": 1000, "warning_seconds": 100}})");
+  REQUIRE(daemon.store->reload());
+  auto member = daemon.admit(1001).value();
+  const fs::path all = daemon.state / "tenants/one/workspaces";
+  auto expire = [&] { return wait_for(daemon.loop, daemon.registry->expire_workspaces()); };
+  auto age = [&](const fs::path& file, int seconds) {
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::seconds(seconds));
+  };
+  for (const char* name : {"used", "idle"}) {
+    auto workspace = daemon.registry->workspace(*member, name).value();
+    REQUIRE(wait_for(daemon.loop, workspace->workspace().write(Scene::path("f"), "x", WriteMode::create)));
+  }
+  CHECK(expire() == std::chrono::seconds(60));
+  CHECK_FALSE(fs::exists(all / "idle/warned"));
+  age(all / "idle/used", 950);
+  expire();
+  REQUIRE(fs::exists(all / "idle/warned"));
+  CHECK_FALSE(fs::exists(all / "used/warned"));
+  age(all / "idle/used", 5000);
+  expire();
+  CHECK(fs::exists(all / "idle/workspace/f"));  // not before its warning is as old as promised
+  age(all / "idle/warned", 101);
+  REQUIRE(daemon.registry->workspace(*member, "idle"));  // somebody uses it
+  expire();
+  CHECK(fs::exists(all / "idle/workspace/f"));
+  CHECK_FALSE(fs::exists(all / "idle/warned"));
+  age(all / "idle/used", 5000);
+  expire();
+  age(all / "idle/warned", 101);
+  auto held = daemon.registry->workspace(*member, "used").value();
+  expire();
+  CHECK_FALSE(fs::exists(all / "idle"));
+  CHECK(fs::exists(all / "used/workspace/f"));
+  CHECK(daemon.registry->find("one/idle") == nullptr);
+}

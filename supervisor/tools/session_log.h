@@ -1,0 +1,28 @@
+// What sessions leave to be read later: a task of their log for each call, and the checkpoints that code sets.
+// Source: execute_code with a `session`; calls of jailed code. Kept by tenants/sessions.h, read as session:///<name>.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "jail/execution.h"
+#include "supervisor/tenants/changes.h"
+#include "supervisor/tenants/tenant.h"
+#include "supervisor/tools/guest_calls.h"
+
+namespace tools {
+
+struct SessionTask {
+  std::string_view session, execution, description, code;
+  const jail::Report& report;
+  const tenants::Changes* changes = nullptr;  // nullptr: not known
+};
+// A log that cannot be written is a line in ours, no reason to withhold the answer.
+void log_session_task(tenants::Tenant& tenant, const SessionTask& task);
+void log_session_begin(tenants::Tenant& tenant, const std::string& session);
+void log_session_end(tenants::Tenant& tenant, const std::string& session);
+
+// checkpoint {step, context?}, in sessions only; session_log {session?} -> the document of one of the tenant's
+// sessions.
+void add_session_calls(GuestCalls& calls);
+
+}  // namespace tools
