@@ -17,10 +17,14 @@ threading.Thread(target=spin, daemon=True).start()
 """
 
 
+def leaf_of(daemon):
+    """The session's cgroup, once those of executions before it are gone."""
+    return wait_until("one cgroup", lambda: leaves if len(leaves := daemon.leaves()) == 1 else None)[0]
+
+
 class Frozen(DaemonTest):
     def leaf(self):
-        (leaf,) = self.daemon.leaves()
-        return leaf
+        return leaf_of(self.daemon)
 
     def is_frozen(self):
         return "frozen 1" in (self.leaf() / "cgroup.events").read_text().splitlines()
@@ -91,7 +95,7 @@ class DeadDaemon(unittest.TestCase):
         with daemon:
             with contextlib.closing(daemon.connect()) as client:
                 self.assertEqual(client.execute("x = 1", session="s")["outcome"], "ok")
-                (leaf,) = daemon.leaves()
+                leaf = leaf_of(daemon)
                 wait_until("its cgroup is frozen", lambda: "frozen 1" in (leaf / "cgroup.events").read_text())
                 daemon.kill()
             wait_until("no process of a jail is left", lambda: not jailed_processes(), 5)
@@ -104,6 +108,6 @@ class Rootless(unittest.TestCase):
     def test_a_users_daemon_freezes_its_sessions_too(self):
         with CgroupDaemon(user="ordinary") as daemon, daemon.connect() as client:
             self.assertEqual(client.execute("x = 1", session="s")["outcome"], "ok")
-            (leaf,) = daemon.leaves()
+            leaf = leaf_of(daemon)
             wait_until("its cgroup is frozen", lambda: "frozen 1" in (leaf / "cgroup.events").read_text())
             self.assertEqual(client.execute("x", session="s")["result"], 1)
