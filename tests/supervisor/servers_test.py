@@ -67,6 +67,15 @@ class Servers(unittest.TestCase):
             body = client.execute("return [await list_mcp_tools(), (await get_mcp_tool_details('create_issue')).name]",
                                   language="javascript")
             self.assertEqual(body["result"], [["github__create_issue"], "create_issue"])
+            body = client.execute("from warder import search_tools, get_tool_definition\n"
+                                  "found = search_tools('open an issue', server='github', detail_level='brief')['tools']\n"
+                                  "[found[0]['signature'], get_tool_definition(found[0]['name'], server='github')['import']]")
+            self.assertRegex(body["result"][0], r"\Acreate_issue\(title: str, ")
+            self.assertEqual(body["result"][1], "from servers.github import create_issue")
+            body = client.execute("const {tools} = await warder.search_tools('open an issue', {limit: 1});\n"
+                                  "return [tools.length, (await warder.get_tool_definition(tools[0].name)).name]",
+                                  language="javascript")
+            self.assertEqual(body["result"], [1, "create_issue"], body)
             self.assertIn("invalid", client.execute("import warder\nwarder.call('search_tools', q=1)")["error"])
 
     def test_the_tree_cannot_be_changed_and_hides_no_module_of_the_codes_own(self):

@@ -198,6 +198,15 @@ result = [filter_high_risk(json.loads(read_file("scan_results.json"))), filter_h
         self.assertRegex(body["error"], r"\AValueError: the skill does not compile: line 1: ")
         body = self.client.execute("load_skill('none')")
         self.assertEqual(body["error"], "FileNotFoundError: Skill not found: none")
+        for name in ("../x", "../../x", "/etc/passwd", "a/b", "x\\n"):
+            body = self.client.execute(f"save_skill({name!r}, 'x = 1')")
+            self.assertIn("Invalid skill name", body["error"], body)
+            body = self.client.execute(f"load_skill({name!r})")
+            self.assertEqual(body["outcome"], "error", body)
+            self.assertNotIn("root:", json.dumps(body))
+            for call in (f"save_skill({json.dumps(name)}, 'x')", f"load_skill({json.dumps(name)})"):
+                body = self.client.execute(f"return await {call}", language="javascript")
+                self.assertEqual(body["outcome"], "error", body)
 
     def test_a_skill_finds_what_code_finds_and_its_errors_show_its_lines(self):
         self.ok("save_skill", name="uses", code="def uses(name):\n    return json.loads(read_file(name))\n")

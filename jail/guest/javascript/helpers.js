@@ -135,7 +135,11 @@ function makeTools(call) {
     load_skill: (name) => call('load_skill', {name}).then(({code}) => code),
     list_skills: () => call('list_skills', {}).then(({skills}) => skills),
     get_mcp_tool_details: (name) => call('get_tool_definition', {tool_name: name}),
-    warder: {call: (name, args) => call(name, args)},
+    warder: {
+      call: (name, args) => call(name, args),
+      search_tools: (query, filters = {}) => call('search_tools', {...filters, query}),
+      get_tool_definition: (name, filters = {}) => call('get_tool_definition', {...filters, tool_name: name}),
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 """What jailed code may ask of the supervisor: `import warder; warder.call("name", argument=1)`."""
 
-__all__ = ["CallError", "call", "checkpoint", "session_log"]
+__all__ = ["CallError", "call", "checkpoint", "get_tool_definition", "search_tools", "session_log"]
 
 _channel = None  # the guest socket; None in processes that the jailed code started itself
 
@@ -40,3 +40,16 @@ def call(name, /, **arguments):
         raise CallError("not_available", f"'{name}' can only be called from the process that runs the execution",
                         remedy="call it there and hand the answer to the other process")
     return _channel.call(name, arguments)
+
+
+def search_tools(query, **filters):
+    """What finds other servers' tools, and skills, by words: {"tools": [...], ...}.
+
+    `filters`: category, server, tags, limit, detail_level ("brief", "summary", "full").
+    """
+    return call("search_tools", query=query, **filters)
+
+
+def get_tool_definition(tool_name, **filters):
+    """All about one tool, its schemas among it. `filters`: category, server."""
+    return call("get_tool_definition", tool_name=tool_name, **filters)
