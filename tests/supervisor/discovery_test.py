@@ -57,6 +57,22 @@ class Catalog(unittest.TestCase):
             self.assertEqual(found["tools"][0]["name"], "send_message")
             self.assertIn("inputSchema", answer(client.call("get_tool_definition", {"tool_name": "send_message"})))
 
+    def test_the_examples_that_clients_know_from_other_servers_find_something_in_the_sample(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            found = answer(client.call("search_tools", {"query": "vulnerability", "category": "security",
+                                                        "detail_level": "summary"}))
+            self.assertEqual([tool["name"] for tool in found["tools"]], ["web_vuln_scanner"])
+            for name in ("web_vuln_scanner", "dos_detector"):
+                one = answer(client.call("get_tool_definition", {"tool_name": name, "category": "security"}))
+                self.assertEqual((one["name"], one["category"]), (name, "security"))
+                self.assertEqual(answer(client.call("search_tools", {"query": name}))["tools"][0]["name"], name)
+            # What is far from everything is near to nothing.
+            elsewhere = answer(client.call("search_tools", {"query": "vulnerability", "category": "memory"}))
+            self.assertEqual(elsewhere["count"], 0)
+            for query in ("vulnerability", "quantum chromodynamics"):
+                told = json.dumps(answer(client.call("search_tools", {"query": query})).get("nearest", []))
+                self.assertNotIn("remember", told)
+
 
 class PersonalData(unittest.TestCase):
     def test_agents_get_tokens_and_do_not_get_them_back(self):
