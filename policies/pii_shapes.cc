@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kContext = 32;  // bytes before a shape in which a word tells what it is
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 std::string_view inside(std::string_view text, PiiSpan span) { return text.substr(span.begin, span.end - span.begin); }
@@ -85,12 +86,14 @@ Accepted email(std::string_view text, PiiSpan span) {
   constexpr size_t kMaxLocal = 64, kMaxDomain = 253;
   const std::string_view domain = inside(text, span).substr(1);
   const size_t at = span.begin;
-  while (
-      span.begin > 0 && at - span.begin <= kMaxLocal &&
-      (is_word(text[span.begin - 1]) || std::string_view(".%+-").find(text[span.begin - 1]) != std::string_view::npos))
-    span.begin--;
+  const auto is_local = [](char c) { return is_word(c) || std::string_view(".%+-").find(c) != std::string_view::npos; };
+  while (span.begin > 0 && at - span.begin <= kMaxLocal && is_local(text[span.begin - 1])) span.begin--;
   if (at - span.begin > kMaxLocal || domain.size() > kMaxDomain) return {};
-  while (span.begin < at && !is_word(text[span.begin])) span.begin++;
+  // Letters of other scripts, unless all that stands before is of one without blanks.
+  size_t begin = span.begin;
+  while (begin > 0 && at - begin <= kMaxLocal && (is_local(text[begin - 1]) || !is_ascii(text[begin - 1]))) begin--;
+  if (at - begin <= kMaxLocal) span.begin = begin;
+  while (span.begin < at && !is_word(text[span.begin]) && is_ascii(text[span.begin])) span.begin++;
   if (span.begin == at || text[at - 1] == '.') return {};
   if (domain.find("..") != domain.npos || after(text, span) == '@') return {};
   // Not addresses but file names: "icon@2x.png".

@@ -39,6 +39,8 @@ TEST_CASE("every type is found where it stands", "[pii]") {
       {"Tel: +49 (0)30 901820", {"phone:+49 (0)30 901820"}},
       {"phone: 2125550187", {"phone:2125550187"}},
       {"SSN 078-05-1120.", {"ssn:078-05-1120"}},
+      {"123-45-6789", {"ssn:123-45-6789"}},
+      {"an j\xC3\xBCrgen@example.de", {"email:j\xC3\xBCrgen@example.de"}},
       {"card 4111 1111 1111 1111 exp", {"credit_card:4111 1111 1111 1111"}},
       {"378282246310005", {"credit_card:378282246310005"}},
       {"5555-5555-5555-4444", {"credit_card:5555-5555-5555-4444"}},
