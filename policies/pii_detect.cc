@@ -5,6 +5,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "policies/pii_shapes.h"
@@ -15,8 +16,11 @@ namespace {
 
 constexpr int64_t kExpressionMemory = 64 << 20;  // of RE2 for one expression: its states are kept, not made again
 constexpr size_t kLong = 256;                    // longer shapes that are nothing are skipped whole
-constexpr int64_t kPatternMemory = 8 << 20;      // the same for a policy's
-constexpr int kMaxProgram = 5000;                // instructions of a policy's expression: "x{1000}{5}"
+// A step of a scan ends after so many bytes, or after so many looks at what has the shape of something.
+constexpr size_t kWindow = 256 << 10, kLooks = 256;
+constexpr size_t kLongest = 64 << 10;        // bytes behind those, for what begins within them
+constexpr int64_t kPatternMemory = 8 << 20;  // the same for a policy's
+constexpr int kMaxProgram = 5000;            // instructions of a policy's expression: "x{1000}{5}"
 constexpr size_t kMaxPatterns = 64, kMaxExpression = 2048, kMaxAllowed = 1000;
 
 RE2::Options re2_options(int64_t memory = kExpressionMemory) {
@@ -52,49 +56,61 @@ Result<std::unique_ptr<RE2>> compile_pattern(const PiiPattern& pattern) {
   return expression;
 }
 
+bool is_word(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
 // Some shapes in one expression, and each alone. One pass finds where any of them stands, as a DFA does it that need
 // not tell groups apart; which of them it is, a second look at those few bytes tells.
 struct Alternation {
-  std::vector<PiiShape> shapes;
-  std::vector<std::unique_ptr<RE2>> each;
+  struct One {
+    PiiShape shape;
+    std::unique_ptr<RE2> expression;
+    unsigned char first_least = 0, first_most = 255;  // what it may begin with
+  };
+  std::vector<One> all;
   std::unique_ptr<RE2> any;
 
-  void compile() {
-    std::string all;
+  void compile(const std::vector<PiiShape>& shapes) {
+    std::string joined;
     for (const auto& shape : shapes) {
-      all += (all.empty() ? "(?:" : "|(?:") + std::string(shape.expression) + ")";
-      each.push_back(std::make_unique<RE2>(shape.expression, re2_options()));
+      joined += (joined.empty() ? "(?:" : "|(?:") + std::string(shape.expression) + ")";
+      One one{shape, std::make_unique<RE2>(shape.expression, re2_options())};
+      std::string least, most;
+      if (one.expression->PossibleMatchRange(&least, &most, 1) && !least.empty() && !most.empty()) {
+        one.first_least = static_cast<unsigned char>(least[0]);
+        one.first_most = static_cast<unsigned char>(most[0]);
+      }
+      all.push_back(std::move(one));
     }
-    any = std::make_unique<RE2>(all, re2_options());
+    if (!all.empty()) any = std::make_unique<RE2>(joined, re2_options());
   }
 
-  void find(std::string_view text, std::vector<PiiFinding>& findings) const {
-    if (shapes.empty()) return;
-    re2::StringPiece found;
-    size_t done = 0;  // the end of the last finding: none reaches back into it
-    for (size_t at = 0; at < text.size() && any->Match(text, at, text.size(), RE2::UNANCHORED, &found, 1);) {
-      const auto begin = static_cast<size_t>(found.data() - text.data());
-      at = take(text, {begin, begin + found.size()}, done, findings);
-    }
+  bool has(std::string_view type) const {
+    return std::any_of(all.begin(), all.end(), [&](const One& one) { return one.shape.type == type; });
   }
 
-  // Where to go on.
-  size_t take(std::string_view text, PiiSpan span, size_t& done, std::vector<PiiFinding>& findings) const {
-    for (size_t shape = 0; shape < shapes.size(); shape++) {
-      if (!each[shape]->Match(text, span.begin, span.end, RE2::ANCHOR_BOTH, nullptr, 0)) continue;
-      auto accepted = shapes[shape].accept(text, span);
-      if (!accepted || accepted->begin < done) continue;
-      done = accepted->end;
-      findings.push_back({accepted->begin, accepted->end, shapes[shape].type});
-      return std::max(accepted->end, span.begin + 1);
+  struct Taken {
+    std::optional<PiiFinding> finding;
+    size_t next;  // where to go on
+  };
+
+  // `taken`: what begins before is none.
+  Taken take(std::string_view text, PiiSpan span, size_t taken) const {
+    size_t next = span.begin + 1;
+    const auto first = static_cast<unsigned char>(text[span.begin]);
+    for (const One& one : all) {
+      if (first < one.first_least || first > one.first_most) continue;
+      if (!one.expression->Match(text, span.begin, span.end, RE2::ANCHOR_BOTH, nullptr, 0)) continue;
+      const auto accepted = one.shape.accept(text, span);
+      if (accepted && accepted->begin >= taken) {
+        return {PiiFinding{accepted->begin, accepted->end, one.shape.type}, std::max(accepted->end, next)};
+      }
+      if (one.shape.beyond != nullptr) next = std::max(next, one.shape.beyond(text, span));
     }
-    if (span.end - span.begin > kLong) return span.end;
+    if (span.end - span.begin > kLong) return {{}, span.end};
     // What begins a little later may still be something. Words are skipped whole: nothing begins within one, and the
     // same long word is not looked at once for each of its letters.
-    size_t next = span.begin + 1;
-    auto is_word = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
     while (next < span.end && is_word(text[next]) && is_word(text[next - 1])) next++;
-    return next;
+    return {{}, next};
   }
 };
 
@@ -140,12 +156,13 @@ Result<std::shared_ptr<const PiiDetector>> PiiDetector::make(const PiiOptions& o
     return options.types.empty() || std::find(options.types.begin(), options.types.end(), type) != options.types.end();
   };
   std::erase_if(compiled->customs, [&](const auto& custom) { return !wanted(custom.type); });
+  std::vector<PiiShape> shapes, secrets;
   for (const auto& shape : pii_shapes())
-    if (wanted(shape.type)) compiled->shapes.shapes.push_back(shape);
+    if (wanted(shape.type)) shapes.push_back(shape);
   for (const auto& shape : secret_shapes())
-    if (wanted(shape.type) && options.secrets == PiiOptions::Secrets::find) compiled->secrets.shapes.push_back(shape);
-  compiled->shapes.compile();
-  compiled->secrets.compile();
+    if (wanted(shape.type) && options.secrets == PiiOptions::Secrets::find) secrets.push_back(shape);
+  compiled->shapes.compile(shapes);
+  compiled->secrets.compile(secrets);
   compiled->allowed.insert(options.allowed.begin(), options.allowed.end());
   return std::shared_ptr<const PiiDetector>(new PiiDetector(std::move(compiled)));
 }
@@ -156,40 +173,90 @@ Result<> PiiDetector::check(const PiiPattern& pattern) {
 }
 
 bool PiiDetector::looks_for(std::string_view type) const {
-  const auto is_it = [&](const auto& one) { return one.type == type; };
-  const auto has_it = [&](const auto& all) { return std::any_of(all.begin(), all.end(), is_it); };
-  return has_it(compiled_->shapes.shapes) || has_it(compiled_->secrets.shapes) || has_it(compiled_->customs);
+  const auto& customs = compiled_->customs;
+  const bool custom = std::any_of(customs.begin(), customs.end(), [&](const auto& one) { return one.type == type; });
+  return custom || compiled_->shapes.has(type) || compiled_->secrets.has(type);
 }
 
 std::vector<std::string> PiiDetector::known() const {
   std::set<std::string> all;
-  for (const auto& shape : compiled_->shapes.shapes) all.insert(shape.type);
-  for (const auto& shape : compiled_->secrets.shapes) all.insert(shape.type);
+  for (const auto& one : compiled_->shapes.all) all.insert(one.shape.type);
+  for (const auto& one : compiled_->secrets.all) all.insert(one.shape.type);
   for (const auto& custom : compiled_->customs) all.insert(custom.type);
   return {all.begin(), all.end()};
 }
 
 std::vector<PiiFinding> PiiDetector::find(std::string_view text, std::span<const std::string> only) const {
-  std::vector<PiiFinding> found;
-  compiled_->shapes.find(text, found);
-  compiled_->secrets.find(text, found);
-  for (const auto& custom : compiled_->customs) {
-    re2::StringPiece groups[2];
-    const int wanted = std::min(custom.expression->NumberOfCapturingGroups(), 1) + 1;
-    for (size_t at = 0;
-         at < text.size() && custom.expression->Match(text, at, text.size(), RE2::UNANCHORED, groups, wanted);) {
-      const re2::StringPiece& part = wanted == 2 && groups[1].data() != nullptr ? groups[1] : groups[0];
-      const auto begin = static_cast<size_t>(part.data() - text.data());
-      if (!part.empty()) found.push_back({begin, begin + part.size(), custom.type});
-      at =
-          std::max(static_cast<size_t>(groups[0].data() - text.data()) + std::max<size_t>(groups[0].size(), 1), at + 1);
-    }
+  PiiScan scan(text, *this, only);
+  while (scan.step() == PiiScan::Step::more) continue;
+  return scan.take();
+}
+
+PiiScan::Step PiiScan::step() {
+  const size_t expressions = 2 + detector_.compiled_->customs.size();
+  const size_t edge = std::min(at_ + kWindow, text_.size());
+  const size_t limit = std::min(edge + kLongest, text_.size());
+  last_look_ = looks_ + kLooks;
+  if (expression_ < 2) {
+    look_for_shapes(edge, limit);
+  } else {
+    look_for_pattern(edge, limit);
   }
-  std::erase_if(found, [&](const PiiFinding& one) {
-    if (!only.empty() && std::find(only.begin(), only.end(), one.type) == only.end()) return true;
-    return compiled_->allowed.contains(text.substr(one.begin, one.end - one.begin));
-  });
-  return apart(std::move(found));
+  if (at_ >= text_.size()) {
+    expression_++;
+    at_ = taken_ = 0;
+  }
+  return expression_ < expressions && !text_.empty() ? Step::more : Step::done;
+}
+
+// What begins before `edge`, in the text up to `limit`.
+void PiiScan::look_for_shapes(size_t edge, size_t limit) {
+  const Alternation& shapes = expression_ == 0 ? detector_.compiled_->shapes : detector_.compiled_->secrets;
+  re2::StringPiece found;
+  while (at_ < edge && looks_ < last_look_) {
+    const bool any = shapes.any && shapes.any->Match(text_, at_, limit, RE2::UNANCHORED, &found, 1);
+    const size_t begin = any ? static_cast<size_t>(found.data() - text_.data()) : edge;
+    if (begin >= edge) {
+      at_ = edge;
+      return;
+    }
+    looks_++;
+    const auto look = shapes.take(text_, {begin, begin + found.size()}, taken_);
+    at_ = look.next;
+    if (!look.finding) continue;
+    taken_ = look.finding->end;
+    add(*look.finding);
+  }
+}
+
+void PiiScan::look_for_pattern(size_t edge, size_t limit) {
+  const auto& custom = detector_.compiled_->customs[expression_ - 2];
+  re2::StringPiece groups[2];
+  const int wanted = std::min(custom.expression->NumberOfCapturingGroups(), 1) + 1;
+  while (at_ < edge && looks_ < last_look_) {
+    const bool any = custom.expression->Match(text_, at_, limit, RE2::UNANCHORED, groups, wanted);
+    const size_t begin = any ? static_cast<size_t>(groups[0].data() - text_.data()) : edge;
+    if (begin >= edge) {
+      at_ = edge;
+      return;
+    }
+    looks_++;
+    if (begin + groups[0].size() == limit && limit < text_.size()) {  // it may go on: nothing of it is to be left
+      limit = std::min(limit + (limit - begin), text_.size());
+      at_ = begin;
+      continue;
+    }
+    const re2::StringPiece& part = wanted == 2 && groups[1].data() != nullptr ? groups[1] : groups[0];
+    const auto part_begin = static_cast<size_t>(part.data() - text_.data());
+    if (!part.empty()) add({part_begin, part_begin + part.size(), custom.type});
+    at_ = begin + std::max<size_t>(groups[0].size(), 1);
+  }
+}
+
+void PiiScan::add(PiiFinding one) {
+  if (!only_.empty() && std::find(only_.begin(), only_.end(), one.type) == only_.end()) return;
+  if (detector_.compiled_->allowed.contains(text_.substr(one.begin, one.end - one.begin))) return;
+  found_.push_back(one);
 }
 
 std::vector<PiiFinding> apart(std::vector<PiiFinding> found) {

@@ -20,6 +20,17 @@ Accepted marked(std::string_view text, PiiSpan span) {
   return secret.size() > kMaxSecret || entropy(secret) < 2.5 ? Accepted() : Accepted(span);
 }
 
+// From its second part on; its header is looked at from there.
+Accepted json_web_token(std::string_view text, PiiSpan span) {
+  const auto is_part = [](char c) { return is_word(c) || c == '-'; };
+  const size_t dot = span.begin;
+  while (span.begin > 0 && dot - span.begin <= kMaxSecret && is_part(text[span.begin - 1])) span.begin--;
+  const std::string_view header = text.substr(span.begin, dot - span.begin);
+  const size_t mark = header.find("eyJ");
+  if (mark == header.npos || header.size() < mark + 11) return {};
+  return marked(text, {span.begin + mark, span.end});
+}
+
 // To its end line: the next line of dashes.
 Accepted private_key(std::string_view text, PiiSpan span) {
   constexpr std::string_view kDashes = "-----", kEnd = "-----END";
@@ -48,7 +59,7 @@ Accepted announced(std::string_view text, PiiSpan span) {
 
 constexpr PiiShape kSecrets[] = {
     {"private_key", R"(-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)", private_key},
-    {"api_key", R"(eyJ[A-Za-z0-9_\-]{8,}\.eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*)", marked},  // JWT
+    {"api_key", R"(\.eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*)", json_web_token},
     {"api_key", R"((?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16})", marked},                            // AWS
     {"api_key", R"(gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{36,})", marked},        // GitHub
     {"api_key", R"(gl(?:pat|dt|rt|cbt|ptt|ft)-[A-Za-z0-9_\-]{20,})", marked},                 // GitLab

@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kContext = 32;  // bytes before a shape in which a word tells what it is
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 std::string_view inside(std::string_view text, PiiSpan span) { return text.substr(span.begin, span.end - span.begin); }
@@ -22,12 +23,15 @@ char after(std::string_view text, PiiSpan span, size_t by = 0) {
 }
 
 // Part of something longer: a number that goes on, an identifier, a version.
+bool has_begun(std::string_view text, PiiSpan span) {
+  const char left = before(text, span);
+  const bool joint = left == '.' || left == '-' || left == '/' || left == '#';
+  return is_word(left) || (joint && span.begin >= 2 && is_word(text[span.begin - 2]));
+}
 bool goes_on(std::string_view text, PiiSpan span) {
-  const char left = before(text, span), right = after(text, span);
-  if (is_word(left) || is_word(right)) return true;
-  const bool left_joint = left == '.' || left == '-' || left == '/' || left == '#';
-  if (left_joint && span.begin >= 2 && is_word(text[span.begin - 2])) return true;
-  return (right == '.' || right == '-') && is_word(after(text, span, 1)) && is_digit(after(text, span, 1));
+  const char right = after(text, span);
+  if (has_begun(text, span) || is_word(right)) return true;
+  return (right == '.' || right == '-') && is_digit(after(text, span, 1));
 }
 
 std::string digits_of(std::string_view text) {
@@ -50,6 +54,22 @@ bool said_before(std::string_view text, PiiSpan span, std::initializer_list<std:
 
 using Accepted = std::optional<PiiSpan>;
 
+// Behind the members of a run that another member follows: "1." of "1.2.3", "ab:" of "ab:cd". An address, a number or a
+// name that begins at a later member would have the run's joint before it, and so be part of something longer.
+template <bool (*is_member)(char), size_t most, char joint>
+size_t beyond_run(std::string_view text, PiiSpan span) {
+  size_t next = span.begin;
+  for (size_t at = next; at < text.size();) {
+    const size_t member = at;
+    while (at < text.size() && at - member <= most && is_member(text[at])) at++;
+    if (at == member || at - member > most || at == text.size() || text[at] != joint) break;
+    next = ++at;
+  }
+  return next;
+}
+
+bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
 // From "://" to the last '@' before a slash. The secret is what stands between: user and password.
 Accepted url_credentials(std::string_view text, PiiSpan span) {
   const PiiSpan secret{span.begin + 3, span.end - 1};
@@ -66,12 +86,14 @@ Accepted email(std::string_view text, PiiSpan span) {
   constexpr size_t kMaxLocal = 64, kMaxDomain = 253;
   const std::string_view domain = inside(text, span).substr(1);
   const size_t at = span.begin;
-  while (
-      span.begin > 0 && at - span.begin <= kMaxLocal &&
-      (is_word(text[span.begin - 1]) || std::string_view(".%+-").find(text[span.begin - 1]) != std::string_view::npos))
-    span.begin--;
+  const auto is_local = [](char c) { return is_word(c) || std::string_view(".%+-").find(c) != std::string_view::npos; };
+  while (span.begin > 0 && at - span.begin <= kMaxLocal && is_local(text[span.begin - 1])) span.begin--;
   if (at - span.begin > kMaxLocal || domain.size() > kMaxDomain) return {};
-  while (span.begin < at && !is_word(text[span.begin])) span.begin++;
+  // Letters of other scripts, unless all that stands before is of one without blanks.
+  size_t begin = span.begin;
+  while (begin > 0 && at - begin <= kMaxLocal && (is_local(text[begin - 1]) || !is_ascii(text[begin - 1]))) begin--;
+  if (at - begin <= kMaxLocal) span.begin = begin;
+  while (span.begin < at && !is_word(text[span.begin]) && is_ascii(text[span.begin])) span.begin++;
   if (span.begin == at || text[at - 1] == '.') return {};
   if (domain.find("..") != domain.npos || after(text, span) == '@') return {};
   // Not addresses but file names: "icon@2x.png".
@@ -113,21 +135,25 @@ Accepted ssn(std::string_view text, PiiSpan span) {
 }
 
 Accepted card(std::string_view text, PiiSpan span) {
-  if (goes_on(text, span)) return {};
-  return valid_card(digits_of(inside(text, span))) ? Accepted(span) : Accepted();
-}
-
-Accepted iban(std::string_view text, PiiSpan span) {
-  if (is_word(before(text, span))) return {};
-  // A blank and capitals may follow that are not part of it: the country knows how long it is.
-  for (PiiSpan part = span; part.end > part.begin + 14; part.end--) {
-    if (text[part.end - 1] == ' ' || is_word(after(text, part))) continue;
-    std::string plain;
-    for (char c : inside(text, part))
-      if (c != ' ') plain += c;
-    if (valid_iban(plain)) return part;
+  if (has_begun(text, span) || text[span.begin] < '2' || text[span.begin] > '6') return {};  // nobody issues others
+  // Other numbers may follow, as "exp 12/27" or a check code do: the longest part that is one.
+  for (PiiSpan part = span; part.end > part.begin + 12; part.end--) {
+    if (!is_digit(text[part.end - 1]) || goes_on(text, part)) continue;
+    if (valid_card(digits_of(inside(text, part)))) return part;
   }
   return {};
+}
+
+// Blanks and capitals may follow that are not part of it: the country knows how long it is.
+Accepted iban(std::string_view text, PiiSpan span) {
+  if (is_word(before(text, span))) return {};
+  const size_t length = iban_length(text.substr(span.begin, 2));
+  std::string plain;
+  for (size_t at = span.begin; at < span.end && plain.size() < length; at++) {
+    if (text[at] != ' ') plain += text[at];
+    span.end = plain.size() == length ? at + 1 : span.end;
+  }
+  return plain.size() == length && !is_word(after(text, span)) && valid_iban(plain) ? Accepted(span) : Accepted();
 }
 
 Accepted international_phone(std::string_view text, PiiSpan span) {
@@ -171,14 +197,14 @@ Accepted passport(std::string_view text, PiiSpan span) {
 constexpr PiiShape kShapes[] = {
     {"url_credentials", R"(://[^\s/@:"'<>]*:[^\s/@"'<>]+@)", url_credentials},
     {"email", R"(@[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?\.[A-Za-z]{2,24})", email},
-    {"mac_address", R"([0-9A-Fa-f]{2}[:\-](?:[0-9A-Fa-f]{2}[:\-]){4}[0-9A-Fa-f]{2})", mac},
-    {"ip_address", R"([0-9]{1,3}(?:\.[0-9]{1,3}){3})", ipv4},
-    {"ip_address", R"((?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4})", ipv6},
+    {"mac_address", R"([0-9A-Fa-f]{2}[:\-](?:[0-9A-Fa-f]{2}[:\-]){4}[0-9A-Fa-f]{2})", mac, beyond_run<is_hex, 4, ':'>},
+    {"ip_address", R"([0-9]{1,3}(?:\.[0-9]{1,3}){3})", ipv4, beyond_run<is_digit, 3, '.'>},
+    {"ip_address", R"((?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4})", ipv6, beyond_run<is_hex, 4, ':'>},
     {"ip_address",
      R"((?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?::[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6}(?:(?:\.[0-9]{1,3}){3})?)",
      ipv6},
     {"ssn", R"([0-9]{3}[\- ][0-9]{2}[\- ][0-9]{4})", ssn},
-    {"credit_card", R"([0-9](?:[ \-]?[0-9]){12,18})", card},
+    {"credit_card", R"([0-9]{13,19}|[0-9]{4,8}(?:[ \-][0-9]{3,8}){1,4})", card},
     {"phone", R"((?:\+|\b00)[1-9][0-9]{0,2}(?:[ .\-/]?\(?[0-9]{1,6}\)?){2,7})", international_phone},
     {"phone", R"((?:\+?1[\-. ]?)?(?:\([0-9]{3}\) ?|[0-9]{3}[\-. ]?)[0-9]{3}[\-. ]?[0-9]{4})", american_phone},
     {"iban", R"([A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?)", iban},

@@ -15,6 +15,9 @@ struct PiiShape {
   const char* expression;  // no groups that capture
   // What of the text [begin, end) is the finding; nothing if it is none. May look around.
   std::optional<PiiSpan> (*accept)(std::string_view text, PiiSpan shape);
+  // Where nothing of any shape can have begun before, when it is none: long runs are not looked at from each of their
+  // members.
+  size_t (*beyond)(std::string_view text, PiiSpan shape) = nullptr;
 };
 
 // The order decides between shapes that begin at the same place.

@@ -4,7 +4,6 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 
 namespace policies {
@@ -14,6 +13,7 @@ constexpr size_t kMinDigits = 6, kMaxDigits = 40;  // of a token, 5 bits each
 constexpr size_t kMaxType = 32;
 constexpr size_t kEntryOverhead = 128;                                    // of the map, about
 constexpr std::string_view kDigits = "abcdefghijkmnpqrstuvwxyz23456789";  // none that is read for another
+constexpr size_t kWindow = 256 << 10, kReplacements = 256;                // of a Sanitizer's step
 constexpr const char* kToken = "token";                                   // the type of what only looks like one
 static_assert(kDigits.size() == 32);
 
@@ -130,33 +130,60 @@ Result<> MemoryVault::put(const std::string& token, std::string_view text, Time 
   return {};
 }
 
+void Sanitizer::look_for_tokens() {
+  const size_t edge = std::min(at_ + kWindow, text_.size());
+  for (size_t open = text_.find('[', at_); open < edge; open = text_.find('[', open + 1))
+    if (const size_t end = token_end(text_, open); end != 0) tokens_.push_back({open, end, kToken});
+  at_ = edge;
+}
+
+Result<> Sanitizer::replace(const PiiFinding& one) {
+  const std::string_view original = text_.substr(one.begin, one.end - one.begin);
+  if (options_.tokens == SanitizeOptions::Tokens::keep && one.type == kToken && vault_.find(original)) return {};
+  TRY(std::string token, token_for(one.type, original, vault_));
+  clean_.text.append(text_.substr(at_, one.begin - at_)).append(token);
+  at_ = one.end;
+  if (one.type == kToken) {
+    clean_.escaped.emplace(std::move(token), original);
+  } else {
+    types_.emplace(one.type);
+    clean_.tokens.emplace(std::move(token), original);
+  }
+  return {};
+}
+
+Result<PiiScan::Step> Sanitizer::step() {
+  if (work_ == Work::scan) {
+    if (scan_.step() == PiiScan::Step::done) work_ = Work::tokens;
+    return PiiScan::Step::more;
+  }
+  if (work_ == Work::tokens) {
+    look_for_tokens();
+    if (at_ < text_.size()) return PiiScan::Step::more;
+    found_ = scan_.take();
+    found_.insert(found_.end(), tokens_.begin(), tokens_.end());
+    found_ = apart(std::move(found_));
+    work_ = Work::replace;
+    at_ = 0;
+  }
+  for (const size_t last = std::min(next_ + kReplacements, found_.size()); next_ < last; next_++)
+    CHECKED(replace(found_[next_]));
+  return next_ < found_.size() ? PiiScan::Step::more : PiiScan::Step::done;
+}
+
+Sanitized Sanitizer::take() {
+  clean_.text.append(text_.substr(at_));
+  clean_.types.assign(types_.begin(), types_.end());
+  return std::move(clean_);
+}
+
 Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault,
                            const SanitizeOptions& options) {
-  std::vector<PiiFinding> found = detector.find(text, options.types);
-  for (size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1))
-    if (size_t end = token_end(text, at); end != 0) found.push_back({at, end, kToken});
-  found = apart(std::move(found));
-  const bool keep_known = options.tokens == SanitizeOptions::Tokens::keep;
-
-  Sanitized clean;
-  std::set<std::string> types;
-  size_t at = 0;
-  for (const PiiFinding& one : found) {
-    const std::string_view original = text.substr(one.begin, one.end - one.begin);
-    if (keep_known && one.type == kToken && vault.find(original)) continue;
-    TRY(std::string token, token_for(one.type, original, vault));
-    clean.text.append(text.substr(at, one.begin - at)).append(token);
-    at = one.end;
-    if (one.type == kToken) {
-      clean.escaped.emplace(std::move(token), original);
-    } else {
-      types.insert(std::string(one.type));
-      clean.tokens.emplace(std::move(token), original);
-    }
+  Sanitizer sanitizer(text, detector, vault, options);
+  for (;;) {
+    TRY(const PiiScan::Step step, sanitizer.step());
+    if (step == PiiScan::Step::done) return sanitizer.take();
   }
-  clean.text.append(text.substr(at));
-  clean.types.assign(types.begin(), types.end());
-  return clean;
 }
 
 Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes) {

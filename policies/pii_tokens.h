@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,7 +96,35 @@ struct SanitizeOptions {
   std::vector<std::string> types;  // only these; empty: all that the detector looks for
 };
 
-// The vault knows all tokens of the answer; settle() is the caller's. Errors: exhausted.
+// One text, sanitised in steps of about a millisecond. All that it is given must outlive it, and the text stay as it
+// is.
+class Sanitizer {
+ public:
+  Sanitizer(std::string_view text, const PiiDetector& detector, PiiVault& vault, const SanitizeOptions& options)
+      : text_(text), vault_(vault), options_(options), scan_(text, detector, options.types) {}
+  // Errors: exhausted.
+  Result<PiiScan::Step> step();
+  // After the last step. The vault knows all tokens of it; settle() is the caller's.
+  Sanitized take();
+
+ private:
+  enum class Work { scan, tokens, replace };
+  void look_for_tokens();
+  Result<> replace(const PiiFinding& one);
+
+  std::string_view text_;
+  PiiVault& vault_;
+  const SanitizeOptions& options_;
+  PiiScan scan_;
+  Work work_ = Work::scan;
+  std::vector<PiiFinding> tokens_, found_;
+  size_t at_ = 0;    // of the text
+  size_t next_ = 0;  // of found_
+  Sanitized clean_;
+  std::set<std::string> types_;
+};
+
+// A Sanitizer, run to its end. Errors: exhausted.
 Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault,
                            const SanitizeOptions& options = {});
 // Every token that the vault knows becomes its text, once; others stay as they are. Errors: exhausted: that would be

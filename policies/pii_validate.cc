@@ -106,11 +106,14 @@ bool valid_card(std::string_view digits) {
   return issued && luhn(digits);
 }
 
+size_t iban_length(std::string_view country) {
+  const auto* found = std::lower_bound(std::begin(kCountries), std::end(kCountries), country,
+                                       [](const Country& one, std::string_view code) { return one.code < code; });
+  return found != std::end(kCountries) && found->code == country ? found->length : 0;
+}
+
 bool valid_iban(std::string_view text) {
-  if (text.size() < 15) return false;
-  const auto* country = std::find_if(std::begin(kCountries), std::end(kCountries),
-                                     [&](const Country& c) { return text.starts_with(c.code); });
-  if (country == std::end(kCountries) || country->length != text.size()) return false;
+  if (text.size() < 15 || iban_length(text.substr(0, 2)) != text.size()) return false;
   unsigned remainder = 0;
   auto feed = [&](char c) {
     if (is_digit(c)) {
@@ -127,8 +130,7 @@ bool valid_iban(std::string_view text) {
 bool valid_ssn(std::string_view digits) {
   if (digits.size() != 9) return false;
   const unsigned area = number(digits.substr(0, 3));
-  return area != 0 && area != 666 && area < 900 && digits.substr(3, 2) != "00" && digits.substr(5) != "0000" &&
-         digits != "123456789";
+  return area != 0 && area != 666 && area < 900 && digits.substr(3, 2) != "00" && digits.substr(5) != "0000";
 }
 
 bool valid_ipv4(std::string_view text) {

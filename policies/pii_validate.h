@@ -8,6 +8,8 @@ namespace policies {
 bool valid_card(std::string_view digits);
 // ISO 13616: the country's length and the remainder 1 of 97. Capital letters and digits only.
 bool valid_iban(std::string_view text);
+// Of one of this country; 0: none is.
+size_t iban_length(std::string_view country);
 // As the US Social Security Administration gives them out: no area 000, 666 or 9xx, no zero group or serial.
 bool valid_ssn(std::string_view digits);
 // Dotted, four octets; not the addresses of nobody: 0.0.0.0, 127.x, 255.255.255.255.

@@ -39,6 +39,8 @@ TEST_CASE("every type is found where it stands", "[pii]") {
       {"Tel: +49 (0)30 901820", {"phone:+49 (0)30 901820"}},
       {"phone: 2125550187", {"phone:2125550187"}},
       {"SSN 078-05-1120.", {"ssn:078-05-1120"}},
+      {"123-45-6789", {"ssn:123-45-6789"}},
+      {"an j\xC3\xBCrgen@example.de", {"email:j\xC3\xBCrgen@example.de"}},
       {"card 4111 1111 1111 1111 exp", {"credit_card:4111 1111 1111 1111"}},
       {"378282246310005", {"credit_card:378282246310005"}},
       {"5555-5555-5555-4444", {"credit_card:5555-5555-5555-4444"}},
@@ -169,6 +171,48 @@ TEST_CASE("text of any bytes is read in linear time", "[pii]") {
   CAPTURE(text.substr(0, 20));
   for (const auto& one : detector().find(text)) REQUIRE((one.begin < one.end && one.end <= text.size()));
   CHECK(detector().find("").empty());
+}
+
+TEST_CASE("runs that only look like something are not looked at from each of their members", "[pii]") {
+  const auto text = GENERATE(repeated("1 ", 1 << 18), repeated("ab:cd:", 1 << 18), repeated("1.", 1 << 18),
+                             repeated("123-", 1 << 18), repeated("+1 1 ", 1 << 18), repeated("::", 1 << 18));
+  CAPTURE(text.substr(0, 20));
+  policies::PiiScan scan(text, detector());
+  while (scan.step() == policies::PiiScan::Step::more) continue;
+  CHECK(scan.looks() < 10);
+  CHECK(scan.take().empty());
+}
+
+TEST_CASE("a scan's step is bounded, and where it ends changes nothing", "[pii]") {
+  // Findings around every place where a step over this text can end: after so many bytes, or so many looks.
+  std::string text;
+  size_t expected = 0;
+  while (text.size() < (600 << 10)) {
+    text += "1.1.1.1 ";
+    expected++;
+    if (expected % 1000 == 0) text += repeated("word ", 100 << 10);
+  }
+  policies::PiiScan scan(text, detector());
+  size_t looks = 0, steps = 0, most = 0;
+  for (auto step = policies::PiiScan::Step::more; step == policies::PiiScan::Step::more; steps++) {
+    step = scan.step();
+    most = std::max(most, scan.looks() - looks);
+    looks = scan.looks();
+  }
+  CHECK(most <= 256);
+  CHECK(steps >= expected / 256);
+  CHECK(scan.take().size() == expected);
+  // One that begins before the end of a step's bytes and ends behind it.
+  for (size_t shift = 0; shift < 20; shift++) {
+    const std::string long_text = std::string((256 << 10) - shift, ' ') + "ada@lovelace.org";
+    CHECK(find(long_text) == Findings{"email:ada@lovelace.org"});
+  }
+}
+
+TEST_CASE("a card is found before other numbers", "[pii]") {
+  CHECK(find("4111 1111 1111 1111 123") == Findings{"credit_card:4111 1111 1111 1111"});
+  CHECK(find("2024 4111 1111 1111 1111") == Findings{"credit_card:4111 1111 1111 1111"});
+  CHECK(find("3782 822463 10005") == Findings{"credit_card:3782 822463 10005"});
 }
 
 TEST_CASE("validators know the rules", "[pii]") {
