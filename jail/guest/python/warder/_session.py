@@ -78,6 +78,9 @@ class _Call(_execution.Execution):
             posix._exit(self._status)
         self._module.__dict__.pop(_execution._LAST, None)
         self._images = self._shared.images
+        # Before the answer, or a thread that reads for its call might take the next order and read on; and after it, for
+        # what was called meanwhile.
+        self._channel.abandon_calls()
         self._report()
         self._channel.abandon_calls()
 
