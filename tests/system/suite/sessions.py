@@ -59,6 +59,8 @@ class Frozen(DaemonTest):
         wait_until("its cgroup is frozen", self.is_frozen)
         runner = max(map(int, (self.leaf() / "cgroup.procs").read_text().split()))
         os.kill(runner, signal.SIGKILL)
+        left = lambda: str(runner) not in (self.leaf() / "cgroup.procs").read_text().split()
+        wait_until("the kernel has ended it", left)  # told earlier, the call would begin and be ended by the signal
         found = self.expect("denied", "x", session="s")
         self.assertEqual(found["code"], "not_found", found)
         self.assertIs(self.execute("'x' in globals()", session="s")["result"], False)
