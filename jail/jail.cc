@@ -144,10 +144,9 @@ Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup, RunnerIds::Lease) {
 
 Result<> check_requirements(const Host& host, const policies::Isolation& wanted) {
   auto refuse = [](std::string what, std::string_view rule, std::string_view why) {
-    return fail(
-        Code::denied, fmt::format("the policy requires {}, which this host does not give: {}", what, why),
-        fmt::format("provide it, or set isolation.{} to \"preferred\" in the policy; `warder doctor` tells more", rule),
-        fmt::format("isolation.{}", rule));
+    return fail(Code::denied, fmt::format("the policy requires {}, which this host does not give: {}", what, why),
+                fmt::format("provide it, or set isolation.{} to \"preferred\" in the policy", rule),
+                fmt::format("isolation.{}", rule));
   };
   using policies::Need;
   if (wanted.cgroups == Need::required && !host.cgroups)

@@ -72,7 +72,7 @@ Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const 
                                              outcome_name(report.outcome), report.message, report.err.text));
   if (!report.value->empty())
     co_return fail(Code::denied, fmt::format("guarantees that do not hold in a jail here: {}", report.value->dump()),
-                   "this host cannot be served on; `warder doctor` tells more");
+                   "this host, or this policy's filter, cannot be served on");
   CO_TRY(auto receipt, parse_json(report.receipt));
   std::string missing;
   for (const char* name : kNamespaces) {

@@ -7,7 +7,7 @@ using nlohmann::json;
 namespace tools {
 namespace {
 
-constexpr size_t kMaxText = 2 << 20;  // a reply has it up to three times, in JSON's escapes
+constexpr size_t kMaxText = 1 << 20;  // as sanitize_pii; a reply has it up to three times, in JSON's escapes
 
 Result<std::string> read_text(const json& arguments, const char* name) {
   Fields in(arguments, name);
