@@ -390,19 +390,8 @@ Task<Result<Report>> execute(Host& host, Request request) {
 }
 
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
-  CO_CHECKED(check_requirements(host, request.spec.isolation));
-  Pool::Running running(pool);
-  auto waiting = co_await pool.take(request.tenant, request.spec, request.pool, request.workspace);
-  if (waiting) {
-    Execution execution(host, request, *waiting->jail, waiting->origin);
-    auto report = co_await execution.run();
-    if (!execution.never_began()) {
-      pool.retire(std::move(waiting->jail));
-      co_return report;
-    }
-    log_warning("execution {}: the waiting jail did not begin; building another", request.id);
-  }
-  auto report = co_await execute(host, std::move(request));
+  Kept nothing;  // is left by a program that is no session's
+  auto report = co_await execute(host, pool, std::move(request), nothing);
   co_return report;
 }
 

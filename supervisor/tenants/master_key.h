@@ -23,7 +23,7 @@ class MasterKey {
  public:
   // `credentials`: $CREDENTIALS_DIRECTORY, or empty. `state`: the state folder's descriptor (O_PATH will do).
   static Result<MasterKey> load(int state, const std::string& credentials);
-  MasterKey() = default;  // no secret: a placeholder
+  MasterKey() = default;  // holds no secret: to move one into
   MasterKey(MasterKey&& other) noexcept;
   MasterKey& operator=(MasterKey&& other) noexcept;
   ~MasterKey();

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
@@ -304,6 +305,20 @@ class Policies:
         file = self.folder / name
         file.write_text(text)
         file.chmod(0o644)
+
+
+class SharedDaemon(unittest.TestCase):
+    """Tests that share one daemon under `policy`, each with a client of its own."""
+
+    policy = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.policies = cls.enterClassContext(Policies(**cls.policy))
+        cls.daemon = cls.enterClassContext(Daemon(policies=cls.policies))
+
+    def setUp(self):
+        self.client = self.enterContext(Client(self.daemon.socket))
 
 
 def workspace_of(daemon, uid=None):

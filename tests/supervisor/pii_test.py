@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from harness import Client, Daemon, Policies, Service, workspace_of
+from harness import Client, Daemon, Policies, Service, let_go, workspace_of
 
 EMAIL, CARD, KEY = "ada@lovelace.org", "4111 1111 1111 1111", "-----BEGIN PRIVATE KEY-----"
 PEM = f"{KEY}\n{'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7' * 3}\n-----END PRIVATE KEY-----"
@@ -196,7 +196,10 @@ class Answers(unittest.TestCase):
 
     def test_progress_tells_no_output(self):
         self.client.notifications.clear()
-        request = self.client.begin_execute(f"import time\nprint('{EMAIL}', flush=True)\ntime.sleep(0.8)", token="t")
+        waits = "while not os.path.exists('/workspace/go'): time.sleep(0.01)"
+        request = self.client.begin_execute(f"import os, time\nprint('{EMAIL}', flush=True)\n{waits}", token="t")
+        self.client.await_progress("t")
+        let_go(self.daemon)
         self.client.executed(request)
         self.assertTrue(self.client.notifications)
         self.expect_hidden(self.client.notifications, EMAIL)

@@ -4,24 +4,17 @@ import os
 import signal
 import unittest
 
-from harness import (HOLD, ORDINARY_USER, PATIENCE, ROOT, Client, Daemon, Policies, Watch, body_of, jailed, let_go)
+from harness import (HOLD, ORDINARY_USER, PATIENCE, ROOT, Client, Daemon, Policies, SharedDaemon, Watch, body_of, jailed,
+                     let_go)
 from pool_test import eventually
 
 BOMB = "held = []\nwhile True: held.append(bytearray(1 << 20))"
 
 
-class Case(unittest.TestCase):
-    """Tests that share one daemon; each names sessions of its own and ends them."""
+class Case(SharedDaemon):
+    """Each test names sessions of its own and ends them."""
 
     policy = {"sessions": {"most": 6}}
-
-    @classmethod
-    def setUpClass(cls):
-        cls.policies = cls.enterClassContext(Policies(**cls.policy))
-        cls.daemon = cls.enterClassContext(Daemon(policies=cls.policies))
-
-    def setUp(self):
-        self.client = self.enterContext(Client(self.daemon.socket))
 
     def tearDown(self):
         with Client(self.daemon.socket) as client:

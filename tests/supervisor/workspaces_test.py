@@ -2,23 +2,13 @@
 import json
 import unittest
 
-from harness import PATIENCE, Client, Daemon, Policies, Watch, body_of, jailed
+from harness import PATIENCE, Client, Daemon, Policies, SharedDaemon, Watch, body_of, jailed
 from pool_test import eventually
 
 KEY = "org.warder/workspace"
 
 
-class Case(unittest.TestCase):
-    policy = {}
-
-    @classmethod
-    def setUpClass(cls):
-        cls.policies = cls.enterClassContext(Policies(**cls.policy))
-        cls.daemon = cls.enterClassContext(Daemon(policies=cls.policies))
-
-    def setUp(self):
-        self.client = self.enterContext(Client(self.daemon.socket))
-
+class Case(SharedDaemon):
     def call(self, tool, arguments, workspace=None, **meta):
         if workspace is not None:
             meta[KEY] = workspace
