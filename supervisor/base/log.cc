@@ -23,18 +23,32 @@ bool parse_log_level(std::string_view name, LogLevel& level) {
   return false;
 }
 
+// Whatever it quotes begins no line of its own.
+static std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) {
+      line += c;
+    } else {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return line;
+}
+
 void log_line(LogLevel level, std::string_view text) {
   static const bool journal = std::getenv("JOURNAL_STREAM") != nullptr;
   std::string line;
+  const std::string shown = one_line(text);
   if (journal) {
-    line = fmt::format("<{}>{}\n", static_cast<int>(level), text);
+    line = fmt::format("<{}>{}\n", static_cast<int>(level), shown);
   } else {
     timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
     tm utc{};
     gmtime_r(&now.tv_sec, &utc);
     line = fmt::format("{:02}:{:02}:{:02}.{:03} {}: {}\n", utc.tm_hour, utc.tm_min, utc.tm_sec, now.tv_nsec / 1'000'000,
-                       kNames[static_cast<int>(level)], text);
+                       kNames[static_cast<int>(level)], shown);
   }
   // One write, so that lines of the daemon and the jailer never mix. A full or closed stderr loses
   // the line: logging must not be able to stop the daemon.

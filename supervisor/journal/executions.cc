@@ -30,6 +30,10 @@ CREATE TABLE totals(
   PRIMARY KEY(tenant, language, outcome)
 ) WITHOUT ROWID;
 )";
+constexpr char kReadBytes[] = R"(
+ALTER TABLE executions ADD COLUMN read_bytes INTEGER;
+ALTER TABLE totals ADD COLUMN read_bytes INTEGER NOT NULL DEFAULT 0;
+)";
 
 int64_t stored(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)); }
 uint64_t loaded(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
@@ -39,9 +43,10 @@ Row read_row(const Statement& row) {
 }
 
 Result<Totals> read_totals(Database& database, const std::string& tenant) {
-  TRY(Statement rows, database.prepare("SELECT language, outcome, executions, wall_us, cpu_us, returned_bytes, "
-                                       "printed_bytes, fetched_bytes, kept_out_bytes, definitions_avoided_bytes "
-                                       "FROM totals WHERE tenant=?"));
+  TRY(Statement rows,
+      database.prepare("SELECT language, outcome, executions, wall_us, cpu_us, returned_bytes, "
+                       "printed_bytes, fetched_bytes, kept_out_bytes, definitions_avoided_bytes, read_bytes "
+                       "FROM totals WHERE tenant=?"));
   rows.bind(tenant);
   Totals totals;
   for (;;) {
@@ -58,6 +63,7 @@ Result<Totals> read_totals(Database& database, const std::string& tenant) {
     totals.ledger.fetched_bytes += loaded(rows.integer(7));
     totals.kept_out_bytes += loaded(rows.integer(8));
     totals.ledger.definitions_avoided_bytes += loaded(rows.integer(9));
+    totals.ledger.read_bytes += loaded(rows.integer(10));
   }
 }
 
@@ -91,17 +97,19 @@ Result<Quantiles> read_quantiles(Database& database, const std::string& tenant, 
 constexpr char kAddTotals[] =
     "INSERT INTO totals SELECT tenant, language, outcome, 1, coalesce(wall_us,0), coalesce(cpu_us,0), "
     "coalesce(returned_bytes,0), coalesce(printed_bytes,0), coalesce(fetched_bytes,0), "
-    "max(0, coalesce(printed_bytes,0) + coalesce(fetched_bytes,0) - coalesce(returned_bytes,0)), "
-    "coalesce(definitions_avoided_bytes,0) FROM executions WHERE id=? "
+    "max(0, coalesce(printed_bytes,0) + coalesce(fetched_bytes,0) + coalesce(read_bytes,0) - "
+    "coalesce(returned_bytes,0)), coalesce(definitions_avoided_bytes,0), coalesce(read_bytes,0) FROM executions WHERE "
+    "id=? "
     "ON CONFLICT DO UPDATE SET executions=executions+1, wall_us=wall_us+excluded.wall_us, "
     "cpu_us=cpu_us+excluded.cpu_us, returned_bytes=returned_bytes+excluded.returned_bytes, "
     "printed_bytes=printed_bytes+excluded.printed_bytes, fetched_bytes=fetched_bytes+excluded.fetched_bytes, "
     "kept_out_bytes=kept_out_bytes+excluded.kept_out_bytes, "
-    "definitions_avoided_bytes=definitions_avoided_bytes+excluded.definitions_avoided_bytes";
+    "definitions_avoided_bytes=definitions_avoided_bytes+excluded.definitions_avoided_bytes, "
+    "read_bytes=read_bytes+excluded.read_bytes";
 
 }  // namespace
 
-Part executions_part() { return {"executions", {kTables}}; }
+Part executions_part() { return {"executions", {kTables, kReadBytes}}; }
 
 Result<> write_begun(Database& database, const Begun& begun) {
   TRY(Statement insert, database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes) "
@@ -119,12 +127,12 @@ Result<> write_ended(Database& database, const Ended& ended) {
   TRY(Statement update,
       database.prepare("UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=?4, memory_peak_bytes=?5, "
                        "processes_peak=?6, returned_bytes=?7, printed_bytes=?8, fetched_bytes=?9, "
-                       "definitions_avoided_bytes=?10, took_us=?11 WHERE id=?1 AND outcome IS NULL"));
+                       "definitions_avoided_bytes=?10, took_us=?11, read_bytes=?12 WHERE id=?1 AND outcome IS NULL"));
   update.bind(ended.id).bind(ended.outcome).bind(ended.wall_us).bind(ended.cpu_us);
   update.bind(stored(ended.memory_peak_bytes)).bind(static_cast<int64_t>(ended.processes_peak));
   update.bind(stored(ended.ledger.returned_bytes)).bind(stored(ended.ledger.printed_bytes));
   update.bind(stored(ended.ledger.fetched_bytes)).bind(stored(ended.ledger.definitions_avoided_bytes));
-  update.bind(ended.took_us);
+  update.bind(ended.took_us).bind(stored(ended.ledger.read_bytes));
   CHECKED(update.run());
   if (database.changed_rows() == 0)
     return fail(Code::not_found, fmt::format("the journal knows no running execution '{}'", ended.id));
@@ -134,7 +142,7 @@ Result<> write_ended(Database& database, const Ended& ended) {
 
 Result<uint64_t> interrupt_running(Database& database) {
   CHECKED(database.execute(
-      "INSERT INTO totals SELECT tenant, language, 'interrupted', count(*), 0, 0, 0, 0, 0, 0, 0 FROM executions "
+      "INSERT INTO totals SELECT tenant, language, 'interrupted', count(*), 0, 0, 0, 0, 0, 0, 0, 0 FROM executions "
       "WHERE outcome IS NULL GROUP BY tenant, language ON CONFLICT DO UPDATE SET "
       "executions=executions+excluded.executions"));
   CHECKED(database.execute("UPDATE executions SET outcome='interrupted' WHERE outcome IS NULL"));
@@ -151,6 +159,7 @@ void Totals::add(const std::string& language, const Ended& ended) {
   ledger.printed_bytes += ended.ledger.printed_bytes;
   ledger.fetched_bytes += ended.ledger.fetched_bytes;
   ledger.definitions_avoided_bytes += ended.ledger.definitions_avoided_bytes;
+  ledger.read_bytes += ended.ledger.read_bytes;
   kept_out_bytes += ended.ledger.kept_out_bytes();
 }
 
@@ -177,12 +186,42 @@ Result<std::vector<Row>> read_newest(Database& database, const std::string& tena
   }
 }
 
+Result<std::optional<Account>> read_account(Database& database, const std::string& tenant, const std::string& id) {
+  TRY(Statement rows,
+      database.prepare("SELECT language, policy, code_bytes, started_ms, outcome, wall_us, took_us, cpu_us, "
+                       "memory_peak_bytes, processes_peak, returned_bytes, printed_bytes, fetched_bytes, read_bytes, "
+                       "definitions_avoided_bytes FROM executions WHERE tenant=? AND id=?"));
+  TRY(bool row, rows.bind(tenant).bind(id).step());
+  if (!row) return std::nullopt;
+  Account account;
+  account.begun = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3)};
+  Ended& ended = account.ended;
+  ended.id = id;
+  ended.outcome = rows.text(4);
+  ended.wall_us = rows.integer(5);
+  ended.took_us = rows.integer(6);
+  ended.cpu_us = rows.integer(7);
+  ended.memory_peak_bytes = loaded(rows.integer(8));
+  ended.processes_peak = static_cast<uint32_t>(rows.integer(9));
+  ended.ledger = {loaded(rows.integer(10)), loaded(rows.integer(11)), loaded(rows.integer(12)),
+                  loaded(rows.integer(14)), loaded(rows.integer(13))};
+  return account;
+}
+
 Result<std::optional<Row>> find_execution(Database& database, const std::string& id) {
   TRY(Statement rows, database.prepare("SELECT id, tenant, language, policy, outcome, started_ms, wall_us "
                                        "FROM executions WHERE id=?"));
   TRY(bool row, rows.bind(id).step());
   if (!row) return std::optional<Row>();
   return std::optional<Row>(read_row(rows));
+}
+
+Result<> forget_tenant(Database& database, const std::string& tenant) {
+  for (const char* removal : {"DELETE FROM executions WHERE tenant=?", "DELETE FROM totals WHERE tenant=?"}) {
+    TRY(Statement remove, database.prepare(removal));
+    CHECKED(remove.bind(tenant).run());
+  }
+  return {};
 }
 
 Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once) {

@@ -22,17 +22,17 @@ struct Begun {
 };
 
 // What an execution did to its reader's context. Bytes; tokens are an estimate made of them (estimated_tokens()).
-// Counted: what was printed and what calls out of the jail brought in. Not counted: files that the program read, which
-// nobody but the program sees.
+// Counted: what was printed, what calls out of the jail brought in, and what the program says it read of the workspace.
 struct Ledger {
   uint64_t returned_bytes = 0;             // of the answer, pictures included
   uint64_t printed_bytes = 0;              // stdout and stderr in all
   uint64_t fetched_bytes = 0;              // answers to calls that the jailed code made
   uint64_t definitions_avoided_bytes = 0;  // tool definitions that the client did not have to hold
+  uint64_t read_bytes = 0;                 // of the workspace: the guest's word, at most what was there; shell: 0
 
-  // Printed or fetched, and not returned: never more than was really there.
+  // Printed, fetched or read, and not returned: never more than was really there.
   uint64_t kept_out_bytes() const {
-    const uint64_t seen = printed_bytes + fetched_bytes;
+    const uint64_t seen = printed_bytes + fetched_bytes + read_bytes;
     return seen > returned_bytes ? seen - returned_bytes : 0;
   }
 };
@@ -88,6 +88,17 @@ struct Row {
 // Newest first, after `before` (a row's number; 0: from the newest).
 Result<std::vector<Row>> read_newest(Database& database, const std::string& tenant, int limit);
 Result<std::optional<Row>> find_execution(Database& database, const std::string& id);
+
+// All that is kept of one execution of a tenant; nothing is known of another tenant's. Its outcome is empty while it
+// runs.
+struct Account {
+  Begun begun;
+  Ended ended;
+};
+Result<std::optional<Account>> read_account(Database& database, const std::string& tenant, const std::string& id);
+
+// A tenant's executions and its totals, when nobody of that name is left. What the audit has of it stays.
+Result<> forget_tenant(Database& database, const std::string& tenant);
 
 // Rows that ended, beyond `most` or older than `oldest_ms`; at most `at_once` of them. How many went.
 Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once);

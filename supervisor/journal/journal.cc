@@ -154,6 +154,22 @@ Task<Result<Statistics>> Journal::statistics(std::string tenant) {
   co_return std::move(*found);
 }
 
+Task<Result<std::optional<Account>>> Journal::account(std::string tenant, std::string id) {
+  auto found = std::make_shared<std::optional<Account>>();
+  auto read = [found, tenant = std::move(tenant), id = std::move(id)](Database& database) -> Result<> {
+    TRY(*found, read_account(database, tenant, id));
+    return {};
+  };
+  auto done = co_await Writer::committed(writer_->queue(std::move(read)));
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  co_return std::move(*found);
+}
+
+void Journal::forget(const std::string& tenant) {
+  since_start_.erase(tenant);
+  writer_->queue([tenant](Database& database) { return forget_tenant(database, tenant); });
+}
+
 Task<Result<>> Journal::run(Writer::Work work) {
   auto done = co_await Writer::committed(writer_->queue(std::move(work)));
   co_return done;

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,11 @@ class Journal {
   // Since this daemon started; the totals of read_statistics() are of all time.
   const Totals& since_start(const std::string& tenant) { return since_start_[tenant]; }
   Task<Result<Statistics>> statistics(std::string tenant);
+  // One execution of the tenant's; nothing when it has none of that id, or no longer.
+  Task<Result<std::optional<Account>>> account(std::string tenant, std::string id);
+
+  // Nobody of that name is left; one that comes later begins at nothing. Queued.
+  void forget(const std::string& tenant);
 
   // Work of other owners; see Writer::Work. Done when it is committed.
   Task<Result<>> run(Writer::Work work);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr char kTable[] = "CREATE TABLE applied(last INTEGER NOT NULL); INSERT INTO applied VALUES(0);";
 constexpr int kMostDepth = 3;
+constexpr size_t kBegunMembers = 6, kEndedMembers = 11, kAuditMembers = 7;  // of the first release
 
 // The members of each kind in one place, written and read by the same list.
 template <class Each>
@@ -23,7 +24,7 @@ void each_member(Ended& ended, Each each) {
   each(ended.id), each(ended.outcome), each(ended.wall_us), each(ended.took_us), each(ended.cpu_us);
   each(ended.memory_peak_bytes), each(ended.processes_peak);
   each(ended.ledger.returned_bytes), each(ended.ledger.printed_bytes), each(ended.ledger.fetched_bytes);
-  each(ended.ledger.definitions_avoided_bytes);
+  each(ended.ledger.definitions_avoided_bytes), each(ended.ledger.read_bytes);
 }
 template <class Each>
 void each_member(AuditEntry& entry, Each each) {
@@ -38,12 +39,16 @@ json to_array(T value) {
   return array;
 }
 
-// Throws what nlohmann's reading of a wrong type throws.
+// Throws what nlohmann's reading of a wrong type throws. A daemon that was older wrote no more than `least` members:
+// what came to the list since is left as it is.
 template <class T>
-T from_array(const json& array) {
+T from_array(const json& array, size_t least) {
   T value;
   size_t at = 0;
-  each_member(value, [&](auto& member) { array.at(at++).get_to(member); });
+  each_member(value, [&](auto& member) {
+    if (at < least || at < array.size()) array.at(at).get_to(member);
+    at++;
+  });
   return value;
 }
 
@@ -71,9 +76,10 @@ std::optional<Record> from_line(std::string_view line) {
     Record record;
     parsed->at("n").get_to(record.number);
     if (parsed->contains("audit")) {
-      record.what = from_array<AuditEntry>(parsed->at("audit"));
+      record.what = from_array<AuditEntry>(parsed->at("audit"), kAuditMembers);
     } else {
-      record.what = Finished{from_array<Begun>(parsed->at("begun")), from_array<Ended>(parsed->at("ended"))};
+      record.what = Finished{from_array<Begun>(parsed->at("begun"), kBegunMembers),
+                             from_array<Ended>(parsed->at("ended"), kEndedMembers)};
     }
     return record;
   } catch (const json::exception&) {

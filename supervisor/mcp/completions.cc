@@ -47,6 +47,7 @@ Task<Answer> Completions::complete(RequestContext& context, json params, const s
   if (!request) co_return tl::unexpected(std::move(request).error());
   auto found = co_await ask(context, *request);
   if (!found) co_return tl::unexpected(rpc_error(found.error()));
+  co_await prepare_to_hide(context.outgoing, *found);
   if (auto hidden = hide(context.outgoing, *found); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   const bool has_more = found->values.size() > kMostCompletions || found->total.value_or(0) > found->values.size();
   if (found->values.size() > kMostCompletions) found->values.resize(kMostCompletions);

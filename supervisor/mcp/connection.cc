@@ -8,6 +8,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
+#include "supervisor/mcp/connection_call.h"
 
 using nlohmann::json;
 
@@ -24,38 +25,6 @@ bool hung_up(int fd) {
 }
 
 }  // namespace
-
-class Connection::Batch {
- public:
-  explicit Batch(Outbox& outbox) : outbox_(outbox) {}
-  ~Batch() {
-    if (!lines_.empty()) outbox_.send("[" + lines_ + "]");
-  }
-  void add(std::string_view line) {
-    if (!lines_.empty()) lines_ += ',';
-    lines_ += line;
-  }
-
- private:
-  Outbox& outbox_;
-  std::string lines_;
-};
-
-// One request that a handler works on. Destroying it cancels the handler.
-struct Connection::Call {
-  Call(Server& server, RequestContext request, std::shared_ptr<Batch> in)
-      : batch(std::move(in)), context(std::move(request)) {
-    busy.emplace(server, Server::Busy::Kind::call);
-  }
-  ~Call() {
-    context.close();
-    task.reset();  // before what it uses
-  }
-  std::optional<Server::Busy> busy;
-  std::shared_ptr<Batch> batch;  // may be null
-  RequestContext context;
-  std::optional<Task<>> task;
-};
 
 // Sees the far end vanish after it has ended its output. Readable no longer tells then (end of file stays
 // readable); EPOLLHUP does, which epoll_ctl(2) reports whatever one asks for. UV_PRIORITIZED asks for nothing else.
@@ -88,6 +57,7 @@ Result<std::unique_ptr<Connection>> Connection::open(Loop& loop, Server& server,
   TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
   std::unique_ptr<Connection> connection(
       new Connection(loop, server, std::move(watched), std::move(accepted), limits, std::move(on_end)));
+  if (connection->accepted_.before) connection->go_on(*std::exchange(connection->accepted_.before, {}));
   connection->reader_.emplace(connection->read());
   connection->reader_->resume();
   return connection;
@@ -116,14 +86,19 @@ Connection::~Connection() {
   // A handler's destructor may let another go on and finish, which looks itself up in calls_: it finds nothing.
   auto calls = std::exchange(calls_, {});
   calls.clear();
+  auto parked = std::exchange(parked_, {});
+  parked.clear();
   accepted_.account->connections--;
   accepted_.account->line_bytes -= charged_;
+  // Whoever keeps it has the socket, too: closing ours would tell the client nothing.
+  if (accepted_.kept && !accepted_.kept->is_left()) ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
 Task<> Connection::read() {
   while (!input_ended_) {
     const Progress done = handle_lines();
     settle();
+    note(ConnectionRecord::reading, !lines_.held().empty() || lines_.is_discarding());
     if (done == Progress::room_needed) {
       co_await room();
       continue;
@@ -142,6 +117,7 @@ Task<> Connection::read() {
     const ssize_t got = ::recv(socket_.get(), space.data(), space.size(), MSG_DONTWAIT);
     if (got > 0) {
       lines_.commit(static_cast<size_t>(got));
+      note(ConnectionRecord::reading, true);
     } else if (got == 0) {
       if (auto last = lines_.rest()) on_item(*last);
       break;
@@ -226,7 +202,8 @@ void Connection::on_message(json value, const std::shared_ptr<Batch>& batch) {
       on_notification(*message);
       break;
     case Message::Kind::response:
-      break;  // we ask clients nothing
+      on_response(*message);
+      break;
   }
 }
 
@@ -279,18 +256,21 @@ Answer Connection::initialize(const json& params) {
     return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: protocolVersion must be a string", {}});
   }
   negotiated_ = negotiate(requested->get_ref<const std::string&>());
+  log_level_ = Severity::info;  // until logging/setLevel says otherwise
+  start_legacy(params.value("capabilities", json()), params.value("clientInfo", json()));
+  note_handshake();
+  return server_.initialize_members(*negotiated_);
+}
+
+void Connection::start_legacy(json capabilities, json info) {
   auto client = std::make_shared<Client>();
-  if (auto found = params.find("capabilities"); found != params.end() && found->is_object()) {
-    client->capabilities = *found;
-  }
-  if (auto found = params.find("clientInfo"); found != params.end()) client->info = *found;
+  if (capabilities.is_object()) client->capabilities = std::move(capabilities);
+  client->info = std::move(info);
   client_ = std::move(client);
   interest_.emplace(server_.subscriptions(), accepted_.user, "", [this](std::string line) {
     if (!outbox_.full()) reply(std::move(line), {});
   });
   interest_->wishes.lists = server_.told();
-  log_level_ = Severity::info;  // until logging/setLevel says otherwise
-  return server_.initialize_members(*negotiated_);
 }
 
 Answer Connection::subscribe(Method method, const json& params) {
@@ -302,6 +282,8 @@ Answer Connection::subscribe(Method method, const json& params) {
   } else if (auto added = add_uri(interest_->wishes, *uri); !added) {
     return tl::unexpected(std::move(added).error());
   }
+  interest_->watch(params.value("_meta", json()));
+  note_handshake();
   return std::string();
 }
 
@@ -316,6 +298,7 @@ Answer Connection::set_level(const json& params) {
                                    {}});
   }
   log_level_ = severity;
+  note_handshake();
   return std::string();
 }
 
@@ -324,8 +307,9 @@ void Connection::start_call(Method method, Message message, RequestMeta meta, Ve
   if (calls_.contains(message.id)) {  // an error with that id would be taken for the first request's answer
     return refuse({}, {ErrorCode::invalid_request, "Invalid Request: id " + message.id.wire + " is in use", {}}, batch);
   }
-  if (calls_.size() >= limits_.calls) {
-    const auto text = fmt::format("this connection already has {} requests in work; wait for one", calls_.size());
+  if (meta.modern && message.params.contains("requestState")) return resume(std::move(message), std::move(meta));
+  if (const size_t work = calls_.size() + parked_.size(); work >= limits_.calls) {
+    const auto text = fmt::format("this connection already has {} requests in work; wait for one", work);
     return refuse(message.id, {ErrorCode::internal_error, text, {{"code", "exhausted"}}}, batch);
   }
   RequestContext context(loop_, message.id, version, [this](std::string line) {
@@ -341,20 +325,28 @@ void Connection::start_call(Method method, Message message, RequestMeta meta, Ve
   context.set_notifications(std::move(meta.progress_token), meta.modern ? meta.log_level : log_level_);
 
   Call& call = *calls_.emplace(message.id, std::make_unique<Call>(server_, std::move(context), batch)).first->second;
+  note_calls();
+  if (meta.modern && can_elicit(call.context.client->capabilities, version)) call.digest = digest_of(message.params);
+  call.context.set_ask([this, &call](std::string text, std::function<void(Elicited)> answered) {
+    return ask_client(call, std::move(text), std::move(answered));
+  });
   call.task.emplace(run_call(call, method, std::move(message.params)));
   call.task->resume();
 }
 
 Task<> Connection::run_call(Call& call, Method method, json params) {
-  std::string line = co_await server_.answer(method, call.context, std::move(params), limits_.reply_bytes);
-  finish(call, std::move(line));
+  Answer answer = co_await server_.answer(method, call.context, std::move(params), limits_.reply_bytes);
+  finish(call, std::move(answer));
 }
 
-void Connection::finish(Call& call, std::string line) {
+void Connection::finish(Call& call, Answer answer) {
   call.context.close();
+  if (!call.state.empty()) return keep_answer(call, std::move(answer));
   auto node = calls_.extract(call.context.id);
   if (node.empty()) return;  // we are being destroyed
-  reply(std::move(line), std::exchange(call.batch, nullptr));
+  const RequestId& id = call.context.id;
+  reply(answer ? result_line(id, *answer) : error_line(id, answer.error()), std::exchange(call.batch, nullptr));
+  note_calls();  // afterwards: an answer given twice does less harm than none
   call.busy.reset();
   // Not now: the call's task is on the stack.
   loop_.defer([done = std::shared_ptr<Call>(std::move(node.mapped()))] {});
@@ -363,6 +355,7 @@ void Connection::finish(Call& call, std::string line) {
 
 void Connection::cancel(const RequestId& id) {
   const auto cancelled = calls_.extract(id);  // destroyed here, with all that its handler holds
+  if (cancelled) note_calls();
 }
 
 void Connection::reply(std::string line, const std::shared_ptr<Batch>& batch) {
@@ -384,6 +377,7 @@ void Connection::settle() {
   } else if (!writing_) {
     writing_.emplace(server_, Server::Busy::Kind::output);
   }
+  note(ConnectionRecord::writing, !outbox_.empty());
 }
 
 void Connection::on_room() {
@@ -394,6 +388,7 @@ void Connection::on_room() {
 
 void Connection::on_input_end() {
   input_ended_ = true;
+  give_up_questions();
   settle();
   if (hung_up(socket_.get())) return end();
   end_when_done();

@@ -14,6 +14,7 @@
 #include "supervisor/mcp/context.h"
 #include "supervisor/mcp/framing.h"
 #include "supervisor/mcp/outbox.h"
+#include "supervisor/mcp/record.h"
 #include "supervisor/mcp/server.h"
 
 namespace mcp {
@@ -40,7 +41,9 @@ class Connection {
     Peer peer;
     std::shared_ptr<void> user;
     std::shared_ptr<Account> account = std::make_shared<Account>();
-    std::optional<Error> refusal;  // answers the first request, then the connection ends
+    std::optional<Error> refusal;                  // answers the first request, then the connection ends
+    std::optional<Kept> kept;                      // it may go on in another process
+    std::optional<ConnectionRecord::Read> before;  // what it was in another process
   };
   // `socket` is a connected, non-blocking stream. Both references must outlive the connection.
   // Errors: internal, the loop cannot watch the socket.
@@ -54,6 +57,10 @@ class Connection {
   const std::shared_ptr<void>& user() const { return accepted_.user; }
   // Ends it now, as if the client had left: its calls are cancelled.
   void close() { end(); }
+  // If it is kept: takes nothing more from the socket. What runs goes on, and its answers leave.
+  void pause();
+  // If it is kept: writes down what it is in the middle of. Its destruction is then no end for the client.
+  void leave();
 
  private:
   // Answers of one array of requests, sent as one array when the last has come or was cancelled.
@@ -79,11 +86,26 @@ class Connection {
   void start_call(Method method, Message message, RequestMeta meta, Version version,
                   const std::shared_ptr<Batch>& batch);
   Task<> run_call(Call& call, Method method, nlohmann::json params);
-  void finish(Call& call, std::string line);
+  void finish(Call& call, Answer answer);
   void cancel(const RequestId& id);
+  // Questions to the client: questions.cc.
+  std::shared_ptr<Elicitation> ask_client(Call& call, std::string message, std::function<void(Elicited)> answered);
+  void ask_by_request(const std::shared_ptr<Elicitation>& question, const std::string& key, Version version);
+  void park_soon(const Call& call);
+  void park(const RequestId& id);
+  void keep_answer(Call& call, Answer answer);
+  void resume(Message message, RequestMeta meta);
+  void take_responses(Call& call, const nlohmann::json& params);
+  void on_response(const Message& message);
+  void give_up_questions();
   void reply(std::string line, const std::shared_ptr<Batch>& batch);
   void refuse(const std::optional<RequestId>& id, RpcError error, const std::shared_ptr<Batch>& batch);
   void settle();
+  void go_on(ConnectionRecord::Read before);
+  void start_legacy(nlohmann::json capabilities, nlohmann::json info);
+  void note_handshake();
+  void note_calls();
+  void note(ConnectionRecord::Busy kind, bool is);
   void on_room();
   void on_input_end();
   void end_when_done();
@@ -105,7 +127,12 @@ class Connection {
   std::optional<Severity> log_level_;                // by logging/setLevel
   std::optional<Subscriptions::Interest> interest_;  // of a legacy client, since `initialize`
 
+  std::string handshake_;  // the four above, for the record
+
   std::map<RequestId, std::unique_ptr<Call>> calls_;
+  // Modern calls that were answered with questions, by the state that the client was given: no request of it is open.
+  std::map<std::string, std::unique_ptr<Call>, std::less<>> parked_;
+  Elicitations requests_, embedded_;     // questions to legacy clients, and to modern ones
   std::optional<Server::Busy> writing_;  // while the outbox holds something
   std::shared_ptr<Event> room_;          // while read() waits for the outbox
   bool input_ended_ = false;

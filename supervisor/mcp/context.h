@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/mcp/elicitation.h"
 #include "supervisor/mcp/protocol.h"
 
 namespace mcp {
@@ -65,7 +66,15 @@ class RequestContext {
   // A notifications/message, if the client asked for this severity.
   void log(Severity severity, const nlohmann::ordered_json& data, std::string_view logger = {});
 
+  // Asks the person at the client whether to go on; `answered` is called once, from the loop, while what is returned
+  // lives. nullptr: the client cannot be asked.
+  std::shared_ptr<Elicitation> elicit(std::string message, std::function<void(Elicited)> answered) {
+    return ask_ ? ask_(std::move(message), std::move(answered)) : nullptr;
+  }
+
   // For the connection.
+  using Ask = std::function<std::shared_ptr<Elicitation>(std::string, std::function<void(Elicited)>)>;
+  void set_ask(Ask ask) { ask_ = std::move(ask); }
   void set_notifications(std::optional<RequestId> progress_token, std::optional<Severity> log_level) {
     progress_token_ = std::move(progress_token);
     log_level_ = log_level;
@@ -73,10 +82,11 @@ class RequestContext {
   void notify(std::string line) const {
     if (send_) send_(std::move(line));
   }
-  void close() { send_ = nullptr; }  // the answer is on its way
+  void close() { send_ = nullptr, ask_ = nullptr; }  // the answer is on its way
 
  private:
   Send send_;
+  Ask ask_;
   std::optional<RequestId> progress_token_;
   std::optional<Severity> log_level_;
   double last_progress_ = -INFINITY;

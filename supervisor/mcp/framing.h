@@ -28,6 +28,10 @@ class LineSplitter {
   std::optional<Item> next();
   // The stream has ended: what came after the last newline, if anything.
   std::optional<Item> rest();
+  // The bytes that no item was made of yet.
+  std::string_view held() const { return {buffer_.get() + begin_, end_ - begin_}; }
+  // Whether the rest of a line that was too long is still to come.
+  bool is_discarding() const { return discarding_; }
   // Bytes this splitter holds in memory.
   size_t capacity() const { return capacity_; }
 

@@ -71,9 +71,10 @@ tl::expected<Message, Refusal> read_message(json value) {
   const bool is_reply = value.contains("result") || value.contains("error");
   const auto method = value.find("method");
 
-  if (method == value.end() && is_reply) {  // to nothing we asked; an error without an id is legal
+  if (method == value.end() && is_reply) {  // an error without an id is legal
     message.kind = Message::Kind::response;
     if (id) message.id = *std::move(id);
+    if (!value.contains("error")) message.result = std::move(value["result"]);
     return message;
   }
   if (has_id && !id) return refuse({}, code, "Invalid Request: id must be a string (up to 1 KiB) or a 64-bit integer");
@@ -111,6 +112,15 @@ std::string error_line(const std::optional<RequestId>& id, const RpcError& error
   line += R"(,"error":{"code":)" + std::to_string(static_cast<int>(error.code)) + R"(,"message":)";
   append_json_string(line, error.message);
   if (!error.data.is_null()) line += R"(,"data":)" + dump_json(error.data);
+  line += "}}";
+  return line;
+}
+
+std::string request_line(const RequestId& id, std::string_view method, std::string_view params_members) {
+  std::string line = R"({"jsonrpc":"2.0","id":)" + id.wire + R"(,"method":)";
+  append_json_string(line, method);
+  line += R"(,"params":{)";
+  line += params_members;
   line += "}}";
   return line;
 }

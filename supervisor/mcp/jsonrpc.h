@@ -43,6 +43,7 @@ struct Message {
   RequestId id;  // of requests and responses
   std::string method;
   nlohmann::json params = nlohmann::json::object();
+  nlohmann::json result;  // of responses; null: an error
 };
 
 // Why a message was refused, and for whom where the id could be read.
@@ -60,6 +61,7 @@ tl::expected<Message, Refusal> read_message(nlohmann::json value);
 // An unknown id is left out: "id":null violates MCP's schema and makes the official clients fail.
 std::string result_line(const RequestId& id, std::string_view members);
 std::string error_line(const std::optional<RequestId>& id, const RpcError& error);
+std::string request_line(const RequestId& id, std::string_view method, std::string_view params_members);
 std::string notification_line(std::string_view method, std::string_view params_members);
 
 // Appends ,"key": (without the comma at the start of `members`).

@@ -102,7 +102,7 @@ Result<Fd> listen_at(const std::string& path, mode_t mode) {
 }
 
 Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, Server& server, Fd socket, ListenerLimits limits,
-                                                 Admit admit) {
+                                                 Admit admit, Keep keep) {
   if (option(socket.get(), SO_DOMAIN) != AF_UNIX || option(socket.get(), SO_TYPE) != SOCK_STREAM ||
       option(socket.get(), SO_ACCEPTCONN) != 1) {
     return fail(Code::invalid, fmt::format("descriptor {} is not a listening Unix stream socket", socket.get()));
@@ -110,18 +110,20 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, Server& server, Fd 
   const int flags = ::fcntl(socket.get(), F_GETFL);
   if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "fcntl");
   TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
-  std::unique_ptr<Listener> listener(new Listener(loop, server, std::move(watched), limits, std::move(admit)));
+  std::unique_ptr<Listener> listener(
+      new Listener(loop, server, std::move(watched), limits, std::move(admit), std::move(keep)));
   listener->accepting_.emplace(listener->accept_all());
   listener->accepting_->resume();
   return listener;
 }
 
-Listener::Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits limits, Admit admit)
+Listener::Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits limits, Admit admit, Keep keep)
     : loop_(loop),
       server_(server),
       socket_(std::move(socket)),
       limits_(limits),
       admit_(std::move(admit)),
+      keep_(std::move(keep)),
       spare_(spare_descriptor()) {}
 
 Listener::~Listener() { stop(); }
@@ -182,19 +184,19 @@ std::shared_ptr<Account> Listener::account_of(uid_t uid) {
   return account;
 }
 
-void Listener::serve(Fd socket) {
+Result<Connection::Accepted> Listener::accept(const Fd& socket) {
   if (connections_.size() >= limits_.connections) {
-    return turn_away(socket,
-                     fmt::format("the server already has {} connections; try again later", connections_.size()));
+    return fail(Code::exhausted,
+                fmt::format("the server already has {} connections; try again later", connections_.size()));
   }
   auto peer = peer_of(socket.get());
-  if (!peer) return turn_away(socket, "the kernel does not say who you are");
+  if (!peer) return fail(Code::internal, "the kernel does not say who you are");
   Connection::Accepted accepted;
   accepted.peer = *std::move(peer);
   accepted.account = account_of(accepted.peer.uid);
   if (accepted.account->connections >= limits_.connections_per_uid) {
-    return turn_away(socket, fmt::format("user {} already has {} connections; close one", accepted.peer.uid,
-                                         accepted.account->connections));
+    return fail(Code::exhausted, fmt::format("user {} already has {} connections; close one", accepted.peer.uid,
+                                             accepted.account->connections));
   }
   auto admitted = admit_(accepted.peer);
   if (admitted) {
@@ -202,6 +204,44 @@ void Listener::serve(Fd socket) {
   } else {
     accepted.refusal = std::move(admitted).error();
   }
+  return accepted;
+}
+
+void Listener::serve(Fd socket) {
+  auto accepted = accept(socket);
+  if (!accepted) return turn_away(socket, accepted.error().what);
+  if (keep_ && !accepted->refusal) {
+    if (auto record = ConnectionRecord::make()) {  // without one it ends with us
+      record->write({}, {});
+      auto forget = keep_(socket.get(), record->fd());
+      if (forget) accepted->kept.emplace(*std::move(record), std::move(forget));
+    }
+  }
+  start(std::move(socket), *std::move(accepted));
+}
+
+void Listener::adopt(Fd socket, Fd record, std::function<void()> forget) {
+  Kept kept(ConnectionRecord(std::move(record)), std::move(forget));
+  auto before = kept.record.read();
+  auto accepted = accept(socket);
+  std::string why;
+  if (!accepted) {
+    why = accepted.error().what;
+  } else if (!before || before->busy != 0) {
+    why = "warderd was restarted while it read or wrote a message here, which is lost; connect again";
+  }
+  if (!why.empty()) {
+    // Half an answer is in the socket: another line would be taken for its end.
+    if (before && (before->busy & ConnectionRecord::writing) == 0) turn_away(socket, why);
+    ::shutdown(socket.get(), SHUT_RDWR);
+    return;
+  }
+  accepted->kept.emplace(std::move(kept));
+  accepted->before = *std::move(before);
+  start(std::move(socket), *std::move(accepted));
+}
+
+void Listener::start(Fd socket, Connection::Accepted accepted) {
   // In the list before it runs: a connection may end while it opens.
   const auto place = connections_.emplace(connections_.end());
   auto on_end = [this, place] { connections_.erase(place); };
@@ -212,6 +252,16 @@ void Listener::serve(Fd socket) {
     return;
   }
   *place = *std::move(connection);
+}
+
+void Listener::pause() {
+  for (const auto& connection : connections_)
+    if (connection) connection->pause();
+}
+
+void Listener::leave() {
+  for (const auto& connection : connections_)
+    if (connection) connection->leave();
 }
 
 }  // namespace mcp

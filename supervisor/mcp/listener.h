@@ -32,25 +32,38 @@ class Listener {
   // with that error, then the connection ends.
   using Admit = std::function<Result<std::shared_ptr<void>>(const Peer&)>;
 
-  // Both references must outlive the listener. Errors: invalid, `socket` is not a listening Unix stream socket.
+  // Gives a connection, by its socket and record, to whoever keeps both beyond this process. Returns how to end that.
+  using Keep = std::function<std::function<void()>(int socket, int record)>;
+
+  // Both references must outlive the listener. Without `keep`, connections end with this process. Errors: invalid,
+  // `socket` is not a listening Unix stream socket.
   static Result<std::unique_ptr<Listener>> open(Loop& loop, Server& server, Fd socket, ListenerLimits limits,
-                                                Admit admit);
+                                                Admit admit, Keep keep = {});
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  // Goes on with a connection that another process left. `forget` ends its keeping.
+  void adopt(Fd socket, Fd record, std::function<void()> forget);
   // Accepts no more and closes the listening socket; connections go on.
   void stop();
+  // Kept connections take no more requests: who comes next finds them in the sockets.
+  void pause();
+  // Kept connections are written down and left to who comes next; others end with the listener.
+  void leave();
   // Ends the connections whose data (what `admit` returned) is chosen.
   void close_if(const std::function<bool(const std::shared_ptr<void>& user)>& chosen);
   size_t connections() const { return connections_.size(); }
 
  private:
-  Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits limits, Admit admit);
+  Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits limits, Admit admit, Keep keep);
   Task<> accept_all();
   enum class Accept { one, none_waits, failed };
   Accept accept_one();
   void serve(Fd socket);
+  // Errors: exhausted and internal: it is turned away.
+  Result<Connection::Accepted> accept(const Fd& socket);
+  void start(Fd socket, Connection::Accepted accepted);
   std::shared_ptr<Account> account_of(uid_t uid);
 
   Loop& loop_;
@@ -58,6 +71,7 @@ class Listener {
   AsyncFd socket_;
   ListenerLimits limits_;
   Admit admit_;
+  Keep keep_;
   Fd spare_;  // given up to accept, and turn away, one client when descriptors have run out
   std::list<std::unique_ptr<Connection>> connections_;
   std::map<uid_t, std::weak_ptr<Account>> accounts_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/registry.h"
 
@@ -12,6 +13,7 @@ namespace mcp {
 
 namespace {
 
+constexpr size_t kLeastBase64 = 16;           // shorter ones are words
 constexpr int64_t kLongNumber = 100'000'000;  // shorter ones are no card's, account's or telephone's
 
 Result<> clean_json(OutgoingTexts& texts, ordered_json& value);
@@ -19,6 +21,16 @@ Result<> clean_json(OutgoingTexts& texts, ordered_json& value);
 Result<> clean_string(OutgoingTexts& texts, std::string& text) {
   if (text.empty()) return {};
   TRY(text, texts.clean(text));
+  return {};
+}
+
+// Text in base64, as files are read on request. Other bytes, such as a picture's, are no text.
+Result<> clean_base64(OutgoingTexts& texts, std::string& encoded) {
+  if (encoded.size() < kLeastBase64 || encoded.size() % 4 != 0) return {};
+  const auto bytes = from_base64(encoded);
+  if (!bytes || valid_utf8(*bytes) != *bytes) return {};
+  TRY(const std::string cleaned, texts.clean(*bytes));
+  if (cleaned != *bytes) encoded = to_base64(cleaned);
   return {};
 }
 
@@ -100,7 +112,9 @@ Result<> clean_number(OutgoingTexts& texts, ordered_json& number) {
 Result<> clean_json(OutgoingTexts& texts, ordered_json& value) {
   if (value.is_string()) {
     std::string& text = value.get_ref<std::string&>();
-    return is_uri(text) ? clean_uri(texts, text) : clean_string(texts, text);
+    if (is_uri(text)) return clean_uri(texts, text);
+    CHECKED(clean_string(texts, text));
+    return clean_base64(texts, text);
   }
   if (value.is_number_integer()) return clean_number(texts, value);
   if (value.is_object()) return clean_object(texts, value);
@@ -140,7 +154,7 @@ struct BlockCleaner {
   }
   Result<> operator()(ResourceContents& block) const {
     CHECKED(clean_uri(texts, block.uri));
-    if (block.kind == ResourceContents::Kind::blob) return {};
+    if (block.kind == ResourceContents::Kind::blob) return clean_base64(texts, block.data);
     return clean_text(texts, block.data);
   }
 };
@@ -167,8 +181,10 @@ Result<> clean(OutgoingTexts& texts, ToolResult& result) {
 }
 
 Result<> clean(OutgoingTexts& texts, std::vector<ResourceContents>& contents) {
-  for (ResourceContents& one : contents)
-    if (one.kind == ResourceContents::Kind::text) CHECKED(clean_text(texts, one.data));
+  for (ResourceContents& one : contents) {
+    const bool is_text = one.kind == ResourceContents::Kind::text;
+    CHECKED(is_text ? clean_text(texts, one.data) : clean_base64(texts, one.data));
+  }
   return texts.settle();
 }
 

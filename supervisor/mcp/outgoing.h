@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
 #include "supervisor/mcp/content.h"
 #include "supervisor/mcp/jsonrpc.h"
 
@@ -25,6 +27,12 @@ struct Completion;
 class OutgoingTexts {
  public:
   virtual ~OutgoingTexts() = default;
+  // clean() is about to be asked for these. Who needs long for them does the work here, and lets others have their
+  // turns meanwhile. Nothing fails here: clean() says what is wrong.
+  virtual Task<> prepare(std::vector<std::string> texts) {
+    (void)texts;
+    co_return;
+  }
   // What leaves in the text's place.
   virtual Result<std::string> clean(std::string_view text) = 0;
   // All texts of one answer have been cleaned; it is about to leave.
@@ -43,6 +51,29 @@ Result<> clean(OutgoingTexts& texts, Completion& completion);
 Result<> clean(OutgoingTexts& texts, RpcError& error);
 // One value alone. Named apart: JSON converts to everything.
 Result<> clean_value(OutgoingTexts& texts, nlohmann::ordered_json& value);
+
+// Every text that clean() would ask for, which it then leaves as it is.
+class TextsOf : public OutgoingTexts {
+ public:
+  Result<std::string> clean(std::string_view text) override {
+    all.emplace_back(text);
+    return std::string(text);
+  }
+  Result<> settle() override { return {}; }
+  std::vector<std::string> all;
+};
+// Before hide(), for what may be large: the texts must stay as they are in between.
+template <class Texts>
+Task<> prepare_to_hide(std::shared_ptr<OutgoingTexts> outgoing, Texts& texts) {
+  if (!outgoing) co_return;
+  TextsOf wanted;
+  if constexpr (std::is_same_v<Texts, nlohmann::ordered_json>) {
+    (void)clean_value(wanted, texts);
+  } else {
+    (void)clean(wanted, texts);
+  }
+  co_await outgoing->prepare(std::move(wanted.all));
+}
 
 // The error in an answer's place.
 Error withheld(Error why);

@@ -78,6 +78,7 @@ Task<Answer> Prompts::list(RequestContext& context, json params, const std::stri
   const size_t end = more ? *begin + kPage : all.size();
   all.erase(all.begin() + static_cast<ptrdiff_t>(end), all.end());
   all.erase(all.begin(), all.begin() + static_cast<ptrdiff_t>(*begin));
+  co_await prepare_to_hide(context.outgoing, all);
   if (auto hidden = hide(context.outgoing, all); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "prompts", all, context.version, append_prompt);
@@ -102,6 +103,7 @@ Task<Answer> Prompts::get(RequestContext& context, json params, const std::strin
   }
   auto result = co_await fill_in(context, *name, *arguments);
   if (!result) co_return tl::unexpected(rpc_error(result.error()));
+  co_await prepare_to_hide(context.outgoing, *result);
   if (auto hidden = hide(context.outgoing, *result); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   if (!result->description.empty()) {

@@ -84,10 +84,10 @@ tl::expected<RequestMeta, RpcError> read_meta(const json& params) {
 }
 
 void finish_result(std::string& members, Version version, std::string_view server_info, const ResultMeta& meta,
-                   std::optional<Caching> caching) {
+                   std::optional<Caching> caching, Completeness completeness) {
   if (has_result_type(version)) {
     append_key(members, "resultType");
-    members += R"("complete")";
+    members += completeness == Completeness::complete ? R"("complete")" : R"("input_required")";
     if (caching) {
       append_key(members, "ttlMs");
       members += std::to_string(caching->ttl_ms);

@@ -33,6 +33,8 @@ constexpr bool has_annotations(Version v) { return v >= Version::v2025_03_26; }
 constexpr bool has_audio(Version v) { return v >= Version::v2025_03_26; }
 constexpr bool has_progress_message(Version v) { return v >= Version::v2025_03_26; }
 constexpr bool has_structured_content(Version v) { return v >= Version::v2025_06_18; }
+constexpr bool has_elicitation(Version v) { return v >= Version::v2025_06_18; }
+constexpr bool has_elicitation_modes(Version v) { return v >= Version::v2025_11_25; }
 constexpr bool has_resource_links(Version v) { return v >= Version::v2025_06_18; }
 constexpr bool has_titles(Version v) { return v >= Version::v2025_06_18; }
 constexpr bool has_extensions(Version v) { return v >= Version::v2025_11_25; }
@@ -76,9 +78,12 @@ struct Caching {
 // _meta of a result: key and JSON text. As text, so that it can be made before anybody waits for it.
 using ResultMeta = std::map<std::string, std::string>;
 
+// Whether a result is the answer, or asks the client for something first.
+enum class Completeness { complete, input_required };
+
 // Completes the members of a result: resultType, caching and _meta with our name, where the version has them.
 // `server_info` is JSON text.
 void finish_result(std::string& members, Version version, std::string_view server_info, const ResultMeta& meta = {},
-                   std::optional<Caching> caching = {});
+                   std::optional<Caching> caching = {}, Completeness completeness = Completeness::complete);
 
 }  // namespace mcp

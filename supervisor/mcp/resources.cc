@@ -54,6 +54,7 @@ Task<Answer> Resources::list(RequestContext& context, json params, const std::st
     place->provider++;
   }
   if (place->provider < providers_.size()) whole.next_cursor = place->text();
+  co_await prepare_to_hide(context.outgoing, whole);
   if (auto hidden = hide(context.outgoing, whole); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "resources", resources, context.version, append_resource);
@@ -90,6 +91,7 @@ Task<Answer> Resources::read(RequestContext& context, json params, const std::st
     co_return refuse(modern ? ErrorCode::invalid_params : ErrorCode::resource_not_found, "Resource not found",
                      {{"uri", *uri}});
   }
+  co_await prepare_to_hide(context.outgoing, contents);
   if (auto hidden = hide(context.outgoing, contents); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "contents", contents, context.version,

@@ -197,6 +197,7 @@ bool Server::is_immediate(Method method) {
 std::string Server::capabilities(Version version) const {
   ordered_json offered = ordered_json::object();
   if (!tools_.empty()) offered["tools"] = ordered_json::object();
+  if (told_.contains(Changed::tools)) offered["tools"]["listChanged"] = true;
   if (!resources_.empty()) offered["resources"] = ordered_json::object();
   if (told_.contains(Changed::resources)) offered["resources"] = {{"subscribe", true}, {"listChanged", true}};
   if (!prompts_.empty()) offered["prompts"] = ordered_json::object();
@@ -245,7 +246,7 @@ Answer Server::answer_now(Method method, Version version, const std::shared_ptr<
   return cached(method, version, method == Method::tools_list ? choice_for(user) : std::string());
 }
 
-Task<std::string> Server::answer(Method method, RequestContext& context, json params, size_t max_bytes) {
+Task<Answer> Server::answer(Method method, RequestContext& context, json params, size_t max_bytes) {
   Answer members = tl::unexpected(RpcError{ErrorCode::internal_error, "Internal error", {}});
   if (outgoing_) context.outgoing = outgoing_(context);
   try {
@@ -264,9 +265,9 @@ Task<std::string> Server::answer(Method method, RequestContext& context, json pa
   if (!members) {
     RpcError error = std::move(members).error();
     if (context.outgoing && !clean(*context.outgoing, error)) error = {error.code, withheld({}).what, {}};
-    co_return error_line(context.id, error);
+    co_return tl::unexpected(std::move(error));
   }
-  co_return result_line(context.id, *members);
+  co_return members;
 }
 
 Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, json params, size_t max_bytes) {
@@ -316,6 +317,7 @@ Task<Answer> Server::listen(RequestContext& context, json params) {
   auto send = [&context](std::string line) { context.notify(std::move(line)); };
   Subscriptions::Interest interest(subscriptions_, context.user, context.id.wire, send);
   interest.wishes = *std::move(wishes);
+  interest.watch(context.meta);
   interest.send("notifications/subscriptions/acknowledged", wishes_members(interest.wishes));
   auto ending = std::make_shared<Event>();
   if (draining_) ending->fire();
@@ -332,6 +334,7 @@ Task<Answer> Server::call_extension(RequestContext& context, json params) {
   const Extension& extension = methods_.find(context.method)->second;
   auto result = co_await extension.handler(context, std::move(params));
   if (!result) co_return tl::unexpected(rpc_error(result.error()));
+  co_await prepare_to_hide(context.outgoing, *result);
   if (auto hidden = hide_value(context.outgoing, *result); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   for (const auto& [key, value] : result->items()) {
@@ -343,8 +346,11 @@ Task<Answer> Server::call_extension(RequestContext& context, json params) {
 }
 
 Answer Server::tool_answer(const RequestContext& context, ToolResult result, size_t max_bytes) const {
-  if (auto hidden = hide(context.outgoing, result); !hidden) result = ToolResult::error(hidden.error());
   size_t needed = least_size(result);
+  if (needed <= max_bytes) {  // what cannot be sent need not be looked at
+    if (auto hidden = hide(context.outgoing, result); !hidden) result = ToolResult::error(hidden.error());
+    needed = least_size(result);
+  }
   std::string members;
   if (needed <= max_bytes) {
     members.reserve(needed + needed / 8 + 256);
@@ -402,6 +408,7 @@ Task<Answer> Server::call_tool(RequestContext& context, json params, size_t max_
   ToolResult result = co_await handler->second(context, *std::move(arguments));
   context.close();
   if (observer_.answered) observer_.answered(context, *name, result);
+  if (least_size(result) <= max_bytes) co_await prepare_to_hide(context.outgoing, result);
   co_return tool_answer(context, std::move(result), max_bytes);
 }
 

@@ -54,9 +54,13 @@ class Server {
   // Throws std::invalid_argument for a method that exists already. With `caching`, modern clients are told it.
   void add_method(std::string name, ExtensionHandler handler, std::optional<Caching> caching = {});
   void observe_calls(CallObserver observer) { observer_ = std::move(observer); }
-  // Which tools a connection's user is offered: others are neither listed nor called. Empty: all are.
+  // Which tools a connection's user is offered: others are neither listed nor called. Empty: all are. Clients are told
+  // that the choice may change; lists_changed(Changed::tools) says when it has.
   using ToolsOf = std::function<std::function<bool(std::string_view name)>(const std::shared_ptr<void>& user)>;
-  void set_tool_choice(ToolsOf tools_of) { tools_of_ = std::move(tools_of); }
+  void set_tool_choice(ToolsOf tools_of) {
+    tools_of_ = std::move(tools_of);
+    told_.insert(Changed::tools);
+  }
   // What looks at the texts of each request's answer before it leaves.
   void set_outgoing(OutgoingOf outgoing) { outgoing_ = std::move(outgoing); }
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
@@ -67,6 +71,8 @@ class Server {
   // To whoever asked to hear of it and is concerned.
   void lists_changed(Changed what, const Concerned& concerned = {});
   void resource_updated(const std::string& uri, const Concerned& concerned = {});
+  // Asked for each resource that somebody subscribes to.
+  void watch_resources(Subscriptions::Watch watch) { subscriptions_.set_watch(std::move(watch)); }
 
   // No new tools/call: they get an error that says so. What runs goes on; subscriptions end.
   void drain();
@@ -84,9 +90,10 @@ class Server {
   // True for what needs no handler: answered by answer_now() whatever else is going on.
   static bool is_immediate(Method method);
   Answer answer_now(Method method, Version version, const std::shared_ptr<void>& user, const nlohmann::json& params);
-  // The whole line to send. Never throws.
-  Task<std::string> answer(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
+  // Ready to be sent, under whatever id the client waits for it by then. Never throws.
+  Task<Answer> answer(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
   std::string initialize_members(Version version) const;
+  const std::string& identity() const { return identity_; }  // our name as JSON text, for _meta
 
   Subscriptions& subscriptions() { return subscriptions_; }
   // The lists whose changes are told.

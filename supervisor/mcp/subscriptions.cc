@@ -40,6 +40,14 @@ Subscriptions::Interest::Interest(Subscriptions& all, std::shared_ptr<void> user
 
 Subscriptions::Interest::~Interest() { all_.interests_.erase(place_); }
 
+void Subscriptions::Interest::watch(const json& meta) {
+  if (!all_.watch_) return;
+  std::erase_if(watches_, [this](const auto& watched) { return !wishes.uris.contains(watched.first); });
+  for (const std::string& uri : wishes.uris) {
+    if (!watches_.contains(uri)) watches_.emplace(uri, all_.watch_(user_, meta, uri));
+  }
+}
+
 void Subscriptions::Interest::send(std::string_view method, std::string members) const {
   if (!id_.empty()) {
     append_key(members, "_meta");

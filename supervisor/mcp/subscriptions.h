@@ -6,6 +6,7 @@
 #pragma once
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -35,6 +36,9 @@ class Subscriptions {
     Interest(const Interest&) = delete;
     Interest& operator=(const Interest&) = delete;
     Wishes wishes;
+    // After the URIs have changed: has the program watch those that are new, and no more those that are gone. `meta`:
+    // the _meta of the request that asked.
+    void watch(const nlohmann::json& meta = {});
     // Sends one message of this subscription.
     void send(std::string_view method, std::string members) const;
 
@@ -45,13 +49,19 @@ class Subscriptions {
     std::string id_;
     std::function<void(std::string line)> send_;
     std::list<Interest*>::iterator place_;
+    std::map<std::string, std::shared_ptr<void>> watches_;  // by URI
   };
+  // Begins to watch what a URI names, for changes that the program would not see by itself, until the result goes.
+  using Watch = std::function<std::shared_ptr<void>(const std::shared_ptr<void>& user, const nlohmann::json& meta,
+                                                    const std::string& uri)>;
+  void set_watch(Watch watch) { watch_ = std::move(watch); }
 
   void lists_changed(Changed what, const Concerned& concerned) const;
   void resource_updated(const std::string& uri, const Concerned& concerned) const;
 
  private:
   std::list<Interest*> interests_;
+  Watch watch_;
 };
 
 // What the params of subscriptions/listen ask for, of what is told at all; and the same as members, to acknowledge it.

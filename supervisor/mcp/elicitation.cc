@@ -1,0 +1,63 @@
+#include "supervisor/mcp/elicitation.h"
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/random.h"
+#include "supervisor/mcp/jsonrpc.h"
+
+using nlohmann::json;
+
+namespace mcp {
+
+bool can_elicit(const json& client_capabilities, Version version) {
+  if (!has_elicitation(version) || !client_capabilities.is_object()) return false;
+  const auto declared = client_capabilities.find("elicitation");
+  if (declared == client_capabilities.end() || !declared->is_object()) return false;
+  return declared->empty() || declared->contains("form");  // only "url": it shows no forms
+}
+
+std::string elicitation_members(const std::string& message, Version version) {
+  std::string members;
+  if (has_elicitation_modes(version)) members += R"("mode":"form")";
+  append_key(members, "message");
+  append_json_string(members, message);
+  append_key(members, "requestedSchema");
+  members += R"({"type":"object","properties":{}})";
+  return members;
+}
+
+std::optional<Elicited> read_elicited(const json& result) {
+  if (!result.is_object()) return {};
+  const auto action = result.find("action");
+  if (action == result.end()) return {};
+  if (*action == "accept") return Elicited{Elicited::Action::accept};
+  if (*action == "decline") return Elicited{Elicited::Action::decline};
+  if (*action == "cancel") return Elicited{Elicited::Action::cancel};
+  return {};
+}
+
+std::optional<std::string> Elicitations::add(const std::shared_ptr<Elicitation>& question) {
+  std::erase_if(open_, [](const auto& one) { return one.second.expired(); });
+  if (open_.size() >= kMost) return {};
+  const std::string key = "warder-asks-" + random_hex(16);
+  open_.emplace(key, question);
+  return key;
+}
+
+std::shared_ptr<Elicitation> Elicitations::find(const std::string& key) const {
+  const auto found = open_.find(key);
+  return found == open_.end() ? nullptr : found->second.lock();
+}
+
+std::shared_ptr<Elicitation> Elicitations::take(const std::string& key) {
+  auto node = open_.extract(key);
+  return node ? node.mapped().lock() : nullptr;
+}
+
+std::vector<std::shared_ptr<Elicitation>> Elicitations::take_all() {
+  std::vector<std::shared_ptr<Elicitation>> all;
+  for (const auto& [key, weak] : std::exchange(open_, {}))
+    if (auto question = weak.lock()) all.push_back(std::move(question));
+  return all;
+}
+
+}  // namespace mcp

@@ -1,0 +1,64 @@
+// Elicitation: a question to the person at the client, in the middle of a request of theirs
+// (specification: client/elicitation; basic/patterns/mrtr since 2026-07-28).
+//   legacy: a request of ours, elicitation/create, on the connection
+//   modern: the request is answered with `input_required`; what works on it goes on waiting, and
+//           the client asks again, with the answer and the state it was given
+// Source of answers: the client, which is not trusted: what fits no question that is open is ignored.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/mcp/protocol.h"
+
+namespace mcp {
+
+struct Elicited {
+  // unable: the client cannot ask anybody, after all.
+  enum class Action { accept, decline, cancel, unable };
+  Action action = Action::unable;
+};
+
+// One question. Whoever asked keeps it; when it goes unanswered, it is taken back.
+struct Elicitation {
+  std::string message;                     // plain text
+  std::function<void(Elicited)> answered;  // at most once, from the loop
+  std::function<void()> taken_back;        // for the connection
+  Elicitation() = default;
+  Elicitation(const Elicitation&) = delete;
+  ~Elicitation() {
+    if (taken_back) taken_back();
+  }
+};
+
+// Whether the client declared that it can show forms.
+bool can_elicit(const nlohmann::json& client_capabilities, Version version);
+// The inside of params: a form with nothing to fill in, for accepting is the answer.
+std::string elicitation_members(const std::string& message, Version version);
+// A client's answer. Nothing for what is none.
+std::optional<Elicited> read_elicited(const nlohmann::json& result);
+
+// The questions of one connection, by their wire id or key: bounded, and answered once.
+class Elicitations {
+ public:
+  static constexpr size_t kMost = 64;
+  // Its key, which nobody had before, nor had with an earlier daemon on the same connection; nothing when too many are
+  // open.
+  std::optional<std::string> add(const std::shared_ptr<Elicitation>& question);
+  std::shared_ptr<Elicitation> find(const std::string& key) const;
+  // Takes it out; nullptr when it is not open.
+  std::shared_ptr<Elicitation> take(const std::string& key);
+  // Nobody waits for it any more. False: it was answered.
+  bool drop(const std::string& key) { return open_.erase(key) > 0; }
+  // All that are open, taken out.
+  std::vector<std::shared_ptr<Elicitation>> take_all();
+
+ private:
+  std::map<std::string, std::weak_ptr<Elicitation>> open_;
+};
+
+}  // namespace mcp

@@ -1,0 +1,80 @@
+// Connections that go on in another process: what they leave behind, and how they begin again.
+#include <algorithm>
+#include <cstring>
+
+#include "supervisor/base/json.h"
+#include "supervisor/mcp/connection.h"
+
+using nlohmann::json;
+
+namespace mcp {
+
+void Connection::pause() {
+  if (accepted_.kept) reader_.reset();
+}
+
+void Connection::leave() {
+  if (!accepted_.kept) return;
+  reader_.reset();
+  accepted_.kept->record.write_rest(lines_.held());
+  note(ConnectionRecord::reading, lines_.is_discarding());
+  accepted_.kept->leave();
+}
+
+// What was in work when the other process ended is lost, and its client waits for it.
+void Connection::go_on(ConnectionRecord::Read before) {
+  const json& handshake = before.handshake;
+  auto text_of = [&handshake](const char* key) {
+    const auto found = handshake.find(key);
+    return found != handshake.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  if (handshake.is_object()) negotiated_ = version_named(text_of("version"));
+  if (negotiated_) {
+    log_level_ = severity_named(text_of("log_level"));
+    start_legacy(handshake.value("capabilities", json()), handshake.value("info", json()));
+    for (const json& uri : handshake.value("uris", json::array())) (void)!add_uri(interest_->wishes, uri);
+    interest_->watch();
+    note_handshake();
+  }
+  for (std::string_view rest = before.rest; !rest.empty();) {
+    const auto space = lines_.space();
+    const size_t bytes = std::min(space.size(), rest.size());
+    std::memcpy(space.data(), rest.data(), bytes);
+    lines_.commit(bytes);
+    rest.remove_prefix(bytes);
+  }
+  for (const RequestId& id : before.calls) {
+    refuse(id,
+           {ErrorCode::internal_error,
+            "warderd was restarted while this request ran; its answer is lost and it may have had effects",
+            {{"code", "interrupted"}, {"remedy", "look at what it has changed, then ask again"}}},
+           {});
+  }
+  note_calls();
+}
+
+void Connection::note_handshake() {
+  if (!accepted_.kept) return;
+  json uris = json::array();
+  for (const std::string& uri : interest_->wishes.uris) uris.push_back(uri);
+  json known = {{"version", version_name(*negotiated_)},
+                {"capabilities", client_->capabilities},
+                {"info", client_->info},
+                {"uris", std::move(uris)}};
+  if (log_level_) known["log_level"] = severity_name(*log_level_);
+  handshake_ = dump_json(known);
+  note_calls();
+}
+
+void Connection::note_calls() {
+  if (!accepted_.kept) return;
+  std::string ids;
+  for (const auto& [id, call] : calls_) ids.append(ids.empty() ? "" : ",").append(id.wire);
+  accepted_.kept->record.write(handshake_, ids);
+}
+
+void Connection::note(ConnectionRecord::Busy kind, bool is) {
+  if (accepted_.kept) accepted_.kept->record.set_busy(kind, is);
+}
+
+}  // namespace mcp

@@ -1,0 +1,189 @@
+// A connection's questions to its client: sent as requests of ours to a legacy one; to a modern one as an answer of the
+// request, which is parked until the client repeats it.
+#include <fmt/format.h>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/random.h"
+#include "supervisor/mcp/connection_call.h"
+
+using nlohmann::json;
+
+namespace mcp {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kAnswerKept = 10min;    // for a client that asks again, after all
+constexpr size_t kMostKept = 8 << 20;  // bytes of answers, of one connection
+
+// Members of _meta.
+bool says_how_it_travels(const std::string& key) {
+  return key == "progressToken" || key == "traceparent" || key == "tracestate" || key == "baggage" ||
+         key.starts_with("io.modelcontextprotocol/");
+}
+
+RequestId id_of(const std::string& key) { return *RequestId::from(json(key)); }
+
+void deliver(Loop& loop, const std::shared_ptr<Elicitation>& question, Elicited answer) {
+  loop.defer([weak = std::weak_ptr(question), answer] {
+    if (auto waiting = weak.lock()) waiting->answered(answer);
+  });
+}
+
+}  // namespace
+
+// Without a copy: most requests are never asked about, and some are large.
+size_t digest_of(const json& params) {
+  size_t digest = 0;
+  const auto add = [&digest](const std::string& name, const json& value) {
+    for (const size_t part : {std::hash<std::string>()(name), std::hash<json>()(value)}) digest = digest * 31 + part;
+  };
+  for (const auto& [name, value] : params.items()) {
+    if (name == "requestState" || name == "inputResponses") continue;
+    if (name != "_meta" || !value.is_object()) {
+      add(name, value);
+      continue;
+    }
+    // What says how a request travels may be another the second time; what it asks for may not.
+    for (const auto& [key, of] : value.items())
+      if (!says_how_it_travels(key)) add(key, of);
+  }
+  return digest;
+}
+
+std::shared_ptr<Elicitation> Connection::ask_client(Call& call, std::string message,
+                                                    std::function<void(Elicited)> answered) {
+  const Version version = call.context.version;
+  if (ended_ || input_ended_ || !can_elicit(call.context.client->capabilities, version)) return nullptr;
+  const bool modern = era_of(version) == Era::modern;
+  if (!modern && outbox_.full()) return nullptr;
+  auto question = std::make_shared<Elicitation>();
+  question->message = std::move(message);
+  question->answered = std::move(answered);
+  const auto key = (modern ? embedded_ : requests_).add(question);
+  if (!key) return nullptr;
+  if (modern) {
+    question->taken_back = [self = std::weak_ptr(self_), key = *key] {
+      if (auto alive = self.lock()) (*alive)->embedded_.drop(key);
+    };
+    call.questions.push_back(*key);
+    park_soon(call);
+  } else {
+    ask_by_request(question, *key, version);
+  }
+  return question;
+}
+
+void Connection::ask_by_request(const std::shared_ptr<Elicitation>& question, const std::string& key, Version version) {
+  question->taken_back = [self = std::weak_ptr(self_), key] {
+    auto alive = self.lock();
+    if (!alive || !(*alive)->requests_.drop(key)) return;
+    (*alive)->reply(notification_line("notifications/cancelled", R"("requestId":)" + id_of(key).wire), {});
+  };
+  reply(request_line(id_of(key), "elicitation/create", elicitation_members(question->message, version)), {});
+}
+
+void Connection::on_response(const Message& message) {
+  const json id = parse_json(message.id.wire).value_or(json());
+  if (!id.is_string()) return;
+  if (const auto question = requests_.take(id.get_ref<const std::string&>()))
+    deliver(loop_, question, read_elicited(message.result).value_or(Elicited{}));
+}
+
+// In a turn of its own: calls that are made side by side ask side by side.
+void Connection::park_soon(const Call& call) {
+  loop_.defer([self = std::weak_ptr(self_), id = call.context.id] {
+    if (auto alive = self.lock()) (*alive)->park(id);
+  });
+}
+
+void Connection::park(const RequestId& id) {
+  const auto found = calls_.find(id);
+  if (found == calls_.end()) return;
+  Call& call = *found->second;
+  std::erase_if(call.questions, [this](const std::string& key) { return !embedded_.find(key); });
+  if (call.questions.empty()) return;
+  if (input_ended_) {  // it cannot repeat the request
+    for (const std::string& key : call.questions) deliver(loop_, embedded_.take(key), Elicited{});
+    return call.questions.clear();
+  }
+  const Version version = call.context.version;
+  const std::string state = random_hex(16);
+  std::string members, asked;
+  for (const std::string& key : call.questions) {
+    append_key(asked, key);
+    asked += R"({"method":"elicitation/create","params":{)";
+    asked += elicitation_members(embedded_.find(key)->message, version) + "}}";
+  }
+  finish_result(members, version, server_.identity(), {}, {}, Completeness::input_required);
+  members += R"(,"inputRequests":{)" + asked + R"(},"requestState":")" + state + '"';
+  call.state = state;
+  call.context.set_notifications({}, {});  // those were the request's
+  parked_.emplace(state, std::move(calls_.extract(found).mapped()));
+  reply(result_line(id, members), {});
+  note_calls();
+}
+
+// Its client has no request open: it may still repeat it.
+void Connection::keep_answer(Call& call, Answer answer) {
+  if (!parked_.contains(call.state)) return;  // we are being destroyed
+  size_t kept = answer ? answer->size() : 0;
+  for (const auto& [state, other] : parked_)
+    if (other->answer && *other->answer) kept += (*other->answer)->size();
+  if (kept > kMostKept) {
+    answer =
+        tl::unexpected(RpcError{ErrorCode::internal_error,
+                                "The call was done, but its answer was too large to be kept until it was asked for",
+                                {{"remedy", "look at what it has changed; ask again with a smaller answer"}}});
+  }
+  call.answer = std::move(answer);
+  call.busy.reset();
+  call.forgetting = Deadline(loop_, kAnswerKept, [this, state = call.state] {
+    const auto forgotten = parked_.extract(state);  // with this deadline, and so at the end
+  });
+}
+
+void Connection::resume(Message message, RequestMeta meta) {
+  const json& state = message.params["requestState"];
+  const auto found = state.is_string() ? parked_.find(state.get_ref<const std::string&>()) : parked_.end();
+  if (found == parked_.end() || found->second->context.method != message.method ||
+      found->second->digest != digest_of(message.params)) {
+    return refuse(message.id,
+                  {ErrorCode::invalid_params,
+                   "Invalid params: requestState is none that is waited for on this connection, or of another request",
+                   {{"remedy", "look at what the call has changed, then ask again without it"}}},
+                  {});
+  }
+  auto node = parked_.extract(found);
+  Call& call = *calls_.emplace(message.id, std::move(node.mapped())).first->second;
+  call.state.clear();
+  call.forgetting = Deadline();
+  call.context.id = message.id;
+  call.context.client =
+      std::make_shared<Client>(Client{std::move(meta.client_capabilities), std::move(meta.client_info)});
+  call.context.set_notifications(std::move(meta.progress_token), meta.log_level);
+  note_calls();
+  if (call.answer) return finish(call, *std::exchange(call.answer, {}));
+  take_responses(call, message.params);
+  if (!call.questions.empty()) park_soon(call);  // what was left out, or is none of the answers, is asked again
+}
+
+void Connection::take_responses(Call& call, const json& params) {
+  const auto responses = params.find("inputResponses");
+  if (responses == params.end() || !responses->is_object()) return;
+  std::erase_if(call.questions, [&](const std::string& key) {
+    const auto response = responses->find(key);
+    const auto answer = response == responses->end() ? std::nullopt : read_elicited(*response);
+    if (!answer) return false;
+    if (const auto question = embedded_.take(key)) deliver(loop_, question, *answer);
+    return true;
+  });
+}
+
+// It says nothing any more: whoever else was asked may still answer.
+void Connection::give_up_questions() {
+  for (const auto& question : requests_.take_all()) deliver(loop_, question, Elicited{});
+  const auto parked = std::exchange(parked_, {});  // and cannot be repeated
+}
+
+}  // namespace mcp
