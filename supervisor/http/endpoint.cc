@@ -1,0 +1,95 @@
+#include "supervisor/http/endpoint.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace http {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kMostClients = 16;
+constexpr size_t kMostUnread = 64 << 10;
+constexpr auto kPatience = 5s;      // with a client, until it has asked, and again until it has read
+constexpr auto kExhausted = 100ms;  // until the next try, when accepting fails
+
+}  // namespace
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open(Loop& loop, Fd socket, Handler handler) {
+  const int flags = ::fcntl(socket.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "fcntl");
+  TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
+  std::unique_ptr<Endpoint> endpoint(new Endpoint(loop, std::move(watched), std::move(handler)));
+  endpoint->accepting_.spawn(endpoint->accept_all());
+  return endpoint;
+}
+
+Endpoint::Endpoint(Loop& loop, AsyncFd socket, Handler handler)
+    : loop_(loop), socket_(std::move(socket)), handler_(std::move(handler)), clients_(loop), accepting_(loop) {}
+
+Task<> Endpoint::accept_all() {
+  for (;;) {
+    Fd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client) {
+      if (errno == EAGAIN) {
+        co_await socket_.readable();
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        co_await sleep_for(loop_, kExhausted);
+      }
+      continue;
+    }
+    if (clients_.live() < kMostClients) {
+      auto watched = AsyncFd::adopt(loop_, std::move(client));
+      if (watched) clients_.spawn(serve(*std::move(watched)));
+    }
+    client.reset();  // one too many is dropped: others are being answered
+    // Clients that came and were answered meanwhile count until then.
+    co_await next_turn(loop_);
+  }
+}
+
+Task<> Endpoint::serve(AsyncFd client) {
+  // What is here by then is still read and answered: it may be us who were late.
+  Deadline limit(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RD); });
+  std::string request;
+  char chunk[1024];
+  while (!is_whole(request) && request.size() < kLongestRequest) {
+    const ssize_t got = ::recv(client.get(), chunk, sizeof chunk, 0);
+    if (got > 0) {
+      request.append(chunk, static_cast<size_t>(got));
+    } else if (got < 0 && errno == EAGAIN) {
+      co_await client.readable();
+    } else if (got == 0 || errno != EINTR) {
+      co_return;
+    }
+  }
+  limit = Deadline(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RDWR); });
+  const std::string answer = answer_to(request, handler_);
+  for (std::string_view left = answer; !left.empty();) {
+    const ssize_t sent = ::send(client.get(), left.data(), left.size(), MSG_NOSIGNAL);
+    if (sent > 0) {
+      left.remove_prefix(static_cast<size_t>(sent));
+    } else if (sent < 0 && errno == EAGAIN) {
+      co_await client.writable();
+    } else if (sent == 0 || errno != EINTR) {
+      co_return;
+    }
+  }
+  // Closed with something unread, TCP would take the answer back.
+  ::shutdown(client.get(), SHUT_WR);
+  for (size_t more = kMostUnread; more > 0;) {
+    const ssize_t got = ::recv(client.get(), chunk, std::min(more, sizeof chunk), 0);
+    if (got > 0) {
+      more -= static_cast<size_t>(got);
+    } else if (got < 0 && errno == EAGAIN) {
+      co_await client.readable();
+    } else if (got == 0 || errno != EINTR) {
+      co_return;
+    }
+  }
+}
+
+}  // namespace http

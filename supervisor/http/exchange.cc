@@ -1,0 +1,226 @@
+#include "supervisor/http/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/log.h"
+#include "supervisor/http/resolver.h"
+
+namespace http {
+namespace {
+
+constexpr size_t kMostUnread = 256 << 10;
+constexpr const char* kNetwork =
+    "the daemon sees no network but lo; as a service it is given one by `systemctl edit warder.service`, with "
+    "PrivateNetwork=no and IPAddressAllow= below [Service]: see units/README.md";
+
+bool needs_resolver(const Place& place) {
+  return place.host != "localhost" && place.host.find(':') == place.host.npos;  // libcurl knows these by itself
+}
+
+}  // namespace
+
+Exchange::Exchange(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Exchange::~Exchange() = default;
+
+Task<Result<ReplyHead>> Exchange::head() {
+  while (!state_->has_head && !state_->over) co_await state_->something();
+  if (!state_->has_head) co_return tl::unexpected<Error>(*state_->failure);
+  co_return std::move(state_->head);
+}
+
+Task<Result<std::string>> Exchange::read() {
+  while (state_->unread.empty() && !state_->over) co_await state_->something();
+  std::string part = std::exchange(state_->unread, {});
+  if (part.empty() && state_->failure) co_return tl::unexpected<Error>(*state_->failure);
+  state_->go_on();
+  co_return part;
+}
+
+Exchange::State::State(Client::Core& client, ClientRequest what)
+    : core_(client), request_(std::move(what)), tasks_(client.loop) {
+  tasks_.spawn(begin());
+}
+
+Exchange::State::~State() {
+  tasks_.cancel_all();
+  if (added_) core_.remove(easy_);
+  if (easy_) core_.curl.easy_cleanup(easy_);
+  core_.curl.slist_free_all(headers_);
+  core_.curl.slist_free_all(resolved_);
+}
+
+Task<> Exchange::State::begin() {
+  auto prepared = co_await prepare();
+  if (!prepared) end(std::move(prepared).error());
+}
+
+Task<Result<>> Exchange::State::prepare() {
+  CO_TRY(const Place place, parse_url(request_.url));
+  std::vector<std::string> addresses;
+  if (request_.socket.empty() && needs_resolver(place)) {
+    if (const auto* known = core_.known(place.host)) {
+      addresses = *known;
+    } else {
+      auto found = co_await resolve(core_.loop, place.host, request_.connect);
+      if (!found && found.error().code == Code::unavailable && only_loopback()) found.error().hint = kNetwork;
+      if (!found) co_return tl::unexpected<Error>(found.error());
+      addresses = *std::move(found);
+      core_.remember(place.host, addresses);
+    }
+  }
+  CO_CHECKED(set_options(place, addresses));
+  added_ = true;
+  co_return core_.add(easy_, this);
+}
+
+Result<> Exchange::State::set_options(const Place& place, const std::vector<std::string>& addresses) {
+  const Curl& curl = core_.curl;
+  easy_ = curl.easy_init();
+  if (!easy_) return fail(Code::exhausted, "no memory for a request");
+  auto set = [this, &curl](CURLoption option, auto value) { curl.easy_setopt(easy_, option, value); };
+  set(CURLOPT_URL, request_.url.c_str());
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  set(CURLOPT_PROXY, "");  // whatever the environment says
+  set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
+  set(CURLOPT_FOLLOWLOCATION, 0L);
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_ERRORBUFFER, reason_);
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request_.connect.count()));
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(request_.limit.count()));
+  set(CURLOPT_HEADERFUNCTION, &State::on_header);
+  set(CURLOPT_HEADERDATA, this);
+  set(CURLOPT_WRITEFUNCTION, &State::on_body);
+  set(CURLOPT_WRITEDATA, this);
+  if (!request_.socket.empty()) set(CURLOPT_UNIX_SOCKET_PATH, request_.socket.c_str());
+  if (!request_.authorities.empty()) {
+    set(CURLOPT_CAINFO, request_.authorities.c_str());
+    set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  }
+  if (request_.method == "HEAD") {
+    set(CURLOPT_NOBODY, 1L);
+  } else if (!request_.body.empty() || request_.method == "POST") {
+    set(CURLOPT_POST, 1L);
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+    set(CURLOPT_POSTFIELDS, request_.body.c_str());
+  }
+  if (request_.method != "GET" && request_.method != "POST" && request_.method != "HEAD")
+    set(CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+  if (!addresses.empty()) {
+    const std::string entry = fmt::format("{}:{}:{}", place.host, place.port, fmt::join(addresses, ","));
+    resolved_ = curl.slist_append(nullptr, entry.c_str());
+    set(CURLOPT_RESOLVE, resolved_);
+  }
+  return add_headers();
+}
+
+Result<> Exchange::State::add_headers() {
+  auto append = [this](const std::string& line) {
+    if (curl_slist* longer = core_.curl.slist_append(headers_, line.c_str())) headers_ = longer;
+  };
+  append("Expect:");  // libcurl's own: some servers never answer it
+  CHECKED(check_header(request_.method, ""));
+  for (const auto& [name, value] : request_.headers) {
+    CHECKED(check_header(name, value));
+    append(value.empty() ? name + ";" : name + ": " + value);  // libcurl's way to say an empty one
+  }
+  core_.curl.easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
+  return {};
+}
+
+size_t Exchange::State::on_header(char* data, size_t, size_t bytes, void* self) {
+  State& state = *static_cast<State*>(self);
+  state.head_bytes_ += bytes;
+  if (state.head_bytes_ > state.request_.most_head) {
+    state.head_too_large_ = true;
+    return 0;
+  }
+  if (!state.has_head) state.note_header(std::string_view(data, bytes));  // what follows the body is nobody's
+  return bytes;
+}
+
+// Interim replies (1xx) come before the one that counts.
+void Exchange::State::note_header(std::string_view line) {
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  if (line.starts_with("HTTP/")) {
+    head = {};
+    return;
+  }
+  if (line.empty()) {
+    long status = 0;
+    core_.curl.easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+    if (status < 200) return;
+    head.status = static_cast<int>(status);
+    has_head = true;
+    return notify();
+  }
+  const size_t colon = line.find(':');
+  if (colon == line.npos) return;
+  std::string name(line.substr(0, colon));
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::string_view value = line.substr(colon + 1);
+  while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
+  while (value.ends_with(' ') || value.ends_with('\t')) value.remove_suffix(1);
+  head.headers.emplace_back(std::move(name), value);
+}
+
+size_t Exchange::State::on_body(char* data, size_t, size_t bytes, void* self) {
+  State& state = *static_cast<State*>(self);
+  if (!state.unread.empty() && state.unread.size() + bytes > kMostUnread) {
+    state.paused_ = true;
+    return CURL_WRITEFUNC_PAUSE;
+  }
+  if (bytes > state.request_.most_body - state.body_bytes_) {
+    state.body_too_large_ = true;
+    return 0;
+  }
+  state.body_bytes_ += bytes;
+  state.unread.append(data, bytes);
+  state.notify();
+  return bytes;
+}
+
+void Exchange::State::go_on() {
+  if (!std::exchange(paused_, false)) return;
+  core_.curl.easy_pause(easy_, CURLPAUSE_CONT);
+}
+
+void Exchange::State::finished(CURLcode code) {
+  if (code == CURLE_OK && has_head) {
+    over = true;
+    return notify();
+  }
+  if (head_too_large_)
+    return end({Code::exhausted, 0, fmt::format("the reply has more than {} bytes of headers", request_.most_head)});
+  if (body_too_large_)
+    return end({Code::exhausted, 0, fmt::format("the reply is larger than {} bytes", request_.most_body)});
+  const std::string why = printable(reason_[0] != 0 ? reason_ : core_.curl.easy_strerror(code));
+  Error error{Code::unavailable, 0, why};
+  const bool unreached = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
+                         (code == CURLE_OPERATION_TIMEDOUT && !has_head);
+  if (unreached && request_.socket.empty() && only_loopback()) error.hint = kNetwork;
+  end(std::move(error));
+}
+
+void Exchange::State::end(Error error) {
+  failure = std::move(error);
+  over = true;
+  notify();
+}
+
+void Exchange::State::notify() {
+  if (!waiting_) return;
+  core_.loop.defer([weak = std::weak_ptr(waiting_)] {
+    if (auto event = weak.lock()) event->fire();
+  });
+}
+
+Task<> Exchange::State::something() {
+  auto event = std::make_shared<Event>();
+  waiting_ = event;
+  co_await *event;
+}
+
+}  // namespace http

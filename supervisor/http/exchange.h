@@ -1,0 +1,89 @@
+// What client.cc and exchange.cc share: libcurl's side of a client, and that of one exchange. Nobody else includes it.
+#pragma once
+#include <map>
+#include <optional>
+
+#include "supervisor/base/clock.h"
+#include "supervisor/http/client.h"
+#include "supervisor/http/curl.h"
+
+namespace http {
+
+// libcurl says what it waits for, and is told when that comes. Its callbacks only note what they are told: nothing of
+// ours runs inside of one, as libcurl can neither begin nor end a request there.
+struct Client::Core {
+  Core(Loop& on, const Curl& library);
+  ~Core();
+  Core(const Core&) = delete;
+  Result<> add(CURL* easy, Exchange::State* state);
+  void remove(CURL* easy);
+  void act(curl_socket_t socket, int events);
+
+  // Addresses are asked for again after a minute.
+  const std::vector<std::string>* known(const std::string& host);
+  void remember(const std::string& host, std::vector<std::string> addresses);
+
+  Loop& loop;
+  const Curl& curl;
+
+ private:
+  struct Watch {
+    uv_poll_t handle;
+    Core* core;
+    curl_socket_t socket;
+  };
+  struct Timer {
+    uv_timer_t handle;
+    Core* core;
+  };
+  struct Known {
+    std::vector<std::string> addresses;
+    Monotonic::time_point until;
+  };
+  static int on_socket(CURL*, curl_socket_t socket, int what, void* self, void*);
+  static int on_timer(CURLM*, long milliseconds, void* self);
+  void watch(curl_socket_t socket, int what);
+
+  CURLM* multi_;
+  UvPtr<Timer> timer_;
+  std::map<curl_socket_t, UvPtr<Watch>> watches_;
+  std::map<std::string, Known> known_;
+};
+
+struct Exchange::State {
+  State(Client::Core& client, ClientRequest what);
+  ~State();
+  State(const State&) = delete;
+  Task<> begin();
+  void finished(CURLcode code);
+  // Returns in a turn of its own, after something has come, or at once where there is something already.
+  Task<> something();
+  std::optional<Error> failure;
+  ReplyHead head;
+  std::string unread;
+  bool has_head = false, over = false;
+  void go_on();  // after unread was taken
+
+ private:
+  Task<Result<>> prepare();
+  Result<> set_options(const Place& place, const std::vector<std::string>& addresses);
+  Result<> add_headers();
+  static size_t on_header(char* data, size_t, size_t bytes, void* self);
+  static size_t on_body(char* data, size_t, size_t bytes, void* self);
+  void note_header(std::string_view line);
+  void end(Error error);
+  void notify();
+
+  Client::Core& core_;
+  ClientRequest request_;
+  CURL* easy_ = nullptr;
+  bool added_ = false, paused_ = false;
+  curl_slist *headers_ = nullptr, *resolved_ = nullptr;
+  char reason_[CURL_ERROR_SIZE] = {};
+  size_t head_bytes_ = 0, body_bytes_ = 0;
+  bool head_too_large_ = false, body_too_large_ = false;
+  std::shared_ptr<Event> waiting_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace http
