@@ -1,0 +1,165 @@
+#include "supervisor/bridge/bridge.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
+#include "supervisor/bridge/http_transport.h"
+#include "supervisor/bridge/stdio_transport.h"
+
+using nlohmann::json;
+
+namespace bridge {
+namespace {
+
+constexpr size_t kMaxInstances = 256;  // of one server
+
+}  // namespace
+
+Bridge::Bridge(jail::Host& host, Settings settings) : host_(host), settings_(std::move(settings)), tasks_(host.loop) {
+  for (auto& config : settings_.servers) {
+    std::string name = config.name;
+    Server& server = servers_[name];
+    server.config = std::move(config);
+    auto known = load_definitions(settings_.definitions, server.config);
+    if (known) server.definitions = *std::move(known);
+  }
+}
+
+void Bridge::learn() {
+  for (auto& [name, server] : servers_)
+    if (!server.definitions) tasks_.spawn(learn_one(server));
+}
+
+Task<> Bridge::learn_one(Server& server) {
+  // A failure is logged by the instance; the next call tries again.
+  Instance& instance = instance_of(server, settings_.nobody);
+  auto start_it = start_of(server, settings_.nobody);
+  auto ready = co_await instance.ready(std::move(start_it));
+  if (ready && server.config.sharing == ServerConfig::Sharing::tenant) instance.rest();
+}
+
+const Caller& Bridge::whose(const Server& server, const Caller& caller) const {
+  return server.config.sharing == ServerConfig::Sharing::everybody ? settings_.nobody : caller;
+}
+
+Instance::Start Bridge::start_of(const Server& server, const Caller& caller) {
+  return [this, &server, who = whose(server, caller)](Variables secrets) {
+    return start(server, who, std::move(secrets));
+  };
+}
+
+Instance& Bridge::instance_of(Server& server, const Caller& caller) {
+  const Caller& who = whose(server, caller);
+  auto& instance = server.instances[who.tenant];
+  if (!instance) {
+    Instance::Told told;
+    const bool tenants = server.config.tenants_folder && &who != &settings_.nobody;
+    told.learned = [this, &server, tenants](Definitions definitions) {
+      // What one tenant's files make a server say is not what all others are told.
+      if (!tenants || !server.definitions) learned(server, std::move(definitions));
+    };
+    instance = std::make_unique<Instance>(host_.loop, server.config, std::move(told));
+  }
+  return *instance;
+}
+
+Task<Result<std::unique_ptr<Transport>>> Bridge::start(const Server& server, Caller caller, Variables secrets) {
+  if (server.config.remote()) {
+    if (!http_) {
+      CO_TRY(http_, http::Client::open(host_.loop));
+    }
+    co_return std::unique_ptr<Transport>(new HttpTransport(host_.loop, http_, server.config, secrets));
+  }
+  Variables told = secrets;
+  CO_TRY(auto process, co_await start_process(server, std::move(caller), std::move(told)));
+  co_return std::unique_ptr<Transport>(new StdioTransport(host_.loop, std::move(process), std::move(secrets)));
+}
+
+Task<Result<std::unique_ptr<ServerProcess>>> Bridge::start_process(const Server& server, Caller caller,
+                                                                   Variables secrets) {
+  const ServerConfig& config = server.config;
+  if (config.place == ServerConfig::Place::outside) co_return start_outside(host_.loop, config, secrets);
+  Fd folder;
+  if (!config.folder.empty()) {
+    CO_TRY(folder, open_directory(config.folder));
+  } else if (!config.tenants_folder || caller.workspace < 0) {
+    CO_TRY(const RelativePath own, RelativePath::parse("servers/" + config.name));
+    CO_TRY(folder, make_directories_beneath(caller.directory, own, 0700));
+  }
+  const int shown = folder ? folder.get() : caller.workspace;
+  const JailedStart what{*caller.policy, shown};
+  auto started = co_await start_in_jail(host_, config, std::move(secrets), what);
+  co_return started;
+}
+
+void Bridge::learned(Server& server, Definitions definitions) {
+  const json before = server.definitions ? server.definitions->list() : json();
+  const bool changed = definitions.list() != before;
+  server.definitions = std::move(definitions);
+  if (!changed) return;
+  auto saved = save_definitions(settings_.definitions, server.config, *server.definitions);
+  if (!saved) log_warning("server {}: its tools are not kept: {}", server.config.name, saved.error().what);
+  log_info("server {}: {} tools", server.config.name, server.definitions->tools.size());
+  if (changed_) changed_();
+}
+
+bool Bridge::writes_workspace(std::string_view server) const {
+  auto found = servers_.find(server);
+  return found != servers_.end() && found->second.config.tenants_folder;
+}
+
+std::optional<std::pair<std::string, std::string>> Bridge::split(std::string_view name) const {
+  for (std::string_view mark : {"__", ".", ":", "/"}) {
+    for (size_t at = name.find(mark); at != name.npos; at = name.find(mark, at + 1)) {
+      if (!has(name.substr(0, at))) continue;
+      return std::pair(std::string(name.substr(0, at)), std::string(name.substr(at + mark.size())));
+    }
+  }
+  return {};
+}
+
+std::vector<std::pair<std::string, catalog::Reading>> Bridge::readings() const {
+  std::vector<std::pair<std::string, catalog::Reading>> all;
+  for (const auto& [name, server] : servers_) {
+    if (!server.definitions) continue;
+    auto reading = catalog::read_definitions(json{{"tools", server.definitions->list()}}, {name, ""});
+    if (reading) all.emplace_back("server " + name, *std::move(reading));
+  }
+  return all;
+}
+
+Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::string tool, json arguments,
+                                  std::chrono::milliseconds limit, Client::Progress progress) {
+  auto found = servers_.find(name);
+  if (found == servers_.end())
+    co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
+  Server& server = found->second;
+  if (!server.instances.contains(caller.tenant) && server.instances.size() >= kMaxInstances)
+    std::erase_if(server.instances, [](const auto& one) { return one.second->rests(); });
+  if (!server.instances.contains(caller.tenant) && server.instances.size() >= kMaxInstances)
+    co_return fail(Code::exhausted, fmt::format("server '{}' runs for {} tenants already", name, kMaxInstances));
+  Instance& instance = instance_of(server, caller);
+  auto start_it = start_of(server, caller);
+  if (!server.definitions) CO_CHECKED(co_await instance.ready(start_it));
+  auto entry = server.definitions->tools.find(tool);
+  if (entry == server.definitions->tools.end())
+    co_return fail(Code::not_found, fmt::format("server '{}' has no tool '{}'", name, printable(tool, 128)),
+                   "find it with search_tools");
+  if (entry->second.input) {
+    auto fits = entry->second.input->check(arguments);
+    if (!fits)
+      co_return fail(Code::invalid, fmt::format("the arguments of '{}' do not fit: {}", tool, fits.error().what),
+                     "get_tool_definition tells its parameters");
+  }
+  Client::Order order;
+  order.mirrored = mirror(entry->second.mirrored, arguments);
+  order.params = {{"name", std::move(tool)}, {"arguments", std::move(arguments)}};
+  order.limit = limit;
+  order.progress = std::move(progress);
+  auto answer = co_await instance.call(std::move(start_it), std::move(order));
+  co_return answer;
+}
+
+}  // namespace bridge

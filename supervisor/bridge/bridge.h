@@ -1,0 +1,78 @@
+// Bridge: the servers of other tools, and calls to them. Knows no policy of tenants: who may call what is decided by
+// whoever calls (supervisor/tools/call_tool.h).
+// Source: the daemon's configuration. Errors: not_found (no such server or tool), invalid (arguments that do not fit
+// the tool's schema: nothing is sent), unavailable.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "catalog/reader.h"
+#include "supervisor/bridge/instance.h"
+#include "supervisor/bridge/process.h"
+#include "supervisor/http/client.h"
+
+namespace bridge {
+
+// For whom a server runs.
+struct Caller {
+  std::string tenant;
+  std::shared_ptr<const policies::Policy> policy;
+  int workspace = -1;                      // borrowed from the tenant
+  int directory = -1;                      // where its servers have folders of their own; borrowed, too
+  std::shared_ptr<const void> keeps = {};  // the tenant
+};
+
+class Bridge {
+ public:
+  struct Settings {
+    std::vector<ServerConfig> servers;
+    int definitions = -1;  // folder where they are kept; borrowed
+    Caller nobody;         // whose servers are started only to learn what they have, and those that everybody shares
+  };
+  // The host must outlive the bridge.
+  Bridge(jail::Host& host, Settings settings);
+
+  // Called on the loop when tools have changed.
+  void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+  // Starts those of whom nothing is known, to learn what tools they have.
+  void learn();
+
+  bool has(std::string_view server) const { return servers_.contains(server); }
+  // Its calls may change the files of the tenant's workspace.
+  bool writes_workspace(std::string_view server) const;
+  bool empty() const { return servers_.empty(); }
+  // "server__tool", "server.tool" or "server:tool" in one of ours; nothing otherwise.
+  std::optional<std::pair<std::string, std::string>> split(std::string_view name) const;
+  // What is known of the tools of each, for the catalogue.
+  std::vector<std::pair<std::string, catalog::Reading>> readings() const;
+
+  // One call. `progress` may be empty.
+  Task<Result<Answer>> call(const Caller& caller, std::string server, std::string tool, nlohmann::json arguments,
+                            std::chrono::milliseconds limit, Client::Progress progress);
+
+ private:
+  struct Server {
+    ServerConfig config;
+    std::optional<Definitions> definitions;
+    std::map<std::string, std::unique_ptr<Instance>, std::less<>> instances;  // by tenant
+  };
+  const Caller& whose(const Server& server, const Caller& caller) const;
+  Instance& instance_of(Server& server, const Caller& caller);
+  Instance::Start start_of(const Server& server, const Caller& caller);
+  void learned(Server& server, Definitions definitions);
+  Task<Result<std::unique_ptr<Transport>>> start(const Server& server, Caller caller, Variables secrets);
+  Task<Result<std::unique_ptr<ServerProcess>>> start_process(const Server& server, Caller caller, Variables secrets);
+  Task<> learn_one(Server& server);
+
+  jail::Host& host_;
+  Settings settings_;
+  std::shared_ptr<http::Client> http_;  // opened with the first server that needs it
+  std::function<void()> changed_;
+  std::map<std::string, Server, std::less<>> servers_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace bridge

@@ -1,0 +1,299 @@
+#include "supervisor/bridge/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/version.h"
+#include "supervisor/mcp/jsonrpc.h"
+
+using nlohmann::json;
+
+namespace bridge {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kProbeLimit = 3s;  // a server of before 2026 may drop what it does not know
+constexpr auto kFarewell = 2s;
+constexpr auto kForever = std::chrono::milliseconds::max();
+constexpr size_t kMaxValues = 5'000'000;  // of one message
+constexpr const char* kModern = "2026-07-28";
+constexpr const char* kHandshake[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
+
+json client_info() { return {{"name", "warder"}, {"version", kWarderVersion}}; }
+
+json modern_meta() {
+  return {{"io.modelcontextprotocol/protocolVersion", kModern},
+          {"io.modelcontextprotocol/clientCapabilities", json::object()},
+          {"io.modelcontextprotocol/clientInfo", client_info()}};
+}
+
+std::string text_of(const json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+bool tells_changes(const json& discovered) {
+  const json* at = &discovered;
+  for (const char* key : {"capabilities", "tools", "listChanged"}) {
+    if (!at->is_object() || !at->contains(key)) return false;
+    at = &(*at)[key];
+  }
+  return *at == true;
+}
+
+}  // namespace
+
+// A question under way. When it is destroyed unanswered, the server is told that nobody waits for it.
+class Client::Asked {
+ public:
+  Asked(Client& client, int64_t id, std::string method)
+      : client_(client), self_(client.self_), id_(id), method_(std::move(method)) {}
+  ~Asked() {
+    if (self_.expired()) return;
+    auto found = client_.waiting_.find(id_);
+    if (found == client_.waiting_.end()) return;
+    client_.waiting_.erase(found);
+    if (method_ != "initialize" && !client_.over_) client_.transport_->cancel(id_);  // that one must not be cancelled
+  }
+  Asked(const Asked&) = delete;
+
+ private:
+  Client& client_;
+  std::weak_ptr<Client*> self_;
+  int64_t id_;
+  std::string method_;
+};
+
+Client::Client(Loop& loop, std::unique_ptr<Transport> transport, Variables secrets, Listener listener)
+    : loop_(loop),
+      transport_(std::move(transport)),
+      secrets_(std::move(secrets)),
+      listener_(std::move(listener)),
+      self_(std::make_shared<Client*>(this)),
+      tasks_(loop) {
+  Transport::Listener heard;
+  heard.message = [this](std::string_view text) { take(text); };
+  heard.noise = [this](size_t bytes) { count_unasked(bytes); };
+  heard.too_long = [this] { lose_one(); };
+  heard.unanswered = [this](int64_t id, Error why) {
+    why.what = hide_secrets(secrets_, why.what);  // it may show what the other side said
+    if (auto found = waiting_.extract(id)) wake(found.mapped(), tl::unexpected<Error>(std::move(why)));
+  };
+  heard.not_taken = [this](int64_t id) {
+    Answer answer;
+    answer.is_error = answer.not_taken = true;
+    answer.message = "it has forgotten who asks";
+    if (auto found = waiting_.extract(id)) wake(found.mapped(), std::move(answer));
+  };
+  heard.ended = [this](Error why) {
+    why.what = hide_secrets(secrets_, why.what);
+    finish(std::move(why));
+  };
+  transport_->begin(std::move(heard));
+}
+
+Client::~Client() { tasks_.cancel_all(); }
+
+void Client::let_go(Loop& loop, std::shared_ptr<Client> client) {
+  client->listener_ = {};  // whoever listened may be gone before it
+  client->tasks_.cancel_all();
+  client->transport_->close();
+  struct Farewell {
+    static Task<> wait(Loop& loop, std::shared_ptr<Client> client) {
+      const auto until = std::chrono::steady_clock::now() + kFarewell;
+      while (!client->over_ && std::chrono::steady_clock::now() < until) co_await sleep_for(loop, 20ms);
+    }
+  };
+  loop.spawn(Farewell::wait(loop, std::move(client)));
+}
+
+Error Client::end_as_error() const {
+  Error error = why_over_;
+  if (error.what.empty()) error.what = "ended";
+  const std::string last = transport_->last_words();
+  if (!last.empty()) error.what += "; it last wrote: " + last;
+  return error;
+}
+
+std::string Client::why_over() const { return end_as_error().what; }
+
+Task<Result<>> Client::open(std::chrono::milliseconds limit) {
+  transport_->speak(kModern);
+  Order probe{"server/discover"};
+  probe.limit = std::min<std::chrono::milliseconds>(limit, kProbeLimit);
+  auto discovered = co_await request(std::move(probe));
+  if (discovered && !discovered->is_error) {
+    const json versions = discovered->result.value("supportedVersions", json::array());
+    if (versions.is_array() && std::find(versions.begin(), versions.end(), kModern) != versions.end()) {
+      if (tells_changes(discovered->result)) tasks_.spawn(hear_changes());
+      co_return Result<>{};
+    }
+  }
+  if (over_) co_return tl::unexpected<Error>(end_as_error());
+  auto shaken = co_await try_handshake(limit);
+  co_return shaken;
+}
+
+// Goes on as long as the server wants; what it says is a notification as any other.
+Task<> Client::hear_changes() {
+  Order order{"subscriptions/listen"};
+  order.params["notifications"] = {{"toolsListChanged", true}};
+  order.limit = kForever;
+  (void)co_await request(std::move(order));
+}
+
+Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit) {
+  era_ = mcp::Era::legacy;
+  transport_->speak("");
+  Order order{"initialize"};
+  order.params = {{"protocolVersion", kHandshake[0]}, {"capabilities", json::object()}, {"clientInfo", client_info()}};
+  order.limit = limit;
+  CO_TRY(const Answer answer, co_await request(std::move(order)));
+  if (answer.is_error) co_return fail(Code::unavailable, "refuses to begin: " + printable(answer.message, 200));
+  const std::string version = text_of(answer.result, "protocolVersion");
+  if (std::find(std::begin(kHandshake), std::end(kHandshake), version) == std::end(kHandshake))
+    co_return fail(Code::unavailable, fmt::format("speaks version '{}' of the protocol", printable(version, 40)),
+                   "versions 2024-11-05 to 2026-07-28 are known");
+  transport_->speak(version);
+  transport_->send({{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}}, {});
+  co_return Result<>{};
+}
+
+Task<Result<Answer>> Client::request(Order order) {
+  if (over_) co_return tl::unexpected<Error>(end_as_error());
+  const int64_t id = ++last_id_;
+  if (era_ == mcp::Era::modern) order.params["_meta"] = modern_meta();
+  if (order.progress) order.params["_meta"]["progressToken"] = id;
+  auto waiting = std::make_shared<Waiting>();
+  waiting->progress = std::move(order.progress);
+  waiting_.emplace(id, waiting);
+  Asked asked(*this, id, order.method);
+  const json message{
+      {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
+  transport_->send(message, std::move(order.mirrored));
+  bool late = false;
+  Deadline deadline;
+  if (order.limit != kForever)
+    deadline = Deadline(loop_, order.limit, [&waiting, &late] {
+      late = true;
+      waiting->done.fire();
+    });
+  co_await waiting->done;
+  if (late && !waiting->answered)
+    co_return fail(Code::unavailable,
+                   fmt::format("did not answer within {:.1f} s", static_cast<double>(order.limit.count()) / 1000));
+  co_return std::move(waiting->answer);
+}
+
+// Whose answer a message was that is too long is known only when nobody else waits; others find out by their limit.
+void Client::lose_one() {
+  count_unasked(kMaxUnasked / 4);
+  if (waiting_.size() != 1) return;
+  auto waiting = waiting_.extract(waiting_.begin());
+  wake(waiting.mapped(),
+       fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20), "ask for less"));
+}
+
+void Client::count_unasked(size_t bytes) {
+  unasked_ += bytes;
+  if (unasked_ > kMaxUnasked) finish(Error{Code::unavailable, 0, "was ended: it floods", {}, {}});
+}
+
+// Whoever waits hears of it in a turn of his own.
+void Client::finish(Error why) {
+  if (std::exchange(over_, true)) return;
+  why_over_ = std::move(why);
+  loop_.defer([weak = std::weak_ptr(self_)] {
+    auto self = weak.lock();
+    if (!self) return;
+    Client& client = **self;
+    for (const auto& [id, waiting] : std::exchange(client.waiting_, {}))
+      client.wake(waiting, tl::unexpected<Error>(client.end_as_error()));
+    if (auto ended = std::exchange(client.listener_.ended, {})) ended();
+  });
+}
+
+void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer) {
+  waiting->answer = std::move(answer);
+  waiting->answered = true;
+  loop_.defer([weak = std::weak_ptr(waiting)] {
+    if (auto one = weak.lock()) one->done.fire();
+  });
+}
+
+// What is no message is dropped: many servers print to their output what they should not.
+void Client::take(std::string_view text) {
+  unasked_ += text.size();
+  auto parsed =
+      secrets_.empty() ? mcp::parse_line(text, kMaxValues) : mcp::parse_line(hide_secrets(secrets_, text), kMaxValues);
+  if (parsed && parsed->is_object()) {
+    json& message = *parsed;
+    const bool has_id = message.contains("id"), has_method = message.contains("method");
+    if (has_method && has_id) {
+      take_request(message);
+    } else if (has_method) {
+      take_notification(message);
+    } else if (has_id) {
+      take_response(message);
+    }
+  }
+  count_unasked(0);
+}
+
+void Client::take_response(json& message) {
+  if (!message["id"].is_number_integer()) return;
+  auto found = waiting_.find(message["id"].get<int64_t>());
+  if (found == waiting_.end()) return;  // nobody asked, or nobody waits
+  auto waiting = found->second;
+  transport_->answered(found->first);
+  waiting_.erase(found);
+  unasked_ = 0;
+  Answer answer;
+  auto error = message.find("error");
+  if (error != message.end()) {
+    answer.is_error = true;
+    if (error->is_object()) {
+      const json code = error->value("code", json());
+      answer.code = code.is_number_integer() ? code.get<int64_t>() : 0;
+      answer.message = text_of(*error, "message");
+      answer.data = error->value("data", json());
+    }
+    if (answer.message.empty()) answer.message = "it failed";
+    return wake(waiting, std::move(answer));
+  }
+  auto result = message.find("result");
+  if (result == message.end() || !result->is_object())
+    return wake(waiting, fail(Code::unavailable, "answered with neither a result nor an error"));
+  answer.result = std::move(*result);
+  wake(waiting, std::move(answer));
+}
+
+void Client::take_request(const json& message) {
+  json reply{{"jsonrpc", "2.0"}, {"id", message["id"]}};
+  if (message["method"] == "ping") {
+    reply["result"] = json::object();
+  } else {
+    reply["error"] = {{"code", -32601}, {"message", "this client answers no requests"}};
+  }
+  if (!message["id"].is_structured() && !transport_->full()) transport_->send(reply, {});
+}
+
+void Client::take_notification(const json& message) {
+  const std::string method = text_of(message, "method");
+  if (method == "notifications/tools/list_changed" && listener_.tools_changed) return listener_.tools_changed();
+  auto params = message.find("params");
+  if (method != "notifications/progress" || params == message.end() || !params->is_object()) return;
+  const json token = params->value("progressToken", json()), value = params->value("progress", json());
+  const json total = params->value("total", json());
+  if (!token.is_number_integer() || !value.is_number()) return;
+  auto found = waiting_.find(token.get<int64_t>());
+  if (found == waiting_.end() || !found->second->progress) return;
+  found->second->progress(value.get<double>(), total.is_number() ? std::optional(total.get<double>()) : std::nullopt,
+                          text_of(*params, "message"));
+}
+
+}  // namespace bridge

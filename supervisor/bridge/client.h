@@ -1,0 +1,101 @@
+// Client: the client's side of MCP with one server. Asks in the modern era first (server/discover, 2026-07-28), else by
+// the handshake (initialize, 2024-11-05 to 2025-11-25).
+// The server is not trusted: messages are bounded, answers to questions never asked are dropped, a flood ends it, every
+// request has a time limit. Requests of the server's own are answered with "method not found", ping apart.
+// Errors: unavailable: the server ended, did not answer in time, or says what is no answer. What it answers as an error
+// is an Answer.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "supervisor/base/loop.h"
+#include "supervisor/bridge/secrets.h"
+#include "supervisor/bridge/transport.h"
+#include "supervisor/mcp/protocol.h"
+
+namespace bridge {
+
+// What the server answered: a result, or a JSON-RPC error.
+struct Answer {
+  nlohmann::json result;  // an object
+  bool is_error = false;
+  int64_t code = 0;
+  std::string message;
+  nlohmann::json data;     // null: none
+  bool not_taken = false;  // an error: the server has forgotten this client, did nothing, and may be asked by a new one
+};
+
+class Client {
+ public:
+  static constexpr size_t kMaxUnasked = 8 << 20;  // bytes since it last answered something
+  using Progress = std::function<void(double value, std::optional<double> total, std::string_view message)>;
+  struct Listener {
+    std::function<void()> tools_changed;
+    std::function<void()> ended;  // once, from the loop: it will answer nothing any more
+  };
+  struct Order {
+    std::string method;
+    nlohmann::json params = nlohmann::json::object();
+    std::chrono::milliseconds limit{0};
+    Progress progress = {};  // may be empty
+    Transport::Headers mirrored = {};
+  };
+
+  // `secrets`: texts that are replaced by their names in all that comes back.
+  Client(Loop& loop, std::unique_ptr<Transport> transport, Variables secrets, Listener listener);
+  ~Client();
+  Client(const Client&) = delete;
+
+  // Finds the era. Before anything else; within `limit`.
+  Task<Result<>> open(std::chrono::milliseconds limit);
+  // Cancelled when the task is destroyed.
+  Task<Result<Answer>> request(Order order);
+  // Asks it to end, and waits for that 2 s at most, in a task of the loop's.
+  static void let_go(Loop& loop, std::shared_ptr<Client> client);
+
+  bool over() const { return over_; }
+  // Why, and what it last wrote to its standard error.
+  std::string why_over() const;
+  mcp::Era era() const { return era_; }
+  // Ever; whoever sees no change has heard nothing.
+  uint64_t bytes_heard() const { return transport_->heard(); }
+
+ private:
+  struct Waiting {
+    Event done;
+    Result<Answer> answer = fail(Code::unavailable, "no answer");
+    Progress progress;
+    bool answered = false;
+  };
+  class Asked;  // takes the question back when nobody waits any more
+  void take(std::string_view text);
+  void take_response(nlohmann::json& message);
+  void take_request(const nlohmann::json& message);
+  void take_notification(const nlohmann::json& message);
+  void lose_one();
+  void count_unasked(size_t bytes);
+  void finish(Error why);
+  Error end_as_error() const;
+  void wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer);
+  Task<Result<>> try_handshake(std::chrono::milliseconds limit);
+  Task<> hear_changes();
+
+  Loop& loop_;
+  std::unique_ptr<Transport> transport_;
+  Variables secrets_;
+  Listener listener_;
+  mcp::Era era_ = mcp::Era::modern;
+  int64_t last_id_ = 0;
+  std::map<int64_t, std::shared_ptr<Waiting>> waiting_;
+  size_t unasked_ = 0;
+  bool over_ = false;
+  Error why_over_;
+  std::shared_ptr<Client*> self_;  // for what is done in a later turn
+  Scope tasks_;                    // last: cancelled first
+};
+
+}  // namespace bridge

@@ -1,0 +1,73 @@
+#include "supervisor/bridge/definitions.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/path.h"
+
+using nlohmann::json;
+
+namespace bridge {
+namespace {
+
+// What decides which tools a server has. Secrets' values are not in it.
+json fingerprint(const ServerConfig& config) {
+  json names = json::array();
+  for (const auto& [name, value] : config.environment) names.push_back(name + "=" + value);
+  json all{{"command", config.command}, {"environment", names}, {"folder", config.folder}};
+  if (config.remote()) all["url"] = config.url;
+  return all;
+}
+
+}  // namespace
+
+Definitions Definitions::read(const json& tools) {
+  Definitions all;
+  if (!tools.is_array()) return all;
+  for (const json& tool : tools) {
+    if (all.tools.size() == kMaxTools) break;
+    if (!tool.is_object()) continue;
+    auto name = tool.find("name");
+    if (name == tool.end() || !name->is_string() || name->get_ref<const std::string&>().empty() ||
+        name->get_ref<const std::string&>().size() > 128)
+      continue;
+    ToolEntry entry{tool, nullptr, {}};
+    if (auto schema = tool.find("inputSchema"); schema != tool.end()) {
+      auto compiled = policies::JsonSchema::compile(*schema, policies::JsonSchema::Unknown::let_pass);
+      if (compiled) entry.input = *std::move(compiled);  // else the server checks for itself
+      auto mirrored = read_mirrored(*schema);
+      if (!mirrored) continue;  // as the specification wants it
+      entry.mirrored = *std::move(mirrored);
+    }
+    all.tools.emplace(name->get<std::string>(), std::move(entry));
+  }
+  return all;
+}
+
+json Definitions::list() const {
+  json all = json::array();
+  for (const auto& [name, entry] : tools) all.push_back(entry.definition);
+  return all;
+}
+
+Result<Definitions> load_definitions(int folder, const ServerConfig& config) {
+  TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));
+  TRY(Fd file, open_regular_beneath(folder, path, O_RDONLY));
+  TRY(const std::string text, read_whole(file.get(), Definitions::kMaxBytes));
+  TRY(const json document, parse_json(text));
+  if (!document.is_object() || document.value("started", json()) != fingerprint(config))
+    return fail(Code::not_found, "these are of a server that was started otherwise");
+  return Definitions::read(document.value("tools", json()));
+}
+
+Result<> save_definitions(int folder, const ServerConfig& config, const Definitions& definitions) {
+  const std::string text = dump_json(json{{"started", fingerprint(config)}, {"tools", definitions.list()}});
+  if (text.size() > Definitions::kMaxBytes) return fail(Code::exhausted, "too much to keep");
+  TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));
+  TRY(const RelativePath fresh, RelativePath::parse(config.name + ".new"));
+  TRY(Fd file, open_beneath(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+  CHECKED(write_all(file.get(), text));
+  return rename_beneath(folder, fresh, path, Existing::replace);
+}
+
+}  // namespace bridge

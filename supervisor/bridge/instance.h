@@ -1,0 +1,61 @@
+// Instance: one configured server for one tenant, or for everybody: started (or, over HTTP, spoken to) when it is
+// needed, asked, ended when it idles, started again with growing pauses when it keeps ending. Source: Bridge. Errors:
+// unavailable, naming server, reason and when to try again.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "supervisor/base/clock.h"
+#include "supervisor/bridge/client.h"
+#include "supervisor/bridge/definitions.h"
+
+namespace bridge {
+
+class Instance {
+ public:
+  // Starts it; what that needs of the tenant is in there, and kept no longer than that takes.
+  using Start = std::function<Task<Result<std::unique_ptr<Transport>>>(Variables secrets)>;
+  struct Told {
+    std::function<void(Definitions)> learned;  // at each start, and when the server says that they changed
+  };
+  Instance(Loop& loop, const ServerConfig& config, Told told);
+  ~Instance();
+  Instance(const Instance&) = delete;
+
+  // A started client whose tools are known.
+  Task<Result<std::shared_ptr<Client>>> ready(Start start);
+  // `order` without method and with name and arguments as its parameters.
+  Task<Result<Answer>> call(Start start, Client::Order order);
+  // Ends it, unless it is busy.
+  void rest();
+  // Nobody uses it and nothing runs: it may be forgotten.
+  bool rests() const { return !client_ && !starting_ && busy_ == 0; }
+
+ private:
+  class Busy;
+  Task<> begin(Start start);
+  Task<Result<>> start_client(const Start& start);
+  Task<Result<>> learn(std::shared_ptr<Client> client);
+  void tools_changed();
+  Task<> learn_again();
+  void started(Result<> result);
+  void client_ended();
+
+  Loop& loop_;
+  const ServerConfig& config_;
+  Told told_;
+  std::shared_ptr<Client> client_;  // set when it can be asked
+  bool starting_ = false;
+  bool outdated_ = false, learning_ = false;  // what is known of its tools
+  Result<> last_start_;
+  std::vector<std::shared_ptr<Event>> waiting_;
+  unsigned failures_ = 0;  // in a row
+  Monotonic::time_point not_before_;
+  unsigned busy_ = 0;
+  Deadline idle_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace bridge

@@ -1,0 +1,54 @@
+// Transport: carries the messages of a Client to one server, and back. Over a process's standard streams
+// (stdio_transport.h), or over HTTP (http_transport.h).
+// The server is not trusted: what comes back is bounded here in size, and by the client in what it means.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "supervisor/base/result.h"
+
+namespace bridge {
+
+constexpr size_t kMaxMessage = 64 << 20;  // from a server
+
+class Transport {
+ public:
+  // None may destroy the transport: what they lead to is done in a later turn of the loop.
+  struct Listener {
+    std::function<void(std::string_view text)> message;     // JSON, if the server is honest
+    std::function<void(size_t bytes)> noise;                // that are part of no message
+    std::function<void()> too_long;                         // a message was, and is lost
+    std::function<void(int64_t id, Error why)> unanswered;  // that request will have no answer
+    std::function<void(int64_t id)> not_taken;  // the server did nothing: it has forgotten us. An end follows
+    std::function<void(Error why)> ended;       // nothing more will come; once
+  };
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+
+  Transport() = default;
+  virtual ~Transport() = default;
+  Transport(const Transport&) = delete;
+
+  // Before anything else, once.
+  virtual void begin(Listener listener) = 0;
+  // `mirrored`: what of a call's arguments a server over HTTP wants to see as headers.
+  virtual void send(const nlohmann::json& message, Headers mirrored) = 0;
+  // Nobody waits for the answer of that request any more.
+  virtual void cancel(int64_t id) = 0;
+  // That request was answered.
+  virtual void answered(int64_t id) = 0;
+  // The version of the protocol in which what follows is said; empty: none yet.
+  virtual void speak(const std::string& version) = 0;
+  // Asks the server to end, or tells it that it is needed no more. Then `ended` comes, or time passes.
+  virtual void close() = 0;
+
+  virtual bool full() const = 0;                         // what is told without need is better not told
+  virtual uint64_t heard() const = 0;                    // bytes, ever
+  virtual std::string last_words() const { return {}; }  // printable
+};
+
+}  // namespace bridge
