@@ -41,6 +41,16 @@ Accepted private_key(std::string_view text, PiiSpan span) {
   return PiiSpan{span.begin, span.end + (last == rest.npos ? end : last + kDashes.size())};
 }
 
+// A sentence goes on with words; a secret has digits, letters of both cases, or letters that make no word.
+bool is_no_word(std::string_view secret) {
+  if (secret.find_first_of("0123456789") != secret.npos) return entropy(secret) >= 2.5;
+  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const bool lower = std::any_of(secret.begin(), secret.end(), is_lower);
+  const bool upper = std::any_of(secret.begin() + 1, secret.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (lower && upper) return entropy(secret) >= 2.5;
+  return secret.size() >= 16 && std::all_of(secret.begin(), secret.end(), is_lower) && entropy(secret) >= 3.3;
+}
+
 // The value after a name: password = "...", "api_key": "...", Authorization: Bearer ...
 Accepted announced(std::string_view text, PiiSpan span) {
   size_t begin = span.end;
@@ -49,12 +59,7 @@ Accepted announced(std::string_view text, PiiSpan span) {
   while (end > begin && std::string_view(".,;:)]}").find(text[end - 1]) != std::string_view::npos) end--;
   const std::string_view secret = text.substr(begin, end - begin);
   if (secret.size() < 8 || secret.size() > kMaxSecret || is_placeholder(secret)) return {};
-  // A sentence goes on with words; a secret has digits, or letters of both cases.
-  const bool digits = secret.find_first_of("0123456789") != secret.npos;
-  const bool lower = std::any_of(secret.begin(), secret.end(), [](char c) { return c >= 'a' && c <= 'z'; });
-  const bool upper = std::any_of(secret.begin() + 1, secret.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  if (!(digits || (lower && upper)) || entropy(secret) < 2.5) return {};
-  return PiiSpan{begin, end};
+  return is_no_word(secret) ? Accepted(PiiSpan{begin, end}) : Accepted();
 }
 
 constexpr PiiShape kSecrets[] = {
@@ -76,8 +81,9 @@ constexpr PiiShape kSecrets[] = {
     {"api_key", R"((?:glsa_|dapi|lin_api_|ntn_|figd_|PMAK-|rubygems_|dckr_pat_|tskey-)[A-Za-z0-9_\-]{24,})", marked},
     {"api_key", R"([0-9]{8,10}:AA[A-Za-z0-9_\-]{33})", marked},  // Telegram
     {"api_key",
-     R"((?i:api[_\- ]?key|access[_\- ]?key|secret[_\- ]?key|client[_\- ]?secret|auth[_\- ]?token|access[_\- ]?token|secret|token|passw(?:or)?d|passphrase|pwd|credential)s?[A-Za-z0-9_]{0,16}["'`]?[ \t]{0,4}(?::=|=>|[:=]|\bis\b)[ \t]{0,4}["'`]?[^\s"'`,;<>]{8,})",
+     R"((?i:api[_\- ]?key|access[_\- ]?key|account[_\- ]?key|secret[_\- ]?key|client[_\- ]?secret|auth[_\- ]?token|access[_\- ]?token|secret|token|passw(?:or)?d|passphrase|pwd|credential)s?[A-Za-z0-9_]{0,16}["'`]?[ \t]{0,4}(?::=|=>|[:=]|\bis\b)[ \t]{0,4}["'`]?[^\s"'`,;<>]{8,})",
      announced},
+    {"api_key", R"((?i:api[_\-]?key|token|secret)[ \t]{1,4}[A-Za-z0-9_\-]{20,})", announced},
     {"api_key", R"((?i:bearer|basic) [A-Za-z0-9._~+/\-]{16,}=*)", announced},
     {"api_key", R"((?i:api[_\-]?key|token|secret)_[A-Za-z0-9]{20,})", marked},
 };

@@ -166,10 +166,21 @@ Accepted international_phone(std::string_view text, PiiSpan span) {
 Accepted american_phone(std::string_view text, PiiSpan span) {
   if (goes_on(text, span)) return {};
   const std::string_view shape = inside(text, span);
-  if (!valid_american_phone(digits_of(shape))) return {};
+  const std::string digits = digits_of(shape);
   const bool plain = shape.find_first_not_of("0123456789") == shape.npos;
+  if (!plain && digits == "1234567890") return span;  // nobody's, and everybody's example
+  if (!valid_american_phone(digits)) return {};
   if (plain && !said_before(text, span, {"phone", "tel", "call", "mobile", "cell", "fax", "sms", "contact"})) return {};
   return span;
+}
+
+// As it is dialled inside a country, with a zero first, where a word says what it is: "Tel. 020 7946 0958".
+Accepted national_phone(std::string_view text, PiiSpan span) {
+  if (is_word(before(text, span)) || is_word(after(text, span))) return {};
+  while (text[span.begin] != '0') span.begin++;
+  if (before(text, span) == '(') span.begin--;
+  const size_t digits = digits_of(inside(text, span)).size();
+  return digits >= 7 && digits <= 12 ? Accepted(span) : Accepted();
 }
 
 Accepted bitcoin(std::string_view text, PiiSpan span) {
@@ -207,6 +218,9 @@ constexpr PiiShape kShapes[] = {
     {"credit_card", R"([0-9]{13,19}|[0-9]{4,8}(?:[ \-][0-9]{3,8}){1,4})", card},
     {"phone", R"((?:\+|\b00)[1-9][0-9]{0,2}(?:[ .\-/]?\(?[0-9]{1,6}\)?){2,7})", international_phone},
     {"phone", R"((?:\+?1[\-. ]?)?(?:\([0-9]{3}\) ?|[0-9]{3}[\-. ]?)[0-9]{3}[\-. ]?[0-9]{4})", american_phone},
+    {"phone",
+     R"((?i:tel(?:efon|ephone)?|phone|mobile|fax)\.?(?: ?(?i:no\.?|nr\.?|number))?[ :=]{1,3}\(?0[0-9]{1,5}\)?(?:[ .\-/]{0,3}[0-9]{2,8}){1,5})",
+     national_phone},
     {"iban", R"([A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?)", iban},
     {"crypto_address", R"(bc1[a-z0-9]{25,62}|[13][1-9A-HJ-NP-Za-km-z]{25,34})", bitcoin},
     {"crypto_address", R"(0x[0-9A-Fa-f]{40})", ethereum},

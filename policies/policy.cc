@@ -256,8 +256,9 @@ void check_lists(Checked& in, const Policy& policy) {
   }
 }
 
-// '*' stands for any characters. Goes back to the last '*' only, so no pattern takes long.
-bool matches(std::string_view pattern, std::string_view text) {
+}  // namespace
+
+bool matches_pattern(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = pattern.npos, resume = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -275,15 +276,14 @@ bool matches(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == pattern.npos;
 }
 
-}  // namespace
-
 bool Policy::allows_language(std::string_view language) const {
   return std::find(languages.begin(), languages.end(), language) != languages.end();
 }
 
 bool Policy::allows_workspace(std::string_view workspace) const {
   if (!valid_name(workspace)) return false;
-  return std::any_of(workspaces.begin(), workspaces.end(), [&](const auto& p) { return matches(p, workspace); });
+  return std::any_of(workspaces.begin(), workspaces.end(),
+                     [&](const auto& p) { return matches_pattern(p, workspace); });
 }
 
 bool ToolRules::offers(std::string_view tool) const {
@@ -325,6 +325,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
     policy.named_workspaces = read_named_workspaces(*named, problems);
   if (const json* pii = in.object("pii")) policy.pii = read_pii_rules(*pii, problems);
   if (const json* tools = in.object("tools")) read_tools(*tools, policy, in);
+  if (const json* calls = in.object("calls")) policy.calls = read_call_rules(*calls, problems);
   if (const json* discovery = in.object("discovery")) policy.learning = read_learning(*discovery, problems);
   if (in.object("languages")) policy.languages = in.strings_or("languages", {});
   if (in.object("workspaces")) policy.workspaces = in.strings_or("workspaces", {});

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policies/call_rules.h"
 #include "policies/limits.h"
 #include "policies/pii_rules.h"
 #include "policies/seccomp.h"
@@ -72,6 +73,7 @@ struct ToolRules {
   std::vector<std::string> names;  // unless every: these; names of tools that there are none of mean nothing
 
   bool offers(std::string_view tool) const;
+  bool operator==(const ToolRules&) const = default;
 };
 
 // Whose searches teach search_tools which tool was meant: nobody's, each tenant's its own, or those of all tenants
@@ -92,6 +94,7 @@ struct Policy {
   SkillRules skills;
   PiiRules pii;
   ToolRules tools;
+  CallRules calls;  // of other servers' tools
   Learning learning = Learning::tenant;
   uint32_t concurrent_executions = 0;  // of one tenant, running
   uint32_t queued_executions = 0;      // and waiting for one of those; beyond: exhausted
@@ -119,6 +122,9 @@ nlohmann::json merged(const nlohmann::json& base, const nlohmann::json& child);
 // Reads a complete document, extensions already merged. Problems are invalid: "limits.maximum.cpus: ...".
 tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const nlohmann::json& document,
                                             const Host& host);
+
+// Whether `text` fits: '*' stands for any characters. Goes back to the last '*' only, so no pattern takes long.
+bool matches_pattern(std::string_view pattern, std::string_view text);
 
 // The names of policies, profiles and tenants: [a-z0-9_.-]{1,64}, not starting with a dot.
 bool valid_name(std::string_view name);

@@ -262,6 +262,10 @@ Result<> Store::reload() {
 
 Result<Assignment> Store::tenant_of(const Peer& peer) const {
   auto match = set_.tenants.find(peer);
+  if (!match && !peer.unit && set_.tenants.ask_for_units())
+    return fail(Code::denied, "a rule of tenants.json asks for your process's unit, which cannot be told",
+                "ask the administrator: the daemon must see it in /proc (ProtectProc=default), and systemd must run it",
+                "tenants");
   if (!match)
     return fail(Code::denied, fmt::format("no rule of tenants.json fits user {} of group {}", peer.uid, peer.gid),
                 "ask the administrator for a rule in tenants.json", "tenants");

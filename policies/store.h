@@ -34,6 +34,8 @@ class Store {
   // Everything anew, or nothing: after an error the old policies stay.
   Result<> reload();
 
+  // Whether a rule needs Peer::unit.
+  bool asks_for_units() const { return set_.tenants.ask_for_units(); }
   // Errors: denied when no rule of tenants.json fits.
   Result<Assignment> tenant_of(const Peer& peer) const;
   // nullptr when there is none of that name.

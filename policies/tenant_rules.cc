@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kUidMark = "{uid}";
 constexpr size_t kMaxRules = 1000;
+constexpr size_t kMaxUnit = 255;  // systemd.unit(5)
 
 std::string tenant_name(std::string name, uid_t uid) {
   if (auto at = name.find(kUidMark); at != name.npos) name.replace(at, kUidMark.size(), fmt::format("{}", uid));
@@ -26,10 +27,10 @@ std::string tenant_name(std::string name, uid_t uid) {
 }
 
 void read_who(Checked& in, TenantRule& rule) {
-  constexpr const char* kKinds[] = {"uid", "user", "gid", "group", "default"};
+  constexpr const char* kKinds[] = {"uid", "user", "gid", "group", "unit", "default"};
   // Looked at one and all, so that none counts as unknown.
   const auto named = std::count_if(std::begin(kKinds), std::end(kKinds), [&](auto kind) { return in.find(kind); });
-  if (named != 1) return in.wrong("uid", "a rule has exactly one of: uid, user, gid, group, default");
+  if (named != 1) return in.wrong("uid", "a rule has exactly one of: uid, user, gid, group, unit, default");
   // 4294967295 is -1, which means "unchanged" to setuid(2) and is nobody's.
   if (in.has("uid")) rule.uid = static_cast<uid_t>(in.integer("uid", 0, UINT32_MAX - 1));
   if (in.has("gid")) rule.gid = static_cast<gid_t>(in.integer("gid", 0, UINT32_MAX - 1));
@@ -44,6 +45,12 @@ void read_who(Checked& in, TenantRule& rule) {
     const group* entry = ::getgrnam(name.c_str());
     if (!entry) in.wrong("group", fmt::format("this machine has no group \"{}\"", printable(name, 64)));
     rule.gid = entry ? entry->gr_gid : 0;
+  }
+  if (in.has("unit")) {
+    rule.unit = in.string("unit", kMaxUnit);
+    if (rule.unit.find('/') != rule.unit.npos || rule.unit.find('.') == rule.unit.npos)
+      in.wrong("unit",
+               fmt::format("\"{}\" is not the name of a unit, such as \"agent-*.service\"", printable(rule.unit, 64)));
   }
   if (in.has("default") && !in.boolean_or("default", true)) in.wrong("default", "can only be true");
 }
@@ -69,7 +76,8 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const json& doc
     rule.policy = fields.string("policy", 64);
     fields.done();
     // What stands behind a rule for everybody can never fit.
-    if (!rule.uid && !rule.gid && i + 1 < list.size()) fields.wrong("default", "is not the last rule");
+    if (!rule.uid && !rule.gid && rule.unit.empty() && i + 1 < list.size())
+      fields.wrong("default", "is not the last rule");
     parsed.rules_.push_back(std::move(rule));
   }
   in.done();
@@ -79,7 +87,7 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const json& doc
 
 TenantRules TenantRules::everybody(std::string policy) {
   TenantRules rules;
-  rules.rules_.push_back({{}, {}, "uid-{uid}", std::move(policy)});
+  rules.rules_.push_back({{}, {}, "", "uid-{uid}", std::move(policy)});
   return rules;
 }
 
@@ -90,9 +98,17 @@ std::optional<TenantRules::Match> TenantRules::find(const Peer& peer) const {
   for (const auto& rule : rules_) {
     if (rule.uid && *rule.uid != peer.uid) continue;
     if (rule.gid && !in_group(*rule.gid)) continue;
+    if (!rule.unit.empty()) {
+      if (!peer.unit) return {};  // it might be the one
+      if (peer.unit->empty() || !matches_pattern(rule.unit, *peer.unit)) continue;
+    }
     return Match{tenant_name(rule.tenant, peer.uid), rule.policy};
   }
   return {};
+}
+
+bool TenantRules::ask_for_units() const {
+  return std::any_of(rules_.begin(), rules_.end(), [](const TenantRule& rule) { return !rule.unit.empty(); });
 }
 
 }  // namespace policies

@@ -18,11 +18,15 @@ struct Peer {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<gid_t> groups;  // supplementary
+  // The system unit that its process is in (systemd.unit(5)); empty: none. Nothing: that cannot be told, and no rule
+  // behind one that asks for it fits.
+  std::optional<std::string> unit = {};
 };
 
 struct TenantRule {
   std::optional<uid_t> uid;  // neither: fits everybody
   std::optional<gid_t> gid;  // the primary or a supplementary group
+  std::string unit;          // with '*' for any characters; empty: any
   std::string tenant;        // "{uid}" stands for the peer's
   std::string policy;
 };
@@ -39,6 +43,7 @@ class TenantRules {
   };
   // Empty when no rule fits.
   std::optional<Match> find(const Peer& peer) const;
+  bool ask_for_units() const;
   const std::vector<TenantRule>& rules() const { return rules_; }
 
  private:

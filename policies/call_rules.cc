@@ -1,0 +1,168 @@
+#include "policies/call_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "policies/checked.h"
+#include "policies/json_schema.h"
+#include "policies/policy.h"
+#include "supervisor/base/log.h"
+
+using nlohmann::json;
+
+namespace policies {
+namespace {
+
+constexpr size_t kMaxRules = 200, kMaxPatterns = 200, kMaxRates = 50;
+
+Verdict verdict_of(const std::string& name) {
+  if (name == "allow") return Verdict::allow;
+  return name == "ask" ? Verdict::ask : Verdict::deny;
+}
+
+void check_tools(const std::vector<std::string>& tools, Checked& in) {
+  if (tools.empty() || tools.size() > kMaxPatterns) in.wrong("tools", "a list of 1 to 200 patterns");
+  for (const auto& pattern : tools)
+    if (pattern != "*" && pattern.find('.') == pattern.npos)
+      in.wrong("tools", fmt::format("\"{}\" is not SERVER.TOOL, like \"files.write_*\"", printable(pattern, 64)));
+}
+
+CallRule read_rule(const json& object, const std::string& path, std::vector<Error>& problems) {
+  Checked in(object, path, problems);
+  CallRule rule;
+  rule.name = in.string("name", 64);
+  rule.tools = in.strings_or("tools", {});
+  rule.verdict = verdict_of(in.one_of("verdict", {"deny", "allow", "ask"}));
+  rule.why = in.string_or("why", "", 500);
+  rule.remedy = in.string_or("remedy", "", 500);
+  if (const json* when = in.find("when")) {
+    auto compiled = JsonSchema::compile(*when, JsonSchema::Unknown::refuse);
+    if (compiled) {
+      rule.when = *std::move(compiled);
+    } else {
+      in.wrong("when", compiled.error().what);
+    }
+  }
+  in.done();
+  check_tools(rule.tools, in);
+  return rule;
+}
+
+RestoreRule read_restore(const json& object, const std::string& path, std::vector<Error>& problems) {
+  Checked in(object, path, problems);
+  RestoreRule rule{in.strings_or("tools", {}), in.strings_or("arguments", {})};
+  in.done();
+  check_tools(rule.tools, in);
+  if (rule.arguments.empty()) in.wrong("arguments", "names no argument");
+  return rule;
+}
+
+ApprovalRules read_approval(const json& object, const std::string& path, std::vector<Error>& problems) {
+  Checked in(object, path, problems);
+  ApprovalRules rules;
+  if (in.one_of("by", {"tenant", "administrator"}) == "administrator") rules.by = ApprovalRules::By::administrator;
+  rules.expires = std::chrono::seconds(in.integer("expires_s", 1, 86'400));
+  in.done();
+  return rules;
+}
+
+RateRule read_rate(const json& object, const std::string& path, std::vector<Error>& problems) {
+  Checked in(object, path, problems);
+  RateRule rule;
+  rule.name = in.string("name", 64);
+  rule.tools = in.strings_or("tools", {});
+  rule.per_minute = static_cast<uint32_t>(in.integer("per_minute", 0, 10'000));
+  in.done();
+  check_tools(rule.tools, in);
+  return rule;
+}
+
+}  // namespace
+
+std::string CallRules::Decision::name() const { return rule ? "calls." + rule->name : "calls.otherwise"; }
+
+bool CallRules::restores_into(std::string_view server, std::string_view tool, std::string_view argument) const {
+  const std::string name = fmt::format("{}.{}", server, tool);
+  return std::any_of(restore.begin(), restore.end(), [&](const RestoreRule& rule) {
+    auto fits = [](const std::vector<std::string>& patterns, std::string_view text) {
+      return std::any_of(patterns.begin(), patterns.end(), [&](auto& one) { return matches_pattern(one, text); });
+    };
+    return fits(rule.tools, name) && fits(rule.arguments, argument);
+  });
+}
+
+Result<CallRules::Decision> CallRules::decide(std::string_view server, std::string_view tool,
+                                              const json& arguments) const {
+  const std::string name = fmt::format("{}.{}", server, tool);
+  for (const CallRule& rule : rules) {
+    bool named = false;
+    for (const auto& pattern : rule.tools) named |= matches_pattern(pattern, name);
+    if (!named) continue;
+    if (rule.when) {
+      auto checked = rule.when->check(arguments);
+      if (!checked && checked.error().code == Code::exhausted)
+        return fail(Code::denied, fmt::format("rule '{}' cannot be checked: {}", rule.name, checked.error().what),
+                    "send less", "calls." + rule.name);
+      if (!checked) continue;
+    }
+    return Decision{rule.verdict, &rule};
+  }
+  return Decision{otherwise, nullptr};
+}
+
+Result<CallRules::Decision> CallRules::admit(std::string_view server, std::string_view tool,
+                                             const json& arguments) const {
+  TRY(const Decision decision, decide(server, tool, arguments));
+  if (decision.verdict != Verdict::deny) return decision;
+  return tl::unexpected<Error>(refusal(server, tool, decision, "is not allowed"));
+}
+
+Error refusal(std::string_view server, std::string_view tool, const CallRules::Decision& decision,
+              std::string_view cause) {
+  const std::string call = printable(fmt::format("{}.{}", server, tool), 200);
+  if (!decision.rule && decision.verdict == Verdict::deny)
+    return {Code::denied, 0, fmt::format("no rule of the policy allows {}", call),
+            "the administrator can add a rule to `calls.rules` of the policy", decision.name()};
+  std::string what = fmt::format("{} {}", call, cause), remedy = "do without it, or ask the administrator";
+  if (const CallRule* rule = decision.rule) {
+    if (!rule->why.empty()) what += ": " + rule->why;
+    if (rule->when) remedy = "other arguments may be allowed";
+    if (!rule->remedy.empty()) remedy = rule->remedy;
+  }
+  return {Code::denied, 0, std::move(what), std::move(remedy), decision.name()};
+}
+
+CallRules read_call_rules(const json& object, std::vector<Error>& problems) {
+  Checked in(object, "calls", problems);
+  CallRules calls;
+  calls.per_execution = static_cast<uint32_t>(in.integer("per_execution", 0, 100'000));
+  calls.bytes = static_cast<uint64_t>(in.integer("bytes", 1024, 1LL << 32));
+  calls.wall = std::chrono::milliseconds(in.integer("wall_ms", 10, 3'600'000));
+  calls.otherwise = verdict_of(in.one_of("otherwise", {"deny", "allow", "ask"}));
+  const json& rules = in.list_or_empty("rules");
+  if (rules.size() > kMaxRules) in.wrong("rules", fmt::format("more than {} rules", kMaxRules));
+  for (size_t i = 0; i < rules.size() && i < kMaxRules; i++)
+    calls.rules.push_back(read_rule(rules[i], fmt::format("{}[{}]", in.path_of("rules"), i), problems));
+  if (const json* approval = in.object("approval"))
+    calls.approval = read_approval(*approval, in.path_of("approval"), problems);
+  const json& rates = in.list_or_empty("rates");
+  if (rates.size() > kMaxRates) in.wrong("rates", fmt::format("more than {} rules", kMaxRates));
+  for (size_t i = 0; i < rates.size() && i < kMaxRates; i++)
+    calls.rates.push_back(read_rate(rates[i], fmt::format("{}[{}]", in.path_of("rates"), i), problems));
+  for (size_t i = 0; i < calls.rates.size(); i++) {
+    const bool again = std::any_of(calls.rates.begin(), calls.rates.begin() + static_cast<ptrdiff_t>(i),
+                                   [&](const RateRule& other) { return other.name == calls.rates[i].name; });
+    if (again) in.wrong("rates", fmt::format("two are named '{}'", calls.rates[i].name));
+  }
+  if (in.one_of("results", {"as_is", "tokenised"}) == "tokenised") calls.results = CallRules::Results::tokenised;
+  const json& restored = in.list_or_empty("restore");
+  if (restored.size() > kMaxRules) in.wrong("restore", fmt::format("more than {} rules", kMaxRules));
+  for (size_t i = 0; i < restored.size() && i < kMaxRules; i++)
+    calls.restore.push_back(read_restore(restored[i], fmt::format("{}[{}]", in.path_of("restore"), i), problems));
+  in.done();
+  return calls;
+}
+
+}  // namespace policies
