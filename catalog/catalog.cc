@@ -8,6 +8,7 @@ namespace catalog {
 namespace {
 
 constexpr size_t kNearest = 3;
+constexpr size_t kMaxParts = 8;  // of one search
 constexpr std::string_view kSeparators[] = {"__", ":", "/", "."};
 
 uint32_t hash(std::string_view text) {  // FNV-1a
@@ -38,6 +39,23 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && static_cast<unsigned char>(text.front()) <= ' ') text.remove_prefix(1);
   while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.remove_suffix(1);
   return text;
+}
+
+// What a search names one after the other: "open a ticket and tell bob" is two. One part: nothing was joined.
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> all;
+  size_t begin = 0;
+  for (size_t at = 0; at < text.size() && all.size() < kMaxParts; at++) {
+    size_t length = text[at] == ',' || text[at] == ';' || text[at] == '\n' ? 1 : 0;
+    for (std::string_view word : {" and ", " then "})
+      if (text.substr(at).starts_with(word)) length = word.size() - 1;
+    if (length == 0) continue;
+    all.push_back(text.substr(begin, at - begin));
+    begin = at + length;
+    at = begin - 1;
+  }
+  all.push_back(text.substr(begin));
+  return all;
 }
 
 void append_new(std::vector<uint32_t>& all, const std::vector<uint32_t>& more) {
@@ -195,8 +213,8 @@ std::vector<uint32_t> Catalog::nearest(std::string_view text) const {
   return all;
 }
 
-// Behind the exact names: what was chosen after similar searches goes before what only has the words, most similar
-// first. What does not have them takes at most some of the places, from the last.
+// Behind the exact names: what such words led to before goes before what only has them. What does not have them takes
+// at most some of the places, from the last.
 void Catalog::move_up(Found& found, const Query& query, std::string_view text, size_t exact,
                       const Filter& passes) const {
   if (!query.learned || text.empty() || exact >= query.limit) return;
@@ -217,6 +235,21 @@ void Catalog::move_up(Found& found, const Query& query, std::string_view text, s
     up.push_back(number);
   }
   found.tools.insert(found.tools.begin() + static_cast<ptrdiff_t>(exact), up.begin(), up.end());
+  found.total = std::max(found.total, found.tools.size());
+}
+
+// A search for several things: no tool has half of its words. What is best for each part takes the free places in turn.
+void Catalog::add_parts(Found& found, std::string_view text, size_t limit, const Index::Mask& mask) const {
+  if (found.tools.size() >= limit) return;
+  std::vector<Index::Ranking> rankings;
+  for (std::string_view part : parts_of(text))
+    if (const Index::Terms terms = index_.terms(part); terms.promising())
+      rankings.push_back(index_.rank(terms, limit, mask));
+  if (rankings.size() < 2) return;
+  for (size_t place = 0; place < limit; place++)
+    for (const auto& ranking : rankings)
+      if (place < ranking.hits.size()) append_new(found.tools, {ranking.hits[place].document});
+  found.tools.resize(std::min(found.tools.size(), limit));
   found.total = std::max(found.total, found.tools.size());
 }
 
@@ -253,6 +286,7 @@ Found Catalog::search(const Query& query) const {
     const auto ranking = index_.rank(terms, std::max<size_t>(1, query.limit), mask);
     for (const auto& hit : ranking.hits) found.tools.push_back(hit.document);
     found.total += ranking.total;
+    add_parts(found, text, query.limit, mask);
   }
   move_up(found, query, text, std::min(first.size(), found.tools.size()), passes);
   found.tools.resize(std::min(found.tools.size(), query.limit));

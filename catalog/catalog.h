@@ -104,6 +104,7 @@ class Catalog {
   // Takes a server's name off the text.
   std::string take_server(std::string_view& text) const;
   std::vector<uint32_t> nearest(std::string_view text) const;
+  void add_parts(Found& found, std::string_view text, size_t limit, const Index::Mask& mask) const;
   void move_up(Found& found, const Query& query, std::string_view text, size_t exact, const Filter& passes) const;
 
   std::string texts_;
@@ -137,6 +138,7 @@ class Loading {
   struct Pending {
     Tool tool;
     Form form;
+    int definitions;  // of it, so far
   };
   void read_file(const File& file);
   void merge(const std::string& origin, Tool tool, Form form);

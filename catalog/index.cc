@@ -113,7 +113,8 @@ Index::Terms Index::corrected(const Terms& terms) const {
     const std::string stem(stemmer_.stem(word.text));
     if (word.text.size() < 4) continue;
     const Spelling spelling(stem);
-    unsigned best = static_cast<unsigned>(std::min<size_t>(word.text.size() / 3, 3)) + 1;  // one more than may differ
+    // One more than may differ: of the stem, for with half of "vulner" replaced it is "number".
+    unsigned best = static_cast<unsigned>(std::clamp<size_t>(stem.size() / 3, 1, 3)) + 1;
     uint32_t found = kNone;
     for (uint32_t term = 0; term < vocabulary(); term++) {
       std::string_view text = term_text(term);

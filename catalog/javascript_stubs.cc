@@ -62,7 +62,7 @@ std::string javascript_server(std::string_view server, const std::vector<StubMod
 std::string javascript_root() {
   return R"js('use strict';
 // Asks the supervisor to call `tool` of `server`. What it may not or cannot do rejects with its reason.
-exports.call = (server, tool, input) => globalThis.warder.call('call_tool', {server, name: tool, arguments: input});
+exports.call = (server, tool, input) => globalThis.warder.call_tool(tool, input, server);
 )js";
 }
 

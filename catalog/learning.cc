@@ -7,31 +7,15 @@
 namespace catalog {
 namespace {
 
-constexpr size_t kCompared = 16;  // most similar searches whose tools are looked at
+constexpr double kDoubt = 0.5;   // searches that might have led elsewhere, beside those that have a word
+constexpr double kOthers = 50;   // searches for anything, beside those that are known: while there are few
+constexpr double kLeast = 0.06;  // of what is searched: a tool that means less is no hint
+constexpr size_t kMaxHints = 8;
 
 uint64_t hash(std::string_view text) {  // FNV-1a
   uint64_t h = 14695981039346656037u;
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return h;
-}
-
-// The cosine of two sets of weighed words, 0 to 1. Both sorted by stem; a word weighs the same in both.
-template <class Words>
-double similarity(const Words& a, const Words& b) {
-  double shared = 0;
-  auto at = a.all.begin();
-  auto other = b.all.begin();
-  while (at != a.all.end() && other != b.all.end()) {
-    if (at->stem < other->stem) {
-      ++at;
-    } else if (other->stem < at->stem) {
-      ++other;
-    } else {
-      shared += std::min(at->weight, other->weight);
-      ++at, ++other;
-    }
-  }
-  return shared == 0 ? 0 : shared / std::sqrt(a.weight * b.weight);
 }
 
 }  // namespace
@@ -64,62 +48,107 @@ void Learning::teach(const Index& index, std::string_view query, const Tool& too
     known = searches_.insert(searches_.end(), Search{std::move(words), {}, now});
   }
   known->taught = now;
-  auto has = std::find(known->tools.begin(), known->tools.end(), tool);
-  if (has == known->tools.end() && known->tools.size() < limits_.tools) known->tools.push_back(tool);
+  const uint32_t place = place_of(tool);
+  auto& tools = known->tools;
+  if (tools.size() >= limits_.tools || std::find(tools.begin(), tools.end(), place) != tools.end()) return;
+  tools.push_back(place);
+  chosen_[place].searches++;
+}
+
+uint32_t Learning::place_of(const Tool& tool) {
+  auto at = std::find_if(chosen_.begin(), chosen_.end(),
+                         [&](const Chosen& one) { return one.searches > 0 && one.tool == tool; });
+  if (at == chosen_.end())
+    at = std::find_if(chosen_.begin(), chosen_.end(), [](const Chosen& one) { return one.searches == 0; });
+  if (at == chosen_.end()) at = chosen_.insert(at, Chosen{});
+  if (at->searches == 0) at->tool = tool;
+  return static_cast<uint32_t>(at - chosen_.begin());
+}
+
+void Learning::drop(Search& search) {
+  for (uint32_t tool : search.tools) chosen_[tool].searches--;
+  search.tools.clear();
 }
 
 void Learning::make_room(Monotonic::time_point now) {
-  std::erase_if(searches_, [&](const Search& search) { return now - search.taught > limits_.lifetime; });
+  for (Search& search : searches_)
+    if (now - search.taught > limits_.lifetime) drop(search);
+  std::erase_if(searches_, [](const Search& search) { return search.tools.empty(); });
   if (searches_.size() < limits_.searches) return;
-  searches_.erase(std::min_element(searches_.begin(), searches_.end(),
-                                   [](const Search& a, const Search& b) { return a.taught < b.taught; }));
+  const auto oldest = std::min_element(searches_.begin(), searches_.end(),
+                                       [](const Search& a, const Search& b) { return a.taught < b.taught; });
+  drop(*oldest);
+  searches_.erase(oldest);
 }
 
-size_t Learning::searches_of(const Tool& tool) const {
-  return static_cast<size_t>(std::count_if(searches_.begin(), searches_.end(), [&](const Search& search) {
-    return std::find(search.tools.begin(), search.tools.end(), tool) != search.tools.end();
-  }));
+// Which tools a word means, by the searches that have it: how often they led to the tool, less how often any search
+// does.
+std::vector<Learning::Meaning> Learning::meanings(const std::vector<const Search*>& searches) const {
+  std::vector<Meaning> all;
+  std::vector<uint32_t> times(chosen_.size());
+  for (const Search* search : searches)
+    for (uint32_t tool : search->tools)
+      if (times[tool]++ == 0) all.push_back({tool, 0});
+  const double having = static_cast<double>(searches.size()) + kDoubt;
+  const double known = static_cast<double>(searches_.size()) + kOthers;
+  for (Meaning& one : all) one.part = times[one.tool] / having - chosen_[one.tool].searches / known;
+  std::erase_if(all, [](const Meaning& one) { return one.part <= 0; });
+  return all;
 }
 
 std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view query) const {
   std::vector<Hint> all;
-  if (searches_.empty()) return all;
   const Words words = words_of(index, query);
-  std::vector<std::pair<double, const Search*>> similar;
+  if (searches_.empty() || words.all.empty()) return all;
+  std::vector<std::vector<const Search*>> having(words.all.size());
   for (const Search& search : searches_) {
-    const double same = similarity(words, search.words);
-    if (same >= kSimilar) similar.emplace_back(same, &search);
-  }
-  std::stable_sort(similar.begin(), similar.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  similar.resize(std::min(similar.size(), kCompared));
-  for (const auto& [same, similar_one] : similar) {
-    const Search& search = *similar_one;
-    for (const Tool& tool : search.tools) {
-      // Which of its tools a part of it needed is not known. The one that few searches led to, most likely; the more
-      // there are, the more alike it has to be for the others.
-      const bool is_rarest = std::all_of(search.tools.begin(), search.tools.end(), [&](const Tool& other) {
-        return other == tool || searches_of(tool) < searches_of(other);
-      });
-      const double alike = is_rarest ? same : std::pow(same, static_cast<double>(search.tools.size()));
-      if (alike < kSimilar) continue;
-      auto known = std::find_if(all.begin(), all.end(), [&](const Hint& hint) { return hint.tool == tool; });
-      if (known == all.end()) {
-        all.push_back({tool, alike});
-      } else {
-        known->similarity = std::max(known->similarity, alike);
-      }
+    auto known = search.words.all.begin();
+    for (size_t i = 0; i < words.all.size(); i++) {
+      while (known != search.words.all.end() && known->stem < words.all[i].stem) ++known;
+      if (known == search.words.all.end()) break;
+      if (known->stem == words.all[i].stem) having[i].push_back(&search);
     }
   }
-  std::sort(all.begin(), all.end(), [](const Hint& a, const Hint& b) {
-    if (a.similarity != b.similarity) return a.similarity > b.similarity;
-    return std::tie(a.tool.server, a.tool.name) < std::tie(b.tool.server, b.tool.name);
-  });
+  std::vector<std::vector<Meaning>> meant;
+  for (const auto& searches : having) meant.push_back(meanings(searches));
+  std::vector<double> open;  // of each word's weight, what no hint accounts for yet
+  for (const Word& word : words.all) open.push_back(word.weight);
+  std::vector<double> parts(chosen_.size());
+  while (all.size() < kMaxHints) {
+    std::fill(parts.begin(), parts.end(), 0);
+    for (size_t i = 0; i < meant.size(); i++)
+      for (const Meaning& one : meant[i]) parts[one.tool] += open[i] * one.part / words.weight;
+    uint32_t best = 0;
+    for (uint32_t tool = 0; tool < parts.size(); tool++) {
+      if (parts[tool] > parts[best] ||
+          (parts[tool] == parts[best] && std::tie(chosen_[tool].tool.server, chosen_[tool].tool.name) <
+                                             std::tie(chosen_[best].tool.server, chosen_[best].tool.name)))
+        best = tool;
+    }
+    if (parts[best] < kLeast) break;
+    all.push_back({chosen_[best].tool, parts[best]});
+    for (size_t i = 0; i < meant.size(); i++) {
+      for (const Meaning& one : meant[i])
+        if (one.tool == best) open[i] *= 1 - one.part;
+      std::erase_if(meant[i], [&](const Meaning& one) { return one.tool == best; });
+    }
+  }
   return all;
 }
 
 void Learning::forget(const Tool& tool) {
-  for (Search& search : searches_) std::erase(search.tools, tool);
+  for (Search& search : searches_)
+    std::erase_if(search.tools, [&](uint32_t place) {
+      if (chosen_[place].tool != tool) return false;
+      chosen_[place].searches--;
+      return true;
+    });
   std::erase_if(searches_, [](const Search& search) { return search.tools.empty(); });
+}
+
+void Learning::forget_all() {
+  searches_.clear();
+  chosen_.clear();
 }
 
 }  // namespace catalog

@@ -1,9 +1,10 @@
-// Learning: what earlier searches meant, by what was chosen after them. Beside the index, not in it: a search is
-// compared with those that were made before, and only what was chosen after a similar one moves up.
-// What is popular does not crowd out others: a tool is worth its most similar search, however often it was chosen; a
-// search that led to several tools tells little of those that many others led to; and of a list, what is there by
-// learning alone is at most two fifths (most_learned).
-// Bounded in searches, words and tools; the searches that taught longest ago are forgotten first. In memory only.
+// Learning: what words meant in earlier searches, by what was chosen after them. Beside the index, not in it.
+// A word means a tool as far as searches that have the word lead to that tool more often than any search does: so what
+// is popular does not crowd out others, and of a search that led to several tools each gets its own words. Each word
+// of a search is accounted for once, so that a search for several things finds several tools. Of a list, what is there
+// by learning alone is at most two fifths (most_learned).
+// Bounded in searches, words and tools; the searches that taught longest ago are forgotten first. In memory only: a
+// restart forgets everything.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -30,9 +31,8 @@ class Learning {
   };
   struct Hint {
     Tool tool;
-    double similarity = 0;  // 1: what was searched now is what was searched then
+    double part = 0;  // of what is searched, by the weight of its words, that means this tool; less than 1
   };
-  static constexpr double kSimilar = 0.4;  // less is no hint
   static size_t most_learned(size_t listed) { return listed * 2 / 5; }
 
   explicit Learning(LearningLimits limits = {}) : limits_(limits) {}
@@ -40,11 +40,11 @@ class Learning {
   // After this search, this tool was chosen. The words are weighed by the index: what every tool has says little.
   void teach(const Index& index, std::string_view query, const Tool& tool,
              Monotonic::time_point now = Monotonic::now());
-  // Most similar first; equals by server and name.
+  // What accounts for most comes first; equals by server and name.
   std::vector<Hint> hints(const Index& index, std::string_view query) const;
   // What is known of one tool, or everything.
   void forget(const Tool& tool);
-  void forget_all() { searches_.clear(); }
+  void forget_all();
   size_t size() const { return searches_.size(); }
 
  private:
@@ -58,15 +58,26 @@ class Learning {
   };
   struct Search {
     Words words;
-    std::vector<Tool> tools;
+    std::vector<uint32_t> tools;  // in chosen_
     Monotonic::time_point taught;
   };
-  size_t searches_of(const Tool& tool) const;
+  struct Chosen {
+    Tool tool;
+    uint32_t searches = 0;  // that led to it; 0: a free place
+  };
+  struct Meaning {
+    uint32_t tool;  // in chosen_
+    double part;    // of a word that means this tool, 0 to 1
+  };
   Words words_of(const Index& index, std::string_view query) const;
+  uint32_t place_of(const Tool& tool);
+  std::vector<Meaning> meanings(const std::vector<const Search*>& searches) const;
+  void drop(Search& search);
   void make_room(Monotonic::time_point now);
 
   LearningLimits limits_;
   std::vector<Search> searches_;
+  std::vector<Chosen> chosen_;
   Stemmer stemmer_;
 };
 

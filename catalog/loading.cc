@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 1 << 30;  // of all definitions
 constexpr int kMaxSchemaDepth = 8;         // deeper parameters are not searched for
+constexpr int kMaxDefinitions = 8;         // of one tool
 
 std::string stem_of(const std::string& path) {
   size_t slash = path.rfind('/');
@@ -120,7 +121,7 @@ void Loading::merge(const std::string& origin, Tool tool, Form form) {
   auto [known, is_new] = known_.try_emplace({tool.server, tool.name}, pending_.size());
   if (is_new) {
     if (pending_.size() < kMaxTools) {
-      pending_.push_back({std::move(tool), form});
+      pending_.push_back({std::move(tool), form, 1});
     } else {
       known_.erase(known);
       if (pending_.size() == kMaxTools)
@@ -129,6 +130,9 @@ void Loading::merge(const std::string& origin, Tool tool, Form form) {
     return;
   }
   Pending& pending = pending_[known->second];
+  if (pending.definitions++ >= kMaxDefinitions)
+    return problem(origin, fmt::format("tool '{}' is defined {} times before; this one was left out",
+                                       printable(tool.name, 64), kMaxDefinitions));
   if (form == pending.form)
     problem(origin, fmt::format("tool '{}' is defined before; what it adds is kept", printable(tool.name, 64)));
   const bool knows_more = form > pending.form;
@@ -166,7 +170,8 @@ void Loading::sort_pending() {
     return std::tie(a.tool.name, a.tool.server) < std::tie(b.tool.name, b.tool.server);
   });
   size_t bytes = 0;
-  for (const auto& [tool, form] : pending_) bytes += tool.name.size() + tool.description.size() + tool.rest.size();
+  for (const auto& [tool, form, definitions] : pending_)
+    bytes += tool.name.size() + tool.description.size() + tool.rest.size();
   catalog_->texts_.reserve(std::min(bytes, kMaxTextBytes));
   catalog_->records_.reserve(pending_.size());
   for (const auto& [name, description] : category_texts_) id_of(category_ids_, name);

@@ -165,11 +165,13 @@ import types
 
 
 def call(server, tool, arguments):
-    """Asks the supervisor to call `tool` of `server`; what it may not or cannot do it raises as warder.CallError."""
+    """Asks the supervisor to call `tool` of `server`; what it may not or cannot do, and what fails there, raises
+    warder.CallError.
+    """
     import warder
 
     given = {name: value for name, value in arguments.items() if value is not ...}
-    return warder.call("call_tool", server=server, name=tool, arguments=given)
+    return warder._tool({"server": server, "name": tool, "arguments": given})
 
 
 class Server(types.ModuleType):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "catalog/visible.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
@@ -35,8 +36,8 @@ Result<std::string> text_or(const json& object, const char* key, std::string fal
 Result<std::string> label_or(const json& object, const char* key, std::string fallback) {
   TRY(std::string label, text_or(object, key, std::move(fallback)));
   if (!label.empty() && !valid_label(label))
-    return fail(Code::invalid,
-                fmt::format("'{}' is longer than {} bytes or holds control characters", key, kMaxLabelBytes));
+    return fail(Code::invalid, fmt::format("'{}' is longer than {} bytes or holds characters that cannot be seen", key,
+                                           kMaxLabelBytes));
   return label;
 }
 
@@ -59,12 +60,19 @@ Result<std::vector<std::string>> read_tags(const json& object) {
   tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
   if (tags.size() > kMaxTags) return fail(Code::invalid, fmt::format("more than {} tags", kMaxTags));
   if (!std::all_of(tags.begin(), tags.end(), valid_label))
-    return fail(Code::invalid,
-                fmt::format("a tag is empty, longer than {} bytes or holds control characters", kMaxLabelBytes));
+    return fail(
+        Code::invalid,
+        fmt::format("a tag is empty, longer than {} bytes or holds characters that cannot be seen", kMaxLabelBytes));
   return tags;
 }
 
-void cut_description(std::string& text) {
+// U+FFFD stands for what could not be read or must not be seen: two names would be one.
+bool is_visible(std::string_view text) {
+  return valid_utf8(text) == text && visible(text, Lines::kept) == text && text.find("\xEF\xBF\xBD") == text.npos;
+}
+
+void clean_description(std::string& text) {
+  text = visible(text, Lines::kept);
   if (text.size() <= kMaxDescriptionBytes) return;
   text.resize(whole_utf8_prefix(std::string_view(text).substr(0, kMaxDescriptionBytes - 3)));
   text += "\xE2\x80\xA6";
@@ -80,6 +88,7 @@ Result<std::string> read_rest(const json& definition) {
   for (const char* key : {"functions", "use_cases"}) CHECKED(strings(definition, key));
   json rest = definition;
   for (const char* key : kFields) rest.erase(key);
+  make_visible(rest);
   std::string text = dump_json(rest);
   if (text.size() > kMaxDefinitionBytes)
     return fail(Code::exhausted,
@@ -99,14 +108,15 @@ Result<Tool> read_tool(const json& definition, const Defaults& defaults) {
   TRY(tool.name, text_or(definition, "name", {}));
   if (!defaults.name.empty()) tool.name = defaults.name;
   if (!valid_tool_name(tool.name))
-    return fail(Code::invalid, fmt::format("the name {} is not 1 to {} bytes without spaces and control characters",
-                                           shown(tool.name), kMaxNameBytes));
+    return fail(Code::invalid,
+                fmt::format("the name {} is not 1 to {} bytes without spaces and characters that cannot be seen",
+                            shown(tool.name), kMaxNameBytes));
   TRY(std::string server, label_or(definition, "server", defaults.server));
   TRY(tool.server, label_or(definition, "mcp_server", std::move(server)));
   TRY(tool.category, label_or(definition, "category", defaults.category));
   if (tool.category.empty()) tool.category = tool.server.empty() ? kNoCategory : tool.server;
   TRY(tool.description, text_or(definition, "description", {}));
-  cut_description(tool.description);
+  clean_description(tool.description);
   TRY(tool.tags, read_tags(definition));
   if (tool.tags.empty()) tool.tags = defaults.tags;
   TRY(std::string kind, text_or(definition, "kind", "tool"));
@@ -140,6 +150,7 @@ class Reader {
     auto core = strings(document, "core_mcps");
     if (!core) wrong("core_mcps", core.error().what);
     if (core) reading_.core_servers = *std::move(core);
+    std::erase_if(reading_.core_servers, [](const std::string& server) { return !valid_label(server); });
     return std::move(reading_);
   }
 
@@ -158,7 +169,7 @@ class Reader {
   void add_category(const std::string& where, const std::string& name, const json& object) {
     auto description = text_or(object, "description", {});
     if (!description) return wrong(where, description.error().what);
-    cut_description(*description);
+    clean_description(*description);
     reading_.categories[name] = *std::move(description);
   }
 
@@ -183,16 +194,14 @@ class Reader {
 }  // namespace
 
 bool valid_tool_name(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxNameBytes && valid_utf8(text) == text &&
-         std::none_of(text.begin(), text.end(),
-                      [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7F; });
+  return !text.empty() && text.size() <= kMaxNameBytes && is_visible(text) &&
+         std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) <= ' '; });
 }
 
 bool valid_label(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxLabelBytes && valid_utf8(text) == text && text.front() != ' ' &&
-         text.back() != ' ' && std::none_of(text.begin(), text.end(), [](char c) {
-           return static_cast<unsigned char>(c) < ' ' || c == 0x7F;
-         });
+  return !text.empty() && text.size() <= kMaxLabelBytes && is_visible(text) && text.front() != ' ' &&
+         text.back() != ' ' &&
+         std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
 }
 
 Result<Reading> read_definitions(const json& document, const Origin& origin) {

@@ -40,10 +40,19 @@ unsigned worth(const std::string& asked, const std::vector<std::string>& words, 
   return best;
 }
 
-unsigned score(const std::vector<std::string>& query, const Skill& skill) {
+struct Score {
+  unsigned points = 0;
+  size_t words = 0;  // of the query that it has
+};
+
+Score score(const std::vector<std::string>& query, const Skill& skill) {
   const auto name = words_of(skill.slug), description = words_of(skill.description);
-  unsigned sum = 0;
-  for (const std::string& word : query) sum += std::max(worth(word, name, 8), worth(word, description, 4));
+  Score sum;
+  for (const std::string& word : query) {
+    const unsigned points = std::max(worth(word, name, 8), worth(word, description, 4));
+    sum.points += points;
+    if (points > 0) sum.words++;
+  }
   return sum;
 }
 
@@ -104,16 +113,22 @@ std::vector<Found> Library::all() const {
   return found;
 }
 
-std::vector<Found> Library::search(std::string_view query) const {
+std::vector<Found> Library::search(std::string_view query) const { return ranked(query, 1); }
+
+std::vector<Found> Library::fitting(std::string_view query) const {
+  return ranked(query, words_of(query.substr(0, kMostQuery)).size() / 2 + 1);
+}
+
+std::vector<Found> Library::ranked(std::string_view query, size_t least_words) const {
   const auto words = words_of(query.substr(0, kMostQuery));
   std::vector<Found> found = all();
   if (words.empty()) return found;
-  std::vector<std::pair<unsigned, Found>> ranked;
+  std::vector<std::pair<unsigned, Found>> fit;
   for (const Found& one : found)
-    if (unsigned points = score(words, *one.skill); points > 0) ranked.emplace_back(points, one);
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    if (const Score sum = score(words, *one.skill); sum.words >= least_words) fit.emplace_back(sum.points, one);
+  std::stable_sort(fit.begin(), fit.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   found.clear();
-  for (const auto& [points, one] : ranked) found.push_back(one);
+  for (const auto& [points, one] : fit) found.push_back(one);
   return found;
 }
 

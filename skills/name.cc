@@ -22,6 +22,7 @@ Result<> check_name(std::string_view name) {
   if (!good) return wrong("as in filter_active_users");
   if (is_digit(name[0])) return wrong("do not begin with a digit: code imports the skill by this name");
   if (slug_of(name).empty()) return wrong("use at least one letter");
+  if (name.starts_with("__") && name.ends_with("__")) return wrong("such names are Python's own: __init__, __doc__");
   return {};
 }
 

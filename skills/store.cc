@@ -96,9 +96,12 @@ void Store::note(std::string_view name, std::string_view problem) {
 // What an end in the middle of a removal left behind.
 void Store::sweep() { (void)remove_tree_beneath(directory_.get(), path_of(kGone)); }
 
-// The newest version that can be read. None: a folder without any, as the end of a daemon in a first save leaves.
+// The newest version that can be read. None: a folder without any, as the end of a daemon in a first save leaves; what
+// such an end was writing goes.
 Result<std::optional<Store::Entry>> Store::load_entry(const std::string& slug) {
   TRY(std::vector<std::string> names, names_in(directory_.get(), path_of(slug)));
+  if (std::erase(names, kNew) > 0)
+    CHECKED(remove_tree_beneath(directory_.get(), path_of(fmt::format("{}/{}", slug, kNew))));
   std::vector<uint32_t> numbers;
   for (const std::string& name : names)
     if (auto number = version_number(name)) numbers.push_back(*number);

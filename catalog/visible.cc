@@ -1,0 +1,73 @@
+#include "catalog/visible.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+
+namespace catalog {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+struct Range {
+  char32_t first, last;
+};
+constexpr Range kHidden[] = {
+    {0x00, 0x1F},      {0x7F, 0x9F},     {0x061C, 0x061C},  // controls; Arabic letter mark
+    {0x200B, 0x200B},  {0x200E, 0x200F}, {0x2028, 0x202E},  // no width; directions; line ends and directions
+    {0x2060, 0x206F},  {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB},  // invisible operators, isolates; byte order; annotations
+    {0xE0000, 0xE007F}                                      // tags
+};
+
+bool is_hidden(char32_t c) {
+  return std::any_of(std::begin(kHidden), std::end(kHidden),
+                     [c](const Range& range) { return c >= range.first && c <= range.last; });
+}
+
+// Of the sequence that begins with this byte.
+size_t length_of(unsigned char lead) { return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
+
+char32_t code_point(std::string_view sequence) {
+  const auto lead = static_cast<unsigned char>(sequence[0]);
+  char32_t c = sequence.size() == 1 ? lead : lead & (0x7F >> sequence.size());
+  for (size_t i = 1; i < sequence.size(); i++) c = c << 6 | (static_cast<unsigned char>(sequence[i]) & 0x3F);
+  return c;
+}
+
+}  // namespace
+
+std::string visible(std::string_view text, Lines lines) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const std::string_view sequence = text.substr(at, length_of(static_cast<unsigned char>(text[at])));
+    at += sequence.size();
+    const char first = sequence[0];
+    if (first == '\r') continue;
+    if (first == '\n' || first == '\t') {
+      out += lines == Lines::kept ? first : ' ';
+    } else {
+      out += is_hidden(code_point(sequence)) ? kReplacement : sequence;
+    }
+  }
+  return out;
+}
+
+void make_visible(json& document) {
+  if (document.is_string()) {
+    auto& text = document.get_ref<std::string&>();
+    text = visible(text, Lines::kept);
+  } else if (document.is_array()) {
+    for (json& one : document) make_visible(one);
+  } else if (document.is_object()) {
+    json made = json::object();
+    for (const auto& [name, value] : document.items()) {
+      make_visible(value);
+      made[visible(name, Lines::joined)] = std::move(value);
+    }
+    document = std::move(made);
+  }
+}
+
+}  // namespace catalog
