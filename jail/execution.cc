@@ -7,6 +7,7 @@
 
 #include "jail/capture.h"
 #include "jail/receipt.h"
+#include "jail/wall_clock.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
@@ -17,15 +18,14 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr auto kStartLimit = 60s;  // jail and interpreter; seconds only under emulation
-constexpr auto kBeginLimit = 5s;   // from sending the code to a waiting jail until its interpreter has read it
+constexpr auto kStartLimit = 60s;       // jail and interpreter; seconds only under emulation
+constexpr double kBeginLimitMs = 5000;  // from sending the code to a waiting jail until its interpreter has read it
 constexpr auto kWatchEvery = 50ms;
 constexpr auto kSendingEvery = 1ms;
 constexpr size_t kMostCalls = 200;  // outstanding
-constexpr size_t kMostImages = 8;
 
 // One running execution. Lives in the frame of execute(); its tasks are cancelled with it.
-class Execution {
+class Execution final : public Steered {
  public:
   Execution(Host& host, Request& request, Jail& jail, const Origin& origin)
       : host_(host),
@@ -38,10 +38,22 @@ class Execution {
         err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_err,
              [this] { end(Ended::output_limit); }, {}),
         meter_(jail, request.session_call > 1 ? Meter::Program::later : Meter::Program::first),
-        calls_(host.loop) {}
+        clock_(host.loop, jail, meter_, request.spec.limits.wall,
+               {[this] { end(Ended::deadline); }, [this] { end(Ended::cancelled); }, [this] { tell_phase(); }}),
+        calls_(host.loop) {
+    report_.start = origin.start;
+    if (request_.handle) request_.handle->steer(this);
+  }
+  ~Execution() {
+    if (request_.handle) request_.handle->steer(nullptr);
+  }
 
   Task<Result<Report>> run() {
     marked_at_ = Monotonic::now();
+    if (request_.handle && request_.handle->cancelled()) {
+      ended_ = Ended::cancelled;
+      co_return fail(Code::denied, "cancelled by an administrator before it began");
+    }
     auto draining_out = start(out_.drain(jail_.out()));
     auto draining_err = start(err_.drain(jail_.err()));
     auto watching = start(watch());
@@ -69,10 +81,11 @@ class Execution {
     co_await over_;
     // Whoever fired it is still at it; and an answer of one that is alone is the end: its exit changes nothing.
     co_await next_turn(host_.loop);
+    if (answered_status_) clock_.let_go();  // a thread of it may wait for somebody's approval
     while (answers_session() && sending_replies_) co_await sleep_for(host_.loop, kSendingEvery);  // no half a message
     goes_on_ = answers_session();
     if (goes_on_ || (!heard_ && ended_ == Ended::by_itself && is_alone())) {
-      double wall_ms = ms_since(started_at_);
+      double wall_ms = clock_.ran_ms();
       if (goes_on_) meter_.count_living();
       out_.drain_now(jail_.out());
       err_.drain_now(jail_.err());
@@ -84,8 +97,9 @@ class Execution {
     co_await reporting;
     auto report = report_heard_;
     mark("exited");
-    double wall_ms = running_ ? ms_since(started_at_) : 0;
+    double wall_ms = clock_.ran_ms();
     deadline_ = Deadline();
+    clock_.stop();
     jail_.kill();  // whatever the program left behind
     co_await talking;
     (void)co_await sending;
@@ -96,7 +110,7 @@ class Execution {
     calls_.cancel_all();
     mark("drained");
     if (report && report->event == InitEvent::failed) co_return failed_step(*report);
-    if (!running_ && ended_ != Ended::cancelled) {
+    if (!running() && ended_ != Ended::cancelled) {
       std::string said = err_.text();
       co_return fail(Code::unavailable,
                      fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
@@ -105,9 +119,49 @@ class Execution {
     co_return conclude(report, wall_ms);
   }
 
+  void cancel() override { end(Ended::cancelled); }
+
+  Result<> freeze() override {
+    CHECKED(check_freezable());
+    if (answered_status_) return ending();
+    return clock_.freeze();
+  }
+
+  Result<> thaw() override {
+    CHECKED(check_freezable());
+    return clock_.thaw();
+  }
+
+  void hold() override {
+    if (running() && ended_ == Ended::by_itself && !answered_status_) clock_.hold();
+  }
+  void release() override { clock_.release(); }
+
+  Result<> change(const LimitChange& change) override {
+    if (ended_ != Ended::by_itself || answered_status_) return ending();
+    const bool of_cgroup = change.memory_bytes || change.tasks || change.cpus;
+    if (of_cgroup && request_.session_call > 0)
+      return fail(Code::unavailable, "what this session may use was settled when it began, but for wall time");
+    if (of_cgroup && !jail_.cgroup())
+      return fail(Code::unavailable, "no cgroup counts this execution: only its wall time can be changed",
+                  "run the daemon where cgroup v2 is delegated to it");
+    const policies::Limits wanted = changed_limits(request_.spec.limits, change);
+    // Before the clock runs its start applies them.
+    if (running() && of_cgroup) CHECKED(jail_.cgroup().set(cgroup_limits_of(wanted, meter_.granted_bytes())));
+    request_.spec.limits = wanted;
+    clock_.limit_changed();
+    return {};
+  }
+
+  LiveUsage usage() const override {
+    LiveUsage now = sampled_;
+    now.wall_ms = clock_.ran_ms();
+    return now;
+  }
+
   // The jail was one that waited, and its interpreter never had the whole order: nothing of the program has run.
   bool never_began() const {
-    return origin_.start != Start::cold && request_.session_call <= 1 && !spoke_ &&
+    return origin_.start != Start::cold && request_.session_call <= 1 && ended_ != Ended::cancelled && !spoke_ &&
            (!sent_ || jail_.guest().left_unread());
   }
 
@@ -120,6 +174,21 @@ class Execution {
     auto now = Monotonic::now();
     path_.emplace_back(part, static_cast<uint32_t>(ms_since(marked_at_) * 1000));
     marked_at_ = now;
+  }
+
+  bool running() const { return clock_.started(); }
+
+  void tell_phase() {
+    if (request_.handle) request_.handle->enter(clock_.is_frozen() ? Phase::frozen : Phase::running);
+  }
+
+  static tl::unexpected<Error> ending() { return fail(Code::unavailable, "this execution is ending"); }
+
+  Result<> check_freezable() const {
+    if (!running() || ended_ != Ended::by_itself) return fail(Code::unavailable, "no code of this execution runs now");
+    if (jail_.cgroup()) return {};
+    return fail(Code::unavailable, "no cgroup holds this execution, so it cannot be frozen",
+                "run the daemon where cgroup v2 is delegated to it");
   }
 
   void end(Ended why) {
@@ -174,14 +243,14 @@ class Execution {
           violation(started.error().what);
           co_return;
         }
-      } else if (kind == "call" && running_) {
+      } else if (kind == "call" && running()) {
         spoke_ = true;
         if (calls_.live() >= kMostCalls) {
           violation("too many calls at once");
           co_return;
         }
         calls_.spawn(answer(m));
-      } else if (kind == "result" && running_ && !evidence_.guest_answered) {
+      } else if (kind == "result" && running() && !evidence_.guest_answered) {
         spoke_ = true;
         if (!take_result(m) || request_.session_call > 0) co_return;  // what comes later is for the next program
       } else {
@@ -209,6 +278,7 @@ class Execution {
              {"max_message", std::min<uint64_t>(limits.result_bytes, GuestChannel::kMostUpBytes - 65536)},
              {"tools", json::array()}};
     if (request_.session_call > 0) run["session"] = true;
+    if (!request_.trace.empty()) run["traceparent"] = request_.trace;
     auto sent = co_await jail_.guest().send(dump_json(run));
     sent_ = sent.has_value();
     mark("sent");
@@ -218,9 +288,9 @@ class Execution {
   // The interpreter is up: from here on the time is the program's, and so is what is charged to the cgroup.
   Result<> start_clock() {
     CHECKED(meter_.begin(request_.spec.limits, origin_.start));
-    running_ = true;
-    started_at_ = Monotonic::now();
-    deadline_ = Deadline(host_.loop, request_.spec.limits.wall, [this] { end(Ended::deadline); });
+    deadline_ = Deadline();
+    clock_.start();
+    if (request_.handle) request_.handle->enter(Phase::running);
     return {};
   }
 
@@ -264,6 +334,8 @@ class Execution {
       answered_status_ = m["status"].get<int>();
     if (m.contains("value")) report_.value = m["value"];
     report_.value_type = text_of("value_type");
+    if (m.contains("read_bytes") && m["read_bytes"].is_number_unsigned())
+      report_.read_bytes = m["read_bytes"].get<uint64_t>();
     if (m.contains("error")) {
       report_.error = text_of("error");
       report_.traceback = text_of("traceback");
@@ -271,21 +343,12 @@ class Execution {
       evidence_.guest_out_of_memory = report_.error.starts_with("MemoryError");
       if (m.contains("errno") && m["errno"].is_number_integer()) evidence_.guest_errno = m["errno"].get<int>();
     }
-    if (m.contains("images") && m["images"].is_array()) {
-      for (const auto& image : m["images"]) {
-        if (report_.images.size() == kMostImages || !image.is_object()) break;
-        std::string mime = image.value("mime", json()).is_string() ? image["mime"].get<std::string>() : "";
-        std::string data = image.value("data", json()).is_string() ? image["data"].get<std::string>() : "";
-        bool base64 = data.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") ==
-                      std::string::npos;
-        if ((mime != "image/png" && mime != "image/jpeg" && mime != "image/gif" && mime != "image/webp") ||
-            data.empty() || !base64) {
-          violation("an image that is none");
-          return false;
-        }
-        report_.images.push_back({std::move(mime), std::move(data)});
-      }
+    auto images = read_images(m);
+    if (!images) {
+      violation("an image that is none");
+      return false;
     }
+    report_.images = *std::move(images);
     if (answered_status_) {
       over_.fire();
     } else {
@@ -303,26 +366,20 @@ class Execution {
         jail_.kill();  // once more, where the jailer's queue was full
         continue;
       }
-      if (running_ && never_began() && Monotonic::now() - started_at_ > kBeginLimit) end(Ended::deadline);
+      clock_.look();
+      if (running() && never_began() && clock_.ran_ms() > kBeginLimitMs) end(Ended::deadline);
       const Meter::Look look = meter_.look();
-      if (running_ && limits.cpu.count() > 0 && look.cpu_us > static_cast<uint64_t>(limits.cpu.count()) * 1000)
+      sampled_ = {0, static_cast<double>(look.cpu_us) / 1000, look.memory_bytes, look.tasks};
+      if (running() && limits.cpu.count() > 0 && look.cpu_us > static_cast<uint64_t>(limits.cpu.count()) * 1000)
         end(Ended::cpu_limit);
-      if (look.memory_bytes > limits.memory_bytes) end(Ended::memory_watch);
-      if (running_ && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
+      if (!jail_.cgroup() && look.memory_bytes > limits.memory_bytes) end(Ended::memory_watch);
+      if (running() && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
     }
   }
 
   // All but its end, which conclude() writes.
   void begin_receipt() {
-    auto receipt = make_receipt(host_, jail_, request_.spec, request_.seccomp_profile, origin_);
-    if (request_.over_quota) receipt["workspace"]["quota"] = "accounting";  // counted while the program runs
-    if (meter_.granted_bytes() > 0) receipt["cgroup"]["memory_held"] = meter_.granted_bytes();  // memory.max: the sum
-    if (request_.session_call > 0) {
-      receipt["session"] = {{"call", request_.session_call}, {"between_calls", jail_.cgroup() ? "frozen" : "watched"}};
-      if (!jail_.cgroup())
-        receipt["weaker"].push_back("what a session leaves running is watched between calls, not stopped: no cgroup");
-    }
-    report_.receipt = dump_json(receipt);
+    report_.receipt = dump_json(make_receipt(host_, jail_, request_, origin_, meter_.granted_bytes()));
     report_.receipt.pop_back();
   }
 
@@ -364,11 +421,11 @@ class Execution {
   Ended ended_ = Ended::by_itself;
   std::string violation_;
   bool goes_on_ = false;
-  bool running_ = false;  // the clock runs
-  bool sent_ = false;     // the whole order
-  bool spoke_ = false;    // the runner has the code, and has said something since
-  Monotonic::time_point started_at_;
+  bool sent_ = false;   // the whole order
+  bool spoke_ = false;  // the runner has the code, and has said something since
+  LiveUsage sampled_;
   Meter meter_;
+  WallClock clock_;
   Monotonic::time_point marked_at_;
   std::vector<std::pair<const char*, uint32_t>> path_;
   std::vector<std::string> replies_;

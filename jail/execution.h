@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "jail/handle.h"
 #include "jail/host.h"
+#include "jail/image.h"
 #include "jail/jail.h"
 #include "jail/meter.h"
 #include "jail/outcome.h"
@@ -16,20 +18,17 @@
 
 namespace jail {
 
-struct Image {
-  std::string mime;
-  std::string base64;
-};
-
 struct Request {
   std::string id;  // of the execution; also the cgroup leaf's name
   std::string code;
   nlohmann::json context_vars;  // object or null
+  std::string trace;            // the program's TRACEPARENT, a checked one; empty: none
   Spec spec;
   std::string tenant;  // whose: jails that were forked for one tenant serve no other
   policies::PoolRules pool;
   std::string seccomp_profile;
-  int workspace = -1;  // directory, borrowed while the task lives
+  int workspace = -1;                                            // directory, borrowed while the task lives
+  enum class Quota { account, project } quota = Quota::account;  // who refuses what the workspace is to hold no more
 
   // All optional. before_code: awaited before the interpreter gets the code. keep_*: takes the whole output as it
   // comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while
@@ -39,6 +38,7 @@ struct Request {
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
   std::function<Task<Result<nlohmann::json>>(std::string name, nlohmann::json arguments)> call;
+  Handle* handle = nullptr;  // borrowed while the task lives
 
   uint32_t session_call = 0;  // which program of its session this is, from 1; 0: of none
 };
@@ -51,11 +51,13 @@ struct Stream {
 
 struct Report {
   Outcome outcome = Outcome::internal;
+  Start start = Start::cold;
   std::string message;  // for outcomes other than ok and error: which limit, what to change
   std::optional<nlohmann::json> value;
   std::string value_type;                  // when value is only the text of something that JSON cannot hold
   std::string error, traceback;            // uncaught exception
   std::optional<int> exit_status, signal;  // how the program itself ended: one of them, where init could say
+  uint64_t read_bytes = 0;  // of files of the workspace: the guest's own word, which is checked against nothing here
   std::vector<Image> images;
   Stream out, err;
   Usage usage;

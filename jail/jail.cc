@@ -55,8 +55,10 @@ Result<Fd> make_plan(const Host& host, const Spec& spec, Role role) {
     return true;
   };
   auto command = spec.command.empty() ? command_of(spec.language, spec.limits) : spec.command;
-  if (!put(command, plan->arguments, kMaxArguments, plan->argument_count) ||
-      !put(environment_of(spec.environment), plan->environment, kMaxEnvironment, plan->environment_count))
+  if (!put(command, plan->arguments, kMaxArguments, plan->argument_count))
+    return fail(Code::invalid, "the command is too long", "at most 60 arguments and 15 kB in all, with the environment",
+                "command");
+  if (!put(environment_of(spec.environment), plan->environment, kMaxEnvironment, plan->environment_count))
     return fail(Code::invalid, "the policy's environment is too large", "at most 50 variables and 15 kB in all",
                 "environment");
 
@@ -83,9 +85,9 @@ Result<Pair> make_pipe() {
   return pair;
 }
 
-Result<Pair> make_packets() {
+Result<Pair> make_sockets(int type) {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) return fail_errno(errno, "socketpair");
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) < 0) return fail_errno(errno, "socketpair");
   Pair pair{Fd(ends[0]), Fd(ends[1])};
   if (::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno(errno, "socketpair");
   return pair;
@@ -178,8 +180,8 @@ Result<Jail::Ends> Jail::prepare(const Spec& spec, Role role) {
   TRY(ends.plan, make_plan(host_, spec, role));
   TRY(ends.out, make_pipe());
   TRY(ends.err, make_pipe());
-  TRY(ends.guest, make_packets());
-  TRY(ends.control, make_packets());
+  TRY(ends.guest, make_sockets(spec.guest == Spec::Guest::stream ? SOCK_STREAM : SOCK_SEQPACKET));
+  TRY(ends.control, make_sockets(SOCK_SEQPACKET));
   if (host_.cgroups) {
     TRY(cgroup_, host_.cgroups->make_leaf(spec.name));
     CHECKED(cgroup_.set(cgroup_limits_of(spec.limits, 0)));

@@ -27,6 +27,10 @@ struct Spec {
   std::string name;  // of the cgroup leaf: [a-z0-9-]+, unique while it lives
   Language language = Language::python;
   std::vector<std::string> command;  // empty: the language's own
+  // What descriptor 3 is: packets of the guest protocol, or, for programs that know none, a stream of bytes
+  // (guest().take_socket()).
+  enum class Guest { packets, stream };
+  Guest guest = Guest::packets;
   policies::Limits limits;
   policies::Isolation isolation;
   unsigned cpu_weight = 100;  // cpu.weight of the leaf, from birth: 1 to 10000

@@ -23,12 +23,13 @@
 #include "jail/orders.h"
 #include "jail/spawn.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/project_quota.h"
 
 namespace jail {
 namespace {
 
-// What the three jobs need: clone maps ids (SETUID, SETGID), makes mounts with mapped ids and enters mount
-// namespaces (SYS_ADMIN, SYS_CHROOT), pins oom_score_adj (SYS_RESOURCE), ends jails of other ids (KILL).
+// What the jobs need: clone maps ids (SETUID, SETGID), makes mounts with mapped ids, enters mount namespaces and limits
+// projects (SYS_ADMIN, SYS_CHROOT), pins oom_score_adj (SYS_RESOURCE), ends jails of other ids (KILL).
 constexpr cap_value_t kKept[] = {CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_RESOURCE, CAP_KILL};
 
 Result<> keep_only_what_is_needed(unsigned group) {
@@ -114,6 +115,9 @@ class Jailer {
       case OrderType::probe_idmap:
         failure = probe(order, fds);
         break;
+      case OrderType::limit_project:
+        failure = limit_project(order, fds);
+        break;
       case OrderType::end:
         if (fds.size() == 1) syscall(SYS_pidfd_send_signal, fds[0].get(), SIGKILL, nullptr, 0);
         return;
@@ -178,6 +182,12 @@ class Jailer {
     if (fds.size() != 1) return {Step::none, EINVAL};
     Fd tree;
     return make_tree(order, fds[0].get(), tree);
+  }
+
+  static Failure limit_project(const Order& order, const std::vector<Fd>& fds) {
+    if (fds.size() != 1 || order.project < kFirstProject) return {Step::none, EINVAL};
+    auto set = set_project_limits(fds[0].get(), order.project, {order.bytes, order.inodes});
+    return {Step::none, set ? 0 : set.error().err ? set.error().err : EIO};
   }
 
   // From outside: the jail's init keeps no capability for it. Init is waiting and tenant code has not run yet,

@@ -134,6 +134,18 @@ Task<Result<>> JailerClient::probe_idmap(int directory, uint32_t owner_uid, uint
   co_return Result<>{};
 }
 
+Task<Result<>> JailerClient::limit_project(int directory, uint32_t project, ProjectLimits limits) {
+  Order order{};
+  order.type = OrderType::limit_project;
+  order.project = project;
+  order.bytes = limits.bytes;
+  order.inodes = limits.inodes;
+  std::vector<int> list{directory};
+  CO_TRY(auto answer, co_await ask(order, std::move(list)));
+  (void)answer;
+  co_return Result<>{};
+}
+
 bool JailerClient::end(int pidfd) {
   Order order{};
   order.type = OrderType::end;

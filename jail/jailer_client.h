@@ -7,6 +7,7 @@
 
 #include "jail/orders.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/project_quota.h"
 
 namespace jail {
 
@@ -46,6 +47,8 @@ class JailerClient {
   Task<Result<>> attach(int pidfd, Workspace workspace, uint32_t runner_id);
   // Can the directory's file system be mounted with mapped ids (mount_setattr(2))?
   Task<Result<>> probe_idmap(int directory, uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id);
+  // Limits of a project of ours on the file system of a directory that is open for reading. Errors: unavailable.
+  Task<Result<>> limit_project(int directory, uint32_t project, ProjectLimits limits);
   // SIGKILL to a jail's init: the whole jail ends. Returns at once; the pidfd becomes readable when it is done. False
   // when the order could not be sent now.
   bool end(int pidfd);

@@ -40,17 +40,20 @@ Meter::Look Meter::look() {
     auto usage = jail_.cgroup().usage();
     if (!usage) return look;
     look.cpu_us = beyond(usage->cpu_us, cpu_before_us_);
+    look.memory_bytes = jail_.cgroup().memory_bytes();
+    look.tasks = jail_.cgroup().tasks();
     if (program_ == Program::first) {
       tasks_seen_ = std::max(tasks_seen_, usage->tasks_peak);
     } else {
-      tasks_seen_ = std::max(tasks_seen_, jail_.cgroup().tasks());
-      memory_seen_ = std::max(memory_seen_, jail_.cgroup().memory_bytes());
+      tasks_seen_ = std::max(tasks_seen_, look.tasks);
+      memory_seen_ = std::max(memory_seen_, look.memory_bytes);
     }
   } else {
     TreeUsage usage = read_process_tree(jail_.init_pid());
     tasks_seen_ = std::max(tasks_seen_, usage.tasks);
     memory_seen_ = std::max(memory_seen_, usage.private_bytes);
     look.memory_bytes = usage.private_bytes;
+    look.tasks = usage.tasks;
   }
   return look;
 }

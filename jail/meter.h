@@ -28,11 +28,15 @@ class Meter {
   // What it was granted memory on top of; 0: nothing.
   uint64_t granted_bytes() const { return granted_; }
 
-  // To be asked regularly. cpu_us: so far, where a cgroup counts it. memory_bytes: of all processes, where none does.
+  // To be asked regularly: what the program has used so far (cpu_us, where a cgroup counts it), and what its jail
+  // holds.
   struct Look {
     uint64_t cpu_us = 0, memory_bytes = 0;
+    uint32_t tasks = 0;
   };
   Look look();
+  // CPU time of all its processes, where no cgroup counts it. Costs a reading of /proc.
+  uint64_t cpu_without_cgroup();
   // Nobody but init and the runner is left.
   bool is_alone(Threads threads);
   // The program ends here, and its jail does not: what its processes have used is read from them.
@@ -42,7 +46,6 @@ class Meter {
   void end(const std::optional<InitReport>& report, Usage& usage, Evidence& evidence);
 
  private:
-  uint64_t cpu_without_cgroup();
   Jail& jail_;
   Program program_;
   CgroupUsage before_;

@@ -15,6 +15,8 @@ enum class OrderType : uint32_t {
   probe_idmap = 4,  // descriptors: directory; can its file system be mounted with mapped ids?
   fork = 5,  // to a zygote. descriptors: plan, guest, control, stdout, stderr, a pipe's end: the child goes on with a
              // byte from it, once it is in its cgroup; answer: a pidfd
+  limit_project =
+      6,  // descriptors: a directory that is open for reading; limits of one of our projects on its file system
 };
 constexpr int kMaxOrderFds = 6;
 
@@ -29,7 +31,8 @@ struct Order {
   uint32_t owner_gid;
   uint32_t map_ids;    // attach: mount the workspace with owner -> runner mapped
   uint32_t read_only;  // attach
-  uint32_t reserved;
+  uint32_t project;    // limit_project: one of ours (supervisor/base/project_quota.h)
+  uint64_t bytes, inodes;
 };
 static_assert(std::is_trivially_copyable_v<Order> && std::is_standard_layout_v<Order>);
 

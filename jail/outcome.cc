@@ -95,7 +95,7 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
     case Outcome::forbidden_call:
       return "made a system call that is never allowed in a jail";
     case Outcome::cancelled:
-      return "cancelled by the client";
+      return "cancelled: the client or an administrator ended it";
     case Outcome::denied:
       return "refused by policy";
     case Outcome::protocol:

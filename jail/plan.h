@@ -122,9 +122,9 @@ struct ResourceLimit {
   uint64_t soft, hard;
 };
 
-constexpr uint32_t kPlanVersion = 2;
+constexpr uint32_t kPlanVersion = 3;
 constexpr int kMaxResourceLimits = 16;
-constexpr int kMaxArguments = 8;
+constexpr int kMaxArguments = 64;
 constexpr int kMaxEnvironment = 64;
 constexpr int kMaxStrings = 16 * 1024;
 constexpr int kMaxFilter = 4096;  // BPF_MAXINSNS

@@ -198,6 +198,18 @@ Task<> Pool::end_later(std::unique_ptr<Jail> jail) {
 
 void Pool::clear() { kinds_.clear(); }
 
+std::map<Language, Pool::Stock> Pool::stock() const {
+  std::map<Language, Stock> all;
+  for (const auto& [key, kind] : kinds_) {
+    Stock& stock = all[kind.spec.language];
+    stock.jails += static_cast<uint32_t>(kind.waiting.size());
+    stock.wanted += static_cast<uint32_t>(kind.target());
+    stock.zygotes += kind.zygote ? 1 : 0;
+    stock.bytes += kind.bytes * kind.waiting.size() + (kind.zygote ? kZygoteBytes : 0);
+  }
+  return all;
+}
+
 bool Pool::affordable(const Kind& kind) const {
   uint64_t held = kind.wants_zygote() ? kZygoteBytes : kind.bytes;
   for (const auto& [key, other] : kinds_)

@@ -39,6 +39,15 @@ class Pool {
   // Ends what waits; what is taken afterwards is built anew. For changed policies.
   void clear();
 
+  // What waits now, by language.
+  struct Stock {
+    uint32_t jails = 0;
+    uint32_t wanted = 0;
+    uint32_t zygotes = 0;
+    uint64_t bytes = 0;  // what they hold, as far as known
+  };
+  std::map<Language, Stock> stock() const;
+
   // Held while an execution runs: the pool is not refilled at its cost.
   class Running {
    public:

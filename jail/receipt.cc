@@ -25,9 +25,10 @@ const std::array<uint32_t, kNamespaceCount>& own_namespaces() {
 
 }  // namespace
 
-nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Spec& spec,
-                                    std::string_view seccomp_profile, const Origin& origin) {
+nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Request& request, const Origin& origin,
+                                    uint64_t memory_held) {
   using json = nlohmann::ordered_json;
+  const Spec& spec = request.spec;
   json receipt;
   json weaker = json::array();
 
@@ -53,7 +54,7 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Sp
   }
   receipt["capabilities"] = "none";
   receipt["no_new_privileges"] = true;
-  receipt["seccomp"] = {{"profile", seccomp_profile}, {"instructions", spec.filter->program.size()}};
+  receipt["seccomp"] = {{"profile", request.seccomp_profile}, {"instructions", spec.filter->program.size()}};
   if (int abi = jail.built().landlock_abi; abi > 0) {
     receipt["landlock"] = {{"abi", abi}};
   } else {
@@ -71,6 +72,7 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Sp
                          {"oom_group", true},
                          {"pids_max", spec.limits.tasks + 1},
                          {"cpus", spec.limits.cpus}};
+    if (memory_held > 0) receipt["cgroup"]["memory_held"] = memory_held;
   } else {
     receipt["cgroup"] = false;
     weaker.push_back(
@@ -78,7 +80,15 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Sp
   }
   receipt["workspace"] = {
       {"nosuid", true}, {"nodev", true}, {"mapped_ids", host.map_workspace_ids && ids.identity == Identity::separated}};
+  // Counted while the program runs, besides the kernel's project or instead.
+  if (request.over_quota)
+    receipt["workspace"]["quota"] = request.quota == Request::Quota::project ? "project" : "accounting";
   receipt["network"] = "none";
+  if (request.session_call > 0) {
+    receipt["session"] = {{"call", request.session_call}, {"between_calls", host.cgroups ? "frozen" : "watched"}};
+    if (!host.cgroups)
+      weaker.push_back("what a session leaves running is watched between calls, not stopped: no cgroup");
+  }
   receipt["weaker"] = std::move(weaker);
   receipt["start"] = start_name(origin.start);
   if (origin.start != Start::cold) receipt["waited_ms"] = origin.waited_ms;

@@ -3,16 +3,16 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
-#include "jail/jail.h"
+#include "jail/execution.h"
 
 namespace jail {
 
-// `seccomp_profile`: the name whose filter was loaded. Keys: namespaces, identity, capabilities, no_new_privileges,
-// seccomp, landlock, root, cgroup, rlimits, workspace, network, weaker (what a stronger host would add), start
-// (cold, exec or fork; cgroup.memory_held is what a waiting jail held: memory.max is the
-// sum of it and memory_max; waited_ms, zygote_age_ms), steps_us, and path_us: the parts of the execution's way,
-// which jail/execution.cc adds.
-nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Spec& spec,
-                                    std::string_view seccomp_profile, const Origin& origin);
+// `memory_held`: what a waiting jail held when the execution began, in bytes. Keys: namespaces, identity, capabilities,
+// no_new_privileges, seccomp, landlock, root, cgroup, workspace (quota: project, where the kernel refuses what is too
+// much, or accounting), network, session (which call of it), weaker (what a stronger host would add), start (cold, exec
+// or fork; cgroup.memory_held is what a waiting jail held: memory.max is the sum of it and memory_max; waited_ms,
+// zygote_age_ms), steps_us, and path_us: the parts of the execution's way, which jail/execution.cc adds.
+nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Request& request, const Origin& origin,
+                                    uint64_t memory_held);
 
 }  // namespace jail

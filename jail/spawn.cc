@@ -39,15 +39,17 @@ constexpr int kFirstFreeFd = 64;  // above every fixed number, so that placing o
     moved[i] = ::fcntl(wanted[i], F_DUPFD_CLOEXEC, kFirstFreeFd);
     if (moved[i] < 0) give_up(plan.control, Step::place_fds);
   }
-  int init = ::fcntl(plan.init, F_DUPFD_CLOEXEC, kFirstFreeFd);
-  if (init < 0) give_up(plan.control, Step::place_fds);
+  int init = plan.init < 0 ? -1 : ::fcntl(plan.init, F_DUPFD_CLOEXEC, kFirstFreeFd);
+  if (init < 0 && plan.init >= 0) give_up(plan.control, Step::place_fds);
   for (int i = 0; i < 6; i++) {
     if (::dup2(moved[i], i) < 0) give_up(moved[4], Step::place_fds);
   }
   if (::syscall(SYS_close_range, 6u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) < 0) give_up(kControlFd, Step::place_fds);
 
-  if (plan.before_exec) plan.before_exec();
-
+  if (init < 0) {
+    plan.build();
+    ::_exit(127);
+  }
   char name[] = "warder-jail-init";
   char* argv[] = {name, nullptr};
   char* envp[] = {nullptr};

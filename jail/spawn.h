@@ -1,19 +1,19 @@
-// spawn_jail: clone3 into all new namespaces, and the few raw system calls up to the exec of jail-init.
-// The child waits until its ids are mapped (release_jail) or its parent is gone.
-// Source: clone(2), user_namespaces(7). The child's calls are listed in tests/lint/child_symbols.sh.
+// spawn_jail: clone3 into all new namespaces, and the few raw system calls up to where process 1 builds its jail.
+// The child waits until its ids are mapped, or its parent is gone.
+// Source: clone(2), user_namespaces(7). The child's calls are listed in tests/lint/child_symbols.py.
 #pragma once
 #include <cstdint>
 
 namespace jail {
 
 struct SpawnPlan {  // prepared before clone3; no owner, no allocation
-  int init;         // O_PATH or O_RDONLY descriptor of warder-jail-init
+  int init;         // O_PATH or O_RDONLY descriptor of warder-jail-init; -1: it goes on in `build`
   int null;         // /dev/null, read-only: the runner's stdin
   int out, err;     // pipes
   int guest, control, plan;
   int cgroup;             // directory of the leaf, or -1: stay in the jailer's cgroup
   int go_read, go_write;  // pipe: one byte lets the child go on, EOF ends it; go_write -1: somebody else's
-  void (*before_exec)();  // called as process 1, descriptors in place; may be nothing
+  void (*build)();        // called as process 1, descriptors in place; does not return
 };
 
 struct Spawned {

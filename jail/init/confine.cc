@@ -29,6 +29,12 @@ void give_up(Step step, int error) {
   ::_exit(127);
 }
 
+void use_default_signals() {
+  struct sigaction normal {};
+  normal.sa_handler = SIG_DFL;
+  for (int s = 1; s < NSIG; s++) sigaction(s, &normal, nullptr);
+}
+
 namespace {
 
 int write_file(const char* path, const char* text) {
@@ -53,9 +59,7 @@ int start_session() {
 
 // A service manager may hand down ignored signals (systemd ignores SIGPIPE); jailed programs expect none.
 int start_session_anew() {
-  struct sigaction normal {};
-  normal.sa_handler = SIG_DFL;
-  for (int s = 1; s < NSIG; s++) sigaction(s, &normal, nullptr);
+  use_default_signals();
   return start_session();
 }
 

@@ -1,28 +1,23 @@
-// The network namespace holds `lo` and nothing else; this raises it. rtnetlink(7) by libnl.
-#include <linux/if.h>
-#include <linux/rtnetlink.h>
-#include <netlink/msg.h>
-#include <netlink/netlink.h>
+// The network namespace holds `lo` and nothing else; this raises it. Source: netdevice(7).
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "jail/init/steps.h"
 
 namespace jail::init {
 
 int raise_loopback() {
-  nl_sock* socket = nl_socket_alloc();
-  if (!socket) return ENOMEM;
-  int error = nl_connect(socket, NETLINK_ROUTE);
-  if (error >= 0) {
-    ifinfomsg link{};
-    link.ifi_family = AF_UNSPEC;
-    link.ifi_index = 1;  // lo is the first interface of every network namespace
-    link.ifi_flags = IFF_UP;
-    link.ifi_change = IFF_UP;
-    error = nl_send_simple(socket, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, &link, sizeof link);
-    if (error >= 0) error = nl_wait_for_ack(socket);
-  }
-  nl_socket_free(socket);
-  return error < 0 ? ENETDOWN : 0;
+  int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return errno;
+  ifreq interface {
+    .ifr_ifrn = {.ifrn_name = "lo"}, .ifr_ifru = {}
+  };
+  interface.ifr_flags = IFF_UP;
+  int error = outcome_of(ioctl(socket, SIOCSIFFLAGS, &interface));
+  close(socket);
+  return error;
 }
 
 }  // namespace jail::init

@@ -7,6 +7,11 @@ namespace jail::init {
 
 extern int runner_pid;  // in the jail's own pid namespace
 
+// build.cc
+void take(Step step, int (*run)());  // gives up, or reports how long it took
+int read_plan();
+// Everything from a plan that was read to the end of the jail.
+[[noreturn]] void build();
 int make_cgroup_namespace();
 int forbid_namespaces();
 // root.cc: the file system

@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "jail/init/confine.h"
+#include "jail/init/steps.h"
 #include "jail/orders.h"
 #include "jail/spawn.h"
 
@@ -22,7 +23,7 @@ constexpr int kOrderFd = kGuestFd;
 constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe that lets the child go on
 
 const Interpreter* interpreter_;
-int init_program = -1, null_device = -1;
+int null_device = -1;
 
 struct Incoming {
   Order order;
@@ -93,19 +94,6 @@ int map_ids(int pid, Identity identity) {
   return write_map(pid, "gid_map", map);
 }
 
-int map_plan() {
-  struct stat info {};
-  if (::fstat(kPlanFd, &info) < 0) return errno;
-  if (info.st_size != static_cast<off_t>(sizeof(Plan))) return EINVAL;
-  void* mapped = ::mmap(nullptr, sizeof(Plan), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
-  if (mapped == MAP_FAILED) return errno;
-  init::plan = static_cast<const Plan*>(mapped);
-  if (init::plan->version != kPlanVersion || init::plan->role != Role::forked ||
-      init::plan->filter_length > kMaxFilter || init::plan->resource_limit_count > kMaxResourceLimits)
-    return EINVAL;
-  return 0;
-}
-
 [[noreturn]] void become_runner(int start) {
   char go = 0;
   if (::read(start, &go, 1) != 1) ::_exit(127);  // init could not build the rest
@@ -117,11 +105,20 @@ int map_plan() {
   ::_exit(126);
 }
 
-// In the new namespaces, as process 1, with the descriptors of jail-init in place, right before it becomes that:
-// its runner is forked here, because it is a copy of us. Owns what fork(2) gives: the caches of the C library fit it.
-void fork_runner() {
+// What an exec would have taken from process 1: the interpreter's handlers of signals, its descriptors, its name.
+int forget_interpreter() {
+  init::use_default_signals();
+  ::prctl(PR_SET_NAME, "warder-jail-init");
+  return init::outcome_of(::syscall(SYS_close_range, kStartFd + 1, ~0u, 0));
+}
+
+// In the new namespaces, as process 1, with the descriptors of a jail's init in place. It is a copy of us and stays
+// one: an exec of warder-jail-init would take longer than everything that this then does. Its runner is forked first,
+// while it is a copy of us as well, and owns what fork(2) gives: the caches of the C library fit it.
+void build() {
+  init::take(Step::read_plan, init::read_plan);
+  if (init::plan->role != Role::forked) init::give_up(Step::read_plan, EINVAL);
   if (::unshare(CLONE_NEWCGROUP) < 0) init::give_up(Step::cgroup_namespace, errno);
-  if (int error = map_plan()) init::give_up(Step::read_plan, error);
   if (int error = init::detect_landlock()) init::give_up(Step::fork_runner, error);
   int start[2];
   if (::pipe2(start, O_CLOEXEC) < 0) init::give_up(Step::fork_runner, errno);
@@ -132,13 +129,18 @@ void fork_runner() {
     become_runner(start[0]);
   }
   if (::dup2(start[1], kStartFd) < 0) init::give_up(Step::fork_runner, errno);
+  for (int fd : start) {
+    if (fd != kStartFd) ::close(fd);
+  }
+  if (int error = forget_interpreter()) init::give_up(Step::fork_runner, error);
+  init::build();
 }
 
 Answer fork_jail(const Incoming& in, int& pidfd) {
   Answer reply{in.order.token, EINVAL, Step::none, 0};
   if (in.order.type != OrderType::fork || in.count != kOrderFds) return reply;
   SpawnPlan plan{};
-  plan.init = init_program;
+  plan.init = -1;
   plan.null = null_device;
   plan.plan = in.fds[0];
   plan.guest = in.fds[1];
@@ -148,7 +150,7 @@ Answer fork_jail(const Incoming& in, int& pidfd) {
   plan.cgroup = -1;
   plan.go_read = in.fds[5];
   plan.go_write = -1;
-  plan.before_exec = fork_runner;
+  plan.build = build;
   reply.step = Step::wait_for_ids;
   interpreter_->before();
   Spawned spawned{};
@@ -168,9 +170,8 @@ void serve(const Interpreter& interpreter) {
   interpreter_ = &interpreter;
   ::signal(SIGCHLD, SIG_IGN);  // the kernel reaps; who ended, and how, is between init and the daemon
   ::signal(SIGPIPE, SIG_IGN);
-  init_program = ::open("warder-jail-init", O_RDONLY | O_CLOEXEC);
   null_device = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (init_program < 0 || null_device < 0) return;
+  if (null_device < 0) return;
   for (;;) {
     Incoming in{};
     if (!receive(in)) return;

@@ -14,11 +14,12 @@ class ProtocolError extends Error {}
 
 // The supervisor refused or failed a call: why (code, message), by which rule, and the remedy, if any.
 class CallError extends Error {
-  constructor({code = 'internal', message = 'the call failed', rule, remedy}) {
+  constructor({code = 'internal', message = 'the call failed', rule, remedy, data}) {
     super(`${code}: ${message}${rule ? ` (rule: ${rule})` : ''}${remedy ? `; ${remedy}` : ''}`);
     this.code = code;
     if (rule) this.rule = rule;
     if (remedy) this.remedy = remedy;
+    if (data !== undefined) this.data = data;
   }
 }
 CallError.prototype.name = 'CallError';

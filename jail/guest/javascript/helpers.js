@@ -7,6 +7,24 @@ const {promises} = nodeFs; // loaded on first use: here, while nobody waits
 
 const SKILLS = '/skills';
 
+// All of it or nothing: a full workspace leaves the file that was there. It keeps its permission bits.
+async function writeWhole(file, data, options) {
+  const was = await promises.stat(file).catch(() => undefined);
+  const writable = was === undefined || (await promises.access(file, nodeFs.constants.W_OK).then(() => true, () => false));
+  const isPlain = (options?.flag ?? 'w') === 'w' && (was === undefined || was.isFile()) && writable;
+  if (!isPlain) return promises.writeFile(file, data, options);
+  const target = was ? await promises.realpath(file) : file;
+  const beside = path.join(path.dirname(target), `.${process.hrtime.bigint().toString(36)}.part`);
+  try {
+    await promises.writeFile(beside, data, options);
+    if (was) await promises.chmod(beside, was.mode & 0o7777);
+    await promises.rename(beside, target);
+  } catch (error) {
+    await promises.unlink(beside).catch(() => {});
+    throw error;
+  }
+}
+
 // `fs`: promises for the names below, relative to the workspace; every other name is Node's own fs.
 // A call with a callback goes to Node's own, too, so that code written for `require('fs')` works.
 // A program's file directly below /skills is a skill: read and written through `call`.
@@ -43,7 +61,7 @@ function makeFiles(workspace, call) {
         return true;
       }
       await promises.mkdir(path.dirname(file), {recursive: true});
-      await promises.writeFile(file, data, options);
+      await writeWhole(file, data, options);
       return true;
     },
     async appendFile(name, data, options) {
@@ -117,6 +135,16 @@ function putBack(text, tokens) {
 }
 
 function makeTools(call) {
+  const {CallError} = require('./channel.js');
+
+  // A promise of what the tool of another server answers; what fails there rejects with its code, message and data.
+  async function callTool(name, input = {}, server) {
+    const asked = {name, arguments: input};
+    const {value, failure} = await call('call_tool', server === undefined ? asked : {...asked, server});
+    if (failure !== undefined) throw new CallError(failure);
+    return value;
+  }
+
   return {
     // A promise of the text with tokens in place of personal data, and of what each token stands for.
     async tokenize_pii(text) {
@@ -128,7 +156,7 @@ function makeTools(call) {
       if (tokens !== undefined && tokens !== null) return putBack(text, tokens);
       return (await call('detokenize_pii', {text})).text;
     },
-    callMCPTool: (name, input = {}) => call('call_tool', {name, arguments: input}),
+    callMCPTool: (name, input = {}) => callTool(name, input),
     list_mcp_tools: () => call('list_tools', {}),
     save_skill: (name, code, description = '', language = 'javascript') =>
       call('save_skill', {name, code, description, language}).then(({message}) => message),
@@ -137,6 +165,7 @@ function makeTools(call) {
     get_mcp_tool_details: (name) => call('get_tool_definition', {tool_name: name}),
     warder: {
       call: (name, args) => call(name, args),
+      call_tool: callTool,
       search_tools: (query, filters = {}) => call('search_tools', {...filters, query}),
       get_tool_definition: (name, filters = {}) => call('get_tool_definition', {...filters, tool_name: name}),
     },

@@ -12,6 +12,7 @@ const {Writable} = require('stream');
 const {pathToFileURL} = require('url');
 const {Channel, ProtocolError, writeAll} = require('./channel.js');
 const {makeFiles, makeTools, utils} = require('./helpers.js');
+const {countReads} = require('./reads.js');
 const {describe, FILE} = require('./errors.js');
 const {plain} = require('./values.js');
 
@@ -46,6 +47,7 @@ function receiveOrder(channel) {
   order.workspace ??= '/workspace';
   order.max_message ??= 8 << 20;
   order.context_vars ??= {};
+  if (typeof order.traceparent === 'string') process.env.TRACEPARENT = order.traceparent;
   for (const [key, kind] of [['code', 'string'], ['workspace', 'string'], ['max_message', 'number']])
     if (typeof order[key] !== kind) throw new ProtocolError(`'run' without a proper '${key}'`);
   return order;
@@ -57,6 +59,7 @@ class Execution {
   #channel;
   #message = {type: 'result'};
   #peek = () => undefined;
+  #reads;
   #returned;
   #isSettled = false;
   #exitCode;
@@ -86,6 +89,7 @@ class Execution {
       const names = this.#bind();
       this.#findSkills();
       process.chdir(this.#order.workspace);
+      this.#reads = countReads(this.#order.workspace);
       const main = this.#compile(names);
       main().then((value) => {
         this.#returned = value;
@@ -236,6 +240,7 @@ class Execution {
 
   #encoded() {
     const limit = this.#channel.maxMessage;
+    if (this.#reads?.bytes > 0) this.#message.read_bytes = this.#reads.bytes;
     let text = JSON.stringify(this.#message);
     if (Buffer.byteLength(text) > limit) {
       this.#cannotAnswer(`it is more than ${limit} bytes of JSON, the most that can be sent`);

@@ -1,13 +1,14 @@
 // The shell runner: waits for one order on the guest socket, then becomes the shell that runs it.
-// Nothing of ours is left beside the agent's code: the exit status and the signal are the shell's own, and a result
-// message is sent only for an order that cannot be run. Static, because it starts faster than a dynamic loader runs.
+// Nothing of ours is left beside the agent's code but the socket, for `warder call` (warder.cc): the exit status and
+// the signal are the shell's own, and a result message is sent only for an order that cannot be run. Static, because it
+// starts faster than a dynamic loader runs.
 #define JSON_NOEXCEPTION
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,66 +18,35 @@
 #include <string_view>
 #include <vector>
 
+#include "jail/guest/shell/channel.h"
+
 namespace {
 
 using nlohmann::json;
 using std::operator""sv;
 
 constexpr int kSocket = 3;
-constexpr size_t kPartBytes = 65535;
-constexpr size_t kDownBytes = 32 << 20;
 // One string of argv or of the environment, its NUL included (execve(2): MAX_ARG_STRLEN, 32 pages).
 constexpr size_t kStringBytes = 128 * 1024;
-constexpr int kExitProtocol = 76;  // sysexits.h
 constexpr int kExitRefused = 1;
 
-[[noreturn]] void give_up(std::string_view why) {
-  std::string line = "warder shell runner: " + std::string(why) + "\n";
-  (void)!::write(STDERR_FILENO, line.data(), line.size());
-  ::_exit(kExitProtocol);
-}
-
-void send_message(const json& message) {
-  std::string text = message.dump(-1, ' ', false, json::error_handler_t::replace);
-  std::string packet;
-  size_t at = 0;
-  do {
-    size_t n = std::min(kPartBytes, text.size() - at);
-    packet.assign(1, at + n == text.size() ? 'F' : 'M');
-    packet.append(text, at, n);
-    ssize_t sent = ::send(kSocket, packet.data(), packet.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) ::_exit(0);  // nobody is left to hear
-    at += n;
-  } while (at < text.size());
+void tell(const json& message) {
+  if (guest::send_message(kSocket, message) == guest::Peer::gone) ::_exit(0);  // nobody is left to hear
 }
 
 [[noreturn]] void refuse(const std::string& error, int number = 0) {
   json message = {{"type", "result"}, {"error", error}};
   if (number != 0) message["errno"] = number;
-  send_message(message);
+  tell(message);
   ::_exit(kExitRefused);
 }
 
-json receive_message() {
-  std::string text;
-  std::string packet(kPartBytes + 2, '\0');  // one more than a packet may have: so a longer one shows
-  for (;;) {
-    ssize_t n = ::recv(kSocket, packet.data(), packet.size(), 0);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) give_up(std::string("the guest socket: ") + ::strerror(errno));
-    if (n == 0) ::_exit(0);
-    size_t size = static_cast<size_t>(n);
-    if (size > kPartBytes + 1 || (packet[0] != 'F' && packet[0] != 'M'))
-      give_up("a packet is too long or begins with neither F nor M");
-    text.append(packet, 1, size - 1);
-    if (text.size() > kDownBytes) give_up("a message is longer than 32 MiB");
-    if (packet[0] == 'F') break;
-  }
-  json message = json::parse(text, nullptr, false);
-  if (message.is_discarded()) give_up("a message is not JSON");
-  if (!message.is_object()) give_up("a message is not one JSON object with a type");
-  return message;
+json receive_order() {
+  auto message = guest::receive_message(kSocket);
+  if (!message) ::_exit(0);
+  if (message->is_discarded()) guest::give_up("a message is not JSON");
+  if (!message->is_object()) guest::give_up("a message is not one JSON object with a type");
+  return *std::move(message);
 }
 
 const std::string* find_string(const json& object, const char* key) {
@@ -115,6 +85,8 @@ bool is_in_environment(std::string_view name) {
 
 std::vector<std::string> variables_of(const json& order) {
   std::vector<std::string> variables;
+  if (auto trace = order.find("traceparent"); trace != order.end() && trace->is_string())
+    variables.push_back("TRACEPARENT=" + trace->get<std::string>());
   auto context = order.find("context_vars");
   if (context == order.end() || context->is_null()) return variables;
   if (!context->is_object()) refuse("context_vars is not an object of names and values");
@@ -123,7 +95,7 @@ std::vector<std::string> variables_of(const json& order) {
     if (is_reserved(name) || is_in_environment(name))
       refuse("context_vars: the name '" + name + "' has a meaning for the shell; give it another name");
     const auto* text = value.get_ptr<const std::string*>();
-    std::string line = name + "=" + (text ? *text : value.dump(-1, ' ', false, json::error_handler_t::replace));
+    std::string line = name + "=" + (text ? *text : guest::text_of(value));
     if (line.find('\0') != std::string::npos)
       refuse("context_vars: '" + name + "' contains a NUL, which no environment can hold");
     if (line.size() >= kStringBytes)
@@ -149,9 +121,16 @@ std::string script_of(const std::string& code) {
   return "/proc/self/fd/" + std::to_string(fd);
 }
 
+// For `warder`, which is found last. Where the policy lets so few files be open that there is no room, it finds none.
+std::string leave_socket() {
+  (void)::dup2(kSocket, guest::kCallSocket);
+  const char* path = ::getenv("PATH");
+  return std::string("PATH=") + (path ? path : "/usr/bin:/bin") + ":/warder/shell";
+}
+
 [[noreturn]] void become_shell(const char* shell, const json& order) {
   const std::string* code = find_string(order, "code");
-  if (code == nullptr) give_up("'run' without a proper 'code'");
+  if (code == nullptr) guest::give_up("'run' without a proper 'code'");
   const std::string* workspace = find_string(order, "workspace");
   if (code->find('\0') != std::string::npos) refuse("the code contains a NUL, which no shell can read");
   std::vector<std::string> variables = variables_of(order);
@@ -172,8 +151,10 @@ std::string script_of(const std::string& code) {
   if (fits) argv.push_back(const_cast<char*>("execution"));
   argv.push_back(nullptr);
 
+  std::string path = leave_socket();
   std::vector<char*> environment;
-  for (char** entry = environ; *entry != nullptr; entry++) environment.push_back(*entry);
+  for (char** entry = environ; *entry != nullptr; entry++)
+    environment.push_back(std::string_view(*entry).starts_with("PATH=") ? path.data() : *entry);
   for (std::string& line : variables) environment.push_back(line.data());
   environment.push_back(nullptr);
 
@@ -201,13 +182,13 @@ uint64_t cpu_us() {
 
 int main() {
   double began = now_ms();
-  if (::fcntl(kSocket, F_SETFD, FD_CLOEXEC) < 0) give_up("descriptor 3 is not open");
+  if (::fcntl(kSocket, F_SETFD, FD_CLOEXEC) < 0) guest::give_up("descriptor 3 is not open");
   const char* shell = ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
-  send_message({{"type", "ready"}, {"interpreter", shell}, {"warm_ms", now_ms() - began}, {"cpu_us", cpu_us()}});
-  json order = receive_message();
+  tell({{"type", "ready"}, {"interpreter", shell}, {"warm_ms", now_ms() - began}, {"cpu_us", cpu_us()}});
+  json order = receive_order();
   const std::string* type = find_string(order, "type");
-  if (type == nullptr) give_up("a message is not one JSON object with a type");
+  if (type == nullptr) guest::give_up("a message is not one JSON object with a type");
   if (*type == "cancel") ::_exit(0);  // nobody wants this jail any more
-  if (*type != "run") give_up("expected 'run', got '" + *type + "'");
+  if (*type != "run") guest::give_up("expected 'run', got '" + *type + "'");
   become_shell(shell, order);
 }

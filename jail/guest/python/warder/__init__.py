@@ -1,19 +1,23 @@
 """What jailed code may ask of the supervisor: `import warder; warder.call("name", argument=1)`."""
 
-__all__ = ["CallError", "call", "checkpoint", "get_tool_definition", "search_tools", "session_log"]
+__all__ = ["CallError", "call", "call_tool", "checkpoint", "get_tool_definition", "search_tools", "session_log"]
 
 _channel = None  # the guest socket; None in processes that the jailed code started itself
 
 
 class CallError(Exception):
-    """The supervisor refused or failed a call: why (`code`, `message`), by which `rule`, and the `remedy`, if any."""
+    """The supervisor refused or failed a call: why (`code`, `message`), by which `rule`, and the `remedy`, if any.
 
-    def __init__(self, code, message, rule=None, remedy=None):
+    Where a tool failed: its own code, message and `data`.
+    """
+
+    def __init__(self, code, message, rule=None, remedy=None, data=None):
         super().__init__(code, message, rule, remedy)
         self.code = code
         self.message = message
         self.rule = rule
         self.remedy = remedy
+        self.data = data
 
     def __str__(self):
         text = f"{self.code}: {self.message}"
@@ -53,3 +57,16 @@ def search_tools(query, **filters):
 def get_tool_definition(tool_name, **filters):
     """All about one tool, its schemas among it. `filters`: category, server."""
     return call("get_tool_definition", tool_name=tool_name, **filters)
+
+
+def call_tool(name, /, **arguments):
+    """Calls a tool of another server, "server__tool", and returns what it answers; what fails raises CallError."""
+    return _tool({"name": name, "arguments": arguments})
+
+
+def _tool(asked):
+    answer = call("call_tool", **asked)
+    failure = answer.get("failure")
+    if failure is None:
+        return answer.get("value")
+    raise CallError(failure.get("code"), failure.get("message"), data=failure.get("data"))

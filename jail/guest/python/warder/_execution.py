@@ -11,6 +11,7 @@ import _io
 from warder import _modules, _site
 from warder._helpers import (Files, aggregate_stats, detokenize_pii, filter_by_field, format_output, list_skills,
                              load_skill, save_skill, summarize_list, tokenize_pii)
+from warder._reads import Reads
 from warder._values import Plain, Unanswerable, encode
 
 FILE = "<execution>"
@@ -19,7 +20,7 @@ _LAST = "<last expression>"  # no code can spell this name
 _AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 _reserve = [bytes(1 << 20)]  # given back when memory is out, so that it can be told; no page of it is touched
-_ROOTS = ("/skills", "/servers")  # beside the workspace, where the agent's own files are
+_ROOTS = ("/skills",)  # beside the workspace, where the agent's own files are
 
 
 class Refused(Exception):
@@ -48,6 +49,21 @@ def bind(namespace, order, code):
         save_skill=save_skill, load_skill=load_skill, list_skills=list_skills, tokenize_pii=tokenize_pii,
         detokenize_pii=detokenize_pii)
     bind_context(namespace, order, namespace)
+    if "traceparent" in order:
+        bind_trace(order["traceparent"])
+
+
+def bind_trace(text):
+    """TRACEPARENT of the environment, for programs and libraries that trace. Empty: there is none, or no longer."""
+    loaded = sys.modules.get("os")  # which has a copy of its own
+    environment = loaded.environ if loaded else posix.environ
+    name = "TRACEPARENT" if loaded else b"TRACEPARENT"
+    if text:
+        environment[name] = text if loaded else text.encode()
+        posix.putenv(b"TRACEPARENT", text.encode())
+    elif name in environment:
+        del environment[name]
+        posix.unsetenv(b"TRACEPARENT")
 
 
 def bind_context(namespace, order, taken):
@@ -88,6 +104,7 @@ class Execution:
         self._message = {"type": "result"}
         self._status = 0
         self._images = None
+        self._reads = None
         self._module = Module("__main__")
         self._file = FILE
 
@@ -126,6 +143,7 @@ class Execution:
         bind(namespace, self._order, code)
         posix.chdir(self._order["workspace"])
         sys.path.append(self._order["workspace"])
+        self._reads = Reads(self._order["workspace"])
         _modules.Watch(self._watched(), self._order["workspace"])
         return code
 
@@ -294,6 +312,8 @@ class Execution:
     def _encoded(self):
         message = self._message
         message["status"] = self._status
+        if self._reads is not None and self._reads.bytes:
+            message["read_bytes"] = self._reads.bytes
         data = encode(message)
         if len(data) > self._limit:
             self._cannot_answer(f"it is {len(data)} bytes of JSON, at most {self._limit} can be sent")

@@ -47,15 +47,7 @@ class Files:
             content = content.encode()
         elif not isinstance(content, (bytes, bytearray, memoryview)):
             raise TypeError(f"write_file writes text or bytes, not {type(content).__name__}: json.dumps() makes text")
-        path = self._inside(filename)
-        try:
-            file = open(path, "wb")
-        except FileNotFoundError:
-            import os
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            file = open(path, "wb")
-        with file:
-            size = file.write(content)
+        size = _write_whole(self._inside(filename), content)
         return f"Written {size} bytes to {filename}"
 
     def list_files(self, path="."):
@@ -85,6 +77,35 @@ class Files:
         except FileNotFoundError:
             raise FileNotFoundError(errno.ENOENT, "there is no such file in the workspace", str(filename)) from None
         return f"Deleted {filename}"
+
+
+def _write_whole(path, content):
+    """All of it or nothing: a full workspace leaves the file that was there. It keeps its permission bits."""
+    import os
+    import stat
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    mode = None
+    if os.path.exists(path):
+        status = os.stat(path)
+        mode = stat.S_IMODE(status.st_mode)
+        if not stat.S_ISREG(status.st_mode) or not os.access(path, os.W_OK):
+            with open(path, "wb") as file:  # a device, or what says why not
+                return file.write(content)
+    beside = os.path.join(folder, f".{os.urandom(8).hex()}.part")
+    try:
+        with open(beside, "xb") as file:
+            size = file.write(content)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+        os.replace(beside, path)
+    except BaseException:
+        try:
+            os.unlink(beside)
+        except OSError:
+            pass
+        raise
+    return size
 
 
 def save_skill(name, code, description="", language="python"):

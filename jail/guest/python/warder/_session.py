@@ -12,8 +12,6 @@ from warder import _execution
 from warder._channel import ProtocolError
 
 _EX_PROTOCOL = 76  # sysexits.h
-_SCOPES = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.Lambda, _ast.ClassDef, _ast.ListComp, _ast.SetComp,
-           _ast.DictComp, _ast.GeneratorExp)  # names that are bound in these are their own
 _NONE = object()
 
 
@@ -42,6 +40,7 @@ class _Shared:
         self.taken = None  # names that no context variable may hide; None: nothing is prepared yet
         self.sources = {}  # of orders before linecache was loaded, by file
         self.images = None
+        self.reads = None
 
 
 class _Call(_execution.Execution):
@@ -57,9 +56,12 @@ class _Call(_execution.Execution):
         if shared.orders > 1:
             self._file = f"<execution {shared.orders}>"
         self._result_before = _NONE
-        self._assigns_result = False
+        self._sets_result = False
         if shared.images is not None:
             shared.images.forget()
+        if shared.reads is not None:
+            self._reads = shared.reads
+            self._reads.bytes = 0
         if not _execution._reserve:
             _execution._reserve.append(bytes(1 << 20))
 
@@ -78,6 +80,7 @@ class _Call(_execution.Execution):
             posix._exit(self._status)
         self._module.__dict__.pop(_execution._LAST, None)
         self._images = self._shared.images
+        self._shared.reads = self._reads
         # Before the answer, or a thread that reads for its call might take the next order and read on; and after it, for
         # what was called meanwhile.
         self._channel.abandon_calls()
@@ -95,14 +98,19 @@ class _Call(_execution.Execution):
             return code
         code = _execution.compiled(order["code"], self._file)
         self._result_before = namespace.get("result", _NONE)
-        self._assigns_result = _assigns_result(order["code"])
+        self._sets_result = _sets_result(order["code"])
         _execution.bind_context(namespace, order, shared.taken)
+        _execution.bind_trace(order.get("traceparent"))
         return code
 
     def _has_result(self):
-        """Whether this order has set `result`: that of an order before is a variable like any other."""
+        """Whether this order has set `result`: that of an order before is a variable like any other.
+
+        Code that ran to its end has made every assignment that stands under no condition; any other is told by its value.
+        """
         value = self._module.__dict__.get("result", _NONE)
-        return value is not _NONE and (self._assigns_result or value is not self._result_before)
+        ran = "error" not in self._message and "exit" not in self._message
+        return value is not _NONE and (value is not self._result_before or ran and self._sets_result)
 
     def _show_source(self, linecache):
         for file, text in self._shared.sources.items():
@@ -118,15 +126,24 @@ class _Call(_execution.Execution):
         return self._shared.images
 
 
-def _assigns_result(code):
-    todo = [compile(code, _execution.FILE, "exec", _ast.PyCF_ONLY_AST | _execution._AWAIT, True)]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, list):
-            todo += node
-        elif isinstance(node, _ast.Name):
-            if node.id == "result" and isinstance(node.ctx, _ast.Store):
+def _sets_result(code):
+    """Whether a statement of the code's own level assigns to `result`."""
+    if "result" not in code:
+        return False
+    tree = compile(code, _execution.FILE, "exec", _ast.PyCF_ONLY_AST | _execution._AWAIT, True)
+    for statement in tree.body:
+        if isinstance(statement, _ast.Assign):
+            targets = list(statement.targets)
+        elif isinstance(statement, _ast.AugAssign) or isinstance(statement, _ast.AnnAssign) and statement.value:
+            targets = [statement.target]
+        else:
+            continue
+        while targets:
+            target = targets.pop()
+            if isinstance(target, (_ast.Tuple, _ast.List)):
+                targets += target.elts
+            elif isinstance(target, _ast.Starred):
+                targets.append(target.value)
+            elif isinstance(target, _ast.Name) and target.id == "result":
                 return True
-        elif isinstance(node, _ast.AST) and not isinstance(node, _SCOPES):
-            todo += [getattr(node, field, None) for field in node._fields]
     return False

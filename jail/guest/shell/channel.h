@@ -1,0 +1,70 @@
+// The guest protocol as the shell's programs speak it: whole JSON messages over one SOCK_SEQPACKET socket
+// (jail/guest/README.md). Who cannot go on says why on standard error and ends with kExitProtocol.
+#pragma once
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace guest {
+
+inline constexpr size_t kPartBytes = 65535;
+inline constexpr size_t kDownBytes = 32 << 20;
+inline constexpr int kExitProtocol = 76;  // sysexits.h
+
+// Where the shell, and what it starts, have the socket: not among the numbers that scripts use, nor bash's own 255.
+inline constexpr int kCallSocket = 200;
+
+[[noreturn]] inline void give_up(std::string_view why) {
+  std::string line = "warder: " + std::string(why) + "\n";
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  ::_exit(kExitProtocol);
+}
+
+inline std::string text_of(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+enum class Peer { there, gone };
+
+inline Peer send_message(int socket, const nlohmann::json& message) {
+  const std::string text = text_of(message);
+  std::string packet;
+  size_t at = 0;
+  do {
+    size_t n = std::min(kPartBytes, text.size() - at);
+    packet.assign(1, at + n == text.size() ? 'F' : 'M');
+    packet.append(text, at, n);
+    ssize_t sent = ::send(socket, packet.data(), packet.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return Peer::gone;
+    at += n;
+  } while (at < text.size());
+  return Peer::there;
+}
+
+// Nothing when nobody sends any more; discarded (nlohmann::json::is_discarded) what is no JSON.
+inline std::optional<nlohmann::json> receive_message(int socket) {
+  std::string text;
+  std::string packet(kPartBytes + 2, '\0');  // one more than a packet may have: so a longer one shows
+  for (;;) {
+    ssize_t n = ::recv(socket, packet.data(), packet.size(), 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) give_up(std::string("the guest socket: ") + ::strerror(errno));
+    if (n == 0) return std::nullopt;
+    size_t size = static_cast<size_t>(n);
+    if (size > kPartBytes + 1 || (packet[0] != 'F' && packet[0] != 'M'))
+      give_up("a packet is too long or begins with neither F nor M");
+    text.append(packet, 1, size - 1);
+    if (text.size() > kDownBytes) give_up("a message is longer than 32 MiB");
+    if (packet[0] == 'F') return nlohmann::json::parse(text, nullptr, false);
+  }
+}
+
+}  // namespace guest

@@ -1,0 +1,18 @@
+// Image: a picture that a program returned. Source: the guest's result message, which may hold anything.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace jail {
+
+struct Image {
+  std::string mime;
+  std::string base64;
+};
+
+// The first eight; nothing when one of them is no image of a kind that clients show.
+std::optional<std::vector<Image>> read_images(const nlohmann::json& message);
+
+}  // namespace jail

@@ -1,0 +1,143 @@
+// What process 1 of a jail does: walks the steps, sees to its runner, reaps, reports its end.
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "jail/init/steps.h"
+
+namespace jail::init {
+
+int runner_pid = -1;
+
+uint64_t now_us() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000 + static_cast<uint64_t>(t.tv_nsec) / 1000;
+}
+
+namespace {
+
+// The jailer may die at any moment; so may the daemon. prctl() covers the first, and the daemon's end of
+// the control socket hangs up when it is gone (it also dies with its jailer), which covers a death before
+// this line.
+int die_with_parent() {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return errno;
+  // The jailer ignores SIGCHLD, which an exec keeps: we would never hear of the runner's end.
+  if (signal(SIGCHLD, SIG_DFL) == SIG_ERR) return errno;
+  if (prctl(PR_SET_DUMPABLE, 0) < 0) return errno;  // no ptrace, no /proc/1/mem for a process of the same id
+  pollfd control{kControlFd, 0, 0};
+  if (poll(&control, 1, 0) > 0 && (control.revents & (POLLHUP | POLLERR))) return ESRCH;
+  return 0;
+}
+
+struct Row {
+  Step step;
+  int (*run)();
+};
+
+// The tables are the documentation of the order.
+constexpr Row kJail[] = {
+    {Step::parent_death, die_with_parent},
+    {Step::cgroup_namespace, make_cgroup_namespace},
+    {Step::forbid_namespaces, forbid_namespaces},  // needs the host's /proc/sys
+    {Step::private_mounts, make_mounts_private},
+    {Step::root_overlay, mount_root},
+    {Step::usr_overlay, mount_usr},
+    {Step::devices, bind_devices},
+    {Step::temporary_files, mount_temporary_files},
+    {Step::proc, mount_proc},
+    {Step::hostname, set_hostname},
+    {Step::loopback, raise_loopback},
+    {Step::pivot, pivot},
+    {Step::fork_runner, fork_runner},  // the runner drops everything by itself before it execs
+    {Step::init_lock, lock_init},      // and so does init, as soon as the runner is on its way
+};
+
+// A small root with nothing of the host but /usr, and what building jails in it takes.
+constexpr Row kZygote[] = {
+    {Step::parent_death, die_with_parent},
+    {Step::cgroup_namespace, make_cgroup_namespace},
+    {Step::private_mounts, make_mounts_private},
+    {Step::root_overlay, mount_root},
+    {Step::usr_overlay, mount_usr},
+    {Step::devices, bind_devices},
+    {Step::temporary_files, mount_template},
+    {Step::proc, mount_whole_proc},
+    {Step::hostname, set_hostname},
+    {Step::pivot, pivot},
+    {Step::fork_runner, fork_runner},
+    {Step::init_lock, lock_init},
+};
+
+template <int kCount>
+void walk(const Row (&rows)[kCount]) {
+  for (const Row& row : rows) take(row.step, row.run);
+}
+
+}  // namespace
+
+void take(Step step, int (*run)()) {
+  uint64_t start = now_us();
+  if (int error = run()) give_up(step, error);
+  report.step_us[static_cast<int>(step)] = static_cast<uint32_t>(now_us() - start);
+}
+
+int read_plan() {
+  struct stat info {};
+  if (fstat(kPlanFd, &info) < 0) return errno;
+  if (info.st_size != static_cast<off_t>(sizeof(Plan))) return EINVAL;
+  void* mapped = mmap(nullptr, sizeof(Plan), PROT_READ, MAP_PRIVATE, kPlanFd, 0);
+  if (mapped == MAP_FAILED) return errno;
+  plan = static_cast<const Plan*>(mapped);
+  ::close(kPlanFd);
+  if (plan->version != kPlanVersion || plan->filter_length > kMaxFilter || plan->argument_count == 0 ||
+      plan->argument_count > kMaxArguments || plan->environment_count > kMaxEnvironment ||
+      plan->resource_limit_count > kMaxResourceLimits)
+    return EINVAL;
+  return 0;
+}
+
+int make_cgroup_namespace() {
+  // A forked runner shares ours, so it was made before that fork.
+  if (plan->role != Role::forked && unshare(CLONE_NEWCGROUP) < 0) return errno;
+  // Every namespace is fresh now: note which, as evidence for the receipt.
+  for (int i = 0; i < kNamespaceCount; i++) {
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/ns/%s", kNamespaces[i]);
+    struct stat info {};
+    if (stat(path, &info) < 0) return errno;
+    report.namespaces[i] = static_cast<uint32_t>(info.st_ino);
+  }
+  return 0;
+}
+
+int forbid_namespaces() {
+  // The limit belongs to the user namespace of the process that opens the file. A shared identity needs
+  // one nested namespace for the runner; as long as that lives, the limit of one is used up.
+  const char* limit = plan->identity == Identity::shared ? "1" : "0";
+  int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  int error = write(fd, limit, 1) == 1 ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+void build() {
+  if (plan->role == Role::zygote) {
+    walk(kZygote);
+  } else {
+    walk(kJail);
+  }
+  report.event = InitEvent::built;
+  if (::write(kControlFd, &report, sizeof report) != sizeof report) ::_exit(126);
+  reap_until_runner_ends();
+}
+
+}  // namespace jail::init

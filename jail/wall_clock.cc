@@ -1,0 +1,111 @@
+#include "jail/wall_clock.h"
+
+#include <algorithm>
+
+#include "supervisor/base/log.h"
+
+namespace jail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLongestFrozen = 1h;  // at a time: what stands still holds its tenant's place and memory
+
+}  // namespace
+
+void WallClock::start() {
+  started_at_ = Monotonic::now();
+  await_limit();
+}
+
+void WallClock::stop() {
+  stopped_ = true;
+  deadline_ = Deadline();
+}
+
+void WallClock::limit_changed() {
+  if (started() && !stands_still()) await_limit();
+}
+
+Result<> WallClock::freeze() {
+  if (frozen_) return {};
+  if (!stands_still()) CHECKED(jail_.cgroup().freeze());
+  frozen_ = true;
+  deadline_ = Deadline(loop_, kLongestFrozen, [this] { told_.too_old(); });
+  stand_still();
+  return {};
+}
+
+Result<> WallClock::thaw() {
+  if (!frozen_ && holds_ > 0)
+    return fail(Code::unavailable, "it waits for somebody to approve a call", "see warder approvals");
+  if (!frozen_) return {};
+  if (holds_ == 0) CHECKED(jail_.cgroup().thaw());
+  frozen_ = false;
+  deadline_ = Deadline();
+  if (holds_ == 0) go_on();
+  return {};
+}
+
+void WallClock::hold() {
+  if (holds_++ > 0 || stands_still()) return;
+  if (jail_.cgroup()) {
+    if (auto done = jail_.cgroup().freeze(); !done)
+      return log_warning("a program waits unfrozen, and its time runs on: {}", done.error().what);
+  } else {
+    held_cpu_from_us_ = meter_.cpu_without_cgroup();
+  }
+  deadline_ = Deadline();  // whoever holds it says for how long
+  stand_still();
+}
+
+void WallClock::release() {
+  if (holds_ == 0 || --holds_ > 0 || frozen_ || !stands_still()) return;
+  if (jail_.cgroup()) {
+    if (auto done = jail_.cgroup().thaw(); !done) {
+      log_error("a program is ended, for it cannot be thawed: {}", done.error().what);
+      return told_.too_old();
+    }
+  }
+  go_on();
+}
+
+void WallClock::let_go() {
+  if (!stands_still()) return;
+  frozen_ = false;
+  holds_ = 1;
+  release();
+}
+
+double WallClock::ran_ms() const {
+  if (!started_at_) return 0;
+  const auto until = still_since_.value_or(Monotonic::now()) + held_cpu_;
+  return std::chrono::duration<double, std::milli>(until - *started_at_).count();
+}
+
+void WallClock::look() {
+  if (!stands_still() || jail_.cgroup()) return;
+  const uint64_t now = meter_.cpu_without_cgroup();
+  held_cpu_ = std::chrono::microseconds(now - std::min(now, held_cpu_from_us_));
+  if (ran_ms() > static_cast<double>(limit_.count())) told_.late();
+}
+
+void WallClock::stand_still() {
+  if (!still_since_) still_since_ = Monotonic::now();
+  told_.changed();
+}
+
+void WallClock::go_on() {
+  *started_at_ += Monotonic::now() - *std::exchange(still_since_, std::nullopt) - held_cpu_;
+  held_cpu_ = {};
+  await_limit();
+  told_.changed();
+}
+
+void WallClock::await_limit() {
+  if (stopped_) return;
+  const auto left = limit_ - std::chrono::milliseconds(static_cast<int64_t>(ran_ms()));
+  deadline_ = Deadline(loop_, std::max(left, 0ms), [this] { told_.late(); });
+}
+
+}  // namespace jail
