@@ -31,10 +31,12 @@ Task<Result<Snapshot>> take_snapshot(Loop& loop, int directory, uint64_t max_ent
   bounds.entries = max_entries;
   CO_TRY(Walk walk, Walk::begin(directory, RelativePath(), bounds, Order::any));
   std::vector<Entry> batch;
+  UsageCount count;
   for (;;) {
     batch.clear();
     CO_TRY(bool ended, walk.step(kSlice, batch));
     for (Entry& entry : batch) {
+      count.add(entry);
       if (entry.kind == Kind::directory) continue;
       Stamp stamp{entry.size, entry.inode, entry.mtime_ns, entry.ctime_ns, entry.btime_ns};
       snapshot.files.emplace(std::move(entry.path), stamp);
@@ -43,6 +45,8 @@ Task<Result<Snapshot>> take_snapshot(Loop& loop, int directory, uint64_t max_ent
     co_await next_turn(loop);
   }
   snapshot.complete = walk.missed().empty();
+  snapshot.usage = count.usage();
+  snapshot.usage.problem = walk.missed();
   co_return snapshot;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/tenants/quota.h"
 #include "supervisor/tenants/walk.h"
 
 namespace tenants {
@@ -24,6 +25,7 @@ struct Stamp {
 struct Snapshot {
   std::map<std::string, Stamp> files;  // by path, bytes as on disk; folders are not files
   int64_t taken_ns = 0;                // the file system's clock before the walk began
+  Usage usage;                         // of what was seen
   bool complete = true;                // false: more entries than the bound
 };
 

@@ -17,7 +17,9 @@ namespace {
 using std::chrono::seconds;
 
 constexpr size_t kMostListed = 100'000;
-constexpr unsigned kRemovalSlice = 200;  // operations of a removal before others have their turn
+constexpr unsigned kRemovalSlice = 200;             // operations of a removal before others have their turn
+constexpr size_t kMostRules = 64;                   // bytes
+constexpr std::string_view kRemoved = ".removed-";  // before the name of one that is being removed
 constexpr char kUsed[] = "used", kWarned[] = "warned";
 
 Result<RelativePath> path_of(std::string_view name, std::string_view file) {
@@ -31,45 +33,82 @@ std::optional<seconds> age_of(int directory, const RelativePath& path) {
   return seconds(std::max<time_t>(std::time(nullptr) - status->st_mtime, 0));
 }
 
-Result<> touch(int directory, const RelativePath& path) {
-  TRY(Fd file, open_beneath(directory, path, O_WRONLY | O_CREAT, 0600));
+// Its time is now, whether or not its contents change.
+Result<> note(int directory, const RelativePath& path, std::string_view contents) {
+  TRY(Fd file, open_beneath(directory, path, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+  CHECKED(write_all(file.get(), contents));
   if (::futimens(file.get(), nullptr) < 0) return fail_errno(errno, "note the use of a workspace");
   return {};
 }
 
+// What cannot be read keeps the workspace for ever: nobody's data goes by mistake.
+policies::WorkspaceRules read_rules(int directory, const RelativePath& used) {
+  policies::WorkspaceRules rules;
+  auto file = open_beneath(directory, used, O_RDONLY);
+  if (!file) return rules;
+  auto text = read_whole(file->get(), kMostRules);
+  long long idle = 0, warning = 0;
+  int read = 0;
+  if (!text || std::sscanf(text->c_str(), "%lld %lld\n%n", &idle, &warning, &read) != 2 || idle < 0 || warning < 0 ||
+      static_cast<size_t>(read) != text->size())
+    return rules;
+  rules.idle = seconds(idle);
+  rules.warning = seconds(warning);
+  return rules;
+}
+
+Task<Result<>> remove_tree(Loop& loop, int directory, RelativePath path) {
+  CO_TRY(TreeRemoval removal, TreeRemoval::begin(directory, path));
+  for (;;) {
+    CO_TRY(bool done, removal.step(kRemovalSlice));
+    if (done) co_return Result<>{};
+    co_await next_turn(loop);
+  }
+}
+
 }  // namespace
 
-Result<> mark_used(const Tenant& workspace) {
+Result<> mark_used(const Tenant& workspace, const policies::WorkspaceRules& rules) {
   TRY(RelativePath used, RelativePath::parse(kUsed));
   TRY(RelativePath warned, RelativePath::parse(kWarned));
   auto forgotten = unlink_beneath(workspace.directory(), warned, Removing::file);
   if (!forgotten && forgotten.error().code != Code::not_found) return forgotten;
-  return touch(workspace.directory(), used);
+  return note(workspace.directory(), used, fmt::format("{} {}\n", rules.idle.count(), rules.warning.count()));
 }
 
-Result<NamedWorkspaces> NamedWorkspaces::of(const Tenant& tenant) {
+Result<NamedWorkspaces> NamedWorkspaces::of(int tenant) {
   TRY(RelativePath path, RelativePath::parse(kNamedWorkspaces));
-  auto directory = open_beneath(tenant.directory(), path, O_RDONLY | O_DIRECTORY);
+  auto directory = open_beneath(tenant, path, O_RDONLY | O_DIRECTORY);
   if (!directory && directory.error().code == Code::not_found) return NamedWorkspaces(Fd());
   if (!directory) return tl::unexpected<Error>(std::move(directory).error());
   return NamedWorkspaces(*std::move(directory));
 }
 
-Result<std::vector<NamedWorkspace>> NamedWorkspaces::list(const policies::WorkspaceRules& rules) const {
-  std::vector<NamedWorkspace> all;
-  if (!directory_) return all;
+Result<std::vector<std::string>> NamedWorkspaces::entries() const {
+  std::vector<std::string> names;
+  if (!directory_) return names;
   TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
   std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
   if (!entries) return fail_errno(errno, "list workspaces");
   static_cast<void>(folder.release());  // the stream's now
   while (const dirent* entry = ::readdir(entries.get())) {
-    if (!policies::valid_name(entry->d_name) || all.size() >= kMostListed) continue;
+    if (names.size() < kMostListed) names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+Result<std::vector<NamedWorkspace>> NamedWorkspaces::list(const Rules& rules) const {
+  std::vector<NamedWorkspace> all;
+  TRY(auto names, entries());
+  for (const std::string& name : names) {
+    if (!policies::valid_name(name)) continue;
     NamedWorkspace one;
-    one.name = entry->d_name;
+    one.name = name;
     TRY(RelativePath used, path_of(one.name, kUsed));
     TRY(RelativePath warned, path_of(one.name, kWarned));
+    one.rules = rules ? *rules : read_rules(directory_.get(), used);
     one.idle = age_of(directory_.get(), used).value_or(seconds(0));
-    if (auto since = age_of(directory_.get(), warned)) one.removal = std::max(rules.warning - *since, seconds(0));
+    if (auto since = age_of(directory_.get(), warned)) one.removal = std::max(one.rules.warning - *since, seconds(0));
     all.push_back(std::move(one));
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -84,31 +123,36 @@ Result<> NamedWorkspaces::check_room(std::string_view name, const policies::Work
               "use one of them, or ask the administrator to raise named_workspaces.most", "named_workspaces.most");
 }
 
-Result<std::vector<std::string>> NamedWorkspaces::announce(const policies::WorkspaceRules& rules) const {
-  std::vector<std::string> names;
-  if (rules.idle.count() == 0) return names;
+Result<std::vector<NamedWorkspace>> NamedWorkspaces::announce(const Rules& rules) const {
   TRY(auto all, list(rules));
-  for (const NamedWorkspace& one : all) {
-    if (one.removal || one.idle + rules.warning < rules.idle) continue;
+  std::vector<NamedWorkspace> announced;
+  for (NamedWorkspace& one : all) {
+    if (one.removal || one.rules.idle.count() == 0 || one.idle + one.rules.warning < one.rules.idle) continue;
     TRY(RelativePath warned, path_of(one.name, kWarned));
-    CHECKED(touch(directory_.get(), warned));
-    names.push_back(one.name);
+    CHECKED(note(directory_.get(), warned, ""));
+    announced.push_back(std::move(one));
   }
-  return names;
+  return announced;
 }
 
 // First out of the way: a removal that stops half-way leaves nothing that looks like a workspace.
 Task<Result<>> NamedWorkspaces::remove(Loop& loop, std::string name) const {
   CO_TRY(RelativePath path, RelativePath::parse(name));
-  CO_TRY(RelativePath aside, RelativePath::parse(".removed-" + name));
-  (void)remove_tree_beneath(directory_.get(), aside);
+  CO_TRY(RelativePath aside, RelativePath::parse(std::string(kRemoved) + name));
+  auto before = co_await remove_tree(loop, directory_.get(), aside);  // of an earlier one of this name, that failed
+  if (!before && before.error().code != Code::not_found) co_return before;
   CO_CHECKED(rename_beneath(directory_.get(), path, aside, Existing::refuse));
-  CO_TRY(TreeRemoval removal, TreeRemoval::begin(directory_.get(), aside));
-  for (;;) {
-    CO_TRY(bool done, removal.step(kRemovalSlice));
-    if (done) co_return Result<>{};
-    co_await next_turn(loop);
+  co_return co_await remove_tree(loop, directory_.get(), aside);
+}
+
+Task<Result<>> NamedWorkspaces::finish_removals(Loop& loop) const {
+  CO_TRY(auto names, entries());
+  for (const std::string& name : names) {
+    if (!name.starts_with(kRemoved)) continue;
+    CO_TRY(RelativePath aside, RelativePath::parse(name));
+    CO_CHECKED(co_await remove_tree(loop, directory_.get(), aside));
   }
+  co_return Result<>{};
 }
 
 }  // namespace tenants

@@ -1,6 +1,7 @@
 // Named workspaces of one tenant: which there are, when each was last used, and which are to be removed.
-// In tenants/<tenant>/workspaces/<name>/: `used` and `warned` are empty files whose times say when.
-// Source: Registry::workspace. Errors: exhausted (no room for another), or what the file system said.
+// In tenants/<tenant>/workspaces/<name>/: the times of the files `used` and `warned` say when; `used` holds the rules
+// of the policy under which that was, for the time when nobody of the tenant is connected. Source: Registry::workspace.
+// Errors: exhausted (no room for another), or what the file system said.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -20,30 +21,38 @@ class Tenant;
 
 constexpr std::string_view kNamedWorkspaces = "workspaces";
 
-// Now; whatever was announced about it is taken back.
-Result<> mark_used(const Tenant& workspace);
+// Now, under these rules; whatever was announced about it is taken back.
+Result<> mark_used(const Tenant& workspace, const policies::WorkspaceRules& rules);
 
 struct NamedWorkspace {
   std::string name;
+  policies::WorkspaceRules rules;
   std::chrono::seconds idle{0};                 // since its last use
   std::optional<std::chrono::seconds> removal;  // not before this time has passed; empty: not announced
 };
 
 class NamedWorkspaces {
  public:
-  static Result<NamedWorkspaces> of(const Tenant& tenant);
+  // Rules of a policy in force, or those of each workspace's last use.
+  using Rules = std::optional<policies::WorkspaceRules>;
+
+  // `tenant` is its folder (O_PATH will do).
+  static Result<NamedWorkspaces> of(int tenant);
 
   // Those that there are, sorted; at most 100,000.
-  Result<std::vector<NamedWorkspace>> list(const policies::WorkspaceRules& rules) const;
+  Result<std::vector<NamedWorkspace>> list(const Rules& rules) const;
   // Errors: exhausted, when `name` is not there yet and would be one too many.
   Result<> check_room(std::string_view name, const policies::WorkspaceRules& rules) const;
-  // Announces what has been idle for so long that it is to be removed. Returns the names.
-  Result<std::vector<std::string>> announce(const policies::WorkspaceRules& rules) const;
+  // Announces what has been idle for so long that it is to be removed. Returns those.
+  Result<std::vector<NamedWorkspace>> announce(const Rules& rules) const;
   // Removes one with everything in it, in slices; nobody may be using it.
   Task<Result<>> remove(Loop& loop, std::string name) const;
+  // Goes on with removals that were begun and did not come to their end, by this daemon or one that was killed.
+  Task<Result<>> finish_removals(Loop& loop) const;
 
  private:
   explicit NamedWorkspaces(Fd directory) : directory_(std::move(directory)) {}
+  Result<std::vector<std::string>> entries() const;
   Fd directory_;  // workspaces/; empty: there are none
 };
 

@@ -91,7 +91,7 @@ Result<> SessionLogs::append(std::string_view id, std::string line) {
 
 Result<> SessionLogs::begin(std::string_view id, std::string_view timestamp) {
   TRY(RelativePath open, file_of(id, kOpen));
-  make_room();
+  make_room(kMostSessions - 1, kMostSessionsBytes - kMostSessionBytes);
   CHECKED(open_beneath(directory_.get(), open, O_WRONLY | O_CREAT, 0600));
   return append(id, dump_json(ordered_json{{"event", "begin"}, {"timestamp", timestamp}}) + "\n");
 }
@@ -102,18 +102,33 @@ bool SessionLogs::is_open(std::string_view id) const {
 }
 
 // Logs that nobody has written to for the longest time go first.
-void SessionLogs::make_room() const {
+void SessionLogs::make_room(size_t most, uint64_t most_bytes) const {
   auto ids = list();
-  if (!ids || ids->size() < kMostSessions) return;
-  std::vector<std::pair<int64_t, RelativePath>> by_age;
+  if (!ids) return;
+  struct Log {
+    int64_t written;
+    uint64_t bytes;
+    RelativePath path;
+  };
+  std::vector<Log> closed;
+  uint64_t bytes = 0;
   for (const std::string& id : *ids) {
     auto path = file_of(id);
-    if (!path || is_open(id)) continue;
-    if (auto status = stat_beneath(directory_.get(), *path)) by_age.emplace_back(status->st_mtime, *std::move(path));
+    if (!path) continue;
+    auto status = stat_beneath(directory_.get(), *path);
+    if (!status) continue;
+    const auto size = static_cast<uint64_t>(status->st_size);
+    bytes += size;
+    if (!is_open(id)) closed.push_back({status->st_mtime, size, *std::move(path)});
   }
-  std::sort(by_age.begin(), by_age.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 0; i < by_age.size() && i + kMostSessions <= ids->size(); i++)
-    static_cast<void>(unlink_beneath(directory_.get(), by_age[i].second, Removing::file));
+  std::sort(closed.begin(), closed.end(), [](const Log& a, const Log& b) { return a.written < b.written; });
+  size_t logs = ids->size();
+  for (const Log& log : closed) {
+    if (logs <= most && bytes <= most_bytes) break;
+    if (!unlink_beneath(directory_.get(), log.path, Removing::file)) continue;
+    logs--;
+    bytes -= log.bytes;
+  }
 }
 
 Result<> SessionLogs::add(std::string_view id, const SessionTask& task) {

@@ -17,6 +17,7 @@ namespace tenants {
 constexpr size_t kMostSessionBytes = 8 << 20;       // of one log
 constexpr size_t kMostSessionTextBytes = 64 << 10;  // of a task's code, result and output each; longer ones are cut
 constexpr size_t kMostSessions = 200;               // logs of one tenant
+constexpr uint64_t kMostSessionsBytes = 256 << 20;  // of all of them, when another one begins
 
 // 1 to 64 of A-Z a-z 0-9 . _ -, the first no dot. Errors: invalid.
 Result<> check_session_id(std::string_view id);
@@ -58,7 +59,7 @@ class SessionLogs {
 
  private:
   Result<> append(std::string_view id, std::string line);
-  void make_room() const;
+  void make_room(size_t most, uint64_t most_bytes) const;
   Fd directory_;
   std::string customer_;
 };

@@ -1,10 +1,15 @@
 #include "supervisor/tenants/tenant.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+
 #include <algorithm>
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tenants/named_workspaces.h"
+#include "supervisor/tenants/new_file.h"
+#include "supervisor/tenants/project.h"
 
 namespace tenants {
 namespace {
@@ -41,13 +46,18 @@ Result<std::shared_ptr<Tenant>> Tenant::open_in(Loop& loop, Fd directory, std::s
     TRY(RelativePath path, RelativePath::parse(below));
     return make_directories_beneath(directory.get(), path, kPrivate);
   };
-  TRY(Fd workspace, folder("workspace"));
+  TRY(Fd files, folder("workspace"));
+  TRY(Fd unfinished, folder("unfinished"));
+  CHECKED(sweep_unfinished(unfinished.get()));
+  const auto project = join_project(files.get(), unfinished.get());
+  Workspace workspace(loop, std::move(files), std::move(unfinished), workspace_limits(policy.quota));
   TRY(Fd kept, folder("executions"));
   TRY(Fd sessions, folder("sessions"));
   TRY(Executions executions, Executions::open(std::move(kept), keep_limits(policy.quota)));
-  return std::shared_ptr<Tenant>(new Tenant(loop, std::move(name), std::move(account), std::move(directory),
-                                            std::move(workspace), workspace_limits(policy.quota), std::move(executions),
-                                            std::move(sessions)));
+  std::shared_ptr<Tenant> tenant(new Tenant(std::move(name), std::move(account), std::move(directory),
+                                            std::move(workspace), std::move(executions), std::move(sessions)));
+  tenant->project_ = project;
+  return tenant;
 }
 
 void Tenant::set_quota(const policies::Quota& quota) {
@@ -69,9 +79,8 @@ Result<std::shared_ptr<Member>> Registry::admit(policies::Peer peer) {
     auto opened = Tenant::open(loop_, directory_.get(), assignment.tenant, *assignment.policy);
     if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("tenant '" + assignment.tenant + "'"));
     known = tenants_.emplace(assignment.tenant, std::move(*opened)).first;
-  } else {
-    known->second->set_quota(assignment.policy->quota);
   }
+  set_quota(known->second, assignment.policy->quota);
   std::erase_if(members_, [](const std::weak_ptr<Member>& member) { return member.expired(); });
   auto connected = std::count_if(members_.begin(), members_.end(), [&](const std::weak_ptr<Member>& other) {
     auto member = other.lock();
@@ -99,19 +108,24 @@ Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::s
   const std::string key = member.tenant->name() + "/" + std::string(name);
   auto known = tenants_.find(key);
   if (known == tenants_.end()) {
-    TRY(NamedWorkspaces named, NamedWorkspaces::of(*member.tenant));
+    TRY(NamedWorkspaces named, NamedWorkspaces::of(member.tenant->directory()));
     CHECKED(named.check_room(name, member.policy->named_workspaces));
     auto opened = Tenant::open_workspace(loop_, *member.tenant, name, *member.policy);
     if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("workspace '" + shown + "'"));
     known = tenants_.emplace(key, std::move(*opened)).first;
-  } else {
-    known->second->set_quota(member.policy->quota);
   }
-  CHECKED(mark_used(*known->second));
+  set_quota(known->second, member.policy->quota);
+  CHECKED(mark_used(*known->second, member.policy->named_workspaces));
   return known->second;
 }
 
-void Registry::apply_policies() {
+void Registry::set_quota(const std::shared_ptr<Tenant>& tenant, const policies::Quota& quota) {
+  tenant->set_quota(quota);
+  if (quota_changed_) quota_changed_(tenant);
+}
+
+std::vector<std::shared_ptr<Member>> Registry::apply_policies() {
+  std::vector<std::shared_ptr<Member>> offered_others;
   for (const std::weak_ptr<Member>& weak : members_) {
     auto member = weak.lock();
     if (!member) continue;
@@ -121,49 +135,85 @@ void Registry::apply_policies() {
       continue;
     }
     member->revoked = false;
+    if (!(member->policy->tools == assignment->policy->tools)) offered_others.push_back(member);
     member->policy = std::move(assignment->policy);
-    member->tenant->set_quota(member->policy->quota);
+    set_quota(member->tenant, member->policy->quota);
   }
+  return offered_others;
+}
+
+Result<std::vector<std::string>> Registry::all_tenants() const {
+  TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
+  if (!entries) return fail_errno(errno, "list tenants");
+  static_cast<void>(folder.release());  // the stream's now
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    if (policies::valid_name(entry->d_name)) names.emplace_back(entry->d_name);
+  }
+  return names;
 }
 
 Task<std::chrono::seconds> Registry::expire_workspaces() {
   std::chrono::seconds next = kLookAtMost;
-  std::map<std::shared_ptr<Tenant>, policies::WorkspaceRules> connected;
-  for (const std::weak_ptr<Member>& weak : members_) {
-    if (auto member = weak.lock()) connected[member->tenant] = member->policy->named_workspaces;
+  auto tenants = all_tenants();
+  if (!tenants) {
+    log_warning("expiry of workspaces: {}", tenants.error().what);
+    co_return next;
   }
-  for (const auto& [tenant, rules] : connected) {
-    auto done = co_await expire_workspaces_of(*tenant, rules);
-    if (!done) log_warning("tenant {}: expiry of workspaces: {}", tenant->name(), done.error().what);
-    if (rules.idle.count() > 0) next = std::clamp(rules.idle / 10, std::chrono::seconds(1), next);
+  for (const std::string& tenant : *tenants) {
+    std::optional<policies::WorkspaceRules> rules;
+    for (const std::weak_ptr<Member>& weak : members_) {
+      auto member = weak.lock();
+      if (member && member->tenant->name() == tenant) rules = member->policy->named_workspaces;
+    }
+    auto kept = co_await expire_workspaces_of(tenant, rules);
+    if (!kept) log_warning("tenant {}: expiry of workspaces: {}", tenant, kept.error().what);
+    if (kept && *kept) next = std::clamp(**kept / 10, std::chrono::seconds(1), next);
+    co_await next_turn(loop_);
   }
   co_return next;
 }
 
-Task<Result<>> Registry::expire_workspaces_of(const Tenant& tenant, policies::WorkspaceRules rules) {
-  if (rules.idle.count() == 0) co_return Result<>{};
-  CO_TRY(NamedWorkspaces named, NamedWorkspaces::of(tenant));
-  CO_TRY(std::vector<std::string> announced, named.announce(rules));
-  for (const std::string& name : announced)
-    log_notice("workspace {}/{} is not used: it will be removed in {} s, unless somebody uses it", tenant.name(), name,
-               rules.warning.count());
+Task<Result<std::optional<std::chrono::seconds>>> Registry::expire_workspaces_of(
+    std::string tenant, std::optional<policies::WorkspaceRules> rules) {
+  CO_TRY(RelativePath path, RelativePath::parse(tenant));
+  CO_TRY(Fd folder, open_beneath(directory_.get(), path, O_PATH | O_DIRECTORY));
+  CO_TRY(NamedWorkspaces named, NamedWorkspaces::of(folder.get()));
+  CO_TRY(std::vector<NamedWorkspace> announced, named.announce(rules));
+  for (const NamedWorkspace& one : announced)
+    log_notice("workspace {}/{} is not used: it will be removed in {} s, unless somebody uses it", tenant, one.name,
+               one.rules.warning.count());
   CO_TRY(std::vector<NamedWorkspace> all, named.list(rules));
+  std::optional<std::chrono::seconds> shortest;
   for (const NamedWorkspace& one : all) {
-    if (!one.removal || one.removal->count() > 0 || one.idle < rules.idle) continue;
-    auto known = tenants_.find(tenant.name() + "/" + one.name);
+    if (one.rules.idle.count() == 0) continue;
+    shortest = std::min(shortest.value_or(one.rules.idle), one.rules.idle);
+    if (!one.removal || one.removal->count() > 0 || one.idle < one.rules.idle) continue;
+    auto known = tenants_.find(tenant + "/" + one.name);
     if (known != tenants_.end()) {
       if (known->second.use_count() > 1) continue;  // somebody works in it
       tenants_.erase(known);
     }
+    if (removed_) removed_(tenant + "/" + one.name);
     CO_CHECKED(co_await named.remove(loop_, one.name));
-    log_notice("workspace {}/{} was removed: nobody used it for {} s", tenant.name(), one.name, one.idle.count());
+    log_notice("workspace {}/{} was removed: nobody used it for {} s", tenant, one.name, one.idle.count());
   }
-  co_return Result<>{};
+  CO_CHECKED(co_await named.finish_removals(loop_));
+  co_return shortest;
 }
 
 std::shared_ptr<Tenant> Registry::find(std::string_view name) const {
   auto found = tenants_.find(name);
   return found == tenants_.end() ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<Tenant>> Registry::of_account(const std::string& name) const {
+  std::vector<std::shared_ptr<Tenant>> found;
+  for (const auto& [key, tenant] : tenants_) {
+    if (tenant->account() == name) found.push_back(tenant);
+  }
+  return found;
 }
 
 std::vector<std::string> Registry::names() const {

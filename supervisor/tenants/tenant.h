@@ -1,13 +1,15 @@
 // Tenant: whose files and executions these are. Registry: which tenant a connecting process belongs to.
 // Source: the peer's credentials as the kernel tells them, mapped by policies::Store. A tenant's folders are
-// made at its first connection: tenants/<name>/{workspace,executions,sessions} below the state folder, 0700.
+// made at its first connection: tenants/<name>/{workspace,unfinished,executions,sessions} below the state folder, 0700.
 // A named workspace is a tenant of its own, with folders below tenants/<name>/workspaces/<workspace>: nothing but
 // limits on what runs is shared with the tenant whose client named it. Errors: denied (no rule fits the peer), or what
 // the file system said.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,15 +38,19 @@ class Tenant {
   SessionLogs& sessions() { return sessions_; }
   // What may be kept from now on; evicts kept output at once, and workspaces over their quota only refuse more.
   void set_quota(const policies::Quota& quota);
+  // The kernel's project of its workspace (project.h), and the limits for which the kernel has it now.
+  std::optional<uint32_t> project() const { return project_; }
+  const std::optional<QuotaLimits>& held_by_kernel() const { return held_by_kernel_; }
+  void set_held_by_kernel(QuotaLimits limits) { held_by_kernel_ = limits; }
+  void leave_project() { project_.reset(), held_by_kernel_.reset(); }
 
  private:
   static Result<std::shared_ptr<Tenant>> open_in(Loop& loop, Fd directory, std::string name, std::string account,
                                                  const policies::Policy& policy);
-  Tenant(Loop& loop, std::string name, std::string account, Fd directory, Fd workspace, QuotaLimits limits,
-         Executions executions, Fd logs)
+  Tenant(std::string name, std::string account, Fd directory, Workspace workspace, Executions executions, Fd logs)
       : name_(std::move(name)),
         directory_(std::move(directory)),
-        workspace_(loop, std::move(workspace), limits),
+        workspace_(std::move(workspace)),
         executions_(std::move(executions)),
         sessions_(std::move(logs), name_.substr(name_.find('/') + 1)),  // a customer is a workspace's name
         account_(std::move(account)) {}
@@ -54,6 +60,8 @@ class Tenant {
   Executions executions_;
   SessionLogs sessions_;
   std::string account_;
+  std::optional<uint32_t> project_;
+  std::optional<QuotaLimits> held_by_kernel_;
 };
 
 // One connection's right to act for a tenant. The policy belongs to the member: two rules may give two users
@@ -79,25 +87,39 @@ class Registry {
   // The named workspace of the member's tenant, in which a request is to work; its own for an empty name or "default".
   // Errors: denied (its policy does not allow the name), exhausted (it has as many as it may).
   Result<std::shared_ptr<Tenant>> workspace(const Member& member, std::string_view name);
-  // After the store has reloaded: members get their new policy, or are revoked.
-  void apply_policies();
+  // After the store has reloaded: members get their new policy, or are revoked. Those who are offered other tools now.
+  std::vector<std::shared_ptr<Member>> apply_policies();
+
+  // Told of each workspace that is opened, and whenever the quota of one may have changed.
+  void on_quota(std::function<void(std::shared_ptr<Tenant>)> changed) { quota_changed_ = std::move(changed); }
+  // Told the name of each named workspace that is gone, for what is kept of it elsewhere to be forgotten.
+  void on_removed(std::function<void(const std::string& name)> removed) { removed_ = std::move(removed); }
 
   // Of a tenant or a named workspace, by Tenant::name(). nullptr when nobody has connected to it yet.
   std::shared_ptr<Tenant> find(std::string_view name) const;
   std::vector<std::string> names() const;  // of tenants
-  // Named workspaces of tenants that are connected, by their policies: announces (in the log) the removal of those that
-  // nobody uses, and removes those whose time has come. When to look again.
+  // The tenant of that name and its named workspaces, of those that find() finds.
+  std::vector<std::shared_ptr<Tenant>> of_account(const std::string& name) const;
+  // Named workspaces of all tenants there are, by the policies of those that are connected, or else the one under which
+  // each was used last: announces (in the log) the removal of those that nobody uses, and removes those whose time has
+  // come. When to look again.
   Task<std::chrono::seconds> expire_workspaces();
 
  private:
   Registry(Loop& loop, Fd directory, const policies::Store& store)
       : loop_(loop), directory_(std::move(directory)), store_(store) {}
-  Task<Result<>> expire_workspaces_of(const Tenant& tenant, policies::WorkspaceRules rules);
+  Result<std::vector<std::string>> all_tenants() const;
+  void set_quota(const std::shared_ptr<Tenant>& tenant, const policies::Quota& quota);
+  // The shortest time without use that any of them is kept; nothing: all are kept for ever.
+  Task<Result<std::optional<std::chrono::seconds>>> expire_workspaces_of(std::string tenant,
+                                                                         std::optional<policies::WorkspaceRules> rules);
   Loop& loop_;
   Fd directory_;
   const policies::Store& store_;
   std::map<std::string, std::shared_ptr<Tenant>, std::less<>> tenants_;
   std::vector<std::weak_ptr<Member>> members_;
+  std::function<void(const std::string&)> removed_;
+  std::function<void(std::shared_ptr<Tenant>)> quota_changed_;
 };
 
 }  // namespace tenants

@@ -80,6 +80,15 @@ Result<> Walk::enter(const std::string& path, unsigned depth) {
   return {};
 }
 
+// By the descriptor: whatever the name leads to by now, it is a folder of this tree.
+void Walk::restore_mode(const std::string& path) const {
+  auto held = open_listed_beneath(root_, path, O_PATH | O_DIRECTORY);
+  struct stat info;
+  if (!held || ::fstat(held->get(), &info) < 0) return;
+  const std::string self = "/proc/self/fd/" + std::to_string(held->get());
+  (void)::chmod(self.c_str(), (info.st_mode & 07777) | 0700);
+}
+
 Result<> Walk::read_one(std::vector<Entry>& out) {
   errno = 0;
   const dirent* listed = ::readdir(reading_.get());
@@ -128,7 +137,13 @@ Result<bool> Walk::step(unsigned slice, std::vector<Entry>& out) {
         missed_ = "its folders are nested deeper than " + std::to_string(kMaxPathComponents);
       continue;
     }
-    if (auto entered = enter(entry.path, top.depth + 1); !entered) {
+    const unsigned depth = top.depth + 1;
+    auto entered = enter(entry.path, depth);
+    if (!entered && entered.error().err == EACCES) {
+      restore_mode(entry.path);
+      entered = enter(entry.path, depth);
+    }
+    if (!entered) {
       int err = entered.error().err;
       bool vanished = err == ENOENT || err == ENOTDIR || err == ELOOP;
       if (!vanished && missed_.empty())

@@ -1,6 +1,6 @@
 // Walk: what is in a directory tree, in slices, so that the event loop never waits for a large tree.
-// Links are reported and never followed; one descriptor is open at a time, whatever the depth.
-// Used by the listing, the quota's count and the snapshots of changes.
+// Links are reported and never followed; a folder that its owner closed is opened for the owner again; one descriptor
+// is open at a time, whatever the depth. Used by the listing, the quota's count and the snapshots of changes.
 #pragma once
 #include <dirent.h>
 
@@ -61,6 +61,7 @@ class Walk {
   };
   Walk(int root, WalkBounds bounds, Order order) : root_(root), bounds_(bounds), order_(order) {}
   Result<> enter(const std::string& path, unsigned depth);
+  void restore_mode(const std::string& path) const;
   Result<> read_one(std::vector<Entry>& out);
 
   int root_;

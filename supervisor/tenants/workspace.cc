@@ -1,72 +1,19 @@
 #include "supervisor/tenants/workspace.h"
 
-#include <sys/random.h>
-#include <sys/syscall.h>
+#include <dirent.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <set>
+#include <memory>
+
+#include "supervisor/base/json.h"
+#include "supervisor/tenants/new_file.h"
 
 namespace tenants {
 namespace {
 
 constexpr mode_t kFileMode = 0644;  // inside the workspace, whose folder is 0700 itself
-constexpr mode_t kDirectoryMode = 0755;
+constexpr mode_t kDirectoryMode = 0755, kDirectoryOwner = 0700;
 constexpr uint64_t kMaxCounted = 5'000'000;  // files; a larger workspace needs the kernel's quota
-
-// Not a secret, only unused: the file has it for an instant.
-std::string temporary_name() {
-  uint64_t random = 0;
-  (void)!::getrandom(&random, sizeof random, 0);
-  char name[40];
-  std::snprintf(name, sizeof name, ".warder-%016llx", static_cast<unsigned long long>(random));
-  return name;
-}
-
-// A new file in a folder that has no name, or a temporary one where the file system cannot do that
-// (O_TMPFILE: open(2)). Removes the name unless it was moved into place.
-class NewFile {
- public:
-  static Result<NewFile> make(int parent, const RelativePath& for_path) {
-    auto unnamed = open_beneath(parent, RelativePath(), O_TMPFILE | O_WRONLY, kFileMode);
-    if (unnamed) return NewFile(parent, std::move(*unnamed), "");
-    int err = unnamed.error().err;
-    if (err != EOPNOTSUPP && err != EISDIR && err != ENOENT) return fail_path(err, "write", for_path.text());
-    std::string name = temporary_name();
-    TRY(RelativePath path, RelativePath::parse(name));
-    auto named = open_beneath(parent, path, O_CREAT | O_EXCL | O_WRONLY, kFileMode);
-    if (!named) return fail_path(named.error().err, "write", for_path.text());
-    return NewFile(parent, std::move(*named), std::move(name));
-  }
-  NewFile(NewFile&& other) noexcept
-      : parent_(other.parent_), file_(std::move(other.file_)), name_(std::exchange(other.name_, "")) {}
-  ~NewFile() {
-    if (!name_.empty()) ::unlinkat(parent_, name_.c_str(), 0);
-  }
-  int file() const { return file_.get(); }
-
-  Result<> move_to(const RelativePath& path, Existing existing) {
-    if (name_.empty()) {
-      std::string name = temporary_name();
-      std::string self = "/proc/self/fd/" + std::to_string(file_.get());
-      if (::linkat(AT_FDCWD, self.c_str(), parent_, name.c_str(), AT_SYMLINK_FOLLOW) < 0)
-        return fail_path(errno, "write", path.text());
-      name_ = std::move(name);
-    }
-    std::string target(path.name());
-    unsigned flags = existing == Existing::refuse ? 1u : 0u;  // RENAME_NOREPLACE
-    if (::syscall(SYS_renameat2, parent_, name_.c_str(), parent_, target.c_str(), flags) < 0)
-      return fail_path(errno, "write", path.text());
-    name_.clear();
-    return {};
-  }
-
- private:
-  NewFile(int parent, Fd file, std::string name) : parent_(parent), file_(std::move(file)), name_(std::move(name)) {}
-  int parent_;
-  Fd file_;
-  std::string name_;
-};
 
 }  // namespace
 
@@ -111,7 +58,7 @@ Task<Result<Listing>> Workspace::list(RelativePath path, ListOptions options) {
     batch.clear();
     CO_TRY(bool ended, walk.step(kSlice, batch));
     for (Entry& entry : batch) {
-      if (entry.kind == Kind::directory) continue;
+      if (entry.kind == Kind::directory && options.folders == ListOptions::Folders::left_out) continue;
       if (listing.entries.size() == options.limit) {
         listing.more = true;
         co_return listing;
@@ -126,10 +73,7 @@ Task<Result<Listing>> Workspace::list(RelativePath path, ListOptions options) {
 }
 
 Task<Result<uint64_t>> Workspace::write(RelativePath path, std::string bytes, WriteMode mode) {
-  if (stale_) {
-    auto measured = co_await measure();
-    if (!measured) co_return tl::unexpected<Error>(std::move(measured).error());
-  }
+  CO_CHECKED(co_await count());
   co_return write_now(path, bytes, mode);
 }
 
@@ -201,7 +145,7 @@ Result<> Workspace::append(const RelativePath& path, std::string_view bytes) {
 
 Result<> Workspace::put(int parent, const RelativePath& path, std::string_view bytes, const Target& target,
                         WriteMode mode) {
-  TRY(NewFile file, NewFile::make(parent, path));
+  TRY(NewFile file, NewFile::make(parent, unfinished_.get(), path, kFileMode));
   if (auto written = write_all(file.file(), bytes); !written)
     return fail_path(written.error().err, "write", path.text());
   mode_t bits = target.existing ? target.existing->mode & 0777 : kFileMode;
@@ -210,9 +154,13 @@ Result<> Workspace::put(int parent, const RelativePath& path, std::string_view b
 }
 
 Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
+  if (path.is_root() && what == Removal::recursive) {
+    auto emptied = co_await empty();
+    co_return emptied;
+  }
   if (path.is_root()) {
     auto root = fail_path(EBUSY, "delete", ".");
-    root.value().hint = "name a file or folder in the workspace";
+    root.value().hint = "name a file or folder in the workspace; recursive deletes all there is";
     co_return root;
   }
   CO_TRY(Entry entry, describe(directory_.get(), path));
@@ -229,22 +177,90 @@ Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
     co_return Result<>();
   }
   stale_ = true;
+  auto removed = co_await remove_folder(std::move(path));
+  co_return removed;
+}
+
+// A program may take the owner's rights to the folder itself away: nobody could count or delete what is in it.
+Result<> Workspace::restore_mode() const {
+  struct stat info;
+  if (::fstat(directory_.get(), &info) < 0) return fail_errno(errno, "look at the workspace");
+  if ((info.st_mode & kDirectoryOwner) == kDirectoryOwner) return {};
+  const std::string self = "/proc/self/fd/" + std::to_string(directory_.get());  // fchmod() takes no O_PATH
+  if (::chmod(self.c_str(), kDirectoryOwner) < 0) return fail_errno(errno, "give the workspace its mode back");
+  return {};
+}
+
+Task<Result<>> Workspace::count() {
+  if (!stale_) co_return Result<>{};
+  auto measured = co_await measure();
+  if (!measured) co_return tl::unexpected<Error>(std::move(measured).error());
+  co_return Result<>{};
+}
+
+Task<Result<Snapshot>> Workspace::snapshot() {
+  const uint64_t changes_before = changes_;
+  CO_CHECKED(restore_mode());
+  const bool was_stale = std::exchange(stale_, false);  // set again by who writes while we look
+  auto snapshot = co_await take_snapshot(loop_, directory_.get());
+  if (snapshot && snapshot->complete) {
+    quota_.set_usage(snapshot->usage);
+    if (changes_ != changes_before) stale_ = true;
+  } else if (was_stale) {
+    stale_ = true;
+  }
+  co_return snapshot;
+}
+
+// By the names as they are on disk: not all can be said in a request.
+Task<Result<>> Workspace::empty() {
+  CO_CHECKED(restore_mode());
+  changes_++;
+  stale_ = true;
+  CO_TRY(const RelativePath condemned, RelativePath::parse(".deleted"));  // a name that can be said
+  CO_TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(folder.get()), ::closedir);
+  if (!listing) co_return fail_errno(errno, "list the workspace");
+  const int top = folder.release();                    // the stream's now
+  (void)::unlinkat(top, condemned.text().c_str(), 0);  // a file of that name
+  unsigned slice = kSlice;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (--slice == 0) {
+      slice = kSlice;
+      co_await next_turn(loop_);
+    }
+    if (::unlinkat(top, name.c_str(), 0) == 0 || errno == ENOENT) continue;
+    if (errno != EISDIR) co_return fail_path(errno, "delete", valid_utf8(name));
+    if (name != condemned.text()) {
+      auto other = co_await remove_folder(condemned);
+      if (!other && other.error().code != Code::not_found) co_return other;
+      if (::renameat(top, name.c_str(), top, condemned.text().c_str()) < 0)
+        co_return fail_path(errno, "delete", valid_utf8(name));
+    }
+    CO_CHECKED(co_await remove_folder(condemned));
+  }
+  co_return Result<>{};
+}
+
+Task<Result<>> Workspace::remove_folder(RelativePath path) {
   CO_TRY(TreeRemoval removal, TreeRemoval::begin(directory_.get(), path));
   for (;;) {
     CO_TRY(bool done, removal.step(kSlice));
-    if (done) co_return Result<>();
+    if (done) co_return Result<>{};
     co_await next_turn(loop_);
   }
 }
 
 Task<Result<Usage>> Workspace::measure() {
   uint64_t changes_before = changes_;
+  CO_CHECKED(restore_mode());
   stale_ = false;  // set again by who writes while we count
-  // One more than allowed is enough to know that it is too much.
+  // Twice as many as allowed, and nobody counts on: then it is too much for anything but deleting.
   WalkBounds bounds;
-  bounds.entries = std::min(quota_.limits().files, kMaxCounted) + 1;
-  Usage usage;
-  std::set<uint64_t> linked;  // inodes with several names, counted once
+  bounds.entries = 2 * std::min(quota_.limits().files, kMaxCounted);
+  UsageCount count;
   auto walk = Walk::begin(directory_.get(), RelativePath(), bounds, Order::any);
   if (!walk) {
     stale_ = true;
@@ -258,14 +274,11 @@ Task<Result<Usage>> Workspace::measure() {
       stale_ = true;
       co_return tl::unexpected<Error>(std::move(ended).error());
     }
-    for (const Entry& entry : batch) {
-      if (entry.kind != Kind::directory && entry.links > 1 && !linked.insert(entry.inode).second) continue;
-      usage.bytes += charge_of(entry);
-      usage.files++;
-    }
+    for (const Entry& entry : batch) count.add(entry);
     if (*ended) break;
     co_await next_turn(loop_);
   }
+  Usage usage = count.usage();
   usage.problem = walk->missed();
   quota_.set_usage(usage);
   if (changes_ != changes_before) stale_ = true;

@@ -31,6 +31,7 @@ enum class Removal { one, recursive };
 struct ListOptions {
   unsigned depth = kMaxPathComponents;  // 1: not below the folder itself
   size_t limit = 1000;                  // entries in the answer
+  enum class Folders { left_out, listed } folders = Folders::left_out;
 };
 struct Listing {
   std::vector<Entry> entries;  // sorted: by name within each folder, a folder before its contents
@@ -39,10 +40,11 @@ struct Listing {
 
 class Workspace {
  public:
-  // `directory` is the workspace itself (O_PATH will do). The loop must outlive the workspace, and the
-  // workspace every task it returned.
-  Workspace(Loop& loop, Fd directory, QuotaLimits limits)
-      : loop_(loop), directory_(std::move(directory)), quota_(limits) {}
+  // `directory` is the workspace itself, `unfinished` the folder of files that are not in their place yet, on the same
+  // file system (O_PATH will do for both). The loop must outlive the workspace, and the workspace every task it
+  // returned.
+  Workspace(Loop& loop, Fd directory, Fd unfinished, QuotaLimits limits)
+      : loop_(loop), directory_(std::move(directory)), unfinished_(std::move(unfinished)), quota_(limits) {}
 
   int directory() const { return directory_.get(); }
 
@@ -54,27 +56,34 @@ class Workspace {
   // The new size. Missing folders are made. Replacing is atomic: readers see the old file or the new one;
   // a failed write leaves what was there. A replaced file keeps its permission bits.
   Task<Result<uint64_t>> write(RelativePath path, std::string bytes, WriteMode mode);
-  // A file, a link or an empty folder; with Removal::recursive also a folder with everything in it.
+  // A file, a link or an empty folder; with Removal::recursive also a folder with everything in it, and of the
+  // workspace itself (".") everything that is in it, whatever its name.
   Task<Result<>> remove(RelativePath path, Removal what);
 
-  Task<Result<Snapshot>> snapshot() { return take_snapshot(loop_, directory_.get()); }
+  // A complete one counts the account, too.
+  Task<Result<Snapshot>> snapshot();
 
   // The account. invalidate() after somebody else (a jail) may have written: the next write counts again.
   const Quota& quota() const { return quota_; }
   void set_limits(QuotaLimits limits) { quota_.set_limits(limits); }
   void invalidate() { stale_ = true; }
-  // Counts everything, in slices. For the end of an execution, and while one runs, to hold the quota.
+  // Counts everything, in slices. For while an execution runs, to hold the quota.
   Task<Result<Usage>> measure();
+  // The same, unless nobody can have written since it was counted last.
+  Task<Result<>> count();
 
  private:
   struct Target;
+  Result<> restore_mode() const;
+  Task<Result<>> empty();
+  Task<Result<>> remove_folder(RelativePath path);
   Result<Target> examine(const RelativePath& path, WriteMode mode) const;
   Result<uint64_t> write_now(const RelativePath& path, std::string_view bytes, WriteMode mode);
   Result<> append(const RelativePath& path, std::string_view bytes);
   Result<> put(int parent, const RelativePath& path, std::string_view bytes, const Target& target, WriteMode mode);
 
   Loop& loop_;
-  Fd directory_;
+  Fd directory_, unfinished_;
   Quota quota_;
   bool stale_ = true;     // the account was never counted, or somebody else wrote
   uint64_t changes_ = 0;  // of the account, by us

@@ -1,0 +1,87 @@
+#include "supervisor/tenants/new_file.h"
+
+#include <dirent.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "supervisor/base/random.h"
+
+namespace tenants {
+namespace {
+
+constexpr std::string_view kPrefix = ".warder-";
+constexpr size_t kDigits = 16;
+
+// The file has it for an instant.
+std::string temporary_name() { return std::string(kPrefix) + random_hex(kDigits / 2); }
+
+bool is_temporary_name(std::string_view name) {
+  if (name.size() != kPrefix.size() + kDigits || !name.starts_with(kPrefix)) return false;
+  return std::all_of(name.begin() + kPrefix.size(), name.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+}  // namespace
+
+NewFile::NewFile(int parent, int unfinished, Fd file, std::string name)
+    : parent_(parent), unfinished_(unfinished), file_(std::move(file)), name_(std::move(name)) {}
+NewFile::NewFile(NewFile&& other) noexcept
+    : parent_(other.parent_),
+      unfinished_(other.unfinished_),
+      file_(std::move(other.file_)),
+      name_(std::exchange(other.name_, "")) {}
+NewFile::~NewFile() {
+  if (!name_.empty()) ::unlinkat(unfinished_, name_.c_str(), 0);
+}
+
+// Without a name (O_TMPFILE: open(2)), or under one where the file system cannot do that. Made in `parent`, whose
+// project quota it counts for: a link or a rename from another project's folder would be refused (EXDEV).
+Result<NewFile> NewFile::make(int parent, int unfinished, const RelativePath& for_path, mode_t mode) {
+  auto unnamed = open_beneath(parent, RelativePath(), O_TMPFILE | O_WRONLY, mode);
+  if (unnamed) return NewFile(parent, unfinished, std::move(*unnamed), "");
+  int err = unnamed.error().err;
+  if (err != EOPNOTSUPP && err != EISDIR && err != ENOENT) return fail_path(err, "write", for_path.text());
+  std::string name = temporary_name();
+  TRY(RelativePath path, RelativePath::parse(name));
+  auto named = open_beneath(unfinished, path, O_CREAT | O_EXCL | O_WRONLY, mode);
+  if (!named) return fail_path(named.error().err, "write", for_path.text());
+  return NewFile(parent, unfinished, std::move(*named), std::move(name));
+}
+
+Result<> NewFile::move_to(const RelativePath& path, Existing existing) {
+  const std::string target(path.name());
+  if (name_.empty()) {
+    const std::string self = "/proc/self/fd/" + std::to_string(file_.get());
+    if (::linkat(AT_FDCWD, self.c_str(), parent_, target.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
+    if (errno != EEXIST || existing == Existing::refuse) return fail_path(errno, "write", path.text());
+    // Only a rename replaces, and only names can be renamed.
+    std::string name = temporary_name();
+    if (::linkat(AT_FDCWD, self.c_str(), unfinished_, name.c_str(), AT_SYMLINK_FOLLOW) < 0)
+      return fail_path(errno, "write", path.text());
+    name_ = std::move(name);
+  }
+  const unsigned flags = existing == Existing::refuse ? 1u : 0u;  // RENAME_NOREPLACE
+  if (::syscall(SYS_renameat2, unfinished_, name_.c_str(), parent_, target.c_str(), flags) < 0)
+    return fail_path(errno, "write", path.text());
+  name_.clear();
+  return {};
+}
+
+Result<> sweep_unfinished(int unfinished) {
+  TRY(Fd folder, open_beneath(unfinished, RelativePath(), O_RDONLY | O_DIRECTORY));
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
+  if (!entries) return fail_errno(errno, "list unfinished files");
+  static_cast<void>(folder.release());  // the stream's now
+  while (const dirent* entry = ::readdir(entries.get())) {
+    if (!is_temporary_name(entry->d_name)) continue;
+    TRY(RelativePath path, RelativePath::parse(entry->d_name));
+    CHECKED(unlink_beneath(unfinished, path, Removing::file));
+  }
+  return {};
+}
+
+}  // namespace tenants
