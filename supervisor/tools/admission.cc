@@ -20,7 +20,7 @@ void Admission::count(const std::string& tenant) {
   of_tenant_[tenant]++;
 }
 
-Task<Result<Admission::Permit>> Admission::enter(std::string tenant, const policies::Policy& policy) {
+Task<Result<Admission::Permit>> Admission::enter(std::string tenant, const policies::Policy& policy, std::string name) {
   auto waits_already = std::count_if(queue_.begin(), queue_.end(), [&](const auto& w) { return w->tenant == tenant; });
   if (waits_already == 0 && has_room(tenant, policy.concurrent_executions)) {
     count(tenant);
@@ -34,6 +34,7 @@ Task<Result<Admission::Permit>> Admission::enter(std::string tenant, const polic
         "admission.concurrent_executions");
   auto waiting = std::make_shared<Waiting>();
   waiting->tenant = tenant;
+  waiting->name = std::move(name);
   waiting->most = policy.concurrent_executions;
   queue_.push_back(waiting);
   struct Leave {  // on cancellation: out of the queue, or the place back that nobody took
@@ -51,7 +52,17 @@ Task<Result<Admission::Permit>> Admission::enter(std::string tenant, const polic
   } guard{*this, waiting};
   co_await waiting->admitted;
   guard.taken = true;
+  if (waiting->withdrawn) co_return fail(Code::denied, "cancelled by an administrator while it waited for its turn");
   co_return Permit(*this, std::move(tenant));
+}
+
+void Admission::withdraw(const std::string& name) {
+  auto found = std::find_if(queue_.begin(), queue_.end(), [&](const auto& waiting) { return waiting->name == name; });
+  if (found == queue_.end()) return;
+  auto waiting = *found;
+  queue_.erase(found);
+  waiting->withdrawn = true;
+  loop_.defer([waiting] { waiting->admitted.fire(); });
 }
 
 void Admission::leave(const std::string& tenant) {

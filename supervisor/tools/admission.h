@@ -33,8 +33,10 @@ class Admission {
     std::string tenant_;
   };
 
-  // Waits for a place. Cancelling leaves the queue.
-  Task<Result<Permit>> enter(std::string tenant, const policies::Policy& policy);
+  // Waits for a place, under a name that is its own. Cancelling leaves the queue.
+  Task<Result<Permit>> enter(std::string tenant, const policies::Policy& policy, std::string name = std::string());
+  // Whoever waits under that name is refused (denied); nobody does: nothing.
+  void withdraw(const std::string& name);
 
   uint32_t running() const { return running_; }
   uint32_t running_of(const std::string& tenant) const;
@@ -44,6 +46,8 @@ class Admission {
     std::string tenant;
     uint32_t most;
     Event admitted;
+    std::string name;
+    bool withdrawn = false;
     bool counted = false;  // holds a place already
   };
   void leave(const std::string& tenant);

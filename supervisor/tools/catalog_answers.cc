@@ -2,6 +2,7 @@
 
 #include "catalog/signature.h"
 #include "catalog/stubs.h"
+#include "catalog/visible.h"
 #include "supervisor/base/json.h"
 
 using nlohmann::json;
@@ -17,9 +18,9 @@ ordered_json server_of(const catalog::ToolView& tool) {
 }
 
 std::string shortened(std::string_view description) {
-  if (description.size() <= kSummaryBytes) return std::string(description);
-  std::string text(description.substr(0, kSummaryBytes));
-  text.resize(whole_utf8_prefix(text));
+  std::string text = catalog::visible(description, catalog::Lines::joined);
+  if (text.size() <= kSummaryBytes) return text;
+  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, kSummaryBytes)));
   return text + "\xE2\x80\xA6";
 }
 

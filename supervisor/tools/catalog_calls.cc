@@ -19,12 +19,16 @@ Result<json> value_of(const mcp::ToolResult& result) {
   return fail(code, answer.value("error", "it failed"), answer.value("remedy", ""));
 }
 
-Result<json> search(const catalog::Catalog& catalog, const json& arguments) {
-  return value_of(search_tools(catalog, arguments));
+Task<Result<json>> search(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
+                          const GuestCaller& caller, LibraryOf library_of, json arguments) {
+  auto library = library_of(caller.tenant);
+  co_return value_of(search_and_learn(*catalog, learning, caller.tenant, caller.policy,
+                                      library ? &library.value() : nullptr, arguments));
 }
 
-Result<json> define(const catalog::Catalog& catalog, const json& arguments) {
-  return value_of(get_tool_definition(catalog, arguments));
+Task<Result<json>> define(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
+                          const GuestCaller& caller, json arguments) {
+  co_return value_of(define_and_learn(*catalog, learning, caller.tenant, caller.policy, arguments));
 }
 
 // Names that get_tool_definition and call_tool take.
@@ -40,44 +44,22 @@ Result<json> list(const catalog::Catalog& catalog, const json& arguments) {
   return names;
 }
 
-// There is nobody yet who could carry the call: said of tools that exist, so that nobody looks for a mistake of his
-// own.
-Result<json> call(const catalog::Catalog& catalog, const json& arguments) {
-  Fields in(arguments, "call_tool");
-  TRY(const std::string name, in.string("name"));
-  TRY(const std::string server, in.string_or("server", ""));
-  in.find("arguments");
-  CHECKED(in.done());
-  const catalog::Named meant = catalog.find(name, {}, server);
-  if (meant.tools.empty())
-    return fail(Code::not_found, fmt::format("no tool is named '{}'", printable(name, 128)),
-                "find it with search_tools");
-  const catalog::ToolView tool = catalog.tool(meant.tools.front());
-  return fail(Code::unavailable,
-              fmt::format("'{}' of '{}' is known, but cannot be called from code: this daemon has no bridge to the "
-                          "servers of other tools",
-                          tool.name, tool.server),
-              "let your client call it, and hand the answer to the code as context_vars or as a workspace file");
-}
-
-using Answer = Result<json>(const catalog::Catalog&, const json&);
-
-Task<Result<json>> answer_from(std::shared_ptr<const catalog::Catalog> catalog, Answer* answer, json arguments) {
-  co_return answer(*catalog, arguments);
+Task<Result<json>> list_all(std::shared_ptr<const catalog::Catalog> catalog, json arguments) {
+  co_return list(*catalog, arguments);
 }
 
 }  // namespace
 
-void add_catalog_calls(GuestCalls& calls, const CatalogOf& catalog_of) {
-  auto add = [&](std::string name, Answer* answer) {
-    calls.add(std::move(name), [catalog_of, answer](const GuestCaller&, json arguments) {
-      return answer_from(catalog_of(), answer, std::move(arguments));
-    });
-  };
-  add("search_tools", search);
-  add("get_tool_definition", define);
-  add("list_tools", list);
-  add("call_tool", call);
+void add_catalog_calls(GuestCalls& calls, const CatalogOf& catalog_of, const LibraryOf& library_of,
+                       SearchLearning& learning) {
+  calls.add("search_tools", [catalog_of, library_of, &learning](const GuestCaller& caller, json arguments) {
+    return search(catalog_of(), learning, caller, library_of, std::move(arguments));
+  });
+  calls.add("get_tool_definition", [catalog_of, &learning](const GuestCaller& caller, json arguments) {
+    return define(catalog_of(), learning, caller, std::move(arguments));
+  });
+  calls.add("list_tools",
+            [catalog_of](const GuestCaller&, json arguments) { return list_all(catalog_of(), std::move(arguments)); });
 }
 
 }  // namespace tools

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "catalog/catalog.h"
+#include "skills/library.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/tools/asker.h"
 #include "supervisor/tools/guest_calls.h"
 #include "supervisor/tools/search_learning.h"
 
@@ -16,28 +18,33 @@ namespace tools {
 // The catalogue of this moment; a request keeps the one it began with.
 using CatalogOf = std::function<std::shared_ptr<const catalog::Catalog>()>;
 
-// Whose request it is, and whose searches teach.
-struct CatalogUser {
-  const std::string& tenant;
-  policies::Learning learning;
-};
-using CatalogUserOf = std::function<CatalogUser(const mcp::RequestContext&)>;
+// A tenant's skills, which are found beside tools.
+using LibraryOf = std::function<Result<skills::Library>(tenants::Tenant&)>;
 
-void add_catalog_tools(mcp::Server& server, const CatalogOf& catalog_of, const CatalogUserOf& user_of,
+void add_catalog_tools(mcp::Server& server, const CatalogOf& catalog_of, const AskerOf& asker_of,
+                       const LibraryOf& library_of, SearchLearning& learning);
+
+// For jailed code: search_tools and get_tool_definition as the tools of that name; list_tools {} -> ["server__tool"].
+void add_catalog_calls(GuestCalls& calls, const CatalogOf& catalog_of, const LibraryOf& library_of,
                        SearchLearning& learning);
 
-// For jailed code: search_tools and get_tool_definition as the tools of that name; list_tools {} -> ["server__tool"];
-// call_tool {server?, name, arguments?} -> unavailable, in words: no server is connected to.
-void add_catalog_calls(GuestCalls& calls, const CatalogOf& catalog_of);
+// The answer, with what the tenant's searches have taught, and what this one teaches. nullptr: no skills.
+mcp::ToolResult search_and_learn(const catalog::Catalog& catalog, SearchLearning& learning,
+                                 const tenants::Tenant& tenant, const policies::Policy& policy,
+                                 const skills::Library* library, const nlohmann::json& arguments);
+mcp::ToolResult define_and_learn(const catalog::Catalog& catalog, SearchLearning& learning,
+                                 const tenants::Tenant& tenant, const policies::Policy& policy,
+                                 const nlohmann::json& arguments);
 
 mcp::ToolDefinition search_tools_definition();
 mcp::ToolDefinition get_tool_definition_definition();
 mcp::ToolDefinition list_tool_categories_definition();
 
 mcp::ToolResult search_tools(const catalog::Catalog& catalog, const nlohmann::json& arguments);
-// With what earlier searches meant; nullptr: nothing is known.
+// With what earlier searches meant, and with the skills that fit, as entries of kind "skill" in category "skills":
+// behind the tools, in at most two fifths of the places where tools could fill them all. nullptr: none.
 mcp::ToolResult search_tools(const catalog::Catalog& catalog, const nlohmann::json& arguments,
-                             const catalog::Learning* learned);
+                             const catalog::Learning* learned, const skills::Library* library);
 mcp::ToolResult get_tool_definition(const catalog::Catalog& catalog, const nlohmann::json& arguments);
 mcp::ToolResult list_tool_categories(const catalog::Catalog& catalog, const nlohmann::json& arguments);
 

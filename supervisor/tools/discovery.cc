@@ -77,25 +77,34 @@ Task<> Discovery::follow() {
   }
 }
 
+Task<> Discovery::refresh() {
+  stale_ = true;
+  co_await reload();
+}
+
 Task<> Discovery::reload() {
-  if (folder_.empty() || loading_) co_return;
-  auto loading = catalog::Loading::begin(folder_);
-  if (!loading) {
-    log_warning("catalogue: it stays as it was: {}", loading.error().what);
-    co_return;
-  }
-  if (loading->listing() == listing_) co_return;
+  if (loading_ || (folder_.empty() && !stale_)) co_return;  // who loads looks once more
   struct Busy {
     bool& flag;
     explicit Busy(bool& busy) : flag(busy) { flag = true; }
     ~Busy() { flag = false; }
   } busy(loading_);
-  for (bool done = false; !done;) {
-    done = loading->step(kSlice);
-    co_await next_turn(loop_);
-  }
-  serve(*loading);
-  watch_folders();
+  do {
+    auto loading = folder_.empty() ? Result<catalog::Loading>(catalog::Loading()) : catalog::Loading::begin(folder_);
+    if (!loading) {
+      log_warning("catalogue: it stays as it was: {}", loading.error().what);
+      co_return;
+    }
+    if (!std::exchange(stale_, false) && loading->listing() == listing_) co_return;
+    if (others_)
+      for (auto& [origin, reading] : others_()) loading->add(origin, std::move(reading));
+    for (bool done = false; !done;) {
+      done = loading->step(kSlice);
+      co_await next_turn(loop_);
+    }
+    serve(*loading);
+    watch_folders();
+  } while (stale_);
 }
 
 }  // namespace tools

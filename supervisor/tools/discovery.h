@@ -19,6 +19,10 @@ class Discovery {
   std::shared_ptr<const catalog::Catalog> current() const { return current_; }
   // Called after each change, on the loop.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+  // Definitions from elsewhere, asked for at each load; refresh() says that they have changed.
+  using Others = std::function<std::vector<std::pair<std::string, catalog::Reading>>()>;
+  void add_others(Others others) { others_ = std::move(others); }
+  Task<> refresh();
   // Looks now. Done when what is there is served; does nothing when nothing has changed.
   Task<> reload();
 
@@ -34,6 +38,8 @@ class Discovery {
   std::shared_ptr<const catalog::Catalog> current_ = std::make_shared<const catalog::Catalog>();
   catalog::Listing listing_;
   bool loading_ = false;
+  bool stale_ = false;  // others changed
+  Others others_;
   std::function<void()> changed_;
   AsyncFd inotify_;
   Scope tasks_;  // last: cancelled first

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -68,6 +69,21 @@ void add_files(Members& members, const tenants::Changes& changes) {
   if (!files.empty()) members.raw("files", dump_json(files));
 }
 
+// For clients that read a file by its link. The rest is only named.
+constexpr size_t kMostLinks = 5;
+
+void add_links(std::vector<mcp::Block>& content, const tenants::Changes& changes) {
+  size_t links = 0;
+  for (const std::string& path : changes.created.paths) {
+    if (valid_utf8(path) != path) continue;  // cannot be read by URI
+    if (links++ == kMostLinks) break;
+    mcp::ResourceLink link;
+    link.uri = std::string(kWorkspaceScheme) + encode_percent(path);
+    link.name = path;
+    content.push_back(std::move(link));
+  }
+}
+
 }  // namespace
 
 mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
@@ -83,10 +99,16 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   }
   members.lines("output", report.out.text);
   members.raw("execution_time_ms", std::to_string(std::llround(report.usage.wall_ms)));
-  if (!success)
-    members.string("error", report.error.empty()     ? report.message
-                            : report.message.empty() ? report.error
-                                                     : report.error + " (" + report.message + ")");
+  if (!success) {
+    const std::string& message = answer.quota ? answer.quota->what : report.message;
+    members.string("error", report.error.empty() ? message
+                            : message.empty()    ? report.error
+                                                 : report.error + " (" + message + ")");
+    if (answer.quota) {
+      members.string("rule", answer.quota->rule);
+      members.string("remedy", answer.quota->hint);
+    }
+  }
   if (!report.traceback.empty()) members.string("traceback", report.traceback);
   members.string("execution_id", answer.execution_id);
   members.string("outcome", jail::outcome_name(report.outcome));
@@ -109,6 +131,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   mcp::ToolResult result;
   result.content.push_back(mcp::Text{std::move(members).take()});
   for (const auto& image : answer.images) result.content.push_back(mcp::Image{image.base64, image.mime});
+  if (answer.changes) add_links(result.content, *answer.changes);
   result.is_error = !success;
   result.meta["org.warder/receipt"] = report.receipt;
   return result;

@@ -1,4 +1,5 @@
-// The answer of execute_code: one text block of compact JSON, image blocks, and the receipt in _meta.
+// The answer of execute_code: one text block of compact JSON, image blocks, links to files that were made, and the
+// receipt in _meta.
 // Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
 // execution_id and outcome; session, stderr, exit_status, signal, usage, files, truncated, clamped where they say
 // something.
@@ -19,6 +20,7 @@ struct ExecuteAnswer {
   const jail::Report* report = nullptr;
   const tenants::Changes* changes = nullptr;  // nullptr: not known
   std::vector<policies::Clamp> clamped;
+  std::optional<Error> quota;       // what to say of the outcome `disk` where the workspace is full
   nlohmann::ordered_json session;   // of what the call was a part; null: of none
   std::vector<jail::Image> images;  // the guest's and files' that the program wrote
 };

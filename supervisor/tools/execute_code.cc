@@ -1,7 +1,6 @@
 #include "supervisor/tools/execute_code.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,10 +10,14 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/random.h"
+#include "supervisor/base/trace_parent.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/accounts.h"
 #include "supervisor/tools/execute_answer.h"
+#include "supervisor/tools/execution_log.h"
 #include "supervisor/tools/image_files.h"
+#include "supervisor/tools/quota_hold.h"
 #include "supervisor/tools/session_log.h"
 
 namespace tools {
@@ -23,9 +26,8 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr auto kProgressEvery = 250ms;
-constexpr auto kHeartbeat = 5s;  // without output: clients give up on silence
-constexpr auto kMeasureEvery = 100ms;
+constexpr auto kFirstProgress = 200ms, kProgressEvery = 250ms;
+constexpr auto kHeartbeat = 5s;                 // without output: clients give up on silence
 constexpr char kTaskKey[] = "org.warder/task";  // in _meta: what the call is for, for the session's log
 
 constexpr char kDescription[] =
@@ -51,26 +53,23 @@ nlohmann::ordered_json input_schema() {
   })");
 }
 
-std::string make_id() {
-  uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != sizeof random)
-    random = static_cast<uint64_t>(Monotonic::now().time_since_epoch().count());
-  return fmt::format("e{:016x}", random);
-}
+std::string make_id() { return "e" + random_hex(8); }
 
 // One call: everything it needs while it runs. Lives in the handler's frame.
 struct Call {
+  Live::Entry& live;
   mcp::RequestContext& context;
   ExecuteEnvironment& environment;
   tenants::Member& member;
   std::shared_ptr<tenants::Tenant> tenant;         // the member's, or its named workspace
   std::shared_ptr<const policies::Policy> policy;  // the one this execution began with
-  std::string id = make_id();
+  std::string id;
   std::vector<policies::Clamp> clamped;
   std::optional<tenants::Snapshot> before;
   Monotonic::time_point asked = Monotonic::now();
   uint64_t fetched_bytes = 0;  // answers to the code's own calls
-  bool over_quota = false;
+  QuotaHold quota;
+  std::string waits_for;  // before it runs
   std::string last_line;
   bool new_output = false;
 };
@@ -94,13 +93,13 @@ Result<jail::Request> make_request(Call& call, const json& arguments) {
   if (arguments.contains("context_vars")) request.context_vars = arguments["context_vars"];
   policies::Limits limits;
   std::tie(limits, call.clamped) = policies::resolve(policy.limits, asked);
-  auto remaining = call.tenant->workspace().quota().remaining();
-  limits.file_bytes = std::min(limits.file_bytes, std::max<uint64_t>(remaining.bytes, 4096));
   request.spec = make_spec(policy, *language, limits);
   request.tenant = call.tenant->name();
   request.pool = policy.pool;
   request.seccomp_profile = policy.seccomp;
   request.workspace = call.tenant->workspace().directory();
+  if (call.tenant->held_by_kernel()) request.quota = jail::Request::Quota::project;
+  request.handle = &call.live->handle;
   return request;
 }
 
@@ -112,11 +111,13 @@ Task<Result<std::optional<Sessions::Turn>>> enter_session(Call& call, const json
   ask.tenant = call.tenant;
   ask.policy = call.policy;
   ask.name = arguments["session"].get<std::string>();
+  ask.execution = call.id;
   if (arguments.value("reset_session", false)) ask.begin = Sessions::Begin::anew;
   if (arguments.contains("memory_mb")) ask.memory_bytes = request.spec.limits.memory_bytes;
   auto entered = co_await call.environment.sessions.enter(std::move(ask));
   if (!entered) co_return tl::unexpected<Error>(std::move(entered).error());
   turn.emplace(*std::move(entered));
+  request.spec.limits.memory_bytes = turn->memory_bytes();
   co_return std::move(turn);
 }
 
@@ -137,6 +138,7 @@ Task<Result<mcp::ToolResult>> end_session(Call& call, const json& arguments) {
   ask.tenant = call.tenant;
   ask.policy = call.policy;
   ask.name = arguments["session"].get<std::string>();
+  ask.execution = call.id;
   const std::string name = ask.name;
   CO_TRY(bool lived, co_await call.environment.sessions.end(std::move(ask)));
   jail::Report report;
@@ -154,8 +156,19 @@ Task<Result<jail::Report>> run_jail(Call& call, std::optional<Sessions::Turn>& t
     auto report = co_await turn->run(std::move(request));
     co_return report;
   }
+  // A limit of its own: no jail that waits has it, and none is to be built for it ahead.
+  if (call.quota.room != QuotaHold::Room::enough) {
+    auto report = co_await jail::execute(call.environment.host, std::move(request));
+    co_return report;
+  }
   auto report = co_await jail::execute(call.environment.host, call.environment.pool, std::move(request));
   co_return report;
+}
+
+Error tell_to_make_room(tenants::Tenant& tenant) {
+  Error full = tenant.workspace().quota().within().error();
+  full.hint = "delete files first: in a call without a session, or with delete_workspace_file";
+  return full;
 }
 
 std::string task_of(const Call& call) {
@@ -168,46 +181,48 @@ Task<> take_before(Call& call) {
   if (snapshot) call.before = *std::move(snapshot);
 }
 
-// Without a project quota the account is ours: counted while the program runs. What was over before is not its doing.
-Task<> hold_quota(Call& call) {
-  auto& workspace = call.tenant->workspace();
-  const auto limits = workspace.quota().limits();
-  const auto start = workspace.quota().usage();
-  auto bytes = std::max(limits.bytes, start.bytes), files = std::max(limits.files, start.files);
-  for (;;) {
-    co_await sleep_for(call.context.loop, kMeasureEvery);
-    auto begun = Monotonic::now();
-    auto usage = co_await workspace.measure();
-    if (usage && (usage->bytes > bytes || usage->files > files)) call.over_quota = true;
-    // A large workspace is counted less often: at most a tenth of the time.
-    auto pause = std::chrono::milliseconds(static_cast<int64_t>(ms_since(begun) * 10));
-    co_await sleep_for(call.context.loop, pause);
-  }
-}
-
 Task<> tell_progress(Call& call) {
   auto start = Monotonic::now();
   auto told = start;
+  bool waited = false;
   for (;;) {
-    co_await sleep_for(call.context.loop, kProgressEvery);
-    if (!call.new_output && Monotonic::now() - told < kHeartbeat && told != start) continue;
+    co_await sleep_for(call.context.loop, told == start ? kFirstProgress : kProgressEvery);
+    const auto& waits = call.live->approvals;
+    const bool news = call.new_output || waited == waits.empty();
+    waited = !waits.empty();
+    if (!news && Monotonic::now() - told < kHeartbeat && told != start) continue;
     call.new_output = false;
     told = Monotonic::now();
     call.context.progress(std::floor(ms_since(start)), {},
-                          call.last_line.empty() ? "running " + call.id : call.last_line);
+                          !call.waits_for.empty()  ? "waits for " + call.waits_for
+                          : !waits.empty()         ? "waits for an approval: warder approve " + waits.front()
+                          : call.last_line.empty() ? "running " + call.id
+                                                   : call.last_line);
   }
 }
 
 // After the answer: what the account is now. Keeps the tenant while it counts.
 Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
-  auto usage = co_await tenant->workspace().measure();
-  if (!usage) log_warning("tenant {}: {}", tenant->name(), usage.error().what);
+  auto counted = co_await tenant->workspace().count();
+  if (!counted) log_warning("tenant {}: {}", tenant->name(), counted.error().what);
 }
 
 Task<Result<json>> answer_guest(Call& call, const GuestCaller& caller, std::string name, json asked) {
   auto answered = co_await call.environment.calls.call(caller, std::move(name), std::move(asked));
   if (answered) call.fetched_bytes += dump_json(*answered).size();
   co_return answered;
+}
+
+// What a program can have read of its workspace, each file once: files as they were before it or after it, whichever is
+// more, and of sparse ones no more than the quota lets be stored.
+uint64_t readable_bytes(const tenants::Workspace& workspace, const tenants::Snapshot& before,
+                        const tenants::Snapshot& after) {
+  auto sum = [](const tenants::Snapshot& snapshot) {
+    uint64_t bytes = 0;
+    for (const auto& [path, stamp] : snapshot.files) bytes += std::min(stamp.size, UINT64_MAX - bytes);
+    return bytes;
+  };
+  return std::min(std::max(sum(before), sum(after)), workspace.quota().limits().bytes);
 }
 
 // Until both rows of the execution are committed; see supervisor/journal/journal.h.
@@ -222,12 +237,16 @@ Task<Result<>> record_end(Call& call, journal::Journal::Execution row, const jai
   ended.ledger.returned_bytes = returned;
   ended.ledger.printed_bytes = report.out.bytes + report.err.bytes;
   ended.ledger.fetched_bytes = call.fetched_bytes;
+  ended.ledger.read_bytes = report.read_bytes;
   if (!std::exchange(call.member.definitions_counted, true)) {
     const uint64_t all = definition_bytes(*call.environment.catalog_of());
     ended.ledger.definitions_avoided_bytes = all - std::min(all, call.member.definition_bytes);
   }
-  auto written = co_await call.environment.journal.end(std::move(row), std::move(ended));
-  if (written) co_return written;
+  auto written = co_await call.environment.journal.end(std::move(row), ended);
+  if (written) {
+    call.live.end(report, ended);
+    co_return written;
+  }
   co_return fail(Code::unavailable, "the program ran, but its record cannot be kept: " + written.error().what,
                  written.error().hint);
 }
@@ -248,15 +267,35 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
                    "wait for one to end", "admission.requests_in_flight");
   CO_TRY(jail::Request request, make_request(call, arguments));
   CO_CHECKED(check_session_arguments(arguments));
+  auto& admission = call.environment.admission;
+  request.trace = call.live->trace;
+  const std::string language(jail::language_name(request.spec.language));
+  call.live->language = language;
+  call.live->withdraw = [&call] {
+    call.environment.sessions.withdraw(call.id);
+    call.environment.admission.withdraw(call.id);
+  };
   if (request.code.empty() && arguments.value("reset_session", false)) {
-    auto ended = co_await end_session(call, arguments);
+    CO_TRY(mcp::ToolResult ended, co_await end_session(call, arguments));
+    call.live.pass();
     co_return ended;
   }
   auto& tenant = *call.tenant;
+  auto progress = start(tell_progress(call));
+  if (arguments.contains("session")) call.waits_for = "its turn in the session";
   CO_TRY(auto turn, co_await enter_session(call, arguments, request));
-  CO_TRY(Admission::Permit permit, co_await call.environment.admission.enter(tenant.account(), *call.policy));
+  call.waits_for = "a free place";
+  CO_TRY(Admission::Permit permit, co_await admission.enter(tenant.account(), *call.policy, call.id));
+  call.waits_for.clear();
+  CO_TRY(call.quota, co_await admit_to(tenant.workspace(), request.spec.limits.file_bytes));
+  if (turn && call.quota.room == QuotaHold::Room::none) co_return tl::unexpected<Error>(tell_to_make_room(tenant));
+  // A session's jail outlives this moment: its limit stays what the policy says.
+  // Shell's code is a file in memory.
+  const uint64_t code_bytes = request.spec.language == jail::Language::shell ? request.code.size() : 0;
+  if (!turn) request.spec.limits.file_bytes = std::max(call.quota.file_bytes, code_bytes);
+  call.live.start(language, request.spec.limits);
+  log_started(call.context.loop, call.live.shared());
   CO_TRY(tenants::Recording recording, tenant.executions().begin(call.id));
-  const std::string language(jail::language_name(request.spec.language));
   auto row = call.environment.journal.begin(
       {call.id, tenant.name(), language, call.policy->name, request.code.size(), journal::now_ms()});
   if (call.environment.journal.failing()) CO_CHECKED(co_await call.environment.journal.begun(row));
@@ -270,19 +309,21 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   auto snapshot = start(take_before(call));
   request.before_code = [&snapshot]() -> Task<> { co_await snapshot; };
   const std::string session = turn ? turn->name() : "";
-  const GuestCaller caller{tenant, *call.policy, call.id, session};
+  NestedCalls nested{call.tenant, call.policy, call.context.peer.uid, call.context.peer.pid};
+  nested.client = &call.context;
+  nested.jail = &call.live->handle;
+  const GuestCaller caller{tenant, *call.policy, call.id, session, &nested};
   request.call = [&call, &caller](std::string name, json asked) {
     return answer_guest(call, caller, std::move(name), std::move(asked));
   };
-  request.over_quota = [&call] { return call.over_quota; };
+  request.over_quota = [&call] { return call.quota.over; };
   if (call.context.wants_progress()) {
     request.progressed = [&call](uint64_t, std::string_view line) {
       call.last_line = line;
       call.new_output = true;
     };
   }
-  auto quota = start(hold_quota(call));
-  auto progress = start(tell_progress(call));
+  auto quota = start(hold_quota(call.context.loop, tenant.workspace(), call.quota));
   auto executed = co_await run_jail(call, turn, std::move(request));
   if (!executed) {
     CO_CHECKED(co_await record_failure(call, std::move(row)));
@@ -296,11 +337,15 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   answer.report = &report;
   answer.clamped = call.clamped;
   std::optional<tenants::Changes> changes;
+  uint64_t readable = 0;
   if (call.before) {
     auto after = co_await tenant.workspace().snapshot();
     if (after) changes = tenants::compare(*call.before, *after);
+    if (after && report.read_bytes > 0) readable = readable_bytes(tenant.workspace(), *call.before, *after);
   }
+  answer.quota = judge_quota(tenant.workspace().quota(), call.quota, report);
   if (turn) answer.session = turn->told();
+  report.read_bytes = std::min(report.read_bytes, readable);  // the guest's word alone proves nothing
   answer.images = std::move(report.images);
   if (changes) {
     answer.changes = &*changes;
@@ -313,29 +358,44 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
                            report,  answer.changes};
     log_session_task(tenant, task);
   }
-  if (!changes || !changes->empty()) call.context.loop.spawn(count_again(call.tenant));
+  call.context.loop.spawn(count_again(call.tenant));
   mcp::ToolResult result = make_answer(answer);
   CO_CHECKED(co_await record_end(call, std::move(row), report, mcp::least_size(result)));
-  std::string line = fmt::format("execution {}: tenant {} {} {} {:.1f} ms", call.id, tenant.name(), language,
-                                 jail::outcome_name(report.outcome), report.usage.wall_ms);
-  call.context.loop.defer([line = std::move(line)] { log_info("{}", line); });  // after the answer
+  log_ended(call.context.loop, call.live.shared());
   co_return result;
 }
 
 Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, json arguments) {
   auto& member = context.user_as<tenants::Member>();
-  Call call{context, environment, member, member.tenant, member.policy};
+  auto shown = std::make_shared<LiveExecution>();
+  shown->id = make_id();
+  shown->tenant = member.tenant->account();
+  shown->policy = member.policy;
+  shown->uid = context.peer.uid;
+  shown->pid = context.peer.pid;
+  shown->asked_ms = journal::now_ms();
+  if (const auto trace = context.meta.is_object() ? context.meta.find("traceparent") : context.meta.end();
+      trace != context.meta.end() && trace->is_string())
+    shown->trace = parse_trace_parent(trace->get_ref<const std::string&>()).text;
+  Live::Entry live(environment.live, shown);
+  Call call{live, context, environment, member, member.tenant, member.policy, shown->id};
   struct Counted {
     tenants::Member& member;
     explicit Counted(tenants::Member& m) : member(m) { member.requests++; }
     ~Counted() { member.requests--; }
   } counted(member);
   auto place = environment.tenant_of(context);
-  if (!place) co_return make_refusal(call.id, place.error());
+  if (!place) {
+    live.refuse(place.error());
+    log_refused(context.loop, shown, place.error());
+    co_return make_refusal(call.id, place.error());
+  }
   call.tenant = *std::move(place);
+  if (call.tenant != member.tenant) shown->workspace = call.tenant->name().substr(shown->tenant.size() + 1);
   auto result = co_await run(call, std::move(arguments));
   if (result) co_return *std::move(result);
-  log_info("execution {}: tenant {} refused: {}", call.id, call.tenant->name(), result.error().what);
+  live.refuse(result.error());
+  log_refused(context.loop, shown, result.error());
   co_return make_refusal(call.id, result.error());
 }
 

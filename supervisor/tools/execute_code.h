@@ -8,6 +8,7 @@
 #include "supervisor/tools/admission.h"
 #include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/guest_calls.h"
+#include "supervisor/tools/live.h"
 #include "supervisor/tools/sessions.h"
 #include "supervisor/tools/workspace_tools.h"
 
@@ -16,6 +17,7 @@ namespace tools {
 struct ExecuteEnvironment {  // must outlive the server
   jail::Host& host;
   Admission& admission;
+  Live& live;
   jail::Pool& pool;
   Sessions& sessions;
   const GuestCalls& calls;

@@ -2,6 +2,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/tools/catalog_answers.h"
+#include "supervisor/tools/execution_account.h"
 #include "supervisor/tools/workspace_answers.h"
 
 using nlohmann::json;
@@ -22,14 +23,11 @@ ordered_json milliseconds(const journal::Quantiles& times) {
           {"max", ms(times.most_us)}};
 }
 
-// Bytes are counted; tokens are made of them, and say so.
 ordered_json ledger(const journal::Totals& totals) {
-  auto both = [](uint64_t bytes) -> ordered_json {
-    return {{"bytes", bytes}, {"tokens_estimated", journal::estimated_tokens(bytes)}};
-  };
-  return {{"returned", both(totals.ledger.returned_bytes)},
-          {"kept_out", both(totals.kept_out_bytes)},
-          {"definitions_avoided", both(totals.ledger.definitions_avoided_bytes)}};
+  return {{"returned", bytes_and_tokens(totals.ledger.returned_bytes)},
+          {"read_in_jail", bytes_and_tokens(totals.ledger.read_bytes)},  // the guests' word, at most what was there
+          {"kept_out", bytes_and_tokens(totals.kept_out_bytes)},
+          {"definitions_avoided", bytes_and_tokens(totals.ledger.definitions_avoided_bytes)}};
 }
 
 ordered_json counts(const journal::Totals& totals) {
@@ -43,7 +41,7 @@ ordered_json counts(const journal::Totals& totals) {
 Result<std::vector<tenants::NamedWorkspace>> named_workspaces(const tenants::Member& member,
                                                               const tenants::Tenant& place) {
   if (&place != member.tenant.get()) return std::vector<tenants::NamedWorkspace>();
-  TRY(auto named, tenants::NamedWorkspaces::of(place));
+  TRY(auto named, tenants::NamedWorkspaces::of(place.directory()));
   return named.list(member.policy->named_workspaces);
 }
 

@@ -2,6 +2,7 @@
 // Source: the guest protocol's `call`, as hostile as everything from a jail: a handler checks its arguments wholly.
 // Errors: not_found for a name nobody answers.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,7 +15,26 @@
 #include "supervisor/base/task.h"
 #include "supervisor/tenants/tenant.h"
 
+namespace jail {
+class Handle;
+}
+namespace mcp {
+class RequestContext;
+}
+
 namespace tools {
+
+// What an execution's calls of other servers' tools go by, and what they have used up.
+struct NestedCalls {
+  std::shared_ptr<tenants::Tenant> tenant;
+  std::shared_ptr<const policies::Policy> policy;
+  uint32_t uid = 0;  // of the client, for the audit
+  int32_t pid = 0;
+  uint32_t calls = 0;
+  uint64_t bytes = 0;                     // of results
+  mcp::RequestContext* client = nullptr;  // the request that the execution answers
+  jail::Handle* jail = nullptr;           // held while somebody is asked
+};
 
 // For whom a call acts; ends with the execution. The policy is the one the execution began with.
 struct GuestCaller {
@@ -22,6 +42,7 @@ struct GuestCaller {
   const policies::Policy& policy;
   const std::string& execution;
   std::string_view session = {};  // empty: none
+  NestedCalls* nested = nullptr;  // nullptr: it may call none
 };
 
 class GuestCalls {

@@ -6,26 +6,62 @@ namespace {
 class HidePii : public mcp::OutgoingTexts {
  public:
   // The vault is asked for when a text leaves: one that cannot be opened then withholds the answer.
-  HidePii(std::string tenant, const policies::PiiRules& rules, PiiVaults& vaults)
-      : tenant_(std::move(tenant)), rules_(rules), vaults_(vaults) {}
+  HidePii(Loop& loop, PiiUser user, PiiVaults& vaults) : loop_(loop), user_(std::move(user)), vaults_(vaults) {}
 
-  Result<std::string> clean(std::string_view text) override {
-    TRY(policies::PiiVault * vault, vaults_.of(tenant_, rules_.lifetime));
+  // A few texts are left to clean().
+  Task<> prepare(std::vector<std::string> texts) override {
+    size_t bytes = 0;
+    for (const std::string& text : texts) bytes += text.size() + kEach;
+    auto vault = vaults_.of(user_.tenant, user_.rules.lifetime);
+    if (bytes <= kTurn || !vault) co_return;
     policies::SanitizeOptions options;
     options.tokens = policies::SanitizeOptions::Tokens::keep;
-    TRY(policies::Sanitized clean, policies::sanitize(text, *rules_.detector, *vault, options));
+    size_t spent = 0;
+    for (const std::string& text : texts) {
+      if (cleaned_.contains(text)) continue;
+      auto clean = co_await sanitize_in_turns(loop_, text, *user_.rules.detector, **vault, options);
+      if (!clean) co_return;
+      cleaned_.emplace(text, std::move(clean->text));
+      spent += text.size() + kEach;
+      if (spent <= kTurn) continue;
+      spent = 0;
+      co_await next_turn(loop_);
+    }
+  }
+
+  Result<std::string> clean(std::string_view text) override {
+    if (const auto known = cleaned_.find(text); known != cleaned_.end()) return known->second;
+    TRY(policies::PiiVault * vault, vaults_.of(user_.tenant, user_.rules.lifetime));
+    policies::SanitizeOptions options;
+    options.tokens = policies::SanitizeOptions::Tokens::keep;
+    TRY(policies::Sanitized clean, policies::sanitize(text, *user_.rules.detector, *vault, options));
     return std::move(clean.text);
   }
 
   Result<> settle() override {
-    TRY(policies::PiiVault * vault, vaults_.of(tenant_, rules_.lifetime));
+    TRY(policies::PiiVault * vault, vaults_.of(user_.tenant, user_.rules.lifetime));
     return vault->settle();
   }
 
  private:
-  std::string tenant_;
-  policies::PiiRules rules_;  // those that the request began with
+  // What one turn of the loop may look at, and what a text costs beside its bytes.
+  static constexpr size_t kTurn = 64 << 10, kEach = 512;
+
+  Loop& loop_;
+  PiiUser user_;
   PiiVaults& vaults_;
+  std::map<std::string, std::string, std::less<>> cleaned_;  // by prepare()
+};
+
+// Where nobody can say whose the answer is.
+class Withhold : public mcp::OutgoingTexts {
+ public:
+  explicit Withhold(Error why) : why_(std::move(why)) {}
+  Result<std::string> clean(std::string_view) override { return tl::unexpected<Error>(why_); }
+  Result<> settle() override { return tl::unexpected<Error>(why_); }
+
+ private:
+  Error why_;
 };
 
 }  // namespace
@@ -33,9 +69,10 @@ class HidePii : public mcp::OutgoingTexts {
 mcp::OutgoingOf outgoing_pii(PiiUserOf user_of, PiiVaults& vaults) {
   return [user_of = std::move(user_of),
           &vaults](const mcp::RequestContext& context) -> std::unique_ptr<mcp::OutgoingTexts> {
-    const PiiUser user = user_of(context);
-    if (user.rules.answers == policies::PiiRules::Answers::as_is) return nullptr;
-    return std::make_unique<HidePii>(user.tenant, user.rules, vaults);
+    auto user = user_of(context);
+    if (!user) return std::make_unique<Withhold>(user.error());
+    if (user->rules.answers == policies::PiiRules::Answers::as_is) return nullptr;
+    return std::make_unique<HidePii>(context.loop, *std::move(user), vaults);
   };
 }
 

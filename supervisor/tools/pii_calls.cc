@@ -18,12 +18,14 @@ Result<std::string> read_text(const json& arguments, const char* name) {
 
 }  // namespace
 
-Result<json> tokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
-  TRY(const std::string text, read_text(arguments, "tokenize_pii"));
-  TRY(policies::Sanitized clean, policies::sanitize(text, *rules.detector, vault));
-  CHECKED(vault.settle());
+Task<Result<json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                const json& arguments) {
+  CO_TRY(const std::string text, read_text(arguments, "tokenize_pii"));
+  const policies::SanitizeOptions options;
+  CO_TRY(policies::Sanitized clean, co_await sanitize_in_turns(loop, text, *rules.detector, vault, options));
+  CO_CHECKED(vault.settle());
   clean.tokens.merge(clean.escaped);  // so that the map alone gives the text back
-  return json{{"text", valid_utf8(clean.text)}, {"tokens", clean.tokens}};
+  co_return json{{"text", valid_utf8(clean.text)}, {"tokens", clean.tokens}};
 }
 
 Result<json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {

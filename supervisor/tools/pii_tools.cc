@@ -7,18 +7,33 @@ using nlohmann::json;
 namespace tools {
 namespace {
 
-using Tool = mcp::ToolResult (*)(policies::PiiVault&, const policies::PiiRules&, const json&);
-using Call = Result<json> (*)(policies::PiiVault&, const policies::PiiRules&, const json&);
+// Of a Sanitizer: a short text needs one for each thing that is looked for.
+constexpr int kStepsOfATurn = 4;
 
-Task<mcp::ToolResult> run_tool(Tool tool, PiiUser user, PiiVaults& vaults, json arguments) {
-  auto vault = vaults.of(user.tenant, user.rules.lifetime);
+Task<mcp::ToolResult> run_sanitize(Loop& loop, Result<PiiUser> user, PiiVaults& vaults, json arguments) {
+  if (!user) co_return failure(user.error());
+  auto vault = vaults.of(user->tenant, user->rules.lifetime);
   if (!vault) co_return failure(vault.error());
-  co_return tool(**vault, user.rules, arguments);
+  auto answer = co_await sanitize_pii(loop, **vault, user->rules, arguments);
+  co_return answer;
 }
 
-Task<Result<json>> run_call(Call call, PiiVaults& vaults, const GuestCaller& caller, json arguments) {
+Task<mcp::ToolResult> run_restore(Result<PiiUser> user, PiiVaults& vaults, json arguments) {
+  if (!user) co_return failure(user.error());
+  auto vault = vaults.of(user->tenant, user->rules.lifetime);
+  if (!vault) co_return failure(vault.error());
+  co_return restore_pii(**vault, user->rules, arguments);
+}
+
+Task<Result<json>> run_tokenize(Loop& loop, PiiVaults& vaults, const GuestCaller& caller, json arguments) {
   CO_TRY(policies::PiiVault * vault, vaults.of(caller.tenant.name(), caller.policy.pii.lifetime));
-  co_return call(*vault, caller.policy.pii, arguments);
+  auto answer = co_await tokenize_pii(loop, *vault, caller.policy.pii, arguments);
+  co_return answer;
+}
+
+Task<Result<json>> run_detokenize(PiiVaults& vaults, const GuestCaller& caller, json arguments) {
+  CO_TRY(policies::PiiVault * vault, vaults.of(caller.tenant.name(), caller.policy.pii.lifetime));
+  co_return detokenize_pii(*vault, caller.policy.pii, arguments);
 }
 
 }  // namespace
@@ -34,24 +49,36 @@ Result<policies::PiiVault*> PiiVaults::of(const std::string& tenant, std::chrono
   return known->second.get();
 }
 
-void add_pii_tools(mcp::Server& server, const PiiUserOf& user_of, PiiVaults& vaults) {
-  auto add = [&](mcp::ToolDefinition definition, Tool tool) {
-    server.add_tool(std::move(definition), [user_of, &vaults, tool](mcp::RequestContext& context, json arguments) {
-      return run_tool(tool, user_of(context), vaults, std::move(arguments));
-    });
-  };
-  add(sanitize_pii_definition(), sanitize_pii);
-  add(restore_pii_definition(), restore_pii);
+Task<Result<policies::Sanitized>> sanitize_in_turns(Loop& loop, std::string_view text,
+                                                    const policies::PiiDetector& detector, policies::PiiVault& vault,
+                                                    const policies::SanitizeOptions& options) {
+  policies::Sanitizer sanitizer(text, detector, vault, options);
+  for (;;) {
+    // A short text, as most are, is done at once.
+    for (int steps = 0; steps < kStepsOfATurn; steps++) {
+      CO_TRY(const policies::PiiScan::Step step, sanitizer.step());
+      if (step == policies::PiiScan::Step::done) co_return sanitizer.take();
+    }
+    co_await next_turn(loop);
+  }
 }
 
-void add_pii_calls(GuestCalls& calls, PiiVaults& vaults) {
-  auto add = [&](std::string name, Call call) {
-    calls.add(std::move(name), [&vaults, call](const GuestCaller& caller, json arguments) {
-      return run_call(call, vaults, caller, std::move(arguments));
-    });
-  };
-  add("tokenize_pii", tokenize_pii);
-  add("detokenize_pii", detokenize_pii);
+void add_pii_tools(mcp::Server& server, const PiiUserOf& user_of, PiiVaults& vaults) {
+  server.add_tool(sanitize_pii_definition(), [user_of, &vaults](mcp::RequestContext& context, json arguments) {
+    return run_sanitize(context.loop, user_of(context), vaults, std::move(arguments));
+  });
+  server.add_tool(restore_pii_definition(), [user_of, &vaults](mcp::RequestContext& context, json arguments) {
+    return run_restore(user_of(context), vaults, std::move(arguments));
+  });
+}
+
+void add_pii_calls(GuestCalls& calls, PiiVaults& vaults, Loop& loop) {
+  calls.add("tokenize_pii", [&vaults, &loop](const GuestCaller& caller, json arguments) {
+    return run_tokenize(loop, vaults, caller, std::move(arguments));
+  });
+  calls.add("detokenize_pii", [&vaults](const GuestCaller& caller, json arguments) {
+    return run_detokenize(vaults, caller, std::move(arguments));
+  });
 }
 
 }  // namespace tools

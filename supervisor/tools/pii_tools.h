@@ -25,36 +25,46 @@ class PiiVaults {
   explicit PiiVaults(Make make = {}) : make_(std::move(make)) {}
   // Keeps tokens for this long from now on. Errors: what Make says; the next time it is asked again.
   Result<policies::PiiVault*> of(const std::string& tenant, std::chrono::seconds lifetime);
+  // The tenant's folder is gone.
+  void forget(const std::string& tenant) { vaults_.erase(tenant); }
 
  private:
   Make make_;
   std::map<std::string, std::unique_ptr<policies::PiiVault>, std::less<>> vaults_;
 };
 
-// Whose request it is and what the policy says. Lives as long as the request.
+// Whose request it is and what the policy said when it began.
 struct PiiUser {
-  const std::string& tenant;
-  const policies::PiiRules& rules;
+  std::string tenant;
+  policies::PiiRules rules;
+  std::shared_ptr<const void> keeps = {};  // what must not end before the request
 };
-using PiiUserOf = std::function<PiiUser(const mcp::RequestContext&)>;
+using PiiUserOf = std::function<Result<PiiUser>(const mcp::RequestContext&)>;
 
 void add_pii_tools(mcp::Server& server, const PiiUserOf& user_of, PiiVaults& vaults);
 // tokenize_pii {text} -> {text, tokens}; detokenize_pii {text} -> {text}, denied unless the policy's `restore` allows
 // it.
-void add_pii_calls(GuestCalls& calls, PiiVaults& vaults);
+void add_pii_calls(GuestCalls& calls, PiiVaults& vaults, Loop& loop);
 // For Server::set_outgoing. Tokens that the vault knows stay as they are.
 mcp::OutgoingOf outgoing_pii(PiiUserOf user_of, PiiVaults& vaults);
 
 mcp::ToolDefinition sanitize_pii_definition();
 mcp::ToolDefinition restore_pii_definition();
 
-mcp::ToolResult sanitize_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
-                             const nlohmann::json& arguments);
+// policies::sanitize() with a turn of the loop after every millisecond or so: other clients are served meanwhile. What
+// it is given must outlive the task.
+Task<Result<policies::Sanitized>> sanitize_in_turns(Loop& loop, std::string_view text,
+                                                    const policies::PiiDetector& detector, policies::PiiVault& vault,
+                                                    const policies::SanitizeOptions& options);
+
+// A text whose answer would be too large for one reply is refused before it is looked at.
+Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                   const nlohmann::json& arguments);
 mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
                             const nlohmann::json& arguments);
 // For jailed code. Errors: invalid, denied, exhausted.
-Result<nlohmann::json> tokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
-                                    const nlohmann::json& arguments);
+Task<Result<nlohmann::json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                          const nlohmann::json& arguments);
 Result<nlohmann::json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
                                       const nlohmann::json& arguments);
 

@@ -32,7 +32,7 @@ Task<Result<mcp::Completion>> complete(Result<std::shared_ptr<tenants::Tenant>> 
     co_return found;
   }
   mcp::Completion completion;
-  std::vector<std::string> all = {"stdout", "stderr"};
+  std::vector<std::string> all = {"stdout", "stderr", "stats"};
   if (asked.reference == kSessionTemplate && asked.argument == "session_id") {
     CO_TRY(all, tenant.sessions().list());
   } else if (asked.reference != kOutputTemplate || (asked.argument != "stream" && asked.argument != "execution_id")) {

@@ -9,8 +9,8 @@ using nlohmann::ordered_json;
 namespace tools {
 namespace {
 
-constexpr size_t kMaxText = 8 << 20;
-constexpr size_t kMaxRestored = 32 << 20;  // a short token may stand for a long text
+constexpr size_t kMaxText = 4'000'000;     // an answer has it twice, and a reply has 8 MiB
+constexpr size_t kMaxRestored = kMaxText;  // a short token may stand for a long text
 
 }  // namespace
 
@@ -28,6 +28,8 @@ mcp::ToolDefinition restore_pii_definition() {
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
   tool.annotations.open_world = false;
+  // A human is asked, whatever was allowed before: what comes back is personal data, in the clear.
+  tool.meta = ordered_json{{"anthropic/requiresUserInteraction", true}};
   return tool;
 }
 

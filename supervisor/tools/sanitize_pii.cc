@@ -13,7 +13,21 @@ using nlohmann::ordered_json;
 namespace tools {
 namespace {
 
-constexpr size_t kMaxText = 1 << 20;  // hostile text takes half a second of the loop, other text 5 ms
+// A reply has 8 MiB for the text as data and, escaped once more, as the text of that.
+constexpr size_t kMaxAnswer = 8'000'000;
+
+// The least that two copies of it take: one in a string of JSON, one in JSON in such a string.
+size_t answer_bytes(std::string_view text) {
+  size_t bytes = 2 * text.size();
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      bytes += 3;  // as \" and as \\\"
+    } else if (c == '\n' || c == '\t' || c == '\r') {
+      bytes += 3;  // as \n and as \\n
+    }
+  }
+  return bytes;
+}
 
 struct Order {
   std::string text;
@@ -23,7 +37,12 @@ struct Order {
 Result<Order> read_order(const policies::PiiDetector& detector, const json& arguments) {
   Fields in(arguments, "sanitize_pii");
   Order order;
-  TRY(order.text, in.string("text", kMaxText));
+  TRY(order.text, in.string("text", kMaxAnswer));
+  if (const size_t bytes = answer_bytes(order.text); bytes > kMaxAnswer)
+    return fail(Code::invalid,
+                fmt::format("text: {} bytes make an answer of {}, more than the {} that are sent at once",
+                            order.text.size(), bytes, kMaxAnswer),
+                fmt::format("send it in parts of at most {} bytes", kMaxAnswer / 4));
   TRY(order.options.types, in.strings_or("types", {}));
   CHECKED(in.done());
   for (const std::string& type : order.options.types) {
@@ -56,12 +75,13 @@ mcp::ToolDefinition sanitize_pii_definition() {
   return tool;
 }
 
-mcp::ToolResult sanitize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
+Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                   const json& arguments) {
   auto order = read_order(*rules.detector, arguments);
-  if (!order) return failure(order.error());
-  auto clean = policies::sanitize(order->text, *rules.detector, vault, order->options);
-  if (!clean) return failure(clean.error());
-  if (auto settled = vault.settle(); !settled) return failure(settled.error());
+  if (!order) co_return failure(order.error());
+  auto clean = co_await sanitize_in_turns(loop, order->text, *rules.detector, vault, order->options);
+  if (!clean) co_return failure(clean.error());
+  if (auto settled = vault.settle(); !settled) co_return failure(settled.error());
   ordered_json types = ordered_json::array();
   for (std::string type : clean->types) {
     for (char& c : type) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;  // as the tokens say it
@@ -70,7 +90,7 @@ mcp::ToolResult sanitize_pii(policies::PiiVault& vault, const policies::PiiRules
   ordered_json answer = {{"sanitized_text", valid_utf8(clean->text)},
                          {"pii_found", clean->tokens.size()},
                          {"pii_types", std::move(types)}};
-  return mcp::ToolResult::data(std::move(answer));
+  co_return mcp::ToolResult::data(std::move(answer));
 }
 
 }  // namespace tools

@@ -38,7 +38,7 @@ mcp::ToolDefinition save_skill_definition() {
     "properties": {
       "name": {"type": "string"},
       "code": {"type": "string"},
-      "description": {"type": "string"},
+      "description": {"type": "string", "default": ""},
       "language": {"type": "string"}
     },
     "required": ["name", "code"]

@@ -19,7 +19,11 @@ const catalog::Learning* SearchLearning::of(const std::string& tenant, policies:
 
 void SearchLearning::searched(const std::string& tenant, policies::Learning whose, std::string query,
                               Monotonic::time_point now) {
-  if (whose != policies::Learning::off) last_.insert_or_assign(tenant, Last{std::move(query), now});
+  if (whose == policies::Learning::off) {  // was it on before, then nothing of it stays
+    forget(tenant);
+    return;
+  }
+  last_.insert_or_assign(tenant, Last{std::move(query), now});
 }
 
 void SearchLearning::chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::Learning whose,

@@ -1,7 +1,7 @@
 // SearchLearning: which tool was chosen after which search, for search_tools to know the next time. Each tenant's
 // searches teach its own memory, or, where its policy says so, one that several share. A tool is chosen when its
-// definition is asked for, or it is called, within ten minutes of the tenant's last search. Bounded; forgets with the
-// process.
+// definition is asked for, or it is called with success, within ten minutes of the tenant's last search. Bounded;
+// forgets with the process, or when an administrator says so (ForgetSearches over D-Bus).
 #pragma once
 #include <chrono>
 #include <map>
@@ -23,7 +23,10 @@ class SearchLearning {
   void chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::Learning whose,
               const catalog::Learning::Tool& tool, Monotonic::time_point now = Monotonic::now());
   // What a tenant's own searches have taught, or, with an empty name, the shared ones.
-  void forget(const std::string& tenant) { memories_.erase(tenant); }
+  void forget(const std::string& tenant) {
+    memories_.erase(tenant);
+    last_.erase(tenant);
+  }
 
  private:
   struct Last {

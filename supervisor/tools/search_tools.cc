@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kMaxListed = 50;
 constexpr size_t kMaxQueryBytes = 2000;
 constexpr size_t kMaxTags = 16;
+constexpr char kSkills[] = "skills";  // their category
 
 struct Order {
   catalog::Query query;
@@ -52,10 +53,37 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
-// What the reader can do about an answer with nothing in it, or with more than is shown.
+// Those that fit the words that tell something; without words only who asks for skills gets them.
+std::vector<skills::Found> find_skills(const catalog::Catalog& catalog, const skills::Library& library,
+                                       const catalog::Query& query) {
+  const bool asked_for = query.category == kSkills;
+  if (!query.category.empty() && !asked_for) return {};
+  if (auto named = library.find(query.text)) return {*named};
+  std::string words;
+  for (const auto& word : catalog.index().terms(query.text).words) words += word.text + ' ';
+  if (words.empty() && !(asked_for && query.text.empty())) return {};
+  return library.fitting(words);
+}
+
+ordered_json describe_skill(const skills::Skill& skill, Detail detail) {
+  ordered_json all = {{"name", skill.name}, {"kind", "skill"}};
+  if (detail != Detail::brief) {
+    all["category"] = kSkills;
+    all["description"] = skill.description;
+  }
+  all["mcp_server"] = nullptr;
+  if (detail == Detail::full) {
+    all["language"] = skills::language_name(skill.language);
+    all["uri"] = skills::uri_of(skill.slug, {});
+  }
+  if (skill.language == skills::Language::python) all["import"] = fmt::format("from skills import {}", skill.name);
+  if (skill.language == skills::Language::javascript)
+    all["import"] = fmt::format("const {0} = require('skills/{0}')", skill.name);
+  return all;
+}
+
+// What the reader can do about an answer with nothing in it.
 std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::Found& found) {
-  if (found.total > found.tools.size())
-    return fmt::format("{} of {}; ask for more with limit, or more exactly", found.tools.size(), found.total);
   if (found.total > 0) return {};
   if (catalog.size() == 0) return "there are no tool definitions here";
   std::string text;
@@ -98,24 +126,39 @@ mcp::ToolDefinition search_tools_definition() {
 }
 
 mcp::ToolResult search_tools(const catalog::Catalog& catalog, const json& arguments) {
-  return search_tools(catalog, arguments, nullptr);
+  return search_tools(catalog, arguments, nullptr, nullptr);
 }
 
-mcp::ToolResult search_tools(const catalog::Catalog& catalog, const json& arguments, const catalog::Learning* learned) {
+mcp::ToolResult search_tools(const catalog::Catalog& catalog, const json& arguments, const catalog::Learning* learned,
+                             const skills::Library* library) {
   auto order = read_order(arguments);
   if (!order) return failure(order.error());
   catalog::Query& query = order->query;
   query.learned = learned;
   const catalog::Found found = catalog.search(query);
+  std::vector<skills::Found> fitting;
+  if (library && query.server.empty() && query.tags.empty()) fitting = find_skills(catalog, *library, query);
+  const size_t fit = fitting.size();
+  const size_t places = query.limit - std::min(query.limit, found.tools.size());
+  fitting.resize(std::min(fit, std::max(places, query.limit * 2 / 5)));
+  const size_t listed = std::min(found.tools.size(), query.limit - fitting.size());
   ordered_json answer = {{"query", query.text},
                          {"category", query.category.empty() ? ordered_json(nullptr) : ordered_json(query.category)},
                          {"detail_level", order->detail_level},
-                         {"count", found.tools.size()},
-                         {"total", found.total},
+                         {"count", listed + fitting.size()},
+                         {"total", found.total + fit},
                          {"tools", ordered_json::array()}};
-  for (uint32_t number : found.tools) answer["tools"].push_back(describe(catalog, number, order->detail));
-  if (std::string hint = advice(catalog, query, found); !hint.empty()) answer["hint"] = std::move(hint);
-  if (!found.nearest.empty()) answer["nearest"] = name_all(catalog, found.nearest);
+  for (size_t i = 0; i < listed; i++) answer["tools"].push_back(describe(catalog, found.tools[i], order->detail));
+  for (const skills::Found& one : fitting) answer["tools"].push_back(describe_skill(*one.skill, order->detail));
+  const bool skills_only = found.total == 0 && !fitting.empty();
+  std::string hint;
+  if (listed + fitting.size() < found.total + fit)
+    hint =
+        fmt::format("{} of {}; ask for more with limit, or more exactly", listed + fitting.size(), found.total + fit);
+  else if (!skills_only)
+    hint = advice(catalog, query, found);
+  if (!hint.empty()) answer["hint"] = std::move(hint);
+  if (!found.nearest.empty() && !skills_only) answer["nearest"] = name_all(catalog, found.nearest);
   return mcp::ToolResult::data(std::move(answer));
 }
 

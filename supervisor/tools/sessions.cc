@@ -30,6 +30,8 @@ int64_t seconds_since(Monotonic::time_point at) { return std::llround(ms_since(a
 struct Sessions::Waiting {
   Event turn;
   std::string gone;  // the session ended meanwhile, and how
+  std::string execution;
+  bool withdrawn = false;
 };
 
 struct Sessions::Entry {
@@ -53,7 +55,7 @@ Sessions::Sessions(jail::Host& host, jail::Pool& pool) : host_(host), pool_(pool
 Sessions::~Sessions() { tasks_.cancel_all(); }
 
 // Until nobody has the session; there may be none any more.
-Task<Result<>> Sessions::wait_turn(const Key& key) {
+Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution) {
   for (;;) {
     auto found = entries_.find(key);
     if (found == entries_.end() || !found->second->busy) co_return Result<>{};
@@ -63,6 +65,7 @@ Task<Result<>> Sessions::wait_turn(const Key& key) {
                      fmt::format("{} calls wait for session '{}' already", entry->waiting.size(), key.name),
                      "wait for some to end, or use another session", "session");
     auto waiting = std::make_shared<Waiting>();
+    waiting->execution = execution;
     entry->waiting.push_back(waiting);
     struct Leave {
       std::shared_ptr<Entry> entry;
@@ -70,6 +73,8 @@ Task<Result<>> Sessions::wait_turn(const Key& key) {
       ~Leave() { std::erase(entry->waiting, waiting); }
     } leave{entry, waiting};
     co_await waiting->turn;
+    if (waiting->withdrawn)
+      co_return fail(Code::denied, "cancelled by an administrator while it waited for its session's turn");
     if (!waiting->gone.empty())
       co_return fail(Code::not_found,
                      fmt::format("session '{}' ended while this call waited: {}", key.name, waiting->gone), kBeginAnew,
@@ -126,7 +131,7 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
     co_return fail(Code::denied, fmt::format("policy '{}' allows no sessions", ask.policy->name),
                    "leave `session` out and keep data in workspace files", kRule);
   const Key key{ask.tenant->name(), ask.name};
-  CO_CHECKED(co_await wait_turn(key));
+  CO_CHECKED(co_await wait_turn(key, ask.execution));
   auto found = entries_.find(key);
   if (found != entries_.end() && !found->second->session.alive()) {
     bury(found->second, found->second->session.why());
@@ -166,7 +171,7 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
 Task<Result<bool>> Sessions::end(Ask ask) {
   CO_CHECKED(tenants::check_session_id(ask.name));
   const Key key{ask.tenant->name(), ask.name};
-  CO_CHECKED(co_await wait_turn(key));
+  CO_CHECKED(co_await wait_turn(key, ask.execution));
   (void)check_gone(key, Begin::anew);
   auto found = entries_.find(key);
   if (found == entries_.end()) co_return false;
@@ -183,7 +188,6 @@ Sessions::Turn::~Turn() {
 
 Task<Result<jail::Report>> Sessions::Turn::run(jail::Request request) {
   Entry& entry = *entry_;
-  request.spec.limits.memory_bytes = entry.memory_bytes;
   const std::string id = request.id;
   if (entry.session.calls() == 0) log_session_begin(*entry.tenant, entry.key.name);
   entry.ended = "its last call was cancelled";  // if this task is destroyed
@@ -201,6 +205,8 @@ Task<Result<jail::Report>> Sessions::Turn::run(jail::Request request) {
 }
 
 const std::string& Sessions::Turn::name() const { return entry_->key.name; }
+
+uint64_t Sessions::Turn::memory_bytes() const { return entry_->memory_bytes; }
 
 ordered_json Sessions::Turn::told() const {
   ordered_json told = {{"name", entry_->key.name}, {"call", entry_->session.calls()}};
@@ -250,6 +256,19 @@ void Sessions::note_gone(Gone gone) {
   if (static_cast<size_t>(std::count_if(gone_.begin(), gone_.end(), of_tenant)) >= kMostGone)
     gone_.erase(std::find_if(gone_.begin(), gone_.end(), of_tenant));
   gone_.push_back(std::move(gone));
+}
+
+void Sessions::withdraw(const std::string& execution) {
+  for (const auto& [key, entry] : entries_) {
+    auto& queue = entry->waiting;
+    auto found = std::find_if(queue.begin(), queue.end(), [&](const auto& one) { return one->execution == execution; });
+    if (found == queue.end()) continue;
+    auto waiting = *found;
+    queue.erase(found);
+    waiting->withdrawn = true;
+    host_.loop.defer([waiting] { waiting->turn.fire(); });
+    return;
+  }
 }
 
 ordered_json Sessions::list(const std::string& tenant) const {

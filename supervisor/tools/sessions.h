@@ -33,6 +33,7 @@ class Sessions {
     std::string name;
     Begin begin = Begin::if_there_is_none;
     std::optional<uint64_t> memory_bytes;  // where the agent asked for some
+    std::string execution;                 // under which it waits
   };
 
  private:
@@ -47,9 +48,10 @@ class Sessions {
     Turn& operator=(Turn&&) = delete;
     ~Turn();
 
-    // request.spec's memory is the session's.
+    // `request` has the memory of the session.
     Task<Result<jail::Report>> run(jail::Request request);
     const std::string& name() const;
+    uint64_t memory_bytes() const;  // what each program of the session may use
     // For the answer: {name, call}, and how it ended.
     nlohmann::ordered_json told() const;
 
@@ -62,6 +64,8 @@ class Sessions {
   Task<Result<Turn>> enter(Ask ask);
   // Waits its turn, and ends the session. Whether there was one.
   Task<Result<bool>> end(Ask ask);
+  // Who waits under that name is refused (denied); nobody does: nothing.
+  void withdraw(const std::string& execution);
   // Of a tenant: [{name, calls, state, idle_seconds, expires_in_seconds, memory_bytes}].
   nlohmann::ordered_json list(const std::string& tenant) const;
   // Ends what rests, at once, and what runs when it has been answered.
@@ -79,7 +83,7 @@ class Sessions {
     uint32_t calls;
     Monotonic::time_point at;
   };
-  Task<Result<>> wait_turn(const Key& key);
+  Task<Result<>> wait_turn(const Key& key, const std::string& execution);
   Result<> check_gone(const Key& key, Begin begin);
   Result<> check_left_open(const Ask& ask) const;
   Result<> check_room(const Ask& ask) const;

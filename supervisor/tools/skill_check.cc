@@ -1,13 +1,13 @@
 #include "supervisor/tools/skill_check.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
 
 #include "jail/execution.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/random.h"
 #include "supervisor/tools/execute_code.h"
 
 using nlohmann::json;
@@ -79,12 +79,10 @@ Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, c
     co_return fail(Code::denied,
                    fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(language)),
                    "save it in a language that is allowed", "languages");
-  uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != sizeof random) co_return fail_errno(errno, "getrandom");
   policies::Limits limits = policy.limits.standard;
   limits.wall = std::min<std::chrono::milliseconds>(limits.wall, kCheckLimit);
   jail::Request request;
-  request.id = fmt::format("c{:016x}", random);
+  request.id = "c" + random_hex(8);
   request.code = python ? kPython : kJavaScript;
   request.context_vars = {{"name", draft.name}, {"code", draft.code}};
   request.spec = make_spec(policy, language, limits);

@@ -10,6 +10,7 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/workspace_answers.h"
+#include "supervisor/tools/workspace_tools.h"
 
 using nlohmann::json;
 using nlohmann::ordered_json;
@@ -19,7 +20,6 @@ namespace {
 
 constexpr char kExtension[] = "io.modelcontextprotocol/skills";
 constexpr char kHead[] = "SKILL.md";
-constexpr char kFolderType[] = "inode/directory";
 constexpr size_t kPage = 100;
 constexpr int64_t kTtlMs = 60'000;  // whoever listens hears of changes sooner
 constexpr mcp::Caching kCaching{kTtlMs, mcp::Caching::Scope::requester};
@@ -67,9 +67,14 @@ Result<std::string> text_param(const json& params, const char* key) {
   return found->get<std::string>();
 }
 
-Answer list_entries(Skills& skills, SkillUser user, json params) {
+Result<skills::Library> library_of(Skills& skills, const Result<Asker>& asker) {
+  if (!asker) return tl::unexpected<Error>(asker.error());
+  return skills.library(*asker->tenant);
+}
+
+Answer list_entries(Skills& skills, Result<Asker> asker, json params) {
   CO_TRY(std::string cursor, text_param(params, "cursor"));
-  CO_TRY(skills::Library library, skills.library(user.tenant));
+  CO_TRY(skills::Library library, library_of(skills, asker));
   CO_TRY(Page page, page_of(library, cursor));
   ordered_json result = {{"skills", ordered_json::array()}};
   for (const skills::Found& one : page.skills) result["skills"].push_back(entry_of(*one.skill));
@@ -87,9 +92,9 @@ std::optional<skills::Found> find_at(const skills::Library& library, const std::
   return place ? library.find(place->slug) : std::nullopt;
 }
 
-Answer get_entry(Skills& skills, SkillUser user, json params) {
+Answer get_entry(Skills& skills, Result<Asker> asker, json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
-  CO_TRY(skills::Library library, skills.library(user.tenant));
+  CO_TRY(skills::Library library, library_of(skills, asker));
   const auto place = skills::parse_uri(uri);
   const auto found = find_at(library, place);
   if (!found || place->path != kHead) co_return no_such("No skill has this URI", uri);
@@ -98,10 +103,14 @@ Answer get_entry(Skills& skills, SkillUser user, json params) {
   co_return result;
 }
 
-Answer read_folder(Skills& skills, SkillUser user, json params) {
+Answer read_folder(Skills& skills, Result<Asker> asker, json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(std::string cursor, text_param(params, "cursor"));
-  CO_TRY(skills::Library library, skills.library(user.tenant));
+  CO_TRY(skills::Library library, library_of(skills, asker));
+  if (uri.starts_with(kWorkspaceScheme)) {  // one method for all that has folders
+    auto folder = co_await read_workspace_folder(*asker->tenant, std::move(uri), std::move(cursor));
+    co_return folder;
+  }
   const auto place = skills::parse_uri(uri);
   const auto found = find_at(library, place);
   const auto names = found ? skills::children(*found->skill, place->path) : std::nullopt;
@@ -121,8 +130,8 @@ Answer read_folder(Skills& skills, SkillUser user, json params) {
   co_return result;
 }
 
-Task<Result<mcp::ResourcePage>> list_resources(Skills& skills, SkillUser user, std::string cursor) {
-  CO_TRY(skills::Library library, skills.library(user.tenant));
+Task<Result<mcp::ResourcePage>> list_resources(Skills& skills, Result<Asker> asker, std::string cursor) {
+  CO_TRY(skills::Library library, library_of(skills, asker));
   CO_TRY(Page found, page_of(library, cursor));
   mcp::ResourcePage page;
   page.next_cursor = std::move(found.next_cursor);
@@ -138,8 +147,8 @@ Task<Result<mcp::ResourcePage>> list_resources(Skills& skills, SkillUser user, s
   co_return page;
 }
 
-Task<Result<std::vector<mcp::ResourceContents>>> read_resource(Skills& skills, SkillUser user, std::string uri) {
-  CO_TRY(skills::Library library, skills.library(user.tenant));
+Task<Result<std::vector<mcp::ResourceContents>>> read_resource(Skills& skills, Result<Asker> asker, std::string uri) {
+  CO_TRY(skills::Library library, library_of(skills, asker));
   const auto place = skills::parse_uri(uri);
   const auto found = find_at(library, place);
   if (!found) co_return no_such("No skill has this URI", uri);
@@ -168,8 +177,8 @@ Result<std::string> prompt_text(const skills::Library& library, const skills::Fo
   return text;
 }
 
-Task<Result<std::vector<mcp::Prompt>>> list_prompts(Skills& skills, SkillUser user) {
-  CO_TRY(skills::Library library, skills.library(user.tenant));
+Task<Result<std::vector<mcp::Prompt>>> list_prompts(Skills& skills, Result<Asker> asker) {
+  CO_TRY(skills::Library library, library_of(skills, asker));
   std::vector<mcp::Prompt> prompts;
   for (const skills::Found& one : library.all()) {
     mcp::Prompt prompt;
@@ -184,8 +193,8 @@ Task<Result<std::vector<mcp::Prompt>>> list_prompts(Skills& skills, SkillUser us
   co_return prompts;
 }
 
-Task<Result<mcp::PromptResult>> get_prompt(Skills& skills, SkillUser user, std::string name, json arguments) {
-  CO_TRY(skills::Library library, skills.library(user.tenant));
+Task<Result<mcp::PromptResult>> get_prompt(Skills& skills, Result<Asker> asker, std::string name, json arguments) {
+  CO_TRY(skills::Library library, library_of(skills, asker));
   const auto found = library.find(name);
   if (!found || found->skill->name != name) co_return fail(Code::not_found, "no skill has that name");
   CO_TRY(std::string text, prompt_text(library, *found, arguments));
@@ -199,11 +208,11 @@ Task<Result<mcp::PromptResult>> get_prompt(Skills& skills, SkillUser user, std::
 
 }  // namespace
 
-void add_skill_resources(mcp::Server& server, Skills& skills, const SkillUserOf& user_of) {
+void add_skill_resources(mcp::Server& server, Skills& skills, const AskerOf& asker_of) {
   server.add_extension(kExtension, {{"directoryRead", true}});
   auto add = [&](const char* method, auto* answer) {
-    server.add_method(method, [&skills, user_of, answer](mcp::RequestContext& context, json params) {
-      return answer(skills, user_of(context), std::move(params));
+    server.add_method(method, [&skills, asker_of, answer](mcp::RequestContext& context, json params) {
+      return answer(skills, asker_of(context), std::move(params));
     });
   };
   add("skills/list", list_entries);
@@ -214,24 +223,25 @@ void add_skill_resources(mcp::Server& server, Skills& skills, const SkillUserOf&
   provider.changes = mcp::ResourceProvider::Changes::told;
   provider.prefixes = {"skill://"};
   provider.caching = kCaching;
-  provider.list = [&skills, user_of](mcp::RequestContext& context, std::string cursor) {
-    return list_resources(skills, user_of(context), std::move(cursor));
+  provider.list = [&skills, asker_of](mcp::RequestContext& context, std::string cursor) {
+    return list_resources(skills, asker_of(context), std::move(cursor));
   };
-  provider.read = [&skills, user_of](mcp::RequestContext& context, std::string uri) {
-    return read_resource(skills, user_of(context), std::move(uri));
+  provider.read = [&skills, asker_of](mcp::RequestContext& context, std::string uri) {
+    return read_resource(skills, asker_of(context), std::move(uri));
   };
   mcp::ResourceTemplate file;
-  file.uri_template = "skill://{skill}/{+path}";
+  file.uri_template = kSkillTemplate;
   file.name = "skill file";
   file.description = "A file of a skill";
   provider.templates = {file};
   server.add_resources(std::move(provider));
+  server.add_completion(skill_completion(skills, asker_of));
 
   mcp::PromptProvider prompts;
   prompts.caching = kCaching;
-  prompts.list = [&skills, user_of](mcp::RequestContext& context) { return list_prompts(skills, user_of(context)); };
-  prompts.get = [&skills, user_of](mcp::RequestContext& context, std::string name, json arguments) {
-    return get_prompt(skills, user_of(context), std::move(name), std::move(arguments));
+  prompts.list = [&skills, asker_of](mcp::RequestContext& context) { return list_prompts(skills, asker_of(context)); };
+  prompts.get = [&skills, asker_of](mcp::RequestContext& context, std::string name, json arguments) {
+    return get_prompt(skills, asker_of(context), std::move(name), std::move(arguments));
   };
   server.add_prompts(std::move(prompts));
 }

@@ -17,19 +17,12 @@ constexpr uint32_t kMostChecks = 4;  // at once, of all tenants; each has one
 
 using Core = SkillAnswer(Skills&, SkillUser, json);
 
-Task<mcp::ToolResult> answer_agent(Skills& skills, SkillUser user, Core* core, json arguments) {
+Task<mcp::ToolResult> answer_agent(Skills& skills, Result<Asker> asker, Core* core, json arguments) {
+  if (!asker) co_return failure(asker.error());
+  SkillUser user{*asker->tenant, *asker->policy};
   auto answer = co_await core(skills, user, std::move(arguments));
   if (!answer) co_return failure(answer.error());
   co_return mcp::ToolResult::data(*std::move(answer));
-}
-
-// The policy of a connection may be replaced while its request runs: this keeps the one it began with.
-Task<mcp::ToolResult> answer_member(Skills& skills, mcp::RequestContext& context, SkillUserOf user_of, Core* core,
-                                    json arguments) {
-  auto policy = context.user_as<tenants::Member>().policy;
-  SkillUser user = user_of(context);
-  auto result = co_await answer_agent(skills, user, core, std::move(arguments));
-  co_return result;
 }
 
 Task<Result<json>> answer_guest(Skills& skills, const GuestCaller& caller, Core* core, json arguments) {
@@ -112,10 +105,10 @@ ordered_json metadata_of(const skills::Found& found) {
   return metadata;
 }
 
-void add_skill_tools(mcp::Server& server, Skills& skills, const SkillUserOf& user_of) {
+void add_skill_tools(mcp::Server& server, Skills& skills, const AskerOf& asker_of) {
   auto add = [&](mcp::ToolDefinition definition, Core* core) {
-    server.add_tool(std::move(definition), [&skills, user_of, core](mcp::RequestContext& context, json arguments) {
-      return answer_member(skills, context, user_of, core, std::move(arguments));
+    server.add_tool(std::move(definition), [&skills, asker_of, core](mcp::RequestContext& context, json arguments) {
+      return answer_agent(skills, asker_of(context), core, std::move(arguments));
     });
   };
   add(save_skill_definition(), save_skill);

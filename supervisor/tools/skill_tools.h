@@ -15,6 +15,7 @@
 #include "skills/library.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/admission.h"
+#include "supervisor/tools/asker.h"
 #include "supervisor/tools/guest_calls.h"
 
 namespace tools {
@@ -35,6 +36,8 @@ class Skills {
   // Opened at the first use, and kept. Errors: what the disk said.
   Result<skills::Store*> store(tenants::Tenant& tenant);
   Result<skills::Library> library(tenants::Tenant& tenant);
+  // The tenant's folder is gone.
+  void forget(const std::string& tenant) { stores_.erase(tenant); }
   const skills::Shared& shared() const { return shared_; }
 
   // Checks the code in a jail of the tenant's own, then keeps it. Cancelled before that, it keeps nothing.
@@ -50,9 +53,7 @@ class Skills {
   std::map<std::string, std::unique_ptr<skills::Store>, std::less<>> stores_;
 };
 
-// Who asks for something by MCP.
-using SkillUserOf = std::function<SkillUser(mcp::RequestContext&)>;
-void add_skill_tools(mcp::Server& server, Skills& skills, const SkillUserOf& user_of);
+void add_skill_tools(mcp::Server& server, Skills& skills, const AskerOf& asker_of);
 void add_skill_calls(GuestCalls& calls, Skills& skills);
 
 mcp::ToolDefinition save_skill_definition();

@@ -53,9 +53,8 @@ std::string_view mime_type(std::string_view name, std::string_view bytes) {
 bool is_text(std::string_view bytes) { return bytes.find('\0') == bytes.npos && valid_utf8(bytes) == bytes; }
 
 Result<std::optional<KeptOutput>> parse_kept_output(std::string_view name) {
-  constexpr std::string_view kScheme = "exec:///";
-  if (!name.starts_with(kScheme)) return std::nullopt;
-  name.remove_prefix(kScheme.size());
+  if (!name.starts_with(kExecutionScheme)) return std::nullopt;
+  name.remove_prefix(kExecutionScheme.size());
   size_t slash = name.find('/');
   if (slash == name.npos)
     return fail(Code::invalid, "an execution's output is named exec:///<execution_id>/stdout or .../stderr",

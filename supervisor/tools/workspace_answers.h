@@ -14,6 +14,9 @@ constexpr std::string_view kWorkspaceScheme = "workspace:///";
 constexpr std::string_view kSessionScheme = "session:///";
 constexpr std::string_view kSessionTemplate = "session:///{session_id}";
 constexpr std::string_view kWorkspaceTemplate = "workspace:///{+path}";
+constexpr char kFolderType[] = "inode/directory";
+constexpr std::string_view kExecutionScheme = "exec:///";
+constexpr std::string_view kAccountName = "/stats";
 constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
 
 // {success:false, error, code, rule?, remedy?}, isError.

@@ -4,6 +4,7 @@
 
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
+#include "supervisor/tools/execution_account.h"
 #include "supervisor/tools/resource_changes.h"
 #include "supervisor/tools/workspace_answers.h"
 
@@ -26,10 +27,10 @@ Task<mcp::ToolResult> answer_for(Place place, Tool* tool, json arguments) {
   co_return result;
 }
 
-Task<mcp::ToolResult> tell_when_done(mcp::Server& server, Place place, Tool* tool, json arguments) {
+Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, Place place, Tool* tool, json arguments) {
   const std::string filename = arguments.value("filename", "");
   mcp::ToolResult result = co_await answer_for(place, tool, std::move(arguments));
-  if (!result.is_error) tell_change(server, **place, filename);
+  if (!result.is_error) changes.tell(**place, filename);
   co_return result;
 }
 
@@ -40,9 +41,9 @@ mcp::ToolHandler for_tenant(const TenantOf& tenant_of, Tool* tool) {
 }
 
 // The same for a tool that writes or removes `filename`: clients that asked for it are told.
-mcp::ToolHandler that_changes(mcp::Server& server, const TenantOf& tenant_of, Tool* tool) {
-  return [&server, tenant_of, tool](mcp::RequestContext& context, json arguments) {
-    return tell_when_done(server, tenant_of(context), tool, std::move(arguments));
+mcp::ToolHandler that_changes(ResourceChanges& changes, const TenantOf& tenant_of, Tool* tool) {
+  return [&changes, tenant_of, tool](mcp::RequestContext& context, json arguments) {
+    return tell_when_done(changes, tenant_of(context), tool, std::move(arguments));
   };
 }
 
@@ -52,8 +53,18 @@ Task<Result<mcp::ResourcePage>> list_of(Place place, std::string cursor) {
   co_return page;
 }
 
-Task<Result<std::vector<mcp::ResourceContents>>> read_of(Place place, std::string uri) {
+Task<Result<std::vector<mcp::ResourceContents>>> read_of(Place place, journal::Journal& journal, std::string uri) {
   if (!place) co_return tl::unexpected<Error>(std::move(place).error());
+  if (auto execution = account_of_uri(uri)) {
+    CO_TRY(std::string text, co_await read_account(journal, (*place)->name(), *std::move(execution)));
+    mcp::ResourceContents account;
+    account.mime_type = "application/json";
+    account.data = std::move(text);
+    account.uri = std::move(uri);
+    std::vector<mcp::ResourceContents> one;
+    one.push_back(std::move(account));
+    co_return one;
+  }
   auto contents = co_await read_resource(**place, std::move(uri));
   co_return contents;
 }
@@ -82,8 +93,9 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
   if (kept) return whole(tenant.executions().read(kept->execution, kept->stream, 0, kMaxResourceBytes));
   if (uri.starts_with(kSessionScheme)) return tenant.sessions().read(uri.substr(kSessionScheme.size()));
   if (!uri.starts_with(kWorkspaceScheme))
-    return fail(Code::not_found, "no such resource",
-                "resources are workspace:///path, exec:///<execution_id>/stdout|stderr and session:///<session_id>");
+    return fail(
+        Code::not_found, "no such resource",
+        "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>");
   TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
   TRY(RelativePath path, RelativePath::parse(name));
   return whole(tenant.workspace().read(path, 0, kMaxResourceBytes));
@@ -91,11 +103,11 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
 
 }  // namespace
 
-void add_workspace_tools(mcp::Server& server, const TenantOf& tenant_of) {
-  server.add_tool(write_workspace_file_definition(), that_changes(server, tenant_of, write_workspace_file));
+void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const TenantOf& tenant_of) {
+  server.add_tool(write_workspace_file_definition(), that_changes(changes, tenant_of, write_workspace_file));
   server.add_tool(read_workspace_file_definition(), for_tenant(tenant_of, read_workspace_file));
   server.add_tool(list_workspace_files_definition(), for_tenant(tenant_of, list_workspace_files));
-  server.add_tool(delete_workspace_file_definition(), that_changes(server, tenant_of, delete_workspace_file));
+  server.add_tool(delete_workspace_file_definition(), that_changes(changes, tenant_of, delete_workspace_file));
 }
 
 Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor) {
@@ -128,6 +140,38 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
   co_return page;
 }
 
+Task<Result<nlohmann::ordered_json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri,
+                                                           std::string cursor) {
+  CO_TRY(size_t begin, parse_cursor(cursor));
+  CO_TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
+  while (name.ends_with('/')) name.pop_back();
+  RelativePath folder;
+  if (!name.empty()) {
+    CO_TRY(folder, RelativePath::parse(name));
+  }
+  tenants::ListOptions options;
+  options.depth = 1;
+  options.folders = tenants::ListOptions::Folders::listed;
+  options.limit = begin + kPage;
+  CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(folder, options));
+  nlohmann::ordered_json result = {{"resources", nlohmann::ordered_json::array()}};
+  for (size_t i = begin; i < listing.entries.size(); i++) {
+    const tenants::Entry& entry = listing.entries[i];
+    const bool is_folder = entry.kind == tenants::Kind::directory;
+    if ((!is_folder && entry.kind != tenants::Kind::file) || valid_utf8(entry.path) != entry.path) continue;
+    nlohmann::ordered_json one = {{"uri", std::string(kWorkspaceScheme) + encode_percent(entry.path)},
+                                  {"name", entry.path.substr(entry.path.rfind('/') + 1)}};
+    if (is_folder) one["mimeType"] = kFolderType;
+    if (!is_folder) one["size"] = entry.size;
+    result["resources"].push_back(std::move(one));
+  }
+  const size_t end = begin + kPage;
+  if (listing.more && listing.entries.size() == end && end < kMaxPaged) result["nextCursor"] = std::to_string(end);
+  result["ttlMs"] = 0;  // it may change at any moment
+  result["cacheScope"] = "private";
+  co_return result;
+}
+
 Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri) {
   CO_TRY(std::string bytes, read_uri(tenant, uri));
   mcp::ResourceContents contents;
@@ -144,13 +188,13 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
   co_return all;
 }
 
-mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of) {
+mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of, journal::Journal& journal) {
   mcp::ResourceProvider provider;
   provider.list = [tenant_of](mcp::RequestContext& context, std::string cursor) {
     return list_of(tenant_of(context), std::move(cursor));
   };
-  provider.read = [tenant_of](mcp::RequestContext& context, std::string uri) {
-    return read_of(tenant_of(context), std::move(uri));
+  provider.read = [tenant_of, &journal](mcp::RequestContext& context, std::string uri) {
+    return read_of(tenant_of(context), journal, std::move(uri));
   };
   mcp::ResourceTemplate file;
   file.uri_template = kWorkspaceTemplate;
@@ -159,10 +203,9 @@ mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of) {
   mcp::ResourceTemplate output;
   output.uri_template = kOutputTemplate;
   output.name = "kept output";
-  output.description = "What an execution printed, in full: stream is stdout or stderr";
-  output.mime_type = "text/plain";
+  output.description = "What an execution printed, in full, or, as `stats`, what it used and kept out of the context";
   provider.changes = mcp::ResourceProvider::Changes::told;
-  provider.prefixes = {std::string(kWorkspaceScheme), "exec:///", std::string(kSessionScheme)};
+  provider.prefixes = {std::string(kWorkspaceScheme), std::string(kExecutionScheme), std::string(kSessionScheme)};
   mcp::ResourceTemplate session;
   session.uri_template = kSessionTemplate;
   session.name = "session log";

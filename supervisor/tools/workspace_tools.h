@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tenants/tenant.h"
@@ -16,9 +17,15 @@ using TenantOf = std::function<Result<std::shared_ptr<tenants::Tenant>>(mcp::Req
 // The key of a request's _meta that names a workspace.
 inline constexpr char kWorkspaceKey[] = "org.warder/workspace";
 
-void add_workspace_tools(mcp::Server& server, const TenantOf& tenant_of);
-// workspace:///path and exec:///<execution_id>/stdout|stderr.
-mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of);
+class ResourceChanges;
+void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const TenantOf& tenant_of);
+// workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>.
+mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of, journal::Journal& journal);
+
+// What is in the folder workspace:///path: {resources, nextCursor?}, folders as inode/directory, as the protocol's
+// resources/directory/read has it. Errors: invalid, not_found.
+Task<Result<nlohmann::ordered_json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri,
+                                                           std::string cursor);
 
 // Paths of the workspace, executions whose output is kept, and their streams.
 mcp::CompletionHandler workspace_completion(const TenantOf& tenant_of);

@@ -1,0 +1,51 @@
+// Who calls a tool of another server, which, and the line of the audit chain that each such call leaves.
+// Made by call_tool.cc for every call, and for every question about one by call_approval.cc.
+#pragma once
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "supervisor/base/clock.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/mcp/context.h"
+#include "supervisor/tenants/tenant.h"
+
+namespace jail {
+class Handle;
+}
+
+namespace tools {
+
+struct Who {
+  std::shared_ptr<tenants::Tenant> tenant;
+  std::shared_ptr<const policies::Policy> policy;
+  uint32_t uid = 0;  // of the client
+  int32_t pid = 0;
+  std::string execution;         // empty: a direct call
+  mcp::RequestContext& client;   // of whom it is
+  jail::Handle* jail = nullptr;  // held while somebody is asked; nullptr: nothing is
+};
+
+struct Target {
+  std::string server, tool;
+};
+
+// One line, however it ends: also when whoever waited for it goes away. It is written when this is destroyed.
+class AuditedCall {
+ public:
+  AuditedCall(journal::Journal& journal, const Who& who, const Target& target, std::string action);
+  ~AuditedCall();
+  AuditedCall(const AuditedCall&) = delete;
+
+  // Sizes, names and verdicts, never a value of the call's.
+  void set(const char* key, nlohmann::ordered_json value) { shape_[key] = std::move(value); }
+
+ private:
+  journal::Journal& journal_;
+  journal::AuditEntry entry_;
+  nlohmann::ordered_json shape_;
+  Monotonic::time_point begun_ = Monotonic::now();
+};
+
+}  // namespace tools

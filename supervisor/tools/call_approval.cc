@@ -1,0 +1,143 @@
+#include "supervisor/tools/call_approval.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "jail/handle.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/tools/call_pii.h"
+
+using nlohmann::json;
+
+namespace tools {
+namespace {
+
+constexpr size_t kMostShown = 16'000;  // characters
+// Bytes of each text: the first for which all of it fits.
+constexpr size_t kTextRooms[] = {SIZE_MAX, 8000, 4000, 2000, 1000, 450};
+
+std::string shortened(const std::string& text, size_t room) {
+  if (text.size() <= room) return text;
+  const std::string_view all = text, head = all.substr(0, room / 3 * 2);
+  std::string_view tail = all.substr(all.size() - room / 3);
+  while (!tail.empty() && (static_cast<unsigned char>(tail.front()) & 0xC0) == 0x80) tail.remove_prefix(1);
+  const std::string_view begin = head.substr(0, whole_utf8_prefix(head));
+  return fmt::format("{}[... {} bytes more ...]{}", begin, all.size() - begin.size() - tail.size(), tail);
+}
+
+void shorten_texts(json& value, size_t room) {
+  if (value.is_string()) value = shortened(value.get_ref<const std::string&>(), room);
+  if (!value.is_structured()) return;
+  for (json& part : value) shorten_texts(part, room);
+}
+
+// False: with every text cut to `room` bytes it takes more than `left` characters. However large it is, no more than so
+// much of it is looked at.
+bool may_fit(const json& value, size_t room, size_t& left) {
+  const size_t takes = 1 + (value.is_string() ? std::min(value.get_ref<const std::string&>().size(), room) : 0);
+  if (takes > left) return false;
+  left -= takes;
+  if (!value.is_structured()) return true;
+  for (auto part = value.begin(); part != value.end(); ++part) {
+    const size_t name = value.is_object() ? part.key().size() : 0;
+    if (name > left) return false;
+    left -= name;
+    if (!may_fit(*part, room, left)) return false;
+  }
+  return true;
+}
+
+// ASCII: nothing in it can turn the direction of writing, or look like something else.
+std::string in_ascii(const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace); }
+
+// While it lives the jail stands still, where there is one.
+class Held {
+ public:
+  explicit Held(jail::Handle* jail) : jail_(jail) {
+    if (jail_) jail_->hold();
+  }
+  ~Held() {
+    if (jail_) jail_->release();
+  }
+  Held(const Held&) = delete;
+
+ private:
+  jail::Handle* jail_;
+};
+
+std::string cause_of(const Verdict& verdict, std::chrono::seconds lasted) {
+  using Kind = Verdict::Kind;
+  const std::string reason = verdict.reason.empty() ? "" : " (" + printable(verdict.reason, 500) + ")";
+  switch (verdict.kind) {
+    case Kind::denied:
+      return fmt::format("was refused by {}{}", verdict.by, reason);
+    case Kind::dismissed:
+      return fmt::format("is only done when somebody approves it, and {} went away without an answer", verdict.by);
+    case Kind::expired:
+      return fmt::format("is only done when somebody approves it, and nobody did within {} s", lasted.count());
+    case Kind::withdrawn:
+      return "is only done when somebody approves it, and the question was taken back" + reason;
+    default:
+      return "is only done when somebody approves it, and nobody can be asked here";
+  }
+}
+
+}  // namespace
+
+Result<std::string> shown_arguments(const json& arguments) {
+  for (const size_t room : kTextRooms) {
+    size_t left = kMostShown;
+    if (!may_fit(arguments, room, left)) continue;
+    json shown = arguments;
+    shorten_texts(shown, room);
+    std::string text = in_ascii(shown);
+    if (text.size() <= kMostShown) return text;
+  }
+  return fail(Code::invalid,
+              fmt::format("somebody is to approve this call, and its arguments take more than {} characters to show, "
+                          "even with long texts cut",
+                          kMostShown),
+              "make calls that a person can read");
+}
+
+Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
+                                         const policies::CallRules::Decision& decision, json given) {
+  const Held held(who.jail);
+  AuditedCall audited(environment.journal, who, target, "approval");
+  audited.set("rule", decision.name());
+  audited.set("verdict", kind_name(Verdict::Kind::withdrawn));
+  const policies::ApprovalRules& rules = who.policy->calls.approval;
+  const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
+  CO_CHECKED(co_await tokenise_values(environment.loop, pii, given));
+  auto shown = shown_arguments(given);
+  if (!shown) {
+    audited.set("verdict", code_name(shown.error().code));
+    co_return tl::unexpected<Error>(std::move(shown).error());
+  }
+  Approval approval;
+  approval.tenant = who.tenant->account();
+  approval.execution = who.execution;
+  approval.tool = printable(fmt::format("{}.{}", target.server, target.tool), 200);
+  approval.rule = decision.name();
+  if (decision.rule) approval.why = decision.rule->why;
+  approval.arguments = *std::move(shown);
+  approval.uid = who.uid;
+  approval.pid = who.pid;
+  approval.asked_ms = journal::now_ms();
+  approval.expires_ms = approval.asked_ms + std::chrono::milliseconds(rules.expires).count();
+  approval.by = rules.by;
+  auto verdict = co_await environment.approvals.ask(std::move(approval), who.client);
+  if (!verdict) {
+    audited.set("verdict", code_name(verdict.error().code));
+    co_return tl::unexpected<Error>(std::move(verdict).error());
+  }
+  audited.set("verdict", kind_name(verdict->kind));
+  if (!verdict->by.empty()) audited.set("by", verdict->by);
+  if (verdict->kind != Verdict::Kind::approved)
+    co_return tl::unexpected<Error>(refusal(target.server, target.tool, decision, cause_of(*verdict, rules.expires)));
+  co_return verdict->by;
+}
+
+}  // namespace tools

@@ -1,0 +1,93 @@
+#include "supervisor/tools/call_pii.h"
+
+#include "supervisor/base/clock.h"
+#include "supervisor/base/json.h"
+
+using nlohmann::json;
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxRestored = 4 << 20;
+
+constexpr std::chrono::milliseconds kSlice{1};
+
+Result<> restore_texts(json& value, policies::PiiVault& vault) {
+  if (value.is_string()) {
+    TRY(const std::string text, policies::restore(value.get_ref<const std::string&>(), vault, kMaxRestored));
+    value = valid_utf8(text);
+  } else if (value.is_structured()) {
+    for (json& one : value) CHECKED(restore_texts(one, vault));
+  }
+  return {};
+}
+
+struct Work {
+  Loop& loop;
+  const policies::PiiDetector& detector;
+  policies::PiiVault& vault;
+  policies::SanitizeOptions options;
+  Monotonic::time_point slice = Monotonic::now();
+};
+
+Task<Result<std::string>> tokenise_text(Work& work, const std::string& text) {
+  CO_TRY(policies::Sanitized clean,
+         co_await sanitize_in_turns(work.loop, text, work.detector, work.vault, work.options));
+  if (Monotonic::now() - work.slice >= kSlice) {  // many short ones
+    co_await next_turn(work.loop);
+    work.slice = Monotonic::now();
+  }
+  co_return valid_utf8(clean.text);
+}
+
+Task<Result<>> tokenise_texts(Work& work, json& value) {
+  if (value.is_string()) {
+    CO_TRY(std::string text, co_await tokenise_text(work, value.get_ref<const std::string&>()));
+    value = std::move(text);
+  } else if (value.is_array()) {
+    for (json& one : value) {
+      CO_CHECKED(co_await tokenise_texts(work, one));
+    }
+  } else if (value.is_object()) {
+    json changed = json::object();
+    for (auto member = value.begin(); member != value.end(); ++member) {
+      CO_CHECKED(co_await tokenise_texts(work, member.value()));
+      CO_TRY(const std::string name, co_await tokenise_text(work, member.key()));
+      changed[name] = std::move(member.value());
+    }
+    value = std::move(changed);
+  }
+  co_return Result<>{};
+}
+
+}  // namespace
+
+bool tokenises(const policies::CallRules& rules) {
+  return rules.results == policies::CallRules::Results::tokenised || !rules.restore.empty();
+}
+
+Result<> restore_arguments(const CallPii& pii, std::string_view server, std::string_view tool, json& arguments) {
+  const policies::CallRules& rules = pii.policy.calls;
+  if (rules.restore.empty() || !arguments.is_object()) return {};
+  TRY(policies::PiiVault * vault, pii.vaults.of(pii.tenant, pii.policy.pii.lifetime));
+  for (auto& [name, value] : arguments.items())
+    if (rules.restores_into(server, tool, name)) CHECKED(restore_texts(value, *vault));
+  return {};
+}
+
+Task<Result<>> tokenise_result(Loop& loop, CallPii pii, json& value) {
+  if (!tokenises(pii.policy.calls)) co_return Result<>{};
+  auto done = co_await tokenise_values(loop, pii, value);
+  co_return done;
+}
+
+Task<Result<>> tokenise_values(Loop& loop, CallPii pii, json& value) {
+  CO_TRY(policies::PiiVault * vault, pii.vaults.of(pii.tenant, pii.policy.pii.lifetime));
+  policies::SanitizeOptions options;
+  options.tokens = policies::SanitizeOptions::Tokens::keep;
+  Work work{loop, *pii.policy.pii.detector, *vault, std::move(options)};
+  CO_CHECKED(co_await tokenise_texts(work, value));
+  co_return vault->settle();
+}
+
+}  // namespace tools

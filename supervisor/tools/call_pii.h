@@ -1,0 +1,32 @@
+// Personal data on the way to and from other servers' tools: tokens become what they stand for in the arguments that
+// the policy names, and nowhere else; what tools answer is tokenised before code or agents see it, where the policy
+// says so or restores anything: else a tool that says what it is told would tell it. Each tenant has a vault of its
+// own: a token of another's, or one that was made up, stays as it is. Errors: exhausted: the vault is full, or
+// restoring would make a text too long; then nothing is sent or shown.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "policies/policy.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/tools/pii_tools.h"
+
+namespace tools {
+
+struct CallPii {
+  PiiVaults& vaults;
+  const std::string& tenant;
+  const policies::Policy& policy;
+};
+
+// What tools answer is tokenised.
+bool tokenises(const policies::CallRules& rules);
+
+Result<> restore_arguments(const CallPii& pii, std::string_view server, std::string_view tool,
+                           nlohmann::json& arguments);
+// Texts and names of members. However much it is, others have their turns.
+Task<Result<>> tokenise_values(Loop& loop, CallPii pii, nlohmann::json& value);
+// The same, where the policy wants it of results.
+Task<Result<>> tokenise_result(Loop& loop, CallPii pii, nlohmann::json& value);
+
+}  // namespace tools

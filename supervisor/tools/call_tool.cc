@@ -1,0 +1,249 @@
+#include "supervisor/tools/call_tool.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/bridge/result_value.h"
+#include "supervisor/tools/call_approval.h"
+#include "supervisor/tools/call_pii.h"
+#include "supervisor/tools/workspace_answers.h"
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxDirectBytes = 1 << 20;  // of a result that goes to an agent
+constexpr size_t kMaxReplyBytes = 31 << 20;  // ... that goes to code: what a guest takes (jail/guest/README.md)
+constexpr size_t kMaxShown = 16;             // images
+
+struct Order {
+  std::string name, server;
+  json arguments = json::object();
+  std::vector<std::string> select;
+};
+
+Result<Order> read_order(const json& asked) {
+  Fields in(asked, "call_tool");
+  Order order;
+  TRY(order.name, in.string("name", 512));
+  TRY(order.server, in.string_or("server", "", 128));
+  if (const json* arguments = in.find("arguments")) {
+    if (!arguments->is_object()) return fail(Code::invalid, "call_tool.arguments: not an object");
+    order.arguments = *arguments;
+  }
+  TRY(order.select, in.strings_or("select", {}));
+  CHECKED(in.done());
+  return order;
+}
+
+// A server of ours by its name; else what the catalogue knows by any name, which may be of a server that is not here.
+Result<Target> find_target(const CallEnvironment& environment, const Order& order) {
+  if (!order.server.empty() && environment.bridge.has(order.server)) return Target{order.server, order.name};
+  if (order.server.empty())
+    if (auto both = environment.bridge.split(order.name)) return Target{both->first, both->second};
+  const auto catalog = environment.catalog_of();
+  const catalog::Named meant = catalog->find(order.name, {}, order.server);
+  std::vector<uint32_t> known, tools;
+  for (uint32_t number : meant.tools)
+    if (catalog->tool(number).kind == catalog::Kind::tool) known.push_back(number);
+  for (uint32_t number : known)
+    if (environment.bridge.has(catalog->tool(number).server)) tools.push_back(number);
+  if (tools.empty()) tools = std::move(known);
+  if (tools.empty())
+    return fail(Code::not_found, fmt::format("no tool is named '{}'", printable(order.name, 128)),
+                "find it with search_tools");
+  const catalog::ToolView tool = catalog->tool(tools.front());
+  if (tools.size() > 1)
+    return fail(Code::invalid, fmt::format("{} tools are named '{}'", tools.size(), printable(order.name, 128)),
+                fmt::format("say which: {}__{}", tool.server, tool.name));
+  if (!environment.bridge.has(tool.server))
+    return fail(Code::unavailable,
+                fmt::format("'{}' of '{}' is known, but cannot be called: that server is not among this daemon's "
+                            "`servers`",
+                            tool.name, tool.server),
+                "let your client call it, and hand the answer to the code as context_vars or as a workspace file");
+  return Target{std::string(tool.server), std::string(tool.name)};
+}
+
+// The rules, and whoever they ask. In `arguments` tokens are restored.
+Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target& target, json& arguments,
+                     AuditedCall& audited) {
+  const policies::CallRules& rules = who.policy->calls;
+  const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
+  json given;  // what somebody who is asked sees
+  if (!rules.restore.empty()) given = arguments;
+  CO_CHECKED(restore_arguments(pii, target.server, target.tool, arguments));
+  CO_TRY(const policies::CallRules::Decision decision, rules.admit(target.server, target.tool, arguments));
+  CO_CHECKED(environment.rates.take(who.tenant->account(), rules, target.server, target.tool));
+  if (decision.verdict == policies::Verdict::ask) {
+    if (rules.restore.empty()) given = arguments;
+    CO_TRY(const std::string by, co_await await_approval(environment, who, target, decision, std::move(given)));
+    audited.set("approved", by);
+  }
+  co_return Result<>{};
+}
+
+Task<Result<bridge::Answer>> carry(CallEnvironment& environment, const Who& who, const Target& target, json arguments,
+                                   bridge::Client::Progress progress, AuditedCall& audited) {
+  const policies::CallRules& rules = who.policy->calls;
+  CO_CHECKED(co_await allow(environment, who, target, arguments, audited));
+  const bridge::Caller caller{who.tenant->name(), who.policy, who.tenant->workspace().directory(),
+                              who.tenant->directory(), who.tenant};
+  auto answer = co_await environment.bridge.call(caller, target.server, target.tool, std::move(arguments), rules.wall,
+                                                 std::move(progress));
+  if (environment.bridge.writes_workspace(target.server)) who.tenant->workspace().invalidate();
+  co_return answer;
+}
+
+// Carries it and writes it down; what it answers is a value by then, and its size known.
+Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, const Who& who, Order order,
+                                                bridge::Client::Progress progress, uint64_t& bytes) {
+  CO_TRY(const Target target, find_target(environment, order));
+  AuditedCall audited(environment.journal, who, target, who.execution.empty() ? "call" : "nested call");
+  audited.set("arguments", ordered_json::parse(journal::shape_of(order.arguments)));
+  audited.set("verdict", "cancelled");
+  auto answer = co_await carry(environment, who, target, std::move(order.arguments), std::move(progress), audited);
+  const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
+  if (!answer) {
+    Error error = std::move(answer).error();
+    audited.set("verdict", code_name(error.code));
+    if (!error.rule.empty()) audited.set("rule", error.rule);
+    json what = std::move(error.what);  // may show what was restored
+    CO_CHECKED(co_await tokenise_result(environment.loop, pii, what));
+    error.what = what.get<std::string>();
+    co_return tl::unexpected<Error>(std::move(error));
+  }
+  bridge::ToolValue told = bridge::value_of(*std::move(answer));
+  json& shown = told.failure.is_null() ? told.value : told.failure;
+  CO_CHECKED(co_await tokenise_result(environment.loop, pii, shown));
+  bytes = dump_json(shown).size();
+  audited.set("verdict", told.failure.is_null() ? "ok" : "failed");
+  audited.set("bytes", bytes);
+  if (told.failure.is_null())
+    environment.learning.chosen(*environment.catalog_of(), who.tenant->name(), who.policy->learning,
+                                {target.server, target.tool});
+  co_return told;
+}
+
+Task<Result<json>> call_from_code(CallEnvironment& environment, const GuestCaller& caller, json asked) {
+  if (!caller.nested) co_return fail(Code::unavailable, "tools of other servers cannot be called from here");
+  NestedCalls& used = *caller.nested;
+  const policies::CallRules& rules = used.policy->calls;
+  CO_TRY(Order order, read_order(asked));
+  if (used.calls >= rules.per_execution)
+    co_return fail(Code::exhausted, fmt::format("this execution has made its {} calls", rules.per_execution),
+                   "ask for more at once, or go on in another execution", "calls.per_execution");
+  used.calls++;
+  const Who who{used.tenant, used.policy, used.uid, used.pid, caller.execution, *used.client, used.jail};
+  uint64_t bytes = 0;
+  const auto paths = std::move(order.select);
+  bridge::Client::Progress untold;
+  CO_TRY(bridge::ToolValue told,
+         co_await call_and_record(environment, who, std::move(order), std::move(untold), bytes));
+  used.bytes += bytes;
+  if (used.bytes > rules.bytes)
+    co_return fail(Code::exhausted,
+                   fmt::format("the results of this execution's calls are more than {} bytes", rules.bytes),
+                   "ask for less, or go on in another execution", "calls.bytes");
+  if (!told.failure.is_null()) co_return json{{"failure", std::move(told.failure)}};
+  if (!paths.empty()) told.value = bridge::select(told.value, paths);
+  if (bytes > kMaxReplyBytes && dump_json(told.value).size() > kMaxReplyBytes)
+    co_return fail(Code::exhausted, fmt::format("the result is larger than {} MB", kMaxReplyBytes >> 20),
+                   "name what you need of it with select, or ask for less");
+  co_return json{{"value", std::move(told.value)}};
+}
+
+// Takes pictures out of the value: as blocks they cost a client less than as base64 in a text.
+void take_images(json& value, std::vector<mcp::Block>& images) {
+  if (value.is_array())
+    for (json& one : value) take_images(one, images);
+  if (!value.is_object() || images.size() >= kMaxShown) return;
+  const json type = value.value("type", json()), data = value.value("data", json()),
+             mime = value.value("mimeType", json());
+  if (type != "image" || !data.is_string() || !mime.is_string()) return;
+  images.push_back(mcp::Image{data.get<std::string>(), mime.get<std::string>()});
+  value["data"] = "see the picture";
+}
+
+mcp::ToolResult told_to_agent(bridge::ToolValue told, const std::vector<std::string>& paths) {
+  std::vector<mcp::Block> images;
+  ordered_json answer;
+  if (!told.failure.is_null()) {
+    answer["success"] = false;
+    answer["error"] = told.failure["message"];
+    answer["code"] = told.failure["code"];
+    if (told.failure.contains("data")) answer["data"] = told.failure["data"];
+  } else {
+    if (!paths.empty()) told.value = bridge::select(told.value, paths);
+    take_images(told.value, images);
+    answer["result"] = std::move(told.value);
+  }
+  if (dump_json(answer).size() > kMaxDirectBytes)
+    return failure(Error{Code::exhausted,
+                         0,
+                         "the result is larger than 1 MB",
+                         "name what you need of it with select, or call it from code, which keeps the rest",
+                         {}});
+  mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
+  result.is_error = !told.failure.is_null();
+  std::move(images.begin(), images.end(), std::back_inserter(result.content));
+  return result;
+}
+
+Task<mcp::ToolResult> call_for_agent(CallEnvironment& environment, mcp::RequestContext& context, Result<Asker> asker,
+                                     json asked) {
+  if (!asker) co_return failure(asker.error());
+  const Who who{asker->tenant, asker->policy, context.peer.uid, context.peer.pid, {}, context};
+  auto order = read_order(asked);
+  if (!order) co_return failure(order.error());
+  const auto paths = std::move(order->select);
+  bridge::Client::Progress progress;
+  if (context.wants_progress())
+    progress = [&context, quiet = tokenises(who.policy->calls)](double value, std::optional<double> total,
+                                                                std::string_view message) {
+      context.progress(value, total, quiet ? std::string_view() : message);  // it may say what must not be seen
+    };
+  uint64_t bytes = 0;
+  auto told = co_await call_and_record(environment, who, *std::move(order), std::move(progress), bytes);
+  if (!told) co_return failure(told.error());
+  co_return told_to_agent(*std::move(told), paths);
+}
+
+}  // namespace
+
+mcp::ToolDefinition call_tool_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "call_tool";
+  tool.description = "Call one tool that search_tools found. For several, call them from code.";
+  tool.input_schema = ordered_json::parse(R"({
+    "type": "object",
+    "properties": {
+      "name": {"type": "string"},
+      "server": {"type": "string"},
+      "arguments": {"type": "object"},
+      "select": {"type": "array", "items": {"type": "string"}, "description": "Only these of the result: items.title"}
+    },
+    "required": ["name"],
+    "additionalProperties": false
+  })");
+  tool.output_schema = ordered_json{{"type", "object"}};
+  return tool;
+}
+
+void add_call_tool(mcp::Server& server, CallEnvironment& environment, const AskerOf& asker_of) {
+  server.add_tool(call_tool_definition(), [&environment, asker_of](mcp::RequestContext& context, json arguments) {
+    return call_for_agent(environment, context, asker_of(context), std::move(arguments));
+  });
+}
+
+void add_tool_calls(GuestCalls& calls, CallEnvironment& environment) {
+  calls.add("call_tool", [&environment](const GuestCaller& caller, json arguments) {
+    return call_from_code(environment, caller, std::move(arguments));
+  });
+}
+
+}  // namespace tools
