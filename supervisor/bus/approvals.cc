@@ -1,0 +1,110 @@
+// Calls that wait for an approval, over D-Bus: who may decide sees them, and decides. Whose question it is, and what
+// the policy says of who decides: supervisor/tools/approvals.h.
+#include <fmt/format.h>
+
+#include "supervisor/bus/publication.h"
+
+namespace bus {
+namespace {
+
+using By = policies::ApprovalRules::By;
+constexpr size_t kMaxReason = 500;
+
+int append_entry(sd_bus_message* to, const char* name, const char* type, const auto& value) {
+  int r = sd_bus_message_open_container(to, 'e', "sv");
+  if (r >= 0) r = sd_bus_message_append(to, "s", name);
+  if (r >= 0) r = sd_bus_message_append(to, "v", type, value);
+  if (r >= 0) r = sd_bus_message_close_container(to);
+  return r;
+}
+
+int append_approval(sd_bus_message* to, const tools::Approval& one) {
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"Id", one.id},     {"Tenant", one.tenant}, {"Execution", one.execution}, {"Tool", one.tool},
+      {"Rule", one.rule}, {"Why", one.why},       {"Arguments", one.arguments}};
+  int r = sd_bus_message_open_container(to, 'a', "{sv}");
+  for (const auto& [name, value] : texts)
+    if (r >= 0) r = append_entry(to, name, "s", value.c_str());
+  if (r >= 0) r = append_entry(to, "By", "s", one.by == By::tenant ? "tenant" : "administrator");
+  if (r >= 0) r = append_entry(to, "UID", "u", one.uid);
+  if (r >= 0) r = append_entry(to, "PID", "u", static_cast<uint32_t>(one.pid));
+  if (r >= 0) r = append_entry(to, "AskedUSec", "t", static_cast<uint64_t>(one.asked_ms) * 1000);
+  if (r >= 0) r = append_entry(to, "ExpiresUSec", "t", static_cast<uint64_t>(one.expires_ms) * 1000);
+  if (r >= 0) r = sd_bus_message_close_container(to);
+  return r;
+}
+
+}  // namespace
+
+void Publication::approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how) {
+  if (subscribers_.empty() || connection_.congested()) return;
+  const bool asked = what == tools::Approvals::What::asked;
+  const std::string outcome(how);
+  // Everybody hears signals: what the call is about is told by ListApprovals.
+  if (asked) {
+    sd_bus_emit_signal(connection_.get(), kPath, kManager, "ApprovalRequested", "ssst", approval.id.c_str(),
+                       approval.execution.c_str(), approval.tenant.c_str(),
+                       static_cast<uint64_t>(approval.expires_ms) * 1000);
+  } else {
+    sd_bus_emit_signal(connection_.get(), kPath, kManager, "ApprovalSettled", "ssss", approval.id.c_str(),
+                       approval.execution.c_str(), approval.tenant.c_str(), outcome.c_str());
+  }
+}
+
+Task<Result<MessagePtr>> Publication::list_approvals(MessagePtr call) {
+  CO_TRY(policies::Peer caller, co_await authority_.identify(share(call.get())));
+  const std::string own = authority_.tenant_of(caller);
+  bool all = authority_.is_master(caller);
+  if (!all) {
+    auto admin = co_await authority_.allow(share(call.get()), Right::approve_calls, std::string());
+    all = admin.has_value();
+    if (!all && own.empty()) co_return tl::unexpected<Error>(std::move(admin).error());
+  }
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
+  for (const tools::Approval* one : served_.approvals.all()) {
+    if (r >= 0 && (all || one->tenant == own)) r = append_approval(reply.get(), *one);
+  }
+  if (r >= 0) r = sd_bus_message_close_container(reply.get());
+  if (r < 0) co_return fail_errno(-r, "list what waits for an approval");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> Publication::settle(MessagePtr call, std::string id, tools::Verdict verdict) {
+  const tools::Approval* waiting = served_.approvals.find(id);
+  const auto here = execution_at(sd_bus_message_get_path(call.get()));
+  const bool elsewhere = here && waiting && waiting->execution != here->id;
+  if (!waiting || elsewhere)
+    co_return fail(Code::not_found, "nothing of that id waits for an approval here",
+                   "list what waits: warder approvals");
+  const std::string tenant = waiting->by == By::tenant ? waiting->tenant : std::string();
+  CO_TRY(policies::Peer caller, co_await authority_.allow(share(call.get()), Right::approve_calls, tenant));
+  verdict.by = fmt::format("user {} over D-Bus", caller.uid);
+  CO_CHECKED(served_.approvals.settle(id, std::move(verdict)));  // it may have been settled meanwhile
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> Publication::approve(MessagePtr call) {
+  const char* id = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "s", &id); r < 0)
+    co_return fail_errno(-r, "read the argument", Code::invalid);
+  tools::Verdict verdict;
+  verdict.kind = tools::Verdict::Kind::approved;
+  auto done = co_await settle(share(call.get()), id, std::move(verdict));
+  co_return done;
+}
+
+Task<Result<MessagePtr>> Publication::deny(MessagePtr call) {
+  const char *id = nullptr, *reason = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "ss", &id, &reason); r < 0)
+    co_return fail_errno(-r, "read the arguments", Code::invalid);
+  tools::Verdict verdict;
+  verdict.kind = tools::Verdict::Kind::denied;
+  verdict.reason = reason;
+  if (verdict.reason.size() > kMaxReason)
+    co_return fail(Code::invalid, "the reason has more than 500 bytes", "say it shorter");
+  auto done = co_await settle(share(call.get()), id, std::move(verdict));
+  co_return done;
+}
+
+}  // namespace bus

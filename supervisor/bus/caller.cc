@@ -1,0 +1,139 @@
+#include "supervisor/bus/caller.h"
+
+#include <fmt/format.h>
+
+namespace bus {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kBusPatience = 10s;
+constexpr auto kPersonPatience = 120s;  // somebody may have to type a password
+constexpr uint32_t kAskedAtOnce = 16;   // of one sender
+
+std::string action_of(Right right) {
+  switch (right) {
+    case Right::manage_executions:
+      return "org.warder.Warder1.manage-executions";
+    case Right::approve_calls:
+      return "org.warder.Warder1.approve-calls";
+    default:
+      return "org.warder.Warder1.configure";
+  }
+}
+
+Result<MessagePtr> new_call(Connection& connection, const char* destination, const char* path, const char* interface,
+                            const char* member) {
+  sd_bus_message* call = nullptr;
+  const int r = sd_bus_message_new_method_call(connection.get(), &call, destination, path, interface, member);
+  if (r < 0) return fail_errno(-r, fmt::format("call {}", member), Code::unavailable);
+  return MessagePtr(call);
+}
+
+// One entry of GetConnectionCredentials: a{sv}, of which we know UnixUserID (u) and UnixGroupIDs (au).
+int read_credential(sd_bus_message* reply, policies::Peer& peer, bool& known) {
+  const char *key = nullptr, *type = nullptr;
+  int r = sd_bus_message_read(reply, "s", &key);
+  if (r < 0) return r;
+  const std::string_view name(key);
+  r = sd_bus_message_peek_type(reply, nullptr, &type);
+  if (r < 0) return r;
+  if (name == "UnixUserID" && std::string_view(type) == "u") {
+    known = true;
+    return sd_bus_message_read(reply, "v", "u", &peer.uid);
+  }
+  if (name != "UnixGroupIDs" || std::string_view(type) != "au") return sd_bus_message_skip(reply, "v");
+  const void* groups = nullptr;
+  size_t size = 0;
+  r = sd_bus_message_enter_container(reply, 'v', "au");
+  if (r >= 0) r = sd_bus_message_read_array(reply, 'u', &groups, &size);
+  if (r < 0) return r;
+  const auto* first = static_cast<const gid_t*>(groups);
+  peer.groups.assign(first, first + size / sizeof(gid_t));
+  return sd_bus_message_exit_container(reply);
+}
+
+}  // namespace
+
+struct Authority::Turn {
+  Authority& authority;
+  std::string sender;
+  Turn(Authority& a, std::string who) : authority(a), sender(std::move(who)) { authority.asking_[sender]++; }
+  Turn(const Turn&) = delete;
+  ~Turn() {
+    auto it = authority.asking_.find(sender);
+    if (--it->second == 0) authority.asking_.erase(it);
+  }
+  bool too_many() const { return authority.asking_.at(sender) > kAskedAtOnce; }
+};
+
+Task<Result<policies::Peer>> Authority::identify(MessagePtr call) {
+  const char* name = sd_bus_message_get_sender(call.get());
+  const std::string sender = name ? name : "";
+  Turn turn(*this, sender);
+  if (turn.too_many()) co_return fail(Code::exhausted, "too many calls at once", "wait for the answers");
+  CO_TRY(MessagePtr question, new_call(connection_, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                       "org.freedesktop.DBus", "GetConnectionCredentials"));
+  int r = sd_bus_message_append(question.get(), "s", sender.c_str());
+  if (r < 0) co_return fail_errno(-r, "ask who is calling");
+  CO_TRY(MessagePtr answer, co_await connection_.call(std::move(question), kBusPatience));
+  policies::Peer peer;
+  peer.uid = static_cast<uid_t>(-1);
+  peer.gid = static_cast<gid_t>(-1);
+  bool known = false;
+  r = sd_bus_message_enter_container(answer.get(), 'a', "{sv}");
+  while (r > 0 && (r = sd_bus_message_enter_container(answer.get(), 'e', "sv")) > 0) {
+    r = read_credential(answer.get(), peer, known);
+    if (r >= 0) r = sd_bus_message_exit_container(answer.get());
+    if (r >= 0) r = 1;
+  }
+  if (r < 0 || !known) co_return fail(Code::unavailable, "the bus does not say who is calling");
+  co_return peer;
+}
+
+// Of whoever's groups the bus does not tell it is not known which rule fits.
+std::string Authority::tenant_of(const policies::Peer& caller) const {
+  return caller.groups.empty() ? std::string() : rules_.tenant_of(caller);
+}
+
+Task<Result<policies::Peer>> Authority::allow(MessagePtr call, Right right, std::string tenant) {
+  CO_TRY(policies::Peer peer, co_await identify(share(call.get())));
+  if (is_master(peer)) co_return peer;
+  if (!tenant.empty() && tenant_of(peer) == tenant) co_return peer;
+  if (rules_.polkit) {
+    CO_CHECKED(co_await ask_polkit(std::move(call), peer.uid, right));
+    co_return peer;
+  }
+  co_return fail(Code::denied, fmt::format("user {} may not do this", peer.uid),
+                 tenant.empty()
+                     ? "ask root, or the user that the daemon runs as"
+                     : "it belongs to tenant '" + tenant + "'; ask root, or the user that the daemon runs as");
+}
+
+// A person may take minutes, or never answer: so one user's questions are bounded, from however many connections.
+Task<Result<>> Authority::ask_polkit(MessagePtr call, uid_t user, Right right) {
+  const std::string action = action_of(right), sender = sd_bus_message_get_sender(call.get());
+  Turn turn(*this, fmt::format("user {}", user));
+  if (turn.too_many()) co_return fail(Code::exhausted, "too many questions to polkit at once", "wait for the answers");
+  CO_TRY(MessagePtr question,
+         new_call(connection_, "org.freedesktop.PolicyKit1", "/org/freedesktop/PolicyKit1/Authority",
+                  "org.freedesktop.PolicyKit1.Authority", "CheckAuthorization"));
+  const bool may_ask = sd_bus_message_get_allow_interactive_authorization(call.get()) > 0;
+  int r = sd_bus_message_append(question.get(), "(sa{sv})sa{ss}us", "system-bus-name", 1, "name", "s", sender.c_str(),
+                                action.c_str(), 0, may_ask ? 1u : 0u, "");
+  if (r < 0) co_return fail_errno(-r, "ask polkit");
+  auto answer = co_await connection_.call(std::move(question), kPersonPatience);
+  if (!answer) {
+    co_return fail(Code::denied, fmt::format("only root may do this: polkit did not answer ({})", answer.error().what),
+                   "install polkitd, or call as root");
+  }
+  int authorized = 0, challenge = 0;
+  r = sd_bus_message_enter_container(answer->get(), 'r', "bba{ss}");
+  if (r > 0) r = sd_bus_message_read(answer->get(), "bb", &authorized, &challenge);
+  if (r > 0 && authorized) co_return Result<>{};
+  co_return fail(
+      Code::denied, fmt::format("polkit does not grant {}", action),
+      challenge ? "authenticate as an administrator: a terminal's busctl asks for it" : "ask an administrator");
+}
+
+}  // namespace bus

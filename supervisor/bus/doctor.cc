@@ -1,0 +1,33 @@
+// org.warder.Warder1.Manager.RunDoctor: the daemon looks at itself and its machine (../daemon_doctor.cc).
+#include "supervisor/base/log.h"
+#include "supervisor/base/version.h"
+#include "supervisor/bus/publication.h"
+
+namespace bus {
+namespace {
+
+int append(sd_bus_message* to, const doctor::Finding& finding) {
+  int r = sd_bus_message_open_container(to, 'r', "ssss");
+  for (const std::string& text :
+       {finding.what, std::string(doctor::health_name(finding.health)), finding.found, finding.remedy})
+    if (r >= 0) r = bus::append(to, text);
+  return r < 0 ? r : sd_bus_message_close_container(to);
+}
+
+}  // namespace
+
+Task<Result<MessagePtr>> Publication::run_doctor(MessagePtr call) {
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  log_notice("D-Bus: user {} runs the doctor", caller.uid);
+  CO_TRY(doctor::Findings findings, co_await served_.doctor());
+  findings.push_back(doctor::judge_bus(kWarderVersion, condition().state, reload_problem_));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = sd_bus_message_open_container(reply.get(), 'a', "(ssss)");
+  for (const auto& finding : findings)
+    if (r >= 0) r = append(reply.get(), finding);
+  if (r >= 0) r = sd_bus_message_close_container(reply.get());
+  if (r < 0) co_return fail_errno(-r, "tell the findings");
+  co_return reply;
+}
+
+}  // namespace bus

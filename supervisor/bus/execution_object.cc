@@ -1,0 +1,177 @@
+// org.warder.Warder1.Execution: its table, and the methods of it.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "supervisor/bus/publication.h"
+
+namespace bus {
+namespace {
+
+constexpr uint64_t kMostTasksOfOne = 1 << 20;
+constexpr double kMostCpus = 4096;
+constexpr uint64_t kMostWallUsec = 86'400'000'000;  // a day, as execute_code's timeout_seconds
+
+using Live = tools::LiveExecution;
+uint64_t microseconds(double ms) { return ms > 0 ? static_cast<uint64_t>(ms * 1000) : 0; }
+uint64_t since_1970(int64_t ms) { return static_cast<uint64_t>(ms) * 1000; }
+
+std::string id_of(const Live& e) { return e.id; }
+std::string tenant_of(const Live& e) { return e.tenant; }
+std::string language_of(const Live& e) { return e.language; }
+std::string policy_of(const Live& e) { return e.policy->name; }
+uint32_t uid_of(const Live& e) { return e.uid; }
+uint32_t pid_of(const Live& e) { return static_cast<uint32_t>(e.pid); }
+uint64_t asked_of(const Live& e) { return since_1970(e.asked_ms); }
+uint64_t ended_of(const Live& e) { return since_1970(e.ended_ms); }
+std::string state_of(const Live& e) { return std::string(tools::stage_name(e.stage)); }
+std::string outcome_of(const Live& e) { return e.outcome; }
+std::string message_of(const Live& e) { return e.message; }
+std::string receipt_of(const Live& e) { return e.receipt; }
+uint64_t wall_of(const Live& e) { return microseconds(e.now().wall_ms); }
+uint64_t cpu_of(const Live& e) { return microseconds(e.now().cpu_ms); }
+uint64_t memory_of(const Live& e) { return e.now().memory_bytes; }
+uint32_t tasks_of(const Live& e) { return e.now().tasks; }
+const std::vector<std::string>& approvals_of(const Live& e) { return e.approvals; }
+const policies::Limits& limits_of(const Live& e) { return e.limits; }
+
+template <auto Of>
+int property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+  const auto execution = static_cast<Publication*>(data)->execution_at(path);
+  return execution ? append(reply, Of(*execution)) : -ENOENT;
+}
+
+Result<jail::LimitChange> read_change(sd_bus_message* call) {
+  jail::LimitChange change;
+  auto bad = [](const char* what) { return fail(Code::invalid, what, "see org.warder.Warder1.Execution.SetLimits"); };
+  int r = sd_bus_message_enter_container(call, 'a', "{sv}");
+  while (r >= 0 && (r = sd_bus_message_enter_container(call, 'e', "sv")) > 0) {
+    const char* name = nullptr;
+    r = sd_bus_message_read(call, "s", &name);
+    if (r < 0) break;
+    const std::string_view key(name);
+    uint64_t number = 0;
+    if (key == "WallUSec") {
+      if (sd_bus_message_read(call, "v", "t", &number) < 0 || number < 1000 || number > kMostWallUsec)
+        return bad("WallUSec: not a number (t) from 1000 to a day");
+      change.wall = std::chrono::milliseconds(number / 1000);
+    } else if (key == "MemoryBytes") {
+      if (sd_bus_message_read(call, "v", "t", &number) < 0 || number < policies::kMinMemoryBytes || number > 1ull << 50)
+        return bad("MemoryBytes: not a number (t) from 16 MiB up");
+      change.memory_bytes = number;
+    } else if (key == "Tasks") {
+      uint32_t tasks = 0;
+      if (sd_bus_message_read(call, "v", "u", &tasks) < 0 || tasks < policies::kMinTasks || tasks > kMostTasksOfOne)
+        return bad("Tasks: not a number (u) from 4 up");
+      change.tasks = tasks;
+    } else if (key == "CPUs") {
+      double cpus = 0;
+      if (sd_bus_message_read(call, "v", "d", &cpus) < 0 || !(cpus >= policies::kMinCpus) || cpus > kMostCpus)
+        return bad("CPUs: not a number (d) from 0.01 up");
+      change.cpus = cpus;
+    } else {
+      return bad("a limit that is not WallUSec, MemoryBytes, Tasks or CPUs");
+    }
+    r = sd_bus_message_exit_container(call);
+  }
+  if (r < 0) return bad("the limits cannot be read");
+  return change;
+}
+
+// What a tenant may not raise: its policy's ceilings.
+Result<> check_ceilings(const jail::LimitChange& change, const policies::Policy& policy) {
+  const policies::Limits& most = policy.limits.maximum;
+  auto above = [&policy](const char* limit) {
+    return fail(Code::denied, fmt::format("{}: more than policy '{}' allows", limit, policy.name),
+                "ask for less, or ask an administrator", std::string("limits.maximum.") + limit);
+  };
+  if (change.wall && *change.wall > most.wall) return above("wall_ms");
+  if (change.memory_bytes && *change.memory_bytes > most.memory_bytes) return above("memory_bytes");
+  if (change.tasks && *change.tasks > most.tasks) return above("tasks");
+  if (change.cpus && *change.cpus > most.cpus) return above("cpus");
+  return {};
+}
+
+constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+constexpr uint64_t kInvalidated = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
+constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;
+
+}  // namespace
+
+int append(sd_bus_message* to, const policies::Limits& limits) {
+  return sd_bus_message_append(to, "a{sv}", 5, "WallUSec", "t", static_cast<uint64_t>(limits.wall.count()) * 1000,
+                               "MemoryBytes", "t", limits.memory_bytes, "Tasks", "u", limits.tasks, "CPUs", "d",
+                               limits.cpus, "OutputBytes", "t", limits.output_bytes);
+}
+
+const sd_bus_vtable kExecutionTable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("Id", "s", property<id_of>, 0, kConst),
+    SD_BUS_PROPERTY("Tenant", "s", property<tenant_of>, 0, kConst),
+    SD_BUS_PROPERTY("Language", "s", property<language_of>, 0, kConst),
+    SD_BUS_PROPERTY("Policy", "s", property<policy_of>, 0, kConst),
+    SD_BUS_PROPERTY("UID", "u", property<uid_of>, 0, kConst),
+    SD_BUS_PROPERTY("PID", "u", property<pid_of>, 0, kConst),
+    SD_BUS_PROPERTY("AskedUSec", "t", property<asked_of>, 0, kConst),
+    SD_BUS_PROPERTY("State", "s", property<state_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Approvals", "as", property<approvals_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Outcome", "s", property<outcome_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Message", "s", property<message_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("EndedUSec", "t", property<ended_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Receipt", "s", property<receipt_of>, 0, kInvalidated),
+    SD_BUS_PROPERTY("WallUSec", "t", property<wall_of>, 0, 0),
+    SD_BUS_PROPERTY("CPUUSec", "t", property<cpu_of>, 0, 0),
+    SD_BUS_PROPERTY("MemoryBytes", "t", property<memory_of>, 0, 0),
+    SD_BUS_PROPERTY("Tasks", "u", property<tasks_of>, 0, 0),
+    SD_BUS_PROPERTY("Limits", "a{sv}", property<limits_of>, 0, 0),
+    SD_BUS_METHOD_WITH_ARGS("Kill", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::kill>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Freeze", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::freeze>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Thaw", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::thaw>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&Publication::approve>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&Publication::deny>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("SetLimits", SD_BUS_ARGS("a{sv}", limits), SD_BUS_NO_RESULT,
+                            handle<&Publication::set_limits>, kEveryone),
+    SD_BUS_VTABLE_END,
+};
+
+Task<Result<tools::LivePtr>> Publication::allowed_here(MessagePtr call) {
+  const auto here = execution_at(sd_bus_message_get_path(call.get()));
+  if (!here) co_return fail(Code::not_found, "this execution was forgotten");
+  auto execution = co_await allowed(std::move(call), here->id);
+  co_return execution;
+}
+
+Task<Result<MessagePtr>> Publication::kill(MessagePtr call) {
+  CO_TRY(tools::LivePtr execution, co_await allowed_here(share(call.get())));
+  CO_CHECKED(served_.live.cancel(*execution));
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> Publication::freeze(MessagePtr call) {
+  CO_TRY(tools::LivePtr execution, co_await allowed_here(share(call.get())));
+  CO_CHECKED(execution->handle.freeze());
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> Publication::thaw(MessagePtr call) {
+  CO_TRY(tools::LivePtr execution, co_await allowed_here(share(call.get())));
+  CO_CHECKED(execution->handle.thaw());
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> Publication::set_limits(MessagePtr call) {
+  CO_TRY(jail::LimitChange change, read_change(call.get()));
+  CO_TRY(tools::LivePtr execution, co_await allowed_here(share(call.get())));
+  // Beyond the policy's ceilings it is no longer the tenant's own affair.
+  if (auto within = check_ceilings(change, *execution->policy); !within) {
+    auto caller = co_await authority_.allow(share(call.get()), Right::manage_executions, std::string());
+    if (!caller) co_return tl::unexpected<Error>(caller.error().code == Code::denied ? within.error() : caller.error());
+  }
+  CO_CHECKED(execution->handle.change(change));
+  execution->limits = jail::changed_limits(execution->limits, change);
+  co_return reply_to(call.get());
+}
+
+}  // namespace bus

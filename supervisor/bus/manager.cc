@@ -1,0 +1,354 @@
+// org.warder.Warder1.Manager: its table, and the methods of it.
+#include <fmt/format.h>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/version.h"
+#include "supervisor/bus/publication.h"
+#include "supervisor/journal/journal.h"
+
+namespace bus {
+namespace {
+
+constexpr size_t kMostSubscribers = 512, kMostSubscribersOfUser = 64;
+constexpr uint32_t kMostRead = 256 << 10;  // bytes of output in one answer
+const uint64_t kStartedUsec = static_cast<uint64_t>(journal::now_ms()) * 1000;
+
+template <auto Member>
+int get(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+  return append(reply, static_cast<Publication*>(data)->condition().*Member);
+}
+
+int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
+  return append(reply, std::string(kWarderVersion));
+}
+
+int get_started(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
+  return append(reply, kStartedUsec);
+}
+
+struct Property {
+  const char* name;
+  bool (*same)(const Condition& one, const Condition& other);
+};
+template <auto Member>
+bool same(const Condition& one, const Condition& other) {
+  return one.*Member == other.*Member;
+}
+constexpr Property kProperties[] = {
+    {"State", same<&Condition::state>},
+    {"Policies", same<&Condition::policies>},
+    {"ReloadProblem", same<&Condition::reload_problem>},
+    {"Waiting", same<&Condition::waiting>},
+    {"Starting", same<&Condition::starting>},
+    {"Running", same<&Condition::running>},
+    {"Frozen", same<&Condition::frozen>},
+    {"WaitingJails", same<&Condition::waiting_jails>},
+    {"Executions", same<&Condition::executions>},
+    {"Outcomes", same<&Condition::outcomes>},
+    {"Refusals", same<&Condition::refusals>},
+    {"Starts", same<&Condition::starts>},
+    {"AnswerUSec", same<&Condition::answer_usec>},
+    {"WallUSec", same<&Condition::wall_usec>},
+    {"CPUUsageUSec", same<&Condition::cpu_usec>},
+    {"MemoryBytes", same<&Condition::memory_bytes>},
+    {"Ledger", same<&Condition::ledger>},
+    {"Languages", same<&Condition::languages>},
+    {"Pool", same<&Condition::pool>},
+};
+
+constexpr uint64_t kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE, kConst = SD_BUS_VTABLE_PROPERTY_CONST;
+constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;  // who may what is asked later, without waiting: caller.h
+
+Result<std::string> read_text(sd_bus_message* call) {
+  const char* text = nullptr;
+  if (int r = sd_bus_message_read(call, "s", &text); r < 0) return fail_errno(-r, "read the argument", Code::invalid);
+  return std::string(text);
+}
+
+// The argument of SetLogLevel, or the value of the property that LogControl1 sets, which has syslog's names.
+Result<std::string> read_level(sd_bus_message* call) {
+  const char* text = nullptr;
+  const bool property = sd_bus_message_has_signature(call, "ssv") > 0;
+  const int r = property ? sd_bus_message_read(call, "v", "s", &text) : sd_bus_message_read(call, "s", &text);
+  if (r < 0) return fail_errno(-r, "read the log level", Code::invalid);
+  const std::string name(text);
+  if (name == "emerg" || name == "alert" || name == "crit" || name == "err") return std::string("error");
+  return name;
+}
+
+bool keeps(tenants::Tenant& tenant, const std::string& id) {
+  auto kept = tenant.executions().read(id, tenants::Stream::out, 0, 0);
+  return kept || (kept.error().code != Code::not_found && kept.error().code != Code::invalid);
+}
+
+// Which of these tenants has its output.
+std::shared_ptr<tenants::Tenant> keeper_of(const std::string& id, const tenants::Registry& registry,
+                                           const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    for (auto& tenant : registry.of_account(name))
+      if (keeps(*tenant, id)) return tenant;
+  }
+  return nullptr;
+}
+
+tl::unexpected<Error> unknown_execution(const std::string& id) {
+  return fail(Code::not_found, "no execution '" + id.substr(0, 64) + "' waits, runs, or ended lately",
+              "list them with ListExecutions");
+}
+
+}  // namespace
+
+std::vector<const char*> changed_properties(const Condition& before, const Condition& after) {
+  std::vector<const char*> names;
+  for (const Property& property : kProperties)
+    if (!property.same(before, after)) names.push_back(property.name);
+  return names;
+}
+
+const sd_bus_vtable kManagerTable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("Version", "s", get_version, 0, kConst),
+    SD_BUS_PROPERTY("StartedUSec", "t", get_started, 0, kConst),
+    SD_BUS_PROPERTY("State", "s", get<&Condition::state>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Policies", "as", get<&Condition::policies>, 0, kAnnounced),
+    SD_BUS_PROPERTY("ReloadProblem", "s", get<&Condition::reload_problem>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Waiting", "u", get<&Condition::waiting>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Starting", "u", get<&Condition::starting>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Running", "u", get<&Condition::running>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Frozen", "u", get<&Condition::frozen>, 0, kAnnounced),
+    SD_BUS_PROPERTY("WaitingJails", "u", get<&Condition::waiting_jails>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Executions", "t", get<&Condition::executions>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Outcomes", "a{st}", get<&Condition::outcomes>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Refusals", "a{st}", get<&Condition::refusals>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Starts", "a{st}", get<&Condition::starts>, 0, kAnnounced),
+    SD_BUS_PROPERTY("AnswerUSec", "a{st}", get<&Condition::answer_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("WallUSec", "a{st}", get<&Condition::wall_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("CPUUsageUSec", "t", get<&Condition::cpu_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("MemoryBytes", "t", get<&Condition::memory_bytes>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Ledger", "a{st}", get<&Condition::ledger>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Languages", "a{sa{st}}", get<&Condition::languages>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Pool", "a{sa{st}}", get<&Condition::pool>, 0, kAnnounced),
+    SD_BUS_METHOD_WITH_ARGS("ListExecutions", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sosssu)", executions),
+                            handle<&Publication::list_executions>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListTenants", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(so)", tenants),
+                            handle<&Publication::list_tenants>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("GetExecution", SD_BUS_ARGS("s", id), SD_BUS_RESULT("o", execution),
+                            handle<&Publication::get_execution>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("GetTenant", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", tenant),
+                            handle<&Publication::get_tenant>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("KillExecution", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT,
+                            handle<&Publication::kill_execution>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ReadOutput", SD_BUS_ARGS("s", id, "s", stream, "t", offset, "u", most),
+                            SD_BUS_RESULT("ay", bytes, "t", size, "b", ended), handle<&Publication::read_output>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListApprovals", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", approvals),
+                            handle<&Publication::list_approvals>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&Publication::approve>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&Publication::deny>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::reload>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ForgetSearches", SD_BUS_ARGS("s", tenant), SD_BUS_NO_RESULT,
+                            handle<&Publication::forget_searches>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Drain", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::drain>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("RunDoctor", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(ssss)", findings),
+                            handle<&Publication::run_doctor>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("SetLogLevel", SD_BUS_ARGS("s", level), SD_BUS_NO_RESULT,
+                            handle<&Publication::set_log_level>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::subscribe>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::unsubscribe>,
+                            kEveryone),
+    SD_BUS_SIGNAL_WITH_ARGS("ExecutionStarted", SD_BUS_ARGS("s", id, "o", execution, "s", tenant, "s", language), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("ExecutionFinished",
+                            SD_BUS_ARGS("s", id, "o", execution, "s", tenant, "s", outcome, "t", wall_usec, "t",
+                                        cpu_usec, "t", memory_peak_bytes),
+                            0),
+    SD_BUS_SIGNAL_WITH_ARGS("LimitReached", SD_BUS_ARGS("s", id, "s", tenant, "s", limit), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("ApprovalRequested", SD_BUS_ARGS("s", id, "s", execution, "s", tenant, "t", expires_usec),
+                            0),
+    SD_BUS_SIGNAL_WITH_ARGS("ApprovalSettled", SD_BUS_ARGS("s", id, "s", execution, "s", tenant, "s", outcome), 0),
+    SD_BUS_SIGNAL_WITH_ARGS("PolicyReloaded", SD_BUS_ARGS("as", policies), 0),
+    SD_BUS_VTABLE_END,
+};
+
+Task<Result<MessagePtr>> Publication::list_executions(MessagePtr call) {
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = sd_bus_message_open_container(reply.get(), 'a', "(sosssu)");
+  for (const auto& execution : served_.live.all()) {
+    const std::string path = path_of(*execution), stage(tools::stage_name(execution->stage));
+    if (r >= 0)
+      r = sd_bus_message_append(reply.get(), "(sosssu)", execution->id.c_str(), path.c_str(), execution->tenant.c_str(),
+                                execution->language.c_str(), stage.c_str(), execution->uid);
+  }
+  if (r >= 0) r = sd_bus_message_close_container(reply.get());
+  if (r < 0) co_return fail_errno(-r, "list the executions");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> Publication::list_tenants(MessagePtr call) {
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  int r = sd_bus_message_open_container(reply.get(), 'a', "(so)");
+  for (const auto& name : served_.registry.names()) {
+    if (r >= 0) r = sd_bus_message_append(reply.get(), "(so)", name.c_str(), path_of_tenant(name).c_str());
+  }
+  if (r >= 0) r = sd_bus_message_close_container(reply.get());
+  if (r < 0) co_return fail_errno(-r, "list the tenants");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> Publication::get_execution(MessagePtr call) {
+  CO_TRY(std::string id, read_text(call.get()));
+  const auto execution = served_.live.find(id);
+  if (!execution) co_return unknown_execution(id);
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  sd_bus_message_append(reply.get(), "o", path_of(*execution).c_str());
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> Publication::get_tenant(MessagePtr call) {
+  CO_TRY(std::string name, read_text(call.get()));
+  if (!served_.registry.find(name))
+    co_return fail(Code::not_found, "no tenant of that name has connected since the daemon started",
+                   "list them with ListTenants");
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  sd_bus_message_append(reply.get(), "o", path_of_tenant(name).c_str());
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> Publication::kill_execution(MessagePtr call) {
+  CO_TRY(std::string id, read_text(call.get()));
+  CO_TRY(tools::LivePtr execution, co_await allowed(share(call.get()), id));
+  CO_CHECKED(served_.live.cancel(*execution));
+  co_return reply_to(call.get());
+}
+
+Task<Result<std::shared_ptr<tenants::Tenant>>> Publication::readable(MessagePtr call, std::string id) {
+  if (const auto execution = served_.live.find(id)) {
+    const std::string tenant = execution->tenant;
+    CO_TRY(auto caller, co_await authority_.allow(std::move(call), Right::manage_executions, tenant));
+    (void)caller;
+    auto keeper = served_.registry.find(execution->workspace.empty() ? tenant : tenant + "/" + execution->workspace);
+    if (!keeper) co_return unknown_execution(id);
+    co_return keeper;
+  }
+  // Long ended. Only those who may read it are told that there is one.
+  CO_TRY(auto caller, co_await authority_.identify(share(call.get())));
+  const std::string own = authority_.tenant_of(caller);
+  auto keeper = keeper_of(id, served_.registry, {own});
+  if (!keeper) {
+    auto admin = co_await authority_.allow(std::move(call), Right::manage_executions, std::string());
+    if (!admin && !own.empty() && admin.error().code == Code::denied) co_return unknown_execution(id);
+    if (!admin) co_return tl::unexpected<Error>(std::move(admin).error());
+    keeper = keeper_of(id, served_.registry, served_.registry.names());
+  }
+  if (!keeper) co_return unknown_execution(id);
+  co_return keeper;
+}
+
+Task<Result<MessagePtr>> Publication::read_output(MessagePtr call) {
+  const char *id_text = nullptr, *stream_text = nullptr;
+  uint64_t offset = 0;
+  uint32_t most = 0;
+  int r = sd_bus_message_read(call.get(), "sstu", &id_text, &stream_text, &offset, &most);
+  if (r < 0) co_return fail_errno(-r, "read the arguments", Code::invalid);
+  const std::string id(id_text);
+  CO_TRY(tenants::Stream stream, tenants::parse_stream(stream_text));
+  const auto execution = served_.live.find(id);
+  CO_TRY(auto keeper, co_await readable(share(call.get()), id));
+  const bool ended = !execution || execution->stage == tools::Stage::ended;  // before reading: then it was all there
+  tenants::FileRange range;
+  if (keeps(*keeper, id)) {
+    CO_TRY(range, keeper->executions().read(id, stream, offset, std::min(most, kMostRead)));
+  }
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  r = sd_bus_message_append_array(reply.get(), 'y', range.bytes.data(), range.bytes.size());
+  if (r >= 0) r = sd_bus_message_append(reply.get(), "tb", range.size, static_cast<int>(ended));
+  if (r < 0) co_return fail_errno(-r, "answer with output");
+  co_return reply;
+}
+
+Task<Result<MessagePtr>> Publication::reload(MessagePtr call) {
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  log_notice("D-Bus: user {} asks for a reload", caller.uid);
+  CO_CHECKED(co_await served_.reload());
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> Publication::drain(MessagePtr call) {
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  log_notice("D-Bus: user {} asks to end after the running calls", caller.uid);
+  served_.drain();
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> Publication::forget_searches(MessagePtr call) {
+  const char* tenant = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "s", &tenant); r < 0)
+    co_return fail_errno(-r, "read the argument", Code::invalid);
+  const std::string name = tenant;
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  log_notice("D-Bus: user {} has what searches taught {} forgotten", caller.uid,
+             name.empty() ? "all tenants together" : "tenant " + printable(name, 64));
+  served_.forget_searches(name);
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> Publication::set_log_level(MessagePtr call) {
+  CO_TRY(std::string name, read_level(call.get()));
+  LogLevel level = LogLevel::info;
+  if (!parse_log_level(name, level))
+    co_return fail(Code::invalid, "not a log level", "error, warning, notice, info or debug");
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
+  log_notice("D-Bus: user {} sets the log level to {}", caller.uid, name);
+  ::set_log_level(level);
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> Publication::subscribe(MessagePtr call) {
+  const char* sender = sd_bus_message_get_sender(call.get());
+  const std::string name = sender ? sender : "";
+  if (subscribers_.contains(name)) co_return reply_to(call.get());
+  auto made = std::unique_ptr<Subscriber>(new Subscriber{*this, name, 0, nullptr});
+  const std::string rule = fmt::format(
+      "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='{}"
+      "'",
+      name);
+  auto gone = [](sd_bus_message*, void* data, sd_bus_error*) {
+    const Subscriber& subscriber = *static_cast<Subscriber*>(data);
+    subscriber.owner.subscribers_.erase(std::string(subscriber.name));
+    return 0;
+  };
+  auto installed = [](sd_bus_message*, void*, sd_bus_error*) { return 0; };
+  sd_bus_slot* slot = nullptr;
+  const int r = sd_bus_add_match_async(connection_.get(), &slot, rule.c_str(), gone, installed, made.get());
+  if (r < 0) co_return fail_errno(-r, "watch the subscriber");
+  made->gone.reset(slot);
+  // After the match in the bus's queue: whoever is gone by now is not found there, and whoever goes later is told.
+  auto caller = co_await authority_.identify(share(call.get()));
+  if (!caller) co_return tl::unexpected<Error>(std::move(caller).error());
+  made->uid = caller->uid;
+  const auto of_user = std::count_if(subscribers_.begin(), subscribers_.end(),
+                                     [&](const auto& one) { return one.second->uid == caller->uid; });
+  if (subscribers_.size() >= kMostSubscribers || of_user >= static_cast<ptrdiff_t>(kMostSubscribersOfUser))
+    co_return fail(Code::exhausted, fmt::format("user {} has {} subscribers already", caller->uid, of_user),
+                   "end some, or share one");
+  subscribers_.try_emplace(name, std::move(made));
+  co_return reply_to(call.get());
+}
+
+Task<Result<MessagePtr>> Publication::unsubscribe(MessagePtr call) {
+  const char* sender = sd_bus_message_get_sender(call.get());
+  if (subscribers_.erase(sender ? sender : "") == 0) co_return fail(Code::invalid, "this caller has not subscribed");
+  co_return reply_to(call.get());
+}
+
+Task<Result<tools::LivePtr>> Publication::allowed(MessagePtr call, std::string id) {
+  auto execution = served_.live.find(id);
+  if (!execution) co_return unknown_execution(id);
+  const std::string tenant = execution->tenant;
+  CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::manage_executions, tenant));
+  log_notice("D-Bus: user {}: {} of execution {}", caller.uid, sd_bus_message_get_member(call.get()), id);
+  co_return execution;
+}
+
+}  // namespace bus

@@ -1,0 +1,44 @@
+// What sd-bus counts references to, owned; and values appended by their type. sd-bus(3).
+#pragma once
+#include <systemd/sd-bus.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "supervisor/base/result.h"
+#include "supervisor/tools/statistics.h"
+
+namespace bus {
+
+struct Unref {
+  void operator()(sd_bus* bus) const { sd_bus_close_unref(bus); }
+  void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
+  void operator()(sd_bus_slot* slot) const { sd_bus_slot_unref(slot); }
+};
+using BusPtr = std::unique_ptr<sd_bus, Unref>;
+using MessagePtr = std::unique_ptr<sd_bus_message, Unref>;
+using SlotPtr = std::unique_ptr<sd_bus_slot, Unref>;
+
+inline MessagePtr share(sd_bus_message* message) { return MessagePtr(sd_bus_message_ref(message)); }
+
+// The reply to a call, empty so far. Errors: internal.
+Result<MessagePtr> reply_to(sd_bus_message* call);
+
+// Each appends one value of the D-Bus type that stands beside it. Text is made valid UTF-8. Negative: -errno.
+int append(sd_bus_message* to, const std::string& text);                             // s
+int append(sd_bus_message* to, bool value);                                          // b
+int append(sd_bus_message* to, uint32_t value);                                      // u
+int append(sd_bus_message* to, uint64_t value);                                      // t
+int append(sd_bus_message* to, double value);                                        // d
+int append(sd_bus_message* to, const std::vector<std::string>& list);                // as
+int append(sd_bus_message* to, const tools::Counts& counts);                         // a{st}
+int append(sd_bus_message* to, const std::map<std::string, tools::Counts>& groups);  // a{sa{st}}
+
+// The name of the D-Bus error that stands for a code, and its text with the remedy.
+std::string error_name(Code code);
+std::string error_text(const Error& error);
+
+}  // namespace bus

@@ -1,0 +1,41 @@
+// Service: the daemon on D-Bus, as long as there is a bus. Without one it tries again, less and less often; nothing
+// else of the daemon notices. Made by: daemon.cc. Errors of the bus are logged here, when they begin and when they are
+// over.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "supervisor/bus/publication.h"
+
+namespace bus {
+
+class Service {
+ public:
+  // `where`: system, session, or an address.
+  Service(Served served, std::string where);
+  ~Service();
+  Service(const Service&) = delete;
+
+  // After each reload: what was wrong with it, or nothing.
+  void reloaded(const std::string& problem);
+  // What waits for an approval has changed.
+  void approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how);
+  bool connected() const { return publication_ != nullptr; }
+
+ private:
+  struct Lost {
+    Event event;
+    std::string why;
+  };
+  Task<> stay_connected();
+  Result<> serve(const std::shared_ptr<Lost>& lost);
+
+  Served served_;
+  std::string where_;
+  std::string reload_problem_;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<Publication> publication_;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace bus

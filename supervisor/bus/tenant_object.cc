@@ -1,0 +1,93 @@
+// org.warder.Warder1.Tenant: its table.
+#include "supervisor/bus/publication.h"
+
+namespace bus {
+namespace {
+
+struct Seen {
+  const Served& served;
+  tenants::Tenant& tenant;
+};
+
+std::string name_of(const Seen& s) { return s.tenant.name(); }
+std::string policy_of(const Seen& s) {
+  const auto policy = s.served.members.of(s.tenant.name()).policy;
+  return policy ? policy->name : "";
+}
+policies::Limits limits_of(const Seen& s) {
+  const auto policy = s.served.members.of(s.tenant.name()).policy;
+  return policy ? policy->limits.maximum : policies::Limits{};
+}
+uint32_t most_running_of(const Seen& s) {
+  const auto policy = s.served.members.of(s.tenant.name()).policy;
+  return policy ? policy->concurrent_executions : 0;
+}
+uint32_t connections_of(const Seen& s) { return s.served.members.of(s.tenant.name()).count; }
+uint32_t running_of(const Seen& s) { return s.served.live.count(s.tenant.name(), tools::Stage::running); }
+uint32_t waiting_of(const Seen& s) { return s.served.live.count(s.tenant.name(), tools::Stage::waiting); }
+uint64_t executions_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).executions; }
+tools::Counts outcomes_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).outcomes; }
+uint64_t cpu_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).cpu_us; }
+uint64_t bytes_of(const Seen& s) { return s.tenant.workspace().quota().usage().bytes; }
+uint64_t files_of(const Seen& s) { return s.tenant.workspace().quota().usage().files; }
+uint64_t most_bytes_of(const Seen& s) { return s.tenant.workspace().quota().limits().bytes; }
+uint64_t most_files_of(const Seen& s) { return s.tenant.workspace().quota().limits().files; }
+
+struct Shown {
+  std::string name;
+  tenants::Usage usage;
+  tenants::QuotaLimits limits;
+};
+// Those that were used since the daemon started; the tenant's own comes first.
+std::vector<Shown> workspaces_of(const Seen& s) {
+  std::vector<Shown> all;
+  for (const auto& one : s.served.registry.of_account(s.tenant.name())) {
+    const auto& quota = one->workspace().quota();
+    const bool own = one->name() == one->account();
+    all.push_back({own ? "default" : one->name().substr(one->account().size() + 1), quota.usage(), quota.limits()});
+  }
+  return all;
+}
+
+using bus::append;
+int append(sd_bus_message* to, const std::vector<Shown>& workspaces) {
+  int r = sd_bus_message_open_container(to, 'a', "(stttt)");
+  for (const Shown& one : workspaces)
+    if (r >= 0)
+      r = sd_bus_message_append(to, "(stttt)", one.name.c_str(), one.usage.bytes, one.usage.files, one.limits.bytes,
+                                one.limits.files);
+  return r < 0 ? r : sd_bus_message_close_container(to);
+}
+
+template <auto Of>
+int property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+  const auto& publication = *static_cast<Publication*>(data);
+  const auto tenant = publication.tenant_at(path);
+  return tenant ? append(reply, Of(Seen{publication.served(), *tenant})) : -ENOENT;
+}
+
+constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+
+}  // namespace
+
+const sd_bus_vtable kTenantTable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("Name", "s", property<name_of>, 0, kConst),
+    SD_BUS_PROPERTY("Policy", "s", property<policy_of>, 0, 0),
+    SD_BUS_PROPERTY("Limits", "a{sv}", property<limits_of>, 0, 0),
+    SD_BUS_PROPERTY("MostRunning", "u", property<most_running_of>, 0, 0),
+    SD_BUS_PROPERTY("Connections", "u", property<connections_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Running", "u", property<running_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Waiting", "u", property<waiting_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Executions", "t", property<executions_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Outcomes", "a{st}", property<outcomes_of>, 0, 0),
+    SD_BUS_PROPERTY("CPUUsageUSec", "t", property<cpu_of>, 0, 0),
+    SD_BUS_PROPERTY("WorkspaceBytes", "t", property<bytes_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("WorkspaceFiles", "t", property<files_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("QuotaBytes", "t", property<most_bytes_of>, 0, 0),
+    SD_BUS_PROPERTY("QuotaFiles", "t", property<most_files_of>, 0, 0),
+    SD_BUS_PROPERTY("Workspaces", "a(stttt)", property<workspaces_of>, 0, 0),
+    SD_BUS_VTABLE_END,
+};
+
+}  // namespace bus

@@ -1,0 +1,32 @@
+// What a daemon did when it was tried, and what it says of itself.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "supervisor/doctor/doctor.h"
+
+namespace doctor {
+
+std::string_view health_name(Health health) {
+  if (health == Health::good) return "good";
+  return health == Health::note ? "note" : "bad";
+}
+
+Finding judge_execution(std::string_view outcome, std::string_view error, std::string remedy,
+                        const std::vector<std::string>& weaker) {
+  const std::string what = "execution";
+  if (outcome != "ok")
+    return {what, Health::bad, fmt::format("{}: {}", outcome, error),
+            remedy.empty() ? "journalctl -u warder says more" : std::move(remedy)};
+  if (weaker.empty()) return {what, Health::good, "a program ran, in a jail that lacks nothing", {}};
+  return {what, Health::note, fmt::format("a program ran; {}", fmt::join(weaker, "; ")),
+          "see what is noted above; a policy that requires it refuses to run without"};
+}
+
+Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem) {
+  if (!reload_problem.empty())
+    return {"D-Bus", Health::note, "the last reload failed: " + reload_problem,
+            "warder policy check names file and key; then: systemctl reload warder"};
+  return {"D-Bus", Health::good, fmt::format("warderd {} is {}", version, state), {}};
+}
+
+}  // namespace doctor

@@ -1,0 +1,75 @@
+// What is installed: interpreters, the daemon's user, policies, a file system with quotas.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "supervisor/base/fd.h"
+#include "supervisor/base/project_quota.h"
+#include "supervisor/doctor/doctor.h"
+
+namespace doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+Finding look_at_usr() {
+  for (const char* name : {"/bin", "/lib", "/sbin"}) {
+    std::error_code error;
+    if (!fs::is_symlink(name, error))
+      return {"/usr", Health::bad, fmt::format("{} is a folder of its own: jails show /usr only", name),
+              "apt install usrmerge"};
+  }
+  return {"/usr", Health::good, "holds all programs and libraries", {}};
+}
+
+enum class Needed { no, yes };
+
+Finding look_at_interpreter(const char* language, std::initializer_list<const char*> programs, const char* package,
+                            Needed needed) {
+  for (const char* program : programs)
+    if (::access(program, X_OK) == 0) return {language, Health::good, program, {}};
+  return {language, needed == Needed::yes ? Health::bad : Health::note,
+          fmt::format("there is no {}: executions in this language are refused", *programs.begin()),
+          fmt::format("apt install {}", package)};
+}
+
+}  // namespace
+
+Findings look_at_programs() {
+  return {look_at_usr(), look_at_interpreter("python", {"/usr/bin/python3"}, "python3", Needed::yes),
+          look_at_interpreter("javascript", {"/usr/bin/node", "/usr/local/bin/node"}, "nodejs", Needed::no),
+          look_at_interpreter("shell", {"/bin/bash", "/bin/sh"}, "bash", Needed::no)};
+}
+
+Finding judge_user(User user, const std::string& name) {
+  if (user == User::known) return {"user", Health::good, name, {}};
+  return {"user", Health::note,
+          fmt::format("there is no user {}: started as root, the daemon takes an unused id", name),
+          "install the package, or: systemd-sysusers"};
+}
+
+Finding judge_policies(const Result<std::vector<std::string>>& names) {
+  if (names) return {"policies", Health::good, fmt::format("{}", fmt::join(*names, ", ")), {}};
+  const bool none = names.error().code == Code::not_found;
+  return {
+      "policies", Health::bad, names.error().what,
+      none ? "install the package, or name a folder with --policies" : "mend them; warder policy check looks again"};
+}
+
+Finding look_at_quotas(std::string folder) {
+  std::error_code missing;
+  while (folder.size() > 1 && !fs::exists(folder, missing)) folder = fs::path(folder).parent_path();
+  const Fd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return {"quotas", Health::note, folder + " cannot be looked at", "call as root"};
+  if (const auto enforced = project_quota_enforced(directory.get()); !enforced)
+    return {"quotas", Health::note,
+            fmt::format("{}: {}; warderd counts what tenants store, and ends what stores too much", folder,
+                        enforced.error().what),
+            "mount it with prjquota (ext4 with the feature project, or xfs): writes beyond a quota then fail"};
+  return {"quotas", Health::good, folder + " is on a file system with project quotas", {}};
+}
+
+}  // namespace doctor

@@ -1,0 +1,125 @@
+#include "supervisor/metrics/exposition.h"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include "supervisor/base/version.h"
+#include "supervisor/tools/statistics.h"
+
+namespace metrics {
+namespace {
+
+using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+std::string labels_text(Labels labels) {
+  std::string out;
+  for (const auto& [name, value] : labels) {
+    out += fmt::format("{}{}=\"", out.empty() ? "{" : ",", name);
+    for (const char c : value) {
+      if (c == '\\' || c == '"') out += '\\';
+      out += c == '\n' ? std::string("\\n") : std::string(1, c);
+    }
+    out += '"';
+  }
+  return out.empty() ? out : out + "}";
+}
+
+// "0.005", "10.0": without zeros at the end, and always a fraction, as OpenMetrics wants bounds.
+std::string seconds_text(uint64_t usec) {
+  std::string text = fmt::format("{}.{:06}", usec / 1'000'000, usec % 1'000'000);
+  while (text.ends_with('0') && !text.ends_with(".0")) text.pop_back();
+  return text;
+}
+
+class Text {
+ public:
+  // Begins a family. `unit`: "", or what the name ends in.
+  void family(std::string_view name, std::string_view type, std::string_view unit, std::string_view help) {
+    name_ = name;
+    out_ += fmt::format("# TYPE {} {}\n", name, type);
+    if (!unit.empty()) out_ += fmt::format("# UNIT {} {}\n", name, unit);
+    out_ += fmt::format("# HELP {} {}\n", name, help);
+  }
+  void sample(std::string_view suffix, Labels labels, uint64_t value) { line(suffix, labels, std::to_string(value)); }
+  void seconds(std::string_view suffix, Labels labels, uint64_t usec) { line(suffix, labels, seconds_text(usec)); }
+  std::string end() && { return std::move(out_) + "# EOF\n"; }
+
+ private:
+  void line(std::string_view suffix, Labels labels, const std::string& value) {
+    out_ += fmt::format("{}{}{} {}\n", name_, suffix, labels_text(labels), value);
+  }
+  std::string out_, name_;
+};
+
+void add_daemon(Text& text, int64_t started) {
+  text.family("warder_build", "info", "", "The daemon's version.");
+  text.sample("_info", {{"version", kWarderVersion}}, 1);
+  text.family("warder_start_time_seconds", "gauge", "seconds", "When the daemon started, since 1970.");
+  text.sample("", {}, static_cast<uint64_t>(started));
+}
+
+void add_executions(Text& text, const tools::Live& live, const tools::Statistics& now) {
+  text.family("warder_executions", "counter", "", "Executions that ended, by language and outcome.");
+  for (const auto& [language, of] : live.languages())
+    for (const auto& [outcome, count] : of.totals.outcomes)
+      text.sample("_total", {{"language", language}, {"outcome", outcome}}, count);
+  text.family("warder_executions_now", "gauge", "", "Executions that wait for a place or a jail, run, or are frozen.");
+  const std::pair<std::string_view, uint64_t> states[] = {
+      {"waiting", now.waiting}, {"starting", now.starting}, {"running", now.running}, {"frozen", now.frozen}};
+  for (const auto& [state, count] : states) text.sample("", {{"state", state}}, count);
+  text.family("warder_refusals", "counter", "", "Calls that got no jail, by the rule that was in their way.");
+  for (const auto& [rule, count] : now.refusals) text.sample("_total", {{"rule", rule}}, count);
+  text.family("warder_starts", "counter", "", "How jails came: cold, exec (it waited), fork (of a warm interpreter).");
+  for (const auto& [kind, count] : now.starts) text.sample("_total", {{"kind", kind}}, count);
+}
+
+void add_times(Text& text, const tools::Live& live, std::string_view name, std::string_view help,
+               const tools::RecentTimes tools::Sums::*times) {
+  text.family(name, "histogram", "seconds", help);
+  for (const auto& [language, of] : live.languages()) {
+    const tools::Histogram& all = (of.*times).all();
+    uint64_t so_far = 0;
+    for (size_t i = 0; i < all.counts.size(); i++) {
+      so_far += all.counts[i];
+      const std::string bound = i < all.kBounds.size() ? seconds_text(static_cast<uint64_t>(all.kBounds[i])) : "+Inf";
+      text.sample("_bucket", {{"language", language}, {"le", bound}}, so_far);
+    }
+    text.sample("_count", {{"language", language}}, so_far);
+    text.seconds("_sum", {{"language", language}}, all.sum_us);
+  }
+}
+
+void add_usage(Text& text, const tools::Live& live, const tools::Statistics& now) {
+  text.family("warder_cpu_seconds", "counter", "seconds", "CPU time of executions that ended.");
+  for (const auto& [language, of] : live.languages())
+    text.seconds("_total", {{"language", language}}, of.totals.cpu_us);
+  text.family("warder_memory_bytes", "gauge", "bytes", "That executions and waiting jails hold now.");
+  text.sample("", {}, now.memory_bytes);
+  text.family("warder_pool_jails", "gauge", "", "Jails that wait, that ought to, and programs that fork them.");
+  for (const auto& [language, of] : now.pool)
+    for (const char* state : {"waiting", "wanted", "zygotes"})
+      text.sample("", {{"language", language}, {"state", state}}, of.at(state));
+  text.family("warder_context_bytes", "counter", "bytes",
+              "What went into agents' contexts, and what stayed out of them.");
+  for (const char* kind : {"returned", "printed", "fetched", "kept_out", "definitions_avoided"})
+    text.sample("_total", {{"kind", kind}}, now.ledger.at(std::string(kind) + "_bytes"));
+}
+
+}  // namespace
+
+std::string exposition(const tools::Live& live, const jail::Pool* pool, int64_t started) {
+  const tools::Statistics now = tools::take_statistics(live, pool);
+  Text text;
+  add_daemon(text, started);
+  add_executions(text, live, now);
+  add_times(text, live, "warder_answer_seconds", "From the call of execute_code to its answer.",
+            &tools::Sums::answer_times);
+  add_times(text, live, "warder_program_seconds", "Wall time of programs.", &tools::Sums::wall_times);
+  add_usage(text, live, now);
+  return std::move(text).end();
+}
+
+}  // namespace metrics
