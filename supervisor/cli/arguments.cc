@@ -1,4 +1,4 @@
-// The only file that knows CLI11: it costs compile time and, at run time, more than the bridge's whole start.
+// What `warder` does with its command line. Parsing it costs more than the bridge's whole start.
 #include "supervisor/cli/arguments.h"
 
 #include <fcntl.h>
@@ -7,9 +7,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "supervisor/base/version.h"
+#include "supervisor/cli/administration.h"
 #include "supervisor/cli/bridge.h"
 #include "supervisor/cli/config.h"
+#include "supervisor/cli/declaration.h"
 #include "supervisor/cli/run.h"
 
 namespace cli {
@@ -37,13 +38,6 @@ Result<std::string> read_code(const std::string& file) {
     if (code.size() > kMaxCodeBytes) return fail(Code::invalid, "'" + file + "' is longer than 15 MiB");
   }
 }
-
-struct RunArguments {
-  std::string file, code, language;
-  double timeout = 0, memory = 0;
-  std::vector<std::string> context;
-  bool json = false, receipt = false;
-};
 
 int run(const RunArguments& arguments, const CLI::App& command, const SocketPath& socket) {
   RunOptions options;
@@ -90,46 +84,9 @@ int list_clients() {
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
-  CLI::App app("Runs code in single-use jails, by way of the daemon warderd.", "warder");
-  app.set_version_flag("--version", std::string("warder ") + kWarderVersion);
-  app.require_subcommand(1);
-  app.fallthrough();
-  std::string socket;
-  app.add_option("--socket", socket,
-                 "warderd's socket; else $WARDER_SOCKET, $XDG_RUNTIME_DIR/warder/mcp.sock, /run/warder/mcp.sock")
-      ->type_name("PATH");
-
-  auto* mcp_command =
-      app.add_subcommand("mcp", "Speak MCP on standard input and output; what a client's configuration starts");
-
-  RunArguments run_arguments;
-  auto* run_command = app.add_subcommand(
-      "run",
-      "Run one program. Exit status: the program's; 1 error, 124 timeout, 137 memory, 125 no answer from warderd");
-  auto* file =
-      run_command->add_option("file", run_arguments.file, "The program; '-' reads standard input")->type_name("FILE");
-  run_command->add_option("-c", run_arguments.code, "The program itself")->type_name("CODE")->excludes(file);
-  run_command
-      ->add_option("-l,--language", run_arguments.language, "python, javascript or shell; else by the file's name")
-      ->check(CLI::IsMember({"python", "javascript", "shell"}));
-  run_command->add_option("--timeout", run_arguments.timeout, "Wall-clock limit")
-      ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
-  run_command->add_option("--memory", run_arguments.memory, "Memory limit")
-      ->type_name("MB")
-      ->check(CLI::PositiveNumber);
-  run_command->add_option("--context", run_arguments.context, "A variable the program finds defined; VALUE may be JSON")
-      ->type_name("NAME=VALUE")
-      ->take_all();
-  run_command->add_flag("--json", run_arguments.json, "Print the answer as it came");
-  run_command->add_flag("--receipt", run_arguments.receipt, "Print what confined the program, on standard error");
-
-  std::string client;
-  bool list = false;
-  auto* config_command = app.add_subcommand("config", "Print the entry that connects an MCP client to Warder");
-  auto* client_option = config_command->add_option("client", client, "See --list")->type_name("CLIENT");
-  config_command->add_flag("--list", list, "List the known clients")->excludes(client_option);
-
+  CLI::App app(kDescription, "warder");
+  Arguments arguments;
+  const Commands commands = declare(app, arguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
@@ -139,20 +96,21 @@ int run_command_line(int argc, char** argv) {
     return complain({Code::invalid,
                      0,
                      words.empty() ? "a command is missing" : "no command is called '" + words[0] + "'",
-                     "commands: mcp, run, config; see: warder --help",
+                     "see: warder --help",
                      {}},
                     kExitUsage);
   } catch (const CLI::ParseError& wrong) {
     return complain({Code::invalid, 0, wrong.what(), "see: warder --help", {}}, kExitUsage);
   }
 
-  const SocketPath found = find_socket(socket);
-  if (*mcp_command) return run_bridge(found);
-  if (*run_command) return run(run_arguments, *run_command, found);
-  if (list) return list_clients();
-  if (client.empty())
+  const SocketPath found = find_socket(arguments.socket);
+  if (*commands.mcp) return run_bridge(found);
+  if (*commands.run) return run(arguments.run, *commands.run, found);
+  if (!*commands.config) return become_administration(argv);  // with --socket before its name
+  if (arguments.list_clients) return list_clients();
+  if (arguments.client.empty())
     return complain({Code::invalid, 0, "config needs a CLIENT", "see: warder config --list", {}}, kExitUsage);
-  return config(client, found);
+  return config(arguments.client, found);
 }
 
 }  // namespace cli

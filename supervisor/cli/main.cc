@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "supervisor/cli/administration.h"
 #include "supervisor/cli/arguments.h"
 #include "supervisor/cli/bridge.h"
 
@@ -24,5 +25,6 @@ int main(int argc, char** argv) {
   if (command == "mcp" && argc == 2) return cli::run_bridge(cli::find_socket({}));
   if (command == "mcp" && argc == 4 && std::string_view(argv[2]) == "--socket")
     return cli::run_bridge(cli::find_socket(argv[3]));
+  if (cli::is_administration(command)) return cli::become_administration(argv);
   return cli::run_command_line(argc, argv);
 }

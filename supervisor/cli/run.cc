@@ -12,6 +12,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/version.h"
 #include "supervisor/cli/lines.h"
+#include "supervisor/cli/terminal.h"
 
 namespace cli {
 namespace {
@@ -37,14 +38,9 @@ std::optional<int> number_of(const json& object, const char* key) {
   return value->get<int>();
 }
 
-void print(std::FILE* to, std::string_view text) {
-  const std::string shown = ::isatty(::fileno(to)) == 1 ? for_terminal(text) : std::string(text);
-  std::fwrite(shown.data(), 1, shown.size(), to);
-}
-
 void print_line(std::FILE* to, std::string text) {
   if (text.empty() || text.back() != '\n') text += '\n';
-  print(to, text);
+  print_text(to, text);
 }
 
 void print_answer(const json& answer) {
@@ -218,25 +214,6 @@ int exit_status(const json& answer) {
   if (outcome == "internal") return kExitUnavailable;
   const json* success = member(answer, "success");
   return outcome.empty() && success && *success == true ? 0 : kExitError;
-}
-
-std::string for_terminal(std::string_view text) {
-  std::string shown;
-  const std::string valid = valid_utf8(text);
-  for (size_t i = 0; i < valid.size(); i++) {
-    const auto c = static_cast<unsigned char>(valid[i]);
-    const bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
-    const bool c1 = c == 0xc2 && i + 1 < valid.size() && static_cast<unsigned char>(valid[i + 1]) < 0xa0;
-    if (!control && !c1) {
-      shown += valid[i];
-      continue;
-    }
-    if (c1) i++;
-    char escaped[8];
-    std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(valid[i])));
-    shown += escaped;
-  }
-  return shown;
 }
 
 Result<int> run_code(const SocketPath& socket, const RunOptions& options) {

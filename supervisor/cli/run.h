@@ -42,8 +42,6 @@ Result<std::pair<std::string, std::string>> parse_context(std::string_view text)
 std::string run_request(const RunOptions& options, int64_t id);
 // The exit status that an answer of execute_code stands for.
 int exit_status(const nlohmann::json& answer);
-// `text` with what could drive a terminal (control characters but newline and tab) made visible.
-std::string for_terminal(std::string_view text);
 
 // Errors: unavailable (no daemon, or it went away), and what warderd refused, with its words.
 Result<int> run_code(const SocketPath& socket, const RunOptions& options);

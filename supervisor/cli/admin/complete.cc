@@ -1,0 +1,97 @@
+// `warder complete`, which the completion of shells asks what may stand at the cursor: ids from a daemon that runs,
+// names of policies from their files. Nothing, silently and soon, where there is none: no daemon is started, nobody is
+// asked to authenticate.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <sstream>
+
+#include "supervisor/cli/admin/bus_client.h"
+#include "supervisor/cli/admin/command.h"
+#include "supervisor/cli/admin/policy_store.h"
+
+namespace admin {
+namespace {
+
+constexpr unsigned kPatienceSeconds = 2;  // of a person who has pressed a key
+using Words = std::vector<std::string>;
+
+// The line before the cursor, as it was typed: words that need quotes are not understood.
+Words words_of(const std::string& line) {
+  std::istringstream in(line);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+// What it says about where to look.
+Given given_in(const Words& typed) {
+  Given given;
+  for (size_t i = 0; i + 1 < typed.size(); i++) {
+    if (typed[i] == "--bus") given.bus = typed[i + 1];
+    if (typed[i] == "--policies") given.flags.emplace_back("policies", typed[i + 1]);
+  }
+  return given;
+}
+
+Result<BusClient> connect_quietly(const std::string& bus) {
+  TRY(BusClient client, BusClient::connect(bus));
+  if (!client.has_daemon()) return fail(Code::unavailable, "no warderd is on this bus");
+  client.ask_nobody_to_authenticate();
+  return client;
+}
+
+enum class Ended { offered, left_out };
+
+Result<Words> executions_of(const Given& given, Ended ended) {
+  TRY(BusClient client, connect_quietly(given.bus));
+  TRY(json listed, client.call(kPath, kManager, "ListExecutions"));  // id, object, tenant, language, state, uid
+  Words ids;
+  for (const auto& one : listed)
+    if (ended == Ended::offered || text(element(one, 4)) != "ended") ids.push_back(text(element(one, 0)));
+  return ids;
+}
+
+Result<Words> approvals_of(const Given& given) {
+  TRY(BusClient client, connect_quietly(given.bus));
+  TRY(json listed, client.call(kPath, kManager, "ListApprovals"));
+  Words ids;
+  for (const auto& one : listed) ids.push_back(text(one, "Id"));
+  return ids;
+}
+
+Result<Words> policies_of(const Given& given) {
+  TRY(policies::Store store, load_policies(given));
+  return store.names();
+}
+
+Result<Words> candidates(const std::string& what, const Words& typed) {
+  const Given given = given_in(typed);
+  const bool ends_them = std::find(typed.begin(), typed.end(), "kill") != typed.end();
+  if (what == "executions") return executions_of(given, ends_them ? Ended::left_out : Ended::offered);
+  if (what == "approvals") return approvals_of(given);
+  if (what == "policies") return policies_of(given);
+  return fail(Code::invalid, "nothing is completed that way");
+}
+
+// compgen -W expands words once more: nothing that means something to a shell.
+bool is_plain(const std::string& word) {
+  return !word.empty() &&
+         word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == word.npos;
+}
+
+}  // namespace
+
+Result<int> print_candidates(const Given& given) {
+  ::signal(SIGALRM, [](int) { ::_exit(0); });
+  ::alarm(kPatienceSeconds);
+  const Words typed = given.words.size() > 1 ? words_of(given.words[1]) : Words();
+  const auto words = candidates(given.words.front(), typed);
+  if (!words) return 0;
+  for (const auto& word : *words)
+    if (is_plain(word)) std::printf("%s\n", word.c_str());
+  return 0;
+}
+
+}  // namespace admin

@@ -1,0 +1,80 @@
+#include "supervisor/cli/admin/declare.h"
+
+#include <CLI/CLI.hpp>
+
+namespace admin {
+namespace {
+
+std::string long_name(std::string name) {
+  if (auto comma = name.find(','); comma != std::string::npos) name.erase(0, comma + 1);
+  return name.substr(name.find_first_not_of('-'));
+}
+
+void add_flag(CLI::App& command, const Flag& flag, Given& given) {
+  const std::string name = long_name(flag.name);
+  if (!flag.argument) {
+    auto take = [&given, name] { given.flags.emplace_back(name, ""); };
+    command.add_flag_callback(flag.name, take, flag.text);
+    return;
+  }
+  auto take = [&given, name](const std::vector<std::string>& values) {
+    for (const auto& value : values) given.flags.emplace_back(name, value);
+  };
+  auto* option = command.add_option_function<std::vector<std::string>>(flag.name, take, flag.text);
+  option->type_name(flag.argument)->expected(1);
+  if (flag.times == Times::any) option->take_all();
+}
+
+// The App that holds a command of that name, with the last of its words.
+std::pair<CLI::App*, std::string> place_of(CLI::App& app, const std::string& name) {
+  const auto space = name.find(' ');
+  if (space == std::string::npos) return {&app, name};
+  const std::string first = name.substr(0, space);
+  const std::string rest = name.substr(space + 1);
+  const auto groups = app.get_subcommands([&first](CLI::App* one) { return one->get_name() == first; });
+  if (!groups.empty()) return {groups.front(), rest};
+  CLI::App* group = app.add_subcommand(first, group_summary(first));
+  group->require_subcommand(1);
+  return {group, rest};
+}
+
+void add_command(CLI::App& app, const Command& command, Given& given) {
+  const auto [group, name] = place_of(app, command.name);
+  auto* added = group->add_subcommand(name, command.summary);
+  if (command.asks == Asks::bus)
+    added->add_option("--bus", given.bus, "system, session or an address; else $WARDER_BUS, else where warderd is")
+        ->type_name("BUS");
+  if (command.told == Told::no) added->group("");  // as CLI11 hides
+  added->add_flag("--json", given.json, "Print JSON");
+  for (const Flag& flag : command.flags) add_flag(*added, flag, given);
+  if (!command.words) return;
+  const bool optional = command.words[0] == '[';
+  const bool several = std::string_view(command.words).ends_with("...");
+  added->add_option("words", given.words, command.words_text)
+      ->type_name(command.words)
+      ->required(!optional)
+      ->expected(1, several ? 1000 : 1);
+}
+
+}  // namespace
+
+void declare_commands(CLI::App& app, Given& given) {
+  for (const Command& command : commands()) add_command(app, command, given);
+}
+
+void declare_socket(CLI::App& app, std::string& socket) {
+  app.add_option("--socket", socket,
+                 "warderd's socket; else $WARDER_SOCKET, $XDG_RUNTIME_DIR/warder/mcp.sock, /run/warder/mcp.sock")
+      ->type_name("PATH");
+}
+
+std::string asked_command(const CLI::App& app) {
+  std::string path;
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    path += (path.empty() ? "" : " ") + at->get_name();
+  }
+  return path;
+}
+
+}  // namespace admin

@@ -1,0 +1,108 @@
+// MCP clients of whoever asks: is Warder in their configuration, and is there the program that it names?
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "supervisor/base/json.h"
+#include "supervisor/cli/admin/doctor.h"
+#include "supervisor/cli/admin/values.h"
+
+namespace admin {
+namespace {
+
+namespace fs = std::filesystem;
+using doctor::Finding;
+using doctor::Findings;
+using doctor::Health;
+
+constexpr size_t kMostBytes = 8 << 20;
+
+enum class Below { home, project };
+
+struct ClientFile {
+  const char* client;  // as in `warder config CLIENT`
+  Below below;
+  const char* file;
+  const char* key;  // of the object of servers; nullptr: no JSON, the name is looked for
+};
+constexpr ClientFile kFiles[] = {
+    {"claude-code", Below::home, ".claude.json", "mcpServers"},
+    {"claude-code", Below::project, ".mcp.json", "mcpServers"},
+    {"claude-desktop", Below::home, ".config/Claude/claude_desktop_config.json", "mcpServers"},
+    {"cursor", Below::home, ".cursor/mcp.json", "mcpServers"},
+    {"gemini", Below::home, ".gemini/settings.json", "mcpServers"},
+    {"vscode", Below::home, ".config/Code/User/mcp.json", "servers"},
+    {"vscode", Below::project, ".vscode/mcp.json", "servers"},
+    {"codex", Below::home, ".codex/config.toml", nullptr},
+    {"goose", Below::home, ".config/goose/config.yaml", nullptr},
+};
+
+bool exists_on_path(const std::string& command) {
+  if (command.find('/') != command.npos) return ::access(command.c_str(), X_OK) == 0;
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (::access((folder + "/" + command).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+// The entry that is called warder or runs it; nullptr: none.
+const json* entry_in(const json& servers) {
+  if (!servers.is_object()) return nullptr;
+  for (const auto& [name, entry] : servers.items())
+    if (name == "warder" || fs::path(text(entry, "command")).filename() == "warder") return &entry;
+  return nullptr;
+}
+
+const json* find_entry(const json& document, const char* key) {
+  if (const json* entry = entry_in(member(document, key))) return entry;
+  const json& projects = member(document, "projects");  // of Claude Code: servers of one folder
+  if (!projects.is_object()) return nullptr;
+  for (const auto& project : projects)
+    if (const json* entry = entry_in(member(project, key))) return entry;
+  return nullptr;
+}
+
+Finding judge(const ClientFile& known, const std::string& path) {
+  const std::string what = known.client, connect = fmt::format("warder config {}", known.client);
+  std::error_code error;
+  if (fs::file_size(path, error) > kMostBytes || error)
+    return {what, Health::note, path + " cannot be read", connect + " says what belongs into it"};
+  std::ifstream in(path);
+  std::stringstream all;
+  all << in.rdbuf();
+  if (!known.key) {
+    if (all.str().find("warder") != std::string::npos) return {what, Health::good, path + " names warder", {}};
+    return {what, Health::note, path + " does not name warder", connect};
+  }
+  const auto parsed = parse_json(all.str());
+  if (!parsed)
+    return {what, Health::note, path + ": " + parsed.error().what, "mend the file; the client reads none of it"};
+  const json* entry = find_entry(*parsed, known.key);
+  if (!entry) return {what, Health::note, path + " does not name warder", connect};
+  const std::string command = text(*entry, "command");
+  if (command.empty()) return {what, Health::bad, path + ": the entry has no command", connect};
+  if (!exists_on_path(command))
+    return {what, Health::bad, fmt::format("{}: there is no program {}", path, command), connect};
+  return {what, Health::good, path + " starts " + command, {}};
+}
+
+}  // namespace
+
+Findings look_at_clients(const std::string& home, const std::string& project) {
+  Findings findings;
+  for (const ClientFile& known : kFiles) {
+    const std::string& folder = known.below == Below::home ? home : project;
+    if (folder.empty()) continue;
+    const std::string path = folder == "." ? known.file : folder + "/" + known.file;
+    std::error_code error;
+    if (fs::is_regular_file(path, error)) findings.push_back(judge(known, path));
+  }
+  return findings;
+}
+
+}  // namespace admin

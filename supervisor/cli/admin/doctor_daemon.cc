@@ -1,0 +1,113 @@
+// Whether a daemon answers, runs a program in a whole jail, and is on D-Bus.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "supervisor/base/json.h"
+#include "supervisor/cli/admin/bus_client.h"
+#include "supervisor/cli/admin/doctor.h"
+#include "supervisor/cli/admin/text.h"
+#include "supervisor/cli/run.h"
+#include "supervisor/cli/socket.h"
+
+namespace admin {
+namespace {
+
+using doctor::Finding;
+using doctor::Findings;
+using doctor::Health;
+using std::chrono::steady_clock;
+
+constexpr auto kPatience = std::chrono::seconds(30);
+constexpr size_t kLongestAnswer = 1 << 20;
+
+Result<> wait_until_ready(int fd, short events, steady_clock::time_point until) {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - steady_clock::now()).count();
+    if (left <= 0) return fail(Code::unavailable, fmt::format("no answer within {} s", kPatience.count()));
+    pollfd polled{fd, events, 0};
+    const int ready = ::poll(&polled, 1, static_cast<int>(left));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return fail_errno(errno, "poll");
+  }
+}
+
+// One line there, one back.
+Result<std::string> exchange(int fd, std::string line, steady_clock::time_point until) {
+  line += '\n';
+  while (!line.empty()) {
+    CHECKED(wait_until_ready(fd, POLLOUT, until));
+    const ssize_t sent = ::write(fd, line.data(), line.size());
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return fail_errno(errno, "write");
+    if (sent > 0) line.erase(0, static_cast<size_t>(sent));
+  }
+  std::string answer;
+  char chunk[16384];
+  while (answer.find('\n') == answer.npos) {
+    CHECKED(wait_until_ready(fd, POLLIN, until));
+    const ssize_t got = ::read(fd, chunk, sizeof chunk);
+    if (got == 0) return fail(Code::unavailable, "the daemon closed the connection");
+    if (got < 0 && errno != EAGAIN && errno != EINTR) return fail_errno(errno, "read");
+    if (got > 0) answer.append(chunk, static_cast<size_t>(got));
+    if (answer.size() > kLongestAnswer) return fail(Code::unavailable, "the answer has no end");
+  }
+  return answer.substr(0, answer.find('\n'));
+}
+
+Finding judge_answer(const std::string& line) {
+  const std::string what = "execution";
+  const auto message = parse_json(line);
+  if (!message) return {what, Health::bad, "the daemon answered with what is no JSON", "update warder and warderd"};
+  const json& result = member(*message, "result");
+  const auto body = parse_json(text(element(member(result, "content"), 0), "text"));
+  if (!body || !body->is_object()) {
+    const std::string why = text(member(*message, "error"), "message");
+    return {what, Health::bad, why.empty() ? "the daemon's answer cannot be read" : why,
+            "journalctl -u warder says more"};
+  }
+  std::vector<std::string> weaker;
+  const json& receipt = member(member(result, "_meta"), "org.warder/receipt");
+  if (const json& list = member(receipt, "weaker"); list.is_array())
+    for (const auto& one : list) weaker.push_back(text(one));
+  return doctor::judge_execution(text(*body, "outcome"), text(*body, "error"), text(*body, "remedy"), weaker);
+}
+
+Finding look_at_execution(int fd) {
+  cli::RunOptions program;
+  program.code = "pass";
+  program.language = "python";
+  const auto answer = exchange(fd, cli::run_request(program, 1), steady_clock::now() + kPatience);
+  if (!answer) return {"execution", Health::bad, answer.error().what, "journalctl -u warder, or the daemon's log"};
+  return judge_answer(*answer);
+}
+
+Finding look_at_bus(const Given& given) {
+  const std::string what = "D-Bus";
+  auto client = BusClient::connect(given.bus);
+  if (!client)
+    return {what, Health::note,
+            client.error().what + ": commands that look after a daemon (ps, approvals) need it, agents do not",
+            client.error().hint};
+  const auto all = client->properties(kPath, kManager);
+  if (!all) return {what, Health::note, all.error().what, all.error().hint};
+  return doctor::judge_bus(text(*all, "Version"), text(*all, "State"), text(*all, "ReloadProblem"));
+}
+
+}  // namespace
+
+Findings look_at_daemon(const Given& given) {
+  const cli::SocketPath path = cli::find_socket(given.socket);
+  Findings findings;
+  if (auto socket = cli::connect_daemon(path)) {
+    findings.push_back({"daemon", Health::good, "listens on " + path.path, {}});
+    findings.push_back(look_at_execution(socket->get()));
+  } else {
+    findings.push_back({"daemon", Health::bad, socket.error().what, socket.error().hint});
+  }
+  findings.push_back(look_at_bus(given));
+  return findings;
+}
+
+}  // namespace admin

@@ -1,0 +1,126 @@
+// `warder logs`: what an execution wrote, or what happens to all of them.
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "supervisor/base/json.h"
+#include "supervisor/cli/admin/bus_client.h"
+#include "supervisor/cli/admin/command.h"
+#include "supervisor/cli/admin/executions.h"
+#include "supervisor/cli/terminal.h"
+
+namespace admin {
+namespace {
+
+constexpr uint32_t kAtOnce = 256 << 10;
+constexpr int kLookEveryMs = 200;
+
+// One stream, from where it was read to.
+struct Stream {
+  const char* name;
+  FILE* to;
+  uint64_t offset = 0;
+  std::string rest = {};  // of a character that was not whole yet
+  bool ended = false;
+};
+
+void print_piece(Stream& stream, const std::string& bytes, const Given& given, const std::string& id) {
+  if (!given.json && ::isatty(::fileno(stream.to)) != 1) {  // byte for byte
+    std::fwrite(bytes.data(), 1, bytes.size(), stream.to);
+    return;
+  }
+  std::string piece = std::move(stream.rest) + bytes;
+  const size_t whole = stream.ended ? piece.size() : whole_utf8_prefix(piece);
+  stream.rest = piece.substr(whole);
+  piece.resize(whole);
+  if (piece.empty()) return;
+  if (given.json) {
+    print_json({{"id", id}, {"stream", stream.name}, {"text", valid_utf8(piece)}});
+  } else {
+    cli::print_text(stream.to, piece);
+  }
+}
+
+// All that there is by now.
+Result<> print_more(const BusClient& warderd, const Given& given, const std::string& id, Stream& stream) {
+  for (;;) {
+    TRY(json answer, warderd.call(kPath, kManager, "ReadOutput", {"sstu", {id, stream.name, stream.offset, kAtOnce}}));
+    const std::string bytes = text(element(answer, 0));
+    stream.offset += bytes.size();
+    const bool all = bytes.empty() || stream.offset >= number(element(answer, 1));
+    stream.ended = all && element(answer, 2) == true;
+    print_piece(stream, bytes, given, id);
+    std::fflush(stream.to);
+    if (all) return {};
+  }
+}
+
+Result<int> print_output(const BusClient& warderd, const Given& given, const std::string& id) {
+  std::vector<Stream> streams;
+  if (!given.has("stderr")) streams.push_back({"stdout", stdout});
+  if (!given.has("stdout")) streams.push_back({"stderr", given.json || given.has("stderr") ? stdout : stderr});
+  for (;;) {
+    bool ended = true;
+    for (Stream& stream : streams) {
+      CHECKED(print_more(warderd, given, id, stream));
+      ended = ended && stream.ended;
+    }
+    if (std::ferror(stdout)) return 1;
+    if (!ended && given.has("follow")) {
+      ::poll(nullptr, 0, kLookEveryMs);
+      continue;
+    }
+    if (given.json) print_json({{"id", id}, {"ended", ended}});
+    return 0;
+  }
+}
+
+// As in units/dbus/org.warder.Warder1.Manager.xml.
+json event(const std::string& name, const json& arguments) {
+  static const json kNames = {
+      {"ExecutionStarted", {"id", "execution", "tenant", "language"}},
+      {"ExecutionFinished", {"id", "execution", "tenant", "outcome", "wall_usec", "cpu_usec", "memory_peak_bytes"}},
+      {"LimitReached", {"id", "tenant", "limit"}},
+      {"PolicyReloaded", json::array({"policies"})}};
+  json all = {{"event", name}};
+  const json& names = member(kNames, name.c_str());
+  for (size_t i = 0; i < names.size(); i++) all[text(names[i])] = element(arguments, i);
+  return all;
+}
+
+std::string told(const std::string& name, const json& a) {
+  auto of = [&a](size_t i) { return text(element(a, i)); };
+  auto amount = [&a](size_t i) { return number(element(a, i)); };
+  if (name == "ExecutionStarted") return of(0) + " started: tenant " + of(2) + ", " + of(3);
+  if (name == "ExecutionFinished")
+    return of(0) + " ended: tenant " + of(2) + ", " + of(3) + ", wall " + usec_text(amount(4)) + ", CPU " +
+           usec_text(amount(5)) + ", memory " + bytes_text(amount(6));
+  if (name == "LimitReached") return of(0) + " reached a limit: tenant " + of(1) + ", " + of(2);
+  if (name == "PolicyReloaded") return "policies reloaded: " + dump_json(element(a, 0));
+  return {};
+}
+
+}  // namespace
+
+Result<int> run_logs(const Given& given) {
+  if (given.words.empty() && !given.has("follow"))
+    return fail(Code::invalid, "whose output?", "name an execution (warder ps --all), or tell of all with -f");
+  if (given.has("stdout") && given.has("stderr"))
+    return fail(Code::invalid, "--stdout and --stderr exclude each other", "both are printed without them");
+  TRY(BusClient warderd, BusClient::connect(given.bus));
+  if (!given.words.empty()) return print_output(warderd, given, given.words.front());
+  auto print = [&given](const std::string& name, const json& arguments) {
+    if (given.json) {
+      print_json(event(name, arguments));
+    } else if (const auto line = told(name, arguments); !line.empty()) {
+      std::printf("%s\n", harmless(line).c_str());
+      std::fflush(stdout);
+    }
+    return !std::ferror(stdout);
+  };
+  CHECKED(warderd.follow(print));
+  return 0;
+}
+
+}  // namespace admin

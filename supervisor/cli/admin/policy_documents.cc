@@ -1,0 +1,66 @@
+#include "supervisor/cli/admin/policy_documents.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "policies/policy.h"
+#include "supervisor/base/json.h"
+
+namespace admin {
+namespace {
+
+constexpr size_t kMostDocuments = 9;  // the store takes no longer chain
+
+const json* find_key(const json& document, std::string_view key) {
+  const json* at = &document;
+  while (!key.empty()) {
+    const std::string part(key.substr(0, key.find('.')));
+    key.remove_prefix(std::min(key.size(), part.size() + 1));
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(part);
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders, std::string name) {
+  std::vector<PolicyDocument> documents;
+  while (!name.empty() && documents.size() < kMostDocuments) {
+    std::string next;
+    for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder) {
+      const std::string file = *folder + "/" + name + ".json";
+      std::ifstream in(file);
+      if (!in.is_open()) continue;
+      std::stringstream text;
+      text << in.rdbuf();
+      auto parsed = parse_json(text.str());
+      if (!parsed || !parsed->is_object()) return documents;
+      next = admin::text(*parsed, "extends");
+      documents.push_back({file, *std::move(parsed)});
+      break;
+    }
+    name = std::move(next);
+  }
+  return documents;
+}
+
+json merged(const std::vector<PolicyDocument>& documents) {
+  json all = json::object();
+  for (auto document = documents.rbegin(); document != documents.rend(); ++document)
+    all = policies::merged(all, document->value);
+  all.erase("extends");
+  all.erase("$schema");
+  return all;
+}
+
+std::string origin_of(const std::vector<PolicyDocument>& documents, std::string_view key) {
+  for (const auto& document : documents)
+    if (find_key(document.value, key)) return document.file;
+  return {};
+}
+
+}  // namespace admin

@@ -1,0 +1,246 @@
+#include "supervisor/cli/admin/policy_questions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "supervisor/base/json.h"
+#include "supervisor/cli/admin/policy_documents.h"
+
+namespace admin {
+namespace {
+
+struct Request {
+  const policies::Policy& policy;
+  const std::vector<std::string>& folders;
+  std::vector<PolicyDocument> documents;  // of the policy
+
+  // `rule` decides; the remedy names what to write into a file of the administrator's.
+  Answer answer(std::string about, Allowed allowed, std::string why, const std::string& rule,
+                const std::string& remedy = {}) const {
+    Answer made{std::move(about), allowed, std::move(why), rule, origin_of(documents, rule), {}};
+    if (allowed != Allowed::yes && !remedy.empty())
+      made.remedy = fmt::format("{} in a policy below /etc/warder/policies, then: systemctl reload warder", remedy);
+    return made;
+  }
+};
+
+struct CallRule {
+  std::string list, comment, file;
+  size_t number = 0;
+  bool conditional = false;
+};
+
+// The rules that name the call, in the order in which they win.
+std::vector<CallRule> rules_about(const std::vector<PolicyDocument>& profile, const std::string& call) {
+  std::vector<CallRule> found;
+  for (const char* list : {"kill", "deny", "missing", "allow"}) {
+    for (const auto& document : profile) {
+      const json& rules = member(document.value, list);
+      for (size_t i = 0; i < rules.size(); i++) {
+        const json& calls = member(rules[i], "calls");
+        if (std::find(calls.begin(), calls.end(), json(call)) == calls.end()) continue;
+        found.push_back({list, text(rules[i], "comment"), document.file, i, rules[i].contains("when")});
+      }
+    }
+  }
+  return found;
+}
+
+Answer about_call(const Request& request, const std::string& call) {
+  const std::string about = "call " + call, remedy = "name a profile of your own, that allows it, as \"seccomp\"";
+  auto folders = request.folders;
+  for (auto& folder : folders) folder += "/seccomp";
+  const auto rules = rules_about(documents_of(folders, request.policy.seccomp), call);
+  if (rules.empty())
+    return request.answer(about, Allowed::no,
+                          fmt::format("no rule of the profile {} names it: it answers EPERM", request.policy.seccomp),
+                          "seccomp", remedy);
+  const CallRule& first = rules.front();
+  std::string what = "is allowed";
+  if (first.list == "kill") what = "ends the program, outcome forbidden_call";
+  if (first.list == "deny") what = "answers EPERM";
+  if (first.list == "missing") what = "answers ENOSYS, as on a kernel without it";
+  Allowed allowed = first.list == "allow" ? Allowed::yes : Allowed::no;
+  if (first.conditional) {
+    allowed = Allowed::limited;
+    what += " with some arguments";
+  }
+  Answer answer =
+      request.answer(about, allowed, first.comment.empty() ? what : what + ": " + first.comment, "seccomp", remedy);
+  answer.rule = fmt::format("seccomp/{}: {}[{}]", request.policy.seccomp, first.list, first.number);
+  answer.file = first.file;
+  return answer;
+}
+
+enum class Listed { no, yes };
+
+Answer about_list(const Request& request, const std::string& about, const std::string& value, Listed listed,
+                  const char* key) {
+  if (listed == Listed::yes) return request.answer(about, Allowed::yes, "the policy lists it", key);
+  return request.answer(about, Allowed::no, "the policy does not list it", key,
+                        fmt::format("add \"{}\" to \"{}\"", value, key));
+}
+
+Result<Answer> about_amount(const Request& request, const std::string& about, const std::string& value, const char* key,
+                            double unit, uint64_t most, const std::string& most_text) {
+  char* end = nullptr;
+  const double asked = std::strtod(value.c_str(), &end);
+  if (value.empty() || *end != '\0' || !std::isfinite(asked) || asked <= 0)
+    return fail(Code::invalid, about + ": not a number above 0", "for example 60");
+  const std::string rule = std::string("limits.maximum.") + key;
+  if (asked * unit <= static_cast<double>(most))
+    return request.answer(about, Allowed::yes, "up to " + most_text + " may be asked for", rule);
+  return request.answer(about, Allowed::limited, most_text + " is given instead, and the answer says so", rule,
+                        fmt::format("raise \"{}\"", rule));
+}
+
+bool names_tool(const policies::CallRule& rule, const std::string& tool) {
+  return std::any_of(rule.tools.begin(), rule.tools.end(),
+                     [&](const auto& pattern) { return policies::matches_pattern(pattern, tool); });
+}
+
+// A tool of another server: the first rule that fits the name and the arguments.
+Result<Answer> about_other_tool(const Request& request, const std::string& tool, const Given& given) {
+  const std::string about = "tool " + tool, arguments_text = given.value("arguments", "");
+  json arguments = json::object();
+  if (!arguments_text.empty()) {
+    auto parsed = parse_json(arguments_text);
+    if (!parsed || !parsed->is_object())
+      return fail(Code::invalid, "--arguments: not a JSON object", "for example '{\"path\": \"notes.txt\"}'");
+    arguments = *std::move(parsed);
+  }
+  const auto& calls = request.policy.calls;
+  if (arguments_text.empty()) {
+    for (const auto& rule : calls.rules)
+      if (names_tool(rule, tool) && rule.when)
+        return request.answer(
+            about, Allowed::limited,
+            fmt::format("the rule \"{}\" looks at the arguments: name them with --arguments", rule.name), "calls.rules",
+            "change that rule");
+  }
+  const size_t dot = tool.find('.');
+  TRY(const auto decision, calls.decide(tool.substr(0, dot), tool.substr(dot + 1), arguments));
+  const std::string key = decision.rule ? "calls.rules" : "calls.otherwise";
+  std::string why = decision.rule ? fmt::format("the rule \"{}\" {}", decision.rule->name,
+                                                decision.rule->why.empty() ? "names it" : "says: " + decision.rule->why)
+                                  : "no rule names it";
+  using policies::Verdict;
+  Allowed allowed = Allowed::yes;
+  if (decision.verdict == Verdict::deny) allowed = Allowed::no;
+  if (decision.verdict == Verdict::ask) {
+    allowed = Allowed::limited;
+    why += "; a human decides";
+  }
+  Answer answer = request.answer(about, allowed, why, key, fmt::format("change \"{}\"", key));
+  if (decision.rule) answer.rule += fmt::format("[{}]", decision.rule - calls.rules.data());
+  return answer;
+}
+
+Answer about_tenant(const ChosenPolicy& chosen) {
+  const std::string rule = chosen.file.empty() ? "no tenants.json: everybody is a tenant of their own" : chosen.rule;
+  if (!chosen.policy)
+    return {
+        "tenant", Allowed::no, "no rule fits whoever asks",
+        "rules",  chosen.file, "add a rule to tenants.json below /etc/warder/policies, then: systemctl reload warder"};
+  return {"tenant", Allowed::yes, fmt::format("{}, under the policy {}", chosen.tenant, chosen.policy->name),
+          rule,     chosen.file,  {}};
+}
+
+Answer about_skills(const Request& request) {
+  const bool save = request.policy.skills.save;
+  return request.answer("skills", save ? Allowed::yes : Allowed::no,
+                        save ? "they may be saved and deleted" : "they may not be saved or deleted", "skills.save",
+                        "set \"skills.save\" to true");
+}
+
+Answer about_personal_data(const Request& request) {
+  const json all = merged(request.documents);
+  const std::string who = text(member(all, "pii"), "restore");
+  Allowed allowed = Allowed::no;
+  std::string why = "nobody gets back what tokens stand for";
+  if (who == "agents") {
+    allowed = Allowed::yes;
+    why = "agents and programs get back what tokens stand for";
+  } else if (who == "code") {
+    allowed = Allowed::limited;
+    why = "programs get back what tokens stand for, agents do not";
+  }
+  return request.answer("personal data", allowed, why, "pii.restore", "set \"pii.restore\" to \"code\" or \"agents\"");
+}
+
+Result<> answer_limits(const Request& request, const Given& given, std::vector<Answer>& answers) {
+  const auto& most = request.policy.limits.maximum;
+  if (const auto value = given.value("memory", ""); given.has("memory")) {
+    TRY(auto answer, about_amount(request, "memory " + value + " MB", value, "memory_bytes", 1 << 20, most.memory_bytes,
+                                  policies::bytes_text(most.memory_bytes)));
+    answers.push_back(std::move(answer));
+  }
+  if (const auto value = given.value("timeout", ""); given.has("timeout")) {
+    TRY(auto answer, about_amount(request, "timeout " + value + " s", value, "wall_ms", 1000,
+                                  static_cast<uint64_t>(most.wall.count()), policies::duration_text(most.wall)));
+    answers.push_back(std::move(answer));
+  }
+  return {};
+}
+
+Result<> answer_tool(const Request& request, const Given& given, std::vector<Answer>& answers) {
+  if (!given.has("tool")) {
+    if (given.has("arguments")) return fail(Code::invalid, "--arguments without --tool", "name the tool, too");
+    return {};
+  }
+  const std::string tool = given.value("tool", "");
+  if (tool.find('.') == tool.npos) {
+    answers.push_back(about_list(request, "tool " + tool, tool,
+                                 request.policy.tools.offers(tool) ? Listed::yes : Listed::no, "tools"));
+    return {};
+  }
+  TRY(auto answer, about_other_tool(request, tool, given));
+  answers.push_back(std::move(answer));
+  return {};
+}
+
+}  // namespace
+
+std::string_view allowed_name(Allowed allowed) {
+  if (allowed == Allowed::yes) return "allowed";
+  return allowed == Allowed::limited ? "limited" : "refused";
+}
+
+Result<std::vector<Answer>> answer_request(const policies::Store& store, const ChosenPolicy& chosen,
+                                           const Given& given) {
+  std::vector<Answer> answers;
+  if (!given.has("policy")) answers.push_back(about_tenant(chosen));
+  if (!chosen.policy) return answers;
+  const policies::Policy& policy = *chosen.policy;
+  const Request request{policy, store.folders(), documents_of(store.folders(), policy.name)};
+  if (given.has("language")) {
+    const auto language = given.value("language", "");
+    answers.push_back(about_list(request, "language " + language, language,
+                                 policy.allows_language(language) ? Listed::yes : Listed::no, "languages"));
+  }
+  CHECKED(answer_limits(request, given, answers));
+  if (given.has("workspace")) {
+    const auto workspace = given.value("workspace", "");
+    answers.push_back(about_list(request, "workspace " + workspace, workspace,
+                                 policy.allows_workspace(workspace) ? Listed::yes : Listed::no, "workspaces"));
+  }
+  if (given.has("network"))
+    answers.push_back({"network",
+                       Allowed::no,
+                       "a jail has no network but its own lo, and no policy gives it one",
+                       "every jail",
+                       {},
+                       "call a tool of a server that has it (calls, in the policy)"});
+  for (const auto& call : given.values("call")) answers.push_back(about_call(request, call));
+  CHECKED(answer_tool(request, given, answers));
+  if (given.has("save-skill")) answers.push_back(about_skills(request));
+  if (given.has("restore-pii")) answers.push_back(about_personal_data(request));
+  if (answers.empty())
+    return fail(Code::invalid, "nothing is asked", "for example: warder policy explain --language shell --memory 4096");
+  return answers;
+}
+
+}  // namespace admin

@@ -1,0 +1,115 @@
+#include "supervisor/cli/admin/policy_store.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <grp.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "supervisor/cli/admin/policy_documents.h"
+
+namespace admin {
+namespace {
+
+constexpr char kInstalled[] = "/usr/lib/warder/policies", kOwn[] = "/etc/warder/policies";
+
+Result<std::vector<gid_t>> own_groups() {
+  std::vector<gid_t> groups(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
+  if (::getgroups(static_cast<int>(groups.size()), groups.data()) < 0) return fail_errno(errno, "getgroups");
+  return groups;
+}
+
+std::vector<gid_t> groups_of(const passwd& entry) {
+  int count = 0;
+  (void)!::getgrouplist(entry.pw_name, entry.pw_gid, nullptr, &count);
+  std::vector<gid_t> groups(static_cast<size_t>(std::max(0, count)));
+  if (::getgrouplist(entry.pw_name, entry.pw_gid, groups.data(), &count) < 0) groups.clear();
+  return groups;
+}
+
+Result<policies::Peer> find_peer(const std::string& user) {
+  policies::Peer peer;
+  if (user.empty()) {
+    peer.uid = ::getuid();
+    peer.gid = ::getgid();
+    TRY(peer.groups, own_groups());
+    return peer;
+  }
+  uid_t number = 0;
+  const auto [end, error] = std::from_chars(user.data(), user.data() + user.size(), number);
+  const bool numeric = error == std::errc() && end == user.data() + user.size();
+  const passwd* entry = numeric ? ::getpwuid(number) : ::getpwnam(user.c_str());
+  if (entry) {
+    peer.uid = entry->pw_uid;
+    peer.gid = entry->pw_gid;
+    peer.groups = groups_of(*entry);
+    return peer;
+  }
+  if (!numeric) return fail(Code::not_found, "there is no user '" + user + "'", "getent passwd lists them");
+  peer.uid = number;
+  peer.gid = static_cast<gid_t>(number);
+  return peer;
+}
+
+// "rules[1]" of tenants.json: the first with which it finds anything.
+std::string deciding_rule(const json& tenants, const policies::Peer& peer) {
+  const json& rules = member(tenants, "rules");
+  for (size_t i = 0; i < rules.size(); i++) {
+    json first = tenants;
+    first["rules"] = json::array();
+    for (size_t j = 0; j <= i; j++) first["rules"].push_back(rules[j]);
+    const auto parsed = policies::TenantRules::parse(first);
+    if (parsed && parsed->find(peer)) return fmt::format("rules[{}]", i);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::string> policy_folders(const Given& given) {
+  if (auto named = given.values("policies"); !named.empty()) return named;
+  std::vector<std::string> folders;
+  std::error_code missing;
+  for (const char* folder : {kInstalled, kOwn})
+    if (std::filesystem::is_directory(folder, missing)) folders.emplace_back(folder);
+  return folders;
+}
+
+Result<policies::Store> load_policies(const Given& given) {
+  auto folders = policy_folders(given);
+  if (folders.empty())
+    return fail(Code::not_found, fmt::format("no policies: neither {} nor {} is a folder", kInstalled, kOwn),
+                "name a folder with --policies");
+  const bool installed = std::find(folders.begin(), folders.end(), kInstalled) != folders.end();
+  auto store = policies::Store::load(std::move(folders), installed ? policies::Mode::system : policies::Mode::checkout);
+  if (!store) store.error().code = Code::internal;  // not a matter of the command line
+  return store;
+}
+
+Result<ChosenPolicy> choose_policy(const policies::Store& store, const Given& given) {
+  const std::string named = given.value("policy", given.words.empty() ? "" : given.words.front());
+  if (!named.empty()) {
+    if (auto policy = store.find(named)) return ChosenPolicy{{}, std::move(policy), {}, {}};
+    return fail(Code::not_found, "no policy is called '" + named + "'",
+                fmt::format("known: {}", fmt::join(store.names(), ", ")));
+  }
+  TRY(policies::Peer peer, find_peer(given.value("user", "")));
+  peer.unit = given.value("unit", "");
+  ChosenPolicy chosen;
+  const auto tenants = documents_of(store.folders(), "tenants");
+  if (!tenants.empty()) {
+    chosen.file = tenants.front().file;
+    chosen.rule = deciding_rule(tenants.front().value, peer);
+  }
+  if (auto assigned = store.tenant_of(peer)) {
+    chosen.tenant = assigned->tenant;
+    chosen.policy = assigned->policy;
+  }
+  return chosen;
+}
+
+}  // namespace admin

@@ -1,0 +1,62 @@
+// `warder stats`: the Manager's properties, for reading.
+#include <cstdio>
+
+#include "supervisor/cli/admin/bus_client.h"
+#include "supervisor/cli/admin/command.h"
+#include "supervisor/cli/admin/executions.h"
+#include "supervisor/cli/terminal.h"
+
+namespace admin {
+namespace {
+
+std::string count_text(const json& of, const char* key) { return std::to_string(number(of, key)); }
+
+std::string counts_text(const json& counts) {
+  std::string all;
+  for (const auto& [name, count] : counts.items())
+    all += (all.empty() ? "" : ", ") + name + " " + std::to_string(number(count));
+  return all.empty() ? "none" : all;
+}
+
+std::string times_text(const json& times) {
+  return "p50 " + usec_text(number(times, "p50")) + ", p90 " + usec_text(number(times, "p90")) + ", p99 " +
+         usec_text(number(times, "p99")) + ", max " + usec_text(number(times, "max")) + " (of the newest " +
+         count_text(times, "of") + ")";
+}
+
+void row(std::string name, const std::string& shown) {
+  name.resize(std::max<size_t>(name.size(), 14), ' ');
+  cli::print_text(stdout, cli::for_terminal(name + " " + shown) + "\n");
+}
+
+}  // namespace
+
+Result<int> run_stats(const Given& given) {
+  TRY(BusClient warderd, BusClient::connect(given.bus));
+  TRY(json all, warderd.properties(kPath, kManager));
+  if (given.json) {
+    print_json(all);
+    return 0;
+  }
+  const json& ledger = member(all, "Ledger");
+  row("warderd",
+      text(all, "Version") + ", " + text(all, "State") + ", up " + usec_text(usec_since(number(all, "StartedUSec"))));
+  row("now", count_text(all, "Running") + " running, " + count_text(all, "Waiting") + " waiting, " +
+                 count_text(all, "Frozen") + " frozen; " + count_text(all, "WaitingJails") + " jails wait");
+  row("executions", count_text(all, "Executions") + ": " + counts_text(member(all, "Outcomes")));
+  row("refused", counts_text(member(all, "Refusals")));
+  row("jails came", counts_text(member(all, "Starts")));
+  row("answers", times_text(member(all, "AnswerUSec")));
+  row("programs", times_text(member(all, "WallUSec")));
+  row("CPU, memory", usec_text(number(all, "CPUUsageUSec")) + ", " + bytes_text(number(all, "MemoryBytes")));
+  row("context", bytes_text(number(ledger, "returned_bytes")) + " returned, " +
+                     bytes_text(number(ledger, "kept_out_bytes")) + " kept out (about " +
+                     count_text(ledger, "kept_out_tokens_estimated") + " tokens), " +
+                     bytes_text(number(ledger, "definitions_avoided_bytes")) + " of definitions avoided");
+  for (const auto& [language, times] : member(all, "Languages").items())
+    row(language, count_text(times, "executions") + " executions, " + times_text(times));
+  if (const auto problem = text(all, "ReloadProblem"); !problem.empty()) row("last reload", problem);
+  return 0;
+}
+
+}  // namespace admin

@@ -1,0 +1,128 @@
+// `warder dashboard`: a page that shows what the daemon does, for as long as this runs.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+
+#include "supervisor/base/random.h"
+#include "supervisor/cli/admin/command.h"
+#include "supervisor/cli/dashboard/site.h"
+#include "supervisor/cli/terminal.h"
+#include "supervisor/http/endpoint.h"
+
+namespace admin {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kBacklog = 16;
+constexpr auto kEvery = 1s;
+
+struct Place {
+  Fd socket;
+  SiteAddress address;
+  std::string shown, file;  // file: to remove at the end
+};
+
+Result<Place> listen_on_port(const std::string& asked) {
+  uint16_t port = 0;
+  const char* end = asked.data() + asked.size();
+  if (auto [parsed, wrong] = std::from_chars(asked.data(), end, port); wrong != std::errc() || parsed != end)
+    return fail(Code::invalid, "--port: '" + asked + "' is no port", "a number up to 65535; 0: one that is free");
+  Place place;
+  place.socket = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!place.socket) return fail_errno(errno, "socket");
+  const int yes = 1;
+  ::setsockopt(place.socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  socklen_t size = sizeof address;
+  if (::bind(place.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) < 0 ||
+      ::listen(place.socket.get(), kBacklog) < 0 ||
+      ::getsockname(place.socket.get(), reinterpret_cast<sockaddr*>(&address), &size) < 0)
+    return fail_errno(errno, fmt::format("listen on 127.0.0.1:{}", port));
+  place.address.host = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
+  place.address.key = random_hex(16);
+  place.shown = fmt::format("http://{}/{}/", place.address.host, place.address.key);
+  return place;
+}
+
+Result<Place> listen_on_file(const std::string& file) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (file.size() >= sizeof address.sun_path)
+    return fail(Code::invalid, "--unix: the path is too long",
+                fmt::format("at most {} bytes", sizeof address.sun_path - 1));
+  file.copy(address.sun_path, file.size());
+  Place place;
+  place.socket = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!place.socket) return fail_errno(errno, "socket");
+  const mode_t before = ::umask(0177);  // its owner's alone
+  const int bound = ::bind(place.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const int error = errno;
+  ::umask(before);
+  if (bound < 0 && error == EADDRINUSE)
+    return fail(Code::invalid, "--unix: " + file + " is there already", "name another, or remove it");
+  if (bound < 0 || ::listen(place.socket.get(), kBacklog) < 0)
+    return fail_errno(bound < 0 ? error : errno, "--unix: " + file);
+  place.file = place.shown = file;
+  return place;
+}
+
+Task<> look_each_second(Loop& loop, Watch& watch) {
+  for (;;) {
+    co_await watch.look();
+    co_await sleep_for(loop, kEvery);
+  }
+}
+
+Task<> stop_when_told(Loop& loop, AsyncFd signals) {
+  co_await signals.readable();
+  loop.stop();
+}
+
+Result<AsyncFd> take_signals(Loop& loop) {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
+  if (::sigprocmask(SIG_BLOCK, &ends, nullptr) < 0) return fail_errno(errno, "sigprocmask");
+  Fd signals(::signalfd(-1, &ends, SFD_NONBLOCK | SFD_CLOEXEC));
+  if (!signals) return fail_errno(errno, "signalfd");
+  return AsyncFd::adopt(loop, std::move(signals));
+}
+
+}  // namespace
+
+Result<int> run_dashboard(const Given& given) {
+  if (given.has("unix") && given.has("port"))
+    return fail(Code::invalid, "--unix and --port: one of them", "leave one out");
+  TRY(Place place,
+      given.has("unix") ? listen_on_file(given.value("unix", "")) : listen_on_port(given.value("port", "0")));
+  Loop loop;
+  Watch watch(loop, given.bus);
+  TRY(AsyncFd signals, take_signals(loop));
+  TRY(auto endpoint, http::Endpoint::open(loop, std::move(place.socket), site(watch, place.address)));
+  if (given.json) {
+    print_json({{"address", place.shown}});
+  } else {
+    cli::print_text(stdout, "The dashboard is at " + place.shown + " until you press Ctrl-C.\n");
+  }
+  std::fflush(stdout);
+  Scope tasks(loop);
+  tasks.spawn(look_each_second(loop, watch));
+  tasks.spawn(stop_when_told(loop, std::move(signals)));
+  loop.run();
+  if (!place.file.empty()) ::unlink(place.file.c_str());
+  return 0;
+}
+
+}  // namespace admin

@@ -1,0 +1,49 @@
+#include "supervisor/cli/declaration.h"
+
+#include <CLI/CLI.hpp>
+
+#include "supervisor/base/version.h"
+#include "supervisor/cli/admin/declare.h"
+
+namespace cli {
+namespace {
+
+CLI::App* declare_run(CLI::App& app, RunArguments& arguments) {
+  auto* command = app.add_subcommand(
+      "run",
+      "Run one program. Exit status: the program's; 1 error, 124 timeout, 137 memory, 125 no answer from warderd");
+  auto* file = command->add_option("file", arguments.file, "The program; '-' reads standard input")->type_name("FILE");
+  command->add_option("-c", arguments.code, "The program itself")->type_name("CODE")->excludes(file);
+  command->add_option("-l,--language", arguments.language, "python, javascript or shell; else by the file's name")
+      ->check(CLI::IsMember({"python", "javascript", "shell"}));
+  command->add_option("--timeout", arguments.timeout, "Wall-clock limit")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--memory", arguments.memory, "Memory limit")->type_name("MB")->check(CLI::PositiveNumber);
+  command->add_option("--context", arguments.context, "A variable the program finds defined; VALUE may be JSON")
+      ->type_name("NAME=VALUE")
+      ->take_all();
+  command->add_flag("--json", arguments.json, "Print the answer as it came");
+  command->add_flag("--receipt", arguments.receipt, "Print what confined the program, on standard error");
+  return command;
+}
+
+}  // namespace
+
+Commands declare(CLI::App& app, Arguments& arguments) {
+  app.set_version_flag("--version", std::string("warder ") + kWarderVersion);
+  app.require_subcommand(1);
+  app.fallthrough();
+  admin::declare_socket(app, arguments.socket);
+  Commands commands{};
+  commands.mcp =
+      app.add_subcommand("mcp", "Speak MCP on standard input and output; what a client's configuration starts");
+  commands.run = declare_run(app, arguments.run);
+  commands.config = app.add_subcommand("config", "Print the entry that connects an MCP client to Warder");
+  auto* client = commands.config->add_option("client", arguments.client, "See --list")->type_name("CLIENT");
+  commands.config->add_flag("--list", arguments.list_clients, "List the known clients")->excludes(client);
+  admin::declare_commands(app, arguments.admin);
+  return commands;
+}
+
+}  // namespace cli
