@@ -13,12 +13,12 @@
 #include "supervisor/base/version.h"
 #include "supervisor/tenants/vault.h"
 #include "supervisor/tools/accounts.h"
-#include "supervisor/tools/catalog_tools.h"
+#include "supervisor/tools/catalog_resources.h"
 #include "supervisor/tools/get_execution_stats.h"
-#include "supervisor/tools/resource_changes.h"
 #include "supervisor/tools/session_log.h"
 #include "supervisor/tools/skill_resources.h"
 #include "supervisor/tools/workspace_tools.h"
+#include "supervisor/workspace_quotas.h"
 
 namespace {
 
@@ -29,12 +29,12 @@ constexpr auto kDrainLimit = 40s;          // less than TimeoutStopSec= of the u
 
 constexpr char kInstructions[] =
     "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "
-    "Python, "
-    "JavaScript or shell, reads and writes files in a persistent /workspace, and returns only what the code computes. "
-    "Filter and "
-    "summarise large data in code; keep intermediate results in workspace files. write_workspace_file, "
-    "read_workspace_file, "
-    "list_workspace_files and delete_workspace_file reach the same files from outside.";
+    "Python, JavaScript or shell, reads and writes files in a persistent /workspace, and returns only what the code "
+    "computes. Filter and summarise large data in code; keep intermediate results in workspace files. "
+    "write_workspace_file, read_workspace_file, list_workspace_files and delete_workspace_file reach the same files "
+    "from outside. search_tools finds other servers' tools and saved skills without all definitions in your context; "
+    "save_skill keeps code that works, for `from skills import name` in later runs; sanitize_pii, and tokenize_pii "
+    "in code, put tokens in the place of personal data before you read it.";
 
 // An eighth of the machine's memory, at most a gigabyte: waiting jails are a comfort.
 jail::Pool::Limits pool_limits() {
@@ -62,11 +62,18 @@ struct Daemon::Signals {
   }
 };
 
-Daemon::Daemon(Prepared prepared) : prepared_(std::move(prepared)), admission_(loop_, kMostExecutions), tasks_(loop_) {}
+Daemon::Daemon(Prepared prepared)
+    : prepared_(std::move(prepared)),
+      admission_(loop_, kMostExecutions),
+      live_(loop_),
+      approvals_(loop_),
+      tasks_(loop_) {}
 
 Daemon::~Daemon() {
   tasks_.cancel_all();
+  for (auto& listener : listeners_) listener->leave();
   listeners_.clear();  // their connections cancel what still runs
+  loop_.cancel_all();  // servers told to end: their jails are killed through the host, which goes before the loop
 }
 
 int Daemon::run() {
@@ -88,7 +95,40 @@ void Daemon::watch_signals() {
       tasks_.spawn(drain());
     });
   }
-  signals_->on(loop_, SIGHUP, [this] { tasks_.spawn(reload()); });
+  signals_->on(loop_, SIGHUP, [this] { tasks_.spawn(reload_on_signal()); });
+}
+
+Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // it has logged what was wrong
+
+void Daemon::end_after_running_calls() {
+  if (!std::exchange(ending_, true)) tasks_.spawn(drain());
+}
+
+void Daemon::open_bus() {
+  if (prepared_.options.bus == "off") return;
+  bus::Served served{loop_, live_, approvals_, *pool_, *registry_, members_, prepared_.policies, prepared_.identity.uid,
+                     {},    {},    {},         {},     {}};
+  served.reload = [this] { return reload(); };
+  served.drain = [this] { end_after_running_calls(); };
+  served.draining = [this] { return ending_; };
+  served.forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); };
+  served.doctor = [this] { return examine(); };
+  bus_ = std::make_unique<bus::Service>(std::move(served), prepared_.options.bus);
+}
+
+void Daemon::open_approvals() {
+  using What = tools::Approvals::What;
+  approvals_.reachable = [this] { return bus_ && bus_->connected(); };
+  approvals_.told = [this](const tools::Approval& approval, What what, std::string_view how) {
+    if (what == What::asked) {
+      log_notice("approval {}: tenant {} waits for {} ({})", approval.id, approval.tenant, approval.tool,
+                 approval.rule);
+    } else {
+      log_notice("approval {}: {}", approval.id, how);
+    }
+    if (!approval.execution.empty()) live_.waits(approval.execution, approvals_.of(approval.execution));
+    if (bus_) bus_->approval(approval, what, how);
+  };
 }
 
 void Daemon::fail_to_serve(const Error& error) {
@@ -115,32 +155,21 @@ Task<Result<>> Daemon::start_serving() {
 
   CO_TRY(tenants::Registry registry, tenants::Registry::open(loop_, prepared_.state.get(), prepared_.policies));
   registry_ = std::make_unique<tenants::Registry>(std::move(registry));
+  registry_->on_quota([this](std::shared_ptr<tenants::Tenant> tenant) {
+    tasks_.spawn(hold_quota_by_kernel(*jailer_, std::move(tenant)));
+  });
   pool_ = std::make_unique<jail::Pool>(*host_, pool_limits());
   sessions_ = std::make_unique<tools::Sessions>(*host_, *pool_);
   CO_CHECKED(open_journal());
   open_catalog();
+  open_approvals();
+  open_bridge();
   open_skills();
   co_await show_servers();
   register_tools();
-  auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
-    // In a user namespace of our own every other user reads as the overflow id: nobody to tell apart.
-    if (!prepared_.identity.root && peer.uid != prepared_.identity.uid)
-      return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid),
-                  "connect as that user, or to a daemon that was started as root");
-    policies::Peer credentials;
-    credentials.uid = peer.uid;
-    credentials.gid = peer.gid;
-    credentials.groups = peer.groups;
-    TRY(auto member, registry_->admit(std::move(credentials)));
-    expect_executions(*member->policy);
-    return std::static_pointer_cast<void>(member);
-  };
-  for (auto& socket : prepared_.sockets) {
-    CO_TRY(auto listener, mcp::Listener::open(loop_, *server_, std::move(socket), mcp::ListenerLimits{}, admit));
-    listeners_.push_back(std::move(listener));
-  }
-  prepared_.sockets.clear();
-  if (prepared_.options.bus != "off") log_warning("--bus {}: this version has no D-Bus service", prepared_.options.bus);
+  CO_CHECKED(listen());
+  open_bus();
+  CO_CHECKED(open_metrics());
   tasks_.spawn(expire_workspaces());
   service_.start_watchdog(loop_);
   service_.ready("serving");
@@ -149,8 +178,7 @@ Task<Result<>> Daemon::start_serving() {
 }
 
 Task<Result<>> Daemon::test_jails() {
-  auto policy = prepared_.policies.find(prepared_.identity.root && prepared_.cgroups ? "system" : "default");
-  if (!policy) policy = prepared_.policies.find(prepared_.policies.names().front());
+  const auto policy = standard_policy();
   const std::string name = "self-test";
   CO_CHECKED(co_await jail::test_host(*host_, prepared_.self_test.get(), policy->filter, policy->limits.standard));
   log_info("jails: {} ids, {} root, Landlock ABI {}, cgroups {}, mapped workspace ids {}",
@@ -193,6 +221,12 @@ void Daemon::open_catalog() {
 }
 
 Task<> Daemon::expire_workspaces() {
+  registry_->on_removed([this](const std::string& name) {
+    skills_->forget(name);
+    vaults_.forget(name);
+    learning_.forget(name);
+    journal_->forget(name);
+  });
   for (;;) {
     const auto next = co_await registry_->expire_workspaces();
     co_await sleep_for(loop_, next);
@@ -217,8 +251,8 @@ void Daemon::open_skills() {
   }
   for (const std::string& problem : shared.problems()) log_warning("{}", problem);
   auto changed = [this](const std::string& tenant) {
-    auto concerns = [&tenant](const std::shared_ptr<void>& user) {
-      return static_cast<tenants::Member*>(user.get())->tenant->name() == tenant;
+    auto concerns = [account = tenant.substr(0, tenant.find('/'))](const std::shared_ptr<void>& user) {
+      return static_cast<tenants::Member*>(user.get())->tenant->account() == account;
     };
     server_->lists_changed(mcp::Changed::resources, concerns);
     server_->lists_changed(mcp::Changed::prompts, concerns);
@@ -235,46 +269,55 @@ void Daemon::register_tools() {
   server_ = std::make_unique<mcp::Server>(loop_, std::move(info));
   auto catalog_of = [this] { return discovery_->current(); };
   auto changed = [this](const tenants::Tenant& tenant, const tenants::Changes& changes) {
-    tools::tell_changes(*server_, tenant, changes);
+    changes_->tell(tenant, changes);
   };
-  // The tenant's own workspace, or the one that a trusted client names.
-  auto tenant_of = [this](mcp::RequestContext& context) -> Result<std::shared_ptr<tenants::Tenant>> {
-    auto& member = context.user_as<tenants::Member>();
-    const auto named = context.meta.is_object() ? context.meta.find(tools::kWorkspaceKey) : context.meta.end();
-    if (named == context.meta.end()) return member.tenant;
-    if (!named->is_string()) return fail(Code::invalid, "_meta: org.warder/workspace is not a string");
-    return registry_->workspace(member, named->get_ref<const std::string&>());
+  changes_ = std::make_unique<tools::ResourceChanges>(loop_, *server_);
+  server_->watch_resources([this](const std::shared_ptr<void>& user, const nlohmann::json& meta,
+                                  const std::string& uri) -> std::shared_ptr<void> {
+    const auto tenant = tenant_of(*static_cast<tenants::Member*>(user.get()), meta);
+    return tenant ? changes_->watch(*tenant, uri) : nullptr;
+  });
+  auto tenant_of = [this](const mcp::RequestContext& context) {
+    return this->tenant_of(context.user_as<tenants::Member>(), context.meta);
   };
-  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, *pool_, *sessions_, guest_calls_, *journal_,
+  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, live_, *pool_, *sessions_, guest_calls_, *journal_,
                                                catalog_of, tenant_of, changed});
   tools::add_execute_code(*server_, *execute_);
   tools::add_session_calls(guest_calls_);
-  tools::add_workspace_tools(*server_, tenant_of);
-  server_->add_resources(tools::workspace_resources(tenant_of));
+  tools::add_workspace_tools(*server_, *changes_, tenant_of);
+  server_->add_resources(tools::workspace_resources(tenant_of, *journal_));
   server_->add_completion(tools::workspace_completion(tenant_of));
-  auto searcher = [](const mcp::RequestContext& context) {
-    auto& member = context.user_as<tenants::Member>();
-    return tools::CatalogUser{member.tenant->name(), member.policy->learning};
+  auto asker_of = [tenant_of](const mcp::RequestContext& context) -> Result<tools::Asker> {
+    TRY(std::shared_ptr<tenants::Tenant> tenant, tenant_of(context));
+    return tools::Asker{std::move(tenant), context.user_as<tenants::Member>().policy};
   };
-  tools::add_catalog_tools(*server_, catalog_of, searcher, learning_);
-  tools::add_catalog_calls(guest_calls_, catalog_of);
-  auto count_skills = [this](tenants::Tenant& tenant) -> Result<uint64_t> {
-    TRY(skills::Library library, skills_->library(tenant));
+  auto library_of = [this](tenants::Tenant& tenant) { return skills_->library(tenant); };
+  tools::add_catalog_tools(*server_, catalog_of, asker_of, library_of, learning_);
+  tools::add_catalog_resources(*server_, catalog_of, asker_of);
+  tools::add_catalog_calls(guest_calls_, catalog_of, library_of, learning_);
+  tools::add_call_tool(*server_, *calls_, asker_of);
+  tools::add_tool_calls(guest_calls_, *calls_);
+  auto count_skills = [library_of](tenants::Tenant& tenant) -> Result<uint64_t> {
+    TRY(skills::Library library, library_of(tenant));
     return library.all().size();
   };
   tools::add_get_execution_stats(*server_, *journal_, catalog_of, count_skills, *sessions_, tenant_of);
   server_->observe_calls(tools::keep_accounts(*journal_));
-  register_pii();
-  auto skill_user_of = [](mcp::RequestContext& context) {
-    auto& member = context.user_as<tenants::Member>();
-    return tools::SkillUser{*member.tenant, *member.policy};
-  };
-  tools::add_skill_tools(*server_, *skills_, skill_user_of);
-  tools::add_skill_resources(*server_, *skills_, skill_user_of);
+  register_pii(asker_of);
+  tools::add_skill_tools(*server_, *skills_, asker_of);
+  tools::add_skill_resources(*server_, *skills_, asker_of);
   tools::add_skill_calls(guest_calls_, *skills_);
 }
 
-void Daemon::register_pii() {
+// The tenant's own workspace, or the one that a trusted client names.
+Result<std::shared_ptr<tenants::Tenant>> Daemon::tenant_of(tenants::Member& member, const nlohmann::json& meta) {
+  const auto named = meta.is_object() ? meta.find(tools::kWorkspaceKey) : meta.end();
+  if (named == meta.end()) return member.tenant;
+  if (!named->is_string()) return fail(Code::invalid, "_meta: org.warder/workspace is not a string");
+  return registry_->workspace(member, named->get_ref<const std::string&>());
+}
+
+void Daemon::register_pii(const tools::AskerOf& asker_of) {
   vaults_ = tools::PiiVaults([this](const std::string& name) -> tools::PiiVaults::Made {
     const auto tenant = registry_->find(name);
     if (!tenant) return fail(Code::internal, "no tenant is named '" + name + "'");
@@ -282,42 +325,82 @@ void Daemon::register_pii() {
     if (!vault->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, vault->damage());
     return vault;
   });
-  auto user_of = [](const mcp::RequestContext& context) {
-    auto& member = context.user_as<tenants::Member>();
-    return tools::PiiUser{member.tenant->name(), member.policy->pii};
+  auto user_of = [asker_of](const mcp::RequestContext& context) -> Result<tools::PiiUser> {
+    TRY(tools::Asker asker, asker_of(context));
+    return tools::PiiUser{asker.tenant->name(), asker.policy->pii, asker.tenant};
   };
   tools::add_pii_tools(*server_, user_of, vaults_);
-  tools::add_pii_calls(guest_calls_, vaults_);
+  tools::add_pii_calls(guest_calls_, vaults_, loop_);
   server_->set_tool_choice([](const std::shared_ptr<void>& user) -> std::function<bool(std::string_view)> {
     const auto policy = static_cast<tenants::Member*>(user.get())->policy;
     if (policy->tools.every) return nullptr;
     return [policy](std::string_view name) { return policy->tools.offers(name); };
   });
-  server_->set_outgoing(tools::outgoing_pii(user_of, vaults_));
+  auto reader_of = [user_of](const mcp::RequestContext& context) -> Result<tools::PiiUser> {
+    if (auto user = user_of(context)) return user;
+    const auto& member = context.user_as<tenants::Member>();  // a refusal of the workspace that is named leaves, too
+    return tools::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
+  };
+  server_->set_outgoing(tools::outgoing_pii(reader_of, vaults_));
 }
 
-Task<> Daemon::reload() {
+// One at a time, and to its end, whoever waits for it. What changes meanwhile is read by another, after it.
+Task<Result<>> Daemon::reload() {
+  auto asked = std::make_shared<Reload>();
+  reloads_asked_.push_back(asked);
+  if (!std::exchange(reloading_, true)) tasks_.spawn(reload_until_nobody_asks());
+  co_await asked->done;
+  co_return asked->result;
+}
+
+Task<> Daemon::reload_until_nobody_asks() {
+  while (!reloads_asked_.empty()) {
+    auto answered = std::exchange(reloads_asked_, {});
+    const Result<> result = co_await reload_once();
+    for (const auto& one : answered) {
+      one->result = result;
+      one->done.fire();
+    }
+  }
+  reloading_ = false;
+}
+
+Task<Result<>> Daemon::reload_once() {
   service_.reloading();
   if (discovery_) co_await discovery_->reload();
   auto reloaded = prepared_.policies.reload();
   if (!reloaded) {
     log_error("the policies stay as they were: {}", reloaded.error().what);
   } else if (registry_) {
-    registry_->apply_policies();
+    const auto offered_others = registry_->apply_policies();
+    server_->lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<void>& user) {
+      return std::any_of(offered_others.begin(), offered_others.end(),
+                         [&](const auto& member) { return member == user; });
+    });
     pool_->clear();
+    approvals_.refuse_all("the policies were loaded anew: call again");
     sessions_->end_all("the policies were loaded anew");
     auto revoked = [](const std::shared_ptr<void>& user) { return static_cast<tenants::Member*>(user.get())->revoked; };
     for (auto& listener : listeners_) listener->close_if(revoked);
     auto tested = co_await test_jails();
-    if (!tested) co_return fail_to_serve(tested.error());
+    if (!tested) {
+      fail_to_serve(tested.error());
+      co_return tested;
+    }
     log_notice("policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
   }
   service_.ready(reloaded ? "serving" : "serving; the last reload failed, see the log");
+  if (bus_) bus_->reloaded(reloaded ? std::string() : reloaded.error().what);
+  co_return reloaded;
 }
 
 Task<> Daemon::drain() {
   service_.stopping();
-  for (auto& listener : listeners_) listener->stop();
+  approvals_.close("warderd is ending: call again in some seconds");
+  for (auto& listener : listeners_) {
+    listener->stop();
+    listener->pause();
+  }
   if (server_) {
     server_->drain();
     Deadline limit(loop_, kDrainLimit, [this] {
@@ -325,6 +408,7 @@ Task<> Daemon::drain() {
       loop_.stop();
     });
     co_await server_->drained();
+    if (store_) co_await store_->flushed();
   }
   log_notice("ended");
   loop_.stop();

@@ -8,15 +8,19 @@
 #include "jail/host.h"
 #include "jail/pool.h"
 #include "policies/store.h"
+#include "supervisor/bus/service.h"
+#include "supervisor/http/endpoint.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/options.h"
 #include "supervisor/privileges.h"
 #include "supervisor/service_manager.h"
 #include "supervisor/tenants/master_key.h"
 #include "supervisor/tenants/tenant.h"
+#include "supervisor/tools/call_tool.h"
 #include "supervisor/tools/discovery.h"
 #include "supervisor/tools/execute_code.h"
 #include "supervisor/tools/pii_tools.h"
+#include "supervisor/tools/resource_changes.h"
 #include "supervisor/tools/search_learning.h"
 #include "supervisor/tools/sessions.h"
 #include "supervisor/tools/skill_tools.h"
@@ -32,10 +36,11 @@ struct Prepared {  // by main.cc, before privileges were dropped
   Fd state;      // directory; tenants/ and self-test/ in it belong to the daemon
   Fd self_test;  // an empty directory there
   Fd jailer;     // the daemon's end
-  std::vector<Fd> sockets;
+  ServiceManager::Passed passed;
   Fd state_lock;  // held as long as we live
   tenants::MasterKey key;
   Fd servers;  // the template's folder for stubs; the daemon's
+  Fd bridge;   // what is known of other servers, and the files of those that all share
 };
 
 class Daemon {
@@ -50,15 +55,31 @@ class Daemon {
   Task<Result<>> start_serving();
   Task<Result<>> test_jails();
   void register_tools();
-  void register_pii();
+  Result<std::shared_ptr<tenants::Tenant>> tenant_of(tenants::Member& member, const nlohmann::json& meta);
+  void register_pii(const tools::AskerOf& asker_of);
   Result<> open_journal();
+  Result<> listen();
   void open_catalog();
   Task<> show_servers();
   Task<> expire_workspaces();
+  void open_bridge();
+  void open_approvals();
   void open_skills();
   void expect_executions(const policies::Policy& policy);
   void watch_signals();
-  Task<> reload();
+  void open_bus();
+  Result<> open_metrics();
+  Task<Result<>> reload();
+  Task<> reload_until_nobody_asks();
+  Task<Result<>> reload_once();
+  Task<> reload_on_signal();
+  std::shared_ptr<const policies::Policy> standard_policy() const;
+  Task<Result<doctor::Findings>> examine();
+  Task<doctor::Finding> try_execution();
+  doctor::Finding judge_cgroups() const;
+  doctor::Finding judge_own_user() const;
+  doctor::Finding judge_policy_files() const;
+  void end_after_running_calls();
   Task<> drain();
   void fail_to_serve(const Error& error);
 
@@ -67,22 +88,39 @@ class Daemon {
   ServiceManager service_;
   int status_ = 0;
   bool ending_ = false;
+  struct Reload {  // that somebody waits for
+    Event done;
+    Result<> result;
+  };
+  bool reloading_ = false;
+  std::vector<std::shared_ptr<Reload>> reloads_asked_;
+  bool examining_ = false;
+  uint64_t examinations_ = 0;
   std::unique_ptr<jail::JailerClient> jailer_;
   std::unique_ptr<jail::Host> host_;
   std::unique_ptr<journal::Journal> journal_;  // before all that records in it
   std::unique_ptr<tenants::Registry> registry_;
   tools::Admission admission_;
+  tools::Live live_;
+  tools::Approvals approvals_;
   std::unique_ptr<jail::Pool> pool_;
   std::unique_ptr<tools::Sessions> sessions_;
   tools::GuestCalls guest_calls_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
+  std::unique_ptr<bridge::Bridge> bridge_;  // before all that calls
+  std::unique_ptr<tools::CallEnvironment> calls_;
   std::unique_ptr<tools::Discovery> discovery_;
   std::unique_ptr<tools::StubTree> servers_;
   tools::SearchLearning learning_;
   tools::PiiVaults vaults_;
   std::unique_ptr<tools::Skills> skills_;
   std::unique_ptr<mcp::Server> server_;
+  std::unique_ptr<tools::ResourceChanges> changes_;  // outlives the connections that subscribed
+  std::unique_ptr<FdStore> store_;                   // if connections are kept over a restart
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
+  bus::Members members_;
+  std::unique_ptr<bus::Service> bus_;
+  std::vector<std::unique_ptr<http::Endpoint>> metrics_;
   struct Signals;
   std::unique_ptr<Signals> signals_;
   Scope tasks_;  // last: cancelled first

@@ -27,15 +27,18 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
     return fail(Code::invalid, fmt::format("state folder {}: {}", options.state, error.message()),
                 "name a folder that can be made with --state");
   if (::chmod(options.state.c_str(), 0711) < 0 && errno != EPERM) return fail_errno(errno, options.state);
-  for (const char* name : {"tenants", "journal", "self-test"}) {
+  for (const char* name : {"tenants", "journal", "self-test", "bridge"}) {
     std::string folder = options.state + "/" + name;
     std::filesystem::create_directories(folder, error);
     if (error)
       return fail(Code::invalid, fmt::format("state folder {}: {}", folder, error.message()),
                   "check its owner, or give another --state");
+    // Root may be one that changes only what it owns (CapabilityBoundingSet= of the unit): before it is given away.
+    struct stat made {};
+    if (::stat(folder.c_str(), &made) < 0 || ((made.st_mode & 07777) != 0700 && ::chmod(folder.c_str(), 0700) < 0))
+      return fail_errno(errno, folder);
     if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0)
       return fail_errno(errno, fmt::format("give {} to the daemon", folder));
-    if (::chmod(folder.c_str(), 0700) < 0) return fail_errno(errno, folder);
   }
   return {};
 }
@@ -45,6 +48,19 @@ Result<Fd> give_servers_folder(const std::string& folder, const DaemonIdentity& 
   if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0)
     return fail_errno(errno, fmt::format("give {} to the daemon", folder));
   return open_directory(folder);
+}
+
+// What an earlier daemon wrote there: as the user it belongs to, because root without CAP_DAC_OVERRIDE may not.
+Result<> clear_servers_folder(const std::string& folder, const DaemonIdentity& identity) {
+  std::error_code error;
+  if (!identity.root || !std::filesystem::is_directory(folder, error)) return {};
+  if (::seteuid(identity.uid) < 0) return fail_errno(errno, "seteuid");
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    std::error_code other;  // what it may not remove, make_template() reports
+    std::filesystem::remove_all(entry.path(), other);
+  }
+  if (::seteuid(0) < 0) return fail_errno(errno, "seteuid");
+  return {};
 }
 
 // Two daemons would count one workspace's files twice over and build each other's jail template.
@@ -58,16 +74,22 @@ Result<Fd> lock_state(const Options& options) {
 }
 
 // Everyone may connect to a daemon of root's: who somebody is decides what they may do (SO_PEERCRED, policies).
-Result<std::vector<Fd>> make_sockets(const Options& options, const DaemonIdentity& identity) {
-  TRY(std::vector<Fd> sockets, ServiceManager::take_sockets());
-  if (!sockets.empty()) return sockets;
+Result<ServiceManager::Passed> make_sockets(const Options& options, const DaemonIdentity& identity) {
+  TRY(ServiceManager::Passed passed, ServiceManager::take_descriptors());
+  if (passed.metrics.empty() && !options.metrics.empty()) {
+    TRY(Fd socket, mcp::listen_at(options.metrics, identity.root ? 0660 : 0600));
+    if (identity.root && ::lchown(options.metrics.c_str(), identity.uid, identity.gid) < 0)
+      return fail_errno(errno, fmt::format("give {} to the daemon's group", options.metrics));
+    passed.metrics.push_back(std::move(socket));
+  }
+  if (!passed.sockets.empty()) return passed;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), error);
   if (error)
     return fail(Code::invalid, fmt::format("socket {}: {}", options.socket, error.message()), "give another --socket");
   TRY(Fd socket, mcp::listen_at(options.socket, identity.root ? 0666 : 0600));
-  sockets.push_back(std::move(socket));
-  return sockets;
+  passed.sockets.push_back(std::move(socket));
+  return passed;
 }
 
 Result<> adopt_cgroups(Prepared& prepared) {
@@ -89,15 +111,17 @@ Result<Prepared> prepare(Options options) {
       std::find(options.policies.begin(), options.policies.end(), "/usr/lib/warder/policies") != options.policies.end();
   TRY(policies::Store store,
       policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
-  Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}, {}, {}};
+  Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}, {}, {}, {}, {}};
   CHECKED(make_state(options, identity));
   TRY(prepared.state_lock, lock_state(options));
   CHECKED(adopt_cgroups(prepared));
-  TRY(prepared.sockets, make_sockets(options, identity));
+  TRY(prepared.passed, make_sockets(options, identity));
   if (!identity.root) CHECKED(enter_own_namespaces(identity));
   // After the new mount namespace: a mount can only be attached from the namespace that it was opened in.
   TRY(prepared.state, open_directory(options.state));
   TRY(prepared.self_test, open_directory(options.state + "/self-test"));
+  CHECKED(clear_servers_folder(options.state + "/template/servers", identity));
+  TRY(prepared.bridge, open_directory(options.state + "/bridge"));
   jail::JailerConfig jailer;
   TRY(jailer.template_dir, jail::make_template(options.state + "/template", options.guest, options.skills));
   TRY(prepared.servers, give_servers_folder(options.state + "/template/servers", identity));

@@ -13,6 +13,7 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/version.h"
+#include "supervisor/flags.h"
 
 namespace {
 
@@ -61,6 +62,17 @@ Result<> read_journal(const nlohmann::json& object, const Fields& file, journal:
   return fields.done();
 }
 
+Result<> read_servers_of(Fields& in_file, Options& options) {
+  if (const auto* servers = in_file.find("servers")) {
+    TRY(options.servers, bridge::read_servers(*servers, in_file.path_of("servers")));
+  }
+  if (const auto* files = in_file.find("import")) {
+    TRY(auto imported, bridge::read_imports(*files, in_file.path_of("import"), options.servers_skipped));
+    std::move(imported.begin(), imported.end(), std::back_inserter(options.servers));
+  }
+  return bridge::check_names(options.servers);
+}
+
 Result<> read_file(const std::string& file, Options& options) {
   std::error_code error;
   std::ifstream in(file);
@@ -76,6 +88,7 @@ Result<> read_file(const std::string& file, Options& options) {
   TRY(options.policies, in_file.strings_or("policies", options.policies));
   TRY(options.catalog, in_file.string_or("catalog", options.catalog));
   TRY(options.bus, in_file.string_or("bus", options.bus));
+  TRY(options.metrics, in_file.string_or("metrics", options.metrics));
   TRY(options.user, in_file.string_or("user", options.user));
   TRY(std::string level, in_file.one_of("log_level", {"error", "warning", "notice", "info", "debug"}, "info"));
   parse_log_level(level, options.log_level);
@@ -87,6 +100,7 @@ Result<> read_file(const std::string& file, Options& options) {
     options.ids = jail::IdRange{static_cast<uint32_t>(first), static_cast<uint32_t>(count)};
   }
   if (const auto* journal = in_file.find("journal")) CHECKED(read_journal(*journal, in_file, options.journal));
+  CHECKED(read_servers_of(in_file, options));
   return in_file.done();
 }
 
@@ -121,7 +135,11 @@ Result<> check(Options& options) {
   if (options.policies.empty())
     return fail(Code::invalid, "no policies: neither /usr/lib/warder/policies nor /etc/warder/policies is a folder",
                 "give --policies DIR");
+  if (options.connections == Options::Connections::kept && environment("NOTIFY_SOCKET").empty())
+    return fail(Code::invalid, "--keep-connections: no service manager is there to keep them",
+                "leave the flag out, or start warderd by its unit");
   CHECKED(make_absolute(options.socket, "--socket"));
+  CHECKED(make_absolute(options.metrics, "--metrics"));
   CHECKED(make_absolute(options.state, "--state"));
   CHECKED(make_absolute(options.catalog, "--catalog"));
   for (auto& folder : options.policies) {
@@ -135,9 +153,9 @@ Result<> check(Options& options) {
     return fail(Code::invalid, fmt::format("--catalog {}: not a folder", options.catalog),
                 "name a folder of tool definitions");
   // sockaddr_un(7): 108 bytes with the NUL.
-  if (options.socket.size() > 107)
-    return fail(Code::invalid, fmt::format("--socket {}: longer than 107 bytes", options.socket),
-                "choose a shorter path");
+  for (const auto& [flag, path] : {std::pair("--socket", &options.socket), std::pair("--metrics", &options.metrics)})
+    if (path->size() > 107)
+      return fail(Code::invalid, fmt::format("{} {}: longer than 107 bytes", flag, *path), "choose a shorter path");
   const std::string& bus = options.bus;
   if (bus != "system" && bus != "session" && bus != "off" && bus.find('=') == std::string::npos)
     return fail(Code::invalid, fmt::format("--bus {}: not system, session, off or an address", bus),
@@ -145,23 +163,32 @@ Result<> check(Options& options) {
   return {};
 }
 
+// Over what the configuration file says.
+Result<> take_flags(const Flags& flags, Options& options) {
+  if (!flags.socket.empty()) options.socket = flags.socket;
+  if (!flags.state.empty()) options.state = flags.state;
+  if (!flags.policies.empty()) options.policies = {flags.policies};
+  if (!flags.catalog.empty()) options.catalog = flags.catalog;
+  if (!flags.bus.empty()) options.bus = flags.bus;
+  if (!flags.metrics.empty()) options.metrics = flags.metrics;
+  if (!flags.journal.empty()) {
+    TRY(options.journal.durability, parse_durability(flags.journal));
+  }
+  if (flags.keep_connections) options.connections = Options::Connections::kept;
+  if (!flags.log_level.empty() && !parse_log_level(flags.log_level, options.log_level))
+    return fail(Code::invalid,
+                fmt::format("--log-level {}: not error, warning, notice, info or debug", flags.log_level));
+  return {};
+}
+
 }  // namespace
 
 Result<std::optional<Options>> parse_options(int argc, char** argv) {
   Options options = defaults();
-  CLI::App app{"warderd: runs agents' code in jails, over MCP on a Unix socket"};
+  Flags flags;
+  CLI::App app{kDaemonDescription, "warderd"};
   app.set_version_flag("--version", std::string("warderd ") + kWarderVersion);
-  std::string config, socket, state, policies, catalog, bus, journal, level;
-  app.add_option("--config", config, "configuration file (JSON)")->type_name("FILE");
-  app.add_option("--socket", socket, "Unix socket to serve MCP on")->type_name("PATH");
-  app.add_option("--state", state, "folder of tenants' files and records")->type_name("DIR");
-  app.add_option("--policies", policies, "folder of policies, instead of the installed ones")->type_name("DIR");
-  app.add_option("--catalog", catalog, "folder of tool definitions")->type_name("DIR");
-  app.add_option("--bus", bus, "D-Bus: system, session, off, or an address")->type_name("BUS");
-  app.add_option("--journal", journal, "answers wait until their record is on the disk (durable) or written (buffered)")
-      ->type_name("HOW");
-  app.add_option("--log-level", level, "error, warning, notice, info or debug")->type_name("LEVEL");
-  app.footer("Signals: SIGHUP reloads the policies, SIGTERM ends after the running calls.");
+  declare_flags(app, flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
@@ -170,17 +197,8 @@ Result<std::optional<Options>> parse_options(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return fail(Code::invalid, e.what(), "see warderd --help");
   }
-  if (!config.empty()) CHECKED(read_file(config, options));
-  if (!socket.empty()) options.socket = socket;
-  if (!state.empty()) options.state = state;
-  if (!policies.empty()) options.policies = {policies};
-  if (!catalog.empty()) options.catalog = catalog;
-  if (!bus.empty()) options.bus = bus;
-  if (!journal.empty()) {
-    TRY(options.journal.durability, parse_durability(journal));
-  }
-  if (!level.empty() && !parse_log_level(level, options.log_level))
-    return fail(Code::invalid, fmt::format("--log-level {}: not error, warning, notice, info or debug", level));
+  if (!flags.config.empty()) CHECKED(read_file(flags.config, options));
+  CHECKED(take_flags(flags, options));
   find_programs(options);
   CHECKED(check(options));
   return std::optional<Options>(std::move(options));

@@ -7,10 +7,12 @@
 
 #include "jail/host.h"
 #include "supervisor/base/log.h"
+#include "supervisor/bridge/server_config.h"
 #include "supervisor/journal/journal.h"
 
 struct Options {
   std::string socket;                 // ignored when systemd passes one
+  std::string metrics;                // the same, for metrics; empty: none
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones
   std::string catalog;                // absolute; empty: no tool definitions
@@ -18,6 +20,9 @@ struct Options {
   std::string user = "warder";        // started as root: who the daemon becomes
   std::optional<jail::IdRange> ids;
   journal::Settings journal;
+  enum class Connections { end_with_us, kept } connections = Connections::end_with_us;
+  std::vector<bridge::ServerConfig> servers;  // of other tools, for code and agents to call
+  std::vector<std::string> servers_skipped;   // of imported files: not started by a command
   LogLevel log_level = LogLevel::info;
   std::string jail_init;  // the program warder-jail-init
   std::string guest;      // folder of the programs that run inside jails

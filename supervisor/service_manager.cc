@@ -5,17 +5,43 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-Result<std::vector<Fd>> ServiceManager::take_sockets() {
-  int count = sd_listen_fds(/* unset_environment */ 1);
+#include <algorithm>
+#include <cstdlib>
+
+namespace {
+
+// A socket and a record come under one name each.
+void sort_in(std::vector<StoredConnection>& connections, std::string name, Fd fd) {
+  auto place = std::find_if(connections.begin(), connections.end(), [&](const auto& one) { return one.name == name; });
+  if (place == connections.end()) place = connections.insert(place, StoredConnection{std::move(name), {}, {}});
+  (sd_is_socket(fd.get(), AF_UNIX, SOCK_STREAM, /* listening */ 0) > 0 ? place->socket : place->record) = std::move(fd);
+}
+
+}  // namespace
+
+Result<ServiceManager::Passed> ServiceManager::take_descriptors() {
+  char** names = nullptr;
+  const int count = sd_listen_fds_with_names(/* unset_environment */ 1, &names);
   if (count < 0) return fail_errno(-count, "LISTEN_FDS", Code::invalid);
-  std::vector<Fd> sockets;
-  for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + count; fd++) {
-    sockets.emplace_back(fd);
-    if (sd_is_socket(fd, AF_UNIX, SOCK_STREAM, /* listening */ 1) <= 0)
-      return fail(Code::invalid, fmt::format("descriptor {} of LISTEN_FDS is not a listening Unix stream socket", fd),
-                  "check ListenStream= of warder.socket");
+  Passed passed;
+  std::vector<std::pair<std::string, Fd>> all;
+  for (int i = 0; i < count; i++) {
+    all.emplace_back(names[i], Fd(SD_LISTEN_FDS_START + i));
+    ::free(names[i]);
   }
-  return sockets;
+  ::free(names);
+  for (auto& [name, fd] : all) {
+    if (FdStore::number_in(name)) {
+      sort_in(passed.connections, name, std::move(fd));
+      continue;
+    }
+    if (sd_is_socket(fd.get(), AF_UNIX, SOCK_STREAM, /* listening */ 1) <= 0)
+      return fail(Code::invalid,
+                  fmt::format("descriptor {} of LISTEN_FDS is not a listening Unix stream socket", fd.get()),
+                  "check ListenStream= of warder.socket");
+    (name == "metrics" ? passed.metrics : passed.sockets).push_back(std::move(fd));
+  }
+  return passed;
 }
 
 void ServiceManager::ready(const std::string& status) {

@@ -6,11 +6,17 @@
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/fd_store.h"
 
 class ServiceManager {
  public:
-  // The listening Unix sockets that were passed, checked to be that. Errors: invalid when one is something else.
-  static Result<std::vector<Fd>> take_sockets();
+  struct Passed {
+    std::vector<Fd> sockets;                    // listening Unix sockets, checked to be that
+    std::vector<Fd> metrics;                    // the same, by the name "metrics"
+    std::vector<StoredConnection> connections;  // that an earlier warderd left
+  };
+  // What was passed to us. Errors: invalid when something is neither.
+  static Result<Passed> take_descriptors();
 
   void ready(const std::string& status);
   void status(const std::string& text);

@@ -1,0 +1,60 @@
+// Who may connect to the daemon, and connections that outlive it.
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include "supervisor/daemon.h"
+#include "supervisor/peer_unit.h"
+
+namespace {
+
+// Nobody goes on with it: the client hears so, and the service manager lets go of it.
+void end(const StoredConnection& connection) {
+  if (connection.socket) ::shutdown(connection.socket.get(), SHUT_RDWR);
+}
+
+}  // namespace
+
+Result<> Daemon::listen() {
+  auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
+    // In a user namespace of our own every other user reads as the overflow id: nobody to tell apart.
+    if (!prepared_.identity.root && peer.uid != prepared_.identity.uid)
+      return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid),
+                  "connect as that user, or to a daemon that was started as root");
+    policies::Peer credentials;
+    credentials.uid = peer.uid;
+    credentials.gid = peer.gid;
+    credentials.groups = peer.groups;
+    if (prepared_.policies.asks_for_units()) credentials.unit = unit_of(peer.pid, peer.uid);
+    TRY(auto member, registry_->admit(std::move(credentials)));
+    expect_executions(*member->policy);
+    members_.add(member);
+    return std::static_pointer_cast<void>(member);
+  };
+  auto& stored = prepared_.passed.connections;
+  mcp::Listener::Keep keep;
+  if (prepared_.options.connections == Options::Connections::kept) {
+    TRY(store_, FdStore::open(loop_, stored));
+    keep = [this](int socket, int record) { return store_->keep(socket, record); };
+  }
+  for (auto& socket : prepared_.passed.sockets) {
+    TRY(auto listener, mcp::Listener::open(loop_, *server_, std::move(socket), mcp::ListenerLimits{}, admit, keep));
+    listeners_.push_back(std::move(listener));
+  }
+  prepared_.passed.sockets.clear();
+  size_t whole = 0;
+  for (auto& connection : std::exchange(stored, {})) {
+    if (!store_) {
+      end(connection);
+    } else if (!connection.socket || !connection.record) {  // the client left meanwhile
+      end(connection);
+      store_->forget(connection.name)();
+    } else {
+      auto forget = store_->forget(connection.name);
+      listeners_.front()->adopt(std::move(connection.socket), std::move(connection.record), std::move(forget));
+      whole++;
+    }
+  }
+  if (whole > 0) log_notice("{} clients' connections were kept over the restart", whole);
+  for (const mcp::Changed what : server_->told()) server_->lists_changed(what);  // to those: who knows what changed
+  return {};
+}

@@ -1,0 +1,94 @@
+// The daemon looks at itself: what `warder doctor` finds from outside, as it is within the daemon's unit. The loop goes
+// on: a step takes milliseconds, and the program that is tried runs as every program does.
+#include <fmt/format.h>
+
+#include "jail/execution.h"
+#include "supervisor/base/json.h"
+#include "supervisor/daemon.h"
+
+namespace {
+
+using doctor::Finding;
+using doctor::Health;
+
+std::vector<std::string> weaker_in(const std::string& receipt) {
+  std::vector<std::string> weaker;
+  const auto parsed = parse_json(receipt);
+  const auto list = parsed ? parsed->find("weaker") : nlohmann::json::const_iterator();
+  if (!parsed || list == parsed->end() || !list->is_array()) return weaker;
+  for (const auto& one : *list)
+    if (one.is_string()) weaker.push_back(one.get<std::string>());
+  return weaker;
+}
+
+}  // namespace
+
+// Of whoever connects: nobody's in particular.
+std::shared_ptr<const policies::Policy> Daemon::standard_policy() const {
+  auto policy = prepared_.policies.find(prepared_.identity.root && prepared_.cgroups ? "system" : "default");
+  return policy ? policy : prepared_.policies.find(prepared_.policies.names().front());
+}
+
+// In a jail built for it, under the standard policy, in an empty workspace; no tenant's, and in nobody's record.
+Task<Finding> Daemon::try_execution() {
+  const auto policy = standard_policy();
+  jail::Request request;
+  request.id = fmt::format("doctor-{}", ++examinations_);
+  request.code = "pass";
+  request.spec = tools::make_spec(*policy, jail::Language::python, policy->limits.standard);
+  request.seccomp_profile = policy->seccomp;
+  request.workspace = prepared_.self_test.get();
+  auto report = co_await jail::execute(*host_, std::move(request));
+  if (!report) {
+    const Error& error = report.error();
+    co_return doctor::judge_execution(code_name(error.code), error.what, error.hint, {});
+  }
+  const std::string why = report->message.empty() ? report->error : report->message;
+  co_return doctor::judge_execution(jail::outcome_name(report->outcome), why, {}, weaker_in(report->receipt));
+}
+
+Finding Daemon::judge_cgroups() const {
+  if (host_->cgroups)
+    return {"delegation", Health::good, fmt::format("jails are cgroups below {}", host_->cgroups->path()), {}};
+  return {"delegation", Health::note, fmt::format("jails have no cgroups: {}", host_->no_cgroups_why),
+          "install the package, or start warderd by: systemd-run --property=Delegate=yes"};
+}
+
+Finding Daemon::judge_own_user() const {
+  const DaemonIdentity& own = prepared_.identity;
+  if (!own.root) return doctor::judge_user(doctor::User::known, fmt::format("{}, who started the daemon", own.uid));
+  const bool unused_id = own.uid == prepared_.ids.first + prepared_.ids.count - 1;  // choose_identity()
+  return doctor::judge_user(unused_id ? doctor::User::missing : doctor::User::known, prepared_.options.user);
+}
+
+// What a reload would read.
+Finding Daemon::judge_policy_files() const {
+  auto copy = prepared_.policies;
+  auto names = copy.reload().map([&copy] { return copy.names(); });
+  return doctor::judge_policies(names);
+}
+
+Task<Result<doctor::Findings>> Daemon::examine() {
+  if (examining_)
+    co_return fail(Code::exhausted, "the doctor is at work already, for another caller", "call again when it is done");
+  struct Busy {
+    bool& flag;
+    explicit Busy(bool& f) : flag(f) { flag = true; }
+    ~Busy() { flag = false; }
+  } busy(examining_);
+
+  doctor::Findings all = doctor::look_at_kernel();
+  all.push_back(judge_cgroups());
+  all.push_back(doctor::judge_user_namespaces(0));  // it serves: its self-test ran in one
+  co_await next_turn(loop_);
+  for (Finding& finding : doctor::look_at_programs()) all.push_back(std::move(finding));
+  all.push_back(judge_own_user());
+  co_await next_turn(loop_);
+  all.push_back(judge_policy_files());
+  co_await next_turn(loop_);
+  all.push_back(doctor::look_at_quotas(prepared_.options.state + "/tenants"));
+  all.push_back({"daemon", Health::good, "listens on " + prepared_.options.socket, {}});
+  Finding execution = co_await try_execution();
+  all.push_back(std::move(execution));
+  co_return all;
+}

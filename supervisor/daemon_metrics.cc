@@ -1,0 +1,17 @@
+// The daemon's metrics: a socket that systemd passed, or one that main.cc made for --metrics.
+#include <ctime>
+
+#include "supervisor/daemon.h"
+#include "supervisor/metrics/exposition.h"
+
+Result<> Daemon::open_metrics() {
+  auto answer = [this, started = static_cast<int64_t>(::time(nullptr))](const http::Request& asked) -> http::Response {
+    if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
+    return {"200 OK", metrics::kContentType, metrics::exposition(live_, pool_.get(), started), {}};
+  };
+  for (Fd& socket : std::exchange(prepared_.passed.metrics, {})) {
+    TRY(auto endpoint, http::Endpoint::open(loop_, std::move(socket), answer));
+    metrics_.push_back(std::move(endpoint));
+  }
+  return {};
+}

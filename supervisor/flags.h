@@ -1,0 +1,17 @@
+// The flags of warderd, declared: for options.cc, which reads them, and for the manual made of the same.
+#pragma once
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+inline constexpr char kDaemonDescription[] = "Runs agents' code in jails, over MCP on a Unix socket.";
+
+struct Flags {  // as they were given; empty: not
+  std::string config, socket, state, policies, catalog, bus, journal, log_level, metrics;
+  bool keep_connections = false;
+};
+
+// `flags` must live as long as `app`.
+void declare_flags(CLI::App& app, Flags& flags);
