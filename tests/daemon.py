@@ -77,12 +77,13 @@ class Connection:
 
 
 class Daemon:
-    def __init__(self, program=None, policies=None, arguments=(), environment=None, patience=60, launcher=()):
+    def __init__(self, program=None, policies=None, arguments=(), environment=None, patience=60, launcher=(), bus="off"):
         self.program = program or os.environ.get("WARDERD") or sys.exit("WARDERD is not set")
         self.policies = pathlib.Path(policies or TOP / "policies")
         self.arguments = [str(word) for word in arguments]
         self.launcher = launcher  # words before the program: what places it (a cgroup, a user) and then execs it
         self.environment = environment or {}
+        self.on_bus = bus  # what --bus is told
         self.patience = patience
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-"))
         self.directory.chmod(0o711)  # a daemon started as root becomes another user
@@ -115,12 +116,8 @@ class Daemon:
         notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         name = f"warder-test-{os.getpid()}-{time.monotonic_ns()}"
         notify.bind(f"\0{name}")  # no file: the daemon, no longer root, might not reach it
-        command = [*self.launcher, self.program, "--socket", self.socket, "--state", self.state, "--policies", self.policies,
-                   "--bus", "off", *self.arguments]
-        with open(self.log, "ab") as log, notify:
-            self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, start_new_session=True,
-                                            env={**os.environ, **self.environment, "NOTIFY_SOCKET": f"@{name}"})
+        with notify:
+            self.launch(NOTIFY_SOCKET=f"@{name}")
             ended = os.pidfd_open(self.process.pid)
             try:
                 until = time.monotonic() + self.patience
@@ -135,6 +132,15 @@ class Daemon:
         with self.connect() as client:
             client.request("server/discover")
         return self
+
+    def launch(self, **environment):
+        """Starts its process and waits for nothing."""
+        command = [*self.launcher, self.program, "--socket", self.socket, "--state", self.state, "--policies", self.policies,
+                   "--bus", self.on_bus, *self.arguments]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, start_new_session=True,
+                                            env={**os.environ, **self.environment, **environment})
 
     def connect(self, timeout=60):
         return Connection(self.socket, timeout)

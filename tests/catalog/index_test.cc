@@ -94,6 +94,9 @@ TEST_CASE("unknown words are replaced by their nearest, within reason", "[index]
   CHECK(documents(index.rank(index.corrected(index.terms("craete isue")), 5)) == Documents{0});
   CHECK(index.corrected(index.terms("xyz")).words.empty());
   CHECK(index.corrected(index.terms("de")).words.empty());
+  auto other = index_of({"a large number of things", "no longer"});
+  CHECK(other.corrected(other.terms("vulnerability")).words.empty());  // "vulner" is not "number"
+  CHECK(documents(other.rank(other.corrected(other.terms("nubmers")), 5)) == Documents{0});
 }
 
 TEST_CASE("queries of any size and bytes are answered", "[index]") {

@@ -308,7 +308,7 @@ TEST_CASE("what was learned is forgotten: by tool, by age, by room, and when the
   learning.teach(index, "the and of", {"ops", "restart_service"}, start);  // words that say nothing are words, if alone
   learning.teach(index, "", {"ops", "restart_service"}, start);
   CHECK(first("kick the box") == "restart_service");
-  CHECK(learning.hints(index, "kick the box").front().similarity == Approx(1));
+  CHECK(learning.hints(index, "kick the box").front().part > 0.6);
   CHECK(first("another thing entirely").empty());
   learning.forget({"ops", "restart_service"});
   CHECK(learning.size() == 0);

@@ -53,6 +53,17 @@ TEST_CASE("the exact name comes first, whatever its words are worth", "[search]"
   }
 }
 
+TEST_CASE("an exact name is not crowded out by other forms of its words", "[search]") {
+  Library library;
+  json all = json::array({tool("list", "")});
+  for (const char* name : {"lists", "listed", "listing", "list_all", "list_lists", "listing_list"})
+    all.push_back(tool(name, "List a list of lists, listed in a listing"));
+  library.put("a.json", json{{"tools", all}});
+  library.load();
+  CHECK(library.search("list").front() == "list");
+  CHECK(library.search("listing").front() == "listing");
+}
+
 TEST_CASE("after the exact name comes the exact last segment", "[search]") {
   Tools tools;
   CHECK(tools.search("usage_report").front() == "disk.usage_report");
@@ -98,6 +109,35 @@ TEST_CASE("a sentence finds its tool", "[search]") {
   CHECK(tools.search("find the code that parses dates in my repositories").front() == "search_code");
 }
 
+TEST_CASE("a sentence of which a tool has half of the words that tell something finds it", "[search]") {
+  Tools tools;
+  const std::vector<std::string> known = {"spreadsheet", "cells", "open"};
+  const std::vector<std::string> unknown = {"whimsically", "kubernetes", "gardening"};
+  std::string text = "could you please";
+  for (size_t i = 0; i < known.size(); i++) {
+    text += " " + known[i] + " the " + unknown[i];
+    CAPTURE(text);
+    if (i > 0) CHECK(tools.search(text).front() == "open_spreadsheet");  // from four words on it is a sentence
+  }
+}
+
+TEST_CASE("a search for several things lists the best of each part, in turn, where there is room", "[search]") {
+  Tools tools;
+  const auto found =
+      tools.found({.text = "propose a branch for merging, then add rows to a spreadsheet and tidy a table"});
+  REQUIRE(found.tools.size() >= 3);
+  CHECK(tools.names({found.tools.begin(), found.tools.begin() + 3}) ==
+        Names{"create_pull_request", "append_rows", "clean_csv"});
+  CHECK(found.total >= found.tools.size());
+  CHECK(tools.found({.text = "propose a branch for merging and tidy a table", .category = "office"}).tools.empty());
+  // What has half of the words stays in front; a part that means nothing adds nothing.
+  CHECK(tools.search("open a new issue in a repository and whimsically kubernetes").front() == "create_issue");
+  CHECK(tools.search("kubernetes whimsically gardening and zebra unicorns ponies").empty());
+  std::string many;
+  for (int i = 0; i < 20'000; i++) many += "issue, ";
+  CHECK(tools.search(many).size() == 3);
+}
+
 TEST_CASE("when the word that matters is unknown nothing is found, and it is said which", "[search]") {
   Tools tools;
   auto found = tools.found({.text = "open kubernetes"});
@@ -116,6 +156,7 @@ TEST_CASE("what is misspelt is answered with the nearest names", "[search]") {
 
 TEST_CASE("the best are listed and all are counted, in one order", "[search]") {
   Tools tools;
+  CHECK(tools.found({}).tools.size() == 5);  // who says no number
   auto two = tools.found({.text = "issue", .limit = 2});
   CHECK(two.tools.size() == 2);
   CHECK(two.total == 3);

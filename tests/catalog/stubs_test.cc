@@ -25,7 +25,7 @@ struct Stubs : Library {
     }
     fs::create_directories(tree.path() / "warder");
     std::ofstream(tree.path() / "warder/__init__.py")
-        << "import json\ndef call(name, /, **arguments): return json.dumps([name, arguments], sort_keys=True)\n";
+        << "import json\ndef _tool(asked): return json.dumps(['call_tool', asked], sort_keys=True)\n";
   }
   std::string text(const std::string& path) const {
     std::ostringstream all;
@@ -64,7 +64,8 @@ struct Stubs : Library {
   }
   std::string node(const std::string& code) const {
     return run({"node", "-e",
-                "globalThis.warder = {call: async (name, args) => JSON.stringify([name, args])};\n(async () => {" +
+                "globalThis.warder = {call_tool: async (name, input, server) => "
+                "JSON.stringify(['call_tool', {server, name, arguments: input}])};\n(async () => {" +
                     code + "})()"});
   }
 };
@@ -154,7 +155,7 @@ TEST_CASE("no text of a definition gets out of where it stands", "[stubs]") {
   for (size_t i = 0; i < attacks.size(); i++) {
     const auto& text = attacks[i];
     std::string name = "t" + std::to_string(i);
-    for (char c : text) name += static_cast<unsigned char>(c) <= ' ' ? '_' : c;
+    for (char c : text) name += static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x80 ? '_' : c;
     tools.push_back({{"name", name.substr(0, 100)},
                      {"description", text},
                      {"title", text},

@@ -6,10 +6,14 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
+import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "tests"))
 from daemon import Connection, Daemon  # noqa: E402,F401
 
 CLIENTS = pathlib.Path(os.environ["CLIENTS"])
@@ -20,6 +24,31 @@ NODE = str(MODULES / f"node-linux-{'arm64' if platform.machine() == 'aarch64' el
 if not (CLIENTS / "installed").is_dir():
     print("\n*** NOT TESTED: the clients could not be installed (see clients_install) ***\n", file=sys.stderr)
     sys.exit(77)
+
+
+class ServersTest(unittest.TestCase):
+    """A daemon that calls other servers' tools, for all tests of the class."""
+    calls = {}  # what the default policy's `calls` say instead
+
+    @classmethod
+    def servers(cls):
+        """Those configured, by name. What they need is put into cls.folder."""
+        raise NotImplementedError
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-clients-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.folder.chmod(0o755)
+        policies = cls.folder / "policies"
+        shutil.copytree(TOP / "policies", policies)
+        policy = json.loads((policies / "default.json").read_text())
+        policy["calls"].update(cls.calls)
+        (policies / "default.json").write_text(json.dumps(policy))
+        (cls.folder / "catalog").mkdir()
+        config = cls.folder / "config.json"
+        config.write_text(json.dumps({"servers": cls.servers(), "catalog": str(cls.folder / "catalog")}))
+        cls.daemon = cls.enterClassContext(Daemon(policies=policies, arguments=["--config", config]))
 
 
 def node(script, *arguments, socket, **options):

@@ -17,11 +17,16 @@ MAY_INCLUDE = {
     "jail/plan.h": [],  # shared with the static child: plain data only
     "jail/init": ["jail/init", "jail/plan.h"],
     "jail/guest": ["jail/guest"],
-    "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
+    "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
     "supervisor/mcp": [BASE, "supervisor/mcp"],  # the protocol knows no tool, tenant or jail
+    "supervisor/bridge": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/bridge"],
     "supervisor/journal": [BASE, "supervisor/journal"],
     "supervisor/tenants": [BASE, "policies", "supervisor/tenants"],
-    "supervisor/cli": [BASE, "policies", "supervisor/cli"],  # a client: it speaks to the daemon over its socket
+    "supervisor/http": [BASE, "supervisor/http"],
+    "supervisor/doctor": [BASE, "supervisor/doctor"],
+    "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
+    "supervisor/cli/dashboard": [BASE, "supervisor/cli", "supervisor/http", "supervisor/bus/connection.h", "supervisor/bus/message.h"],
+    "supervisor/cli/admin": [BASE, "policies", "supervisor/cli", "supervisor/doctor", "supervisor/journal"],  # verifies the audit chain by itself
     "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],
 }
 # Inner folders, and the only ones that may reach into them.

@@ -38,6 +38,9 @@ TEST_CASE("every type is found where it stands", "[pii]") {
       {"+44 20 7946 0958", {"phone:+44 20 7946 0958"}},
       {"Tel: +49 (0)30 901820", {"phone:+49 (0)30 901820"}},
       {"phone: 2125550187", {"phone:2125550187"}},
+      {"123-456-7890", {"phone:123-456-7890"}},
+      {"Tel. 020 7946 0958, Fax: (030) 901820-15", {"phone:020 7946 0958", "phone:(030) 901820-15"}},
+      {"telephone number 06 12 34 56 78", {"phone:06 12 34 56 78"}},
       {"SSN 078-05-1120.", {"ssn:078-05-1120"}},
       {"123-45-6789", {"ssn:123-45-6789"}},
       {"an j\xC3\xBCrgen@example.de", {"email:j\xC3\xBCrgen@example.de"}},
@@ -78,6 +81,12 @@ TEST_CASE("secrets are found by their makers' marks and by the words before them
       {"password = 'Tr0ub4dor&3'", "Tr0ub4dor&3"},
       {"my password is hunter2hunter2", "hunter2hunter2"},
       {"aws_secret_access_key: " + r, r},
+      {"DB_PASSWORD=Tr0ub4dor&3", "Tr0ub4dor&3"},
+      {"AccountKey=" + r + ";EndpointSuffix=core.windows.net", r},
+      {"api_key=qwzkxjvnbplmrtdhfgsy", "qwzkxjvnbplmrtdhfgsy"},
+      {"the token " + r + " is", r},
+      {"secret " + r, r},
+      {"Authorization: Bearer qwzkxjvnbplmrtdhfgsyca", "qwzkxjvnbplmrtdhfgsyca"},
       {"Authorization: Bearer " + r, r},
       {"name_token=" + r, r},
       {"api_key_" + r, "api_key_" + r},
@@ -102,10 +111,12 @@ TEST_CASE("what only looks like personal data is left alone", "[pii]") {
       "666-12-3456", "987-65-4320", "078-05-11201", "icon@2x.png", "a@b", "@mention", "user@localhost",
       "DE89 3704 0044 0532 0130 01", "XX89370400440532013000", "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb",
       "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t5", "0x0000000000000000000000000000000000000000", "passport control",
-      "password: required", "password = ${DB_PASSWORD}", "api_key = your_api_key_here", "token: <secret>",
-      "secret=xxxxxxxxxxxx", "the secret is out there somewhere", "tokens: completion, prompt",
-      "sk-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "postgres://user:${PASSWORD}@host/db", "https://example.org/a?b=c",
-      "1,024.50", "v2.10.3", "#4711-2024", "00:00:00:00:00:00", "00:1a:2b:3c:4d:5e:6f:70");
+      "password: required", "token internationalization", "secret: internationalization", "phone 0800 is free",
+      "telescope 0123 4567 890", "call 123456", "token completion_tokens_in_total", "1234567890",
+      "password = ${DB_PASSWORD}", "api_key = your_api_key_here", "token: <secret>", "secret=xxxxxxxxxxxx",
+      "the secret is out there somewhere", "tokens: completion, prompt", "sk-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+      "postgres://user:${PASSWORD}@host/db", "https://example.org/a?b=c", "1,024.50", "v2.10.3", "#4711-2024",
+      "00:00:00:00:00:00", "00:1a:2b:3c:4d:5e:6f:70");
   CAPTURE(text);
   CHECK(find(text) == Findings{});
 }

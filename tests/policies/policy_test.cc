@@ -111,7 +111,7 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
       {"/seccomp", 5, "seccomp: 5 is not a string"},
       {"/description", true, "description: true is not a string"},
       {"/langauges", json::array(),
-       "langauges: unknown key; known keys: $schema, admission, description, discovery, environment, extends, "
+       "langauges: unknown key; known keys: $schema, admission, calls, description, discovery, environment, extends, "
        "isolation, languages, limits, named_workspaces, pii, pool, quota, seccomp, sessions, skills, tools, "
        "workspaces"},
   }));

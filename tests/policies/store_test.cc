@@ -62,7 +62,7 @@ const Peer kSomebody{1234, 1234, {}};
 TEST_CASE("the shipped policies load", "[store]") {
   auto store = Store::load({WARDER_SOURCE_DIR "/policies"}, Mode::checkout);
   if (!store) FAIL(store.error().what);
-  CHECK(store->names() == std::vector<std::string>{"default", "strict", "system"});
+  CHECK(store->names() == std::vector<std::string>{"default", "guardrails", "guardrails-strict", "strict", "system"});
   const auto standard = store->find("default"), strict = store->find("strict"), system = store->find("system");
   CHECK(standard->filter->profile == "default");
   CHECK(standard->filter->program.size() > 300);

@@ -37,6 +37,21 @@ TEST_CASE("the first rule that fits decides", "[tenants]") {
   CHECK(match(*rules, {1004, 7, {8}}) == "uid-1004 under strict");
 }
 
+TEST_CASE("a unit is a tenant, and who cannot be placed gets no later rule", "[tenants]") {
+  auto rules = TenantRules::parse(json::parse(R"({"rules": [
+    {"uid": 5, "policy": "first"},
+    {"unit": "agent-*.service", "tenant": "agents", "policy": "strict"},
+    {"default": true, "policy": "lax"}]})"));
+  REQUIRE(rules);
+  CHECK(rules->ask_for_units());
+  CHECK(match(*rules, {7, 7, {}, "agent-a.service"}) == "agents under strict");
+  CHECK(match(*rules, {7, 7, {}, "agent-a.socket"}) == "uid-7 under lax");
+  CHECK(match(*rules, {7, 7, {}, ""}) == "uid-7 under lax");
+  CHECK(match(*rules, {7, 7, {}, std::nullopt}) == "nobody");
+  CHECK(match(*rules, {5, 7, {}, std::nullopt}) == "uid-5 under first");
+  CHECK_FALSE(TenantRules::everybody("x").ask_for_units());
+}
+
 TEST_CASE("who fits no rule is nobody", "[tenants]") {
   auto rules = TenantRules::parse(json::parse(R"({"rules": [{"uid": 5, "policy": "p"}]})"));
   REQUIRE(rules);
@@ -57,9 +72,10 @@ TEST_CASE("rules that are not understood are refused, with rule, key and value",
       {R"({"rules": []})", "rules: not a list of 1 to 1000 rules"},
       {R"({"rules": {}})", "rules: not a list\nrules: not a list of 1 to 1000 rules"},
       {R"({"rules": [7]})", "rules[0]: 7 is not an object"},
-      {R"({"rules": [{"policy": "p"}]})", "rules[0].uid: a rule has exactly one of: uid, user, gid, group, default"},
+      {R"({"rules": [{"policy": "p"}]})",
+       "rules[0].uid: a rule has exactly one of: uid, user, gid, group, unit, default"},
       {R"({"rules": [{"uid": 1, "gid": 1, "policy": "p"}]})",
-       "rules[0].uid: a rule has exactly one of: uid, user, gid, group, default"},
+       "rules[0].uid: a rule has exactly one of: uid, user, gid, group, unit, default"},
       {R"({"rules": [{"uid": 4294967295, "policy": "p"}]})", "rules[0].uid: 4294967295 is outside 0..4294967294"},
       {R"({"rules": [{"uid": "root", "policy": "p"}]})", "rules[0].uid: \"root\" is not an integer"},
       {R"({"rules": [{"user": "no-such-user", "policy": "p"}]})",
@@ -70,12 +86,16 @@ TEST_CASE("rules that are not understood are refused, with rule, key and value",
        "rules[0].tenant: \"../x\" is not 1 to 64 of a-z, 0-9, _, . and -, or starts with a dot"},
       {R"({"rules": [{"uid": 1, "tenant": "{user}", "policy": "p"}]})",
        "rules[0].tenant: \"{user}\" is not 1 to 64 of a-z, 0-9, _, . and -, or starts with a dot"},
+      {R"({"rules": [{"unit": "a/b.service", "policy": "p"}]})",
+       "rules[0].unit: \"a/b.service\" is not the name of a unit, such as \"agent-*.service\""},
+      {R"({"rules": [{"unit": "agents", "policy": "p"}]})",
+       "rules[0].unit: \"agents\" is not the name of a unit, such as \"agent-*.service\""},
       {R"({"rules": [{"uid": 1}]})", "rules[0].policy: missing"},
       {R"({"rules": [{"default": false, "policy": "p"}]})", "rules[0].default: can only be true"},
       {R"({"rules": [{"default": true, "policy": "p"}, {"uid": 1, "policy": "p"}]})",
        "rules[0].default: is not the last rule"},
       {R"({"rules": [{"uid": 1, "policy": "p", "polic": 1}], "extra": 1})",
-       "rules[0].polic: unknown key; known keys: default, gid, group, policy, tenant, uid, user\n"
+       "rules[0].polic: unknown key; known keys: default, gid, group, policy, tenant, uid, unit, user\n"
        "extra: unknown key; known keys: $schema, description, rules"},
   }));
   CAPTURE(text);

@@ -53,6 +53,9 @@ TEST_CASE_METHOD(Shelf, "a query finds words of names and descriptions, names fi
   CHECK(names(library.search("Records")) == Names{"records_by_day", "table_diff"});
   CHECK(names(library.search("compare lists")) == Names{"table_diff"});
   CHECK(library.search("zebra").empty());
+  CHECK(names(library.fitting("compare lists")) == Names{"table_diff"});
+  CHECK(library.fitting("compare zebra").empty());
+  CHECK(library.search("compare zebra").size() == 1);
   CHECK(library.search("").size() == 3);
   CHECK(library.search(" ,;- ").size() == 3);
   CHECK(library.search(std::string(1 << 20, 'x')).empty());

@@ -30,6 +30,12 @@ while not os.path.exists("/workspace/go"): time.sleep(0.02)
 result = n
 """
 
+HOLD_SILENT = """
+import os, time
+while not os.path.exists("/workspace/go"): time.sleep(0.02)
+result = "went on"
+"""
+
 
 def descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
@@ -175,6 +181,25 @@ class Progress(WithDaemon):
         values = [p["progress"] for p in told]
         self.assertEqual(values, sorted(set(values)))
         self.assertTrue(any(p["message"].startswith("step ") for p in told), told)
+
+    def test_a_silent_program_is_told_of_before_and_while_clients_lose_patience(self):
+        request = self.client.begin_execute(HOLD_SILENT, token="silent")
+        first = self.client.await_progress("silent")
+        self.assertIn("running", first["message"])
+        second = self.client.await_progress("silent", lambda p: p["progress"] > first["progress"])
+        self.assertGreater(second["progress"], first["progress"])
+        let_go(self.daemon)
+        self.assertEqual(self.client.executed(request)["result"], "went on")
+
+    def test_a_flood_of_output_is_told_four_times_a_second_at_most(self):
+        code = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: print('x' * 50); time.sleep(1e-3)"
+        began = time.monotonic()
+        self.assertEqual(self.client.executed(self.client.begin_execute(code, token="flood"))["outcome"], "ok")
+        took = time.monotonic() - began
+        told = [m["params"]["progress"] for m in self.client.notifications if m["params"]["progressToken"] == "flood"]
+        self.assertGreaterEqual(len(told), 2)
+        self.assertLessEqual(len(told), 4 * took + 1)
+        self.assertGreaterEqual(min(b - a for a, b in zip(told, told[1:])), 249, "milliseconds between them")
 
     def test_none_comes_after_the_answer(self):
         for n in range(5):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The tools beside execute_code that need no jail: what the daemon tells of other servers' tools, and personal data."""
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -37,6 +38,36 @@ class Catalog(unittest.TestCase):
             time.sleep(0.02)  # between questions; the answer decides
         self.assertEqual(names, expected)
 
+    def complete(self, client, argument, typed="", ref=None, **chosen):
+        found = client.request("completion/complete", ref=ref or {"type": "ref/resource", "uri": "tool:///{server}/{tool}"},
+                               argument={"name": argument, "value": typed}, context={"arguments": chosen})
+        return found["completion"]["values"]
+
+    def test_names_are_completed_and_a_definition_reads_as_a_resource(self):
+        for server, names in {"shop": ["sell", "send"], "bank": ["send"]}.items():
+            tools = [{"name": name, "description": f"{name} of {server}"} for name in names]
+            self.write(f"{server}.json", json.dumps({"server": server, "tools": tools}))
+        with Daemon(arguments=["--catalog", self.folder]) as daemon, Client(daemon.socket) as client:
+            self.assertEqual(self.complete(client, "server"), ["bank", "shop"])
+            self.assertEqual(self.complete(client, "tool", "se"), ["sell", "send"])
+            self.assertEqual(self.complete(client, "tool", server="bank"), ["send"])
+            (contents,) = client.request("resources/read", uri="tool:///bank/send")["contents"]
+            self.assertEqual(json.loads(contents["text"])["description"], "send of bank")
+            with self.assertRaisesRegex(RuntimeError, "tool:///bank/none"):
+                client.request("resources/read", uri="tool:///bank/none")
+
+    def test_a_prompt_begins_with_code_and_its_language_is_completed(self):
+        with Daemon(arguments=["--catalog", self.folder]) as daemon, Client(daemon.socket) as client:
+            ref = {"type": "ref/prompt", "name": "solve_with_code"}
+            self.assertEqual(self.complete(client, "language", ref=ref), ["python", "javascript", "shell"])
+            self.assertEqual(self.complete(client, "language", "ja", ref=ref), ["javascript"])
+            got = client.request("prompts/get", name="solve_with_code", arguments={"task": "count", "language": "shell"})
+            text = got["messages"][0]["content"]["text"]
+            self.assertIn("in shell", text)
+            self.assertTrue(text.endswith("count"), text)
+            with self.assertRaisesRegex(RuntimeError, "not python, javascript or shell"):
+                client.request("prompts/get", name="solve_with_code", arguments={"task": "count", "language": "c"})
+
     def test_a_catalogue_of_ones_own_is_served_and_followed(self):
         self.write("shop.json", json.dumps({"tools": [{"name": "sell"}]}))
         self.write("broken.json", "{")
@@ -49,6 +80,25 @@ class Catalog(unittest.TestCase):
             self.write("shop.json", json.dumps({"tools": [{"name": "barter"}]}))
             daemon.process.send_signal(signal.SIGHUP)
             self.await_names(client, ["barter"])
+
+    def test_a_file_that_becomes_something_else_is_left_out_and_the_rest_is_served(self):
+        whole = json.dumps({"tools": [{"name": "sell"}]})
+        self.write("good.json", json.dumps({"tools": [{"name": "good"}]}))
+        self.write("shop.json", whole)
+        shop = self.folder / "shop.json"
+        with Daemon(arguments=["--catalog", self.folder]) as daemon, Client(daemon.socket) as client:
+            for change in (lambda: self.write("shop.json", whole[:20]), shop.mkdir, lambda: os.mkfifo(shop),
+                           lambda: shop.symlink_to("/dev/zero"), lambda: shop.symlink_to("shop.json"),
+                           lambda: self.write("shop.json", '{"tools": [{"name": "se\u202ell"}]}')):
+                self.await_names(client, ["good", "sell"])
+                shop.unlink()
+                change()
+                self.await_names(client, ["good"])
+                shop.rmdir() if shop.is_dir() else shop.unlink()
+                self.write("new", whole)
+                (self.folder / "new").rename(shop)
+            self.await_names(client, ["good", "sell"])
+            self.assertRegex(daemon.log.read_text(), r"shop\.json.*not a regular file")
 
     def test_without_a_flag_the_sample_is_served(self):
         with Daemon() as daemon, Client(daemon.socket) as client:

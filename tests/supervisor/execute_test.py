@@ -204,7 +204,9 @@ print(f"{len(data)} records, {len(active)} active")
 write_file("summary.json", json.dumps(stats))
 result = {"stats": stats, "sample": summarize_list(active, limit=2)}
 """
-        body = self.execute(code)
+        result = self.client.call("execute_code", {"code": code})
+        self.assertLess(len(json.dumps(result)), len(text) * 0.013, "98.7% of what it read stays outside the context")
+        body = body_of(result)
         self.assertEqual(body["output"], ["60000 records, 40000 active"], body)
         active = [r for r in records if r["status"] == "active"]
         self.assertEqual(body["result"]["stats"]["count"], len(active))
@@ -227,6 +229,11 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
             body,
         )
         self.assertNotIn("files", self.execute("read_file('told/keep.txt')"))
+
+    def test_what_is_printed_to_a_file_is_in_that_file_only(self):
+        body = self.execute("with open('printed.txt', 'w') as file: print('to', 'the file', sep='-', file=file)\nprint('here')")
+        self.assertEqual((body["output"], body.get("stderr")), (["here"], None), body)
+        self.assertEqual(self.value_of("read_file('printed.txt')"), "to-the file\n")
 
     def test_only_the_workspace_stays(self):
         self.execute("write_file('stays', 'x'); open('/tmp/goes', 'w').close(); open('/home/agent/goes', 'w').close()")
@@ -255,7 +262,7 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
         picture = png()
         code = f"import base64; write_file('plot.png', base64.b64decode('{base64.b64encode(picture).decode()}'))"
         result = self.client.call("execute_code", {"code": code})
-        self.assertEqual([block["type"] for block in result["content"]], ["text", "image"])
+        self.assertEqual([block["type"] for block in result["content"]], ["text", "image", "resource_link"])
         self.assertEqual(result["content"][1]["mimeType"], "image/png")
         self.assertEqual(base64.b64decode(result["content"][1]["data"]), picture)
         again = self.client.call("execute_code", {"code": "read_file"})
@@ -263,7 +270,18 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
 
     def test_a_file_that_only_says_it_is_a_picture_is_not_shown(self):
         result = self.client.call("execute_code", {"code": "write_file('fake.png', 'no picture')"})
-        self.assertEqual([block["type"] for block in result["content"]], ["text"])
+        self.assertNotIn("image", [block["type"] for block in result["content"]])
+
+    def test_files_that_were_made_are_linked_and_can_be_read_by_their_links(self):
+        code = "for i in range(9): write_file(f'linked/a b%{i}.txt', f'file {i}')"
+        links = self.client.call("execute_code", {"code": code})["content"][1:]
+        self.assertEqual([link["type"] for link in links], ["resource_link"] * 5, "the rest is only named")
+        self.assertEqual(links[0]["name"], "linked/a b%0.txt")
+        for i, link in enumerate(links):
+            (contents,) = self.client.request("resources/read", uri=link["uri"])["contents"]
+            self.assertEqual(contents["text"], f"file {i}")
+        again = self.client.call("execute_code", {"code": "write_file('linked/a b%0.txt', 'longer than it was')"})
+        self.assertEqual([block["type"] for block in again["content"]], ["text"], "it was there before")
 
 
 class Output(WithDaemon):

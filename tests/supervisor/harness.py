@@ -50,7 +50,9 @@ class Client(Connection):
 
     def begin(self, method, token=None, **params):
         self.last_id += 1
-        params["_meta"] = dict(META) if token is None else {**META, "progressToken": token}
+        params["_meta"] = {**META, **params.get("_meta", {})}
+        if token is not None:
+            params["_meta"]["progressToken"] = token
         self.send({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params})
         return self.last_id
 
@@ -169,6 +171,9 @@ class Service(Daemon):
         self.hear("READY=1")
         return self
 
+    def receive(self):
+        return self.notify.recv(4096).decode()
+
     def hear(self, line):
         """Waits for a message that has this line; returns the whole message."""
         until = time.monotonic() + PATIENCE
@@ -178,7 +183,7 @@ class Service(Daemon):
                 ready = select.select([self.notify, ended], [], [], max(0, until - time.monotonic()))[0]
                 if self.notify not in ready:
                     self.fail(f"{'ended' if ready else 'lived'} without saying {line}; it said {self.heard}")
-                message = self.notify.recv(4096).decode()
+                message = self.receive()
                 self.heard.append(message)
                 if line in message.split("\n"):
                     return message
@@ -196,6 +201,27 @@ class Service(Daemon):
         if self.notify:
             self.notify.close()
         super().remove()
+
+
+def eventually(holds, what):
+    """Waits for something that nobody announces; looks again a few times a second."""
+    until = time.monotonic() + PATIENCE
+    while not (found := holds()):
+        if time.monotonic() > until:
+            raise AssertionError(f"still not after {PATIENCE} s: {what}")
+        time.sleep(0.05)
+    return found
+
+
+def as_user(uid, action):
+    """Does something with that user's rights, as the kernel tells others of them."""
+    os.setegid(uid)
+    os.seteuid(uid)
+    try:
+        return action()
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
 
 
 def wait_for_status(process):

@@ -148,50 +148,155 @@ class Stats(unittest.TestCase):
             self.assertGreater(both, 2 * quiet["definitions_avoided"]["bytes"])
 
 
-class Agent(threading.Thread):
-    """Runs code until the daemon is gone; remembers what it was answered."""
+    def test_what_calls_of_the_code_brought_in_was_kept_out_unless_it_was_printed(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            for code in ("warder.call('search_tools', query='mail', detail_level='full')",
+                         "warder.search_tools('mail', detail_level='full')"):
+                for ending in ("", "\nprint(text)"):
+                    with self.subTest(code + ending):
+                        before = stats(client)["context"]["kept_out"]["bytes"]
+                        answer = client.call("execute_code", {"code":
+                            f"import json, warder\nfound = {code}\ntext = json.dumps(found, ensure_ascii=False, "
+                            "separators=(',', ':'))\nresult = len(text.encode())" + ending})
+                        returned = len(answer["content"][0]["text"])
+                        fetched = json.loads(answer["content"][0]["text"])["result"]
+                        self.assertGreater(fetched, 300)
+                        printed = fetched + 1 if ending else 0
+                        self.assertEqual(stats(client)["context"]["kept_out"]["bytes"] - before,
+                                         fetched + printed - returned)
+
+    def test_what_the_code_read_of_its_workspace_was_kept_out_and_cannot_be_made_up(self):
+        with Daemon() as daemon, Client(daemon.socket) as client:
+            client.execute("write_file('data', 'x' * 4_000_000)")
+            before = stats(client)["context"]
+
+            def grown_by(code, **more):
+                nonlocal before
+                answer = client.call("execute_code", {"code": code, **more})
+                returned = len(answer["content"][0]["text"])
+                now = stats(client)["context"]
+                read = now["read_in_jail"]["bytes"] - before["read_in_jail"]["bytes"]
+                kept_out = now["kept_out"]["bytes"] - before["kept_out"]["bytes"]
+                before = now
+                self.assertEqual(kept_out, max(0, read - returned))
+                return read
+
+            for code, language in (("len(read_file('data'))", "python"), ("sum(map(len, open('data', 'rb')))", "python"),
+                                   ("return (await fs.readFile('data')).length", "javascript"),
+                                   ("return require('fs').readFileSync('/workspace/data').length", "javascript")):
+                with self.subTest(code):
+                    self.assertEqual(grown_by(code, language=language), 4_000_000)
+            self.assertEqual(grown_by("1"), 0)
+            # A guest that lies: it can claim no more than there was.
+            for claim in ("10 ** 18", "2 ** 64 - 1"):
+                self.assertEqual(grown_by("import gc\nfrom warder._reads import Reads\n"
+                                          f"for o in gc.get_objects():\n    if type(o) is Reads: o.bytes = {claim}"),
+                                 4_000_000)
+            for claim in ("-1", "1.5", "2 ** 64", "'many'"):
+                self.assertEqual(grown_by("import gc\nfrom warder._execution import Execution\n"
+                                          "for o in gc.get_objects():\n"
+                                          f"    if isinstance(o, Execution): o._message['read_bytes'] = {claim}"), 0)
+
+
+class Asker(threading.Thread):
+    """Asks until the daemon is gone; remembers what it was answered."""
 
     def __init__(self, daemon):
         super().__init__()
         self.client, self.answers, self.problem = Client(daemon.socket), {}, None
 
     def run(self):
-        codes = ("result = 1", "1/0", "open('/workspace/file', 'a').write('x')", "print('x' * 1000)")
         try:
             for number in range(100_000):
-                answer = self.client.execute(codes[number % len(codes)])
-                self.answers[answer["execution_id"]] = answer["outcome"]
+                self.ask(number)
         except (EOFError, ConnectionError, BrokenPipeError):
             pass
         except Exception as error:  # judged by the test
             self.problem = error
 
 
+class Agent(Asker):
+    """Runs code: the outcome of each execution."""
+
+    CODES = ("result = 1", "1/0", "open('/workspace/file', 'a').write('x')", "print('x' * 1000)")
+
+    def ask(self, number):
+        answer = self.client.execute(self.CODES[number % len(self.CODES)])
+        self.answers[answer["execution_id"]] = answer["outcome"]
+
+
+class Keeper(Asker):
+    """Keeps skills, files, a session, and personal data behind tokens: the last version of each skill, the last text of
+    each file, what the session did, the text of each token."""
+
+    def __init__(self, daemon, life):
+        super().__init__(daemon)
+        self.life, self.tokens, self.sent, self.files, self.session = life, {}, {}, {}, []
+
+    def ask(self, number):
+        text = f"ada.{self.life}.{number}@lovelace.org"
+        self.tokens[self.tool("sanitize_pii", text=text)["sanitized_text"]] = text
+        name = f"skill_{number % 3}"
+        saved = self.tool("save_skill", name=name, code=f"VALUE = '{self.life}.{number}'\n")
+        self.answers[name] = int(saved["version"])
+        turn = self.life // 2 + number  # a slow machine has but one or two of a life
+        file = f"kept/{turn % 2}"
+        self.sent[file] = text * (1 + turn % 1000)
+        self.tool("write_workspace_file", filename=file, content=self.sent[file])
+        self.files[file] = self.sent[file]
+        if turn % 4 == 1:
+            answer = self.client.execute("n = globals().get('n', 0) + 1", session="kept")
+            if answer["outcome"] == "ok":  # the first of a life is told that the session before it has ended
+                self.session.append(answer["execution_id"])
+
+    def tool(self, tool, **arguments):
+        result = self.client.call(tool, arguments)
+        if result.get("isError"):
+            raise RuntimeError(result)
+        return result["structuredContent"]
+
+
 class Killed(unittest.TestCase):
     def test_nothing_acknowledged_is_lost_and_nothing_is_left(self):
         chance = random.Random(4)
-        answered = {}
-        with Policies(pool={"least": 1, "most": 2, "zygotes": True}) as policies, Daemon(policies=policies) as daemon:
+        answered, versions, tokens, files = {}, {}, {}, {}
+        with Policies(pool={"least": 1, "most": 2, "zygotes": True}, pii={"restore": "agents"}) as policies, \
+                Daemon(policies=policies) as daemon:
             for kill in range(KILLS):
-                agents = [Agent(daemon) for _ in range(3)]
-                for agent in agents:
-                    agent.start()
+                agents, keeper = [Agent(daemon) for _ in range(2)], Keeper(daemon, kill)
+                for asker in (*agents, keeper):
+                    asker.start()
                 until = time.monotonic() + 30
-                while not any(agent.answers for agent in agents) and time.monotonic() < until:
+                begun = (lambda: keeper.files) if kill % 2 else (lambda: any(agent.answers for agent in agents))
+                while not begun() and time.monotonic() < until:
                     time.sleep(0.005)  # until it is under load; the kill comes at some moment after that
                 time.sleep(chance.uniform(0, 0.15))
                 daemon.kill()  # fails when a process of it lives on
+                for asker in (*agents, keeper):
+                    asker.join(30)
+                    self.assertFalse(asker.is_alive())
+                    self.assertIsNone(asker.problem)
+                    asker.client.close()
                 for agent in agents:
-                    agent.join(30)
-                    self.assertFalse(agent.is_alive())
-                    self.assertIsNone(agent.problem)
-                    agent.client.close()
                     answered.update(agent.answers)
+                answered.update(dict.fromkeys(keeper.session, "ok"))
+                versions.update(keeper.answers)
+                tokens.update(keeper.tokens)
+                files.update(keeper.files)
+                if kill % 5 == 4:  # one that is killed before it serves, whatever it was mending then
+                    daemon.launch()
+                    time.sleep(chance.uniform(0, 0.05))
+                    daemon.kill()
                 daemon.start()
                 written = outcomes(daemon)
                 self.assertEqual({name: written.get(name) for name in answered}, answered, f"kill {kill}")
                 self.assertNotIn("running", written.values())
+                self.expect_kept(daemon, versions, keeper.tokens, f"kill {kill}")
+                self.expect_files(daemon, files, keeper, f"kill {kill}")
             self.assertGreater(len(answered), KILLS)
+            self.assertGreater(sum(versions.values()), KILLS / 4)
+            self.assertEqual(set(files), {"kept/0", "kept/1"})
+            self.expect_kept(daemon, versions, tokens, "at last")
             with Client(daemon.socket) as client:
                 self.assertEqual(client.execute("result = 3")["result"], 3)
                 self.assertEqual(stats(client)["executions"]["outcomes"].get("interrupted", 0),
@@ -199,6 +304,33 @@ class Killed(unittest.TestCase):
             self.assertEqual({file.name for file in (daemon.state / "journal").iterdir()},
                              {"journal.db", "journal.db-wal", "journal.db-shm", "spool"})
             self.assertEqual([file.name for file in pathlib.Path(daemon.state, "self-test").iterdir()], [])
+            tenants = pathlib.Path(daemon.state, "tenants")
+            self.assertEqual([file for file in tenants.rglob(".*") if file.name.startswith((".warder-", ".removed-"))], [])
+            (skills,) = tenants.glob("*/skills")
+            self.assertEqual([file for file in skills.rglob("*") if file.name.startswith(".") or file.suffix == ".new"], [])
+
+    def expect_files(self, daemon, files, keeper, when):
+        """Each file is as it was acknowledged, or as the write that was under way would have it; never half of that."""
+        with Client(daemon.socket) as client:
+            for file, text in files.items():
+                read = client.call("read_workspace_file", {"filename": file, "limit": 100_000})["structuredContent"]
+                self.assertIn(read.get("content"), (text, keeper.sent.get(file)), f"{when}: {file}")
+                files[file] = read["content"]
+            if keeper.session:
+                log = client.request("resources/read", uri="session:///kept")["contents"][0]["text"]
+                self.assertLessEqual(set(keeper.session), {task["task_id"] for task in json.loads(log)["tasks"]}, when)
+
+    def expect_kept(self, daemon, versions, tokens, when):
+        with Client(daemon.socket) as client:
+            listed = client.call("list_skills")["structuredContent"]["skills"]
+            there = {skill["name"]: int(skill.get("version", 0)) for skill in listed}
+            for name, version in versions.items():  # one that was not acknowledged may be newer
+                self.assertGreaterEqual(there.get(name, 0), version, when)
+                versions[name] = there[name]
+            for begin in range(0, len(tokens), 500):
+                part = list(tokens)[begin:begin + 500]
+                restored = client.call("restore_pii", {"text": " ".join(part)})["structuredContent"]["restored_text"]
+                self.assertEqual(restored.split(), [tokens[token] for token in part], when)
 
 
 if __name__ == "__main__":

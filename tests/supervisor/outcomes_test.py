@@ -93,6 +93,12 @@ class Outcomes(unittest.TestCase):
         ):
             self.expect("timeout", code, timeout_seconds=0.3)
 
+    def test_timeout_of_a_loop_that_never_comes_back_to_the_interpreter(self):
+        body = self.expect("timeout", "print('so far', flush=True)\nimport re\nre.match('(a+)+$', 'a' * 40 + 'b')",
+                           timeout_seconds=0.5)
+        self.assertEqual(body["output"], ["so far"])
+        self.expect("timeout", "/(a+)+$/.test('a'.repeat(60) + 'b')", timeout_seconds=0.5, language="javascript")
+
     def test_a_grandchild_that_holds_the_output_open_holds_nothing_up(self):
         body = self.expect(
             "ok",
@@ -201,6 +207,74 @@ class WorkspaceQuota(unittest.TestCase):
             self.assertEqual(json.loads(answer["content"][0]["text"])["result"], 1 << 20)
             receipt = answer["_meta"]["org.warder/receipt"]
             self.assertEqual(receipt["workspace"]["quota"], "accounting")
+
+    def test_what_is_written_between_two_looks_is_judged_and_room_can_be_made(self):
+        quota = {"workspace_bytes": 1 << 20, "workspace_files": 64}
+        floods = {"quota.workspace_bytes": "for i in range(9): write_file(f'part-{i}', bytes(200 << 10))",
+                  "quota.workspace_files": "for i in range(100): write_file(f'f-{i}', '')"}
+        with Policies(quota=quota) as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            for session in ({}, {"session": "s"}):
+                for rule, flood in floods.items():
+                    with self.subTest(rule=rule, session=session):
+                        body = client.execute(flood, **session)
+                        self.assertEqual((body["success"], body["outcome"], body["rule"]), (False, "disk", rule), body)
+                        self.assertRegex(body["error"], r"the workspace holds \d+ .*, \d+ are allowed")
+                        for language, code in (("python", "write_file('of-python', 'xyz')"), ("shell", "echo x >of-shell"),
+                                               ("javascript", "await fs.writeFile('of-node', 'xyz')")):
+                            body = client.execute(code, language=language)
+                            self.assertEqual((body["outcome"], body.get("rule")), ("disk", rule), body)
+                        refused = client.execute("result = 1", session="another")
+                        self.assertEqual((refused["outcome"], refused["rule"]), ("denied", rule), refused)
+                        self.assertIn("without a session", refused["remedy"])
+                        body = client.execute("for name in list_files(): delete_file(name)\nresult = list_files()")
+                        self.assertEqual((body["outcome"], body.get("result")), ("ok", []), body)
+
+    def test_where_too_much_is_for_anything_to_run_all_can_be_deleted(self):
+        flood = ("import os\nfor i in range(400): open(f'/workspace/{i}', 'w').close()\nos.makedirs('/workspace/a/b/c')\n"
+                 "for name in (b'\\xff', b'a\\nb', b'.deleted'): open(b'/workspace/' + name, 'w').close()")
+        with Policies(quota={"workspace_files": 64}) as policies, Daemon(policies=policies) as daemon, \
+                Client(daemon.socket) as client:
+            self.assertEqual(client.execute(flood)["outcome"], "disk")
+            refused = client.execute("result = 1")
+            self.assertEqual((refused["outcome"], refused["rule"]), ("denied", "quota.workspace_files"), refused)
+            self.assertIn("delete_workspace_file", refused["remedy"])
+            self.assertIs(client.call("delete_workspace_file", {"filename": "."})["isError"], True)
+            deleted = client.call("delete_workspace_file", {"filename": ".", "recursive": True})
+            self.assertFalse(deleted.get("isError"), deleted)
+            self.assertEqual(client.execute("import os\nresult = os.listdir('/workspace')")["result"], [])
+
+    def test_a_full_workspace_leaves_the_file_that_was_there(self):
+        quota = {"workspace_bytes": 1 << 20, "workspace_files": 100}
+        write = {"python": "write_file('keep', 'y' * (1200 << 10))",
+                 "javascript": "await fs.writeFile('keep', 'y'.repeat(1200 << 10))"}
+        with Policies(quota=quota) as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            client.write_file("large", "x" * (300 << 10))
+            client.write_file("keep", "precious")
+            for language, code in write.items():
+                body = client.execute(code, language=language)
+                self.assertEqual((body["outcome"], body["rule"]), ("disk", "quota.workspace_bytes"), body)
+                self.assertIn(f"{(1 << 20) - (300 << 10) - 8} of {1 << 20} bytes", body["error"])
+                self.assertNotIn("files", body)
+                self.assertEqual(client.execute("result = read_file('keep'), list_files()")["result"],
+                                 ["precious", ["keep", "large"]])
+            # In its place it may be written on, beyond what is left of the quota.
+            body = client.execute("with open('large', 'r+b') as f: f.seek(290 << 10); result = f.write(bytes(10 << 10))")
+            self.assertEqual((body["outcome"], body.get("result")), ("ok", 10 << 10), body)
+
+    def test_what_is_in_a_folder_that_was_closed_counts(self):
+        with Policies(quota={"workspace_bytes": 1 << 20, "workspace_files": 100}) as policies, \
+                Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            hidden = "import os\nos.mkdir('dark'); os.chmod('dark', 0o333)\n"
+            self.assertEqual(client.execute(hidden)["outcome"], "ok")
+            body = client.execute(hidden.replace("dark", "night") +
+                                  "for i in 'ab': open(f'night/{i}', 'wb').write(bytes(900 << 10))")
+            self.assertEqual((body["outcome"], body["rule"]), ("disk", "quota.workspace_bytes"), body)
+
+    def test_a_workspace_that_was_closed_to_its_owner_is_opened_again(self):
+        with Policies() as policies, Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+            self.assertEqual(client.execute("import os\nos.chmod('/workspace', 0)")["outcome"], "ok")
+            self.assertFalse(client.write_file("a", "b").get("isError"))
+            self.assertEqual(client.execute("result = list_files()")["result"], ["a"])
 
     def test_many_small_files_count_too(self):
         quota = {"workspace_bytes": 64 << 20, "workspace_files": 50}

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 import unittest
 
 from harness import Client, Daemon, Policies, Service, let_go, workspace_of
@@ -193,6 +194,15 @@ class Answers(unittest.TestCase):
                                          ref={"type": "ref/resource", "uri": "workspace:///{+path}"})["completion"]
         self.expect_hidden(completion, EMAIL)
         self.assertRegex(completion["values"][0], r"\[EMAIL_\w{6}\]")
+        made = self.client.call("execute_code", {"code":
+            f"write_file('made-{EMAIL}.txt', 'x')\nwrite_file('note-{EMAIL}.txt', 'longer than before')"})
+        self.expect_hidden(made, EMAIL, EMAIL.replace("@", "%40"))
+        files = json.loads(made["content"][0]["text"])["files"]
+        self.assertRegex(json.dumps(files["created"]), r'\A\["\[EMAIL_\w{6}\]"\]\Z')
+        self.assertRegex(json.dumps(files["modified"]), r'\A\["\[EMAIL_\w{6}\]"\]\Z')
+        gone = self.client.execute(f"delete_file('made-{EMAIL}.txt')")
+        self.expect_hidden(gone, EMAIL)
+        self.assertEqual(len(gone["files"]["deleted"]), 1)
 
     def test_progress_tells_no_output(self):
         self.client.notifications.clear()
@@ -219,6 +229,20 @@ class Tools(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "Unknown tool: sanitize_pii"):
                 client.call("sanitize_pii", {"text": "x"})
             self.assertEqual(client.execute("result = tokenize_pii('x')[0]")["result"], "x")
+
+    def test_others_are_answered_while_a_long_text_is_looked_at(self):
+        slow = "+1 1 " * 700_000  # begins a number everywhere, and is none
+        with Daemon() as daemon, Client(daemon.socket) as client, Client(daemon.socket) as other:
+            request = client.begin("tools/call", name="sanitize_pii", arguments={"text": slow})
+            waiting = threading.Thread(target=client.answer, args=(request,))
+            waiting.start()
+            meanwhile = 0
+            while waiting.is_alive():
+                other.call("list_workspace_files")
+                meanwhile += 1
+            waiting.join()
+            self.assertEqual(answer(client.answer(request)["result"])["pii_found"], 0)
+            self.assertGreater(meanwhile, 10)
 
     def test_arguments_that_are_null_are_as_if_left_out(self):
         with Daemon() as daemon, Client(daemon.socket) as client:

@@ -6,13 +6,14 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import secrets
 import signal
 import time
 import unittest
 
 from harness import (HOLD, PATIENCE, ROOT, ORDINARY_USER, Client, Daemon, Policies, Watch, body_of, descendants,
-                     jailer_of, let_go, parents)
+                     eventually, jailer_of, let_go, parents)
 
 # Everything that must be different, or must be the same, in every jail.
 LOOK = """
@@ -88,16 +89,6 @@ def names_below(daemon):
     return descendants(jailer_of(daemon))
 
 
-def eventually(holds, what):
-    """Waits for something that nobody announces; looks again a few times a second."""
-    until = time.monotonic() + PATIENCE
-    while not (found := holds()):
-        if time.monotonic() > until:
-            raise AssertionError(f"still not after {PATIENCE} s: {what}")
-        time.sleep(0.05)
-    return found
-
-
 def is_at_rest(pid):
     """Stopped, dead or gone."""
     try:
@@ -160,6 +151,31 @@ class Warm(Case):
         for same in ("namespaces", "capabilities", "seccomp", "landlock", "root", "network", "workspace", "weaker"):
             self.assertEqual(first[same], cold[same])
             self.assertEqual(forked[same], cold[same])
+
+    @unittest.skipUnless(ROOT, "looks into processes of other users")
+    def test_process_1_of_a_fork_keeps_nothing_of_the_interpreter_that_it_is_a_copy_of(self):
+        def kept(pid):
+            process = pathlib.Path("/proc", str(pid))
+            status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+            descriptors = sorted(re.sub(r"\d+", "N", os.readlink(fd)) for fd in (process / "fd").iterdir())
+            return [descriptors, *(status[key].strip() for key in ("SigCgt", "Seccomp", "CapEff", "Threads"))]
+
+        def inits(start, program):
+            """What those processes 1 keep that are such a program: those of forks are the zygote's own."""
+            found = [pid for pid, name in names_below(self.daemons[start]).items() if name == "warder-jail-ini"]
+            try:
+                return [kept(pid) for pid in found if program in os.readlink(f"/proc/{pid}/exe")]
+            except (FileNotFoundError, ProcessLookupError):
+                return []  # one of them has ended meanwhile: looked at again
+
+        def the_same(all, as_those=None):
+            """What all of them keep, when that is the same: while one is built, it has more."""
+            return all[0] if all and all == [as_those or all[0]] * len(all) else None
+
+        for start in ("exec", "fork"):
+            self.run_as(start, "result = 1")
+        expected = eventually(lambda: the_same(inits("exec", "warder-jail-init")), "built jails")
+        eventually(lambda: the_same(inits("fork", "python3"), expected), f"forks whose process 1 has {expected}")
 
     def test_jails_are_the_same_however_they_start(self):
         cold = self.look("cold")

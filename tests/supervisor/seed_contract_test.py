@@ -30,11 +30,11 @@ CONTRACT = {
     "get_execution_stats": ([], []),
 }
 DEFAULTS = {("execute_code", "timeout_seconds"): 30, ("execute_code", "memory_mb"): 500,
-            ("search_tools", "detail_level"): "summary", ("list_workspace_files", "subpath"): "."}
+            ("search_tools", "detail_level"): "summary",
+            ("save_skill", "description"): "", ("list_workspace_files", "subpath"): "."}
 TYPES = {"code": "string", "context_vars": "object", "timeout_seconds": "number", "memory_mb": "number",
          "query": "string", "category": "string", "detail_level": "string", "tool_name": "string", "name": "string",
          "description": "string", "text": "string", "filename": "string", "content": "string", "subpath": "string"}
-ELSEWHERE = {"save_skill", "load_skill", "list_skills", "get_execution_stats"}  # tested where they are made
 
 CATALOG = {
     "version": "1", "description": "d", "last_updated": "2025-12-30", "core_mcps": ["memory"], "total_tools": 85,
@@ -88,9 +88,8 @@ class Served(unittest.TestCase):
 class Definitions(Served):
     def test_names_parameters_types_and_defaults(self):
         tools = {tool["name"]: tool for tool in self.client.request("tools/list")["tools"]}
-        self.assertLessEqual(set(CONTRACT) - set(tools), ELSEWHERE)
-        for name in set(CONTRACT) & set(tools):
-            parameters, required = CONTRACT[name]
+        self.assertLessEqual(set(CONTRACT), set(tools))
+        for name, (parameters, required) in CONTRACT.items():
             schema = tools[name]["inputSchema"]
             with self.subTest(tool=name):
                 self.assertEqual(list(schema["properties"])[:len(parameters)], parameters)
@@ -99,6 +98,30 @@ class Definitions(Served):
                     self.assertEqual(schema["properties"][parameter]["type"], TYPES[parameter], parameter)
                     if (name, parameter) in DEFAULTS:
                         self.assertEqual(schema["properties"][parameter]["default"], DEFAULTS[name, parameter])
+
+    def test_annotations(self):
+        """As a client understands them: what is left out has the specification's default."""
+        reads, changes = ("read",), ("write", "idempotent")
+        expected = {
+            "execute_code": ("write", "destructive"),  # no network: not of the open world
+            "search_tools": reads, "get_tool_definition": reads, "list_tool_categories": reads, "list_skills": reads,
+            "load_skill": reads, "list_workspace_files": reads, "read_workspace_file": reads, "get_execution_stats": reads,
+            "sanitize_pii": reads, "restore_pii": reads, "save_skill": changes,
+            "write_workspace_file": ("write",),  # to append twice is to append twice
+            "delete_workspace_file": ("write", "destructive", "idempotent"), "delete_skill": ("write", "destructive"),
+            "call_tool": ("write", "destructive", "open world"),
+        }
+        for tool in self.client.request("tools/list")["tools"]:
+            with self.subTest(tool=tool["name"]):
+                hints = tool.get("annotations", {})
+                told = ["read"] if hints.get("readOnlyHint", False) else ["write"]
+                if told == ["write"]:  # of what only reads, the others say nothing
+                    told += ["destructive"] * hints.get("destructiveHint", True)
+                    told += ["idempotent"] * hints.get("idempotentHint", False)
+                    told += ["open world"] * hints.get("openWorldHint", True)
+                self.assertEqual(tuple(told), expected[tool["name"]])
+                self.assertEqual(tool.get("_meta", {}).get("anthropic/requiresUserInteraction", False),
+                                 tool["name"] == "restore_pii")
 
     def test_what_its_clients_leave_out_they_send_as_null(self):
         self.assertEqual(self.ask("search_tools", query="floods", category=None)["count"], 1)
@@ -252,6 +275,8 @@ class Discovery(Served):
         self.assertEqual(told["total_tools"], 3)
         self.assertEqual(told["categories"]["security"], {"description": "Guards", "tool_count": 2})
         self.assertEqual(told["core_mcps"], ["memory"])
+        self.assertEqual(self.ask("get_execution_stats")["tool_registry"],
+                         {"categories": ["media", "security"], "total_tools": told["total_tools"]})
 
 
 class PersonalData(Served):

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """/servers in the jail: the catalogue as typed modules that code lists, reads and imports; and what learning changes."""
+import contextlib
 import json
 import pathlib
 import shutil
+import signal
 import tempfile
 import time
 import unittest
 
-from harness import PATIENCE, Client, Daemon, Policies
+from harness import ORDINARY_USER, PATIENCE, ROOT, Client, Daemon, Policies, as_user
 
 GITHUB = {"tools": [{"name": "create_issue", "description": "Open an issue",
                      "inputSchema": {"type": "object", "required": ["title"],
@@ -124,23 +126,65 @@ class Learning(unittest.TestCase):
         text = client.call("search_tools", {"query": self.QUERY})["content"][0]["text"]
         return [tool["name"] for tool in json.loads(text)["tools"]]
 
-    def learn(self, **policy):
+    @contextlib.contextmanager
+    def catalogue(self, **policy):
+        """A daemon that knows GITHUB's tools."""
         folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-catalog-"))
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         folder.chmod(0o755)
         (folder / "github.json").write_text(json.dumps(GITHUB))
-        with Policies(**policy) as policies, Daemon(policies=policies, arguments=["--catalog", folder]) as daemon:
-            with Client(daemon.socket) as client:
-                before = self.listed(client)
-                client.call("get_tool_definition", {"tool_name": "create_issue"})
-                return before, self.listed(client)
+        with Policies(**policy) as self.policies, \
+                Daemon(policies=self.policies, arguments=["--catalog", folder]) as daemon:
+            yield daemon
+
+    def learn(self, **policy):
+        with self.catalogue(**policy) as daemon, Client(daemon.socket) as client:
+            before = self.listed(client)
+            client.call("get_tool_definition", {"tool_name": "create_issue"})
+            return before, self.listed(client)
 
     def test_what_was_chosen_after_a_search_is_found_by_it(self):
         self.assertEqual(self.learn(), ([], ["create_issue"]))
         self.assertEqual(self.learn(discovery={"learning": "shared"}), ([], ["create_issue"]))
 
+    def test_what_code_searches_for_teaches_too(self):
+        with self.catalogue() as daemon, Client(daemon.socket) as client:
+            self.assertEqual(self.listed(client), [])
+            body = client.execute(f"import warder\nwarder.search_tools({self.QUERY!r})\n"
+                                  "result = warder.get_tool_definition('create_issue')['name']")
+            self.assertEqual(body.get("result"), "create_issue", body)
+            self.assertEqual(self.listed(client), ["create_issue"])
+            body = client.execute(f"import warder\nresult = [tool['name'] for tool in warder.search_tools({self.QUERY!r})['tools']]")
+            self.assertEqual(body.get("result"), ["create_issue"], body)
+
+    @unittest.skipUnless(ROOT, "needs root, to be somebody else")
+    def test_tenants_learn_apart_unless_their_policy_shares(self):
+        for learning, found in (("tenant", []), ("shared", ["create_issue"])):
+            with self.subTest(learning), self.catalogue(discovery={"learning": learning}) as daemon:
+                with Client(daemon.socket) as client, as_user(ORDINARY_USER, lambda: Client(daemon.socket)) as other:
+                    self.listed(client)
+                    client.call("get_tool_definition", {"tool_name": "create_issue"})
+                    self.assertEqual(self.listed(client), ["create_issue"])
+                    self.assertEqual(self.listed(other), found)
+
     def test_not_if_the_policy_says_no(self):
         self.assertEqual(self.learn(discovery={"learning": "off"}), ([], []))
+
+    def test_what_was_learned_before_the_policy_says_no_is_forgotten(self):
+        with self.catalogue() as daemon:
+            policies = self.policies
+            with Client(daemon.socket) as client:
+                self.listed(client)
+                client.call("get_tool_definition", {"tool_name": "create_issue"})
+                self.assertEqual(self.listed(client), ["create_issue"])
+                for learning in ("off", "tenant"):
+                    policies.change(discovery={"learning": learning})
+                    reloads = daemon.log_text().count("policies reloaded")
+                    daemon.process.send_signal(signal.SIGHUP)
+                    until = time.monotonic() + PATIENCE
+                    while daemon.log_text().count("policies reloaded") == reloads and time.monotonic() < until:
+                        time.sleep(0.02)  # between looks; the log decides
+                    self.assertEqual(self.listed(client), [])
 
 
 if __name__ == "__main__":

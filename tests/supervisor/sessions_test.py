@@ -4,9 +4,8 @@ import os
 import signal
 import unittest
 
-from harness import (HOLD, ORDINARY_USER, PATIENCE, ROOT, Client, Daemon, Policies, SharedDaemon, Watch, body_of, jailed,
+from harness import (HOLD, ORDINARY_USER, PATIENCE, ROOT, Client, Daemon, Policies, SharedDaemon, Watch, body_of, eventually, jailed,
                      let_go)
-from pool_test import eventually
 
 BOMB = "held = []\nwhile True: held.append(bytearray(1 << 20))"
 
@@ -255,6 +254,15 @@ class Refusals(Case):
         self.assertEqual(self.client.executed(first)["outcome"], "ok")
         bodies = [self.client.executed(request) for request in others]
         self.assertEqual(sorted(map(len, (body["result"] for body in bodies))), [2, 3, 4], bodies)
+        self.client.call("delete_workspace_file", {"filename": "go"})
+
+    def test_who_waits_for_its_turn_hears_so(self):
+        first = self.client.begin_running(HOLD, session="s")
+        other = self.client.begin_execute("1", "waiting", session="s")
+        self.client.await_progress("waiting", lambda p: p.get("message") == "waits for its turn in the session")
+        let_go(self.daemon)
+        for request in (first, other):
+            self.assertEqual(self.client.executed(request)["outcome"], "ok")
         self.client.call("delete_workspace_file", {"filename": "go"})
 
     def test_who_waits_when_it_ends_is_told(self):

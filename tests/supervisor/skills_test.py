@@ -49,6 +49,44 @@ class WithDaemon(unittest.TestCase):
         return [skill["name"] for skill in found["skills"] if not skill.get("shared")]
 
 
+class Found(WithDaemon):
+    def test_a_search_for_tools_finds_skills_too_and_says_how_to_import_them(self):
+        self.ok("save_skill", name="invoice_totals", code="def invoice_totals(rows): return sum(rows)\n",
+                description="Adds up invoices")
+        self.ok("save_skill", name="shout", code="module.exports = (t) => t.toUpperCase()", language="javascript",
+                description="Invoices in capitals")
+        found = self.ok("search_tools", query="adds up invoices")
+        (totals,) = [tool for tool in found["tools"] if tool["name"] == "invoice_totals"]
+        self.assertEqual(totals, {"name": "invoice_totals", "kind": "skill", "category": "skills",
+                                  "description": "Adds up invoices", "mcp_server": None,
+                                  "import": "from skills import invoice_totals"})
+        self.assertEqual(found["count"], len(found["tools"]))
+        self.assertEqual(self.value_of(f"{totals['import']}\ninvoice_totals([1, 2])"), 3)
+        script = self.ok("search_tools", query="shout", detail_level="brief")["tools"][-1]
+        self.assertEqual(script, {"name": "shout", "kind": "skill", "mcp_server": None,
+                                  "import": "const shout = require('skills/shout')"})
+        self.assertEqual(self.value_of(f"{script['import']}; return shout('x')", language="javascript"), "X")
+        full = self.ok("search_tools", query="group_by", detail_level="full")["tools"][-1]
+        self.assertEqual((full["name"], full["uri"]), ("group_by", "skill://group-by"))
+
+    def test_skills_keep_to_filters_and_places(self):
+        def skills(**arguments):
+            return [tool["name"] for tool in self.ok("search_tools", **arguments)["tools"] if "kind" in tool]
+
+        names = ["invoice_a", "invoice_b", "invoice_c"]
+        for name in names:
+            self.ok("save_skill", name=name, code="x = 1", description="Invoices")
+        self.assertEqual(skills(query="invoices"), names)
+        for none in ({"query": "invoices", "server": "memory"}, {"query": "invoices", "tags": ["x"]}, {"query": ""},
+                     {"query": "invoices", "category": "security"}, {"query": "send an e-mail to the invoices"}):
+            self.assertEqual(skills(**none), [], none)
+        self.assertEqual(skills(query="invoices", category="skills", limit=2), names[:2])
+        self.assertIn("2 of 3", self.ok("search_tools", query="invoices", category="skills", limit=2)["hint"])
+        self.assertEqual(len(skills(query="", category="skills", limit=50)), len(SHARED) + len(names))
+        self.assertEqual(self.value_of("import warder\n[t['name'] for t in warder.call('search_tools', query='invoices')['tools']]"),
+                         names)
+
+
 class Tools(WithDaemon):
     def test_the_keys_are_those_that_clients_know(self):
         saved = self.ok("save_skill", name="double", code="def double(n): return 2 * n\n", description="Twice as much")
@@ -67,7 +105,7 @@ class Tools(WithDaemon):
         self.assertIn("Skill not found: none", self.refused("load_skill", name="none")["error"])
 
     def test_names_that_are_none_are_refused(self):
-        for name in ("", "../x", "a/b", "1x", "a-b", "a b", "é", "x" * 65, "_", ".x", "a\n"):
+        for name in ("", "../x", "a/b", "1x", "a-b", "a b", "é", "x" * 65, "_", ".x", "a\n", "__init__", "__doc__"):
             with self.subTest(name=name):
                 told = self.refused("save_skill", name=name, code="pass")
                 self.assertEqual(told["error"], "Invalid skill name. Use alphanumeric and underscores only.")
@@ -391,7 +429,7 @@ class Extension(WithDaemon):
         listening = modern.begin("subscriptions/listen", notifications={"promptsListChanged": True, "toolsListChanged": True})
         acknowledged = modern.receive()
         self.assertEqual(acknowledged["method"], "notifications/subscriptions/acknowledged")
-        self.assertEqual(acknowledged["params"]["notifications"], {"promptsListChanged": True})
+        self.assertEqual(acknowledged["params"]["notifications"], {"promptsListChanged": True, "toolsListChanged": True})
 
         self.ok("save_skill", name="x", code="pass")
         self.assertEqual({legacy.receive()["method"] for _ in range(2)},
@@ -442,6 +480,8 @@ class Tenants(WithDaemon):
         self.assertTrue(other.call("delete_skill", {"name": "secret"})["isError"])
         self.assertIn("there is no skill", other.execute("from skills import secret")["error"])
         self.assertNotIn("secret", json.dumps(other.request("skills/list")))
+        self.assertNotIn("skill", [tool.get("kind") for tool in
+                                   answer(other.call("search_tools", {"query": "secret"}))["tools"]])
         self.assertNotIn("secret", json.dumps(other.request("resources/list")))
         for method, params in (("skills/get", {"uri": "skill://secret/SKILL.md"}),
                                ("resources/read", {"uri": "skill://secret/scripts/secret.py"}),

@@ -2,8 +2,7 @@
 import json
 import unittest
 
-from harness import PATIENCE, Client, Daemon, Policies, SharedDaemon, Watch, body_of, jailed
-from pool_test import eventually
+from harness import PATIENCE, Client, Daemon, Policies, SharedDaemon, Watch, body_of, eventually, jailed
 
 KEY = "org.warder/workspace"
 
@@ -70,6 +69,34 @@ class Workspaces(Case):
         for workspace in ("customer-a", "customer-b"):
             self.execute("", workspace, session="s", reset_session=True)
 
+    def test_skills_are_its_own(self):
+        skill = {"name": "greeting", "description": "Greets", "code": "def greeting():\n    return 'a'\n"}
+        self.assertTrue(self.call("save_skill", skill, "customer-a")["structuredContent"]["success"])
+        self.assertEqual(self.execute("from skills import greeting\nresult = greeting.greeting()", "customer-a")["result"],
+                         "a")
+
+        def own(workspace):
+            skills = self.call("list_skills", {}, workspace)["structuredContent"]["skills"]
+            return [one["name"] for one in skills if not one.get("shared")]
+
+        self.assertEqual([own(place) for place in ("customer-a", "customer-b", None)], [["greeting"], [], []])
+        self.assertIn("greeting", self.read("skill://greeting/SKILL.md", "customer-a"))
+        with self.assertRaises(RuntimeError):
+            self.read("skill://greeting/SKILL.md", "customer-b")
+        found = self.call("search_tools", {"query": "greeting"}, "customer-b")["structuredContent"]
+        self.assertNotIn("greeting", [tool["name"] for tool in found["tools"]])
+        self.assertIs(self.call("delete_skill", {"skill_name": "greeting"}, "customer-b")["isError"], True)
+        self.assertIs(self.call("list_skills", {}, "other")["isError"], True)
+
+    def test_tokens_for_personal_data_are_its_own(self):
+        text = {"text": "ada@lovelace.org"}
+        tokens = {place: self.call("sanitize_pii", text, place)["structuredContent"]["sanitized_text"]
+                  for place in ("customer-a", "customer-b", None)}
+        self.assertEqual(len(set(tokens.values())), 3)
+        by_code = self.execute("result = tokenize_pii('ada@lovelace.org')[0]", "customer-a")["result"]
+        self.assertEqual(by_code, tokens["customer-a"], "code and tools have the same vault")
+        self.assertIs(self.call("sanitize_pii", text, "other")["isError"], True)
+
     def test_names_that_the_policy_does_not_allow_are_refused_everywhere(self):
         for name in ("other", "../customer-a", "customer-a/../b", "", 5):
             with self.subTest(name=name):
@@ -105,16 +132,44 @@ class Workspaces(Case):
 
 
 class Expiry(Case):
-    policy = {"named_workspaces": {"idle_seconds": 2, "warning_seconds": 1}}
+    policy = {"workspaces": ["*"], "named_workspaces": {"idle_seconds": 6, "warning_seconds": 5}}
+
+    def told_of(self, name):
+        """What the statistics tell of a workspace once its removal is announced; asking is no use of it."""
+        named = self.client.call("get_execution_stats")["structuredContent"].get("named_workspaces", [])
+        return next((one for one in named if one["name"] == name and "removed_in_seconds" in one), None)
 
     def test_one_that_nobody_uses_is_announced_and_then_removed(self):
         self.execute("write_file('f', 'x')", "old")
+        skill = {"name": "greeting", "description": "Greets", "code": "def greeting():\n    return 'a'\n"}
+        self.assertTrue(self.call("save_skill", skill, "old")["structuredContent"]["success"])
+        token = self.call("sanitize_pii", {"text": "ada@lovelace.org"}, "old")["structuredContent"]["sanitized_text"]
         folder = next((self.daemon.state / "tenants").glob("*/workspaces"))
-        eventually(lambda: "will be removed in 1 s" in self.daemon.log_text(), "the announcement")
-        eventually(lambda: not (folder / "old").exists(), "the end of a workspace that nobody uses")
+        eventually(lambda: "/old is not used: it will be removed in 5 s" in self.daemon.log_text(), "the announcement")
+        told = eventually(lambda: self.told_of("old"), "the time of its removal in the statistics")
+        self.assertLessEqual(told["removed_in_seconds"], 5)
+        self.assertGreaterEqual(told["idle_seconds"], 1)
+        eventually(lambda: "/old was removed" in self.daemon.log_text(), "the end of what nobody uses")
+        self.assertFalse((folder / "old").exists())
         log = self.daemon.log_text()
-        self.assertLess(log.index("will be removed"), log.index("was removed: nobody used it"))
+        self.assertLess(log.index("/old is not used"), log.index("/old was removed: nobody used it"))
         self.assertEqual(self.execute("list_files()", "old")["result"], [], "a name may be used again")
+        stats = self.call("get_execution_stats", {}, "old")["structuredContent"]
+        self.assertEqual(stats["executions"]["total"], 1, "what it did before is forgotten")
+        skills = self.call("list_skills", {}, "old")["structuredContent"]["skills"]
+        self.assertNotIn("greeting", [one["name"] for one in skills])
+        self.assertTrue(self.call("save_skill", skill, "old")["structuredContent"]["success"])
+        again = self.call("sanitize_pii", {"text": "ada@lovelace.org"}, "old")["structuredContent"]["sanitized_text"]
+        self.assertEqual(again, token, "the key is of the name")
+
+    def test_one_goes_when_its_client_has_gone_and_the_daemon_was_started_again(self):
+        self.execute("write_file('f', 'x')", "left")
+        folder = next((self.daemon.state / "tenants").glob("*/workspaces"))
+        self.client.close()
+        self.daemon.kill()
+        self.daemon.start()
+        eventually(lambda: not (folder / "left").exists(), "the end of a workspace whose tenant is not connected")
+        self.setUp()
 
 
 class Logs(Case):

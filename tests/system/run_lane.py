@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""run_lane.py LANE BUILD [TEST...]: install what BUILD made into a guest of this lane and run the suite there as root.
+"""run_lane.py LANE PACKAGE [TEST...]: install Warder's Debian package in a guest of this lane and run the suite there.
 
 TEST narrows it down, as for unittest: suite.limits, suite.limits.Memory. Exit status: the suite's; 77: this machine or
 user cannot run the lane, and the test counts as skipped. $WARDER_RIG_OUTPUT: a folder that keeps console and journal.
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,43 +14,37 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
 HELPERS = {"__init__", "warder"}  # of the suite; every other file of it is tests
-# A lane whose Debian is not the one that the programs were built on brings their libraries along.
-FOREIGN_LANES = {"debian13"}
-SECONDS = 900
+LAST = "package"  # removes what the others use
+SECONDS = 1500
 
 
-def install(build, stage):
-    """What a user would install, at /usr below the stage."""
-    subprocess.run(["cmake", "--install", str(build), "--prefix", "/usr", "--strip"], check=True,
-                   env={**os.environ, "DESTDIR": str(stage)}, stdout=subprocess.DEVNULL)
-
-
-def bring_libraries(stage):
-    folder = stage / "usr/local/lib"
-    folder.mkdir(parents=True)
-    listed = subprocess.run(["ldd", str(stage / "usr/bin/warderd")], capture_output=True, text=True, check=True).stdout
-    for line in listed.splitlines():
-        words = line.split()
-        if len(words) > 2 and words[0].startswith(("libfmt", "libnl", "libre2", "libuv")):
-            (folder / words[0]).write_bytes(pathlib.Path(words[2]).read_bytes())
+def with_version(package, suffix, folder):
+    """The same package as a later version: what an upgrade installs."""
+    tree = folder / "tree"
+    subprocess.run(["dpkg-deb", "--raw-extract", str(package), str(tree)], check=True)
+    control = tree / "DEBIAN/control"
+    control.write_text(re.sub(r"(?m)^(Version: .*)$", rf"\g<1>{suffix}", control.read_text()))
+    made = folder / "warder-later.deb"
+    subprocess.run(["dpkg-deb", "-Zgzip", "-z1", "--root-owner-group", "--build", str(tree), str(made)], check=True,
+                   stdout=subprocess.DEVNULL)
+    return made
 
 
 def main():
-    lane, build, wanted = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
+    lane, package, wanted = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     if os.geteuid() != 0:
         print(f"SKIPPED: system tests need root, to boot a guest ({lane}); as root: ctest -R system")
         sys.exit(77)
-    tests = wanted or sorted(f"suite.{file.stem}" for file in (HERE / "suite").glob("*.py") if file.stem not in HELPERS)
-    with tempfile.TemporaryDirectory(prefix="warder-stage-") as folder:
-        stage = pathlib.Path(folder)
-        stage.chmod(0o755)
-        install(build, stage)
-        if lane in FOREIGN_LANES:
-            bring_libraries(stage)
-        script = ("ldconfig && systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload && "
-                  "cd /tests/system && exec python3 -B -m unittest -v " + " ".join(tests))
+    modules = sorted({file.stem for file in (HERE / "suite").glob("*.py")} - HELPERS - {LAST}) + [LAST]
+    tests = wanted or [f"suite.{module}" for module in modules]
+    with tempfile.TemporaryDirectory(prefix="warder-packages-") as folder:
+        later = with_version(package, "+later", pathlib.Path(folder))
+        # policy-rc.d: what made the image has left it, and no package's services would be started.
+        script = ("rm -f /usr/sbin/policy-rc.d && dpkg --install /packages/warder.deb && cd /tests/system && "
+                  "exec python3 -B -m unittest -v " + " ".join(tests))
         command = [sys.executable, "-B", str(HERE / "rig"), "run", "--lane", lane, "--timeout", str(SECONDS),
-                   "--environment", f"RIG_LANE={lane}", "--put", f"{stage}:/", "--put", f"{TESTS}:/tests"]
+                   "--environment", f"RIG_LANE={lane}", "--put", f"{package}:/packages/warder.deb",
+                   "--put", f"{later}:/packages/warder-later.deb", "--put", f"{TESTS}:/tests"]
         if os.environ.get("WARDER_RIG_OUTPUT"):
             command += ["--output", os.environ["WARDER_RIG_OUTPUT"]]
         sys.exit(subprocess.run([*command, "--", "sh", "-ec", script]).returncode)

@@ -11,6 +11,22 @@ class JavaScriptTest(GuestTest):
     language = "javascript"
 
 
+class Reads(JavaScriptTest):
+    def test_what_is_read_of_the_workspace_is_told(self):
+        self.write("text", "é" * 50_000)
+        for code in ("await fs.readFile('text')", "fs.readFileSync('text', 'utf8')", "require('fs').readFileSync('text')",
+                     "await require('fs/promises').readFile(process.cwd() + '/text')",
+                     "await new Promise((done) => fs.readFile('text', done))",
+                     "await new Promise((done) => require('fs').readFile('text', 'utf8', done))"):
+            with self.subTest(code=code):
+                self.assertEqual(self.run_code(code).message.get("read_bytes"), 100_000)
+        for code in ("fs.readFileSync('/etc/passwd')", "await fs.writeFile('new', 'x')", "fs.existsSync('text')"):
+            with self.subTest(code=code):
+                self.assertNotIn("read_bytes", self.run_code(code).message)
+        self.assertIn("ENOENT", self.run_code("await fs.readFile('none')").error)
+        self.assertIn("ERR_INVALID_ARG_TYPE", self.run_code("require('fs').readFile('text')").error)
+
+
 class Answers(JavaScriptTest):
     def test_the_answer_is_what_is_returned_or_the_variable_result(self):
         for code, value in (
@@ -241,11 +257,27 @@ Error: outer
         self.assertIn("/nonexistent", self.run_code("console.log('ran')", workspace="/nonexistent").error)
 
 
+def echo_value(call):
+    """What the supervisor says when a tool has answered."""
+    return [{"type": "reply", "id": call["id"], "result": {"value": call["arguments"]}}]
+
+
+def tool_failed(call):
+    return [{"type": "reply", "id": call["id"],
+             "result": {"failure": {"code": 7, "message": "no paper", "data": {"left": 0}}}}]
+
+
 class Calls(JavaScriptTest):
+    def test_what_a_tool_says_when_it_fails_is_kept(self):
+        end = self.run_code("try { await callMCPTool('s__t') } catch (e) { return [e.name, e.code, e.message, e.data] }",
+                            tool_failed)
+        self.assertEqual(end.value, ["CallError", 7, "7: no paper", {"left": 0}])
+
     def test_the_tool_functions_are_calls(self):
         end = self.run_code("return [await callMCPTool('s__t', {a: 1}), await list_mcp_tools(),"
                             " await get_mcp_tool_details('s__t'),"
-                            " await warder.call('any', {b: 'x'.repeat(200000)})]", echo)
+                            " await warder.call('any', {b: 'x'.repeat(200000)})]",
+                            lambda call: echo_value(call) if call["name"] == "call_tool" else echo(call))
         self.assertEqual([call["name"] for call in end.calls],
                          ["call_tool", "list_tools", "get_tool_definition", "any"])
         self.assertEqual(end.value, [{"name": "s__t", "arguments": {"a": 1}}, {}, {"tool_name": "s__t"},

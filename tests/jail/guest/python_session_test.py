@@ -67,6 +67,20 @@ class Answers(SessionTest):
         self.assertEqual(self.value_of("def g():\n    result = 8\n[result for result in 'ab']"), ["a", "b"])
         self.assertEqual(self.value_of("result += [8]"), [7, 8])
 
+    def test_an_assignment_that_is_not_reached_answers_no_older_result(self):
+        self.value_of("result = 5\ndef read(): return result")
+        for code in ("if False: result = 9", "for result in []: pass", "def f(): global result; result = 1",
+                     "try: result = 1 / 0\nexcept ZeroDivisionError: pass"):
+            self.assertIsNone(self.value_of(code), code)
+        got = self.ask("result = 1 / 0")
+        self.assertIn("ZeroDivisionError", got["error"])
+        self.assertNotIn("value", got)
+        self.assertEqual(self.value_of("model = 1\na, (result, *b) = 1, (5, 6)"), 5, "the same value, set again")
+        self.assertIsNone(self.value_of("if 'result' not in globals(): result = []"))
+        self.assertEqual(self.value_of("y = read() + result\nresult = y"), 10)
+        self.assertEqual(self.value_of("del result\n'result' in globals()"), False)
+        self.assertIn("NameError", self.ask("result")["error"])
+
     def test_a_value_of_a_last_expression_is_not_answered_twice(self):
         self.assertEqual(self.value_of("3"), 3)
         self.assertIsNone(self.value_of("pass"))
@@ -125,7 +139,8 @@ class Others(SessionTest):
         self.value_of("go.set()")
         answered, failed = self.value_of("thread.join(10)\n[answers, failed]")
         self.assertEqual(sorted(answered + failed), list(range(20)))
-        self.assertLessEqual(len(failed), 1, "the one that was under way when its order was answered")
+        # Calls under way are abandoned before the answer is sent, and after it once more.
+        self.assertLessEqual(len(failed), 2, "those that were under way when their order was answered")
 
     def test_a_forked_child_reports_nothing(self):
         self.assertEqual(self.value_of("import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nbool(pid)"), True)

@@ -11,6 +11,30 @@ class PythonTest(GuestTest):
     language = "python"
 
 
+class Reads(PythonTest):
+    def test_what_is_read_of_the_workspace_is_told(self):
+        self.write("text", "é" * 50_000)
+        for code in ("len(read_file('text'))", "open('text').read()[:1]", "sum(1 for _ in open('text', 'rb'))",
+                     "import pathlib; len(pathlib.Path('text').read_bytes())", "import pathlib; len(open(pathlib.Path('text').absolute(), newline='').readlines())",
+                     "with open(f'{workspace}/text', 'rb') as f: f.seek(90_000), f.seek(0), f.read()", "import json\nopen(mode='r', file='text').read(); 1"):
+            with self.subTest(code=code):
+                self.assertEqual(self.run_code(code).message.get("read_bytes"), 100_000)
+        self.assertIn("LookupError", self.run_code("open('text', encoding='none')").error)
+        self.assertIn("binary mode", self.run_code("open('text', 'rb', encoding='utf-8')").error)
+        self.assertIn("invalid mode", self.run_code("open('text', 'rr')").error)
+        self.assertEqual(self.value_of("f = open('text')\n[f.mode, f.name, f.encoding]"), ["r", "text", "UTF-8"])
+        for code in ("open('/etc/passwd').read(); 1", "open('new', 'w').write('x')", "open('text').close()",
+                     "import os; os.read(os.open('text', 0), 10)"):
+            with self.subTest(code=code):
+                self.assertNotIn("read_bytes", self.run_code(code).message)
+
+    def test_a_file_that_nobody_has_any_more_is_closed_at_once(self):
+        self.write("text", "x")
+        self.assertEqual(self.value_of("import os\nbefore = len(os.listdir('/proc/self/fd'))\n"
+                                       "for _ in range(9): open('text').read()\n"
+                                       "len(os.listdir('/proc/self/fd')) - before"), 0)
+
+
 class Answers(PythonTest):
     def test_the_answer_is_the_global_result_or_the_last_expression(self):
         for code, value in (

@@ -3,11 +3,83 @@ import json
 import signal
 import unittest
 
-from driver import GuestTest, OrderTests
+from driver import GUEST, GuestTest, OrderTests, echo, not_found
+
+STREAMS = ["0", "1", "2", "200"]
 
 
 class ShellTest(GuestTest):
     language = "shell"
+
+
+class Calls(ShellTest):
+    def run_calls(self, code, answer):
+        return self.run_code(code, answer, environment={"PATH": f"/usr/bin:/bin:{GUEST}/shell"})
+
+    def test_tools_are_called_by_words(self):
+        def answer(call):
+            return [{"type": "reply", "id": call["id"], "result": {"value": call}}]
+
+        end = self.run_calls("warder call near__add a:=1 'text=two words' '{\"list\": [1]}' --select x.y --select z\n"
+                             "echo '{\"n\": null}' | warder call near__echo -", answer)
+        self.assertEqual((end.stderr, end.status), ("", 0))
+        first, second = (json.loads(line) for line in end.stdout.splitlines())
+        self.assertEqual((first["name"], first["arguments"]), ("call_tool", {
+            "name": "near__add", "arguments": {"a": 1, "text": "two words", "list": [1]}, "select": ["x.y", "z"]}))
+        self.assertEqual(second["arguments"], {"name": "near__echo", "arguments": {"n": None}})
+
+    def test_a_text_is_printed_as_it_is_and_large_values_come_whole(self):
+        text = "grün\n" * 100_000
+
+        def answer(call):
+            return [{"type": "reply", "id": call["id"], "result": {"value": text}}]
+
+        self.assertEqual(self.run_calls("warder call near__read", answer).stdout, text + "\n")
+
+    def test_tools_are_found_and_described(self):
+        end = self.run_calls("warder search send a mail; warder describe mail__send", echo)
+        self.assertEqual([json.loads(line) for line in end.stdout.splitlines()],
+                         [{"query": "send a mail"}, {"tool_name": "mail__send"}])
+
+    def test_failures_are_statuses_and_say_why(self):
+        def answer(call):
+            failure = {"code": "tool_error", "message": "no paper", "data": {"paper": 0}}
+            return [{"type": "reply", "id": call["id"], "result": {"failure": failure}}]
+
+        end = self.run_calls("warder call near__print", answer)
+        self.assertEqual((end.stdout, end.stderr, end.status), ("", "tool_error: no paper\n{\"paper\":0}\n", 1))
+        end = self.run_calls("warder call near__print", not_found)
+        self.assertEqual((end.stderr, end.status), ("not_found: there is no tool 'call_tool'; search first\n", 1))
+        for words in ("", "call", "call t --select", "call t words", "call t a:=x", "call t =x", "call t '{'", "cook"):
+            with self.subTest(words=words):
+                end = self.run_calls(f"warder {words}", not_found)
+                self.assertEqual((end.status, end.calls), (2, []))
+                self.assertIn("warder call SERVER__TOOL", end.stderr)
+
+    def test_calls_side_by_side_each_get_their_own_answer(self):
+        def answer(call):
+            return [{"type": "reply", "id": call["id"], "result": {"value": call["arguments"]["arguments"]["n"]}}]
+
+        end = self.run_calls("for n in 1 2 3 4 5 6; do warder call t n=$n > $n & done; wait; cat 1 2 3 4 5 6", answer)
+        self.assertEqual(end.stdout.split(), list("123456"))
+
+    def test_the_answer_to_a_caller_that_was_ended_is_nobody_elses(self):
+        asked = []
+
+        def answer(call):
+            asked.append(call)
+            if len(asked) == 1:
+                self.write("asked", "")
+                return []
+            return [{"type": "reply", "id": one["id"], "result": {"value": one["arguments"]["name"]}} for one in asked]
+
+        end = self.run_calls("warder call first & until test -e asked; do sleep 0.01; done\n"
+                             "kill -KILL $!; wait; warder call second", answer)
+        self.assertEqual(end.stdout, "second\n")
+
+    def test_without_a_supervisor_there_is_no_call(self):
+        end = self.run_calls("exec 200>&-; warder call t", echo)
+        self.assertEqual((end.stdout, end.status), ("", 76))
 
 
 class Execution(ShellTest):
@@ -19,8 +91,8 @@ class Execution(ShellTest):
         self.assertEqual(self.run_code("kill -TERM $$").status, -signal.SIGTERM)
         self.assertEqual(self.run_code("").status, 0)
 
-    def test_nothing_but_the_three_streams_is_inherited(self):
-        self.assertEqual(self.run_code("ls /proc/$$/fd; true").stdout.split(), ["0", "1", "2"])
+    def test_nothing_but_the_three_streams_and_the_socket_of_warder_is_inherited(self):
+        self.assertEqual(self.run_code("ls /proc/$$/fd; true").stdout.split(), STREAMS)
         self.assertEqual(self.run_code("cat; echo ended").stdout, "ended\n")
 
     def test_errors_name_the_line(self):

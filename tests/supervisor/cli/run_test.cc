@@ -1,4 +1,5 @@
 #include "supervisor/cli/run.h"
+#include "supervisor/cli/terminal.h"
 
 #include <signal.h>
 

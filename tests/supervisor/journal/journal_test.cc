@@ -8,6 +8,7 @@
 #include <latch>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/journal/record.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
 #include "tests/temp_directory.h"
@@ -251,6 +252,25 @@ TEST_CASE("the ledger counts bytes; what was kept out is never more than what wa
   CHECK(all.kept_out_bytes == 5'199'000);  // by execution: a quiet one takes nothing from a loud one
   CHECK(all.ledger.definitions_avoided_bytes == 7'000);
   CHECK(scene.book->since_start("acme").kept_out_bytes == 5'199'000);
+  scene.run("reader", "ok", 1000, Ledger{100, 0, 0, 0, 4'000'000});
+  CHECK(scene.statistics().totals.ledger.read_bytes == 4'000'000);
+  CHECK(scene.statistics().totals.kept_out_bytes == 5'199'000 + 3'999'900);
+  CHECK(scene.book->since_start("acme").kept_out_bytes == 5'199'000 + 3'999'900);
+}
+
+TEST_CASE("a line of a spool that an older daemon wrote still counts", "[journal]") {
+  Ended ended = Scene::ended_with("ok", 1000, Ledger{1, 2, 3, 4, 5});
+  ended.id = "e1";
+  std::string line = to_line({7, Finished{{"e1", "acme", "python", "default", 4, 1}, ended}});
+  REQUIRE(line.find(",4,5]") != std::string::npos);
+  CHECK(std::get<Finished>(from_line(line)->what).ended.ledger.read_bytes == 5);
+  line.replace(line.find(",4,5]"), 5, ",4]");
+  auto older = from_line(line);
+  REQUIRE(older);
+  CHECK(std::get<Finished>(older->what).ended.ledger.definitions_avoided_bytes == 4);
+  CHECK(std::get<Finished>(older->what).ended.ledger.read_bytes == 0);
+  line.replace(line.find(",4]"), 3, "]");
+  CHECK_FALSE(from_line(line));
 }
 
 TEST_CASE("rows beyond the limits go, totals and running executions stay", "[journal]") {

@@ -110,7 +110,7 @@ TEST_CASE("a handler knows who asks, in which version and with which capabilitie
   mcp::Connection::Accepted accepted;
   accepted.peer = {11, 22, 33};
   accepted.user = std::make_shared<std::string>("tenant");
-  auto client = f.connect(accepted);
+  auto client = f.connect(std::move(accepted));
   json params = {{"name", "hold"},
                  {"_meta",
                   {{"traceparent", "00-1-2-03"},
@@ -256,7 +256,7 @@ TEST_CASE("a refused client learns why from the answer to its first request", "[
   Fixture f;
   mcp::Connection::Accepted accepted;
   accepted.refusal = Error{Code::denied, 0, "user 7 has no tenant", "ask the administrator", {}};
-  auto client = f.connect(accepted);
+  auto client = f.connect(std::move(accepted));
   client->send(cancel(1));
   auto answer = client->ask(request("i", "initialize", {{"protocolVersion", "2025-11-25"}}));
   CHECK(answer["id"] == "i");
@@ -270,7 +270,7 @@ TEST_CASE("a refused client that says nothing is not kept", "[mcp]") {
   f.limits.refusal = 20ms;
   mcp::Connection::Accepted accepted;
   accepted.refusal = Error{Code::denied, 0, "no", "", {}};
-  auto client = f.connect(accepted);
+  auto client = f.connect(std::move(accepted));
   CHECK(client->at_end());
 }
 

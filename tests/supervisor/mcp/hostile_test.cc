@@ -183,10 +183,13 @@ TEST_CASE("one user's unfinished lines share a budget", "[mcp]") {
   Fixture f;
   auto account = std::make_shared<mcp::Account>();
   account->max_line_bytes = 1 << 20;
-  mcp::Connection::Accepted accepted;
-  accepted.account = account;
-  auto first = f.connect(accepted);
-  auto second = f.connect(accepted);
+  auto connect = [&] {
+    mcp::Connection::Accepted accepted;
+    accepted.account = account;
+    return f.connect(std::move(accepted));
+  };
+  auto first = connect();
+  auto second = connect();
   first->write(std::string(900'000, 'x'));
   settle(f.loop);
   second->write(std::string(400'000, 'x'));

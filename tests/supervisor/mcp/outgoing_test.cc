@@ -1,6 +1,7 @@
 // What is looked at before an answer leaves: every text of it, and JSON stays JSON.
 #include "supervisor/mcp/outgoing.h"
 
+#include "supervisor/base/base64.h"
 #include "tests/supervisor/mcp/harness.h"
 
 using namespace mcp_test;
@@ -139,6 +140,22 @@ TEST_CASE("JSON is cleaned value by value and stays JSON", "[mcp]") {
   CHECK(clean_text(R"({"z":"a\nada","a":1.5})") == R"({"z":"a\n[A]","a":1.5})");  // the order stays
   CHECK(clean_text(R"({"ada":)") == R"({"[A]":)");                                // that is no JSON
   CHECK(clean_text("{not json} ada") == "{not json} [A]");
+}
+
+TEST_CASE("text in base64 is looked at, and stays base64; other bytes stay what they are", "[mcp]") {
+  const std::string text = "write to ada, who knows", picture("\x89PNG\r\n\x1a\nada ada ada", 19);
+  CHECK(cleaned(to_base64(text)) == to_base64("write to [A], who knows"));
+  CHECK(cleaned({{"content", to_base64(text)}})["content"] == to_base64("write to [A], who knows"));
+  CHECK(cleaned(to_base64(picture)) == to_base64(picture));
+  CHECK(cleaned("four letters word") == "four letters word");
+  size_t settled = 0;
+  Replace texts(settled);
+  mcp::ResourceContents blob;
+  blob.kind = mcp::ResourceContents::Kind::blob;
+  blob.data = to_base64(text);
+  std::vector<mcp::ResourceContents> contents{blob};
+  REQUIRE(mcp::clean(texts, contents));
+  CHECK(contents[0].data == to_base64("write to [A], who knows"));
 }
 
 TEST_CASE("numbers that may be a card's are looked at", "[mcp]") {

@@ -63,23 +63,6 @@ TEST_CASE("a workspace that cannot be counted takes no more", "[quota]") {
   CHECK_FALSE(quota.within());
 }
 
-TEST_CASE("a file system without project quotas is recognised", "[quota]") {
-  Fd shm(::open("/dev/shm", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!shm) {
-    WARN("SKIPPED-NEEDS /dev/shm");
-    return;
-  }
-  auto enforced = project_quota_enforced(shm.get());
-  REQUIRE_FALSE(enforced);
-  CHECK(enforced.error().code == Code::unavailable);
-  CHECK_FALSE(enforced.error().hint.empty());
-  auto limits = set_project_limits(shm.get(), {7, {1024, 10}});
-  REQUIRE_FALSE(limits);
-  CHECK(limits.error().code == Code::unavailable);
-  CHECK_FALSE(set_project(shm.get(), 0));
-  CHECK_FALSE(set_project_limits(shm.get(), {0, {1, 1}}));
-}
-
 TEST_CASE("usage counts a hard-linked file once, sparse and special files as what they occupy", "[quota]") {
   Scene scene;
   Scene::put(scene.inside / "a", std::string(1000, 'x'));

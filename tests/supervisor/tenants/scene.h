@@ -31,14 +31,17 @@ struct Scene {
   TempDirectory temp;
   std::filesystem::path inside = temp.path() / "workspace";
   std::filesystem::path outside = temp.path() / "outside";
+  std::filesystem::path unfinished = temp.path() / "unfinished";
   Loop loop;
   std::optional<tenants::Workspace> workspace;
 
   explicit Scene(tenants::QuotaLimits limits = {1 << 20, 1000}) {
     std::filesystem::create_directories(inside);
     std::filesystem::create_directories(outside);
+    std::filesystem::create_directories(unfinished);
     put(outside / "secret", "secret");
-    workspace.emplace(loop, open_directory(inside.string()).value(), limits);
+    workspace.emplace(loop, open_directory(inside.string()).value(), open_directory(unfinished.string()).value(),
+                      limits);
   }
   tenants::Workspace* operator->() { return &*workspace; }
 
@@ -62,10 +65,12 @@ struct Scene {
     return wait_for(loop, workspace->list(path(name), options));
   }
   tenants::Usage measure() { return wait_for(loop, workspace->measure()).value(); }
-  // No temporary file of ours is left behind.
+  // With temporary files of ours, if any were left behind.
   size_t files_on_disk() const {
     size_t count = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(inside)) count += entry.exists() || true;
+    for (const auto& folder : {inside, unfinished}) {
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) count += entry.exists() || true;
+    }
     return count;
   }
 };

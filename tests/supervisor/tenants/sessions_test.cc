@@ -111,6 +111,20 @@ TEST_CASE("a session is open from its beginning to its end, in a later process, 
   CHECK(s.document("a")["ended_at"] == "t2");
 }
 
+TEST_CASE("large logs make room for new ones before there are many", "[tenants]") {
+  Sessions s;
+  const size_t fit = kMostSessionsBytes / kMostSessionBytes;
+  for (size_t i = 0; i < fit + 3; i++) {
+    const std::string id = "s" + std::to_string(100 + i);
+    REQUIRE(s.logs->begin(id, "t"));
+    REQUIRE(s.logs->end(id, "t"));
+    std::filesystem::resize_file(s.folder / (id + ".log"), kMostSessionBytes);  // sparse
+  }
+  REQUIRE(s.logs->begin("new", "t"));
+  CHECK(s.logs->list().value().size() == fit);
+  CHECK(s.logs->read("new"));
+}
+
 TEST_CASE("the oldest logs make room for new ones, open sessions' stay", "[tenants]") {
   Sessions s;
   REQUIRE(s.logs->begin("open", "t"));

@@ -29,7 +29,7 @@ struct Daemon {
     registry.emplace(Registry::open(loop, open_directory(state.string())->get(), *store).value());
   }
   void small_quota(int bytes) {
-    Scene::put(policies / "small.json", R"({"extends": "default", "quota": {"workspace_bytes": )" +
+    Scene::put(policies / "small.json", R"({"extends": "default", "workspaces": ["*"], "quota": {"workspace_bytes": )" +
                                             std::to_string(bytes) + R"(, "executions_kept": 2}})");
   }
   void rules(const std::string& list) { Scene::put(policies / "tenants.json", R"({"rules": )" + list + "}"); }
@@ -99,6 +99,34 @@ TEST_CASE("a tenant's folder that is a link is refused", "[tenants]") {
   CHECK(fs::is_empty(daemon.temp.path() / "elsewhere"));
 }
 
+TEST_CASE("what a killed daemon left unfinished goes, and nothing else", "[tenants]") {
+  Daemon daemon;
+  const fs::path one = daemon.state / "tenants/one", elsewhere = daemon.temp.path() / "elsewhere";
+  for (const fs::path& folder : {one / "unfinished", one / "workspace", one / "workspaces/.removed-old/workspace/a/b",
+                                 one / "workspaces/.removed-link", one / "workspaces/kept", elsewhere})
+    fs::create_directories(folder);
+  Scene::put(elsewhere / "file", "x");
+  fs::create_directory_symlink(elsewhere, one / "workspaces/.removed-link/elsewhere");
+  Scene::put(one / "workspaces/.removed-old/workspace/a/b/file", "x");
+  Scene::put(one / "unfinished/.warder-0123456789abcdef", "x");
+  fs::create_symlink(elsewhere / "file", one / "unfinished/.warder-0000000000000000");
+  const auto others = {".warder-0123456789abcdeF", ".warder-0123456789abcdef0", ".warder-", "mine"};
+  for (const char* name : others) Scene::put(one / "unfinished" / name, "x");
+  Scene::put(one / "workspace/.warder-0123456789abcdef", "a user's");
+
+  wait_for(daemon.loop, daemon.registry->expire_workspaces());  // nobody of the tenant is connected
+  CHECK_FALSE(fs::exists(one / "workspaces/.removed-old"));
+  CHECK_FALSE(fs::exists(one / "workspaces/.removed-link"));
+  CHECK(fs::exists(one / "workspaces/kept"));
+
+  auto member = daemon.admit(1001).value();
+  CHECK_FALSE(fs::exists(one / "unfinished/.warder-0123456789abcdef"));
+  CHECK_FALSE(fs::is_symlink(one / "unfinished/.warder-0000000000000000"));
+  CHECK(Scene::get(elsewhere / "file") == "x");
+  for (const char* name : others) CHECK(fs::exists(one / "unfinished" / name));
+  CHECK(Scene::get(one / "workspace/.warder-0123456789abcdef") == "a user's");
+}
+
 TEST_CASE("the names of tenants are checked", "[tenants]") {
   Daemon daemon;
   auto policy = daemon.store->find("default");
@@ -113,6 +141,9 @@ TEST_CASE("the names of tenants are checked", "[tenants]") {
 
 TEST_CASE("a named workspace shares nothing with its tenant's own or with another", "[tenants]") {
   Daemon daemon;
+  daemon.rules(
+      R"([{"uid": 1001, "tenant": "one", "policy": "small"}, {"uid": 1002, "tenant": "two", "policy": "small"}])");
+  REQUIRE(daemon.store->reload());
   auto member = daemon.admit(1001).value();
   CHECK(daemon.registry->workspace(*member, "default").value() == member->tenant);
   CHECK(daemon.registry->workspace(*member, "").value() == member->tenant);
@@ -156,7 +187,7 @@ TEST_CASE("a workspace that a policy does not allow, or one too many, is refused
 
 TEST_CASE("a workspace that nobody uses is announced first and removed later, and use takes that back", "[tenants]") {
   Daemon daemon;
-  Scene::put(daemon.policies / "small.json", R"({"extends": "default",
+  Scene::put(daemon.policies / "small.json", R"({"extends": "default", "workspaces": ["*"],
              "named_workspaces": {"most": 8, "idle_seconds": 1000, "warning_seconds": 100}})");
   REQUIRE(daemon.store->reload());
   auto member = daemon.admit(1001).value();
@@ -191,4 +222,19 @@ TEST_CASE("a workspace that nobody uses is announced first and removed later, an
   CHECK_FALSE(fs::exists(all / "idle"));
   CHECK(fs::exists(all / "used/workspace/f"));
   CHECK(daemon.registry->find("one/idle") == nullptr);
+  // Nobody is connected: by the rules of its last use.
+  held.reset();
+  member.reset();
+  age(all / "used/used", 5000);
+  CHECK(expire() == std::chrono::seconds(60));
+  REQUIRE(fs::exists(all / "used/warned"));
+  age(all / "used/warned", 101);
+  Scene::put(all / "used/used", "1000");  // not as it is written: nothing goes by mistake
+  age(all / "used/used", 5000);
+  expire();
+  CHECK(fs::exists(all / "used/workspace/f"));
+  Scene::put(all / "used/used", "1000 100\n");
+  age(all / "used/used", 5000);
+  expire();
+  CHECK_FALSE(fs::exists(all / "used"));
 }

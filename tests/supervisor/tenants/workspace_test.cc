@@ -202,7 +202,10 @@ TEST_CASE("removing a folder needs to be asked for", "[workspace]") {
   REQUIRE(scene.remove("e/f"));
   CHECK(scene.remove("e"));
   CHECK(scene.remove("e").error().code == Code::not_found);
-  CHECK_FALSE(scene.remove(".", Removal::recursive));
+  CHECK_FALSE(scene.remove("."));
+  REQUIRE(scene.write("g/h", "x"));
+  REQUIRE(scene.write("i", "x"));
+  CHECK(scene.remove(".", Removal::recursive));
   CHECK(scene.files_on_disk() == 0);
 }
 
@@ -265,6 +268,7 @@ TEST_CASE("a write that cannot be moved into place leaves no other name behind",
   REQUIRE(scene.write("shared/a", "theirs"));
   fs::permissions(scene.inside / "shared", fs::perms(01777));  // sticky: others may add, not replace
   fs::permissions(scene.temp.path(), fs::perms(0755));
+  fs::permissions(scene.unfinished, fs::perms(0777));
   ::setfsuid(65534);
   auto refused = scene.write("shared/a", "ours");
   ::setfsuid(0);

@@ -30,6 +30,26 @@ ordered_json ok(const mcp::ToolResult& result) {
   return *result.structured;
 }
 
+// On a loop of its own.
+template <class T>
+T wait_for(Loop& loop, Task<T> task) {
+  std::optional<T> value;
+  loop.spawn([](Task<T> task, std::optional<T>& value) -> Task<> { value = co_await std::move(task); }(std::move(task),
+                                                                                                       value));
+  loop.run_until([&] { return value.has_value(); });
+  return *std::move(value);
+}
+
+mcp::ToolResult sanitize(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
+  Loop loop;
+  return wait_for(loop, tools::sanitize_pii(loop, vault, rules, arguments));
+}
+
+Result<json> tokenize(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
+  Loop loop;
+  return wait_for(loop, tools::tokenize_pii(loop, vault, rules, arguments));
+}
+
 ordered_json error(const mcp::ToolResult& result, std::string_view code) {
   REQUIRE(result.is_error);
   CHECK((*result.structured)["success"] == false);
@@ -45,21 +65,21 @@ std::string restored(policies::PiiVault& vault, const std::string& text) {
 
 TEST_CASE("sanitize_pii answers with the keys that clients know", "[pii]") {
   policies::MemoryVault vault;
-  auto answer = ok(tools::sanitize_pii(
-      vault, kRules, {{"text", "ada@lovelace.org, ada@lovelace.org, 4111 1111 1111 1111 and 10.0.0.1"}}));
+  auto answer =
+      ok(sanitize(vault, kRules, {{"text", "ada@lovelace.org, ada@lovelace.org, 4111 1111 1111 1111 and 10.0.0.1"}}));
   CHECK(answer.size() == 3);
   CHECK_THAT(answer["sanitized_text"].get<std::string>(),
              Catch::Matches(R"((\[EMAIL_\w{6}\]), \1, \[CREDIT_CARD_\w{6}\] and \[IP_ADDRESS_\w{6}\])"));
   CHECK(answer["pii_found"] == 3);                                           // tokens, as before
   CHECK(answer["pii_types"] == json{"CREDIT_CARD", "EMAIL", "IP_ADDRESS"});  // not cut at the underscore
-  auto none = ok(tools::sanitize_pii(vault, kRules, {{"text", "nothing"}}));
+  auto none = ok(sanitize(vault, kRules, {{"text", "nothing"}}));
   CHECK(none.dump() == R"({"sanitized_text":"nothing","pii_found":0,"pii_types":[]})");
 }
 
 TEST_CASE("sanitize_pii replaces what it found and nothing else", "[pii]") {
   policies::MemoryVault vault;
   const std::string text = "10.0.0.1 is not 110.0.0.12, nor is version 1.2.3.4 or 999.999.999.999 an address";
-  auto answer = ok(tools::sanitize_pii(vault, kRules, {{"text", text}}));
+  auto answer = ok(sanitize(vault, kRules, {{"text", text}}));
   CHECK(answer["pii_found"] == 2);
   CHECK_THAT(answer["sanitized_text"].get<std::string>(),
              Catch::EndsWith("nor is version 1.2.3.4 or 999.999.999.999 an address"));
@@ -68,14 +88,14 @@ TEST_CASE("sanitize_pii replaces what it found and nothing else", "[pii]") {
 
 TEST_CASE("sanitize_pii looks for some types only, if it is asked", "[pii]") {
   policies::MemoryVault vault;
-  auto answer = ok(tools::sanitize_pii(vault, kRules, {{"text", "a@b.co 555-123-4567"}, {"types", {"phone"}}}));
+  auto answer = ok(sanitize(vault, kRules, {{"text", "a@b.co 555-123-4567"}, {"types", {"phone"}}}));
   CHECK(answer["pii_types"] == json{"PHONE"});
   CHECK_THAT(answer["sanitized_text"].get<std::string>(), Catch::StartsWith("a@b.co "));
 }
 
 TEST_CASE("restore_pii is off for agents", "[pii]") {
   policies::MemoryVault vault;
-  const std::string token = ok(tools::sanitize_pii(vault, kRules, {{"text", "a@b.co"}}))["sanitized_text"];
+  const std::string token = ok(sanitize(vault, kRules, {{"text", "a@b.co"}}))["sanitized_text"];
   auto refused = error(tools::restore_pii(vault, kRules, {{"text", token}}), "denied");
   CHECK(refused["rule"] == "pii.restore");
   CHECK(refused.dump().find("a@b.co") == std::string::npos);
@@ -84,10 +104,10 @@ TEST_CASE("restore_pii is off for agents", "[pii]") {
 
 TEST_CASE("no tenant restores another's tokens", "[pii]") {
   tools::PiiVaults vaults;
-  const std::string token = ok(tools::sanitize_pii(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}))["sanitized_text"];
+  const std::string token = ok(sanitize(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}))["sanitized_text"];
   CHECK(restored(of(vaults, "acme"), token) == "a@b.co");
   CHECK(restored(of(vaults, "other"), token) == token);
-  CHECK(ok(tools::sanitize_pii(of(vaults, "other"), kRules, {{"text", "a@b.co"}}))["sanitized_text"] != token);
+  CHECK(ok(sanitize(of(vaults, "other"), kRules, {{"text", "a@b.co"}}))["sanitized_text"] != token);
 }
 
 TEST_CASE("another kind of vault takes the place of the one in memory", "[pii]") {
@@ -97,8 +117,8 @@ TEST_CASE("another kind of vault takes the place of the one in memory", "[pii]")
     return std::unique_ptr<policies::PiiVault>(
         new policies::MemoryVault(policies::VaultLimits{1, 1 << 20, std::chrono::seconds(60)}));
   });
-  ok(tools::sanitize_pii(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}));
-  auto full = error(tools::sanitize_pii(of(vaults, "acme"), kRules, {{"text", "c@d.co"}}), "exhausted");
+  ok(sanitize(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}));
+  auto full = error(sanitize(of(vaults, "acme"), kRules, {{"text", "c@d.co"}}), "exhausted");
   CHECK(full["rule"] == "pii.vault");
   CHECK(made == std::vector<std::string>{"acme"});
 }
@@ -111,10 +131,10 @@ TEST_CASE("the tools for personal data name what is wrong with their arguments",
       {json{{"text", "x"}, {"types", {"emial"}}}, "emial"},
       {json{{"text", "x"}, {"types", "email"}}, "types"},
       {json{{"text", "x"}, {"txt", ""}}, "txt"},
-      {json{{"text", std::string((1 << 20) + 1, 'x')}}, "text"},
+      {json{{"text", std::string(4'000'001, 'x')}}, "text"},                  // its answer has it twice
+      {json{{"text", std::string(2'000'000, '"')}}, "bytes make an answer"},  // and escaped
   }));
-  CHECK_THAT(error(tools::sanitize_pii(vault, kRules, arguments), "invalid")["error"].get<std::string>(),
-             Catch::Contains(part));
+  CHECK_THAT(error(sanitize(vault, kRules, arguments), "invalid")["error"].get<std::string>(), Catch::Contains(part));
   error(tools::restore_pii(vault, trusting(), json::object()), "invalid");
 }
 
@@ -131,8 +151,8 @@ TEST_CASE("the definitions of the tools for personal data work in every client a
 
 TEST_CASE("jailed code gets tokens with what they stand for, and no more unless the policy says so", "[pii]") {
   policies::MemoryVault vault;
-  const std::string known = ok(tools::sanitize_pii(vault, kRules, {{"text", "grace@navy.mil"}}))["sanitized_text"];
-  auto answer = tools::tokenize_pii(vault, kRules, {{"text", "mail a@b.co, not " + known}});
+  const std::string known = ok(sanitize(vault, kRules, {{"text", "grace@navy.mil"}}))["sanitized_text"];
+  auto answer = tokenize(vault, kRules, {{"text", "mail a@b.co, not " + known}});
   REQUIRE(answer);
   const json& tokens = (*answer)["tokens"];
   CHECK(tokens.size() == 2);  // the one that was in the text already, too: the map alone gives the text back
@@ -150,7 +170,7 @@ TEST_CASE("jailed code gets tokens with what they stand for, and no more unless 
   CHECK((*tools::detokenize_pii(vault, rules, {{"text", known}}))["text"] == "grace@navy.mil");
   error(tools::restore_pii(vault, rules, {{"text", known}}), "denied");  // that is for agents
   for (const json& wrong : {json::object(), json{{"text", 1}}, json{{"text", "x"}, {"more", 1}}, json(nullptr)}) {
-    CHECK_FALSE(tools::tokenize_pii(vault, rules, wrong));
+    CHECK_FALSE(tokenize(vault, rules, wrong));
     CHECK_FALSE(tools::detokenize_pii(vault, rules, wrong));
   }
 }

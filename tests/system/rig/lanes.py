@@ -21,10 +21,8 @@ LANES = {
 
 # What the daemon, its jails and the tests use inside; the kernel comes from guest/build-image.
 PACKAGES = [
-    "busybox-static", "dbus", "e2fsprogs", "iproute2", "kmod", "libcap2", "libcap2-bin", "libnl-3-200",
-    "libnl-route-3-200", "libseccomp2", "libsodium23", "libsqlite3-0", "libstemmer0d", "nodejs", "procps", "python3", "quota",
-    "strace", "systemd", "systemd-sysv",
-    "uidmap", "util-linux-extra", "xz-utils", "zstd",
+    "busybox-static", "dbus", "e2fsprogs", "iproute2", "kmod", "libcap2", "libcap2-bin", "libseccomp2", "libsodium23",
+    "libsqlite3-0", "libstemmer0d", "nodejs", "polkitd", "procps", "python3", "quota", "strace", "systemd", "systemd-sysv", "uidmap", "util-linux-extra", "xz-utils", "zstd",
 ]
 SUITE_PACKAGES = {"bookworm": ["libfmt9", "libre2-9", "libuv1"], "trixie": ["libfmt10", "libre2-11", "libuv1t64"]}
 

@@ -1,0 +1,100 @@
+#include "policies/call_rules.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+
+using namespace policies;
+using nlohmann::json;
+
+namespace {
+
+CallRules rules(const char* list, const char* otherwise = "deny") {
+  json object{{"per_execution", 5}, {"bytes", 5000}, {"wall_ms", 100}, {"otherwise", otherwise}, {"results", "as_is"}};
+  object["approval"] = {{"by", "tenant"}, {"expires_s", 60}};
+  object["rules"] = json::parse(list);
+  std::vector<Error> problems;
+  auto read = read_call_rules(object, problems);
+  for (const auto& problem : problems) FAIL(problem.what);
+  return read;
+}
+
+std::vector<std::string> problems_of(const json& rule) {
+  json object{{"per_execution", 5},  {"bytes", 5000},      {"wall_ms", 100},
+              {"otherwise", "deny"}, {"results", "as_is"}, {"rules", json::array({rule})}};
+  object["approval"] = {{"by", "tenant"}, {"expires_s", 60}};
+  std::vector<Error> problems;
+  (void)read_call_rules(object, problems);
+  std::vector<std::string> texts;
+  for (const auto& problem : problems) texts.push_back(problem.what);
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("the first rule that fits a call decides it", "[call_rules]") {
+  auto calls = rules(R"([
+    {"name": "no-etc", "tools": ["files.*"], "verdict": "deny", "why": "not there", "remedy": "stay in /data",
+     "when": {"properties": {"path": {"pattern": "^/etc/"}}, "required": ["path"]}},
+    {"name": "reading", "tools": ["files.read_*", "*.list"], "verdict": "allow"},
+    {"name": "writing", "tools": ["files.write"], "verdict": "ask"}])");
+  CHECK(calls.admit("files", "read_text", {{"path", "/data/x"}}));
+  CHECK(calls.admit("mail", "list", json::object()));
+  auto refused = calls.admit("files", "read_text", {{"path", "/etc/passwd"}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::denied);
+  CHECK(refused.error().rule == "calls.no-etc");
+  CHECK(refused.error().what == "files.read_text is not allowed: not there");
+  CHECK(refused.error().hint == "stay in /data");
+  const auto asked = calls.admit("files", "write", json::object());
+  REQUIRE(asked);
+  CHECK(asked->verdict == Verdict::ask);
+  CHECK(asked->name() == "calls.writing");
+  const Error told = refusal("files", "write", *asked, "was refused by user 0");
+  CHECK(told.code == Code::denied);
+  CHECK(told.what == "files.write was refused by user 0");
+  CHECK(told.rule == "calls.writing");
+  CHECK(calls.admit("mail", "send", json::object()).error().rule == "calls.otherwise");
+  CHECK(rules("[]", "allow").admit("mail", "send", json::object()));
+}
+
+TEST_CASE("a condition that takes too long to check refuses the call, whatever its rule says", "[call_rules]") {
+  auto calls = rules(R"([{"name": "slow", "tools": ["*"], "verdict": "allow", "when": {"$ref": "#"}}])", "allow");
+  auto refused = calls.admit("a", "b", json::object());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::denied);
+}
+
+TEST_CASE("a rule that is not understood is told with its place", "[call_rules]") {
+  CHECK(problems_of({{"name", "x"}, {"tools", {"a.b"}}, {"verdict", "deny"}}).empty());
+  CHECK_THAT(problems_of({{"name", "x"}, {"tools", {"ab"}}, {"verdict", "deny"}}).at(0),
+             Catch::Contains("calls.rules[0].tools: \"ab\" is not SERVER.TOOL"));
+  CHECK_THAT(problems_of({{"name", "x"}, {"tools", {"*"}}, {"verdict", "maybe"}}).at(0),
+             Catch::Contains("calls.rules[0].verdict"));
+  CHECK_THAT(problems_of({{"name", "x"}, {"tools", {"*"}}, {"verdict", "deny"}, {"when", {{"type", "text"}}}}).at(0),
+             Catch::Contains("calls.rules[0].when: #/type"));
+  CHECK_THAT(problems_of({{"name", "x"}, {"tools", {"*"}}, {"verdict", "deny"}, {"if", 1}}).at(0),
+             Catch::Contains("unknown key"));
+}
+
+TEST_CASE("who approves and how often a tenant may call is read, and told when it makes no sense", "[call_rules]") {
+  json object{{"per_execution", 5}, {"bytes", 5000}, {"wall_ms", 100}, {"otherwise", "ask"}, {"results", "as_is"}};
+  object["approval"] = {{"by", "administrator"}, {"expires_s", 90}};
+  object["rates"] = {{{"name", "mails"}, {"tools", {"mail.*"}}, {"per_minute", 3}}};
+  std::vector<Error> problems;
+  const auto calls = read_call_rules(object, problems);
+  CHECK(problems.empty());
+  CHECK(calls.approval.by == ApprovalRules::By::administrator);
+  CHECK(calls.approval.expires == std::chrono::seconds(90));
+  REQUIRE(calls.rates.size() == 1);
+  CHECK(calls.rates[0].per_minute == 3);
+  CHECK(calls.admit("a", "b", json::object())->name() == "calls.otherwise");
+
+  object["approval"] = {{"by", "anybody"}, {"expires_s", 0}};
+  object["rates"][0] = {{"name", "mails"}, {"tools", {"mail"}}, {"per_minute", -1}};
+  (void)read_call_rules(object, problems);
+  std::string all;
+  for (const auto& problem : problems) all += problem.what + "\n";
+  CHECK_THAT(all, Catch::Contains("calls.approval.by") && Catch::Contains("calls.approval.expires_s"));
+  CHECK_THAT(all, Catch::Contains("calls.rates[0].tools") && Catch::Contains("calls.rates[0].per_minute"));
+}

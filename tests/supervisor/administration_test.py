@@ -1,0 +1,235 @@
+"""warder ps, top, logs, kill and stats, as people and scripts use them, with a daemon on a bus of the test's own."""
+import fcntl
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+from bus_harness import Admin, Bus, BusDaemon
+from harness import HOLD, PATIENCE, Client, Policies, let_go, workspace_of
+
+WARDER = os.environ["WARDER"]
+# What a program may print to drive the terminal of whoever looks: colours, a title, C1 and what is no UTF-8.
+HOSTILE = r'print("\x1b]0;title\x07\x1b[31mred", "caf\u00e9", "\x9b2J")'
+
+
+def printable(text):
+    return all(c == "\n" or " " <= c <= "~" for c in text)
+
+
+class Terminal:
+    """A program on a terminal of 80 columns; what it showed so far, and keys for it."""
+
+    def __init__(self, *command):
+        self.shown = b""
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 80, 0, 0))
+            os.execv(command[0], command)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.master)
+        if self.pid:
+            self.end()
+
+    def read(self, until):
+        if not select.select([self.master], [], [], max(0, until - time.monotonic()))[0]:
+            raise AssertionError(f"not within {PATIENCE} s; shown: {self.shown[-2000:]}")
+        try:
+            piece = os.read(self.master, 65536)
+        except OSError:  # EIO: the program has closed it
+            return False
+        self.shown += piece
+        return bool(piece)
+
+    def await_text(self, text):
+        """Waits until it shows `text`; forgets what came before."""
+        until = time.monotonic() + PATIENCE
+        while text.encode() not in self.shown:
+            if not self.read(until):
+                raise AssertionError(f"it ended without {text!r}: {self.shown[-2000:]}")
+        seen, self.shown = self.shown, b""
+        return seen
+
+    def press(self, keys):
+        os.write(self.master, keys)
+
+    def end(self):
+        """All that it shows until it ends, and its exit status."""
+        until = time.monotonic() + PATIENCE
+        try:
+            while self.read(until):
+                pass
+        except OSError:
+            pass
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        self.pid = None
+        return self.shown, status
+
+
+class Administration(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bus = cls.enterClassContext(Bus())
+        cls.policies = cls.enterClassContext(Policies())
+        cls.daemon = cls.enterClassContext(BusDaemon(cls.bus, policies=cls.policies))
+
+    def setUp(self):
+        self.client = self.enterContext(Client(self.daemon.socket))
+
+    def tearDown(self):
+        (workspace_of(self.daemon) / "go").unlink(missing_ok=True)
+
+    def warder(self, *words, status=0, text=True):
+        done = subprocess.run([WARDER, *words, "--bus", self.bus.address], capture_output=True, text=text,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, status, (words, done.stdout, done.stderr))
+        return done
+
+    def told(self, *words, **more):
+        return json.loads(self.warder(*words, "--json", **more).stdout)
+
+    def begin(self, code=HOLD, **arguments):
+        request = self.client.begin_running(code, timeout_seconds=300, **arguments)
+        (one,) = [e for e in self.told("ps") if e["State"] == "running"]
+        return request, one["Id"]
+
+    def test_ps_lists_what_runs_and_with_all_what_ended(self):
+        request, identity = self.begin()
+        title, *lines = self.warder("ps").stdout.splitlines()
+        self.assertEqual(title.split(), ["ID", "TENANT", "LANGUAGE", "STATE", "AGE", "WALL", "CPU", "MEMORY"])
+        (line,) = [line for line in lines if line.startswith(identity)]
+        self.assertIn("python", line)
+        self.assertIn("running", line)
+        self.assertLessEqual(len(line), 80)
+        let_go(self.daemon)
+        self.client.executed(request)
+        self.assertNotIn(identity, self.warder("ps").stdout)
+        self.assertIn("ok", next(o for o in self.warder("ps", "-a").stdout.splitlines() if identity in o))
+        (one,) = [e for e in self.told("ps", "--all") if e["Id"] == identity]
+        self.assertEqual((one["State"], one["Outcome"]), ("ended", "ok"))
+
+    def test_kill_ends_those_that_are_named_and_says_which_it_could_not(self):
+        request, identity = self.begin()
+        done = self.warder("kill", identity, "e00", status=1)
+        self.assertIn("e00", done.stderr)
+        self.assertNotIn(identity, done.stderr)
+        self.assertEqual(self.client.executed(request)["outcome"], "cancelled")
+        (refused,) = self.told("kill", "e\x1b[2J00", status=1)
+        self.assertEqual(refused["killed"], False)
+        self.warder("kill", status=2)
+
+    def test_logs_print_what_an_execution_wrote(self):
+        code = 'import sys; print("to stdout"); print("to stderr", file=sys.stderr); ' + HOSTILE
+        identity = self.client.execute(code)["execution_id"]
+        done = self.warder("logs", identity, text=False)
+        self.assertTrue(done.stdout.startswith(b"to stdout\n\x1b]0;title"))  # into a pipe as it is
+        self.assertEqual(done.stderr, b"to stderr\n")
+        self.assertEqual(self.warder("logs", "--stderr", identity).stdout, "to stderr\n")
+        plain = self.warder("logs", identity, "--json").stdout
+        self.assertTrue(printable(plain), plain)
+        pieces = [json.loads(line) for line in plain.splitlines()]
+        self.assertEqual(pieces[-1], {"id": identity, "ended": True})
+        texts = {name: "".join(p["text"] for p in pieces if p.get("stream") == name) for name in ("stdout", "stderr")}
+        self.assertEqual(texts["stderr"], "to stderr\n")
+        self.assertIn("café", texts["stdout"])
+        self.warder("logs", "e00", status=1)
+        self.warder("logs", status=2)
+        with Terminal(WARDER, "logs", identity, "--bus", self.bus.address) as terminal:
+            shown, status = terminal.end()
+        self.assertEqual(status, 0)
+        self.assertIn("café".encode(), shown)
+        self.assertIn(b"\\x1b[31mred", shown)
+        for raw in (b"\x1b", b"\x07", b"\xc2\x9b"):
+            self.assertNotIn(raw, shown)
+
+    def test_logs_follow_an_execution_to_its_end(self):
+        request, identity = self.begin(HOLD.replace("result =", 'print("last")\nresult ='))
+        follower = self.enterContext(subprocess.Popen([WARDER, "logs", "-f", identity, "--bus", self.bus.address],
+                                                      stdout=subprocess.PIPE, text=True))
+        self.assertEqual(follower.stdout.readline(), "running\n")
+        let_go(self.daemon)
+        self.client.executed(request)
+        self.assertEqual(follower.stdout.read(), "last\n")
+        self.assertEqual(follower.wait(PATIENCE), 0)
+
+    def test_logs_without_an_execution_tell_of_all(self):
+        with Admin(self.bus) as admin, subprocess.Popen(
+                [WARDER, "logs", "-f", "--json", "--bus", self.bus.address], stdout=subprocess.PIPE,
+                text=True) as teller:
+            # Nothing says when it has subscribed: executions until it tells of one.
+            until = time.monotonic() + PATIENCE
+            while not select.select([teller.stdout], [], [], 0)[0]:
+                self.assertLess(time.monotonic(), until, "it tells nothing")
+                self.client.execute("result = 1")
+            event = json.loads(teller.stdout.readline())
+            self.assertIn(event["event"], ("ExecutionStarted", "ExecutionFinished"))
+            self.assertTrue(event["id"].startswith("e"))
+            self.assertTrue(admin.call("ListExecutions"))
+            teller.terminate()
+
+    def test_stats_are_the_numbers_of_the_daemon(self):
+        before = self.told("stats")
+        self.client.execute("result = 1")
+        after = self.told("stats")
+        self.assertEqual(after["Executions"] - before["Executions"], 1)
+        text = self.warder("stats").stdout
+        self.assertRegex(text, r"(?m)^executions +\d+: .*ok \d+")
+        self.assertRegex(text, r"(?m)^python +\d+ executions, p50 ")
+        self.assertTrue(printable(text), text)
+
+    def test_top_without_a_terminal_prints_one_picture(self):
+        request, identity = self.begin()
+        text = self.warder("top").stdout
+        self.assertEqual(text.count("warderd "), 1)
+        self.assertIn(identity, text)
+        self.assertLessEqual(max(len(line) for line in text.splitlines()), 80)
+        picture = self.told("top")
+        self.assertEqual([e["Id"] for e in picture["executions"]], [identity])
+        self.assertEqual(picture["daemon"]["State"], "serving")
+        self.assertEqual(self.warder("top", "-n", "2", "-d", "0.1").stdout.count("warderd "), 2)
+        for words in (["-s", "colour"], ["-d", "0"], ["-d", "1x"], ["-n", "-1"], ["--colour"]):
+            self.warder("top", *words, status=2)
+        let_go(self.daemon)
+        self.client.executed(request)
+
+    def test_top_on_a_terminal_chooses_sorts_and_kills(self):
+        request, identity = self.begin()
+        with Terminal(WARDER, "top", "-d", "0.2", "--bus", self.bus.address) as terminal:
+            terminal.await_text(identity)
+            terminal.press(b"k")
+            terminal.await_text("choose an execution")
+            terminal.press(b"m")
+            terminal.await_text("sorted by memory")
+            terminal.press(b"\x1b[B")
+            terminal.await_text("\x1b[7m" + identity)
+            terminal.press(b"k")
+            terminal.await_text("killed " + identity)
+            self.assertEqual(self.client.executed(request)["outcome"], "cancelled")
+            terminal.press(b"q")
+            shown, status = terminal.end()
+            self.assertEqual(status, 0)
+            self.assertIn(b"\x1b[?25h\x1b[?1049l", shown)  # the screen is as it was
+
+    def test_nobody_on_the_bus_is_said_with_the_remedy(self):
+        with Bus() as empty:
+            for words in (["ps"], ["stats"], ["top"], ["kill", "e1"], ["logs", "e1"], ["logs", "-f"]):
+                done = subprocess.run([WARDER, *words, "--bus", empty.address], capture_output=True, text=True,
+                                      timeout=PATIENCE)
+                self.assertEqual(done.returncode, 125, (words, done.stderr))
+                self.assertIn("no warderd is on this bus", done.stderr)
+        done = subprocess.run([WARDER, "ps", "--bus", "unix:path=/nowhere"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("--bus", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

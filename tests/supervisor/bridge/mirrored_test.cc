@@ -1,0 +1,41 @@
+#include "supervisor/bridge/mirrored.h"
+
+#include "supervisor/bridge/http_transport.h"
+#include "tests/catch.h"
+
+using nlohmann::json;
+
+TEST_CASE("arguments become headers where a schema says so", "[bridge]") {
+  const json schema = json::parse(R"({"type": "object", "properties": {
+    "region": {"type": "string", "x-mcp-header": "Region"},
+    "options": {"type": "object", "properties": {"level": {"type": "integer", "x-mcp-header": "Level"},
+                                                  "dry": {"type": "boolean", "x-mcp-header": "Dry"}}},
+    "other": {"type": "string"}}})");
+  auto all = bridge::read_mirrored(schema);
+  REQUIRE(all);
+  const bridge::Transport::Headers both{
+      {"Mcp-Param-Dry", "true"}, {"Mcp-Param-Level", "42"}, {"Mcp-Param-Region", "eu"}};
+  CHECK(bridge::mirror(*all, json::parse(R"({"region": "eu", "options": {"level": 42, "dry": true}, "other": "x"})")) ==
+        both);
+  CHECK(bridge::mirror(*all, json::parse(R"({"region": null, "options": 3})")).empty());
+  CHECK(bridge::mirror(*all, json::array()).empty());
+}
+
+TEST_CASE("a schema that breaks the rules of headers is refused", "[bridge]") {
+  auto text = GENERATE(as<std::string>(), R"({"properties": {"a": {"type": "string", "x-mcp-header": ""}}})",
+                       R"({"properties": {"a": {"type": "string", "x-mcp-header": "A\r\nB: c"}}})",
+                       R"({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}})",
+                       R"({"properties": {"a": {"type": "array", "items": {"type": "string", "x-mcp-header": "A"}}}})",
+                       R"({"anyOf": [{"properties": {"a": {"type": "string", "x-mcp-header": "A"}}}]})",
+                       R"({"properties": {"a": {"type": "string", "x-mcp-header": "A"},
+                                          "b": {"type": "string", "x-mcp-header": "a"}}})");
+  CAPTURE(text);
+  CHECK_FALSE(bridge::read_mirrored(json::parse(text)));
+}
+
+TEST_CASE("header values are plain, or encoded", "[bridge]") {
+  CHECK(bridge::header_value("us-west 1") == "us-west 1");
+  CHECK(bridge::header_value(" padded ") == "=?base64?IHBhZGRlZCA=?=");
+  CHECK(bridge::header_value("line1\nline2") == "=?base64?bGluZTEKbGluZTI=?=");
+  CHECK(bridge::header_value("=?base64?literal?=") == "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
+}

@@ -1,0 +1,226 @@
+"""`warder dashboard`: the page in a real browser, and who is shown nothing. Programs: $WARDERD, $WARDER, chromium."""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import unittest
+import zlib
+
+from browser import PROGRAM, Browser
+from bus_harness import Bus, BusDaemon
+from harness import HOLD, PATIENCE, Client, eventually, let_go
+
+WARDER = os.environ["WARDER"]
+# A name that would be markup, were it not taken as text.
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def pixels(png):
+    """Colours of a PNG as Chromium writes them (8 bits, no interlace), by how often they are there."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    at, data, counts = 8, b"", {}
+    while at < len(png):
+        length, kind = struct.unpack(">I4s", png[at:at + 8])
+        part = png[at + 8:at + 8 + length]
+        if kind == b"IHDR":
+            width, height, depth, colour = struct.unpack(">IIBB", part[:10])
+            assert depth == 8 and colour in (2, 6)
+            size = 3 if colour == 2 else 4
+        data += part if kind == b"IDAT" else b""
+        at += 12 + length
+    raw, before = zlib.decompress(data), bytearray(width * size)
+    for y in range(height):
+        filtering, line = raw[y * (width * size + 1)], bytearray(raw[y * (width * size + 1) + 1:(y + 1) * (width * size + 1)])
+        for x in range(len(line)):
+            left, up = (line[x - size] if x >= size else 0), before[x]
+            corner = before[x - size] if x >= size else 0
+            if filtering == 4:
+                guess = left + up - corner
+                best = min((left, up, corner), key=lambda value: abs(guess - value))
+            line[x] = (line[x] + (0, left, up, (left + up) // 2, best if filtering == 4 else 0)[filtering]) & 255
+        before = line
+        for x in range(0, len(line), size):
+            colour = bytes(line[x:x + 3])
+            counts[colour] = counts.get(colour, 0) + 1
+    return counts
+
+
+class Dashboard:
+    """The program, running; its address."""
+
+    def __init__(self, bus, *words):
+        self.process = subprocess.Popen([WARDER, "dashboard", "--json", "--bus", bus.address, *words], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        self.address = json.loads(line)["address"] if line else None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.communicate(timeout=PATIENCE), self.process.returncode
+
+
+def ask(place, request):
+    """The answer to some bytes: its status line, headers and body."""
+    with socket.socket(socket.AF_INET if isinstance(place, tuple) else socket.AF_UNIX) as client:
+        client.settimeout(PATIENCE)
+        client.connect(place)
+        client.sendall(request)
+        client.shutdown(socket.SHUT_WR)
+        whole = b""
+        while part := client.recv(65536):
+            whole += part
+    head, body = whole.split(b"\r\n\r\n", 1)
+    status, *headers = head.decode().split("\r\n")
+    return status, dict(line.lower().split(": ", 1) for line in headers), body
+
+
+class Shown(unittest.TestCase):
+    def setUp(self):
+        self.bus = self.enterContext(Bus())
+        self.daemon = self.enterContext(BusDaemon(self.bus))
+
+    @unittest.skipUnless(PROGRAM, "there is no chromium")
+    def test_a_browser_shows_what_runs_what_ended_and_the_plots(self):
+        with Dashboard(self.bus) as dashboard, Client(self.daemon.socket) as client, Browser() as browser:
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+            browser.open(dashboard.address)
+            browser.wait_for("document.querySelectorAll('#executions tbody tr').length == 1", "an execution that ended")
+            running = client.begin("tools/call", name="execute_code", arguments={"code": HOLD, "timeout_seconds": 300})
+            browser.wait_for("[...document.querySelectorAll('#executions tbody tr')].some(r => r.cells[3].innerText == 'running')",
+                             "an execution that runs")
+            let_go(self.daemon)
+            self.assertFalse(client.answer(running).get("isError"))
+            self.assertEqual(client.execute("1 / 0")["outcome"], "error")
+            browser.wait_for("[...document.querySelectorAll('#executions td.bad')].some(c => c.innerText == 'error')",
+                             "an execution that failed")
+            browser.wait_for("[...document.querySelectorAll('#numbers div')].some(d => d.innerText.startsWith('3'))",
+                             "three executions are counted")
+            tenant = browser.value("[...document.querySelector('#tenants tbody tr').cells].map(c => c.innerText)")
+            self.assertEqual((tenant[0], tenant[5]), (f"uid-{os.getuid()}", "3"))
+            # Plots have lines once there are two moments.
+            browser.wait_for("[...document.querySelectorAll('#plots path')].filter(p => p.getAttribute('d').includes('L')).length >= 6",
+                             "the plots have lines")
+            colours = pixels(browser.screenshot())
+            self.assertGreater(len(colours), 20, "text and lines, not a blank page")
+            self.assertLess(max(colours.values()), 0.99 * sum(colours.values()))
+            self.daemon.stop()
+            browser.wait_for("!document.getElementById('problem').hidden", "a daemon that has gone is told")
+            self.daemon.start()
+            browser.wait_for("document.getElementById('problem').hidden", "and that it is there again")
+            self.assertEqual(browser.complaints, [])
+
+    @unittest.skipUnless(PROGRAM, "there is no chromium")
+    def test_what_the_daemon_says_is_text(self):
+        state = {"now": 1, "executions": [{"Id": MARKUP, "Tenant": MARKUP, "Language": MARKUP, "State": MARKUP, "Outcome": "",
+                                           "WallUSec": 1, "CPUUSec": 1, "MemoryBytes": 1, "Tasks": 1}],
+                 "tenants": [], "history": [], "problem": MARKUP,
+                 "manager": {"Version": MARKUP, "State": MARKUP, "StartedUSec": 0, "Running": 0, "Waiting": 0, "Frozen": 0,
+                             "WaitingJails": 0, "Executions": 0, "AnswerUSec": {}, "Ledger": {}}}
+        with Dashboard(self.bus) as dashboard, Browser() as browser:
+            browser.open(dashboard.address)
+            browser.wait_for("document.querySelectorAll('#plots figure').length > 0", "the page")
+            browser.value(f"show({json.dumps(state)})")
+            self.assertEqual(browser.value("document.querySelectorAll('img').length"), 0)
+            self.assertEqual(browser.value("document.querySelector('#executions td').innerText"), MARKUP)
+
+    def test_only_who_knows_the_key_and_came_directly_is_shown_anything(self):
+        with Dashboard(self.bus) as dashboard:
+            port, key = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", dashboard.address).groups()
+            here, host = ("127.0.0.1", int(port)), f"Host: 127.0.0.1:{port}\r\n"
+
+            def status(path, headers=host, method="GET"):
+                return ask(here, f"{method} {path} HTTP/1.1\r\n{headers}\r\n".encode())[0].split(" ", 1)[1]
+
+            self.assertEqual(status(f"/{key}/"), "200 OK")
+            self.assertEqual(status(f"/{key}/state.json?since=0"), "200 OK")
+            found, headers, body = ask(here, f"GET /{key}/ HTTP/1.1\r\n{host}\r\n".encode())
+            self.assertIn("default-src 'none'", headers["content-security-policy"])
+            self.assertIn("frame-ancestors 'none'", headers["content-security-policy"])
+            self.assertEqual((headers["x-content-type-options"], headers["cache-control"]), ("nosniff", "no-store"))
+            self.assertNotRegex(body.decode(), r"https?://", "nothing from elsewhere")
+            for path in ("/", "/page.js", "/state.json", f"/{key}", f"/{key[:-1]}/", f"/{key}0/", f"/{'0' * 32}/", f"/{key}/../",
+                         f"/{key}/none", f"//{key}/", f"x/{key}/"):
+                with self.subTest(path):
+                    self.assertEqual(status(path), "404 Not Found")
+            for headers in ("", "Host: evil.example\r\n", f"Host: localhost:{port}\r\n", f"Host: 127.0.0.1:{port}.evil.example\r\n",
+                            host + "Host: evil.example\r\n"):
+                with self.subTest(headers):
+                    self.assertEqual(status(f"/{key}/state.json", headers), "404 Not Found")
+            self.assertEqual(status(f"/{key}/", method="POST"), "405 Method Not Allowed")
+            self.assertEqual(ask(here, b"\x16\x03\x01 hello\r\n\r\n")[0], "HTTP/1.0 400 Bad Request")
+            self.assertEqual(ask(here, b"GET / HTTP/1.1\r\nA: " + b"x" * 9000)[0], "HTTP/1.0 431 Request Header Fields Too Large")
+            slow = [self.enterContext(socket.create_connection(here)) for _ in range(10)]  # that say nothing
+            self.assertEqual(status(f"/{key}/"), "200 OK")
+            del slow
+
+    def test_clients_that_come_at_once_and_are_answered_at_once_are_all_answered(self):
+        path = self.daemon.directory / "dashboard.sock"
+        with Dashboard(self.bus, "--unix", str(path)) as dashboard:
+            os.kill(dashboard.process.pid, signal.SIGSTOP)
+            status = pathlib.Path(f"/proc/{dashboard.process.pid}/stat")
+            eventually(lambda: ") T " in status.read_text(), "it stands still")
+            clients = []
+            for _ in range(17):  # as many as the socket's queue holds
+                client = self.enterContext(socket.socket(socket.AF_UNIX))
+                client.settimeout(PATIENCE)
+                client.connect(str(path))
+                client.sendall(b"GET /state.json HTTP/1.0\r\n\r\n")
+                client.shutdown(socket.SHUT_WR)
+                clients.append(client)
+            os.kill(dashboard.process.pid, signal.SIGCONT)
+            for client in clients:
+                self.assertEqual(client.recv(15), b"HTTP/1.0 200 OK")
+
+    def state(self, path):
+        status, _, body = ask(str(path), b"GET /state.json HTTP/1.0\r\n\r\n")
+        self.assertEqual(status, "HTTP/1.0 200 OK")
+        return json.loads(body)
+
+    def test_a_daemon_that_hangs_does_not_stop_the_page(self):
+        path = self.daemon.directory / "dashboard.sock"
+        with Dashboard(self.bus, "--unix", str(path)):
+            eventually(lambda: "manager" in self.state(path), "the daemon has answered")
+            os.kill(self.daemon.process.pid, signal.SIGSTOP)
+            try:
+                problem = eventually(lambda: self.state(path).get("problem"), "that it hangs is told")
+                self.assertIn("does not answer", problem)
+            finally:
+                os.kill(self.daemon.process.pid, signal.SIGCONT)
+            eventually(lambda: "manager" in self.state(path), "it is asked again")
+
+    def test_a_socket_is_its_user_s_own_and_goes_with_it(self):
+        path = self.daemon.directory / "dashboard.sock"
+        with Dashboard(self.bus, "--unix", str(path)) as dashboard:
+            self.assertEqual(dashboard.address, str(path))
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+            state = eventually(lambda: self.state(path).get("manager"), "the daemon has answered")
+            self.assertEqual(state["State"], "serving")
+            refused = subprocess.run([WARDER, "dashboard", "--unix", str(path)], capture_output=True, text=True)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("is there already", refused.stderr)
+            self.assertEqual(dashboard.end()[1], 0)
+            self.assertFalse(path.exists())
+
+    def test_wrong_flags_are_named(self):
+        for words, told in ((["--port", "x"], "no port"), (["--port", "70000"], "no port"), (["--port", "1", "--unix", "a"], "one of"),
+                            (["--unix", "/tmp/" + "a" * 200], "too long")):
+            with self.subTest(words):
+                done = subprocess.run([WARDER, "dashboard", *words], capture_output=True, text=True, timeout=PATIENCE)
+                self.assertEqual(done.returncode, 2, done)
+                self.assertIn(told, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

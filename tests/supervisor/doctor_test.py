@@ -1,0 +1,132 @@
+"""warder doctor, as an administrator calls it: without a daemon, and with one on a bus of the test's own."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from bus_harness import MANAGER, NAME, PATH, Admin, Bus, BusDaemon
+from gi.repository import GLib
+from harness import PATIENCE, TOP, Client, Policies, eventually
+
+WARDER = os.environ["WARDER"]
+POLICIES = ("--policies", str(TOP / "policies"))
+
+
+class Doctor(unittest.TestCase):
+    def setUp(self):
+        self.home = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def doctor(self, *words, policies=POLICIES):
+        return subprocess.run([WARDER, "doctor", *map(str, words), *policies], capture_output=True, text=True,
+                              timeout=PATIENCE, cwd=self.home, env={**os.environ, "HOME": str(self.home)})
+
+    def look(self, *words, **more):
+        """What it finds, by name, without a daemon unless one is named."""
+        words = words or ("--socket", self.home / "none", "--bus", "unix:path=/nowhere")
+        done = self.doctor("--json", *words, **more)
+        answer = json.loads(done.stdout)
+        self.assertEqual(done.returncode, 0 if answer["good"] else 1)
+        self.assertEqual(answer["good"], all(one["health"] != "bad" for one in answer["findings"]))
+        return {one["what"]: one for one in answer["findings"]}
+
+    def test_each_finding_that_is_not_good_has_a_remedy(self):
+        found = self.look()
+        for what in ("kernel", "cgroups", "delegation", "user namespaces", "AppArmor", "seccomp", "Landlock", "/proc",
+                     "/usr", "python", "javascript", "shell", "user", "policies", "quotas", "daemon", "D-Bus"):
+            self.assertIn(what, found)
+        for finding in found.values():
+            self.assertEqual("remedy" in finding, finding["health"] != "good", finding)
+        self.assertEqual(found["python"]["health"], "good")
+
+    def test_without_a_daemon_the_remedy_starts_it(self):
+        found = self.look()
+        self.assertEqual((found["daemon"]["health"], found["D-Bus"]["health"]), ("bad", "note"))
+        self.assertIn("warderd --socket", found["daemon"]["remedy"])
+        self.assertNotIn("execution", found)
+
+    def test_with_a_daemon_a_program_runs_and_its_receipt_is_told(self):
+        with Bus() as bus, Policies() as policies, BusDaemon(bus, policies=policies) as daemon:
+            found = self.look("--socket", daemon.socket, "--bus", bus.address)
+            self.assertEqual(found["daemon"]["health"], "good")
+            self.assertIn("a program ran", found["execution"]["found"])
+            self.assertRegex(found["D-Bus"]["found"], r"^warderd \d.* is serving$")
+            policies.write("bad.json", "{")
+            with Admin(bus) as admin:
+                admin.error("Reload")
+            found = self.look("--socket", daemon.socket, "--bus", bus.address)
+            self.assertEqual(found["D-Bus"]["health"], "note")
+            self.assertIn("bad.json", found["D-Bus"]["found"])
+
+    def test_a_daemon_says_the_same_of_itself_over_d_bus(self):
+        with Bus() as bus, Policies() as policies, BusDaemon(bus, policies=policies) as daemon, Admin(bus) as admin:
+            said = {str(what): (str(health), str(found), str(remedy))
+                    for what, health, found, remedy in admin.call("RunDoctor")}
+            seen = self.look("--socket", daemon.socket, "--bus", bus.address)
+            self.assertEqual(set(said), set(seen))
+            for what in ("kernel", "cgroups", "seccomp", "Landlock", "/proc", "/usr", "python", "javascript", "shell",
+                         "daemon", "execution", "D-Bus"):
+                one = seen[what]
+                self.assertEqual(said[what], (one["health"], one["found"], one.get("remedy", "")), what)
+            for what, (health, _, remedy) in said.items():
+                self.assertEqual(bool(remedy), health != "good", what)
+            self.assertEqual(admin.get("Executions"), 1, "its own program is not in the record, that of warder doctor is")
+            policies.write("bad.json", "{")
+            said = {str(one[0]): one for one in admin.call("RunDoctor")}
+            self.assertEqual(said["policies"][1], "bad")
+            self.assertIn("bad.json", said["policies"][2])
+            self.assertEqual(said["D-Bus"][1], "good", "nothing was reloaded")
+
+    def test_a_daemon_looks_once_at_a_time_and_answers_others_meanwhile(self):
+        with Bus() as bus, BusDaemon(bus) as daemon, Admin(bus) as admin, Client(daemon.socket) as client:
+            answers = []
+
+            def all_answered():
+                GLib.MainContext.default().iteration(False)
+                return len(answers) == 3
+
+            for _ in range(3):
+                admin.connection.call_async(NAME, PATH, MANAGER, "RunDoctor", "", (), lambda found: answers.append("found"),
+                                            lambda error: answers.append(error.get_dbus_name()), timeout=PATIENCE)
+            self.assertEqual(client.execute("result = 1")["outcome"], "ok")
+            eventually(all_answered, "the three answers")
+            self.assertEqual(sorted(answers), ["found"] + [f"{NAME}.Error.Exhausted"] * 2)
+            admin.call("RunDoctor")
+
+    def test_bad_policies_are_bad(self):
+        (self.home / "bad.json").write_text("{")
+        found = self.look(policies=(*POLICIES, "--policies", str(self.home)))
+        self.assertEqual(found["policies"]["health"], "bad")
+        self.assertIn("bad.json", found["policies"]["found"])
+
+    def test_clients_are_judged_by_their_configuration(self):
+        def client(name, text):
+            file = self.home / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text if isinstance(text, str) else json.dumps(text))
+        client(".cursor/mcp.json", {"mcpServers": {"warder": {"command": WARDER, "args": ["mcp"]}}})
+        client(".gemini/settings.json", {"mcpServers": {"warder": {"command": "/nowhere/warder"}}})
+        client(".claude.json", {"mcpServers": {"other": {"command": "true"}}, "projects": {"/a": 1}})
+        client(".codex/config.toml", '[mcp_servers.warder]\ncommand = "warder"\n')
+        client(".config/Code/User/mcp.json", "[" * 1000)
+        found = self.look()
+        self.assertEqual({what: found[what]["health"] for what in ("cursor", "gemini", "claude-code", "codex", "vscode")},
+                         {"cursor": "good", "gemini": "bad", "claude-code": "note", "codex": "good", "vscode": "note"})
+        self.assertNotIn("goose", found)
+        self.assertEqual(found["claude-code"]["remedy"], "warder config claude-code")
+        client(".claude.json", {"projects": {"/a": {"mcpServers": {"jails": {"command": WARDER}}}}})
+        self.assertEqual(self.look()["claude-code"]["health"], "good")
+        client(".mcp.json", {"mcpServers": {"warder": {}}})
+        self.assertEqual(self.look()["claude-code"]["found"], ".mcp.json: the entry has no command")
+
+    def test_as_text_for_people(self):
+        text = self.doctor("--socket", self.home / "none", "--bus", "unix:path=/nowhere").stdout
+        self.assertRegex(text, r"(?m)^good +kernel +Linux ")
+        self.assertRegex(text, r"(?m)^bad +daemon .*\n +-> .*warderd --socket")
+        self.assertRegex(text.splitlines()[-1], r"^\d+ good, \d+ to note, \d+ bad$")
+        self.assertEqual(self.doctor("--colour").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,91 @@
+#include "supervisor/mcp/elicitation.h"
+#include "tests/supervisor/mcp/harness.h"
+
+using namespace mcp_test;
+
+namespace {
+
+// A tool that asks whether to go on, and goes on when it is let, whatever the client says: so does a call that somebody
+// else decided about.
+struct Asking : Fixture {
+  std::vector<std::shared_ptr<Event>> waiting;
+  size_t done = 0;
+
+  Asking() {
+    mcp::ToolDefinition tool;
+    tool.name = "ask";
+    tool.description = "For tests.";
+    tool.input_schema = {{"type", "object"}, {"properties", {{"bytes", {{"type", "integer"}}}}}};
+    server.add_tool(std::move(tool), [this](mcp::RequestContext& context, json arguments) -> Task<mcp::ToolResult> {
+      const auto question = context.elicit("go on?", [](mcp::Elicited) {});
+      const auto decided = waiting.emplace_back(std::make_shared<Event>());
+      co_await *decided;
+      done++;
+      co_return mcp::ToolResult::text(std::string(arguments["bytes"].get<size_t>(), 'x'));
+    });
+  }
+  json asks(const json& id, size_t bytes, const json& state = nullptr) {
+    json params = {{"name", "ask"}, {"arguments", {{"bytes", bytes}}}};
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = {{"elicitation", json::object()}};
+    if (!state.is_null()) params["requestState"] = state;
+    return modern(id, "tools/call", params);
+  }
+  void decide() {
+    for (const auto& one : waiting) one->fire();
+    wait_until(loop, [this] { return done == waiting.size(); });
+    settle(loop);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what came of a request is kept for a client that comes back late, up to so much", "[mcp]") {
+  Asking fixture;
+  auto client = fixture.connect();
+  constexpr size_t kBytes = 5 << 20;  // two are more than is kept
+  json first = client->ask(fixture.asks(1, kBytes)), second = client->ask(fixture.asks(2, kBytes));
+  CHECK(first["result"]["resultType"] == "input_required");
+  fixture.decide();
+  json kept = client->ask(fixture.asks(3, kBytes, first["result"]["requestState"]));
+  CHECK(kept["result"]["content"][0]["text"].get<std::string>().size() == kBytes);
+  json lost = client->ask(fixture.asks(4, kBytes, second["result"]["requestState"]));
+  CHECK(lost["error"]["code"] == -32603);
+  CHECK(lost["error"]["message"] ==
+        "The call was done, but its answer was too large to be kept until it was asked for");
+}
+
+TEST_CASE("a request is repeated just as it was, but for what says how it travels", "[mcp]") {
+  Asking fixture;
+  auto client = fixture.connect();
+  const json asked = fixture.asks(1, 10), state = client->ask(asked)["result"]["requestState"];
+  for (const auto& [place, value] : std::map<std::string, json>{{"/params/arguments/bytes", 11},
+                                                                {"/params/name", "echo"},
+                                                                {"/params/another", 1},
+                                                                {"/params/_meta/org.warder~1workspace", "b"}}) {
+    json other = fixture.asks(2, 10, state);
+    other[json::json_pointer(place)] = value;
+    INFO(place);
+    CHECK(client->ask(other)["error"]["code"] == -32602);
+  }
+  json again = fixture.asks(3, 10, state);
+  again["params"]["_meta"]["progressToken"] = "p";
+  again["params"]["_meta"]["traceparent"] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  again["params"]["inputResponses"] = json::object();
+  CHECK(client->ask(again)["result"]["resultType"] == "input_required");
+}
+
+TEST_CASE("a connection has so many questions open", "[mcp]") {
+  mcp::Elicitations questions;
+  std::vector<std::shared_ptr<mcp::Elicitation>> asked;
+  for (size_t i = 0; i < mcp::Elicitations::kMost; i++) {
+    asked.push_back(std::make_shared<mcp::Elicitation>());
+    CHECK(questions.add(asked.back()));
+  }
+  auto more = std::make_shared<mcp::Elicitation>();
+  CHECK_FALSE(questions.add(more));
+  asked.pop_back();  // whoever asked has gone
+  const auto key = questions.add(more);
+  REQUIRE(key);
+  CHECK(questions.take(*key) == more);
+  CHECK(questions.take(*key) == nullptr);
+}

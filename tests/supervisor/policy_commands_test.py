@@ -1,0 +1,158 @@
+"""warder policy check, show and explain, as an administrator calls them. Program: $WARDER, with warder-admin beside it."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import PATIENCE, TOP
+
+WARDER = os.environ["WARDER"]
+
+
+class Policy(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.vendor, self.own = self.folder / "vendor", self.folder / "own"
+        shutil.copytree(TOP / "policies", self.vendor, ignore=shutil.ignore_patterns("*.cc", "*.h", "*.md", "*.txt"))
+        self.own.mkdir()
+
+    def write(self, name, document):
+        (self.own / name).write_text(document if isinstance(document, str) else json.dumps(document))
+
+    def policy(self, *words, status=0):
+        folders = ["--policies", self.vendor, "--policies", self.own]
+        done = subprocess.run([WARDER, "policy", *map(str, words), *folders], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, status, (words, done.stdout, done.stderr))
+        return done
+
+    def explain(self, *words, status=0):
+        return json.loads(self.policy("explain", *words, "--json", status=status).stdout)
+
+    def test_check_names_good_policies(self):
+        self.assertEqual(self.policy("check").stdout, "good: default, guardrails, guardrails-strict, strict, system\n")
+        shipped = ["default", "guardrails", "guardrails-strict", "strict", "system"]
+        self.assertEqual(json.loads(self.policy("check", "--json").stdout),
+                         {"good": True, "policies": shipped, "problems": []})
+
+    def test_check_tells_every_problem_with_file_and_key(self):
+        self.write("bad.json", {"extends": "default", "limits": {"standard": {"tasks": -1}}, "languages": ["cobol"]})
+        done = self.policy("check", status=1)
+        for part in (f"{self.own}/bad.json", "limits.standard.tasks", "languages"):
+            self.assertIn(part, done.stderr)
+        found = json.loads(self.policy("check", "--json", status=1).stdout)
+        self.assertFalse(found["good"])
+        self.assertEqual(found["problems"], done.stderr.splitlines())
+        self.assertIn("bad.json", self.policy("show", status=1).stderr)
+
+    def test_show_says_which_file_each_value_is_from(self):
+        self.write("mine.json", {"extends": "strict", "limits": {"maximum": {"tasks": 48}}})
+        lines = {line.split(" = ")[0]: line for line in self.policy("show", "mine").stdout.splitlines()}
+        self.assertIn(f"{self.own}/mine.json", lines["limits.maximum.tasks"])
+        self.assertIn(f"{self.vendor}/strict.json", lines["limits.standard.tasks"])
+        self.assertIn(f"{self.vendor}/default.json", lines["languages"])
+        shown = json.loads(self.policy("show", "mine", "--json").stdout)
+        self.assertEqual(shown["document"]["limits"]["maximum"]["tasks"], 48)
+
+    def test_who_asks_decides_and_the_rule_is_named(self):
+        self.write("tenants.json", {"rules": [{"uid": 4242, "tenant": "special", "policy": "strict"},
+                                              {"unit": "agent-*.service", "tenant": "agents", "policy": "system"}]})
+        self.assertEqual(self.policy("show", "--user", 4242).stdout.splitlines()[0], "policy strict, tenant special")
+        (tenant,) = self.explain("--user", 4242)["answers"]
+        self.assertEqual((tenant["about"], tenant["rule"], tenant["file"]),
+                         ("tenant", "rules[0]", f"{self.own}/tenants.json"))
+        found = self.explain("--user", 4243, "--unit", "agent-7.service")
+        self.assertEqual((found["tenant"], found["policy"], found["answers"][0]["rule"]), ("agents", "system", "rules[1]"))
+        (refused,) = self.explain("--user", 4243, "--language", "python", status=1)["answers"]
+        self.assertEqual(refused["answer"], "refused")
+        self.assertIn("tenants.json", refused["remedy"])
+        self.policy("show", "--user", 4243, status=1)
+
+    def test_explain_names_rule_file_and_remedy(self):
+        self.write("mine.json", {"extends": "strict", "tools": ["execute_code"], "languages": ["python"]})
+        strict, own = f"{self.vendor}/strict.json", f"{self.own}/mine.json"
+        for words, answer, rule, file in (
+            (["--language", "python"], "allowed", "languages", own),
+            (["--language", "shell"], "refused", "languages", own),
+            (["--tool", "restore_pii"], "refused", "tools", own),
+            (["--tool", "execute_code"], "allowed", "tools", own),
+            (["--workspace", "other"], "refused", "workspaces", strict),
+            (["--memory", "100"], "allowed", "limits.maximum.memory_bytes", strict),
+            (["--memory", "4096"], "limited", "limits.maximum.memory_bytes", strict),
+            (["--timeout", "61"], "limited", "limits.maximum.wall_ms", strict),
+            (["--save-skill"], "refused", "skills.save", strict),
+            (["--restore-pii"], "refused", "pii.restore", f"{self.vendor}/default.json"),
+            (["--network"], "refused", "every jail", None),
+        ):
+            with self.subTest(words):
+                (found,) = self.explain("--policy", "mine", *words, status=1 if answer == "refused" else 0)["answers"]
+                self.assertEqual((found["answer"], found["rule"], found.get("file")), (answer, rule, file))
+                self.assertEqual("remedy" in found, answer != "allowed", found)
+
+    def test_a_whole_request_is_refused_if_any_part_of_it_is(self):
+        answers = self.explain("--policy", "strict", "--language", "python", "--memory", "4096", "--save-skill",
+                               status=1)["answers"]
+        self.assertEqual([one["answer"] for one in answers], ["allowed", "limited", "refused"])
+        text = self.policy("explain", "--policy", "strict", "--language", "python", "--save-skill", status=1).stdout
+        self.assertRegex(text, r"(?m)^allowed  language python: ")
+        self.assertRegex(text, rf"(?m)^refused  skills: .*\n +rule: skills.save, in {self.vendor}/strict.json\n +to change")
+
+    def test_explain_knows_system_calls_and_says_why(self):
+        profile = f"{self.vendor}/seccomp/default.json"
+        for call, answer, part in (("read", "allowed", "is allowed"), ("ptrace", "refused", "ends the program"),
+                                   ("unshare", "refused", "EPERM"), ("clone3", "refused", "ENOSYS"),
+                                   ("openat", "limited", "some arguments")):
+            with self.subTest(call):
+                (found,) = self.explain("--policy", "default", "--call", call,
+                                        status=1 if answer == "refused" else 0)["answers"]
+                self.assertEqual((found["answer"], found["file"]), (answer, profile))
+                self.assertIn(part, found["why"])
+        answers = self.explain("--policy", "default", "--call", "no_such_call", "--call", "read", status=1)["answers"]
+        self.assertIn("no rule of the profile default names it", answers[0]["why"])
+        self.assertEqual(answers[1]["answer"], "allowed")
+
+    def test_explain_decides_calls_of_other_servers_as_the_daemon_does(self):
+        self.write("mine.json", {"extends": "default", "calls": {"otherwise": "deny", "rules": [
+            {"name": "no-dotfiles", "tools": ["files.*"], "verdict": "deny", "why": "hidden files are private",
+             "when": {"required": ["path"], "properties": {"path": {"pattern": "(^|/)\\."}}}},
+            {"name": "reading", "tools": ["files.read_*"], "verdict": "allow"},
+            {"name": "mail", "tools": ["mail.send"], "verdict": "ask"}]}})
+        for words, answer, rule, part in (
+            (["files.read_file"], "limited", "calls.rules", "--arguments"),
+            (["files.read_file", "--arguments", '{"path": "a/.b"}'], "refused", "calls.rules[0]", "are private"),
+            (["files.read_file", "--arguments", '{"path": "a/b"}'], "allowed", "calls.rules[1]", "reading"),
+            (["mail.send"], "limited", "calls.rules[2]", "a human decides"),
+            (["git.push"], "refused", "calls.otherwise", "no rule names it"),
+        ):
+            with self.subTest(words):
+                (found,) = self.explain("--policy", "mine", "--tool", *words,
+                                        status=1 if answer == "refused" else 0)["answers"]
+                self.assertEqual((found["answer"], found["rule"], found["file"]), (answer, rule, f"{self.own}/mine.json"))
+                self.assertIn(part, found["why"])
+
+    def test_what_cannot_be_answered_says_what_can(self):
+        for words, status, part in (
+            (["show", "nothing"], 1, "known: default"),
+            (["show", "--user", "nobody-of-that-name"], 1, "there is no user"),
+            (["explain", "--policy", "default"], 2, "nothing is asked"),
+            (["explain", "--memory", "much"], 2, "not a number"),
+            (["explain", "--tool", "a.b", "--arguments", "[1]"], 2, "not a JSON object"),
+            (["explain", "--arguments", "{}"], 2, "without --tool"),
+            (["explain", "--language"], 2, "--language"),
+            (["explain", "--language", "python", "--language", "shell"], 2, "--language"),
+            (["explain", "weather"], 2, "weather"),
+            ([], 2, "policy"),
+        ):
+            with self.subTest(words):
+                self.assertIn(part, self.policy(*words, status=status).stderr)
+        done = subprocess.run([WARDER, "policy", "check", "--policies", self.folder / "no"], capture_output=True,
+                              text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no folder with policies", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
