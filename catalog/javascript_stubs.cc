@@ -28,8 +28,9 @@ std::string function_text(const StubModule& module, const StubFunction& function
   for (const Property& property : function.input.properties)
     if (!property.description.empty())
       about += fmt::format("\n  {}: {}", plain_text(property.name, 100), plain_text(property.description, 500));
-  about +=
-      fmt::format("\n@returns {{Promise<{}>}}", plain_text(type_text(function.output, Dialect::javascript, 4), 4000));
+  about += fmt::format("\n@returns {{Promise<{}>}} {}",
+                       plain_text(type_text(function.output, Dialect::javascript, 4), 4000), function.returns);
+  while (about.ends_with(' ')) about.pop_back();
   return fmt::format("/**\n * {}\n */\nasync function {}(input = {{}}) {{\n  return call({}, {}, input);\n}}\n",
                      comment(about), name, string_literal(module.server), string_literal(function.name));
 }

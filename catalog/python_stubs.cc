@@ -120,6 +120,7 @@ std::string function_text(const StubModule& module, const StubFunction& function
   const std::string result = types.name(function.output, name + "_result");
   std::string text = function.description;
   if (!about.empty()) text += (text.empty() ? "" : "\n") + about;
+  if (!function.returns.empty()) text += (text.empty() ? "" : "\n") + ("Returns: " + function.returns);
   if (text.empty()) text = plain_text(module.tool, 200);
   return fmt::format("def {}({}) -> {}:\n    \"\"\"{}\n    \"\"\"\n    return call({}, {}, {})\n", name, parameters,
                      result, docstring(text, "    "), string_literal(module.server), string_literal(function.name),

@@ -44,7 +44,11 @@ StubModule make_module(const ToolView& tool, const json& rest, std::vector<std::
     function.input = read_type(*input);
     function.has_input = true;
   }
-  if (output != rest.end()) function.output = read_type(*output);
+  if (output != rest.end()) {
+    function.output = read_type(*output);
+    const json about = output->value("description", json());
+    if (about.is_string()) function.returns = plain_text(about.get_ref<const std::string&>(), 500);
+  }
   if (input == rest.end() && functions != rest.end()) {
     for (const json& name : *functions) {
       if (!name.is_string() || module.functions.size() == kMaxFunctions) continue;

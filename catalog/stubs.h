@@ -28,6 +28,7 @@ struct StubFunction {
   Type input;
   bool has_input = false;  // else any arguments are passed on
   Type output;
+  std::string returns;  // what its schema says about the result; may be empty
 };
 struct StubModule {
   std::string server;  // as it calls itself

@@ -7,6 +7,7 @@
 
 #include "jail/capture.h"
 #include "jail/receipt.h"
+#include "jail/replies.h"
 #include "jail/wall_clock.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
@@ -82,7 +83,7 @@ class Execution final : public Steered {
     // Whoever fired it is still at it; and an answer of one that is alone is the end: its exit changes nothing.
     co_await next_turn(host_.loop);
     if (answered_status_) clock_.let_go();  // a thread of it may wait for somebody's approval
-    while (answers_session() && sending_replies_) co_await sleep_for(host_.loop, kSendingEvery);  // no half a message
+    while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half a message
     goes_on_ = answers_session();
     if (goes_on_ || (!heard_ && ended_ == Ended::by_itself && is_alone())) {
       double wall_ms = clock_.ran_ms();
@@ -295,33 +296,16 @@ class Execution final : public Steered {
   }
 
   Task<> answer(json call) {
-    json reply{{"type", "reply"}, {"id", call.value("id", json())}};
+    const json id = call.value("id", json());
     auto name = call.find("name");
-    if (name == call.end() || !name->is_string() || !reply["id"].is_number_integer()) {
+    if (name == call.end() || !name->is_string() || !id.is_number_integer()) {
       violation("a call without an id or a name");
       co_return;
     }
     Result<json> done =
         fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", name->get<std::string>()));
     if (request_.call) done = co_await request_.call(name->get<std::string>(), call.value("arguments", json::object()));
-    if (done) {
-      reply["result"] = *std::move(done);
-    } else {
-      const Error& e = done.error();
-      reply["error"] = {{"code", code_name(e.code)}, {"message", e.what}};
-      if (!e.rule.empty()) reply["error"]["rule"] = e.rule;
-      if (!e.hint.empty()) reply["error"]["remedy"] = e.hint;
-    }
-    replies_.push_back(dump_json(reply));
-    if (sending_replies_) co_return;  // one sender at a time
-    sending_replies_ = true;
-    while (!replies_.empty()) {
-      std::string text = std::move(replies_.front());
-      replies_.erase(replies_.begin());
-      auto sent = co_await jail_.guest().send(std::move(text));
-      if (!sent) break;
-    }
-    sending_replies_ = false;
+    co_await replies_.send(id.get<int64_t>(), std::move(done));
   }
 
   bool take_result(const json& m) {
@@ -428,8 +412,7 @@ class Execution final : public Steered {
   WallClock clock_;
   Monotonic::time_point marked_at_;
   std::vector<std::pair<const char*, uint32_t>> path_;
-  std::vector<std::string> replies_;
-  bool sending_replies_ = false;
+  Replies replies_{jail_.guest(), host_.replies};
   Deadline deadline_;
   Scope calls_;  // last: cancelled first
 };

@@ -7,6 +7,7 @@
 
 #include "jail/cgroup.h"
 #include "jail/jailer_client.h"
+#include "jail/replies.h"
 #include "jail/runner_ids.h"
 #include "supervisor/base/loop.h"
 
@@ -32,6 +33,7 @@ struct Host {
   bool map_workspace_ids = false;  // the state directory's file system can be mounted with mapped ids
   std::string no_idmap_why;
   int landlock_abi = 0;
+  Replies::Room replies = {};
 };
 
 }  // namespace jail

@@ -196,7 +196,10 @@ Task<> Pool::end_later(std::unique_ptr<Jail> jail) {
   jail->kill();
 }
 
-void Pool::clear() { kinds_.clear(); }
+void Pool::clear() {
+  cleared_++;
+  kinds_.clear();
+}
 
 std::map<Language, Pool::Stock> Pool::stock() const {
   std::map<Language, Stock> all;
@@ -256,9 +259,10 @@ Task<> Pool::keep_filled() {
 Task<> Pool::start_zygote(std::string key) {
   Spec spec = kinds_.at(key).spec;
   spec.name = fmt::format("z{}", next_name_++);
+  const uint64_t cleared = cleared_;
   auto started = co_await Zygote::start(host_, std::move(spec), kinds_.at(key).rules.preload);
   auto it = kinds_.find(key);
-  if (it == kinds_.end()) co_return;
+  if (it == kinds_.end() || cleared != cleared_) co_return;
   Kind& kind = it->second;
   if (!started) {
     put_off(kind, started.error());
@@ -271,6 +275,7 @@ Task<> Pool::start_zygote(std::string key) {
 
 Task<> Pool::add_one(std::string key) {
   auto began = Monotonic::now();
+  const uint64_t cleared = cleared_;
   auto built = co_await build(kinds_.at(key), kWaitingWeight);
   Result<> done{};
   if (!built) {
@@ -285,7 +290,7 @@ Task<> Pool::add_one(std::string key) {
     jail->watch_lone_process();
   }
   auto it = kinds_.find(key);
-  if (it == kinds_.end()) co_return;  // forgotten meanwhile; the jail goes with this frame
+  if (it == kinds_.end() || cleared != cleared_) co_return;  // forgotten meanwhile; the jail goes with this frame
   Kind& kind = it->second;
   if (!done) {
     put_off(kind, done.error());

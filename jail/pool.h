@@ -86,6 +86,7 @@ class Pool {
   Limits limits_;
   uint32_t running_ = 0;
   uint64_t next_name_ = 0;
+  uint64_t cleared_ = 0;  // times: what was begun before is not used afterwards
   std::map<std::string, Kind> kinds_;
   Event* idle_ = nullptr;  // of the filler, while it has nothing to do
   Deadline tending_;

@@ -14,6 +14,7 @@ namespace bridge {
 namespace {
 
 constexpr size_t kMaxInstances = 256;  // of one server
+constexpr std::chrono::milliseconds kTellAfter{500};
 
 }  // namespace
 
@@ -97,12 +98,28 @@ Task<Result<std::unique_ptr<ServerProcess>>> Bridge::start_process(const Server&
 void Bridge::learned(Server& server, Definitions definitions) {
   const json before = server.definitions ? server.definitions->list() : json();
   const bool changed = definitions.list() != before;
+  if (server.definitions) definitions.inherit(*std::move(server.definitions));
   server.definitions = std::move(definitions);
   if (!changed) return;
-  auto saved = save_definitions(settings_.definitions, server.config, *server.definitions);
-  if (!saved) log_warning("server {}: its tools are not kept: {}", server.config.name, saved.error().what);
+  keep(server);
   log_info("server {}: {} tools", server.config.name, server.definitions->tools.size());
   if (changed_) changed_();
+}
+
+void Bridge::keep(const Server& server) {
+  auto saved = save_definitions(settings_.definitions, server.config, *server.definitions);
+  if (!saved) log_warning("server {}: its tools are not kept: {}", server.config.name, saved.error().what);
+}
+
+void Bridge::observe(std::string_view name, std::string_view tool, const json& value) {
+  auto found = servers_.find(name);
+  if (found == servers_.end() || !found->second.config.observe || !found->second.definitions) return;
+  Server& server = found->second;
+  if (!server.definitions->observe(tool, value)) return;
+  keep(server);
+  telling_ = Deadline(host_.loop, kTellAfter, [this] {
+    if (changed_) changed_();
+  });
 }
 
 bool Bridge::writes_workspace(std::string_view server) const {
@@ -124,7 +141,7 @@ std::vector<std::pair<std::string, catalog::Reading>> Bridge::readings() const {
   std::vector<std::pair<std::string, catalog::Reading>> all;
   for (const auto& [name, server] : servers_) {
     if (!server.definitions) continue;
-    auto reading = catalog::read_definitions(json{{"tools", server.definitions->list()}}, {name, ""});
+    auto reading = catalog::read_definitions(json{{"tools", server.definitions->described()}}, {name, ""});
     if (reading) all.emplace_back("server " + name, *std::move(reading));
   }
   return all;

@@ -49,6 +49,9 @@ class Bridge {
   // What is known of the tools of each, for the catalogue.
   std::vector<std::pair<std::string, catalog::Reading>> readings() const;
 
+  // What a call of that tool has given, for the types that stubs show (observed.h).
+  void observe(std::string_view server, std::string_view tool, const nlohmann::json& value);
+
   // One call. `progress` may be empty.
   Task<Result<Answer>> call(const Caller& caller, std::string server, std::string tool, nlohmann::json arguments,
                             std::chrono::milliseconds limit, Client::Progress progress);
@@ -63,6 +66,7 @@ class Bridge {
   Instance& instance_of(Server& server, const Caller& caller);
   Instance::Start start_of(const Server& server, const Caller& caller);
   void learned(Server& server, Definitions definitions);
+  void keep(const Server& server);
   Task<Result<std::unique_ptr<Transport>>> start(const Server& server, Caller caller, Variables secrets);
   Task<Result<std::unique_ptr<ServerProcess>>> start_process(const Server& server, Caller caller, Variables secrets);
   Task<> learn_one(Server& server);
@@ -72,7 +76,8 @@ class Bridge {
   std::shared_ptr<http::Client> http_;  // opened with the first server that needs it
   std::function<void()> changed_;
   std::map<std::string, Server, std::less<>> servers_;
-  Scope tasks_;  // last: cancelled first
+  Deadline telling_;  // of types that were observed: a little later, for all stubs are written anew
+  Scope tasks_;       // last: cancelled first
 };
 
 }  // namespace bridge

@@ -50,6 +50,33 @@ json Definitions::list() const {
   return all;
 }
 
+json Definitions::described() const {
+  json all = list();
+  for (json& tool : all) {
+    auto seen = observed.find(tool["name"].get_ref<const std::string&>());
+    if (seen == observed.end() || seen->second.schema.is_null() || tool.contains("outputSchema")) continue;
+    json schema = seen->second.schema;
+    // outputSchema is of an object, as structuredContent is; what a text held may be anything.
+    schema["description"] = "Seen in results; the server declares nothing.";
+    tool["outputSchema"] = std::move(schema);
+  }
+  return all;
+}
+
+void Definitions::inherit(Definitions&& before) {
+  for (auto& [name, seen] : before.observed) {
+    auto now = tools.find(name), then = before.tools.find(name);
+    if (now != tools.end() && then != before.tools.end() && now->second.definition == then->second.definition)
+      observed.emplace(name, std::move(seen));
+  }
+}
+
+bool Definitions::observe(std::string_view tool, const json& result) {
+  auto entry = tools.find(tool);
+  if (entry == tools.end() || entry->second.definition.contains("outputSchema")) return false;
+  return observed[entry->first].see(result);
+}
+
 Result<Definitions> load_definitions(int folder, const ServerConfig& config) {
   TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));
   TRY(Fd file, open_regular_beneath(folder, path, O_RDONLY));
@@ -57,11 +84,17 @@ Result<Definitions> load_definitions(int folder, const ServerConfig& config) {
   TRY(const json document, parse_json(text));
   if (!document.is_object() || document.value("started", json()) != fingerprint(config))
     return fail(Code::not_found, "these are of a server that was started otherwise");
-  return Definitions::read(document.value("tools", json()));
+  Definitions all = Definitions::read(document.value("tools", json()));
+  const json seen = document.value("observed", json());
+  for (const auto& [name, one] : seen.items())
+    if (all.tools.contains(name)) all.observed[name] = Observed::from_json(one);
+  return all;
 }
 
 Result<> save_definitions(int folder, const ServerConfig& config, const Definitions& definitions) {
-  const std::string text = dump_json(json{{"started", fingerprint(config)}, {"tools", definitions.list()}});
+  json document{{"started", fingerprint(config)}, {"tools", definitions.list()}};
+  for (const auto& [name, seen] : definitions.observed) document["observed"][name] = seen.to_json();
+  const std::string text = dump_json(document);
   if (text.size() > Definitions::kMaxBytes) return fail(Code::exhausted, "too much to keep");
   TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));
   TRY(const RelativePath fresh, RelativePath::parse(config.name + ".new"));

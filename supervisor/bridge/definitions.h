@@ -1,5 +1,6 @@
-// Definitions: what one server says about its tools, each with its checked input schema; and the file in which they are
-// kept, so that a daemon knows them before it has started anything.
+// Definitions: what one server says about its tools, each with its checked input schema, and what the results of those
+// look like that declare none; and the file in which all that is kept, so that a daemon knows it before it has started
+// anything.
 // Source: tools/list, which is the server's word: bounded, and what is wrong is left out. Errors: invalid.
 #pragma once
 #include <map>
@@ -10,6 +11,7 @@
 #include "policies/json_schema.h"
 #include "supervisor/base/result.h"
 #include "supervisor/bridge/mirrored.h"
+#include "supervisor/bridge/observed.h"
 #include "supervisor/bridge/server_config.h"
 
 namespace bridge {
@@ -24,10 +26,17 @@ struct Definitions {
   static constexpr size_t kMaxTools = 2'000;
   static constexpr size_t kMaxBytes = 16 << 20;
   std::map<std::string, ToolEntry, std::less<>> tools;
+  std::map<std::string, Observed, std::less<>> observed;  // by tool: of those that declare no outputSchema
 
   // `tools`: the list of definitions.
   static Definitions read(const nlohmann::json& tools);
   nlohmann::json list() const;  // the definitions, by name
+  // The same for people and code: with what was observed as outputSchema, whose description says so.
+  nlohmann::json described() const;
+  // Keeps what was observed of tools that are still the same.
+  void inherit(Definitions&& before);
+  // A result of that tool. True: described() says something else now.
+  bool observe(std::string_view tool, const nlohmann::json& result);
 };
 
 // The file NAME.json below `folder`, for a server that is started the same way. Errors: not_found, invalid.

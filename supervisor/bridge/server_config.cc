@@ -131,6 +131,7 @@ Result<ServerConfig> read_server(const std::string& name, const json& object, co
   TRY(server.secrets, read_variables(in.find("secrets"), in.path_of("secrets")));
   TRY(std::string share, in.one_of("share", {"tenant", "everybody"}, "tenant"));
   if (share == "everybody") server.sharing = ServerConfig::Sharing::everybody;
+  TRY(server.observe, in.boolean_or("observe", true));
   auto seconds = [&in](const char* key, int64_t most, std::chrono::milliseconds& value) -> Result<> {
     TRY(int64_t read, in.integer_or(key, 1, most, value.count() / 1000));
     value = std::chrono::seconds(read);
@@ -143,6 +144,7 @@ Result<ServerConfig> read_server(const std::string& name, const json& object, co
   if (server.folder == "workspace") {
     server.folder.clear();
     server.tenants_folder = true;
+    server.observe = false;  // what one tenant's files are like is not what all others are told
     if (server.sharing == ServerConfig::Sharing::everybody)
       return fail(Code::invalid, path + ".folder: one process for everybody cannot have each tenant's workspace",
                   "leave out `share`, or name a folder");

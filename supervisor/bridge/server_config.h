@@ -27,6 +27,7 @@ struct ServerConfig {
   bool tenants_folder = false;  // it is the calling tenant's workspace
   Place place = Place::jail;
   Sharing sharing = Sharing::tenant;
+  bool observe = true;  // what results look like is shown in the stubs of tools that do not declare it
   std::chrono::milliseconds idle{300'000};    // without calls, then it is ended
   std::chrono::milliseconds timeout{60'000};  // of one call
   std::chrono::milliseconds start{30'000};    // from its start until its tools are known
@@ -34,8 +35,8 @@ struct ServerConfig {
   bool remote() const { return command.empty(); }
 };
 
-// "servers": {NAME: {command, args, env, folder, jail, secrets, share, idle_s, timeout_s, start_s}}, or {url, type,
-// headers, authorities, secrets, share, ...}.
+// "servers": {NAME: {command, args, env, folder, jail, secrets, share, observe, idle_s, timeout_s, start_s}}, or {url,
+// type, headers, authorities, secrets, share, ...}.
 Result<std::vector<ServerConfig>> read_servers(const nlohmann::json& object, const std::string& path);
 // "import": [{file, jail}]: the `mcpServers` of Claude Code and its like, or the `servers` of VS Code. Those that are
 // neither stdio servers nor speak Streamable HTTP are left out, by name in `skipped`. ${VAR} and ${env:VAR} stand for

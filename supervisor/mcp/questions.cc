@@ -118,9 +118,10 @@ void Connection::park(const RequestId& id) {
   finish_result(members, version, server_.identity(), {}, {}, Completeness::input_required);
   members += R"(,"inputRequests":{)" + asked + R"(},"requestState":")" + state + '"';
   call.state = state;
-  call.context.set_notifications({}, {});  // those were the request's
+  call.context.set_notifications({}, {});  // those were the request's, as its batch
+  const auto batch = std::exchange(call.batch, nullptr);
   parked_.emplace(state, std::move(calls_.extract(found).mapped()));
-  reply(result_line(id, members), {});
+  reply(result_line(id, members), batch);
   note_calls();
 }
 

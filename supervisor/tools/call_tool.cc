@@ -17,7 +17,7 @@ namespace tools {
 namespace {
 
 constexpr size_t kMaxDirectBytes = 1 << 20;  // of a result that goes to an agent
-constexpr size_t kMaxReplyBytes = 31 << 20;  // ... that goes to code: what a guest takes (jail/guest/README.md)
+constexpr size_t kMaxReplyBytes = 63 << 20;  // ... that goes to code: what a guest takes (jail/guest/README.md)
 constexpr size_t kMaxShown = 16;             // images
 
 struct Order {
@@ -123,9 +123,11 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, co
   bytes = dump_json(shown).size();
   audited.set("verdict", told.failure.is_null() ? "ok" : "failed");
   audited.set("bytes", bytes);
-  if (told.failure.is_null())
+  if (told.failure.is_null()) {
+    environment.bridge.observe(target.server, target.tool, told.value);
     environment.learning.chosen(*environment.catalog_of(), who.tenant->name(), who.policy->learning,
                                 {target.server, target.tool});
+  }
   co_return told;
 }
 

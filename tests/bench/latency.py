@@ -2,6 +2,7 @@
 """How soon a jailed program answers, beside what this machine's own programs take in the same run.
 
     python3 tests/bench/latency.py --warderd build/release/supervisor/warderd [--rounds 40] [--sustained 10] [--row 1000]
+                                   [--code-runner FOLDER]  # where `npm install mcp-server-code-runner` was run
 
 Daemons of its own, one for each way to start, on sockets in a temporary folder. Every round runs every case once or a few
 times, in an order shuffled anew; a ratio is the median over the rounds of (case / bare python3 -c pass in that round).
@@ -15,6 +16,7 @@ import pathlib
 import random
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -63,9 +65,53 @@ def spawn(words):
     return time.perf_counter() - began
 
 
-def request(number, code, language="python"):
-    params = {"name": "execute_code", "arguments": {"code": code, "language": language}, "_meta": META}
+def request(number, code, language="python", **more):
+    params = {"name": "execute_code", "arguments": {"code": code, "language": language, **more}, "_meta": META}
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode() + b"\n"
+
+
+class CodeRunner:
+    """An MCP server of others that starts an interpreter for each call, with no jail: asked over its pipes."""
+
+    def __init__(self, folder):
+        program = pathlib.Path(folder, "node_modules/mcp-server-code-runner/dist/cli.js")
+        if not program.is_file():
+            sys.exit(f"--code-runner: no {program}; run `npm install mcp-server-code-runner` in that folder")
+        # Its words for Python are "python -u"; Debian calls it python3.
+        self.folder = tempfile.TemporaryDirectory(prefix="warder-code-runner-")
+        os.symlink("/usr/bin/python3", os.path.join(self.folder.name, "python"))
+        self.process = subprocess.Popen(["/usr/bin/node", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL,
+                                        env={**os.environ, "PATH": self.folder.name + ":" + os.environ["PATH"]})
+        self.last = 0
+        self.ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "b", "version": "1"})
+        self.send(method="notifications/initialized")
+        assert self.run("print(6 * 7)")[1] == "42"
+
+    def send(self, **message):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, method, **params):
+        self.last += 1
+        self.send(id=self.last, method=method, params=params)
+        for line in self.process.stdout:
+            if line.startswith(b"{") and (answer := json.loads(line)).get("id") == self.last:  # it greets in plain words
+                return answer["result"]
+        raise RuntimeError("mcp-server-code-runner has ended")
+
+    def run(self, code):
+        """Seconds, and what it printed."""
+        began = time.perf_counter()
+        result = self.ask("tools/call", name="run-code", arguments={"code": code, "languageId": "python"})
+        return time.perf_counter() - began, result["content"][0]["text"].strip()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.terminate()
+        self.process.wait(60)
+        self.process.stdout.close()
+        self.folder.cleanup()
 
 
 class Bench:
@@ -99,11 +145,11 @@ class Bench:
             if daemon.process:
                 daemon.__exit__(*what)
 
-    def execute(self, name, code, language="python", case=None):
+    def execute(self, name, code, language="python", case=None, **more):
         """Seconds from the request to its answer."""
         client = self.clients[name]
         client.last_id += 1
-        line = request(client.last_id, code, language)
+        line = request(client.last_id, code, language, **more)
         began = time.perf_counter()
         client.socket.sendall(line)
         answer = client.lines.readline()
@@ -126,6 +172,7 @@ class Bench:
             time.sleep(0.05)
         print(f"! {name}: no {start} start came")
 
+
 def row(name, values, rounds=None, bare=None):
     ms = [f"{1000 * percentile(values, part):9.2f}" for part in (0.1, 0.5, 0.99)]
     ratio = ""
@@ -147,10 +194,13 @@ def busy(seconds):
         pass
 
 
-def interleaved(bench, rounds, between, gap):
+def interleaved(bench, code_runner, rounds, between, gap):
     cases = {name: (lambda words=words: spawn(words)) for name, words in PROGRAMS.items() if os.access(words[0], os.X_OK)}
     for name in POOLS:
         cases[f"jailed pass, {name}"] = lambda name=name: bench.execute(name, "pass")
+    if code_runner:
+        cases["mcp-server-code-runner, pass"] = lambda: code_runner.run("pass")[0]
+    cases["jailed pass, session"] = lambda: bench.execute("exec", "pass", case="session", session="bench")
     for name in ("exec", "fork"):
         cases[f"jailed 5 MB of JSON, {name}"] = lambda name=name: bench.execute(name, SUMMARY, case=f"JSON {name}")
     cases["jailed JavaScript 0, exec"] = lambda: bench.execute("exec", "0", "javascript", "javascript")
@@ -177,6 +227,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--gap", type=float, default=0.03, help="seconds before each of them")
     parser.add_argument("--sustained", type=float, default=5, help="seconds of each closed loop")
+    parser.add_argument("--code-runner", help="folder in which npm has installed that server, to compare with")
     parser.add_argument("--row", type=int, default=1000, help="executions in a row, for drift")
     options = parser.parse_args()
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
@@ -190,8 +241,11 @@ def main():
         bench.settle("exec", "exec", "shell")
         bench.starts.clear()
         bench.steps.clear()
+        code_runner = CodeRunner(options.code_runner) if options.code_runner else None
         for between in (busy, sleep):
-            interleaved(bench, options.rounds, between, options.gap)
+            interleaved(bench, code_runner, options.rounds, between, options.gap)
+        if code_runner:
+            code_runner.close()
         print("\nhow they started: " + "; ".join(f"{name}: {dict(starts)}" for name, starts in bench.starts.items()))
         names = sorted({name for name, _ in bench.steps})
         for name in names:

@@ -91,6 +91,38 @@ class SharedBridgeTest(BridgeTest):
         self.client = self.enterContext(Client(self.shared.socket))
 
 
+class Observed(BridgeTest):
+    ROWS = "from servers.near import rows\nresult = len(rows(count=3))"
+    STUB = "result = open('/servers/near/rows.py').read()"
+
+    def about(self, client):
+        return structured(client.call("get_tool_definition", {"tool_name": "near__rows"}))
+
+    def test_types_that_a_tool_does_not_declare_are_learned_from_its_results(self):
+        with self.daemon() as daemon, Client(daemon.socket) as client:
+            self.await_stubs(client)
+            self.assertIn("def rows(*, count: int = ..., width: int = ...) -> Any", client.execute(self.STUB)["result"])
+            self.assertEqual(client.execute(self.ROWS)["result"], 3)
+            self.assertNotIn("outputSchema", self.about(client))
+            client.execute(self.ROWS)
+            stub = eventually(lambda: "class " in (text := client.execute(self.STUB)["result"]) and text, "a typed stub")
+            self.assertIn("    id: int\n    row: str\n", stub)
+            self.assertIn("-> list[rows_resultItem]", stub)
+            self.assertIn("Returns: Seen in results; the server declares nothing.", stub)
+            self.assertEqual(self.about(client)["outputSchema"]["items"]["required"], ["id", "row"])
+            self.assertEqual(client.execute(self.ROWS)["result"], 3)  # the new stub calls, too
+
+    def test_a_server_whose_results_are_not_to_be_told_is_not_observed(self):
+        with self.daemon({"near": self.server(observe=False), "far": self.server()}) as daemon, Client(daemon.socket) as client:
+            self.await_stubs(client, "near")
+            self.await_stubs(client, "far")
+            for server in ("near", "near", "near", "far", "far"):
+                self.assertEqual(client.execute(self.ROWS.replace("near", server))["result"], 3)
+            far = self.STUB.replace("near", "far")
+            eventually(lambda: "class " in client.execute(far)["result"], "a typed stub of the other one")
+            self.assertNotIn("class ", client.execute(self.STUB)["result"])
+
+
 class Calls(SharedBridgeTest):
     def test_a_search_that_led_to_a_call_finds_that_tool_the_next_time(self):
         self.await_stubs(self.client)

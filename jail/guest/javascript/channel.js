@@ -5,7 +5,7 @@ const fs = require('fs');
 
 const FD = 3;
 const PART = 65535;
-const DOWN_LIMIT = 32 << 20;
+const DOWN_LIMIT = 64 << 20;
 const CALLS_LIMIT = 200; // the supervisor ends an execution with more outstanding
 const FINAL = 70;
 const MORE = 77;
@@ -46,7 +46,7 @@ class Assembler {
     if (packet.length > PART + 1 || (packet[0] !== FINAL && packet[0] !== MORE))
       throw new ProtocolError('a packet is too long or begins with neither F nor M');
     this.#size += packet.length - 1;
-    if (this.#size > DOWN_LIMIT) throw new ProtocolError('a message is longer than 32 MiB');
+    if (this.#size > DOWN_LIMIT) throw new ProtocolError('a message is longer than 64 MiB');
     this.#parts.push(packet.subarray(1));
     if (packet[0] === MORE) return undefined;
     const data = Buffer.concat(this.#parts);

@@ -15,7 +15,7 @@
 namespace guest {
 
 inline constexpr size_t kPartBytes = 65535;
-inline constexpr size_t kDownBytes = 32 << 20;
+inline constexpr size_t kDownBytes = 64 << 20;
 inline constexpr int kExitProtocol = 76;  // sysexits.h
 
 // Where the shell, and what it starts, have the socket: not among the numbers that scripts use, nor bash's own 255.
@@ -62,7 +62,7 @@ inline std::optional<nlohmann::json> receive_message(int socket) {
     if (size > kPartBytes + 1 || (packet[0] != 'F' && packet[0] != 'M'))
       give_up("a packet is too long or begins with neither F nor M");
     text.append(packet, 1, size - 1);
-    if (text.size() > kDownBytes) give_up("a message is longer than 32 MiB");
+    if (text.size() > kDownBytes) give_up("a message is longer than 64 MiB");
     if (packet[0] == 'F') return nlohmann::json::parse(text, nullptr, false);
   }
 }

@@ -40,7 +40,7 @@ std::string read_input() {
     if (got < 0) refuse(std::string("cannot read standard input: ") + ::strerror(errno));
     if (got == 0) return all;
     all.append(part, static_cast<size_t>(got));
-    if (all.size() > guest::kDownBytes) refuse("standard input is longer than 32 MiB");
+    if (all.size() > guest::kDownBytes) refuse("standard input is longer than 64 MiB");
   }
 }
 

@@ -193,9 +193,9 @@ class OrderTests:
         runner.receive()
         part = b"M" + b" " * PART
         with self.assertRaises(OSError):
-            for _ in range(600):
+            for _ in range(1100):
                 runner.socket.send(part)
-        self.assertIn("longer than 32 MiB", runner.end().stderr)
+        self.assertIn("longer than 64 MiB", runner.end().stderr)
 
     def test_nobody_wanting_the_runner_ends_it_quietly(self):
         runner = self.start()

@@ -14,7 +14,7 @@ from warder import CallError
 from warder._values import Unanswerable, encode, plain
 
 _PART = 65535
-_DOWN_LIMIT = 32 << 20
+_DOWN_LIMIT = 64 << 20
 _LOST = (errno.EPIPE, errno.ECONNRESET, errno.EBADF, errno.ENOTSOCK)  # other OSErrors come from signal handlers
 _CALLS_LIMIT = 200  # the supervisor ends an execution with more outstanding
 _ORDER = 0  # stands among the calls, which count from 1, for who waits for an order
@@ -77,7 +77,7 @@ class Messages:
             self._parts.append(packet[1:])
             self._parts_size += len(packet) - 1
             if self._parts_size > _DOWN_LIMIT:
-                raise ProtocolError("a message is longer than 32 MiB")
+                raise ProtocolError("a message is longer than 64 MiB")
             if packet[0] == b"F"[0]:
                 data = b"".join(self._parts)
                 self._parts.clear()

@@ -1,0 +1,134 @@
+#include "supervisor/bridge/observed.h"
+
+#include "supervisor/base/path.h"
+#include "supervisor/bridge/definitions.h"
+#include "tests/catch.h"
+#include "tests/temp_directory.h"
+
+using bridge::Definitions;
+using bridge::Observed;
+using bridge::Shape;
+using nlohmann::json;
+
+namespace {
+
+json schema_of(const std::vector<json>& values) {
+  Shape shape;
+  for (const json& value : values) shape.see(value);
+  return shape.schema();
+}
+
+json deep(int levels) {
+  json value = 1;
+  for (int i = 0; i < levels; i++) value = json{{"in", value}};
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("a shape is the union of what was seen", "[bridge]") {
+  CHECK(schema_of({1, 2}) == json{{"type", "integer"}});
+  CHECK(schema_of({1, 2.5}) == json{{"type", "number"}});
+  CHECK(schema_of({"a", nullptr}) == json::parse(R"({"anyOf": [{"type": "string"}, {"type": "null"}]})"));
+  CHECK(schema_of({json::array()}) == json{{"type", "array"}});
+  CHECK(schema_of({json::array({1, "a"})}) ==
+        json::parse(R"({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}})"));
+  CHECK(schema_of({}) == json::object());
+}
+
+TEST_CASE("a member is required when every object had it, and left out when few had", "[bridge]") {
+  const json found = schema_of({{{"id", 1}, {"open", true}}, {{"id", 2}, {"open", false}}, {{"id", 3}, {"odd", 1}}});
+  CHECK(found["properties"] == json::parse(R"({"id": {"type": "integer"}, "open": {"type": "boolean"}})"));
+  CHECK(found["required"] == json::array({"id"}));
+}
+
+TEST_CASE("names that may be somebody's data are not told", "[bridge]") {
+  const json any{{"type", "object"}};
+  CHECK(schema_of({{{"ada@example.com", 1}}}) == any);
+  CHECK(schema_of({{{"two words", 1}}}) == any);
+  CHECK(schema_of({{{"7", 1}}}) == any);
+  CHECK(schema_of({{{std::string(41, 'a'), 1}}}) == any);
+  // Seen once each: keys rather than fields.
+  CHECK(schema_of({{{"ada", 1}}, {{"bob", 2}}, {{"eve", 3}}}) == any);
+  // One bad name, later on, hides all of that object's.
+  CHECK(schema_of({{{"id", 1}}, {{"id", 2}, {"not a name", 3}}, {{"id", 1}}}) == any);
+  json many = json::object();
+  for (int i = 0; i < 25; i++) many["m" + std::to_string(i)] = i;
+  CHECK(schema_of({many}) == any);
+}
+
+TEST_CASE("a shape is bounded in depth", "[bridge]") {
+  json found = schema_of({deep(60)});
+  int levels = 0;
+  while (found.contains("properties")) {
+    found = found["properties"]["in"];
+    levels++;
+  }
+  CHECK(levels == Shape::kMaxDepth);
+  CHECK(found == json{{"type", "object"}});
+}
+
+TEST_CASE("a shape survives its file, and a file that lies is no harm", "[bridge]") {
+  Shape shape;
+  shape.see(json::parse(R"([{"id": 1, "tags": ["a"], "of": {"x y": 1}}, {"id": 2}])"));
+  CHECK(Shape::from_json(shape.to_json()).schema() == shape.schema());
+  for (const char* lie :
+       {"7", "null", R"({"kinds": -1})", R"({"kinds": 64, "objects": 1, "members": {"a b": {"seen": 1}}})",
+        R"({"kinds": 64, "members": 7})", R"({"kinds": 32, "items": []})"})
+    CHECK_NOTHROW(Shape::from_json(json::parse(lie)).schema());
+  CHECK(Shape::from_json(json::parse(R"({"kinds": 64, "objects": 1, "members": {"a b": {"seen": 1}}})")).schema() ==
+        json{{"type", "object"}});
+}
+
+TEST_CASE("a type is told after two results, and changes seldom", "[bridge]") {
+  Observed seen;
+  CHECK_FALSE(seen.see(1));
+  CHECK(seen.schema.is_null());
+  CHECK(seen.see(2));
+  CHECK(seen.schema == json{{"type", "integer"}});
+  CHECK_FALSE(seen.see(3));
+  int changes = 1;
+  for (const json& value : {json("a"), json(nullptr), json(true), json(1.5), json::array(), json::object()})
+    changes += seen.see(value) ? 1 : 0;
+  CHECK(changes == static_cast<int>(Observed::kMostTold));
+}
+
+TEST_CASE("what was observed is told of tools that declare nothing, as long as they are the same", "[bridge]") {
+  const json tools = json::parse(R"([{"name": "free"}, {"name": "declared", "outputSchema": {"type": "object"}}])");
+  Definitions all = Definitions::read(tools);
+  for (int i = 0; i < 2; i++) {
+    CHECK(all.observe("free", json{{"id", 1}}) == (i == 1));
+    CHECK_FALSE(all.observe("declared", json{{"id", 1}}));
+    CHECK_FALSE(all.observe("unknown", json{{"id", 1}}));
+  }
+  const auto output_of = [](const Definitions& definitions, const char* name) {
+    for (const json& tool : definitions.described())
+      if (tool["name"] == name) return tool.value("outputSchema", json());
+    return json();
+  };
+  CHECK(output_of(all, "free")["properties"]["id"]["type"] == "integer");
+  CHECK(output_of(all, "free")["description"] == "Seen in results; the server declares nothing.");
+  CHECK(output_of(all, "declared") == json{{"type", "object"}});
+  CHECK_FALSE(all.list()[1].contains("outputSchema"));  // the server's own word stays as it is
+
+  Definitions same = Definitions::read(tools);
+  same.inherit(Definitions(all));
+  CHECK(output_of(same, "free") == output_of(all, "free"));
+  Definitions other = Definitions::read(json::parse(R"([{"name": "free", "description": "another"}])"));
+  other.inherit(Definitions(all));
+  CHECK(output_of(other, "free").is_null());
+}
+
+TEST_CASE("what was observed is kept over restarts", "[bridge]") {
+  TempDirectory temporary;
+  const Fd folder = *open_directory(temporary.path().string());
+  bridge::ServerConfig config;
+  config.name = "near";
+  config.command = {"/usr/bin/near"};
+  Definitions all = Definitions::read(json::parse(R"([{"name": "free"}])"));
+  for (int i = 0; i < 2; i++) (void)all.observe("free", json{{"id", 1}});
+  REQUIRE(bridge::save_definitions(folder.get(), config, all));
+  auto again = bridge::load_definitions(folder.get(), config);
+  REQUIRE(again);
+  CHECK(again->described() == all.described());
+}
