@@ -37,7 +37,7 @@ void Replies::drop_first() {
 
 Task<> Replies::send(int64_t id, Result<json> done) {
   std::string text = message_of(id, std::move(done));
-  if (text.size() > Room::kSmall && room_.taken + text.size() > Room::kBytes)
+  if (text.size() > Room::kSmall && room_.taken + text.size() > room_.bytes)
     text = message_of(
         id, fail(Code::exhausted, fmt::format("answers of {} MB wait for jails to read them", room_.taken >> 20),
                  "ask again, or for less at once"));

@@ -16,8 +16,8 @@ class Replies {
  public:
   // What the replies to all jails take. One per host.
   struct Room {
-    static constexpr size_t kBytes = 256 << 20;
     static constexpr size_t kSmall = 64 << 10;  // one that always has room
+    size_t bytes = 256 << 20;
     size_t taken = 0;
   };
 

@@ -21,7 +21,7 @@ TEST_CASE("a server is a command, or an address", "[bridge]") {
 
 TEST_CASE("what is wrong with an address is named", "[bridge]") {
   const std::string known =
-      "unknown key; known keys: authorities, headers, idle_s, secrets, share, start_s, timeout_s, type, url";
+      "unknown key; known keys: authorities, headers, idle_s, observe, secrets, share, start_s, timeout_s, type, url";
   auto [text, message] = GENERATE_COPY(table<std::string, std::string>({
       {R"({"url": "ftp://x/"})", "servers.a.url: the URL begins neither with http:// nor with https://"},
       {R"({"url": "http://user:pw@x/"})", "servers.a.url: the URL holds a user; a password belongs into a header"},
