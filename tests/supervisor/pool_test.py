@@ -3,6 +3,7 @@
 Each program here would notice: it leaves something, compares something, or damages what it was given.
 """
 import contextlib
+import importlib.util
 import json
 import os
 import pathlib
@@ -108,13 +109,15 @@ def kill_all(pids, signal_number):
 class Case(unittest.TestCase):
     """A daemon for each way to start: a tenant that has a zygote gets no other jails while that keeps up."""
     STARTS = ("exec", "fork")
+    POOL = {}
     canary = secrets.token_hex(8)
 
     def setUp(self):
         self.daemons, self.clients = {}, {}
         for start in self.STARTS:
             self.policies = self.enterContext(Policies(
-                pool={"least": 0 if start == "cold" else 1, "most": 0 if start == "cold" else 2, "zygotes": start == "fork"},
+                pool={"least": 0 if start == "cold" else 1, "most": 0 if start == "cold" else 2, "zygotes": start == "fork",
+                      **self.POOL},
                 languages=["python"]))
             self.daemon = self.daemons[start] = self.enterContext(
                 Daemon(policies=self.policies, environment={"CANARY": "canary-" + self.canary}))
@@ -215,6 +218,25 @@ class Warm(Case):
             body = body_of(self.run_as(start, search))
             self.assertEqual(body.get("result"), 0, (start, body))
 
+    def test_clocks_are_the_executions_own_or_the_machines(self):
+        code = """
+import resource, time
+children = resource.getrusage(resource.RUSAGE_CHILDREN)
+result = {"cpu": time.process_time(), "thread": time.thread_time(), "children": children.ru_utime + children.ru_stime,
+          "monotonic": time.monotonic(), "boot": time.clock_gettime(time.CLOCK_BOOTTIME), "time": time.time()}
+"""
+        machine = {"monotonic": time.monotonic, "time": time.time,
+                   "boot": lambda: time.clock_gettime(time.CLOCK_BOOTTIME)}
+        for start in self.STARTS:
+            with self.subTest(start):
+                before = {name: clock() for name, clock in machine.items()}
+                seen = body_of(self.run_as(start, code))["result"]
+                for name, clock in machine.items():
+                    self.assertTrue(before[name] <= seen[name] <= clock(), (name, before[name], seen[name]))
+                self.assertEqual(seen["children"], 0)
+                if start == "fork":  # no time of the zygote's
+                    self.assertLess(max(seen["cpu"], seen["thread"]), 1)
+
     def test_usage_is_the_executions_own(self):
         busy = "import time\nuntil = time.process_time() + 0.2\nwhile time.process_time() < until: pass"
         for start in ("exec", "fork"):
@@ -287,6 +309,23 @@ class Mishaps(Case):
         for _ in range(3):
             self.assertEqual(body_of(self.run_as("fork", wreck))["outcome"], "signal")
         self.assertEqual(self.look("fork")["files"], [])
+
+
+@unittest.skipUnless(importlib.util.find_spec("numpy"), "numpy is not installed")
+class Preloaded(Case):
+    POOL = {"preload": ["numpy", "absent_module"]}
+
+    def test_a_package_that_is_loaded_ahead_is_there_and_its_random_numbers_are_new(self):
+        code = """
+import sys
+loaded = "numpy" in sys.modules
+import numpy
+result = [loaded, float(numpy.random.random()), int(numpy.random.randint(1 << 62)), float(numpy.random.default_rng().random())]
+"""
+        seen = [body_of(self.run_as(start, code))["result"] for start in ("exec", "fork", "fork", "fork")]
+        self.assertEqual({loaded for loaded, *_ in seen}, {True})
+        for numbers in list(zip(*seen))[1:]:
+            self.assertEqual(len(set(numbers)), len(seen), numbers)
 
 
 class NoZygotes(Case):
