@@ -123,6 +123,19 @@ class Observed(BridgeTest):
             self.assertNotIn("class ", client.execute(self.STUB)["result"])
 
 
+class Large(SharedBridgeTest):
+    CODE = "import warder\nresult = len(warder.call_tool('near__rows', count=1, width={})[0]['row'])"
+
+    def test_a_result_of_50_MB_stays_in_the_jail(self):
+        body = self.client.execute(self.CODE.format(50_000_000))
+        self.assertEqual(body.get("result"), 50_000_000, body)
+
+    def test_a_result_that_is_too_large_is_an_error_and_no_end(self):
+        body = self.client.execute(self.CODE.format(68_000_000))
+        self.assertIn("answered with more than 64 MB", body["error"])
+        self.assertEqual(self.client.execute(self.CODE.format(5))["result"], 5)
+
+
 class Calls(SharedBridgeTest):
     def test_a_search_that_led_to_a_call_finds_that_tool_the_next_time(self):
         self.await_stubs(self.client)
