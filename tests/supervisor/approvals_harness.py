@@ -1,5 +1,5 @@
 """What the tests of approvals share: rules that ask, and clients of both eras that answer."""
-from bridge_test import BridgeTest
+from bridge_harness import BridgeTest
 from harness import Client, Policies, descendants
 
 ASKS = {"elicitation": {}}

@@ -1,20 +1,15 @@
 #!/usr/bin/env python3
-"""Calls to other MCP servers, from jailed code and by agents: downstream.py is the server, good and bad."""
+"""Calls to other MCP servers, from jailed code and by agents: downstream.py is the server."""
 import json
 import os
-import pathlib
-import shutil
 import sqlite3
 import stat
-import tempfile
-import time
 import unittest
 
-from harness import PATIENCE, Client, Daemon, Policies, eventually
+from bridge_harness import BridgeTest, SharedBridgeTest, structured
+from harness import Client, Policies, eventually
 
-SERVER = pathlib.Path(__file__).resolve().parent / "downstream.py"
 SECRET = "s3cret-and-long-enough"
-SPARE = [f"word-{number}" for number in range(40)]  # a command may be long
 SMALL = """
 import json, os, sys
 for line in sys.stdin:
@@ -27,68 +22,6 @@ for line in sys.stdin:
     reply = {"result": answer} if answer else {"error": {"code": -32601, "message": "no such method"}}
     if "id" in asked: print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **reply}), flush=True)
 """
-
-
-def structured(result):
-    return result["structuredContent"]
-
-
-class BridgeTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="warder-test-bridge-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        cls.folder.chmod(0o777)
-        cls.notes = cls.folder / "notes"
-        cls.notes.mkdir()
-        cls.notes.chmod(0o777)
-        shutil.copy(SERVER, cls.folder)
-        (cls.folder / "downstream.py").chmod(0o644)
-        (cls.folder / "catalog").mkdir()
-
-    def setUp(self):
-        for note in self.notes.iterdir():
-            note.unlink()
-
-    @classmethod
-    def server(cls, era="both", **more):
-        return {"command": "/usr/bin/python3", "args": [str(cls.folder / "downstream.py"), era, str(cls.notes), *SPARE],
-                "jail": "none", **more}
-
-    @classmethod
-    def daemon(cls, servers=None, policies=None, **configuration):
-        file = pathlib.Path(tempfile.mkdtemp(dir=cls.folder)) / "config.json"
-        file.write_text(json.dumps({"servers": servers if servers is not None else {"near": cls.server()},
-                                    "catalog": str(cls.folder / "catalog"), **configuration}))
-        return Daemon(policies=policies, arguments=["--config", file])
-
-    def events(self, kind):
-        return [name for name in os.listdir(self.notes) if name.startswith(kind + "-")]
-
-    def await_event(self, kind):
-        eventually(lambda: self.events(kind), kind)
-
-    def await_stubs(self, client, server="near"):
-        """Jails see a server's stubs once it has said what tools it has."""
-        look = "import os\nresult = os.listdir('/servers')"
-        eventually(lambda: server in client.execute(look)["result"], "stubs")
-
-
-class SharedBridgeTest(BridgeTest):
-    """Tests that share one daemon, with `servers`."""
-
-    @classmethod
-    def servers(cls):
-        return {"near": cls.server()}
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.shared = cls.enterClassContext(cls.daemon(cls.servers()))
-
-    def setUp(self):
-        super().setUp()
-        self.client = self.enterContext(Client(self.shared.socket))
 
 
 class Observed(BridgeTest):
@@ -121,19 +54,6 @@ class Observed(BridgeTest):
             far = self.STUB.replace("near", "far")
             eventually(lambda: "class " in client.execute(far)["result"], "a typed stub of the other one")
             self.assertNotIn("class ", client.execute(self.STUB)["result"])
-
-
-class Large(SharedBridgeTest):
-    CODE = "import warder\nresult = len(warder.call_tool('near__rows', count=1, width={})[0]['row'])"
-
-    def test_a_result_of_50_MB_stays_in_the_jail(self):
-        body = self.client.execute(self.CODE.format(50_000_000))
-        self.assertEqual(body.get("result"), 50_000_000, body)
-
-    def test_a_result_that_is_too_large_is_an_error_and_no_end(self):
-        body = self.client.execute(self.CODE.format(68_000_000))
-        self.assertIn("answered with more than 64 MB", body["error"])
-        self.assertEqual(self.client.execute(self.CODE.format(5))["result"], 5)
 
 
 class Calls(SharedBridgeTest):
@@ -379,57 +299,6 @@ class PersonalData(BridgeTest):
                     # What it says when the restored text does not fit is tokenised, too.
                     answer = client.call("call_tool", {"name": "near__note", "arguments": {"text": token, "where": 1}})
                     self.assertNotIn(self.MAIL, json.dumps(answer))
-
-
-class BadServers(SharedBridgeTest):
-    @classmethod
-    def servers(cls):
-        return {"other": cls.server(), "dies": cls.server(), "hangs": cls.server(timeout_s=3), "floods": cls.server(),
-                "lies": cls.server(), "missing": {"command": "/nonexistent/server", "jail": "none"},
-                "rests": cls.server(idle_s=1)}
-
-    def other_is_well(self):
-        self.assertEqual(self.answer_of("other__add", a=1, b=1), {"result": {"sum": 2}})
-
-    def answer_of(self, tool, **arguments):
-        return structured(self.client.call("call_tool", {"name": tool, "arguments": arguments}))
-
-    def test_one_that_dies_in_a_call_is_started_again(self):
-        error = self.answer_of("dies__die")["error"]
-        self.assertIn("server 'dies': ended with status 3; it last wrote: a last word", error)
-        self.assertEqual(self.answer_of("dies__echo", text="again"), {"result": "again"})
-        self.answer_of("dies__die")
-        self.answer_of("dies__die")
-        self.other_is_well()
-
-    def test_one_that_hangs_is_given_up_and_replaced(self):
-        self.assertIn("did not answer within 3.0 s", self.answer_of("hangs__hang")["error"])
-        self.other_is_well()
-        self.assertEqual(self.answer_of("hangs__echo", text="again"), {"result": "again"})
-
-    def test_one_that_floods_is_ended_while_others_are_served(self):
-        request = self.client.begin("tools/call", name="call_tool", arguments={"name": "floods__flood"})
-        self.await_event("flood")
-        self.other_is_well()
-        self.assertIn("floods", structured(self.client.answer(request)["result"])["error"])
-
-    def test_one_that_lies_is_believed_nothing(self):
-        self.assertIn("neither a result nor an error", self.answer_of("lies__lie")["error"])
-        self.other_is_well()
-
-    def test_one_that_cannot_be_started_says_why_and_when_to_try_again(self):
-        until = time.monotonic() + PATIENCE
-        answer = {"error": ""}
-        while "not started again yet" not in answer["error"]:  # each failure makes the pause longer
-            self.assertLess(time.monotonic(), until, answer)
-            answer = self.answer_of("missing__add")
-            self.assertIn("/nonexistent/server", answer["error"])
-        self.assertIn("try again in", answer["remedy"])
-
-    def test_an_idle_one_is_ended_and_started_again(self):
-        self.answer_of("rests__fail")
-        self.await_event("end")
-        self.assertEqual(self.answer_of("rests__fail")["error"], "the printer is out of paper")
 
 
 class Jailed(SharedBridgeTest):
