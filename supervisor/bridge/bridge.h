@@ -49,9 +49,9 @@ class Bridge {
   // What is known of the tools of each, for the catalogue.
   std::vector<std::pair<std::string, catalog::Reading>> readings() const;
 
-  // One call. `progress` may be empty.
+  // One call. `progress` may be empty. `asking`: whose call it is, and who answers what the server asks meanwhile.
   Task<Result<Answer>> call(const Caller& caller, std::string server, std::string tool, nlohmann::json arguments,
-                            std::chrono::milliseconds limit, Client::Progress progress);
+                            std::chrono::milliseconds limit, Client::Progress progress, Asking asking);
 
  private:
   struct Server {
