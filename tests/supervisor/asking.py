@@ -12,13 +12,13 @@ ERA = sys.argv[1]
 MODERN = "2026-07-28"
 STATE = "opaque, and not ours to read"
 OBJECT = {"type": "object"}
-NAMES = ["ask", "foreign", "page", "again", "hold", "let_go", "gate", "mortal", "die", "regret", "tell", "flood", "told", "sample"]
+NAMES = ["ask", "foreign", "page", "again", "hold", "let_go", "gate", "mortal", "die", "regret", "tell", "flood", "told", "sample", "personal", "choice"]
 FORM = {"type": "object", "title": "Order", "required": ["size"], "properties": {
     "size": {"type": "string", "title": "Size\u202e", "enum": ["small", "large"]},
     "count": {"type": "integer", "minimum": 1, "maximum": 9}}}
 NESTED = {"type": "object", "properties": {"a": {"type": "object", "properties": {}}}}
 lock = threading.Condition()
-answers, held, at_gate, capabilities, last = {}, threading.Event(), [0], [{}], [0]
+answers, held, at_gate, capabilities, last, cancelled = {}, threading.Event(), [0], [{}], [0], [0]
 
 
 def send(message):
@@ -68,6 +68,10 @@ def run(request, name, meta):
             lock.notify_all()
             lock.wait_for(lambda: at_gate[0] >= 4)
         return answer
+    if name == "personal":
+        return question("Is it ada@lovelace.org?")
+    if name == "choice":
+        return question("Who?", {"type": "object", "properties": {"who": {"type": "string", "enum": ["ada@lovelace.org"]}}})
     if name == "mortal":
         return question("Before the end?")
     if name == "regret":
@@ -97,10 +101,10 @@ def both(name, meta):
         return "told"
     if name == "flood":
         for value in range(1, 2001):
-            progress(meta, value, message="x" * 5000)
+            progress(meta, value, message="x" * 500)
         return "flooded"
     if name == "told":
-        return {"capabilities": capabilities[0], "token": "progressToken" in meta}
+        return {"capabilities": capabilities[0], "token": "progressToken" in meta, "cancelled": cancelled[0]}
     raise KeyError(name)
 
 
@@ -145,7 +149,7 @@ for line in sys.stdin:
             answers[message["id"]] = message
             lock.notify_all()
     elif "id" not in message:
-        continue
+        cancelled[0] += method == "notifications/cancelled"
     elif method == "tools/call":
         threading.Thread(target=call, args=(message["id"], params), daemon=True).start()
     elif method == "tools/list":

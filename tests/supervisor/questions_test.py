@@ -11,7 +11,7 @@ import unittest
 
 from approvals_harness import ASKS, Legacy, Modern
 from bridge_test import BridgeTest, structured
-from harness import ORDINARY_USER, ROOT, Client, Policies, as_user
+from harness import ORDINARY_USER, ROOT, Client, Policies, as_user, eventually
 from remote import Handler, Server
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -178,10 +178,13 @@ class LegacyServer(QuestionsTest):
         self.assertEqual(client.value(request)["action"], "accept")
 
     def test_a_client_that_goes_takes_its_question_along_and_the_server_goes_on(self):
+        client = self.legacy()
+        told = lambda: client.value(client.begin_call("old__told"))["cancelled"]
+        before = told()
         with Asked(self.shared.socket) as leaving:
             leaving.begin_call("old__ask")
             leaving.await_question()
-        client = self.legacy()
+        eventually(lambda: told() > before, "the server is told that nobody waits")
         request = client.begin_call("old__ask")
         client.say(client.await_question(), "decline")
         self.assertEqual(client.value(request), {"action": "decline"})
@@ -419,6 +422,24 @@ class Forbidden(QuestionsTest):
         self.assertEqual(client.value(client.begin_call("old__ask")), {"action": "cancel"})
         self.assertEqual(client.value(client.begin_call("new__ask"))["answer"], {"action": "cancel"})
         self.assertEqual(client.asked, [])
+
+
+class Tokens(QuestionsTest):
+    policy = {"results": "tokenised"}
+
+    def test_a_question_shows_tokens_and_one_whose_choices_would_be_tokens_is_not_asked(self):
+        client = self.legacy()
+        request = client.begin_call("old__personal")
+        question = client.await_question()
+        self.assertRegex(question["params"]["message"], r"> Is it \[EMAIL_\w+\]\?$")
+        client.say(question, "accept", **LARGE)
+        self.assertEqual(client.value(request)["action"], "accept")
+        self.assertEqual(client.value(client.begin_call("old__choice")), {"action": "cancel"})
+
+    def test_progress_has_no_words(self):
+        client = self.legacy()
+        self.assertEqual(client.value(client.begin_call("old__tell", token="t")), "told")
+        self.assertEqual([(one["progress"], "message" in one) for one in client.progress], [(1, False), (2, False)])
 
 
 class Kept(QuestionsTest):
