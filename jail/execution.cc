@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "jail/capture.h"
+#include "jail/guest_message.h"
 #include "jail/receipt.h"
 #include "jail/replies.h"
 #include "jail/wall_clock.h"
@@ -236,29 +237,40 @@ class Execution final : public Steered {
         co_return;
       }
       if (!message->has_value()) co_return;
-      const json& m = **message;
-      auto type = m.find("type");
-      std::string kind = type != m.end() && type->is_string() ? type->get<std::string>() : "";
-      if (kind == "ready" && jail_.take_ready(m)) {
+      if (jail_.take_ready(**message)) {
         if (auto started = start_clock(); !started) {
           violation(started.error().what);
           co_return;
         }
-      } else if (kind == "call" && running()) {
-        spoke_ = true;
-        if (calls_.live() >= kMostCalls) {
-          violation("too many calls at once");
-          co_return;
-        }
-        calls_.spawn(answer(m));
-      } else if (kind == "result" && running() && !evidence_.guest_answered) {
-        spoke_ = true;
-        if (!take_result(m) || request_.session_call > 0) co_return;  // what comes later is for the next program
-      } else {
-        violation("an unexpected message");
+        continue;
+      }
+      if (running()) spoke_ = true;
+      auto said = read_guest_message(**message);
+      if (!said) {
+        violation(said.error().what);
         co_return;
       }
+      if (!take(*std::move(said))) co_return;
     }
+  }
+
+  // False: nothing more is to be heard.
+  bool take(GuestMessage said) {
+    const bool is_call = std::holds_alternative<GuestCall>(said);
+    if (!running() || (!is_call && evidence_.guest_answered)) {
+      violation("an unexpected message");
+      return false;
+    }
+    if (!is_call) {
+      take_result(std::get<GuestResult>(std::move(said)));
+      return request_.session_call == 0;  // what comes later is for the next program
+    }
+    if (calls_.live() >= kMostCalls) {
+      violation("too many calls at once");
+      return false;
+    }
+    calls_.spawn(answer(std::get<GuestCall>(std::move(said))));
+    return true;
   }
 
   void violation(std::string what) {
@@ -295,50 +307,32 @@ class Execution final : public Steered {
     return {};
   }
 
-  Task<> answer(json call) {
-    const json id = call.value("id", json());
-    auto name = call.find("name");
-    if (name == call.end() || !name->is_string() || !id.is_number_integer()) {
-      violation("a call without an id or a name");
-      co_return;
-    }
-    Result<json> done =
-        fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", name->get<std::string>()));
-    if (request_.call) done = co_await request_.call(name->get<std::string>(), call.value("arguments", json::object()));
-    co_await replies_.send(id.get<int64_t>(), std::move(done));
+  Task<> answer(GuestCall call) {
+    Result<json> done = fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", call.name));
+    if (request_.call) done = co_await request_.call(std::move(call.name), std::move(call.arguments));
+    co_await replies_.send(std::move(call.id), std::move(done));
   }
 
-  bool take_result(const json& m) {
-    auto text_of = [&](const char* key) {
-      return m.contains(key) && m[key].is_string() ? m[key].get<std::string>() : std::string();
-    };
+  void take_result(GuestResult result) {
     evidence_.guest_answered = true;
     mark("answered");
-    if (m.contains("status") && m["status"].is_number_unsigned() && m["status"].get<uint64_t>() < 256)
-      answered_status_ = m["status"].get<int>();
-    if (m.contains("value")) report_.value = m["value"];
-    report_.value_type = text_of("value_type");
-    if (m.contains("read_bytes") && m["read_bytes"].is_number_unsigned())
-      report_.read_bytes = m["read_bytes"].get<uint64_t>();
-    if (m.contains("error")) {
-      report_.error = text_of("error");
-      report_.traceback = text_of("traceback");
+    answered_status_ = result.status;
+    report_.value = std::move(result.value);
+    report_.value_type = std::move(result.value_type);
+    report_.read_bytes = result.read_bytes;
+    if (result.failed) {
+      report_.error = std::move(result.error);
+      report_.traceback = std::move(result.traceback);
       evidence_.guest_error = true;
       evidence_.guest_out_of_memory = report_.error.starts_with("MemoryError");
-      if (m.contains("errno") && m["errno"].is_number_integer()) evidence_.guest_errno = m["errno"].get<int>();
+      evidence_.guest_errno = result.error_number.value_or(evidence_.guest_errno);
     }
-    auto images = read_images(m);
-    if (!images) {
-      violation("an image that is none");
-      return false;
-    }
-    report_.images = *std::move(images);
+    report_.images = std::move(result.images);
     if (answered_status_) {
       over_.fire();
     } else {
       jail_.guest().end_sending();
     }
-    return true;
   }
 
   // What no kernel limit ends: CPU time of the whole jail, the quota without project quotas, memory without cgroups.

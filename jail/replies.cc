@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "supervisor/base/json.h"
 
 using nlohmann::json;
@@ -11,7 +9,7 @@ using nlohmann::json;
 namespace jail {
 namespace {
 
-std::string message_of(int64_t id, Result<json> done) {
+std::string message_of(const json& id, Result<json> done) {
   json reply{{"type", "reply"}, {"id", id}};
   if (done) {
     reply["result"] = *std::move(done);
@@ -35,7 +33,7 @@ void Replies::drop_first() {
   waiting_.pop_front();
 }
 
-Task<> Replies::send(int64_t id, Result<json> done) {
+Task<> Replies::send(json id, Result<json> done) {
   std::string text = message_of(id, std::move(done));
   if (text.size() > Room::kSmall && room_.taken + text.size() > room_.bytes)
     text = message_of(

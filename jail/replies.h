@@ -3,7 +3,7 @@
 // replies become errors (exhausted) that say so; small ones always go.
 #pragma once
 #include <deque>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "jail/guest_channel.h"
@@ -26,8 +26,9 @@ class Replies {
   ~Replies();
   Replies(const Replies&) = delete;
 
-  // Sends the message `reply` to the call of that id. Returns at once where another call's is being sent: it follows.
-  Task<> send(int64_t id, Result<nlohmann::json> done);
+  // Sends the message `reply` to the call of that id, an integer. Returns at once where another call's is being sent:
+  // it follows.
+  Task<> send(nlohmann::json id, Result<nlohmann::json> done);
   bool sending() const { return sending_; }
 
  private:

@@ -147,6 +147,7 @@ CallRules read_call_rules(const json& object, std::vector<Error>& problems) {
     calls.rules.push_back(read_rule(rules[i], fmt::format("{}[{}]", in.path_of("rules"), i), problems));
   if (const json* approval = in.object("approval"))
     calls.approval = read_approval(*approval, in.path_of("approval"), problems);
+  if (in.one_of("questions", {"client", "nobody"}) == "client") calls.questions = CallRules::Questions::client;
   const json& rates = in.list_or_empty("rates");
   if (rates.size() > kMaxRates) in.wrong("rates", fmt::format("more than {} rules", kMaxRates));
   for (size_t i = 0; i < rates.size() && i < kMaxRates; i++)

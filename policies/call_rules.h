@@ -57,6 +57,10 @@ struct CallRules {
   std::vector<CallRule> rules;             // the first that fits decides
   Verdict otherwise = Verdict::deny;
   ApprovalRules approval;
+  // client: what a server asks in the middle of a call is put to the person at the client that makes it.
+  // nobody: no server may ask anything.
+  enum class Questions { client, nobody };
+  Questions questions = Questions::nobody;
   std::vector<RateRule> rates;
   // tokenised: personal data in what tools answer is replaced by tokens before code or agents see it. So it is, too,
   // where anything is restored.

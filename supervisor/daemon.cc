@@ -379,6 +379,7 @@ Task<Result<>> Daemon::reload_once() {
     });
     pool_->clear();
     approvals_.refuse_all("the policies were loaded anew: call again");
+    if (calls_) calls_->questions.cancel_all(loop_);
     sessions_->end_all("the policies were loaded anew");
     auto revoked = [](const std::shared_ptr<void>& user) { return static_cast<tenants::Member*>(user.get())->revoked; };
     for (auto& listener : listeners_) listener->close_if(revoked);
@@ -397,6 +398,7 @@ Task<Result<>> Daemon::reload_once() {
 Task<> Daemon::drain() {
   service_.stopping();
   approvals_.close("warderd is ending: call again in some seconds");
+  if (calls_) calls_->questions.close(loop_);
   for (auto& listener : listeners_) {
     listener->stop();
     listener->pause();

@@ -46,9 +46,14 @@ const Caller& Bridge::whose(const Server& server, const Caller& caller) const {
 }
 
 Instance::Start Bridge::start_of(const Server& server, const Caller& caller) {
-  return [this, &server, who = whose(server, caller)](Variables secrets) {
+  Instance::Start how;
+  how.transport = [this, &server, who = whose(server, caller)](Variables secrets) {
     return start(server, who, std::move(secrets));
   };
+  const auto& policy = whose(server, caller).policy;
+  if (policy && policy->calls.questions == policies::CallRules::Questions::client)
+    how.questions = Client::Questions::some;
+  return how;
 }
 
 Instance& Bridge::instance_of(Server& server, const Caller& caller) {
@@ -148,7 +153,7 @@ std::vector<std::pair<std::string, catalog::Reading>> Bridge::readings() const {
 }
 
 Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::string tool, json arguments,
-                                  std::chrono::milliseconds limit, Client::Progress progress) {
+                                  std::chrono::milliseconds limit, Client::Progress progress, Asking asking) {
   auto found = servers_.find(name);
   if (found == servers_.end())
     co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
@@ -175,6 +180,7 @@ Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::s
   order.params = {{"name", std::move(tool)}, {"arguments", std::move(arguments)}};
   order.limit = limit;
   order.progress = std::move(progress);
+  order.asking = std::move(asking);
   auto answer = co_await instance.call(std::move(start_it), std::move(order));
   co_return answer;
 }

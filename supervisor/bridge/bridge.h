@@ -52,9 +52,9 @@ class Bridge {
   // What a call of that tool has given, for the types that stubs show (observed.h).
   void observe(std::string_view server, std::string_view tool, const nlohmann::json& value);
 
-  // One call. `progress` may be empty.
+  // One call. `progress` may be empty. `asking`: whose call it is, and who answers what the server asks meanwhile.
   Task<Result<Answer>> call(const Caller& caller, std::string server, std::string tool, nlohmann::json arguments,
-                            std::chrono::milliseconds limit, Client::Progress progress);
+                            std::chrono::milliseconds limit, Client::Progress progress, Asking asking);
 
  private:
   struct Server {

@@ -18,16 +18,19 @@ using namespace std::chrono_literals;
 
 constexpr auto kProbeLimit = 3s;  // a server of before 2026 may drop what it does not know
 constexpr auto kFarewell = 2s;
-constexpr auto kForever = std::chrono::milliseconds::max();
 constexpr size_t kMaxValues = 5'000'000;  // of one message
 constexpr const char* kModern = "2026-07-28";
 constexpr const char* kHandshake[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 json client_info() { return {{"name", "warder"}, {"version", kWarderVersion}}; }
 
-json modern_meta() {
+json capabilities(bool questions) {
+  return questions ? json{{"elicitation", {{"form", json::object()}}}} : json::object();
+}
+
+json modern_meta(bool questions) {
   return {{"io.modelcontextprotocol/protocolVersion", kModern},
-          {"io.modelcontextprotocol/clientCapabilities", json::object()},
+          {"io.modelcontextprotocol/clientCapabilities", capabilities(questions)},
           {"io.modelcontextprotocol/clientInfo", client_info()}};
 }
 
@@ -55,6 +58,7 @@ class Client::Asked {
   ~Asked() {
     if (self_.expired()) return;
     auto found = client_.waiting_.find(id_);
+    client_.questions_.close(id_, found == client_.waiting_.end());
     if (found == client_.waiting_.end()) return;
     client_.waiting_.erase(found);
     if (method_ != "initialize" && !client_.over_) client_.transport_->cancel(id_);  // that one must not be cancelled
@@ -74,9 +78,13 @@ Client::Client(Loop& loop, std::unique_ptr<Transport> transport, Variables secre
       secrets_(std::move(secrets)),
       listener_(std::move(listener)),
       self_(std::make_shared<Client*>(this)),
+      questions_(loop,
+                 [this](const json& message) {
+                   if (!over_) transport_->send(message, {});
+                 }),
       tasks_(loop) {
   Transport::Listener heard;
-  heard.message = [this](std::string_view text) { take(text); };
+  heard.message = [this](std::string_view text, std::optional<int64_t> of) { take(text, of); };
   heard.noise = [this](size_t bytes) { count_unasked(bytes); };
   heard.too_long = [this] { lose_one(); };
   heard.unanswered = [this](int64_t id, Error why) {
@@ -121,7 +129,7 @@ Error Client::end_as_error() const {
 
 std::string Client::why_over() const { return end_as_error().what; }
 
-Task<Result<>> Client::open(std::chrono::milliseconds limit) {
+Task<Result<>> Client::open(std::chrono::milliseconds limit, Questions questions) {
   transport_->speak(kModern);
   Order probe{"server/discover"};
   probe.limit = std::min<std::chrono::milliseconds>(limit, kProbeLimit);
@@ -134,7 +142,7 @@ Task<Result<>> Client::open(std::chrono::milliseconds limit) {
     }
   }
   if (over_) co_return tl::unexpected<Error>(end_as_error());
-  auto shaken = co_await try_handshake(limit);
+  auto shaken = co_await try_handshake(limit, questions);
   co_return shaken;
 }
 
@@ -142,15 +150,17 @@ Task<Result<>> Client::open(std::chrono::milliseconds limit) {
 Task<> Client::hear_changes() {
   Order order{"subscriptions/listen"};
   order.params["notifications"] = {{"toolsListChanged", true}};
-  order.limit = kForever;
+  order.limit = RequestClock::kForever;
   (void)co_await request(std::move(order));
 }
 
-Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit) {
+Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions questions) {
   era_ = mcp::Era::legacy;
   transport_->speak("");
   Order order{"initialize"};
-  order.params = {{"protocolVersion", kHandshake[0]}, {"capabilities", json::object()}, {"clientInfo", client_info()}};
+  order.params = {{"protocolVersion", kHandshake[0]},
+                  {"capabilities", capabilities(questions == Questions::some)},
+                  {"clientInfo", client_info()}};
   order.limit = limit;
   CO_TRY(const Answer answer, co_await request(std::move(order)));
   if (answer.is_error) co_return fail(Code::unavailable, "refuses to begin: " + printable(answer.message, 200));
@@ -166,22 +176,21 @@ Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit) {
 Task<Result<Answer>> Client::request(Order order) {
   if (over_) co_return tl::unexpected<Error>(end_as_error());
   const int64_t id = ++last_id_;
-  if (era_ == mcp::Era::modern) order.params["_meta"] = modern_meta();
+  if (era_ == mcp::Era::modern) order.params["_meta"] = modern_meta(order.asking.able);
   if (order.progress) order.params["_meta"]["progressToken"] = id;
   auto waiting = std::make_shared<Waiting>();
   waiting->progress = std::move(order.progress);
   waiting_.emplace(id, waiting);
+  bool late = false;
+  RequestClock clock(loop_, order.limit, [&waiting, &late] {
+    late = true;
+    waiting->done.fire();
+  });
   Asked asked(*this, id, order.method);
+  if (era_ == mcp::Era::legacy && order.method == "tools/call") questions_.open(id, std::move(order.asking), clock);
   const json message{
       {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
   transport_->send(message, std::move(order.mirrored));
-  bool late = false;
-  Deadline deadline;
-  if (order.limit != kForever)
-    deadline = Deadline(loop_, order.limit, [&waiting, &late] {
-      late = true;
-      waiting->done.fire();
-    });
   co_await waiting->done;
   if (late && !waiting->answered)
     co_return fail(Code::unavailable,
@@ -226,7 +235,7 @@ void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer
 }
 
 // What is no message is dropped: many servers print to their output what they should not.
-void Client::take(std::string_view text) {
+void Client::take(std::string_view text, std::optional<int64_t> of) {
   unasked_ += text.size();
   auto parsed =
       secrets_.empty() ? mcp::parse_line(text, kMaxValues) : mcp::parse_line(hide_secrets(secrets_, text), kMaxValues);
@@ -234,7 +243,7 @@ void Client::take(std::string_view text) {
     json& message = *parsed;
     const bool has_id = message.contains("id"), has_method = message.contains("method");
     if (has_method && has_id) {
-      take_request(message);
+      take_request(message, of);
     } else if (has_method) {
       take_notification(message);
     } else if (has_id) {
@@ -246,8 +255,9 @@ void Client::take(std::string_view text) {
 
 void Client::take_response(json& message) {
   if (!message["id"].is_number_integer()) return;
-  auto found = waiting_.find(message["id"].get<int64_t>());
-  if (found == waiting_.end()) return;  // nobody asked, or nobody waits
+  const auto id = message["id"].get<int64_t>();
+  auto found = waiting_.find(id);
+  if (found == waiting_.end()) return questions_.heard(id);  // nobody asked, or nobody waits
   auto waiting = found->second;
   transport_->answered(found->first);
   waiting_.erase(found);
@@ -272,20 +282,25 @@ void Client::take_response(json& message) {
   wake(waiting, std::move(answer));
 }
 
-void Client::take_request(const json& message) {
+void Client::take_request(const json& message, std::optional<int64_t> of) {
+  if (message["id"].is_structured() || transport_->full()) return;
+  if (message["method"] == "elicitation/create" && era_ == mcp::Era::legacy)
+    return questions_.ask(message["id"], message.value("params", json()), of);
   json reply{{"jsonrpc", "2.0"}, {"id", message["id"]}};
   if (message["method"] == "ping") {
     reply["result"] = json::object();
   } else {
-    reply["error"] = {{"code", -32601}, {"message", "this client answers no requests"}};
+    reply["error"] = {{"code", -32601}, {"message", "this client answers no such request"}};
   }
-  if (!message["id"].is_structured() && !transport_->full()) transport_->send(reply, {});
+  transport_->send(reply, {});
 }
 
 void Client::take_notification(const json& message) {
   const std::string method = text_of(message, "method");
   if (method == "notifications/tools/list_changed" && listener_.tools_changed) return listener_.tools_changed();
   auto params = message.find("params");
+  if (method == "notifications/cancelled" && params != message.end() && params->is_object())
+    return questions_.take_back(params->value("requestId", json()));
   if (method != "notifications/progress" || params == message.end() || !params->is_object()) return;
   const json token = params->value("progressToken", json()), value = params->value("progress", json());
   const json total = params->value("total", json());

@@ -1,9 +1,9 @@
 // Client: the client's side of MCP with one server. Asks in the modern era first (server/discover, 2026-07-28), else by
 // the handshake (initialize, 2024-11-05 to 2025-11-25).
 // The server is not trusted: messages are bounded, answers to questions never asked are dropped, a flood ends it, every
-// request has a time limit. Requests of the server's own are answered with "method not found", ping apart.
-// Errors: unavailable: the server ended, did not answer in time, or says what is no answer. What it answers as an error
-// is an Answer.
+// request has a time limit. Of requests of the server's own ping is answered, and a question to the person behind a
+// call (elicitation) where there is somebody to ask; others are "method not found". Errors: unavailable: the server
+// ended, did not answer in time, or says what is no answer. What it answers as an error is an Answer.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -13,7 +13,9 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/bridge/request_clock.h"
 #include "supervisor/bridge/secrets.h"
+#include "supervisor/bridge/server_questions.h"
 #include "supervisor/bridge/transport.h"
 #include "supervisor/mcp/protocol.h"
 
@@ -42,6 +44,7 @@ class Client {
     nlohmann::json params = nlohmann::json::object();
     std::chrono::milliseconds limit{0};
     Progress progress = {};  // may be empty
+    Asking asking = {};      // of a call
     Transport::Headers mirrored = {};
   };
 
@@ -50,10 +53,17 @@ class Client {
   ~Client();
   Client(const Client&) = delete;
 
+  // Whether the server of the legacy era is told that it may ask: that is settled for all calls before the first. One
+  // of the modern era is told with each call.
+  enum class Questions { none, some };
   // Finds the era. Before anything else; within `limit`.
-  Task<Result<>> open(std::chrono::milliseconds limit);
+  Task<Result<>> open(std::chrono::milliseconds limit, Questions questions);
   // Cancelled when the task is destroyed.
   Task<Result<Answer>> request(Order order);
+  // A request, `tools/call`, that the server may answer with questions (input_required, 2026-07-28): they are put to
+  // whoever can be asked, and the request is repeated with what came of it. The limit is for all of it, but for the
+  // time that people take. Errors also: exhausted: it asks and asks.
+  Task<Result<Answer>> call(Order order);
   // Asks it to end, and waits for that 2 s at most, in a task of the loop's.
   static void let_go(Loop& loop, std::shared_ptr<Client> client);
 
@@ -72,16 +82,17 @@ class Client {
     bool answered = false;
   };
   class Asked;  // takes the question back when nobody waits any more
-  void take(std::string_view text);
+  void take(std::string_view text, std::optional<int64_t> of);
   void take_response(nlohmann::json& message);
-  void take_request(const nlohmann::json& message);
+  void take_request(const nlohmann::json& message, std::optional<int64_t> of);
   void take_notification(const nlohmann::json& message);
   void lose_one();
   void count_unasked(size_t bytes);
   void finish(Error why);
   Error end_as_error() const;
   void wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer);
-  Task<Result<>> try_handshake(std::chrono::milliseconds limit);
+  Task<Result<>> try_handshake(std::chrono::milliseconds limit, Questions questions);
+  Task<Result<nlohmann::json>> answer_inputs(const Asking& asking, nlohmann::json inputs, size_t& asked);
   Task<> hear_changes();
 
   Loop& loop_;
@@ -95,7 +106,8 @@ class Client {
   bool over_ = false;
   Error why_over_;
   std::shared_ptr<Client*> self_;  // for what is done in a later turn
-  Scope tasks_;                    // last: cancelled first
+  ServerQuestions questions_;
+  Scope tasks_;  // last: cancelled first
 };
 
 }  // namespace bridge

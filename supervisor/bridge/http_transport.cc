@@ -187,7 +187,7 @@ Task<> HttpTransport::converse(const Message& message, size_t& held) {
     if (session_.size() > kLongestSession || !is_visible(session_)) session_.clear();
   }
   if (head->status == 200 && media_type(*head) == "text/event-stream") {
-    auto read = co_await read_stream(*exchange, held);
+    auto read = co_await read_stream(*exchange, message.id, held);
     Error why{Code::unavailable, 0, "ended its reply without an answer", "", ""};
     if (!read) why = std::move(read).error().within("broke its reply off");
     if (message.id) listener_.unanswered(*message.id, std::move(why));
@@ -195,7 +195,7 @@ Task<> HttpTransport::converse(const Message& message, size_t& held) {
   }
   auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMostRefusal, held);
   if (head->status == 200 && body) {
-    take_body(*body);
+    take_body(*body, message.id);
     if (message.id)
       listener_.unanswered(*message.id, Error{Code::unavailable, 0, "answered with what is no answer", "", ""});
     co_return;
@@ -218,18 +218,18 @@ void HttpTransport::over(Error why) {
   listener_.ended(std::move(why));
 }
 
-void HttpTransport::take_body(std::string_view text) {
+void HttpTransport::take_body(std::string_view text, std::optional<int64_t> of) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n' || text.front() == '\r')) text.remove_prefix(1);
-  if (!text.starts_with('[')) return listener_.message(text);
+  if (!text.starts_with('[')) return listener_.message(text, of);
   auto batch = mcp::parse_line(text, kMostValues);  // 2025-03-26 had them
   if (!batch || !batch->is_array() || batch->size() > kMostInBatch) return;
-  for (const json& one : *batch) listener_.message(dump_json(one));
+  for (const json& one : *batch) listener_.message(dump_json(one), of);
 }
 
 void HttpTransport::take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body) {
   if (!message.id) return;  // 202, or what it thinks of a notification
   auto parsed = parse_json(body);
-  if (parsed && concerns(*parsed, *message.id)) return listener_.message(body);
+  if (parsed && concerns(*parsed, *message.id)) return listener_.message(body, message.id);
   // 404 is the specification's word for it; some servers say 400, with the reason.
   const bool forgotten = head.status == 404 || (head.status == 400 && speaks_of_session(body));
   if (!session_.empty() && forgotten && message.method != "initialize") {
@@ -270,7 +270,7 @@ Task<Result<std::string>> HttpTransport::read_body(http::Exchange& exchange, siz
   }
 }
 
-Task<Result<>> HttpTransport::read_stream(http::Exchange& exchange, size_t& held) {
+Task<Result<>> HttpTransport::read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held) {
   http::EventStream events(kMaxMessage);
   size_t unfinished = 0;
   for (;;) {
@@ -281,7 +281,7 @@ Task<Result<>> HttpTransport::read_stream(http::Exchange& exchange, size_t& held
     unfinished += part.size();
     while (auto event = events.next()) {
       unfinished = 0;
-      if (event->type == "message") listener_.message(event->data);
+      if (event->type == "message") listener_.message(event->data, of);
     }
     if (const size_t noise = events.take_noise(); noise > 0) listener_.noise(noise);
     if (events.too_large()) {
@@ -306,7 +306,7 @@ Task<> HttpTransport::listen() {
     if (head && (head->status != 200 || media_type(*head) != "text/event-stream")) co_return;  // it has no such stream
     if (head) {
       size_t held = 0;
-      auto read = co_await read_stream(*exchange, held);
+      auto read = co_await read_stream(*exchange, {}, held);
       held_ -= held;
       if (read && heard_ > before) pause = kLeastPause;
     }

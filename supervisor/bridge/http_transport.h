@@ -40,10 +40,10 @@ class HttpTransport : public Transport {
   Task<> converse(const Message& message, size_t& held);
   Task<> listen();
   // Until the stream ends. Errors: why it broke off.
-  Task<Result<>> read_stream(http::Exchange& exchange, size_t& held);
+  Task<Result<>> read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held);
   Task<Result<std::string>> read_body(http::Exchange& exchange, size_t most, size_t& held);
   Result<> hold(size_t& held, size_t now);
-  void take_body(std::string_view text);
+  void take_body(std::string_view text, std::optional<int64_t> of);
   void take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body);
   void unreached(const Message& message, Error error);
   http::ClientRequest request(std::string method) const;

@@ -110,13 +110,13 @@ Task<Result<>> Instance::start_client(const Start& start) {
   CO_TRY(Variables secrets, read_secrets(config_));
   const auto begun = Monotonic::now();
   Variables told = secrets;
-  CO_TRY(std::unique_ptr<Transport> transport, co_await start(std::move(told)));
+  CO_TRY(std::unique_ptr<Transport> transport, co_await start.transport(std::move(told)));
   if (config_.remote()) secrets = secret_headers(config_, secrets);
   Client::Listener listener;
   listener.tools_changed = [this] { tools_changed(); };
   listener.ended = [this] { client_ended(); };
   auto client = std::make_shared<Client>(loop_, std::move(transport), std::move(secrets), std::move(listener));
-  CO_CHECKED(co_await client->open(config_.start));
+  CO_CHECKED(co_await client->open(config_.start, start.questions));
   CO_CHECKED(co_await learn(client));
   log_info("server {}: ready in {:.0f} ms, {}, {}", config_.name, ms_since(begun),
            client->era() == mcp::Era::modern ? "2026-07-28" : "by handshake", where_is(config_));
@@ -183,10 +183,9 @@ Task<Result<Answer>> Instance::call(Start start, Client::Order order) {
     CO_TRY(std::shared_ptr<Client> client, co_await ready(start));
     const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun);
     Client::Order again = order;
-    again.method = "tools/call";
     again.limit = std::min(std::max(limit - spent, 1ms), config_.timeout);
     const auto heard = client->bytes_heard();
-    auto answer = co_await client->request(std::move(again));
+    auto answer = co_await client->call(std::move(again));
     if (answer && answer->not_taken && tries == 1) continue;
     if (answer) {
       failures_ = 0;

@@ -15,8 +15,11 @@ namespace bridge {
 
 class Instance {
  public:
-  // Starts it; what that needs of the tenant is in there, and kept no longer than that takes.
-  using Start = std::function<Task<Result<std::unique_ptr<Transport>>>(Variables secrets)>;
+  struct Start {
+    // Starts it; what that needs of the tenant is in there, and kept no longer than that takes.
+    std::function<Task<Result<std::unique_ptr<Transport>>>(Variables secrets)> transport;
+    Client::Questions questions = Client::Questions::none;
+  };
   struct Told {
     std::function<void(Definitions)> learned;  // at each start, and when the server says that they changed
   };

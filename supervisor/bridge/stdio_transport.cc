@@ -74,7 +74,7 @@ Task<> StdioTransport::read() {
     lines_.commit(static_cast<size_t>(got));
     while (auto item = lines_.next()) {
       if (item->kind == mcp::LineSplitter::Kind::line) {
-        listener_.message(item->text);
+        listener_.message(item->text, {});
       } else {
         listener_.too_long();
       }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,7 +21,8 @@ class Transport {
  public:
   // None may destroy the transport: what they lead to is done in a later turn of the loop.
   struct Listener {
-    std::function<void(std::string_view text)> message;     // JSON, if the server is honest
+    // JSON, if the server is honest. `of`: the request in whose reply it came, where the transport has such.
+    std::function<void(std::string_view text, std::optional<int64_t> of)> message;
     std::function<void(size_t bytes)> noise;                // that are part of no message
     std::function<void()> too_long;                         // a message was, and is lost
     std::function<void(int64_t id, Error why)> unanswered;  // that request will have no answer

@@ -327,8 +327,8 @@ void Connection::start_call(Method method, Message message, RequestMeta meta, Ve
   Call& call = *calls_.emplace(message.id, std::make_unique<Call>(server_, std::move(context), batch)).first->second;
   note_calls();
   if (meta.modern && can_elicit(call.context.client->capabilities, version)) call.digest = digest_of(message.params);
-  call.context.set_ask([this, &call](std::string text, std::function<void(Elicited)> answered) {
-    return ask_client(call, std::move(text), std::move(answered));
+  call.context.set_ask([this, &call](Form form, std::function<void(Elicited)> answered) {
+    return ask_client(call, std::move(form), std::move(answered));
   });
   call.task.emplace(run_call(call, method, std::move(message.params)));
   call.task->resume();

@@ -89,7 +89,7 @@ class Connection {
   void finish(Call& call, Answer answer);
   void cancel(const RequestId& id);
   // Questions to the client: questions.cc.
-  std::shared_ptr<Elicitation> ask_client(Call& call, std::string message, std::function<void(Elicited)> answered);
+  std::shared_ptr<Elicitation> ask_client(Call& call, Form form, std::function<void(Elicited)> answered);
   void ask_by_request(const std::shared_ptr<Elicitation>& question, const std::string& key, Version version);
   void park_soon(const Call& call);
   void park(const RequestId& id);

@@ -66,14 +66,16 @@ class RequestContext {
   // A notifications/message, if the client asked for this severity.
   void log(Severity severity, const nlohmann::ordered_json& data, std::string_view logger = {});
 
-  // Asks the person at the client whether to go on; `answered` is called once, from the loop, while what is returned
-  // lives. nullptr: the client cannot be asked.
-  std::shared_ptr<Elicitation> elicit(std::string message, std::function<void(Elicited)> answered) {
-    return ask_ ? ask_(std::move(message), std::move(answered)) : nullptr;
+  // Asks the person at the client; `answered` is called once, from the loop, while what is returned lives. nullptr:
+  // the client cannot be asked.
+  std::shared_ptr<Elicitation> elicit(Form form, std::function<void(Elicited)> answered) {
+    return ask_ ? ask_(std::move(form), std::move(answered)) : nullptr;
   }
+  // Whether the client says that it can be asked.
+  bool can_elicit() const { return ask_ && mcp::can_elicit(client->capabilities, version); }
 
   // For the connection.
-  using Ask = std::function<std::shared_ptr<Elicitation>(std::string, std::function<void(Elicited)>)>;
+  using Ask = std::function<std::shared_ptr<Elicitation>(Form, std::function<void(Elicited)>)>;
   void set_ask(Ask ask) { ask_ = std::move(ask); }
   void set_notifications(std::optional<RequestId> progress_token, std::optional<Severity> log_level) {
     progress_token_ = std::move(progress_token);

@@ -15,13 +15,13 @@ bool can_elicit(const json& client_capabilities, Version version) {
   return declared->empty() || declared->contains("form");  // only "url": it shows no forms
 }
 
-std::string elicitation_members(const std::string& message, Version version) {
+std::string elicitation_members(const Form& form, Version version) {
   std::string members;
   if (has_elicitation_modes(version)) members += R"("mode":"form")";
   append_key(members, "message");
-  append_json_string(members, message);
+  append_json_string(members, form.message);
   append_key(members, "requestedSchema");
-  members += R"({"type":"object","properties":{}})";
+  members += form.schema;
   return members;
 }
 
@@ -29,7 +29,7 @@ std::optional<Elicited> read_elicited(const json& result) {
   if (!result.is_object()) return {};
   const auto action = result.find("action");
   if (action == result.end()) return {};
-  if (*action == "accept") return Elicited{Elicited::Action::accept};
+  if (*action == "accept") return Elicited{Elicited::Action::accept, result.value("content", json::object())};
   if (*action == "decline") return Elicited{Elicited::Action::decline};
   if (*action == "cancel") return Elicited{Elicited::Action::cancel};
   return {};

@@ -21,11 +21,20 @@ struct Elicited {
   // unable: the client cannot ask anybody, after all.
   enum class Action { accept, decline, cancel, unable };
   Action action = Action::unable;
+  nlohmann::json content = nlohmann::json::object();  // of the form, as the client says it: whoever asked checks it
+};
+
+// What is put to the person.
+struct Form {
+  std::string message;  // plain text
+  // The form's fields: a JSON Schema as the specification allows it, as text. By default there is nothing to fill in:
+  // accepting is the answer.
+  std::string schema = R"({"type":"object","properties":{}})";
 };
 
 // One question. Whoever asked keeps it; when it goes unanswered, it is taken back.
 struct Elicitation {
-  std::string message;                     // plain text
+  Form form;
   std::function<void(Elicited)> answered;  // at most once, from the loop
   std::function<void()> taken_back;        // for the connection
   Elicitation() = default;
@@ -37,8 +46,8 @@ struct Elicitation {
 
 // Whether the client declared that it can show forms.
 bool can_elicit(const nlohmann::json& client_capabilities, Version version);
-// The inside of params: a form with nothing to fill in, for accepting is the answer.
-std::string elicitation_members(const std::string& message, Version version);
+// The inside of params.
+std::string elicitation_members(const Form& form, Version version);
 // A client's answer. Nothing for what is none.
 std::optional<Elicited> read_elicited(const nlohmann::json& result);
 

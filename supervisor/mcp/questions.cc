@@ -25,7 +25,7 @@ bool says_how_it_travels(const std::string& key) {
 RequestId id_of(const std::string& key) { return *RequestId::from(json(key)); }
 
 void deliver(Loop& loop, const std::shared_ptr<Elicitation>& question, Elicited answer) {
-  loop.defer([weak = std::weak_ptr(question), answer] {
+  loop.defer([weak = std::weak_ptr(question), answer = std::move(answer)] {
     if (auto waiting = weak.lock()) waiting->answered(answer);
   });
 }
@@ -51,14 +51,13 @@ size_t digest_of(const json& params) {
   return digest;
 }
 
-std::shared_ptr<Elicitation> Connection::ask_client(Call& call, std::string message,
-                                                    std::function<void(Elicited)> answered) {
+std::shared_ptr<Elicitation> Connection::ask_client(Call& call, Form form, std::function<void(Elicited)> answered) {
   const Version version = call.context.version;
   if (ended_ || input_ended_ || !can_elicit(call.context.client->capabilities, version)) return nullptr;
   const bool modern = era_of(version) == Era::modern;
   if (!modern && outbox_.full()) return nullptr;
   auto question = std::make_shared<Elicitation>();
-  question->message = std::move(message);
+  question->form = std::move(form);
   question->answered = std::move(answered);
   const auto key = (modern ? embedded_ : requests_).add(question);
   if (!key) return nullptr;
@@ -80,7 +79,7 @@ void Connection::ask_by_request(const std::shared_ptr<Elicitation>& question, co
     if (!alive || !(*alive)->requests_.drop(key)) return;
     (*alive)->reply(notification_line("notifications/cancelled", R"("requestId":)" + id_of(key).wire), {});
   };
-  reply(request_line(id_of(key), "elicitation/create", elicitation_members(question->message, version)), {});
+  reply(request_line(id_of(key), "elicitation/create", elicitation_members(question->form, version)), {});
 }
 
 void Connection::on_response(const Message& message) {
@@ -113,7 +112,7 @@ void Connection::park(const RequestId& id) {
   for (const std::string& key : call.questions) {
     append_key(asked, key);
     asked += R"({"method":"elicitation/create","params":{)";
-    asked += elicitation_members(embedded_.find(key)->message, version) + "}}";
+    asked += elicitation_members(embedded_.find(key)->form, version) + "}}";
   }
   finish_result(members, version, server_.identity(), {}, {}, Completeness::input_required);
   members += R"(,"inputRequests":{)" + asked + R"(},"requestState":")" + state + '"';

@@ -109,7 +109,7 @@ void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::Request
     if (verdict.kind != Verdict::Kind::unasked) verdict.by = fmt::format("the client of user {}", uid);
     (void)settle(id, std::move(verdict));
   };
-  waiting->question = client.elicit(approval_text(waiting->approval), std::move(answered));
+  waiting->question = client.elicit({approval_text(waiting->approval)}, std::move(answered));
 }
 
 Result<> Approvals::settle(const std::string& id, Verdict verdict) {

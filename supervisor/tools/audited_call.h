@@ -1,6 +1,7 @@
 // Who calls a tool of another server, which, and the line of the audit chain that each such call leaves.
 // Made by call_tool.cc for every call, and for every question about one by call_approval.cc.
 #pragma once
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,9 +23,10 @@ struct Who {
   std::shared_ptr<const policies::Policy> policy;
   uint32_t uid = 0;  // of the client
   int32_t pid = 0;
-  std::string execution;         // empty: a direct call
-  mcp::RequestContext& client;   // of whom it is
-  jail::Handle* jail = nullptr;  // held while somebody is asked; nullptr: nothing is
+  std::string execution;                            // empty: a direct call
+  mcp::RequestContext& client;                      // of whom it is
+  jail::Handle* jail = nullptr;                     // held while somebody is asked; nullptr: nothing is
+  std::function<void(std::string line)> tell = {};  // a line of progress; empty: nobody wants it
 };
 
 struct Target {

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "jail/handle.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/call_pii.h"
+#include "supervisor/tools/held.h"
 
 using nlohmann::json;
 
@@ -51,21 +51,6 @@ bool may_fit(const json& value, size_t room, size_t& left) {
 
 // ASCII: nothing in it can turn the direction of writing, or look like something else.
 std::string in_ascii(const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace); }
-
-// While it lives the jail stands still, where there is one.
-class Held {
- public:
-  explicit Held(jail::Handle* jail) : jail_(jail) {
-    if (jail_) jail_->hold();
-  }
-  ~Held() {
-    if (jail_) jail_->release();
-  }
-  Held(const Held&) = delete;
-
- private:
-  jail::Handle* jail_;
-};
 
 std::string cause_of(const Verdict& verdict, std::chrono::seconds lasted) {
   using Kind = Verdict::Kind;

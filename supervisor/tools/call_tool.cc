@@ -8,6 +8,8 @@
 #include "supervisor/bridge/result_value.h"
 #include "supervisor/tools/call_approval.h"
 #include "supervisor/tools/call_pii.h"
+#include "supervisor/tools/call_question.h"
+#include "supervisor/tools/progress_relay.h"
 #include "supervisor/tools/workspace_answers.h"
 
 using nlohmann::json;
@@ -93,16 +95,34 @@ Task<Result<bridge::Answer>> carry(CallEnvironment& environment, const Who& who,
   CO_CHECKED(co_await allow(environment, who, target, arguments, audited));
   const bridge::Caller caller{who.tenant->name(), who.policy, who.tenant->workspace().directory(),
                               who.tenant->directory(), who.tenant};
+  auto asking = asking_for(environment, who, target);
   auto answer = co_await environment.bridge.call(caller, target.server, target.tool, std::move(arguments), rules.wall,
-                                                 std::move(progress));
+                                                 std::move(progress), std::move(asking));
   if (environment.bridge.writes_workspace(target.server)) who.tenant->workspace().invalidate();
   co_return answer;
 }
 
+ProgressRelay::Texts texts_for(const Who& who) {
+  return tokenises(who.policy->calls) || who.client.outgoing ? ProgressRelay::Texts::dropped
+                                                             : ProgressRelay::Texts::told;
+}
+
+// What the server says of how far it is: as the request's own progress, or as a line of the execution's.
+void tell_progress(const Who& who, const Target& target, const ProgressRelay::Told& told) {
+  if (who.execution.empty()) return who.client.progress(told.value, told.total, told.text);
+  if (who.tell) who.tell(progress_line(target.server, target.tool, told));
+}
+
 // Carries it and writes it down; what it answers is a value by then, and its size known.
 Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, const Who& who, Order order,
-                                                bridge::Client::Progress progress, uint64_t& bytes) {
+                                                uint64_t& bytes) {
   CO_TRY(const Target target, find_target(environment, order));
+  ProgressRelay relay(environment.loop, texts_for(who), [&](const auto& told) { tell_progress(who, target, told); });
+  bridge::Client::Progress progress;
+  if (who.client.wants_progress())
+    progress = [&relay](double value, std::optional<double> total, std::string_view text) {
+      relay.take(value, total, text);
+    };
   AuditedCall audited(environment.journal, who, target, who.execution.empty() ? "call" : "nested call");
   audited.set("arguments", ordered_json::parse(journal::shape_of(order.arguments)));
   audited.set("verdict", "cancelled");
@@ -140,12 +160,10 @@ Task<Result<json>> call_from_code(CallEnvironment& environment, const GuestCalle
     co_return fail(Code::exhausted, fmt::format("this execution has made its {} calls", rules.per_execution),
                    "ask for more at once, or go on in another execution", "calls.per_execution");
   used.calls++;
-  const Who who{used.tenant, used.policy, used.uid, used.pid, caller.execution, *used.client, used.jail};
+  const Who who{used.tenant, used.policy, used.uid, used.pid, caller.execution, *used.client, used.jail, used.tell};
   uint64_t bytes = 0;
   const auto paths = std::move(order.select);
-  bridge::Client::Progress untold;
-  CO_TRY(bridge::ToolValue told,
-         co_await call_and_record(environment, who, std::move(order), std::move(untold), bytes));
+  CO_TRY(bridge::ToolValue told, co_await call_and_record(environment, who, std::move(order), bytes));
   used.bytes += bytes;
   if (used.bytes > rules.bytes)
     co_return fail(Code::exhausted,
@@ -203,14 +221,8 @@ Task<mcp::ToolResult> call_for_agent(CallEnvironment& environment, mcp::RequestC
   auto order = read_order(asked);
   if (!order) co_return failure(order.error());
   const auto paths = std::move(order->select);
-  bridge::Client::Progress progress;
-  if (context.wants_progress())
-    progress = [&context, quiet = tokenises(who.policy->calls)](double value, std::optional<double> total,
-                                                                std::string_view message) {
-      context.progress(value, total, quiet ? std::string_view() : message);  // it may say what must not be seen
-    };
   uint64_t bytes = 0;
-  auto told = co_await call_and_record(environment, who, *std::move(order), std::move(progress), bytes);
+  auto told = co_await call_and_record(environment, who, *std::move(order), bytes);
   if (!told) co_return failure(told.error());
   co_return told_to_agent(*std::move(told), paths);
 }

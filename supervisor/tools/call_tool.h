@@ -15,6 +15,7 @@
 #include "supervisor/tools/call_rates.h"
 #include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/guest_calls.h"
+#include "supervisor/tools/pending_questions.h"
 #include "supervisor/tools/pii_tools.h"
 
 namespace tools {
@@ -28,6 +29,7 @@ struct CallEnvironment {  // must outlive server and calls
   SearchLearning& learning;  // a search that led to a call teaches
   Approvals& approvals;
   CallRates rates = {};
+  PendingQuestions questions = {};
 };
 
 void add_call_tool(mcp::Server& server, CallEnvironment& environment, const AskerOf& asker_of);

@@ -312,6 +312,11 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   NestedCalls nested{call.tenant, call.policy, call.context.peer.uid, call.context.peer.pid};
   nested.client = &call.context;
   nested.jail = &call.live->handle;
+  if (call.context.wants_progress())
+    nested.tell = [&call](std::string line) {
+      call.last_line = std::move(line);
+      call.new_output = true;
+    };
   const GuestCaller caller{tenant, *call.policy, call.id, session, &nested};
   request.call = [&call, &caller](std::string name, json asked) {
     return answer_guest(call, caller, std::move(name), std::move(asked));

@@ -31,9 +31,10 @@ struct NestedCalls {
   uint32_t uid = 0;  // of the client, for the audit
   int32_t pid = 0;
   uint32_t calls = 0;
-  uint64_t bytes = 0;                     // of results
-  mcp::RequestContext* client = nullptr;  // the request that the execution answers
-  jail::Handle* jail = nullptr;           // held while somebody is asked
+  uint64_t bytes = 0;                               // of results
+  mcp::RequestContext* client = nullptr;            // the request that the execution answers
+  jail::Handle* jail = nullptr;                     // held while somebody is asked
+  std::function<void(std::string line)> tell = {};  // a line of the execution's progress; empty: nobody wants it
 };
 
 // For whom a call acts; ends with the execution. The policy is the one the execution began with.

@@ -12,6 +12,7 @@ namespace {
 CallRules rules(const char* list, const char* otherwise = "deny") {
   json object{{"per_execution", 5}, {"bytes", 5000}, {"wall_ms", 100}, {"otherwise", otherwise}, {"results", "as_is"}};
   object["approval"] = {{"by", "tenant"}, {"expires_s", 60}};
+  object["questions"] = "nobody";
   object["rules"] = json::parse(list);
   std::vector<Error> problems;
   auto read = read_call_rules(object, problems);
@@ -23,6 +24,7 @@ std::vector<std::string> problems_of(const json& rule) {
   json object{{"per_execution", 5},  {"bytes", 5000},      {"wall_ms", 100},
               {"otherwise", "deny"}, {"results", "as_is"}, {"rules", json::array({rule})}};
   object["approval"] = {{"by", "tenant"}, {"expires_s", 60}};
+  object["questions"] = "nobody";
   std::vector<Error> problems;
   (void)read_call_rules(object, problems);
   std::vector<std::string> texts;
@@ -80,21 +82,25 @@ TEST_CASE("a rule that is not understood is told with its place", "[call_rules]"
 TEST_CASE("who approves and how often a tenant may call is read, and told when it makes no sense", "[call_rules]") {
   json object{{"per_execution", 5}, {"bytes", 5000}, {"wall_ms", 100}, {"otherwise", "ask"}, {"results", "as_is"}};
   object["approval"] = {{"by", "administrator"}, {"expires_s", 90}};
+  object["questions"] = "client";
   object["rates"] = {{{"name", "mails"}, {"tools", {"mail.*"}}, {"per_minute", 3}}};
   std::vector<Error> problems;
   const auto calls = read_call_rules(object, problems);
   CHECK(problems.empty());
   CHECK(calls.approval.by == ApprovalRules::By::administrator);
   CHECK(calls.approval.expires == std::chrono::seconds(90));
+  CHECK(calls.questions == CallRules::Questions::client);
   REQUIRE(calls.rates.size() == 1);
   CHECK(calls.rates[0].per_minute == 3);
   CHECK(calls.admit("a", "b", json::object())->name() == "calls.otherwise");
 
   object["approval"] = {{"by", "anybody"}, {"expires_s", 0}};
+  object["questions"] = "anybody";
   object["rates"][0] = {{"name", "mails"}, {"tools", {"mail"}}, {"per_minute", -1}};
   (void)read_call_rules(object, problems);
   std::string all;
   for (const auto& problem : problems) all += problem.what + "\n";
-  CHECK_THAT(all, Catch::Contains("calls.approval.by") && Catch::Contains("calls.approval.expires_s"));
+  CHECK_THAT(all, Catch::Contains("calls.questions") && Catch::Contains("calls.approval.by") &&
+                      Catch::Contains("calls.approval.expires_s"));
   CHECK_THAT(all, Catch::Contains("calls.rates[0].tools") && Catch::Contains("calls.rates[0].per_minute"));
 }

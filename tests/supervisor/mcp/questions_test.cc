@@ -17,7 +17,7 @@ struct Asking : Fixture {
     tool.description = "For tests.";
     tool.input_schema = {{"type", "object"}, {"properties", {{"bytes", {{"type", "integer"}}}}}};
     server.add_tool(std::move(tool), [this](mcp::RequestContext& context, json arguments) -> Task<mcp::ToolResult> {
-      const auto question = context.elicit("go on?", [](mcp::Elicited) {});
+      const auto question = context.elicit({"go on?"}, [](mcp::Elicited) {});
       const auto decided = waiting.emplace_back(std::make_shared<Event>());
       co_await *decided;
       done++;

@@ -1,0 +1,274 @@
+#include "supervisor/bridge/question.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+
+using nlohmann::json;
+
+namespace bridge {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+tl::unexpected<Error> wrong(const std::string& where, std::string_view what) {
+  return fail(Code::invalid, fmt::format("{}: {}", where, what));
+}
+
+// How many bytes at `text` are a character that a person must not be shown; 0: it is harmless. Valid UTF-8 only.
+size_t deceiving(std::string_view text) {
+  const auto at = [&text](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  if (at(0) < 0x20 || at(0) == 0x7F) return 1;
+  if (at(0) == 0xC2 && at(1) < 0xA0) return 2;   // C1
+  if (at(0) == 0xD8 && at(1) == 0x9C) return 2;  // U+061C
+  if (at(0) == 0xE2 && at(1) == 0x80 && ((at(2) >= 0x8B && at(2) <= 0x8F) || (at(2) >= 0xA8 && at(2) <= 0xAE)))
+    return 3;                                                                      // zero width, direction, separators
+  if (at(0) == 0xE2 && at(1) == 0x81 && at(2) >= 0xA0 && at(2) <= 0xAF) return 3;  // U+2060 to U+206F
+  if (at(0) == 0xEF && at(1) == 0xBB && at(2) == 0xBF) return 3;                   // U+FEFF
+  if (at(0) == 0xF3 && at(1) == 0xA0 && at(2) <= 0x81) return 4;                   // tags
+  return 0;
+}
+
+// Texts that stand for themselves cannot be cleaned.
+Result<std::string> exact_text(const json& value, const std::string& where, size_t most) {
+  if (!value.is_string()) return wrong(where, "not a text");
+  const std::string& text = value.get_ref<const std::string&>();
+  if (text.size() > most) return wrong(where, fmt::format("longer than {} bytes", most));
+  if (shown_text(text, most, Newlines::replace) != text) return wrong(where, "holds characters that cannot be shown");
+  return text;
+}
+
+// Members that are only told.
+Result<> take_texts(const json& from, json& into, const std::string& where) {
+  for (const char* key : {"title", "description"}) {
+    const auto text = from.find(key);
+    if (text == from.end()) continue;
+    if (!text->is_string()) return wrong(where, fmt::format("{}: not a text", key));
+    into[key] = shown_text(text->get_ref<const std::string&>(), Question::kMaxText, Newlines::replace);
+  }
+  return {};
+}
+
+Result<> take_sizes(const json& from, json& into, const std::string& where, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const auto size = from.find(key);
+    if (size == from.end()) continue;
+    if (!size->is_number_unsigned() || size->get<uint64_t>() > Question::kMaxContent)
+      return wrong(where, fmt::format("{}: not a size", key));
+    into[key] = *size;
+  }
+  return {};
+}
+
+Result<> check_known(const json& object, const std::string& where, std::initializer_list<std::string_view> known) {
+  for (const auto& [key, value] : object.items())
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      return wrong(where, fmt::format("'{}' may not stand there", printable(key, 64)));
+  return {};
+}
+
+Result<json> take_choices(const json& list, const std::string& where) {
+  if (!list.is_array() || list.empty() || list.size() > Question::kMaxChoices)
+    return wrong(where, fmt::format("not a list of 1 to {} choices", Question::kMaxChoices));
+  json choices = json::array();
+  for (const json& one : list) {
+    TRY(std::string choice, exact_text(one, where, Question::kMaxText));
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+// [{const, title}]
+Result<json> take_titled(const json& list, const std::string& where) {
+  if (!list.is_array() || list.empty() || list.size() > Question::kMaxChoices)
+    return wrong(where, fmt::format("not a list of 1 to {} choices", Question::kMaxChoices));
+  json choices = json::array();
+  for (const json& one : list) {
+    if (!one.is_object() || one.size() != 2 || !one.contains("const") || !one.contains("title"))
+      return wrong(where, "a choice is not {const, title}");
+    json choice;
+    TRY(choice["const"], exact_text(one["const"], where, Question::kMaxText));
+    if (!one["title"].is_string()) return wrong(where, "a title is not a text");
+    choice["title"] = shown_text(one["title"].get_ref<const std::string&>(), Question::kMaxText, Newlines::replace);
+    choices.push_back(std::move(choice));
+  }
+  return choices;
+}
+
+Result<json> read_text_field(const json& from, json field, const std::string& where, bool& newer) {
+  if (from.contains("enum")) {
+    CHECKED(check_known(from, where, {"type", "title", "description", "default", "enum", "enumNames"}));
+    TRY(field["enum"], take_choices(from["enum"], where + ".enum"));
+    if (!from.contains("enumNames")) return field;
+    const json& names = from["enumNames"];
+    if (!names.is_array() || names.size() != field["enum"].size()) return wrong(where, "enumNames: not one for each");
+    for (const json& name : names) {
+      if (!name.is_string()) return wrong(where, "enumNames: not a text");
+      field["enumNames"].push_back(
+          shown_text(name.get_ref<const std::string&>(), Question::kMaxText, Newlines::replace));
+    }
+    return field;
+  }
+  if (from.contains("oneOf")) {
+    CHECKED(check_known(from, where, {"type", "title", "description", "default", "oneOf"}));
+    TRY(field["oneOf"], take_titled(from["oneOf"], where + ".oneOf"));
+    newer = true;
+    return field;
+  }
+  CHECKED(check_known(from, where,
+                      {"type", "title", "description", "default", "minLength", "maxLength", "pattern", "format"}));
+  CHECKED(take_sizes(from, field, where, {"minLength", "maxLength"}));
+  if (from.contains("pattern")) {
+    TRY(field["pattern"], exact_text(from["pattern"], where + ".pattern", Question::kMaxText));
+  }
+  if (const json format = from.value("format", json()); !format.is_null()) {
+    const std::set<json> known = {"email", "uri", "date", "date-time"};
+    if (!known.contains(format)) return wrong(where, "format: not email, uri, date or date-time");
+    field["format"] = format;
+  }
+  return field;
+}
+
+Result<json> read_list_field(const json& from, json field, const std::string& where) {
+  CHECKED(check_known(from, where, {"type", "title", "description", "default", "minItems", "maxItems", "items"}));
+  CHECKED(take_sizes(from, field, where, {"minItems", "maxItems"}));
+  const json items = from.value("items", json());
+  if (!items.is_object()) return wrong(where, "items: not an object");
+  if (items.contains("enum")) {
+    CHECKED(check_known(items, where + ".items", {"type", "enum"}));
+    if (items.value("type", json("string")) != "string") return wrong(where, "items.type: not string");
+    field["items"]["type"] = "string";
+    TRY(field["items"]["enum"], take_choices(items["enum"], where + ".items.enum"));
+    return field;
+  }
+  CHECKED(check_known(items, where + ".items", {"anyOf"}));
+  TRY(field["items"]["anyOf"], take_titled(items.value("anyOf", json()), where + ".items.anyOf"));
+  return field;
+}
+
+Result<json> read_number_field(const json& from, json field, const std::string& where) {
+  CHECKED(check_known(from, where, {"type", "title", "description", "default", "minimum", "maximum"}));
+  for (const char* key : {"minimum", "maximum"}) {
+    const auto bound = from.find(key);
+    if (bound == from.end()) continue;
+    if (!bound->is_number()) return wrong(where, fmt::format("{}: not a number", key));
+    field[key] = *bound;
+  }
+  return field;
+}
+
+Result<json> read_typed_field(const json& from, json field, const std::string& where, bool& newer) {
+  const json type = field["type"];
+  if (type == "string") return read_text_field(from, std::move(field), where, newer);
+  if (type == "number" || type == "integer") return read_number_field(from, std::move(field), where);
+  if (type == "boolean") {
+    CHECKED(check_known(from, where, {"type", "title", "description", "default"}));
+    return field;
+  }
+  if (type != "array") return wrong(where, "type: not string, number, integer, boolean or a list of choices");
+  newer = true;
+  return read_list_field(from, std::move(field), where);
+}
+
+Result<json> read_field(const json& from, const std::string& where, bool& newer) {
+  if (!from.is_object()) return wrong(where, "not an object");
+  json field = {{"type", from.value("type", json())}};
+  CHECKED(take_texts(from, field, where));
+  TRY(field, read_typed_field(from, std::move(field), where, newer));
+  const auto preset = from.find("default");
+  if (preset == from.end()) return field;
+  TRY(const auto check, policies::JsonSchema::compile(field, policies::JsonSchema::Unknown::refuse));
+  if (!check->check(*preset)) return wrong(where, "default: does not fit");
+  if (preset->is_string()) CHECKED(exact_text(*preset, where + ".default", Question::kMaxText));
+  field["default"] = *preset;
+  return field;
+}
+
+// What libraries write beside the three that matter says nothing about an answer, and is left out.
+Result<json> read_schema(const json& from, bool& newer) {
+  const std::string where = "requestedSchema";
+  if (!from.is_object()) return wrong(where, "not an object");
+  CHECKED(check_known(from, where,
+                      {"type", "properties", "required", "$schema", "title", "description", "additionalProperties"}));
+  if (from.value("additionalProperties", json(false)).is_structured())
+    return wrong(where, "additionalProperties: neither true nor false");
+  const json properties = from.value("properties", json());
+  if (from.value("type", json()) != "object" || !properties.is_object())
+    return wrong(where, "not the schema of an object with properties");
+  if (properties.size() > Question::kMaxFields)
+    return wrong(where, fmt::format("more than {} fields", Question::kMaxFields));
+  json schema = {{"type", "object"}, {"properties", json::object()}};
+  for (const auto& [name, property] : properties.items()) {
+    const std::string place = fmt::format("{}.properties.{}", where, printable(name, 64));
+    CHECKED(exact_text(name, place, Question::kMaxName));
+    TRY(schema["properties"][name], read_field(property, place, newer));
+  }
+  const json required = from.value("required", json::array());
+  if (!required.is_array() || required.size() > Question::kMaxFields)
+    return wrong(where, "required: not a list of names");
+  for (const json& name : required) {
+    if (!name.is_string() || !properties.contains(name.get_ref<const std::string&>()))
+      return wrong(where, "required: names a field that is not there");
+    schema["required"].push_back(name);
+  }
+  return schema;
+}
+
+}  // namespace
+
+std::string shown_text(std::string_view untrusted, size_t most, Newlines newlines) {
+  const bool cut = untrusted.size() > most;
+  const std::string text = valid_utf8(untrusted.substr(0, whole_utf8_prefix(untrusted.substr(0, most))));
+  std::string shown;
+  for (size_t i = 0; i < text.size();) {
+    const size_t bytes =
+        text[i] == '\n' && newlines == Newlines::keep ? 0 : deceiving(std::string_view(text).substr(i));
+    if (bytes == 0) {
+      shown += text[i++];
+      continue;
+    }
+    shown += kReplacement;
+    i += bytes;
+  }
+  return cut ? shown + "..." : shown;
+}
+
+Result<> Question::fits(const json& content) const {
+  if (dump_json(content).size() > kMaxContent)
+    return fail(Code::invalid, fmt::format("the answer is larger than {} bytes", kMaxContent));
+  return check->check(content);
+}
+
+Result<Question> read_question(const json& params) {
+  if (!params.is_object()) return wrong("params", "not an object");
+  if (params.value("mode", json("form")) != "form") return wrong("mode", "only \"form\" is shown here");
+  const auto message = params.find("message");
+  if (message == params.end() || !message->is_string()) return wrong("message", "not a text");
+  Question question;
+  if (message->get_ref<const std::string&>().size() > Question::kMaxMessage)
+    return wrong("message", fmt::format("longer than {} bytes", Question::kMaxMessage));
+  question.message = shown_text(message->get_ref<const std::string&>(), Question::kMaxMessage, Newlines::keep);
+  TRY(question.schema, read_schema(params.value("requestedSchema", json()), question.wants_2025_11_25));
+  json whole = question.schema;
+  whole["additionalProperties"] = false;
+  TRY(question.check, policies::JsonSchema::compile(whole, policies::JsonSchema::Unknown::refuse));
+  return question;
+}
+
+json Reply::result() const {
+  switch (action) {
+    case Action::accept:
+      return {{"action", "accept"}, {"content", content}};
+    case Action::decline:
+      return {{"action", "decline"}};
+    case Action::cancel:
+      break;
+  }
+  return {{"action", "cancel"}};
+}
+
+}  // namespace bridge

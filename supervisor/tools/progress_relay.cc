@@ -1,0 +1,51 @@
+#include "supervisor/tools/progress_relay.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "supervisor/bridge/question.h"
+
+namespace tools {
+
+ProgressRelay::ProgressRelay(Loop& loop, Texts texts, std::function<void(const Told&)> tell)
+    : loop_(loop), texts_(texts), tell_(std::move(tell)) {}
+
+void ProgressRelay::take(double value, std::optional<double> total, std::string_view text) {
+  if (!std::isfinite(value) || (highest_ && value <= *highest_)) return;
+  highest_ = value;
+  if (total && !std::isfinite(*total)) total.reset();
+  last_ = Told{value, total, {}};
+  if (texts_ == Texts::told) last_->text = bridge::shown_text(text, kMaxText, bridge::Newlines::replace);
+  refill();
+  if (left_ > 0) return tell_last();
+  if (!later_)
+    later_.emplace(loop_, kEvery, [this] {
+      later_.reset();
+      refill();
+      tell_last();
+    });
+}
+
+void ProgressRelay::refill() {
+  const auto passed = (Monotonic::now() - filled_) / kEvery;
+  filled_ += passed * kEvery;
+  left_ = static_cast<unsigned>(std::min<int64_t>(left_ + passed, kBurst));
+}
+
+void ProgressRelay::tell_last() {
+  if (!last_) return;
+  if (left_ > 0) left_--;
+  const Told told = *std::exchange(last_, {});
+  tell_(told);
+}
+
+std::string progress_line(std::string_view server, std::string_view tool, const ProgressRelay::Told& told) {
+  std::string line =
+      fmt::format("{}.{}: {}", server, bridge::shown_text(tool, 128, bridge::Newlines::replace), told.value);
+  if (told.total) line += fmt::format(" of {}", *told.total);
+  if (!told.text.empty()) line += ": " + told.text;
+  return line;
+}
+
+}  // namespace tools

@@ -1,0 +1,118 @@
+// What a jailed runner says to the daemon: packets into messages, and messages into calls and results. The code in the
+// jail can write all of it. The first byte says how the rest is cut: '\n' each line is a packet with its mark, 'L' the
+// first line comes again and again until it is too much, else all of it is one message.
+#include <sys/socket.h>
+#include <uv.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "jail/guest_channel.h"
+#include "jail/guest_message.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+
+namespace {
+
+using jail::GuestChannel;
+using nlohmann::json;
+
+constexpr size_t kMostPackets = 300;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check_call(const jail::GuestCall& call) {
+  const json reply = {{"type", "reply"}, {"id", call.id}, {"result", call.arguments}};
+  require(call.id.is_number_integer() && json::accept(dump_json(reply)));
+}
+
+void check_result(const jail::GuestResult& result) {
+  require(!result.status || (*result.status >= 0 && *result.status < 256));
+  require(result.images.size() <= 8);
+  for (const auto& image : result.images) require(image.mime.starts_with("image/") && !image.base64.empty());
+  require(result.failed || (result.error.empty() && result.traceback.empty() && !result.error_number));
+  if (result.value) require(json::accept(dump_json(*result.value)));
+}
+
+void check_message(const json& message) {
+  require(message.is_object());
+  const auto said = jail::read_guest_message(message);
+  if (!said) {
+    require(said.error().code == Code::invalid && !said.error().what.empty());
+  } else if (const auto* call = std::get_if<jail::GuestCall>(&*said)) {
+    check_call(*call);
+  } else {
+    check_result(std::get<jail::GuestResult>(*said));
+  }
+}
+
+struct Heard {
+  size_t messages = 0;
+  bool over = false;
+};
+
+Task<> hear(GuestChannel& channel, Heard& heard) {
+  for (;;) {
+    auto message = co_await channel.receive();
+    if (!message) require(message.error().code == Code::invalid || message.error().code == Code::unavailable);
+    if (!message || !message->has_value()) break;
+    heard.messages++;
+    check_message(**message);
+  }
+  heard.over = true;
+}
+
+std::vector<std::string> packets_of(char how, std::string_view rest) {
+  std::vector<std::string> packets;
+  if (how == '\n' || how == 'L') {
+    for (size_t at = 0; at <= rest.size() && packets.size() < kMostPackets;) {
+      const size_t end = std::min(rest.find('\n', at), rest.size());
+      if (end > at) packets.emplace_back(rest.substr(at, end - at));
+      at = end + 1;
+    }
+    if (how == 'L' && !packets.empty()) {
+      packets.front().resize(GuestChannel::kPacketBytes, ' ');
+      packets.assign(kMostPackets, packets.front());
+    }
+    return packets;
+  }
+  do {
+    const std::string_view part = rest.substr(0, GuestChannel::kPacketBytes - 1);
+    rest.remove_prefix(part.size());
+    packets.push_back((rest.empty() ? "F" : "M") + std::string(part));
+  } while (!rest.empty());
+  return packets;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static Loop* loop = new Loop;  // never destroyed: the fuzzer leaves by _exit()
+  if (size == 0) return 0;
+  const auto packets = packets_of(static_cast<char>(data[0]), {reinterpret_cast<const char*>(data) + 1, size - 1});
+  int ends[2];
+  require(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+  Fd guest(ends[1]);
+  auto socket = AsyncFd::adopt(*loop, Fd(ends[0]));
+  require(socket.has_value());
+  GuestChannel channel(*std::move(socket));
+  Heard heard;
+  {
+    Scope scope(*loop);
+    scope.spawn(hear(channel, heard));
+    for (size_t next = 0; next < packets.size() && !heard.over;) {
+      if (::send(guest.get(), packets[next].data(), packets[next].size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) next++;
+      uv_run(loop->uv(), UV_RUN_NOWAIT);
+    }
+    guest.reset();
+    for (int turns = 0; turns < 1000 && !heard.over; turns++) uv_run(loop->uv(), UV_RUN_NOWAIT);
+  }
+  require(heard.over);
+  require(heard.messages <= packets.size());
+  (void)channel.left_unread();
+  return 0;
+}
