@@ -179,10 +179,11 @@ Result<json> read_field(const json& from, const std::string& where, bool& newer)
   json field = {{"type", from.value("type", json())}};
   CHECKED(take_texts(from, field, where));
   TRY(field, read_typed_field(from, std::move(field), where, newer));
+  const auto check = policies::JsonSchema::compile(field, policies::JsonSchema::Unknown::refuse);
+  if (!check) return wrong(where, check.error().what);
   const auto preset = from.find("default");
   if (preset == from.end()) return field;
-  TRY(const auto check, policies::JsonSchema::compile(field, policies::JsonSchema::Unknown::refuse));
-  if (!check->check(*preset)) return wrong(where, "default: does not fit");
+  if (!(*check)->check(*preset)) return wrong(where, "default: does not fit");
   if (preset->is_string()) CHECKED(exact_text(*preset, where + ".default", Question::kMaxText));
   field["default"] = *preset;
   return field;
