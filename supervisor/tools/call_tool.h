@@ -16,6 +16,7 @@
 #include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/guest_calls.h"
 #include "supervisor/tools/pii_tools.h"
+#include "supervisor/traces/queue.h"
 
 namespace tools {
 
@@ -27,6 +28,7 @@ struct CallEnvironment {  // must outlive server and calls
   PiiVaults& vaults;
   SearchLearning& learning;  // a search that led to a call teaches
   Approvals& approvals;
+  traces::Queue* spans = nullptr;  // nullptr: none are recorded
   CallRates rates = {};
 };
 

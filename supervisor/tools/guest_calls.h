@@ -13,6 +13,7 @@
 #include "policies/policy.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
+#include "supervisor/base/trace_parent.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace jail {
@@ -34,6 +35,7 @@ struct NestedCalls {
   uint64_t bytes = 0;                     // of results
   mcp::RequestContext* client = nullptr;  // the request that the execution answers
   jail::Handle* jail = nullptr;           // held while somebody is asked
+  TraceContext trace = {};                // what the execution's calls belong to
 };
 
 // For whom a call acts; ends with the execution. The policy is the one the execution began with.

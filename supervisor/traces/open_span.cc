@@ -1,12 +1,14 @@
 #include "supervisor/traces/open_span.h"
 
+#include <fmt/format.h>
+
 #include "supervisor/base/random.h"
 
 namespace traces {
 namespace {
 
 constexpr size_t kLongestText = 256;
-constexpr char kSampled[] = "01";
+constexpr int kSampled = 1, kRandom = 2;  // flags: it is recorded; its trace id was made by chance
 
 int64_t now_ns() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -33,8 +35,9 @@ OpenSpan::OpenSpan(Queue* queue, const TraceContext& parent, Kind kind, std::str
   span_.state = parent.state;
   span_.name = name;
   span_.kind = kind;
-  // Of the flags, those that we do not know must not be handed on.
-  context_.parent.text = "00-" + span_.trace_id + "-" + span_.id + "-" + kSampled;
+  // Flags that we do not know must not be handed on.
+  const int flags = first ? kSampled : std::stoi(parent.parent.flags(), nullptr, 16) & (kSampled | kRandom);
+  context_.parent.text = fmt::format("00-{}-{}-{:02x}", span_.trace_id, span_.id, flags);
   span_.begun_ns = now_ns();
   begun_ = Monotonic::now();
 }

@@ -64,6 +64,15 @@ TEST_CASE("a span is a part of its caller's", "[traces]") {
   CHECK(inner.error == "timeout");
 }
 
+TEST_CASE("of a caller's flags only those are handed on that are known", "[traces]") {
+  Queue queue;
+  for (const auto& [theirs, ours] : {std::pair("01", "-01"), std::pair("03", "-03"), std::pair("ff", "-03")}) {
+    const TraceContext caller{{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-" + std::string(theirs)}, ""};
+    OpenSpan span(&queue, caller, Kind::server, "work");
+    CHECK(span.context().parent.text.substr(52) == ours);
+  }
+}
+
 TEST_CASE("a span without a caller's trace begins one", "[traces]") {
   Queue queue;
   for (int i = 0; i < 2; i++) OpenSpan span(&queue, {}, Kind::server, "root");
