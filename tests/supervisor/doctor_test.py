@@ -95,8 +95,12 @@ class Doctor(unittest.TestCase):
 
     @unittest.skipUnless(ROOT, "only root makes a network namespace for the daemon")
     def test_a_daemon_without_a_network_says_that_no_span_leaves(self):
-        with Bus() as bus, BusDaemon(bus, configuration={"traces": "http://127.0.0.1:4318"}, launcher=("unshare", "-n")) as daemon:
-            found = self.look("--socket", daemon.socket, "--bus", bus.address)["traces"]
+        with Bus() as bus:
+            daemon = BusDaemon(bus, configuration={"traces": "http://127.0.0.1:4318"}, launcher=("unshare", "-n"))
+            self.addCleanup(daemon.remove)
+            daemon.launch()  # it does not reach a socket of ours that has no file to say that it is ready
+            self.addCleanup(daemon.stop)
+            found = eventually(lambda: self.look("--socket", daemon.socket, "--bus", bus.address).get("traces"), "a finding")
             self.assertEqual(found["health"], "note")
             self.assertIn("no network but lo", found["found"])
             self.assertIn("PrivateNetwork=no", found["remedy"])
