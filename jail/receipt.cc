@@ -89,6 +89,7 @@ nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Re
     if (!host.cgroups)
       weaker.push_back("what a session leaves running is watched between calls, not stopped: no cgroup");
   }
+  if (!request.trace.empty()) receipt["traceparent"] = request.trace;
   receipt["weaker"] = std::move(weaker);
   receipt["start"] = start_name(origin.start);
   if (origin.start != Start::cold) receipt["waited_ms"] = origin.waited_ms;

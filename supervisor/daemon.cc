@@ -26,6 +26,7 @@ using namespace std::chrono_literals;
 
 constexpr uint32_t kMostExecutions = 128;  // of all tenants at once; each tenant's limit is in its policy
 constexpr auto kDrainLimit = 40s;          // less than TimeoutStopSec= of the unit
+constexpr auto kLastSpansLimit = 1s;       // for the collector to take them
 
 constexpr char kInstructions[] =
     "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "
@@ -161,6 +162,7 @@ Task<Result<>> Daemon::start_serving() {
   pool_ = std::make_unique<jail::Pool>(*host_, pool_limits());
   sessions_ = std::make_unique<tools::Sessions>(*host_, *pool_);
   CO_CHECKED(open_journal());
+  open_traces();
   open_catalog();
   open_approvals();
   open_bridge();
@@ -281,7 +283,7 @@ void Daemon::register_tools() {
     return this->tenant_of(context.user_as<tenants::Member>(), context.meta);
   };
   execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, live_, *pool_, *sessions_, guest_calls_, *journal_,
-                                               catalog_of, tenant_of, changed});
+                                               catalog_of, tenant_of, changed, spans_ ? &spans_->queue() : nullptr});
   tools::add_execute_code(*server_, *execute_);
   tools::add_session_calls(guest_calls_);
   tools::add_workspace_tools(*server_, *changes_, tenant_of);
@@ -411,6 +413,7 @@ Task<> Daemon::drain() {
     });
     co_await server_->drained();
     if (store_) co_await store_->flushed();
+    if (spans_) co_await spans_->finish(kLastSpansLimit);
   }
   log_notice("ended");
   loop_.stop();

@@ -25,6 +25,7 @@
 #include "supervisor/tools/sessions.h"
 #include "supervisor/tools/skill_tools.h"
 #include "supervisor/tools/stub_tree.h"
+#include "supervisor/traces/exporter.h"
 
 struct Prepared {  // by main.cc, before privileges were dropped
   Options options;
@@ -69,6 +70,7 @@ class Daemon {
   void watch_signals();
   void open_bus();
   Result<> open_metrics();
+  void open_traces();
   Task<Result<>> reload();
   Task<> reload_until_nobody_asks();
   Task<Result<>> reload_once();
@@ -79,6 +81,7 @@ class Daemon {
   doctor::Finding judge_cgroups() const;
   doctor::Finding judge_own_user() const;
   doctor::Finding judge_policy_files() const;
+  doctor::Finding judge_traces() const;  // where there are any
   void end_after_running_calls();
   Task<> drain();
   void fail_to_serve(const Error& error);
@@ -98,6 +101,7 @@ class Daemon {
   uint64_t examinations_ = 0;
   std::unique_ptr<jail::JailerClient> jailer_;
   std::unique_ptr<jail::Host> host_;
+  std::unique_ptr<traces::Exporter> spans_;    // nullptr: none are recorded
   std::unique_ptr<journal::Journal> journal_;  // before all that records in it
   std::unique_ptr<tenants::Registry> registry_;
   tools::Admission admission_;

@@ -88,6 +88,7 @@ Task<Result<doctor::Findings>> Daemon::examine() {
   co_await next_turn(loop_);
   all.push_back(doctor::look_at_quotas(prepared_.options.state + "/tenants"));
   all.push_back({"daemon", Health::good, "listens on " + prepared_.options.socket, {}});
+  if (spans_) all.push_back(judge_traces());
   Finding execution = co_await try_execution();
   all.push_back(std::move(execution));
   co_return all;

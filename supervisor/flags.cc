@@ -16,6 +16,10 @@ void declare_flags(CLI::App& app, Flags& flags) {
       ->type_name("error|warning|notice|info|debug");
   app.add_option("--metrics", flags.metrics, "Unix socket to serve OpenMetrics text on, to the daemon's user and group")
       ->type_name("PATH");
+  app.add_option("--traces", flags.traces,
+                 "Collector that executions' spans are sent to, by OTLP/HTTP: http://HOST:PORT, https://..., "
+                 "unix:///SOCKET")
+      ->type_name("URL");
   app.add_flag("--keep-connections", flags.keep_connections,
                "Leave clients' connections with systemd over a restart (FileDescriptorStoreMax=)");
   app.footer("Signals: SIGHUP reloads the policies, SIGTERM ends after the running calls.");

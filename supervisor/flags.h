@@ -9,7 +9,7 @@ class App;
 inline constexpr char kDaemonDescription[] = "Runs agents' code in jails, over MCP on a Unix socket.";
 
 struct Flags {  // as they were given; empty: not
-  std::string config, socket, state, policies, catalog, bus, journal, log_level, metrics;
+  std::string config, socket, state, policies, catalog, bus, journal, log_level, metrics, traces;
   bool keep_connections = false;
 };
 

@@ -132,6 +132,7 @@ Result<Prepared> prepare(Options options) {
   // After the fork, which has no use for it; before the privileges go: root's file is no business of the daemon's user.
   const char* credentials = ::getenv("CREDENTIALS_DIRECTORY");
   TRY(prepared.key, tenants::MasterKey::load(prepared.state.get(), credentials ? credentials : ""));
+  if (auto& traces = prepared.options.traces) CHECKED(traces::load_headers(*traces, credentials ? credentials : ""));
   CHECKED(drop_privileges(identity));
   return prepared;
 }

@@ -73,6 +73,28 @@ Result<> read_servers_of(Fields& in_file, Options& options) {
   return bridge::check_names(options.servers);
 }
 
+Result<traces::Collector> read_collector(const std::string& flag, const std::string& named) {
+  auto collector = traces::parse_collector(named);
+  if (!collector) return tl::unexpected<Error>(std::move(collector).error().within(flag));
+  return collector;
+}
+
+// "traces": "URL", or {"url", "headers", "authorities"}: the latter two are files.
+Result<> read_traces(const nlohmann::json& value, const Fields& file, Options& options) {
+  const std::string path = file.path_of("traces");
+  if (value.is_string()) {
+    TRY(options.traces, read_collector(path, value.get<std::string>()));
+    return {};
+  }
+  Fields fields(value, path);
+  TRY(const std::string url, fields.string("url"));
+  TRY(options.traces, read_collector(fields.path_of("url"), url));
+  TRY(options.traces->headers_file, fields.string_or("headers", ""));
+  TRY(options.traces->authorities, fields.string_or("authorities", ""));
+  CHECKED(fields.done());
+  return {};
+}
+
 Result<> read_file(const std::string& file, Options& options) {
   std::error_code error;
   std::ifstream in(file);
@@ -89,6 +111,7 @@ Result<> read_file(const std::string& file, Options& options) {
   TRY(options.catalog, in_file.string_or("catalog", options.catalog));
   TRY(options.bus, in_file.string_or("bus", options.bus));
   TRY(options.metrics, in_file.string_or("metrics", options.metrics));
+  if (const auto* traces = in_file.find("traces")) CHECKED(read_traces(*traces, in_file, options));
   TRY(options.user, in_file.string_or("user", options.user));
   TRY(std::string level, in_file.one_of("log_level", {"error", "warning", "notice", "info", "debug"}, "info"));
   parse_log_level(level, options.log_level);
@@ -171,6 +194,9 @@ Result<> take_flags(const Flags& flags, Options& options) {
   if (!flags.catalog.empty()) options.catalog = flags.catalog;
   if (!flags.bus.empty()) options.bus = flags.bus;
   if (!flags.metrics.empty()) options.metrics = flags.metrics;
+  if (!flags.traces.empty()) {
+    TRY(options.traces, read_collector("--traces", flags.traces));
+  }
   if (!flags.journal.empty()) {
     TRY(options.journal.durability, parse_durability(flags.journal));
   }

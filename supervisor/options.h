@@ -9,10 +9,12 @@
 #include "supervisor/base/log.h"
 #include "supervisor/bridge/server_config.h"
 #include "supervisor/journal/journal.h"
+#include "supervisor/traces/collector.h"
 
 struct Options {
-  std::string socket;                 // ignored when systemd passes one
-  std::string metrics;                // the same, for metrics; empty: none
+  std::string socket;   // ignored when systemd passes one
+  std::string metrics;  // the same, for metrics; empty: none
+  std::optional<traces::Collector> traces;
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones
   std::string catalog;                // absolute; empty: no tool definitions

@@ -1,10 +1,13 @@
 #include "supervisor/base/trace_parent.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
 
 namespace {
 
 constexpr size_t kLength = 55;
+constexpr size_t kLongestState = 512, kMostMembers = 32, kLongestPart = 256;
 
 bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
@@ -12,7 +15,41 @@ bool is_hex(std::string_view text) {
 
 bool is_id(std::string_view text) { return is_hex(text) && text.find_first_not_of('0') != text.npos; }
 
+bool is_lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+// "vendor" or "tenant@vendor".
+bool is_key(std::string_view text) {
+  if (text.empty() || text.size() > kLongestPart || !is_lower_or_digit(text.front())) return false;
+  const size_t at = text.find('@');
+  if (at != text.npos && (at + 1 == text.size() || text.find('@', at + 1) != text.npos)) return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return is_lower_or_digit(c) || std::string_view("_-*/@").find(c) != std::string_view::npos;
+  });
+}
+
+bool is_value(std::string_view text) {
+  if (text.empty() || text.size() > kLongestPart || text.back() == ' ') return false;
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != ',' && c != '='; });
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::string_view text_in(const nlohmann::json& meta, const char* key) {
+  const auto found = meta.find(key);
+  return found != meta.end() && found->is_string() ? std::string_view(found->get_ref<const std::string&>())
+                                                   : std::string_view();
+}
+
 }  // namespace
+
+bool TraceParent::sampled() const {
+  const char low = text.back();  // a hexadecimal digit
+  return ((low <= '9' ? low - '0' : low - 'a' + 10) & 1) != 0;
+}
 
 TraceParent parse_trace_parent(std::string_view text) {
   if (text.size() < kLength || text[2] != '-' || text[35] != '-' || text[52] != '-') return {};
@@ -22,4 +59,28 @@ TraceParent parse_trace_parent(std::string_view text) {
   const bool longer = text.size() > kLength;
   if (longer && (version == "00" || text[kLength] != '-')) return {};
   return {"00" + std::string(text.substr(2, kLength - 2))};
+}
+
+std::string parse_trace_state(std::string_view text) {
+  if (text.size() > kLongestState) return {};
+  std::set<std::string_view> keys;
+  for (std::string_view left = text; !left.empty();) {
+    const size_t comma = std::min(left.find(','), left.size());
+    const std::string_view member = trimmed(left.substr(0, comma));
+    left.remove_prefix(std::min(comma + 1, left.size()));
+    if (member.empty()) continue;  // as the standard permits
+    const size_t equals = member.find('=');
+    if (equals == member.npos || !is_value(member.substr(equals + 1))) return {};
+    const std::string_view key = member.substr(0, equals);
+    if (!is_key(key) || !keys.insert(key).second || keys.size() > kMostMembers) return {};
+  }
+  return keys.empty() ? std::string() : std::string(text);
+}
+
+TraceContext read_trace_context(const nlohmann::json& meta) {
+  TraceContext context;
+  if (!meta.is_object()) return context;
+  context.parent = parse_trace_parent(text_in(meta, "traceparent"));
+  if (!context.empty()) context.state = parse_trace_state(text_in(meta, "tracestate"));
+  return context;
 }

@@ -127,6 +127,11 @@ void Bridge::observe(std::string_view name, std::string_view tool, const json& v
   });
 }
 
+bool Bridge::has_tool(std::string_view server, std::string_view tool) const {
+  auto found = servers_.find(server);
+  return found != servers_.end() && found->second.definitions && found->second.definitions->tools.contains(tool);
+}
+
 bool Bridge::writes_workspace(std::string_view server) const {
   auto found = servers_.find(server);
   return found != servers_.end() && found->second.config.tenants_folder;
@@ -178,6 +183,11 @@ Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::s
   Client::Order order;
   order.mirrored = mirror(entry->second.mirrored, arguments);
   order.params = {{"name", std::move(tool)}, {"arguments", std::move(arguments)}};
+  if (!caller.trace.empty()) {
+    json& meta = order.params["_meta"];
+    meta["traceparent"] = caller.trace.parent.text;
+    if (!caller.trace.state.empty()) meta["tracestate"] = caller.trace.state;
+  }
   order.limit = limit;
   order.progress = std::move(progress);
   order.asking = std::move(asking);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catalog/reader.h"
+#include "supervisor/base/trace_parent.h"
 #include "supervisor/bridge/instance.h"
 #include "supervisor/bridge/process.h"
 #include "supervisor/http/client.h"
@@ -23,6 +24,7 @@ struct Caller {
   int workspace = -1;                      // borrowed from the tenant
   int directory = -1;                      // where its servers have folders of their own; borrowed, too
   std::shared_ptr<const void> keeps = {};  // the tenant
+  TraceContext trace = {};                 // of one call: what it tells the server in `_meta`
 };
 
 class Bridge {
@@ -41,6 +43,8 @@ class Bridge {
   void learn();
 
   bool has(std::string_view server) const { return servers_.contains(server); }
+  // As far as is known by now.
+  bool has_tool(std::string_view server, std::string_view tool) const;
   // Its calls may change the files of the tenant's workspace.
   bool writes_workspace(std::string_view server) const;
   bool empty() const { return servers_.empty(); }

@@ -176,7 +176,7 @@ Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions 
 Task<Result<Answer>> Client::request(Order order) {
   if (over_) co_return tl::unexpected<Error>(end_as_error());
   const int64_t id = ++last_id_;
-  if (era_ == mcp::Era::modern) order.params["_meta"] = modern_meta(order.asking.able);
+  if (era_ == mcp::Era::modern) order.params["_meta"].update(modern_meta(order.asking.able));
   if (order.progress) order.params["_meta"]["progressToken"] = id;
   auto waiting = std::make_shared<Waiting>();
   waiting->progress = std::move(order.progress);

@@ -22,6 +22,19 @@ Finding judge_execution(std::string_view outcome, std::string_view error, std::s
           "see what is noted above; a policy that requires it refuses to run without"};
 }
 
+Finding judge_spans(const Spans& spans) {
+  const std::string what = "traces";
+  const std::string sums = fmt::format("{} spans delivered, {} dropped", spans.exported, spans.dropped);
+  if (spans.network_needed && spans.only_loopback && spans.exported == 0)
+    return {what, Health::note, fmt::format("{} is not reached: the daemon sees no network but lo", spans.collector),
+            "systemctl edit warder.service, with PrivateNetwork=no and IPAddressAllow= below [Service], or a collector "
+            "on a Unix socket: --traces unix:///SOCKET"};
+  if (!spans.trouble.empty())
+    return {what, Health::note, fmt::format("{}: {}; {}", spans.collector, spans.trouble, sums),
+            "see that the collector takes OTLP/HTTP in JSON there; journalctl -u warder says more"};
+  return {what, Health::good, fmt::format("{}: {}", spans.collector, sums), {}};
+}
+
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem) {
   if (!reload_problem.empty())
     return {"D-Bus", Health::note, "the last reload failed: " + reload_problem,

@@ -3,6 +3,7 @@
 // what may wait for others (a user's entry, a daemon's answer) is tried by the caller, and judged here. Told by:
 // `warder doctor` (../cli/admin/doctor.cc), and by a daemon of itself over D-Bus (../daemon_doctor.cc).
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,13 @@ Finding look_at_quotas(std::string folder);
 // receipt.
 Finding judge_execution(std::string_view outcome, std::string_view error, std::string remedy,
                         const std::vector<std::string>& weaker);
+struct Spans {            // a daemon's, and the collector they go to
+  std::string collector;  // as it was named
+  bool network_needed = false, only_loopback = false;
+  uint64_t exported = 0, dropped = 0;
+  std::string trouble;  // why the newest request was in vain; empty: it was not
+};
+Finding judge_spans(const Spans& spans);
 // `reload_problem`: why the daemon's last reload failed; empty: it did not.
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem);
 

@@ -108,9 +108,17 @@ void add_usage(Text& text, const tools::Live& live, const tools::Statistics& now
     text.sample("_total", {{"kind", kind}}, now.ledger.at(std::string(kind) + "_bytes"));
 }
 
+void add_spans(Text& text, const traces::Queue& spans) {
+  text.family("warder_spans", "counter", "", "Spans that a collector took, and that none did.");
+  text.sample("_total", {{"result", "exported"}}, spans.counts.exported);
+  text.sample("_total", {{"result", "dropped"}}, spans.counts.dropped);
+  text.family("warder_spans_now", "gauge", "", "Spans that wait to be sent.");
+  text.sample("", {}, spans.size());
+}
+
 }  // namespace
 
-std::string exposition(const tools::Live& live, const jail::Pool* pool, int64_t started) {
+std::string exposition(const tools::Live& live, const jail::Pool* pool, const traces::Queue* spans, int64_t started) {
   const tools::Statistics now = tools::take_statistics(live, pool);
   Text text;
   add_daemon(text, started);
@@ -119,6 +127,7 @@ std::string exposition(const tools::Live& live, const jail::Pool* pool, int64_t 
             &tools::Sums::answer_times);
   add_times(text, live, "warder_program_seconds", "Wall time of programs.", &tools::Sums::wall_times);
   add_usage(text, live, now);
+  if (spans) add_spans(text, *spans);
   return std::move(text).end();
 }
 

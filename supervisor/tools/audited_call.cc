@@ -1,13 +1,15 @@
 #include "supervisor/tools/audited_call.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "supervisor/base/json.h"
 
 namespace tools {
 
-AuditedCall::AuditedCall(journal::Journal& journal, const Who& who, const Target& target, std::string action)
-    : journal_(journal) {
+AuditedCall::AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const Who& who, const Target& target,
+                         std::string action)
+    : journal_(journal), span_(span) {
   entry_.tenant = who.tenant->name();
   entry_.uid = who.uid;
   entry_.pid = who.pid;
@@ -21,6 +23,20 @@ AuditedCall::~AuditedCall() {
   shape_["ms"] = std::llround(ms_since(begun_));
   entry_.shape = dump_json(shape_);
   journal_.audit(std::move(entry_));
+  if (!span_.recorded()) return;
+  const std::string verdict = shape_.value("verdict", "");
+  span_.set("warder.verdict", verdict);
+  if (shape_.contains("rule")) span_.set("warder.rule", shape_.value("rule", ""));
+  // A person who answers no has answered.
+  const std::string_view fine[] = {"ok", "approved", "accepted", "declined", "dismissed"};
+  if (std::find(std::begin(fine), std::end(fine), verdict) == std::end(fine))
+    span_.fail(verdict == "failed" ? "tool_error" : verdict);
+}
+
+void describe_tool_call(traces::OpenSpan& span, const std::string& tool) {
+  span.set("mcp.method.name", "tools/call");
+  span.set("gen_ai.operation.name", "execute_tool");
+  if (!tool.empty()) span.set("gen_ai.tool.name", tool);
 }
 
 }  // namespace tools

@@ -1,4 +1,5 @@
-// Who calls a tool of another server, which, and the line of the audit chain that each such call leaves.
+// Who calls a tool of another server, which, and what each such call leaves: a line of the audit chain, and what of it
+// its span tells.
 // Made by call_tool.cc for every call, and for every question about one by call_approval.cc.
 #pragma once
 #include <functional>
@@ -8,9 +9,11 @@
 #include <string_view>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/base/trace_parent.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/context.h"
 #include "supervisor/tenants/tenant.h"
+#include "supervisor/traces/open_span.h"
 
 namespace jail {
 class Handle;
@@ -27,6 +30,7 @@ struct Who {
   mcp::RequestContext& client;                      // of whom it is
   jail::Handle* jail = nullptr;                     // held while somebody is asked; nullptr: nothing is
   std::function<void(std::string line)> tell = {};  // a line of progress; empty: nobody wants it
+  TraceContext trace = {};                          // what the call belongs to
 };
 
 struct Target {
@@ -36,7 +40,8 @@ struct Target {
 // One line, however it ends: also when whoever waited for it goes away. It is written when this is destroyed.
 class AuditedCall {
  public:
-  AuditedCall(journal::Journal& journal, const Who& who, const Target& target, std::string action);
+  AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const Who& who, const Target& target,
+              std::string action);
   ~AuditedCall();
   AuditedCall(const AuditedCall&) = delete;
 
@@ -45,9 +50,13 @@ class AuditedCall {
 
  private:
   journal::Journal& journal_;
+  traces::OpenSpan& span_;
   journal::AuditEntry entry_;
   nlohmann::ordered_json shape_;
   Monotonic::time_point begun_ = Monotonic::now();
 };
+
+// As OpenTelemetry's conventions for MCP have it. `tool`: one that is known, not only asked for; empty: it is not.
+void describe_tool_call(traces::OpenSpan& span, const std::string& tool);
 
 }  // namespace tools

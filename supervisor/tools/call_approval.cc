@@ -90,7 +90,8 @@ Result<std::string> shown_arguments(const json& arguments) {
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
                                          const policies::CallRules::Decision& decision, json given) {
   const Held held(who.jail);
-  AuditedCall audited(environment.journal, who, target, "approval");
+  traces::OpenSpan span(environment.spans, who.trace, traces::Kind::internal, "approval");
+  AuditedCall audited(environment.journal, span, who, target, "approval");
   audited.set("rule", decision.name());
   audited.set("verdict", kind_name(Verdict::Kind::withdrawn));
   const policies::ApprovalRules& rules = who.policy->calls.approval;

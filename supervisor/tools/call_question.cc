@@ -62,7 +62,8 @@ std::string_view verdict_of(mcp::Elicited::Action action) {
 
 Task<bridge::Reply> ask_person(CallEnvironment& environment, const Who& who, const Target& target,
                                bridge::Question question) {
-  AuditedCall audited(environment.journal, who, target, "question");
+  traces::OpenSpan span(environment.spans, who.trace, traces::Kind::internal, "question");
+  AuditedCall audited(environment.journal, span, who, target, "question");
   audited.set("fields", question.schema["properties"].size());
   audited.set("verdict", "unasked");
   const bool newer_client = mcp::has_elicitation_modes(who.client.version);

@@ -93,14 +93,34 @@ Task<Result<bridge::Answer>> carry(CallEnvironment& environment, const Who& who,
                                    bridge::Client::Progress progress, AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
   CO_CHECKED(co_await allow(environment, who, target, arguments, audited));
-  const bridge::Caller caller{who.tenant->name(), who.policy, who.tenant->workspace().directory(),
-                              who.tenant->directory(), who.tenant};
+  const bridge::Caller caller{who.tenant->name(),      who.policy, who.tenant->workspace().directory(),
+                              who.tenant->directory(), who.tenant, who.trace};
   auto asking = asking_for(environment, who, target);
   auto answer = co_await environment.bridge.call(caller, target.server, target.tool, std::move(arguments), rules.wall,
                                                  std::move(progress), std::move(asking));
   if (environment.bridge.writes_workspace(target.server)) who.tenant->workspace().invalidate();
   co_return answer;
 }
+
+// Names the span by what the server has, once that is known: what is only asked for may be any text.
+class SpanNames {
+ public:
+  SpanNames(traces::OpenSpan& span, const bridge::Bridge& bridge, const Target& target)
+      : span_(span), bridge_(bridge), target_(target) {}
+  ~SpanNames() {
+    if (!span_.recorded()) return;
+    const bool known = bridge_.has_tool(target_.server, target_.tool);
+    describe_tool_call(span_, known ? target_.tool : "");
+    if (known) span_.rename("tools/call " + target_.tool);
+    if (bridge_.has(target_.server)) span_.set("warder.server", target_.server);
+  }
+  SpanNames(const SpanNames&) = delete;
+
+ private:
+  traces::OpenSpan& span_;
+  const bridge::Bridge& bridge_;
+  const Target& target_;
+};
 
 ProgressRelay::Texts texts_for(const Who& who) {
   return tokenises(who.policy->calls) || who.client.outgoing ? ProgressRelay::Texts::dropped
@@ -114,16 +134,18 @@ void tell_progress(const Who& who, const Target& target, const ProgressRelay::To
 }
 
 // Carries it and writes it down; what it answers is a value by then, and its size known.
-Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, const Who& who, Order order,
-                                                uint64_t& bytes) {
+Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Who who, Order order, uint64_t& bytes) {
   CO_TRY(const Target target, find_target(environment, order));
+  traces::OpenSpan span(environment.spans, who.trace, traces::Kind::client, "tools/call");
+  who.trace = span.context();
+  const SpanNames names(span, environment.bridge, target);
   ProgressRelay relay(environment.loop, texts_for(who), [&](const auto& told) { tell_progress(who, target, told); });
   bridge::Client::Progress progress;
   if (who.client.wants_progress())
     progress = [&relay](double value, std::optional<double> total, std::string_view text) {
       relay.take(value, total, text);
     };
-  AuditedCall audited(environment.journal, who, target, who.execution.empty() ? "call" : "nested call");
+  AuditedCall audited(environment.journal, span, who, target, who.execution.empty() ? "call" : "nested call");
   audited.set("arguments", ordered_json::parse(journal::shape_of(order.arguments)));
   audited.set("verdict", "cancelled");
   auto answer = co_await carry(environment, who, target, std::move(order.arguments), std::move(progress), audited);
@@ -160,7 +182,8 @@ Task<Result<json>> call_from_code(CallEnvironment& environment, const GuestCalle
     co_return fail(Code::exhausted, fmt::format("this execution has made its {} calls", rules.per_execution),
                    "ask for more at once, or go on in another execution", "calls.per_execution");
   used.calls++;
-  const Who who{used.tenant, used.policy, used.uid, used.pid, caller.execution, *used.client, used.jail, used.tell};
+  const Who who{used.tenant,  used.policy, used.uid,  used.pid,  caller.execution,
+                *used.client, used.jail,   used.tell, used.trace};
   uint64_t bytes = 0;
   const auto paths = std::move(order.select);
   CO_TRY(bridge::ToolValue told, co_await call_and_record(environment, who, std::move(order), bytes));
@@ -217,7 +240,8 @@ mcp::ToolResult told_to_agent(bridge::ToolValue told, const std::vector<std::str
 Task<mcp::ToolResult> call_for_agent(CallEnvironment& environment, mcp::RequestContext& context, Result<Asker> asker,
                                      json asked) {
   if (!asker) co_return failure(asker.error());
-  const Who who{asker->tenant, asker->policy, context.peer.uid, context.peer.pid, {}, context};
+  Who who{asker->tenant, asker->policy, context.peer.uid, context.peer.pid, {}, context};
+  who.trace = read_trace_context(context.meta);
   auto order = read_order(asked);
   if (!order) co_return failure(order.error());
   const auto paths = std::move(order->select);

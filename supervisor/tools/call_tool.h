@@ -17,6 +17,7 @@
 #include "supervisor/tools/guest_calls.h"
 #include "supervisor/tools/pending_questions.h"
 #include "supervisor/tools/pii_tools.h"
+#include "supervisor/traces/queue.h"
 
 namespace tools {
 
@@ -28,6 +29,7 @@ struct CallEnvironment {  // must outlive server and calls
   PiiVaults& vaults;
   SearchLearning& learning;  // a search that led to a call teaches
   Approvals& approvals;
+  traces::Queue* spans = nullptr;  // nullptr: none are recorded
   CallRates rates = {};
   PendingQuestions questions = {};
 };

@@ -16,6 +16,7 @@
 #include "supervisor/tools/accounts.h"
 #include "supervisor/tools/execute_answer.h"
 #include "supervisor/tools/execution_log.h"
+#include "supervisor/tools/execution_span.h"
 #include "supervisor/tools/image_files.h"
 #include "supervisor/tools/quota_hold.h"
 #include "supervisor/tools/session_log.h"
@@ -57,6 +58,7 @@ std::string make_id() { return "e" + random_hex(8); }
 
 // One call: everything it needs while it runs. Lives in the handler's frame.
 struct Call {
+  ExecutionSpan& span;
   Live::Entry& live;
   mcp::RequestContext& context;
   ExecuteEnvironment& environment;
@@ -282,11 +284,13 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   }
   auto& tenant = *call.tenant;
   auto progress = start(tell_progress(call));
+  call.span.waits(call.context.loop);
   if (arguments.contains("session")) call.waits_for = "its turn in the session";
   CO_TRY(auto turn, co_await enter_session(call, arguments, request));
   call.waits_for = "a free place";
   CO_TRY(Admission::Permit permit, co_await admission.enter(tenant.account(), *call.policy, call.id));
   call.waits_for.clear();
+  call.span.goes_on();
   CO_TRY(call.quota, co_await admit_to(tenant.workspace(), request.spec.limits.file_bytes));
   if (turn && call.quota.room == QuotaHold::Room::none) co_return tl::unexpected<Error>(tell_to_make_room(tenant));
   // A session's jail outlives this moment: its limit stays what the policy says.
@@ -312,6 +316,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   NestedCalls nested{call.tenant, call.policy, call.context.peer.uid, call.context.peer.pid};
   nested.client = &call.context;
   nested.jail = &call.live->handle;
+  nested.trace = call.span.context();
   if (call.context.wants_progress())
     nested.tell = [&call](std::string line) {
       call.last_line = std::move(line);
@@ -379,11 +384,10 @@ Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::Request
   shown->uid = context.peer.uid;
   shown->pid = context.peer.pid;
   shown->asked_ms = journal::now_ms();
-  if (const auto trace = context.meta.is_object() ? context.meta.find("traceparent") : context.meta.end();
-      trace != context.meta.end() && trace->is_string())
-    shown->trace = parse_trace_parent(trace->get_ref<const std::string&>()).text;
+  ExecutionSpan span(environment.spans, read_trace_context(context.meta), shown);
+  shown->trace = span.context().parent.text;
   Live::Entry live(environment.live, shown);
-  Call call{live, context, environment, member, member.tenant, member.policy, shown->id};
+  Call call{span, live, context, environment, member, member.tenant, member.policy, shown->id};
   struct Counted {
     tenants::Member& member;
     explicit Counted(tenants::Member& m) : member(m) { member.requests++; }

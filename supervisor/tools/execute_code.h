@@ -11,6 +11,7 @@
 #include "supervisor/tools/live.h"
 #include "supervisor/tools/sessions.h"
 #include "supervisor/tools/workspace_tools.h"
+#include "supervisor/traces/queue.h"
 
 namespace tools {
 
@@ -25,6 +26,7 @@ struct ExecuteEnvironment {  // must outlive the server
   CatalogOf catalog_of;
   TenantOf tenant_of;
   std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
+  traces::Queue* spans = nullptr;  // nullptr: none are recorded
 };
 
 // What the policy's executions of that language run in, under these limits.

@@ -13,6 +13,7 @@
 #include "policies/policy.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
+#include "supervisor/base/trace_parent.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace jail {
@@ -35,6 +36,7 @@ struct NestedCalls {
   mcp::RequestContext* client = nullptr;            // the request that the execution answers
   jail::Handle* jail = nullptr;                     // held while somebody is asked
   std::function<void(std::string line)> tell = {};  // a line of the execution's progress; empty: nobody wants it
+  TraceContext trace = {};                          // what the execution's calls belong to
 };
 
 // For whom a call acts; ends with the execution. The policy is the one the execution began with.

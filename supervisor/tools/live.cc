@@ -90,11 +90,12 @@ void Live::Entry::end(const jail::Report& report, const journal::Ended& ended) {
   LiveExecution& execution = *execution_;
   execution.outcome = ended.outcome;
   execution.message = report.message;
+  execution.start = jail::start_name(report.start);
   execution.usage = report.usage;
   execution.receipt = report.receipt;
   for (Sums* sums : {&live_.sums_, &live_.of_language_[execution.language]}) {
     sums->totals.add(execution.language, ended);
-    sums->starts[std::string(jail::start_name(report.start))]++;
+    sums->starts[execution.start]++;
     sums->wall_times.add(ended.wall_us);
     sums->answer_times.add(ended.took_us);
   }
@@ -110,7 +111,7 @@ void Live::Entry::refuse(const Error& error) {
   LiveExecution& execution = *execution_;
   const bool policy = error.code == Code::denied || error.code == Code::exhausted || error.code == Code::invalid;
   execution.outcome = execution.handle.cancelled() ? "cancelled" : policy ? "denied" : "internal";
-  const std::string rule = error.rule.empty() ? std::string(code_name(error.code)) : error.rule;
+  const std::string& rule = execution.rule = error.rule.empty() ? std::string(code_name(error.code)) : error.rule;
   // Everybody may read it: what a policy refuses is told in full to the caller only, for it names what is the tenant's.
   execution.message = policy ? "refused by " + rule : error.what;
   live_.sums_.refused[rule]++;

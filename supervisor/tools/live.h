@@ -32,7 +32,7 @@ struct LiveExecution : std::enable_shared_from_this<LiveExecution> {
   uint32_t uid = 0;      // of the client
   int32_t pid = 0;       // of its process, when it connected
   int64_t asked_ms = 0;  // since 1970
-  std::string trace;     // W3C traceparent of the call (trace_parent.h); empty: none
+  std::string trace;     // traceparent under which it runs: its own span, or its caller's; empty: none
   policies::Limits limits;
   Stage stage = Stage::waiting;
   jail::Handle handle;
@@ -41,6 +41,8 @@ struct LiveExecution : std::enable_shared_from_this<LiveExecution> {
 
   // Once it ended. Without a jail (refused, or cancelled before) usage and receipt are empty.
   std::string outcome, message;
+  std::string start;  // how its jail came: cold, exec, fork
+  std::string rule;   // that refused it, or the kind of its failure
   jail::Usage usage;
   std::string receipt;  // a JSON object
   int64_t ended_ms = 0;

@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     "supervisor/journal": [BASE, "supervisor/journal"],
     "supervisor/tenants": [BASE, "policies", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
+    "supervisor/traces": [BASE, "supervisor/http", "supervisor/traces"],
     "supervisor/doctor": [BASE, "supervisor/doctor"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
     "supervisor/cli/dashboard": [BASE, "supervisor/cli", "supervisor/http", "supervisor/bus/connection.h", "supervisor/bus/message.h"],

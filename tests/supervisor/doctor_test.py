@@ -7,8 +7,9 @@ import tempfile
 import unittest
 
 from bus_harness import MANAGER, NAME, PATH, Admin, Bus, BusDaemon
+from collector import Collector
 from gi.repository import GLib
-from harness import PATIENCE, TOP, Client, Policies, eventually
+from harness import PATIENCE, ROOT, TOP, Client, Policies, eventually
 
 WARDER = os.environ["WARDER"]
 POLICIES = ("--policies", str(TOP / "policies"))
@@ -77,6 +78,32 @@ class Doctor(unittest.TestCase):
             self.assertEqual(said["policies"][1], "bad")
             self.assertIn("bad.json", said["policies"][2])
             self.assertEqual(said["D-Bus"][1], "good", "nothing was reloaded")
+
+    def test_a_daemon_says_whether_its_spans_arrive(self):
+        self.home.chmod(0o755)
+        with Bus() as bus, Collector(self.home / "collector.sock") as collector, \
+                BusDaemon(bus, configuration={"traces": collector.url}) as daemon, Client(daemon.socket) as client:
+            def traces():
+                found = self.look("--socket", daemon.socket, "--bus", bus.address)["traces"]
+                return found["health"], found["found"]
+            client.execute("1")
+            collector.wait_for_span()
+            eventually(lambda: traces()[0] == "good" and " 0 spans" not in traces()[1], "spans that arrived")
+            collector.always = (400, {}, "")
+            client.execute("1")
+            eventually(lambda: traces()[0] == "note" and "HTTP status 400" in traces()[1], "a collector that refuses")
+
+    @unittest.skipUnless(ROOT, "only root makes a network namespace for the daemon")
+    def test_a_daemon_without_a_network_says_that_no_span_leaves(self):
+        with Bus() as bus:
+            daemon = BusDaemon(bus, configuration={"traces": "http://127.0.0.1:4318"}, launcher=("unshare", "-n"))
+            self.addCleanup(daemon.remove)
+            daemon.launch()  # it does not reach a socket of ours that has no file to say that it is ready
+            self.addCleanup(daemon.stop)
+            found = eventually(lambda: self.look("--socket", daemon.socket, "--bus", bus.address).get("traces"), "a finding")
+            self.assertEqual(found["health"], "note")
+            self.assertIn("no network but lo", found["found"])
+            self.assertIn("PrivateNetwork=no", found["remedy"])
 
     def test_a_daemon_looks_once_at_a_time_and_answers_others_meanwhile(self):
         with Bus() as bus, BusDaemon(bus) as daemon, Admin(bus) as admin, Client(daemon.socket) as client:

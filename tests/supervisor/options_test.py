@@ -79,6 +79,7 @@ class Flags(Folder):
             "--policies",
             "--catalog",
             "--bus",
+            "--traces",
             "--log-level",
             "--version",
             "--help",
@@ -117,7 +118,8 @@ class Flags(Folder):
 
     def test_values_that_mean_nothing(self):
         for flag, value in (("--log-level", "loud"), ("--log-level", "7"), ("--bus", "nowhere"), ("--bus", "System"),
-                            ("--journal", "fast")):
+                            ("--journal", "fast"), ("--traces", "localhost:4318"), ("--traces", "unix://sock"),
+                            ("--traces", "http://u:p@host")):
             with self.subTest(f"{flag} {value}"):
                 self.expect_refusal(self.run_daemon(flag, value), flag, value)
 
@@ -174,6 +176,10 @@ class ConfigurationFile(Folder):
             "a journal of a wrong kind": ('{"journal": {"durability": "fast"}}', "journal.durability"),
             "a journal that keeps nothing": ('{"journal": {"executions_kept": 0}}', "journal.executions_kept"),
             "an unknown journal key": ('{"journal": {"sync": true}}', "sync"),
+            "a collector that is none": ('{"traces": "localhost:4318"}', "traces: localhost:4318"),
+            "a collector without a place": ('{"traces": {"headers": "/x"}}', "traces.url"),
+            "a collector of a wrong type": ('{"traces": 4318}', "traces"),
+            "headers that are not there": ('{"traces": {"url": "http://a", "headers": "/absent"}}', "/absent"),
             "very deep": ("[" * 100_000, ""),
         }
         for name, (text, word) in wrong.items():

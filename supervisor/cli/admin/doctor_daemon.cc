@@ -83,16 +83,33 @@ Finding look_at_execution(int fd) {
   return judge_answer(*answer);
 }
 
-Finding look_at_bus(const Given& given) {
+// What only the daemon sees: whether its spans arrive. Nothing where we may not ask it.
+Findings look_at_traces(BusClient& client) {
+  client.ask_nobody_to_authenticate();
+  const auto told = client.call(kPath, kManager, "RunDoctor");
+  Findings all;
+  if (!told || !told->is_array()) return all;
+  for (const json& one : *told) {
+    if (text(element(one, 0)) != "traces") continue;
+    const bool good = text(element(one, 1)) == doctor::health_name(Health::good);
+    all.push_back({"traces", good ? Health::good : Health::note, text(element(one, 2)), text(element(one, 3))});
+  }
+  return all;
+}
+
+Findings look_at_bus(const Given& given) {
   const std::string what = "D-Bus";
   auto client = BusClient::connect(given.bus);
   if (!client)
-    return {what, Health::note,
-            client.error().what + ": commands that look after a daemon (ps, approvals) need it, agents do not",
-            client.error().hint};
-  const auto all = client->properties(kPath, kManager);
-  if (!all) return {what, Health::note, all.error().what, all.error().hint};
-  return doctor::judge_bus(text(*all, "Version"), text(*all, "State"), text(*all, "ReloadProblem"));
+    return {{what, Health::note,
+             client.error().what + ": commands that look after a daemon (ps, approvals) need it, agents do not",
+             client.error().hint}};
+  const auto properties = client->properties(kPath, kManager);
+  if (!properties) return {{what, Health::note, properties.error().what, properties.error().hint}};
+  Findings all = look_at_traces(*client);
+  all.push_back(
+      doctor::judge_bus(text(*properties, "Version"), text(*properties, "State"), text(*properties, "ReloadProblem")));
+  return all;
 }
 
 }  // namespace
@@ -106,7 +123,7 @@ Findings look_at_daemon(const Given& given) {
   } else {
     findings.push_back({"daemon", Health::bad, socket.error().what, socket.error().hint});
   }
-  findings.push_back(look_at_bus(given));
+  for (Finding& finding : look_at_bus(given)) findings.push_back(std::move(finding));
   return findings;
 }
 

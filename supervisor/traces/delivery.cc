@@ -1,0 +1,77 @@
+#include "supervisor/traces/delivery.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/random.h"
+
+using nlohmann::json;
+
+namespace traces {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kRetryable[] = {429, 502, 503, 504};  // all others must not be tried again
+constexpr int64_t kLongestPause = 300;              // seconds, whatever it wants
+
+// Seconds. Its other form, a date, is none for us: our own pauses serve.
+std::chrono::milliseconds retry_after(std::string_view header) {
+  int64_t seconds = 0;
+  const auto [end, error] = std::from_chars(header.data(), header.data() + header.size(), seconds);
+  const bool number = !header.empty() && end == header.data() + header.size() && header.front() != '-';
+  if (!number || (error != std::errc() && error != std::errc::result_out_of_range)) return -1ms;
+  if (error == std::errc::result_out_of_range) seconds = kLongestPause;
+  return std::chrono::seconds(std::min(seconds, kLongestPause));
+}
+
+// {"partialSuccess": {"rejectedSpans": "3"}}; numbers may be numbers.
+size_t rejected_in(const std::string& body, size_t spans) {
+  const auto answer = parse_json(body);
+  if (!answer || !answer->is_object()) return 0;
+  const auto partial = answer->find("partialSuccess");
+  if (partial == answer->end() || !partial->is_object()) return 0;
+  const auto rejected = partial->find("rejectedSpans");
+  if (rejected == partial->end()) return 0;
+  uint64_t count = 0;
+  if (rejected->is_number_unsigned()) count = rejected->get<uint64_t>();
+  if (rejected->is_string()) {
+    const auto& text = rejected->get_ref<const std::string&>();
+    std::from_chars(text.data(), text.data() + text.size(), count);
+  }
+  return static_cast<size_t>(std::min<uint64_t>(count, spans));
+}
+
+}  // namespace
+
+Judgement judge(const Result<http::Reply>& reply, size_t spans) {
+  using What = Judgement::What;
+  if (!reply) {
+    const Error& error = reply.error();
+    // It did answer, with more than anybody needs to say: asked again, it would do so again.
+    const bool flood = error.code == Code::exhausted || error.code == Code::invalid;
+    return {flood ? What::refused : What::again, 0, -1ms, error.what + (error.hint.empty() ? "" : "; " + error.hint)};
+  }
+  const int status = reply->head.status;
+  const std::string why = fmt::format("HTTP status {}", status);
+  if (status >= 200 && status < 300) {
+    const size_t rejected = rejected_in(reply->body, spans);
+    return {What::taken, rejected, -1ms, rejected > 0 ? "it rejects some" : ""};
+  }
+  if (std::find(std::begin(kRetryable), std::end(kRetryable), status) == std::end(kRetryable))
+    return {What::refused, 0, -1ms, why};
+  return {What::again, 0, retry_after(reply->head.header("retry-after")), why};
+}
+
+std::chrono::milliseconds back_off(unsigned failures) {
+  constexpr int64_t kFirst = 1000, kMost = 32'000;
+  const int64_t whole = std::min(kFirst << std::min(failures - 1, 8U), kMost);
+  const int64_t chance = std::stoll(random_hex(2), nullptr, 16);  // of 65,536
+  return std::chrono::milliseconds(whole / 2 + whole / 2 * chance / 65'536);
+}
+
+}  // namespace traces

@@ -1,0 +1,15 @@
+// Spans as the body of an OTLP/HTTP request: an ExportTraceServiceRequest in the JSON encoding of the OpenTelemetry
+// protocol (opentelemetry.io/docs/specs/otlp, "JSON Protobuf Encoding"): ids in hexadecimal digits, 64-bit numbers as
+// decimal strings, enumerations as numbers, names in lowerCamelCase.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "supervisor/traces/span.h"
+
+namespace traces {
+
+// `host`: the machine's name. Bytes that are no UTF-8 become U+FFFD.
+std::string encode(const std::vector<Span>& spans, const std::string& host);
+
+}  // namespace traces

@@ -1,0 +1,173 @@
+#include "supervisor/traces/exporter.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/version.h"
+#include "supervisor/traces/delivery.h"
+#include "supervisor/traces/encoding.h"
+
+namespace traces {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kEvery = 1s;
+constexpr auto kBetweenLines = 60s;  // of the log
+constexpr auto kConnect = 3s, kLimit = 10s;
+constexpr unsigned kMostTries =
+    8;  // some two minutes: a batch that brings the collector down must not block all others
+constexpr size_t kMostHead = 16 << 10, kMostBody = 64 << 10;
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+}  // namespace
+
+Exporter::Exporter(Loop& loop, Collector collector)
+    : loop_(loop), collector_(std::move(collector)), host_(host_name()), tasks_(loop) {
+  queue_.added = [this] { added(); };
+}
+
+// Whoever adds is in the middle of answering somebody: all else is done in a later turn.
+void Exporter::added() {
+  if (over_) queue_.counts.dropped += queue_.take(1).size();
+  if (queue_.counts.dropped > told_) complain();
+  if (over_) return;
+  if (gathering_ && queue_.size() >= kBatch) wake();
+  if (!std::exchange(running_, true)) tasks_.spawn(run());
+}
+
+Task<> Exporter::run() {
+  co_await next_turn(loop_);
+  while (queue_.size() > 0) {
+    gathering_ = true;
+    if (queue_.size() < kBatch && !hurries_) co_await pause(kEvery);
+    gathering_ = false;
+    std::vector<Span> batch = queue_.take(kBatch);
+    in_flight_ = batch.size();
+    co_await deliver(std::move(batch));
+    in_flight_ = 0;
+  }
+  running_ = false;
+  if (emptied_)
+    loop_.defer([weak = std::weak_ptr(emptied_)] {
+      if (auto event = weak.lock()) event->fire();
+    });
+}
+
+Task<> Exporter::deliver(std::vector<Span> batch) {
+  const size_t spans = batch.size();
+  const http::ClientRequest request = request_of(batch);
+  batch = {};
+  for (unsigned tries = 1;; tries++) {
+    http::ClientRequest once = request;
+    const auto reply = co_await post(std::move(once));
+    const Judgement judged = judge(reply, spans);
+    const bool recovered = !trouble_.empty() && judged.why.empty();
+    trouble_ = judged.why;
+    if (judged.what == Judgement::What::taken) {
+      queue_.counts.exported += spans - judged.rejected;
+      if (judged.rejected > 0) lose(judged.rejected);
+      if (recovered) log_debug("traces: {} takes spans again", collector_.shown);
+      co_return;
+    }
+    if (judged.what == Judgement::What::refused || hurries_ || tries == kMostTries) {
+      lose(spans);
+      co_return;
+    }
+    complain();
+    auto most = judged.pause;
+    if (most.count() < 0) most = back_off(tries);
+    co_await pause(most);
+  }
+}
+
+Task<Result<http::Reply>> Exporter::post(http::ClientRequest request) {
+  if (!client_) {
+    CO_TRY(client_, http::Client::open(loop_));
+  }
+  auto reply = co_await client_->fetch(std::move(request));
+  co_return reply;
+}
+
+http::ClientRequest Exporter::request_of(const std::vector<Span>& batch) const {
+  http::ClientRequest request;
+  request.method = "POST";
+  request.url = collector_.url;
+  request.socket = collector_.socket;
+  request.authorities = collector_.authorities;
+  request.headers = collector_.headers;
+  request.headers.emplace_back("Content-Type", "application/json");
+  request.headers.emplace_back("User-Agent", std::string("warderd/") + kWarderVersion);
+  request.body = encode(batch, host_);
+  request.connect = kConnect;
+  request.limit = kLimit;
+  request.most_head = kMostHead;
+  request.most_body = kMostBody;
+  return request;
+}
+
+// Until that time is over, or somebody wakes us.
+Task<> Exporter::pause(std::chrono::milliseconds most) {
+  auto event = std::make_shared<Event>();
+  pausing_ = event;
+  const Deadline over(loop_, most, [one = event.get()] { one->fire(); });
+  co_await *event;
+  pausing_ = nullptr;
+}
+
+void Exporter::wake() {
+  if (!pausing_) return;
+  loop_.defer([weak = std::weak_ptr(std::exchange(pausing_, nullptr))] {
+    if (auto event = weak.lock()) event->fire();
+  });
+}
+
+void Exporter::lose(size_t spans) {
+  queue_.counts.dropped += spans;
+  complain();
+}
+
+void Exporter::complain() {
+  has_more_to_say_ = true;
+  if (!quiet_) say();
+}
+
+void Exporter::say() {
+  has_more_to_say_ = false;
+  const uint64_t lost = queue_.counts.dropped - std::exchange(told_, queue_.counts.dropped);
+  const std::string why = trouble_.empty() ? "there are more spans than it takes" : trouble_;
+  if (lost == 0) {
+    log_warning("traces: {}: {}; it is tried again", collector_.shown, why);
+  } else {
+    log_warning("traces: {}: {}; {} spans were dropped, {} in all", collector_.shown, why, lost, queue_.counts.dropped);
+  }
+  quiet_.emplace(loop_, kBetweenLines, [this] {
+    quiet_.reset();
+    if (has_more_to_say_) say();
+  });
+}
+
+Task<> Exporter::finish(std::chrono::milliseconds limit) {
+  hurries_ = true;
+  wake();
+  if (running_) {
+    auto event = std::make_shared<Event>();
+    emptied_ = event;
+    const Deadline late(loop_, limit, [one = event.get()] { one->fire(); });
+    co_await *event;
+    emptied_ = nullptr;
+  }
+  over_ = true;
+  tasks_.cancel_all();
+  const size_t left = in_flight_ + queue_.take(queue_.size()).size();
+  queue_.counts.dropped += left;
+  if (queue_.counts.dropped > told_) say();
+}
+
+}  // namespace traces
