@@ -160,9 +160,11 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
     co_return tl::unexpected<Error>(std::move(error));
   }
   bridge::ToolValue told = bridge::value_of(*std::move(answer));
+  co_await next_turn(environment.loop);  // a large one took long to read, and takes long to write: others in between
   json& shown = told.failure.is_null() ? told.value : told.failure;
   CO_CHECKED(co_await tokenise_result(environment.loop, pii, shown));
   bytes = dump_json(shown).size();
+  co_await next_turn(environment.loop);
   audited.set("verdict", told.failure.is_null() ? "ok" : "failed");
   audited.set("bytes", bytes);
   if (told.failure.is_null()) {
