@@ -23,7 +23,8 @@ struct Scene {
 
 TEST_CASE("progress only grows, and only by numbers", "[progress]") {
   Scene scene;
-  for (const double value : {1.0, 0.5, 1.0, std::nan(""), INFINITY, 2.0, -1.0}) scene.relay.take(value, NAN, "x");
+  for (const double value : std::initializer_list<double>{1.0, 0.5, 1.0, std::nan(""), INFINITY, 2.0, -1.0})
+    scene.relay.take(value, NAN, "x");
   REQUIRE(scene.told.size() == 2);
   CHECK(scene.told[1].value == 2);
   CHECK_FALSE(scene.told[1].total);
