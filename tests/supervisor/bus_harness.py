@@ -3,7 +3,6 @@
 The bus's policy is the one that is installed (units/dbus/org.warder.Warder1.conf); who may own names is the test's affair.
 """
 import json
-import os
 import pathlib
 import select
 import shutil

@@ -14,7 +14,7 @@ import time
 import unittest
 
 from harness import (HOLD, PATIENCE, ROOT, ORDINARY_USER, Client, Daemon, Policies, Watch, body_of, descendants,
-                     eventually, jailer_of, let_go, parents)
+                     eventually, jailer_of, let_go)
 
 # Everything that must be different, or must be the same, in every jail.
 LOOK = """

@@ -2,7 +2,6 @@
 """Executions and their calls as spans: whose they are, what they tell and never tell, and collectors good and bad."""
 import json
 import pathlib
-import re
 import shutil
 import socket
 import tempfile

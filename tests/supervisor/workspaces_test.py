@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from harness import PATIENCE, Client, Daemon, Policies, SharedDaemon, Watch, body_of, eventually, jailed
+from harness import PATIENCE, Client, Daemon, SharedDaemon, Watch, body_of, eventually, jailed
 
 KEY = "org.warder/workspace"
 
