@@ -30,7 +30,7 @@ class Legacy(Client):
 
     def __init__(self, path, capabilities=ASKS):
         super().__init__(path)
-        self.asked, self.cancelled = [], []
+        self.asked, self.cancelled, self.progress = [], [], []
         self.send({"jsonrpc": "2.0", "id": 0, "method": "initialize",
                    "params": {"protocolVersion": "2025-11-25", "capabilities": capabilities,
                               "clientInfo": {"name": "test", "version": "1"}}})
@@ -51,6 +51,8 @@ class Legacy(Client):
             self.asked.append(message)
         elif message.get("method") == "notifications/cancelled":
             self.cancelled.append(message["params"]["requestId"])
+        elif message.get("method") == "notifications/progress":
+            self.progress.append(message["params"])
         elif "method" not in message:
             self.answers[message.get("id")] = message
 

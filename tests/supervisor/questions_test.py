@@ -56,24 +56,7 @@ class QuestionsTest(BridgeTest):
 
 
 class Asked(Legacy):
-    """A client of 2025-11-25 that is asked, and hears progress."""
-
-    def __init__(self, path, capabilities=ASKS):
-        super().__init__(path, capabilities)
-        self.progress = []
-
-    def take(self):
-        message = self.receive()
-        if message is None:
-            raise EOFError("the daemon closed the connection")
-        if message.get("method") == "elicitation/create":
-            self.asked.append(message)
-        elif message.get("method") == "notifications/cancelled":
-            self.cancelled.append(message["params"]["requestId"])
-        elif message.get("method") == "notifications/progress":
-            self.progress.append(message["params"])
-        elif "method" not in message:
-            self.answers[message.get("id")] = message
+    """A client of 2025-11-25 that calls other servers' tools itself."""
 
     def begin_call(self, tool, token=None, **arguments):
         self.last_id += 1
