@@ -78,7 +78,8 @@ class Execution final : public Steered {
     // needs any more.
     auto sending = start(send_code());
 
-    begin_receipt();  // while the interpreter works
+    // While the interpreter works; conclude() writes its end.
+    report_.receipt = begin_receipt(host_, jail_, request_, origin_, meter_.granted_bytes());
     auto reporting = start(await_report());
     co_await over_;
     // Whoever fired it is still at it; and an answer of one that is alone is the end: its exit changes nothing.
@@ -353,12 +354,6 @@ class Execution final : public Steered {
       if (!jail_.cgroup() && look.memory_bytes > limits.memory_bytes) end(Ended::memory_watch);
       if (running() && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
     }
-  }
-
-  // All but its end, which conclude() writes.
-  void begin_receipt() {
-    report_.receipt = dump_json(make_receipt(host_, jail_, request_, origin_, meter_.granted_bytes()));
-    report_.receipt.pop_back();
   }
 
   Report conclude(const std::optional<InitReport>& report, double wall_ms) {

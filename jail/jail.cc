@@ -2,15 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "jail/sealed_plan.h"
 #include "jail/zygote.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/log.h"
@@ -19,56 +18,6 @@ namespace jail {
 namespace {
 
 constexpr auto kBuildLimit = std::chrono::seconds(30);  // milliseconds as a rule; seconds only under emulation
-
-// The plan as a sealed memfd: what the jailer and the child see cannot change any more.
-Result<Fd> make_plan(const Host& host, const Spec& spec, Role role) {
-  auto plan = std::make_unique<Plan>();
-  plan->version = kPlanVersion;
-  plan->role = role;
-  plan->identity = host.identity;
-  plan->root = host.root;
-  plan->landlock_required = spec.isolation.landlock == policies::Need::required;
-  plan->tmp_bytes = spec.limits.tmp_bytes;
-  plan->tmp_files = spec.limits.tmp_files;
-
-  auto limits =
-      resource_limits_of(spec.language, spec.limits, host.cgroups ? Enforcement::with_cgroup : Enforcement::alone);
-  if (limits.size() > kMaxResourceLimits) return fail(Code::internal, "too many resource limits for a plan");
-  std::copy(limits.begin(), limits.end(), plan->resource_limits);
-  plan->resource_limit_count = static_cast<uint32_t>(limits.size());
-
-  if (spec.filter->program.empty() || spec.filter->program.size() > kMaxFilter)
-    return fail(Code::internal, "the seccomp filter does not fit a plan");
-  std::copy(spec.filter->program.begin(), spec.filter->program.end(), plan->filter);
-  plan->filter_length = static_cast<uint32_t>(spec.filter->program.size());
-  plan->seccomp_flags = spec.filter->flags;
-
-  size_t used = 0;
-  auto put = [&](const std::vector<std::string>& list, uint32_t* offsets, size_t most, uint32_t& count) {
-    if (list.size() > most) return false;
-    for (const auto& text : list) {
-      if (used + text.size() + 1 > kMaxStrings) return false;
-      offsets[count++] = static_cast<uint32_t>(used);
-      memcpy(plan->strings + used, text.c_str(), text.size() + 1);
-      used += text.size() + 1;
-    }
-    return true;
-  };
-  auto command = spec.command.empty() ? command_of(spec.language, spec.limits) : spec.command;
-  if (!put(command, plan->arguments, kMaxArguments, plan->argument_count))
-    return fail(Code::invalid, "the command is too long", "at most 60 arguments and 15 kB in all, with the environment",
-                "command");
-  if (!put(environment_of(spec.environment), plan->environment, kMaxEnvironment, plan->environment_count))
-    return fail(Code::invalid, "the policy's environment is too large", "at most 50 variables and 15 kB in all",
-                "environment");
-
-  Fd fd(memfd_create("warder-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return fail_errno(errno, "memfd_create");
-  if (::write(fd.get(), plan.get(), sizeof *plan) != sizeof *plan) return fail_errno(errno, "write the plan");
-  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-    return fail_errno(errno, "seal the plan");
-  return fd;
-}
 
 struct Pair {
   Fd ours, theirs;
@@ -170,14 +119,12 @@ CgroupLimits cgroup_limits_of(const policies::Limits& limits, uint64_t own_bytes
 
 // Both ends of everything that goes into a jail.
 struct Jail::Ends {
-  Fd plan;
   Pair out, err, guest, control;
 };
 
 // What is the same for every kind of jail, up to the order: ids, descriptors, the leaf.
-Result<Jail::Ends> Jail::prepare(const Spec& spec, Role role) {
+Result<Jail::Ends> Jail::prepare(const Spec& spec) {
   Ends ends;
-  TRY(ends.plan, make_plan(host_, spec, role));
   TRY(ends.out, make_pipe());
   TRY(ends.err, make_pipe());
   TRY(ends.guest, make_sockets(spec.guest == Spec::Guest::stream ? SOCK_STREAM : SOCK_SEQPACKET));
@@ -224,9 +171,14 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role r
     if (!jail->runner_id_) co_return fail(Code::exhausted, "every host id of the jails' range is in use");
     jail->ids_.runner = jail->runner_id_.id();
   }
-  CO_TRY(Ends ends, jail->prepare(spec, role));
-  JailerClient::BuildFds fds{ends.plan.get(),       ends.guest.theirs.get(), ends.control.theirs.get(),
-                             ends.out.theirs.get(), ends.err.theirs.get(),   jail->cgroup_.directory()};
+  CO_TRY(Fd plan, seal_plan(host, spec, role));
+  CO_TRY(Ends ends, jail->prepare(spec));
+  JailerClient::BuildFds fds{plan.get(),
+                             ends.guest.theirs.get(),
+                             ends.control.theirs.get(),
+                             ends.out.theirs.get(),
+                             ends.err.theirs.get(),
+                             jail->cgroup_.directory()};
   CO_TRY(Fd pidfd, co_await host.jailer.build(fds, jail->ids_));
   CO_CHECKED(co_await jail->begin(std::move(ends), std::move(pidfd), start));
   co_return jail;
@@ -242,7 +194,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_home(Host& host, Spec spec) {
   co_return jail;
 }
 
-Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec) {
+Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec, bool wanted) {
   auto start = Monotonic::now();
   CO_CHECKED(check_requirements(host, spec.isolation));
   auto jail = std::unique_ptr<Jail>(new Jail(host));
@@ -250,13 +202,13 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
   jail->ids_ = home.ids_;
   jail->map_ids_ = home.map_ids_;
   jail->zygote_ = zygote;
-  CO_TRY(Ends ends, jail->prepare(spec, Role::forked));
+  CO_TRY(Ends ends, jail->prepare(spec));
   int go[2];
   if (::pipe2(go, O_CLOEXEC) < 0) co_return fail_errno(errno, "pipe");
   Fd go_read(go[0]), go_write(go[1]);
-  JailerClient::ForkFds fds{ends.plan.get(),       ends.guest.theirs.get(), ends.control.theirs.get(),
+  JailerClient::ForkFds fds{zygote->fork_plan(),   ends.guest.theirs.get(), ends.control.theirs.get(),
                             ends.out.theirs.get(), ends.err.theirs.get(),   go_read.get()};
-  CO_TRY(Fd pidfd, co_await zygote->orders().fork(fds, host.identity));
+  CO_TRY(Fd pidfd, co_await zygote->orders().fork(fds, host.identity, wanted));
   // Born in its zygote's cgroup, and moved before it does anything: only we may write there.
   if (jail->cgroup_) CO_CHECKED(jail->cgroup_.take_process(pid_of(pidfd.get())));
   if (::write(go_write.get(), "g", 1) != 1) co_return fail_errno(errno, "let a fork go on", Code::unavailable);
@@ -280,6 +232,11 @@ Task<Result<>> Jail::attach(int directory) {
   auto done = co_await host_.jailer.attach(pidfd_.get(), workspace, ids_.runner);
   attached_ = done.has_value();
   co_return done;
+}
+
+const Applied& Jail::applied() {
+  if (!applied_) applied_ = applied_to(host_, *this);
+  return *applied_;
 }
 
 void Jail::watch_lone_process() {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "jail/applied.h"
 #include "jail/guest_channel.h"
 #include "jail/host.h"
 #include "jail/language.h"
@@ -75,8 +76,9 @@ class Jail {
   static Task<Result<std::unique_ptr<Jail>>> build(Host& host, Spec spec);
   // The home of a zygote (Role::zygote): runs spec.command with power over its own namespaces only.
   static Task<Result<std::unique_ptr<Jail>>> build_home(Host& host, Spec spec);
-  // As build(), but the interpreter is a fork of the zygote's. The zygote lives at least as long as the jail.
-  static Task<Result<std::unique_ptr<Jail>>> fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec);
+  // As build(), but the interpreter is a fork of the zygote's. The zygote lives at least as long as the jail. `wanted`:
+  // an execution waits for it.
+  static Task<Result<std::unique_ptr<Jail>>> fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec, bool wanted);
   ~Jail();
   Jail(const Jail&) = delete;
 
@@ -108,13 +110,15 @@ class Jail {
   int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
+  // For receipts. Made when it is first asked for.
+  const Applied& applied();
   JailerClient::Ids ids() const { return ids_; }
   double build_ms() const { return build_ms_; }
 
  private:
   struct Ends;
   explicit Jail(Host& host) : host_(host) {}
-  Result<Ends> prepare(const Spec& spec, Role role);
+  Result<Ends> prepare(const Spec& spec);
   Task<Result<>> begin(Ends ends, Fd pidfd, Monotonic::time_point start);
   static Task<Result<std::unique_ptr<Jail>>> build_as(Host& host, Spec spec, Role role);
   Host& host_;
@@ -129,6 +133,7 @@ class Jail {
   Cgroup cgroup_;
   LoneProcessFiles lone_process_;
   InitReport built_{};
+  std::optional<Applied> applied_;
   std::optional<Ready> ready_;
   double build_ms_ = 0;
 };

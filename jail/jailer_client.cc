@@ -97,9 +97,10 @@ Task<Result<Fd>> JailerClient::build(BuildFds fds, Ids ids) {
   co_return std::move(answer->pidfd);
 }
 
-Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity) {
+Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity, bool wanted) {
   Order order{};
   order.type = OrderType::fork;
+  order.wanted = wanted;
   order.identity = identity;
   std::vector<int> list{fds.plan, fds.guest, fds.control, fds.out, fds.err, fds.go};
   CO_TRY(auto answer, co_await ask(order, std::move(list)));

@@ -34,8 +34,9 @@ class JailerClient {
   struct ForkFds {  // borrowed during the call; all required
     int plan, guest, control, out, err, go;
   };
-  // Of a zygote at the other end: the child waits for a byte on `go`. Errors: unavailable.
-  Task<Result<Fd>> fork(ForkFds fds, Identity identity);
+  // Of a zygote at the other end: the child waits for a byte on `go`. `wanted`: an execution waits for it, so it need
+  // not get warm. Errors: unavailable.
+  Task<Result<Fd>> fork(ForkFds fds, Identity identity, bool wanted);
 
   struct Workspace {
     int directory = -1;  // borrowed during the call

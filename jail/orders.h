@@ -27,6 +27,7 @@ struct Order {
   Identity identity;
   uint32_t init_id;    // build: host id of init (uid and gid)
   uint32_t runner_id;  // build, attach: host id of the runner
+  uint32_t wanted;     // fork: an execution waits for it
   uint32_t owner_uid;  // attach: who owns the workspace on disk
   uint32_t owner_gid;
   uint32_t map_ids;    // attach: mount the workspace with owner -> runner mapped

@@ -16,7 +16,10 @@ using namespace std::chrono_literals;
 
 constexpr auto kOldest = 10min;  // then built anew: what the interpreter read of the host is of that age
 constexpr auto kTendEvery = 1s;
-constexpr auto kQuiet = 2ms;          // after the last event, so that an answer goes out, and a next call comes, first
+constexpr auto kQuiet = 2ms;  // after the last event, so that an answer goes out, and a next call comes, first
+// The end of a used jail takes a processor for a millisecond, which the answer needs first: who asked has it by then.
+// No longer than that, for code that has answered may go on until it is killed.
+constexpr auto kEndAfter = 2ms;
 constexpr auto kForgetAfter = 10min;  // a kind that nobody asked for any more
 constexpr auto kReadyLimit = 60s;     // seconds only under emulation
 constexpr auto kForkLimit = 5s;       // a millisecond as a rule
@@ -162,7 +165,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
     forks.missed = std::min(forks.missed + 1, forks.most());
     if (forks.has_zygote() && (rules.most == 0 || kind_of({}, spec, rules).waiting.empty())) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
-      auto jail = co_await build(forks, kRunningWeight);
+      auto jail = co_await build(forks, For::execution);
       if (jail) co_return Taken{*std::move(jail), origin};
       log_warning("a fork for {}: {}", tenant, jail.error().what);
       co_return std::nullopt;
@@ -176,9 +179,9 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
   co_return waiting;
 }
 
-Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind, unsigned weight) {
+Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind, For whom) {
   Spec spec = kind.spec;
-  spec.cpu_weight = weight;
+  spec.cpu_weight = whom == For::stock ? kWaitingWeight : kRunningWeight;
   spec.name = fmt::format("w{}", next_name_++);
   if (!kind.forks()) {
     auto jail = co_await Jail::build(host_, std::move(spec));
@@ -187,12 +190,12 @@ Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind, unsigned weight) {
   kind.forked++;
   auto zygote = kind.zygote;
   Deadline limit(host_.loop, kForkLimit, [&zygote] { zygote->home().kill(); });  // stopped, or lost: it ends, we go on
-  auto jail = co_await Jail::fork(host_, zygote, std::move(spec));
+  auto jail = co_await Jail::fork(host_, zygote, std::move(spec), whom == For::execution);
   co_return jail;
 }
 
 Task<> Pool::end_later(std::unique_ptr<Jail> jail) {
-  co_await next_turn(host_.loop);
+  co_await sleep_for(host_.loop, kEndAfter);
   jail->kill();
 }
 
@@ -276,7 +279,7 @@ Task<> Pool::start_zygote(std::string key) {
 Task<> Pool::add_one(std::string key) {
   auto began = Monotonic::now();
   const uint64_t cleared = cleared_;
-  auto built = co_await build(kinds_.at(key), kWaitingWeight);
+  auto built = co_await build(kinds_.at(key), For::stock);
   Result<> done{};
   if (!built) {
     done = tl::unexpected<Error>(std::move(built).error());
@@ -288,6 +291,7 @@ Task<> Pool::add_one(std::string key) {
     if (auto kind = kinds_.find(key); kind != kinds_.end()) workspace = kind->second.workspace.get();
     if (done && workspace >= 0) done = co_await jail->attach(workspace);
     jail->watch_lone_process();
+    (void)jail->applied();
   }
   auto it = kinds_.find(key);
   if (it == kinds_.end() || cleared != cleared_) co_return;  // forgotten meanwhile; the jail goes with this frame

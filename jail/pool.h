@@ -34,7 +34,7 @@ class Pool {
   // none waits but the tenant has a zygote, a fork that is on its way. Nothing: build one.
   // `workspace`: the directory that forks, which serve one tenant, are given while they wait; borrowed.
   Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace);
-  // Ends a used jail when its answer is out: its kill and its cgroup are nobody's to wait for.
+  // Ends a used jail a moment after its answer is out: its kill and its cgroup are nobody's to wait for.
   void retire(std::unique_ptr<Jail> jail) { tasks_.spawn(end_later(std::move(jail))); }
   // Ends what waits; what is taken afterwards is built anew. For changed policies.
   void clear();
@@ -69,7 +69,8 @@ class Pool {
   // An empty tenant: jails with an interpreter of their own, for anybody. Else: forks of that tenant's zygote.
   Kind& kind_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules);
   std::optional<Taken> take_waiting(Kind& kind);
-  Task<Result<std::unique_ptr<Jail>>> build(Kind& kind, unsigned weight);
+  enum class For { stock, execution };
+  Task<Result<std::unique_ptr<Jail>>> build(Kind& kind, For whom);
   Task<> start_zygote(std::string key);
   Kind* most_wanting();
   bool affordable(const Kind& kind) const;

@@ -1,7 +1,7 @@
 // Receipt: what was really applied to one jail, for _meta["org.warder/receipt"] of the answer. Never what was asked.
-// Source: jail-init's report (namespace numbers compared with the daemon's own), the cgroup's files, the host's facts.
+// Source: what was applied when it was built (applied.h), the cgroup's files, the host's facts.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "jail/execution.h"
 
@@ -12,8 +12,8 @@ namespace jail {
 // much, or accounting), network, session (which call of it), traceparent (as the program has it), weaker (what a
 // stronger host would add), start (cold, exec or fork; cgroup.memory_held is what a waiting jail held: memory.max is
 // the sum of it and memory_max; waited_ms, zygote_age_ms), steps_us, and path_us: the parts of the execution's way,
-// which jail/execution.cc adds.
-nlohmann::ordered_json make_receipt(const Host& host, const Jail& jail, const Request& request, const Origin& origin,
-                                    uint64_t memory_held);
+// which jail/execution.cc adds. A JSON object without its last brace.
+std::string begin_receipt(const Host& host, Jail& jail, const Request& request, const Origin& origin,
+                          uint64_t memory_held);
 
 }  // namespace jail

@@ -19,12 +19,14 @@ class Zygote {
 
   JailerClient& orders() { return *orders_; }
   Jail& home() { return *home_; }
+  int fork_plan() const { return fork_plan_.get(); }  // of every jail of it
   bool alive() const { return *alive_; }
   Monotonic::time_point ready_at() const { return home_->ready()->at; }
 
  private:
   Zygote() = default;
   std::unique_ptr<Jail> home_;
+  Fd fork_plan_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<JailerClient> orders_;
 };

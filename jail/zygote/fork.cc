@@ -24,6 +24,7 @@ constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe 
 
 const Interpreter* interpreter_;
 int null_device = -1;
+bool wanted = false;  // what is forked now
 
 struct Incoming {
   Order order;
@@ -101,7 +102,7 @@ int map_ids(int pid, Identity identity) {
   if (::chdir("/") < 0) init::give_up(Step::runner_session, errno);
   init::confine_fork();
   ::munmap(const_cast<Plan*>(init::plan), sizeof(Plan));
-  interpreter_->child();
+  interpreter_->child(wanted);
   ::_exit(126);
 }
 
@@ -151,6 +152,7 @@ Answer fork_jail(const Incoming& in, int& pidfd) {
   plan.go_read = in.fds[5];
   plan.go_write = -1;
   plan.build = build;
+  wanted = in.order.wanted != 0;
   reply.step = Step::wait_for_ids;
   interpreter_->before();
   Spawned spawned{};

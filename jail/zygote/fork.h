@@ -7,11 +7,11 @@
 namespace jail::zygote {
 
 // What an interpreter must be told around a fork. `child` is called in the new runner, once, when it is locked down;
-// it does not return.
+// it does not return. `wanted`: an execution waits for it, so nothing else is worth its time.
 struct Interpreter {
   void (*before)();
   void (*parent)();
-  void (*child)();
+  void (*child)(bool wanted);
 };
 
 // Serves the orders that come in on descriptor 3 until that socket closes. Returns in the zygote only. One thread.

@@ -1,5 +1,5 @@
-// The Python module _warder_fork: serve(child) answers fork orders and calls `child` in each new runner. By Python's
-// stable ABI, so that one build serves every python3 from 3.11 on.
+// The Python module _warder_fork: serve(child) answers fork orders and calls child(wanted) in each new runner. By
+// Python's stable ABI, so that one build serves every python3 from 3.11 on.
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -10,9 +10,9 @@ namespace {
 
 PyObject* child_function = nullptr;
 
-void run_child() {
+void run_child(bool wanted) {
   PyOS_AfterFork_Child();
-  PyObject* answer = PyObject_CallNoArgs(child_function);
+  PyObject* answer = PyObject_CallFunctionObjArgs(child_function, wanted ? Py_True : Py_False, nullptr);
   if (!answer) PyErr_Print();  // to the jail's own stderr
 }
 

@@ -108,7 +108,7 @@ Writer::Ticket Journal::queue_record(Record record, Writer::When when, Writer::P
 // Whether the record, and those queued before it, are in the spool.
 bool Journal::acknowledge(const Record& record) {
   if (settings_.durability == Durability::durable || writer_->failing()) return false;
-  if (spooled_ && Writer::is_done(spooled_)) spool_.clear();
+  if (spooled_ && Writer::is_done(spooled_)) spool_.clear_if_long();
   if (waiting_ && Writer::is_done(waiting_)) unspooled_.clear();
   const size_t before = unspooled_.size();
   unspooled_ += to_line(record);

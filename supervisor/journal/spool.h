@@ -28,6 +28,11 @@ class Spool {
   Result<> append(std::string_view lines);
   // All that it held is in SQLite.
   void clear();
+  // The same, off and on: to empty a file costs more than to append to it, and what is read again is not applied again
+  // (record.h).
+  void clear_if_long() {
+    if (size_ > kSpoolBytes / 16) clear();
+  }
 
  private:
   Spool(Fd file, size_t size) : file_(std::move(file)), size_(size) {}

@@ -8,7 +8,7 @@ import marshal
 import os
 import sys
 
-MODULES = ("__init__", "_main", "_execution", "_modules", "_site", "_helpers", "_values", "_channel", "_reads")
+MODULES = ("__init__", "_main", "_execution", "_modules", "_site", "_helpers", "_values", "_channel", "_reads", "_stage")
 
 
 def compiled(path, installed):

@@ -98,13 +98,16 @@ class Channel(Messages):
 
     def __init__(self, fd):
         super().__init__(fd)
-        posix.set_inheritable(fd, False)
         self._state = allocate_lock()
         self._calls = {}
         self._last_id = 0
         self._reading = False
         self._early_order = None  # read by a thread that waits for a reply, before anybody waited for it
         self.max_message = 8 << 20
+
+    def own(self):
+        """From here on programs and copies of the process that code makes have no part in the descriptor."""
+        posix.set_inheritable(self._fd, False)
         posix.register_at_fork(after_in_child=self._forget)
 
     def waiting(self):

@@ -1,6 +1,5 @@
 """One execution: its names, its code, its end, and the message that reports it."""
 import atexit
-import builtins
 import gc
 import posix  # what os wraps; os is 2 ms of a cold start, and much code does without it
 import sys
@@ -9,22 +8,14 @@ import _ast  # its 1.3 ms would be paid by the first compile() otherwise
 import _io
 
 from warder import _modules, _site
-from warder._helpers import (Files, aggregate_stats, detokenize_pii, filter_by_field, format_output, list_skills,
-                             load_skill, save_skill, summarize_list, tokenize_pii)
-from warder._reads import Reads
+from warder._stage import FILE, Refused, Stage, bind
 from warder._values import Plain, Unanswerable, encode
 
-FILE = "<execution>"
-Module = type(sys)  # types.ModuleType, without importing types
 _LAST = "<last expression>"  # no code can spell this name
 _AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 _reserve = [bytes(1 << 20)]  # given back when memory is out, so that it can be told; no page of it is touched
 _ROOTS = ("/skills",)  # beside the workspace, where the agent's own files are
-
-
-class Refused(Exception):
-    """The order cannot be run as it is; nothing of it ran."""
 
 
 def compiled(code, file=FILE):
@@ -36,46 +27,6 @@ def compiled(code, file=FILE):
                  "end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
         tree.body[-1] = _ast.Assign([_ast.Name(_LAST, _ast.Store(), **place)], last.value, **place)
     return compile(tree, file, "exec", _AWAIT, True)
-
-
-def bind(namespace, order, code):
-    """Fills `namespace` with what code finds bound. Raises Refused for a context variable that would hide any of it."""
-    files = Files(order["workspace"])
-    _modules.bind(namespace, code)
-    namespace.update(
-        workspace=order["workspace"], read_file=files.read_file, write_file=files.write_file,
-        list_files=files.list_files, delete_file=files.delete_file, filter_by_field=filter_by_field,
-        summarize_list=summarize_list, aggregate_stats=aggregate_stats, format_output=format_output,
-        save_skill=save_skill, load_skill=load_skill, list_skills=list_skills, tokenize_pii=tokenize_pii,
-        detokenize_pii=detokenize_pii)
-    bind_context(namespace, order, namespace)
-    if "traceparent" in order:
-        bind_trace(order["traceparent"])
-
-
-def bind_trace(text):
-    """TRACEPARENT of the environment, for programs and libraries that trace. Empty: there is none, or no longer."""
-    loaded = sys.modules.get("os")  # which has a copy of its own
-    environment = loaded.environ if loaded else posix.environ
-    name = "TRACEPARENT" if loaded else b"TRACEPARENT"
-    if text:
-        environment[name] = text if loaded else text.encode()
-        posix.putenv(b"TRACEPARENT", text.encode())
-    elif name in environment:
-        del environment[name]
-        posix.unsetenv(b"TRACEPARENT")
-
-
-def bind_context(namespace, order, taken):
-    """Binds the context variables. Raises Refused for one that would hide a name of `taken`, or Python's own."""
-    context = order.get("context_vars") or {}
-    if type(context) is not dict:
-        raise Refused("context_vars is not an object of names and values")
-    for name in context:
-        if name in taken or name in ("result", "context_vars") or name.startswith("__") or hasattr(builtins, name):
-            raise Refused(f"context_vars: the name '{name}' is taken by Python or by a helper; give it another name")
-    namespace["context_vars"] = context
-    namespace.update((name, value) for name, value in context.items() if name.isidentifier())
 
 
 def run_code(code, namespace):
@@ -95,8 +46,12 @@ def replay(order, namespace):
 class Execution:
     """Runs one order to its end and reports it. Belongs to the process that began: a forked child reports nothing."""
 
-    def __init__(self, order, channel, open_files):
+    def __init__(self, order, channel, open_files, stage=None):
+        """`stage`: made ahead; one for another workspace than the order's is of no use."""
+        if stage is None or stage.workspace != order["workspace"]:
+            stage = Stage(order["workspace"])
         self._order = order
+        self._stage = stage
         self._channel = channel
         self._pid = posix.getpid()
         self._open_files = open_files
@@ -105,7 +60,7 @@ class Execution:
         self._status = 0
         self._images = None
         self._reads = None
-        self._module = Module("__main__")
+        self._module = stage.module
         self._file = FILE
 
     def run(self):
@@ -136,15 +91,15 @@ class Execution:
 
     def _prepare(self):
         """Everything that comes before the code runs; the code object."""
-        namespace = self._module.__dict__
-        namespace.update(__file__=FILE, __builtins__=builtins, __package__=None)
+        workspace = self._order["workspace"]
         sys.modules["__main__"] = self._module
         code = compiled(self._order["code"], self._file)
-        bind(namespace, self._order, code)
-        posix.chdir(self._order["workspace"])
-        sys.path.append(self._order["workspace"])
-        self._reads = Reads(self._order["workspace"])
-        _modules.Watch(self._watched(), self._order["workspace"])
+        self._stage.enter(self._order, code)
+        posix.chdir(workspace)
+        sys.path.append(workspace)
+        self._reads = self._stage.reads
+        self._reads.begin(workspace)
+        _modules.Watch(self._watched(), workspace)
         return code
 
     def _show_source(self, linecache):

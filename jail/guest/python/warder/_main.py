@@ -8,6 +8,7 @@ from time import perf_counter, process_time_ns
 import warder
 from warder import _execution, _modules
 from warder._channel import Channel, ProtocolError
+from warder._stage import WORKSPACE, Stage
 from warder._values import encode
 
 SOCKET = 3
@@ -22,19 +23,24 @@ def main():
     _modules.warm(channel.waiting)
     if not channel.waiting():
         _modules.preload(sys.argv[1:])
+    own_streams()
     live(channel, began)
 
 
-def live(channel, began):
-    """From a warm interpreter on, its own or a fork of a zygote's. Does not return."""
+def live(channel, began, stage=None, is_wanted=False):
+    """From a warm interpreter on, its own or a fork of a zygote's. Does not return.
+
+    `stage`: made ahead. `is_wanted`: an execution waits, though its order may not be here yet.
+    """
     try:
-        _own_streams()
-        if not channel.waiting():
+        channel.own()
+        if not is_wanted and not channel.waiting():
             from warder._rehearsal import rehearse
             rehearse(receive_order)
+            stage = stage or Stage()
         before = _execution.open_files()
-        gc.freeze()  # nothing of ours is looked at again by a collection, or copied by one after a fork
-        gc.enable()
+        if not gc.isenabled():
+            let_collect()
         channel.send(encode(ready(began)))
         order = receive_order(channel)
     except (ProtocolError, OSError) as e:
@@ -43,8 +49,14 @@ def live(channel, began):
     warder._channel = channel
     if order.get("session") is True:
         from warder import _session
-        _session.run(order, channel, before, receive_order)
-    _execution.Execution(order, channel, before).run()
+        _session.run(order, channel, before, stage, receive_order)
+    _execution.Execution(order, channel, before, stage).run()
+
+
+def let_collect():
+    """Nothing of ours is looked at again by a collection, or copied by one after a fork."""
+    gc.freeze()
+    gc.enable()
 
 
 def ready(began):
@@ -60,7 +72,7 @@ def receive_order(channel, receive=None):
         posix._exit(0)
     if order["type"] != "run":
         raise ProtocolError(f"expected 'run', got '{order['type']}'")
-    order.setdefault("workspace", "/workspace")
+    order.setdefault("workspace", WORKSPACE)
     order.setdefault("max_message", 8 << 20)
     for key, kind in (("code", str), ("workspace", str), ("max_message", int)):
         if type(order.get(key)) is not kind:
@@ -68,7 +80,7 @@ def receive_order(channel, receive=None):
     return order
 
 
-def _own_streams():
+def own_streams():
     """-u writes every piece of a print() by itself; a line at a time is as prompt and costs a quarter."""
     sys.argv[:] = [_execution.FILE]
     for name, fd in (("stdout", 1), ("stderr", 2)):

@@ -48,7 +48,12 @@ class _Later(type(sys)):
         return dir(__import__(self.__name__))
 
 
-def bind(namespace, code):
+def are_loaded():
+    """Whether bind() needs no code to look at."""
+    return all(name in sys.modules for name in BOUND)
+
+
+def bind(namespace, code=None):
     """Binds the preset modules and classes in `namespace`, for `code` (a code object) to find."""
     missing = [name for name in BOUND if name not in sys.modules]
     mentioned = _names_of(code) if missing else ()

@@ -13,12 +13,11 @@ _MODES = ("r", "rt", "rb")
 
 
 class Reads:
-    """Counts from here on."""
+    """Counts from begin() on."""
 
-    def __init__(self, workspace):
-        """The current folder is the workspace, by its real name."""
+    def __init__(self):
         self.bytes = 0
-        inside = (workspace.rstrip("/") + "/", posix.getcwd().rstrip("/") + "/")
+        self._inside = ()
         reads = self
 
         class Raw(_io.FileIO):
@@ -34,13 +33,18 @@ class Reads:
 
         def open(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, closefd=True, opener=None):
             name = file.__fspath__() if hasattr(type(file), "__fspath__") else file
-            if (type(name) is str and (name[:1] != "/" or name.startswith(inside)) and mode in _MODES
+            if (type(name) is str and (name[:1] != "/" or name.startswith(reads._inside)) and mode in _MODES
                     and buffering == -1 and (mode != "rb" or encoding is errors is newline is None)):
                 return _opened(Raw(name, "rb", closefd, opener), mode, encoding, errors, newline)
             return _io.open(file, mode, buffering, encoding, errors, newline, closefd, opener)
 
         open.__doc__ = _io.open.__doc__
-        builtins.open = sys.modules["io"].open = open
+        self._open = open
+
+    def begin(self, workspace):
+        """The current folder is the workspace, by its real name."""
+        self._inside = (workspace.rstrip("/") + "/", posix.getcwd().rstrip("/") + "/")
+        builtins.open = sys.modules["io"].open = self._open
 
 
 def _opened(raw, mode, encoding, errors, newline):

@@ -10,14 +10,15 @@ import _ast
 
 from warder import _execution
 from warder._channel import ProtocolError
+from warder._stage import bind_context, bind_trace
 
 _EX_PROTOCOL = 76  # sysexits.h
 _NONE = object()
 
 
-def run(order, channel, open_files, receive_order):
+def run(order, channel, open_files, stage, receive_order):
     """Does not return. Ends when the supervisor closes its side, or ends the jail."""
-    shared = _Shared()
+    shared = _Shared(stage)
     while True:
         _Call(order, channel, open_files, shared).perform()
         order = None
@@ -33,8 +34,8 @@ def run(order, channel, open_files, receive_order):
 class _Shared:
     """What the orders of a session have in common."""
 
-    def __init__(self):
-        self.module = _execution.Module("__main__")
+    def __init__(self, stage):
+        self.stage = stage
         self.orders = 0
         self.order = None  # the current one
         self.taken = None  # names that no context variable may hide; None: nothing is prepared yet
@@ -48,11 +49,11 @@ class _Call(_execution.Execution):
 
     def __init__(self, order, channel, open_files, shared):
         channel.max_message = order["max_message"]
-        super().__init__(order, channel, open_files)
+        super().__init__(order, channel, open_files, shared.stage)
+        shared.stage = self._stage
         shared.orders += 1
         shared.order = order
         self._shared = shared
-        self._module = shared.module
         if shared.orders > 1:
             self._file = f"<execution {shared.orders}>"
         self._result_before = _NONE
@@ -99,8 +100,8 @@ class _Call(_execution.Execution):
         code = _execution.compiled(order["code"], self._file)
         self._result_before = namespace.get("result", _NONE)
         self._sets_result = _sets_result(order["code"])
-        _execution.bind_context(namespace, order, shared.taken)
-        _execution.bind_trace(order.get("traceparent"))
+        bind_context(namespace, order, shared.taken)
+        bind_trace(order.get("traceparent"))
         return code
 
     def _has_result(self):

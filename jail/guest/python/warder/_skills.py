@@ -9,7 +9,7 @@ from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import PathFinder
 
 import warder
-from warder import _execution
+from warder._stage import bind
 
 PACKAGE = "skills"
 _FOLDER = "/skills"
@@ -104,7 +104,7 @@ class _Loader:
     def exec_module(self, module):
         code = compile(self._code, self._file, "exec", dont_inherit=True)
         names = {}
-        _execution.bind(names, {"workspace": self._workspace}, code)
+        bind(names, {"workspace": self._workspace}, code)
         del names["context_vars"]
         module.__dict__["__builtins__"] = {**vars(builtins), **names}
         exec(code, module.__dict__)

@@ -9,6 +9,7 @@ import _warder_fork
 from warder import _main, _modules
 from warder._channel import Channel
 from warder._rehearsal import rehearse
+from warder._stage import Stage
 from warder._values import encode
 
 
@@ -18,18 +19,20 @@ def main():
     gc.disable()
     _modules.warm(lambda: False)
     _modules.preload(sys.argv[1:])
+    _main.own_streams()  # the copies have others, under the same numbers
     rehearse(_main.receive_order)
+    stage, channel = Stage(), Channel(_main.SOCKET)
+
+    def live(is_wanted):
+        began = perf_counter()
+        reseed()
+        _main.live(channel, began, stage, is_wanted)
+
     gc.collect()
-    gc.freeze()  # no collection in a copy touches, and so copies, what all of them share
+    _main.let_collect()
     os.write(_main.SOCKET, b"F" + encode(_main.ready(began)))
-    _warder_fork.serve(_live)
+    _warder_fork.serve(live)
     os._exit(0)
-
-
-def _live():
-    began = perf_counter()
-    reseed()
-    _main.live(Channel(_main.SOCKET), began)
 
 
 def reseed():

@@ -1,0 +1,61 @@
+#include "jail/sealed_plan.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace jail {
+
+Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
+  auto plan = std::make_unique<Plan>();
+  plan->version = kPlanVersion;
+  plan->role = role;
+  plan->identity = host.identity;
+  plan->root = host.root;
+  plan->landlock_required = spec.isolation.landlock == policies::Need::required;
+  plan->tmp_bytes = spec.limits.tmp_bytes;
+  plan->tmp_files = spec.limits.tmp_files;
+
+  auto limits =
+      resource_limits_of(spec.language, spec.limits, host.cgroups ? Enforcement::with_cgroup : Enforcement::alone);
+  if (limits.size() > kMaxResourceLimits) return fail(Code::internal, "too many resource limits for a plan");
+  std::copy(limits.begin(), limits.end(), plan->resource_limits);
+  plan->resource_limit_count = static_cast<uint32_t>(limits.size());
+
+  if (spec.filter->program.empty() || spec.filter->program.size() > kMaxFilter)
+    return fail(Code::internal, "the seccomp filter does not fit a plan");
+  std::copy(spec.filter->program.begin(), spec.filter->program.end(), plan->filter);
+  plan->filter_length = static_cast<uint32_t>(spec.filter->program.size());
+  plan->seccomp_flags = spec.filter->flags;
+
+  size_t used = 0;
+  auto put = [&](const std::vector<std::string>& list, uint32_t* offsets, size_t most, uint32_t& count) {
+    if (list.size() > most) return false;
+    for (const auto& text : list) {
+      if (used + text.size() + 1 > kMaxStrings) return false;
+      offsets[count++] = static_cast<uint32_t>(used);
+      memcpy(plan->strings + used, text.c_str(), text.size() + 1);
+      used += text.size() + 1;
+    }
+    return true;
+  };
+  auto command = spec.command.empty() ? command_of(spec.language, spec.limits) : spec.command;
+  if (!put(command, plan->arguments, kMaxArguments, plan->argument_count))
+    return fail(Code::invalid, "the command is too long", "at most 60 arguments and 15 kB in all, with the environment",
+                "command");
+  if (!put(environment_of(spec.environment), plan->environment, kMaxEnvironment, plan->environment_count))
+    return fail(Code::invalid, "the policy's environment is too large", "at most 50 variables and 15 kB in all",
+                "environment");
+
+  Fd fd(memfd_create("warder-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return fail_errno(errno, "memfd_create");
+  if (::write(fd.get(), plan.get(), sizeof *plan) != sizeof *plan) return fail_errno(errno, "write the plan");
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+    return fail_errno(errno, "seal the plan");
+  return fd;
+}
+
+}  // namespace jail
