@@ -252,9 +252,9 @@ def main():
             parts = [f"{step} {percentile(us, 0.5):.0f}" for (case, step), us in bench.steps.items() if case == name]
             print(f"p50 us of the path, {name}: " + ", ".join(parts))
         load.print_memory(bench.daemons["exec"], bench.daemons["fork"])
+        load.print_row(bench.daemons["fork"], request(1, "pass"), options.row)
         load.print_rates(bench.daemons, PROGRAMS[BARE], PROGRAMS["bubblewrap + python3 -c pass"], request(1, "pass"),
                          options.sustained)
-        load.print_row(bench.daemons["fork"], request(1, "pass"), options.row)
     print(f"load {os.getloadavg()[0]:.1f}")
 
 

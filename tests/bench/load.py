@@ -1,9 +1,13 @@
 """Many at once: closed loops, arrivals at random, bursts, long rows; and what waiting jails hold. For latency.py."""
+import collections
 import os
 import pathlib
 import random
 import selectors
 import time
+
+_FIRST_USER, _USERS = 23000, 100  # nobody's
+_SETTLES = 15  # seconds: a pool follows the demand of the last few
 
 
 def percentile(values, part):
@@ -11,22 +15,31 @@ def percentile(values, part):
     return values[min(len(values) - 1, int(len(values) * part))]
 
 
-class _Connections:
-    """Connections that each have at most one request open."""
+def _connect(daemon, user):
+    """As another user: the daemon asks whose connection it is (SO_PEERCRED, of the moment of connect())."""
+    os.seteuid(user)
+    try:
+        return daemon.connect()
+    finally:
+        os.seteuid(0)
 
-    def __init__(self, daemon, count, line):
+
+class _Connections:
+    """Connections that each have at most one request open; the one that was silent longest is asked first."""
+
+    def __init__(self, daemon, count, line, users=()):
         self._line = line
         self._selector = selectors.DefaultSelector()
-        self._clients = [daemon.connect() for _ in range(count)]
+        self._clients = [_connect(daemon, user) for user in users] or [daemon.connect() for _ in range(count)]
         self._text = {}
         for client in self._clients:
             self._selector.register(client.socket, selectors.EVENT_READ, client)
-        self.idle = list(self._clients)
+        self.idle = collections.deque(self._clients)
         self._since = {}
 
     def ask(self, since=None):
         """`since`: when the request was due, where it had to wait for a connection."""
-        client = self.idle.pop()
+        client = self.idle.popleft()
         self._since[client] = since or time.perf_counter()
         client.socket.sendall(self._line)
 
@@ -49,13 +62,16 @@ class _Connections:
             client.close()
 
 
-def crowd(daemon, clients, line, until):
-    """A closed loop of so many connections. `until(done)` ends it. Seconds of each answer, in the order they came."""
-    connections = _Connections(daemon, clients, line)
+def crowd(daemon, clients, line, until, users=()):
+    """A closed loop of so many open requests. `until(done)` ends it. Seconds of each answer, in the order they came.
+
+    `users`: each has a connection, and they ask in turn.
+    """
+    connections = _Connections(daemon, clients, line, users)
     took = []
     for _ in range(clients):
         connections.ask()
-    while len(connections.idle) < clients:
+    while len(connections.idle) < (len(users) or clients):
         for seconds in connections.answers(60):
             took.append(seconds)
             if not until(len(took)):
@@ -115,6 +131,7 @@ def print_rates(daemons, bare_words, wrapped_words, line, seconds):
         took = crowd(daemons[name], 2, line, lambda _: time.perf_counter() - began > seconds)
         rate = len(took) / (time.perf_counter() - began)
         print(f"without zygotes ({name}), closed loop of 2: {rate:6.0f}/s, {rate / bare:4.1f} x bare")
+    _print_tenants(daemons["fork"], line, seconds, bare)
     _settle(daemons["fork"])  # the pool is full again
     began = time.perf_counter()
     crowd(daemons["fork"], 100, line, lambda done: True)
@@ -123,8 +140,21 @@ def print_rates(daemons, bare_words, wrapped_words, line, seconds):
           f"{100_000 / bare:.0f} ms: {last * bare / 100:.2f} of that")
 
 
+def _print_tenants(daemon, line, seconds, bare):
+    if os.geteuid() != 0:
+        return print("every call another tenant: not measured, for only root can be others")
+    users = range(_FIRST_USER, _FIRST_USER + _USERS)
+    crowd(daemon, 4, line, lambda done: done >= len(users), users)  # each has its workspace
+    began = time.perf_counter()
+    took = crowd(daemon, 4, line, lambda _: time.perf_counter() - began > seconds, users)
+    rate = len(took) / (time.perf_counter() - began)
+    print(f"every call another tenant, {_USERS} of them, closed loop of 4: {rate:6.0f}/s, {rate / bare:4.2f} x bare")
+
+
 def print_row(daemon, line, count):
-    crowd(daemon, 1, line, lambda done: done >= 300)  # the pool has the size that such a row asks for
+    began = time.perf_counter()
+    crowd(daemon, 1, line, lambda _: time.perf_counter() - began > _SETTLES)
+    _settle(daemon)  # the pool is as large as such a row wants it
     before = _holdings(daemon)
     took = crowd(daemon, 1, line, lambda done: done >= count)
     tenth = max(1, len(took) // 10)
