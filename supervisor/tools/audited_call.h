@@ -1,37 +1,16 @@
-// Who calls a tool of another server, which, and what each such call leaves: a line of the audit chain, and what of it
-// its span tells.
+// A call of another server's tool, and what each leaves: a line of the audit chain, and what of it its span tells.
 // Made by call_tool.cc for every call, and for every question about one by call_approval.cc.
 #pragma once
-#include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "supervisor/base/clock.h"
-#include "supervisor/base/trace_parent.h"
 #include "supervisor/journal/journal.h"
-#include "supervisor/mcp/context.h"
-#include "supervisor/tenants/tenant.h"
+#include "supervisor/tools/who.h"
 #include "supervisor/traces/open_span.h"
 
-namespace jail {
-class Handle;
-}
-
 namespace tools {
-
-struct Who {
-  std::shared_ptr<tenants::Tenant> tenant;
-  std::shared_ptr<const policies::Policy> policy;
-  uint32_t uid = 0;  // of the client
-  int32_t pid = 0;
-  std::string execution;                            // empty: a direct call
-  mcp::RequestContext& client;                      // of whom it is
-  jail::Handle* jail = nullptr;                     // held while somebody is asked; nullptr: nothing is
-  std::function<void(std::string line)> tell = {};  // a line of progress; empty: nobody wants it
-  TraceContext trace = {};                          // what the call belongs to
-};
 
 struct Target {
   std::string server, tool;

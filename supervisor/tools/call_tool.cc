@@ -178,17 +178,15 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
 Task<Result<json>> call_from_code(CallEnvironment& environment, const GuestCaller& caller, json asked) {
   if (!caller.nested) co_return fail(Code::unavailable, "tools of other servers cannot be called from here");
   NestedCalls& used = *caller.nested;
-  const policies::CallRules& rules = used.policy->calls;
+  const policies::CallRules& rules = used.who.policy->calls;
   CO_TRY(Order order, read_order(asked));
   if (used.calls >= rules.per_execution)
     co_return fail(Code::exhausted, fmt::format("this execution has made its {} calls", rules.per_execution),
                    "ask for more at once, or go on in another execution", "calls.per_execution");
   used.calls++;
-  const Who who{used.tenant,  used.policy, used.uid,  used.pid,  caller.execution,
-                *used.client, used.jail,   used.tell, used.trace};
   uint64_t bytes = 0;
   const auto paths = std::move(order.select);
-  CO_TRY(bridge::ToolValue told, co_await call_and_record(environment, who, std::move(order), bytes));
+  CO_TRY(bridge::ToolValue told, co_await call_and_record(environment, used.who, std::move(order), bytes));
   used.bytes += bytes;
   if (used.bytes > rules.bytes)
     co_return fail(Code::exhausted,

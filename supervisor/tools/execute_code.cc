@@ -313,12 +313,11 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   auto snapshot = start(take_before(call));
   request.before_code = [&snapshot]() -> Task<> { co_await snapshot; };
   const std::string session = turn ? turn->name() : "";
-  NestedCalls nested{call.tenant, call.policy, call.context.peer.uid, call.context.peer.pid};
-  nested.client = &call.context;
-  nested.jail = &call.live->handle;
-  nested.trace = call.span.context();
+  const mcp::Peer& peer = call.context.peer;
+  NestedCalls nested{{call.tenant, call.policy, peer.uid, peer.pid, call.id, call.context, &call.live->handle}};
+  nested.who.trace = call.span.context();
   if (call.context.wants_progress())
-    nested.tell = [&call](std::string line) {
+    nested.who.tell = [&call](std::string line) {
       call.last_line = std::move(line);
       call.new_output = true;
     };

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -13,30 +12,16 @@
 #include "policies/policy.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
-#include "supervisor/base/trace_parent.h"
 #include "supervisor/tenants/tenant.h"
-
-namespace jail {
-class Handle;
-}
-namespace mcp {
-class RequestContext;
-}
+#include "supervisor/tools/who.h"
 
 namespace tools {
 
-// What an execution's calls of other servers' tools go by, and what they have used up.
+// An execution's calls of other servers' tools: on whose behalf, and what they have used up.
 struct NestedCalls {
-  std::shared_ptr<tenants::Tenant> tenant;
-  std::shared_ptr<const policies::Policy> policy;
-  uint32_t uid = 0;  // of the client, for the audit
-  int32_t pid = 0;
+  Who who;
   uint32_t calls = 0;
-  uint64_t bytes = 0;                               // of results
-  mcp::RequestContext* client = nullptr;            // the request that the execution answers
-  jail::Handle* jail = nullptr;                     // held while somebody is asked
-  std::function<void(std::string line)> tell = {};  // a line of the execution's progress; empty: nobody wants it
-  TraceContext trace = {};                          // what the execution's calls belong to
+  uint64_t bytes = 0;  // of results
 };
 
 // For whom a call acts; ends with the execution. The policy is the one the execution began with.
