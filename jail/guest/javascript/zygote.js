@@ -1,0 +1,18 @@
+// Entry of a JavaScript zygote: `node --single-threaded --v8-pool-size=0 ... /warder/javascript/zygote.js`, fork orders on
+// descriptor 3. Like runner.js, but this process never runs code of a tenant: it gets warm once and is copied for each
+// jail.
+'use strict';
+const began = process.hrtime.bigint();
+const {live, readyMessage, warm} = require('./life.js');
+const {prepareForCopies, renew} = require('./copies.js');
+const {end, serve} = require('../zygote/_warder_fork.node');
+
+warm();
+prepareForCopies();
+const random = serve(readyMessage(began));
+
+// From here on this is a copy, in a jail of its own: the zygote does not come back.
+live(process.hrtime.bigint(), () => {
+  renew(random);
+  warm();
+}, end);
