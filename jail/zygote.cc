@@ -73,7 +73,13 @@ Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Host& host, Spec spec, std::
   CO_CHECKED(co_await home->wait_until_ready());
   auto lost = [alive = zygote->alive_] { *alive = false; };
   zygote->orders_ = JailerClient::start(host.loop, home->guest().take_socket(), std::move(lost));
-  if (copies.language == Language::javascript) CO_CHECKED(co_await prove(host, zygote, copies));
+  if (copies.language == Language::javascript) {
+    auto proved = co_await prove(host, zygote, copies);
+    if (!proved) {
+      co_await next_turn(host.loop);  // its own message may have brought us here, and it ends with us
+      co_return tl::unexpected<Error>(std::move(proved).error());
+    }
+  }
   co_return zygote;
 }
 

@@ -33,7 +33,6 @@ function renew(random) {
   const pid = Object.getOwnPropertyDescriptor(process, 'pid');
   Object.defineProperty(process, 'pid', {...pid, value: Number(require('fs').readlinkSync('/proc/self'))});
   process.execArgv = process.execArgv.filter((flag) => !ZYGOTES_FLAGS.includes(flag));
-  process.chdir('/'); // forgets the folder that it remembers
 }
 
 module.exports = {prepareForCopies, renew};

@@ -32,20 +32,6 @@ class Execution {
     this.#end = end;
   }
 
-  // A whole one but for its end: what all of them touch is loaded and compiled while nobody waits.
-  static rehearse() {
-    const order = {code: 'return [1, "text", null]', workspace: '/', context_vars: {}};
-    const execution = new Execution(order, {maxMessage: 4096});
-    const names = new Set(Object.getOwnPropertyNames(globalThis));
-    const resolve = Module._resolveFilename;
-    execution.#compile(execution.#bind())();
-    execution.#returned = {rehearsal: [1, 'text', null]};
-    execution.#answer();
-    execution.#encoded();
-    for (const name of Object.getOwnPropertyNames(globalThis)) if (!names.has(name)) delete globalThis[name];
-    Module._resolveFilename = resolve;
-  }
-
   run() {
     this.#watchTheEnd();
     try {

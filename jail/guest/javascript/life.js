@@ -2,31 +2,13 @@
 // the first for all of its copies.
 'use strict';
 const fs = require('fs');
-const {Writable} = require('stream');
-const {Channel, ProtocolError, writeAll} = require('./channel.js');
+const {Channel, ProtocolError} = require('./channel.js');
 const {Execution} = require('./execution.js');
 const {FILE} = require('./errors.js');
+const {rehearse} = require('./rehearsal.js');
+const {ownStreams} = require('./streams.js');
 
 const EX_PROTOCOL = 76; // sysexits.h
-
-// The process's streams, synchronous: nothing is lost at an exit, and lines keep their order with other programs'.
-function ownStreams() {
-  for (const [name, fd] of [['stdout', 1], ['stderr', 2]]) {
-    const stream = new Writable({
-      decodeStrings: true,
-      write(chunk, encoding, done) {
-        try {
-          writeAll(fd, chunk);
-        } catch (e) { // whoever read this is gone; the execution goes on without
-        }
-        done();
-      },
-    });
-    stream.fd = fd;
-    stream.destroy = () => stream;
-    Object.defineProperty(process, name, {value: stream, configurable: true, enumerable: true, writable: true});
-  }
-}
 
 // Null when nobody wants this jail any more.
 function receiveOrder(channel) {
@@ -47,12 +29,16 @@ function cpuTime() {
   return user + system;
 }
 
-// What is the same for every execution.
-function warm() {
+// What is the same for every execution; then `then()`.
+function warm(then) {
   ownStreams();
   Error.stackTraceLimit = 50;
   process.argv = [process.execPath, FILE];
-  Execution.rehearse();
+  rehearseLife(then);
+}
+
+function rehearseLife(then) {
+  rehearse(receiveOrder, then);
 }
 
 // The message that tells it. `began`: process.hrtime.bigint() of its beginning.
@@ -62,21 +48,24 @@ function readyMessage(began) {
     cpu_us: cpuTime()});
 }
 
-// From `prepare()` to the end of the process, which `end(status)` makes.
+// From `prepare(then)` to the end of the process, which `end(status)` makes.
 function live(began, prepare, end) {
   const channel = new Channel();
-  let order;
-  try {
-    prepare();
+  const guarded = (step) => {
+    try {
+      step();
+    } catch (e) {
+      fs.writeSync(2, `warder javascript runner: ${e.message}\n`);
+      end(EX_PROTOCOL);
+    }
+  };
+  guarded(() => prepare(() => guarded(() => {
     channel.send(readyMessage(began));
-    order = receiveOrder(channel);
+    const order = receiveOrder(channel);
     if (order === null) end(0);
-  } catch (e) {
-    fs.writeSync(2, `warder javascript runner: ${e.message}\n`);
-    end(EX_PROTOCOL);
-  }
-  channel.maxMessage = order.max_message;
-  new Execution(order, channel, end).run();
+    channel.maxMessage = order.max_message;
+    new Execution(order, channel, end).run();
+  })));
 }
 
-module.exports = {live, readyMessage, warm};
+module.exports = {live, readyMessage, rehearse: rehearseLife, warm};

@@ -3,16 +3,25 @@
 // jail.
 'use strict';
 const began = process.hrtime.bigint();
-const {live, readyMessage, warm} = require('./life.js');
+const {live, readyMessage, rehearse, warm} = require('./life.js');
 const {prepareForCopies, renew} = require('./copies.js');
 const {end, serve} = require('../zygote/_warder_fork.node');
 
-warm();
-prepareForCopies();
-const random = serve(readyMessage(began));
+const REHEARSALS = 20; // V8 then knows what it calls, and copies need not learn it
 
-// From here on this is a copy, in a jail of its own: the zygote does not come back.
-live(process.hrtime.bigint(), () => {
-  renew(random);
-  warm();
-}, end);
+function getWarm(rounds) {
+  if (rounds === 0) beCopied();
+  else rehearse(() => getWarm(rounds - 1));
+}
+
+function beCopied() {
+  prepareForCopies();
+  const random = serve(readyMessage(began));
+  // From here on this is a copy, in a jail of its own: the zygote does not come back.
+  live(process.hrtime.bigint(), (then) => {
+    renew(random);
+    rehearse(then);
+  }, end);
+}
+
+warm(() => getWarm(REHEARSALS));
