@@ -21,13 +21,16 @@ std::vector<std::string> python_command(const std::vector<std::string>& modules)
   return command;
 }
 
-// The runner's, but for the entry and what keeps V8 to one thread. Node takes the lowest descriptors that are free, and
-// libuv exchanges some of its own in a fork: so those that a jail's init has by number (plan.h) are taken before it.
+// Node takes the lowest descriptors that are free, and libuv exchanges some of its own in a fork: so those that a
+// jail's init has by number (plan.h) are taken before it. What is loaded first sees to its threads (zygote/threads.h).
+constexpr const char* kBeginNode = "LD_PRELOAD=/warder/zygote/_warder_fork.node exec \"$0\" \"$@\" 4<&0 5<&0";
+
+// The runner's, but for the entry and what keeps V8 to one thread.
 std::vector<std::string> javascript_command(const policies::Limits& limits) {
   auto node = command_of(Language::javascript, limits);
   node.back() = "/warder/javascript/zygote.js";
-  node.insert(node.begin() + 1, {"--single-threaded", "--v8-pool-size=0"});
-  node.insert(node.begin(), {"/bin/sh", "-c", "exec \"$0\" \"$@\" 4<&0 5<&0"});
+  node.insert(node.begin() + 1, {"--single-threaded", "--v8-pool-size=1"});
+  node.insert(node.begin(), {"/bin/sh", "-c", kBeginNode});
   return node;
 }
 
@@ -37,6 +40,10 @@ const list = Array.from({length: 50000}, (_, i) => ({i, text: `n${i}`}));
 let sum = 0;
 for (let round = 0; round < 10; round++) for (const {i, text} of list) sum = (sum * 31 + i + text.length) % 1000003;
 const text = await fs.promises.readFile("/etc/hostname", "utf8");
+require("v8").setFlagsFromString("--expose-gc");
+require("vm").runInNewContext("gc")();
+const {Worker} = require("worker_threads");
+await new Promise((end, fail) => new Worker("0", {eval: true}).on("exit", end).on("error", fail));
 return [sum, text.trim(), await new Promise((resolve) => setTimeout(resolve, 1, "timer"))];
 )";
 constexpr const char* kProved = R"([243938,"jail","timer"])";

@@ -1,9 +1,9 @@
 // The Node addon _warder_fork: serve(ready) answers fork orders, and returns in each new runner, once; end(status) ends
 // one. By Node-API, so that one build serves every node from 18 on.
 //
-// V8 can be forked in its single-threaded mode only, and node keeps three threads even then, which do nothing in it. So
-// the zygote itself is a fork, made when they are idle: no thread, no lock of one, is lost in a copy that was not lost
-// then. Its parent waits for it, and keeps nothing open.
+// V8 can be forked in its single-threaded mode only, and node keeps three threads even then, which hardly do anything
+// in it. So the zygote itself is a fork, made when they are idle: no lock of one is held. Its parent waits for it, and
+// keeps nothing open. The one that copies need is made anew when it is needed (threads.h).
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #include "jail/zygote/descriptors.h"
 #include "jail/zygote/fork.h"
 #include "jail/zygote/node_api.h"
+#include "jail/zygote/threads.h"
 
 namespace {
 
@@ -113,6 +114,7 @@ void nothing() {}
 // In a locked runner, far below the script's call of serve(): back there, so that the script ends, and the event loop
 // begins, as in any node.
 void return_to_script() {
+  jail::zygote::threads_are_lost();
   if (int error = jail::zygote::make_descriptors()) give_up("make descriptors", error);
   if (int error = uv_loop_fork(loop)) give_up("uv_loop_fork", -error);
   longjmp(script, 1);

@@ -4,10 +4,11 @@
 const v8 = require('v8');
 const vm = require('vm');
 
-const ZYGOTES_FLAGS = ['--single-threaded', '--v8-pool-size=0'];
+const ZYGOTES_FLAGS = ['--single-threaded', '--v8-pool-size=1'];
 
 // A heap without garbage, which no copy need look through.
 function prepareForCopies() {
+  delete process.env.LD_PRELOAD;
   v8.setFlagsFromString('--expose-gc');
   const gc = vm.runInNewContext('gc');
   v8.setFlagsFromString('--no-expose-gc');

@@ -1,4 +1,4 @@
-// Entry of a JavaScript zygote: `node --single-threaded --v8-pool-size=0 ... /warder/javascript/zygote.js`, fork orders on
+// Entry of a JavaScript zygote: `node --single-threaded --v8-pool-size=1 ... /warder/javascript/zygote.js`, fork orders on
 // descriptor 3. Like runner.js, but this process never runs code of a tenant: it gets warm once and is copied for each
 // jail.
 'use strict';
