@@ -23,7 +23,9 @@ std::vector<std::string> python_command(const std::vector<std::string>& modules)
 
 // Node takes the lowest descriptors that are free, and libuv exchanges some of its own in a fork: so those that a
 // jail's init has by number (plan.h) are taken before it. What is loaded first sees to its threads (zygote/threads.h).
-constexpr const char* kBeginNode = "LD_PRELOAD=/warder/zygote/_warder_fork.node exec \"$0\" \"$@\" 4<&0 5<&0";
+// The shell's own addition to the environment goes.
+constexpr const char* kBeginNode =
+    "unset PWD; LD_PRELOAD=/warder/zygote/_warder_fork.node exec \"$0\" \"$@\" 4<&0 5<&0";
 
 // The runner's, but for the entry and what keeps V8 to one thread.
 std::vector<std::string> javascript_command(const policies::Limits& limits) {
