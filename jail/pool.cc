@@ -91,6 +91,7 @@ struct Pool::Kind {
   uint32_t forked = 0;             // by it
   Monotonic::time_point retry_at;
   std::chrono::milliseconds retry_after = kRetryAfter;
+  std::string told;  // the error that was logged last: not again while it stays that
 
   bool forks() const { return !tenant.empty(); }
   bool has_zygote() const {
@@ -271,6 +272,7 @@ Task<> Pool::start_zygote(std::string key) {
     co_return;
   }
   kind.retry_after = kRetryAfter;
+  kind.told.clear();
   kind.zygote = *std::move(started);
   kind.forked = 0;
 }
@@ -312,8 +314,11 @@ Task<> Pool::add_one(std::string key) {
 // What cannot be built now is tried again later, less and less often; executions build their own, and tell.
 void Pool::put_off(Kind& kind, const Error& error) {
   kind.retry_at = Monotonic::now() + kind.retry_after;
-  log_warning("{} for {} code: {}; next try in {} s", kind.wants_zygote() ? "a zygote" : "a waiting jail",
-              language_name(kind.spec.language), error.what, kind.retry_after.count() / 1000);
+  if (kind.told != error.what)
+    log_warning("{} for {} code: {}; next try in {} s, then less and less often",
+                kind.wants_zygote() ? "a zygote" : "a waiting jail", language_name(kind.spec.language), error.what,
+                kind.retry_after.count() / 1000);
+  kind.told = error.what;
   kind.retry_after = std::min<std::chrono::milliseconds>(kind.retry_after * 2, kRetryMost);
 }
 
