@@ -37,7 +37,7 @@ Usual usual_bytes(Language language) {
     case Language::python:
       return {9 << 20, 3 << 19, 16 << 20};
     case Language::javascript:
-      return {48 << 20, 6 << 20, 48 << 20};
+      return {48 << 20, 3 << 20, 24 << 20};
     case Language::shell:
       return {2 << 20, 0, 0};
   }

@@ -27,11 +27,11 @@ std::vector<std::string> python_command(const std::vector<std::string>& modules)
 constexpr const char* kBeginNode =
     "unset PWD; LD_PRELOAD=/warder/zygote/_warder_fork.node exec \"$0\" \"$@\" 4<&0 5<&0";
 
-// The runner's, but for the entry and what keeps V8 to one thread.
+// The runner's, but for the entry and what keeps V8 to one thread, and from planning ahead what its copies would do.
 std::vector<std::string> javascript_command(const policies::Limits& limits) {
   auto node = command_of(Language::javascript, limits);
   node.back() = "/warder/javascript/zygote.js";
-  node.insert(node.begin() + 1, {"--single-threaded", "--v8-pool-size=1"});
+  node.insert(node.begin() + 1, {"--single-threaded", "--v8-pool-size=1", "--no-memory-reducer"});
   node.insert(node.begin(), {"/bin/sh", "-c", kBeginNode});
   return node;
 }

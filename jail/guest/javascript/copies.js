@@ -4,7 +4,8 @@
 const v8 = require('v8');
 const vm = require('vm');
 
-const ZYGOTES_FLAGS = ['--single-threaded', '--v8-pool-size=1'];
+// After a collection V8 plans another, for when it is idle: each copy of an older zygote would begin with that.
+const ZYGOTES_FLAGS = ['--single-threaded', '--v8-pool-size=1', '--no-memory-reducer'];
 
 // A heap without garbage, which no copy need look through.
 function prepareForCopies() {
@@ -30,6 +31,7 @@ function seed(random) {
 }
 
 function renew(random) {
+  v8.setFlagsFromString('--memory-reducer');
   seed(random);
   const pid = Object.getOwnPropertyDescriptor(process, 'pid');
   Object.defineProperty(process, 'pid', {...pid, value: Number(require('fs').readlinkSync('/proc/self'))});
