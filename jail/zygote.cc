@@ -23,10 +23,9 @@ std::vector<std::string> python_command(const std::vector<std::string>& modules)
 
 // Node takes the lowest descriptors that are free, and libuv exchanges some of its own in a fork: so those that a
 // jail's init has by number (plan.h) are taken before it. What is loaded first sees to its threads (zygote/threads.h).
-// A ring of io_uring(7) would be shared by all copies; a jail has none anyway. The shell's own addition to the
-// environment goes.
+// The shell's own addition to the environment goes.
 constexpr const char* kBeginNode =
-    "unset PWD; UV_USE_IO_URING=0 LD_PRELOAD=/warder/zygote/_warder_fork.node exec \"$0\" \"$@\" 4<&0 5<&0";
+    "unset PWD; LD_PRELOAD=/warder/zygote/_warder_fork.node exec \"$0\" \"$@\" 4<&0 5<&0";
 
 // The runner's, but for the entry and what keeps V8 to one thread, and from planning ahead what its copies would do.
 std::vector<std::string> javascript_command(const policies::Limits& limits) {

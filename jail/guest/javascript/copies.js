@@ -10,7 +10,6 @@ const ZYGOTES_FLAGS = ['--single-threaded', '--v8-pool-size=1', '--no-memory-red
 // A heap without garbage, which no copy need look through.
 function prepareForCopies() {
   delete process.env.LD_PRELOAD;
-  delete process.env.UV_USE_IO_URING;
   v8.setFlagsFromString('--expose-gc');
   const gc = vm.runInNewContext('gc');
   v8.setFlagsFromString('--no-expose-gc');
