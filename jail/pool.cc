@@ -28,21 +28,23 @@ constexpr auto kRetryMost = 60s;
 constexpr unsigned kWaitingWeight = 1, kRunningWeight = 100;  // cpu.weight
 constexpr uint32_t kMostForks = 2000;  // of one zygote; its address layout and hash seed are not used for ever
 constexpr auto kOldestZygote = 1h;
-constexpr uint64_t kZygoteBytes = 16 << 20, kForkBytes = 3 << 19;
 constexpr uint32_t kForksForOne = 4;  // forks may wait where one interpreter would: they hold far less
 constexpr double kStock = 3;          // jails for so many times the time that building one takes
 
-// What one is taken to hold until a cgroup has counted it.
-uint64_t usual_bytes(Language language) {
+// What one is taken to hold, a waiting jail or fork until a cgroup has counted it.
+struct Usual {
+  uint64_t jail, fork, zygote;
+};
+Usual usual_bytes(Language language) {
   switch (language) {
     case Language::python:
-      return 9 << 20;
+      return {9 << 20, 3 << 19, 16 << 20};
     case Language::javascript:
-      return 48 << 20;
+      return {48 << 20, 3 << 20, 24 << 20};
     case Language::shell:
-      return 2 << 20;
+      return {2 << 20, 0, 0};
   }
-  return 0;
+  return {};
 }
 
 std::vector<std::string> warm_command(const Spec& spec, const policies::PoolRules& rules) {
@@ -92,11 +94,13 @@ struct Pool::Kind {
   uint32_t forked = 0;             // by it
   Monotonic::time_point retry_at;
   std::chrono::milliseconds retry_after = kRetryAfter;
+  std::string told;  // the error that was logged last: not again while it stays that
 
   bool forks() const { return !tenant.empty(); }
   bool has_zygote() const {
     return zygote && zygote->alive() && forked < kMostForks && Monotonic::now() - zygote->ready_at() < kOldestZygote;
   }
+  uint64_t held() const { return bytes * waiting.size() + (zygote ? usual_bytes(spec.language).zygote : 0); }
   bool wants_zygote() const { return forks() && !has_zygote(); }
   uint32_t most() const { return forks() ? rules.most * kForksForOne : rules.most; }
   size_t target() const {
@@ -129,7 +133,7 @@ Pool::Kind& Pool::kind_of(const std::string& tenant, const Spec& spec, const pol
     kind.tenant = tenant;
     kind.spec = spec;
     if (tenant.empty()) kind.spec.command = warm_command(spec, rules);
-    kind.bytes = tenant.empty() ? usual_bytes(spec.language) : kForkBytes;
+    kind.bytes = tenant.empty() ? usual_bytes(spec.language).jail : usual_bytes(spec.language).fork;
   }
   kind.rules = rules;
   kind.asked_at = Monotonic::now();
@@ -157,7 +161,7 @@ std::optional<Pool::Taken> Pool::take_waiting(Kind& kind) {
 }
 
 Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace) {
-  if (rules.zygotes && !tenant.empty() && spec.language == Language::python) {
+  if (rules.zygotes && !tenant.empty() && Zygote::exists_for(spec.language)) {
     Kind& forks = kind_of(tenant, spec, rules);
     forks.asked++;
     if (!forks.workspace) forks.workspace = Fd(::fcntl(workspace, F_DUPFD_CLOEXEC, 3));
@@ -211,15 +215,14 @@ std::map<Language, Pool::Stock> Pool::stock() const {
     stock.jails += static_cast<uint32_t>(kind.waiting.size());
     stock.wanted += static_cast<uint32_t>(kind.target());
     stock.zygotes += kind.zygote ? 1 : 0;
-    stock.bytes += kind.bytes * kind.waiting.size() + (kind.zygote ? kZygoteBytes : 0);
+    stock.bytes += kind.held();
   }
   return all;
 }
 
 bool Pool::affordable(const Kind& kind) const {
-  uint64_t held = kind.wants_zygote() ? kZygoteBytes : kind.bytes;
-  for (const auto& [key, other] : kinds_)
-    held += other.bytes * other.waiting.size() + (other.zygote ? kZygoteBytes : 0);
+  uint64_t held = kind.wants_zygote() ? usual_bytes(kind.spec.language).zygote : kind.bytes;
+  for (const auto& [key, other] : kinds_) held += other.held();
   return held <= limits_.memory_bytes;
 }
 
@@ -272,6 +275,7 @@ Task<> Pool::start_zygote(std::string key) {
     co_return;
   }
   kind.retry_after = kRetryAfter;
+  kind.told.clear();
   kind.zygote = *std::move(started);
   kind.forked = 0;
 }
@@ -314,8 +318,11 @@ Task<> Pool::add_one(std::string key) {
 // What cannot be built now is tried again later, less and less often; executions build their own, and tell.
 void Pool::put_off(Kind& kind, const Error& error) {
   kind.retry_at = Monotonic::now() + kind.retry_after;
-  log_warning("{} for {} code: {}; next try in {} s", kind.wants_zygote() ? "a zygote" : "a waiting jail",
-              language_name(kind.spec.language), error.what, kind.retry_after.count() / 1000);
+  if (kind.told != error.what)
+    log_warning("{} for {} code: {}; next try in {} s, then less and less often",
+                kind.wants_zygote() ? "a zygote" : "a waiting jail", language_name(kind.spec.language), error.what,
+                kind.retry_after.count() / 1000);
+  kind.told = error.what;
   kind.retry_after = std::min<std::chrono::milliseconds>(kind.retry_after * 2, kRetryMost);
 }
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "jail/guest_message.h"
 #include "jail/sealed_plan.h"
 
 namespace jail {
@@ -11,21 +14,83 @@ using namespace std::chrono_literals;
 
 constexpr auto kReadyLimit = 60s;  // seconds only under emulation
 
-}  // namespace
-
-Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Host& host, Spec spec, std::vector<std::string> modules) {
-  auto zygote = std::shared_ptr<Zygote>(new Zygote);
-  CO_TRY(zygote->fork_plan_, seal_plan(host, spec, Role::forked));
-  spec.command = {"/usr/bin/python3", "-I", "-u", "/warder/python/zygote.py"};
+std::vector<std::string> python_command(const std::vector<std::string>& modules) {
+  std::vector<std::string> command = {"/usr/bin/python3", "-I", "-u", "/warder/python/zygote.py"};
   std::string list;
   for (const auto& name : modules) list += (list.empty() ? "" : ",") + name;
-  if (!list.empty()) spec.command.push_back(std::move(list));
+  if (!list.empty()) command.push_back(std::move(list));
+  return command;
+}
+
+// Node takes the lowest descriptors that are free, and libuv exchanges some of its own in a fork: so those that a
+// jail's init has by number (plan.h) are taken before it. What is loaded first sees to its threads (zygote/threads.h).
+// The shell's own addition to the environment goes.
+constexpr const char* kBeginNode =
+    "unset PWD; LD_PRELOAD=/warder/zygote/_warder_fork.node exec \"$0\" \"$@\" 4<&0 5<&0";
+
+// The runner's, but for the entry and what keeps V8 to one thread, and from planning ahead what its copies would do.
+std::vector<std::string> javascript_command(const policies::Limits& limits) {
+  auto node = command_of(Language::javascript, limits);
+  node.back() = "/warder/javascript/zygote.js";
+  node.insert(node.begin() + 1, {"--single-threaded", "--v8-pool-size=1", "--no-memory-reducer"});
+  node.insert(node.begin(), {"/bin/sh", "-c", kBeginNode});
+  return node;
+}
+
+// What breaks where a node cannot be forked: the collector, the optimising compiler, the event loop, its threads.
+constexpr const char* kProof = R"(
+const list = Array.from({length: 50000}, (_, i) => ({i, text: `n${i}`}));
+let sum = 0;
+for (let round = 0; round < 10; round++) for (const {i, text} of list) sum = (sum * 31 + i + text.length) % 1000003;
+const text = await fs.promises.readFile("/etc/hostname", "utf8");
+require("v8").setFlagsFromString("--expose-gc");
+require("vm").runInNewContext("gc")();
+const {Worker} = require("worker_threads");
+await new Promise((end, fail) => new Worker("0", {eval: true}).on("exit", end).on("error", fail));
+return [sum, text.trim(), await new Promise((resolve) => setTimeout(resolve, 1, "timer"))];
+)";
+constexpr const char* kProved = R"([243938,"jail","timer"])";
+
+}  // namespace
+
+// Node is not made to be forked: a newer one may end, hang, or answer wrong. Each zygote's first copy shows it.
+Task<Result<>> Zygote::prove(Host& host, std::shared_ptr<Zygote> zygote, Spec spec) {
+  spec.name += "-proof";
+  Deadline forked(host.loop, kReadyLimit, [&zygote] { zygote->home().kill(); });
+  CO_TRY(auto jail, co_await Jail::fork(host, zygote, std::move(spec), false));
+  Deadline limit(host.loop, kReadyLimit, [&jail] { jail->kill(); });
+  CO_CHECKED(co_await jail->wait_until_ready());
+  const nlohmann::json order = {
+      {"type", "run"}, {"code", kProof}, {"workspace", "/"}, {"context_vars", nlohmann::json::object()}};
+  CO_CHECKED(co_await jail->guest().send(order.dump()));
+  CO_TRY(auto message, co_await jail->guest().receive());
+  if (!message) co_return fail(Code::unavailable, "the first copy ended in the middle of a program");
+  CO_TRY(GuestMessage said, read_guest_message(*message));
+  const auto* result = std::get_if<GuestResult>(&said);
+  if (!result || !result->value || result->value->dump() != kProved)
+    co_return fail(Code::unavailable, "the first copy did not run a program right: " + message->dump());
+  co_return Result<>{};
+}
+
+Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Host& host, Spec spec, std::vector<std::string> modules) {
+  const Spec copies = spec;
+  spec.command =
+      spec.language == Language::javascript ? javascript_command(spec.limits) : python_command(std::move(modules));
+  auto zygote = std::shared_ptr<Zygote>(new Zygote);
+  CO_TRY(zygote->fork_plan_, seal_plan(host, copies, Role::forked));
   CO_TRY(zygote->home_, co_await Jail::build_home(host, std::move(spec)));
   Jail* home = zygote->home_.get();
   Deadline limit(host.loop, kReadyLimit, [home] { home->kill(); });
   CO_CHECKED(co_await home->wait_until_ready());
   auto lost = [alive = zygote->alive_] { *alive = false; };
   zygote->orders_ = JailerClient::start(host.loop, home->guest().take_socket(), std::move(lost));
+  if (copies.language == Language::javascript) {
+    auto proved = co_await prove(host, zygote, copies);
+    if (!proved) {
+      co_await next_turn(host.loop);  // its own message may have brought us here, and it ends with us
+      co_return tl::unexpected<Error>(std::move(proved).error());
+    }
+  }
   co_return zygote;
 }
 

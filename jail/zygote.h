@@ -12,9 +12,11 @@ namespace jail {
 
 class Zygote {
  public:
+  // Whether there are any of this language.
+  static bool exists_for(Language language) { return language != Language::shell; }
   // `spec`: what its jails will be; its environment and filter are the zygote's and theirs. `modules`: Python modules
-  // to load, where installed. Errors: unavailable, naming the step, or that the
-  // interpreter ended before it was ready.
+  // to load, where installed. One of JavaScript has proved by then that a copy of it runs a program right.
+  // Errors: unavailable, naming the step, or that the interpreter ended before it was ready, or what the copy did.
   static Task<Result<std::shared_ptr<Zygote>>> start(Host& host, Spec spec, std::vector<std::string> modules);
 
   JailerClient& orders() { return *orders_; }
@@ -25,6 +27,7 @@ class Zygote {
 
  private:
   Zygote() = default;
+  static Task<Result<>> prove(Host& host, std::shared_ptr<Zygote> zygote, Spec spec);
   std::unique_ptr<Jail> home_;
   Fd fork_plan_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

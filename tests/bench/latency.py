@@ -203,7 +203,8 @@ def interleaved(bench, code_runner, rounds, between, gap):
     cases["jailed pass, session"] = lambda: bench.execute("exec", "pass", case="session", session="bench")
     for name in ("exec", "fork"):
         cases[f"jailed 5 MB of JSON, {name}"] = lambda name=name: bench.execute(name, SUMMARY, case=f"JSON {name}")
-    cases["jailed JavaScript 0, exec"] = lambda: bench.execute("exec", "0", "javascript", "javascript")
+    for name in ("exec", "fork"):
+        cases[f"jailed JavaScript 0, {name}"] = lambda name=name: bench.execute(name, "0", "javascript", f"javascript {name}")
     cases["jailed shell :, exec"] = lambda: bench.execute("exec", ":", "shell", "shell")
     times = {name: [] for name in cases}
     title = f"{1000 * gap:.0f} ms {between.__name__} before each, ms"
@@ -217,8 +218,9 @@ def interleaved(bench, code_runner, rounds, between, gap):
     for name, per_round in times.items():
         row(name, [t for part in per_round for t in part], per_round, times[BARE])
     if "bare node -e 0" in times:
-        row("jailed JavaScript, to bare node", [t for p in times["jailed JavaScript 0, exec"] for t in p],
-            times["jailed JavaScript 0, exec"], times["bare node -e 0"])
+        for name in ("exec", "fork"):
+            case = times[f"jailed JavaScript 0, {name}"]
+            row(f"jailed JavaScript, {name}, to bare node", [t for p in case for t in p], case, times["bare node -e 0"])
 
 
 def main():
@@ -238,6 +240,7 @@ def main():
         for name, start in (("exec", "exec"), ("fork", "fork"), ("fork on demand", "fork")):
             bench.settle(name, start)
         bench.settle("exec", "exec", "javascript")
+        bench.settle("fork", "fork", "javascript")
         bench.settle("exec", "exec", "shell")
         bench.starts.clear()
         bench.steps.clear()

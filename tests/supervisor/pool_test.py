@@ -368,7 +368,7 @@ class TwoTenants(Case):
 class OtherLanguages(unittest.TestCase):
     def test_they_wait_too(self):
         programs = {"javascript": "return 6 * 7", "shell": "echo $((6 * 7))"}
-        with (Policies(pool={"least": 1, "most": 1}, languages=list(programs)) as policies, Daemon(policies=policies) as daemon,
+        with (Policies(pool={"least": 1, "most": 1, "zygotes": False}, languages=list(programs)) as policies, Daemon(policies=policies) as daemon,
               Client(daemon.socket) as client):
             for language, code in programs.items():
                 def tried():

@@ -10,6 +10,8 @@ const CALLS_LIMIT = 200; // the supervisor ends an execution with more outstandi
 const FINAL = 70;
 const MORE = 77;
 
+const decoder = new TextDecoder('utf-8', {fatal: true});
+
 class ProtocolError extends Error {}
 
 // The supervisor refused or failed a call: why (code, message), by which rule, and the remedy, if any.
@@ -54,7 +56,7 @@ class Assembler {
     this.#size = 0;
     let message;
     try {
-      message = JSON.parse(new TextDecoder('utf-8', {fatal: true}).decode(data));
+      message = JSON.parse(decoder.decode(data));
     } catch (e) {
       throw new ProtocolError('a message is not JSON');
     }
@@ -70,12 +72,18 @@ class Channel {
   #calls = new Map();
   #lastId = 0;
   #socket;
+  #fd;
+
+  // `fd`: for a rehearsal, another than the guest socket.
+  constructor(fd = FD) {
+    this.#fd = fd;
+  }
 
   // The next message, without an event loop; null at the end of the stream.
   receiveSync() {
     for (;;) {
       const packet = Buffer.allocUnsafe(PART + 2); // one more than a packet may have: so a longer one shows
-      const size = fs.readSync(FD, packet, 0, packet.length, null);
+      const size = fs.readSync(this.#fd, packet, 0, packet.length, null);
       if (size === 0) return null;
       const message = this.#assembler.add(packet.subarray(0, size));
       if (message !== undefined) return message;
@@ -89,14 +97,14 @@ class Channel {
     do {
       const part = data.subarray(at, at + PART);
       at += part.length;
-      writeAll(FD, Buffer.concat([Buffer.of(at < data.length ? MORE : FINAL), part]));
+      writeAll(this.#fd, Buffer.concat([Buffer.of(at < data.length ? MORE : FINAL), part]));
     } while (at < data.length);
   }
 
   // Until the supervisor has seen enough, or ended this jail: its looks go on while the answer is on its way.
   linger() {
     const packet = Buffer.allocUnsafe(PART + 2);
-    while (fs.readSync(FD, packet, 0, packet.length, null) > 0);
+    while (fs.readSync(this.#fd, packet, 0, packet.length, null) > 0);
   }
 
   async call(name, args) {
@@ -140,7 +148,7 @@ class Channel {
     const packet = Buffer.allocUnsafe(PART + 2);
     let size;
     try {
-      size = fs.readSync(FD, packet, 0, packet.length, null);
+      size = fs.readSync(this.#fd, packet, 0, packet.length, null);
     } catch (e) {
       if (e.code !== 'EAGAIN') throw e; // non-blocking once #listen() has been here
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
@@ -178,7 +186,7 @@ class Channel {
     if (this.#socket === undefined) {
       const {Pipe, constants} = process.binding('pipe_wrap');
       const handle = new Pipe(constants.SOCKET);
-      handle.open(FD);
+      handle.open(this.#fd);
       const {Socket} = require('net');
       this.#socket = new Socket({handle, readable: true, writable: false});
       const gone = () => this.#endAll({code: 'gone', message: 'the supervisor has closed the channel'});
@@ -213,4 +221,4 @@ class Channel {
   }
 }
 
-module.exports = {Channel, CallError, ProtocolError, writeAll};
+module.exports = {Assembler, Channel, CallError, ProtocolError, writeAll};

@@ -1,0 +1,71 @@
+// The life of a runner: it warms itself, says that it is ready, waits for the one order and carries it out. A zygote does
+// the first for all of its copies.
+'use strict';
+const fs = require('fs');
+const {Channel, ProtocolError} = require('./channel.js');
+const {Execution} = require('./execution.js');
+const {FILE} = require('./errors.js');
+const {rehearse} = require('./rehearsal.js');
+const {ownStreams} = require('./streams.js');
+
+const EX_PROTOCOL = 76; // sysexits.h
+
+// Null when nobody wants this jail any more.
+function receiveOrder(channel) {
+  const order = channel.receiveSync();
+  if (order === null || order.type === 'cancel') return null;
+  if (order.type !== 'run') throw new ProtocolError(`expected 'run', got '${order.type}'`);
+  order.workspace ??= '/workspace';
+  order.max_message ??= 8 << 20;
+  order.context_vars ??= {};
+  if (typeof order.traceparent === 'string') process.env.TRACEPARENT = order.traceparent;
+  for (const [key, kind] of [['code', 'string'], ['workspace', 'string'], ['max_message', 'number']])
+    if (typeof order[key] !== kind) throw new ProtocolError(`'run' without a proper '${key}'`);
+  return order;
+}
+
+function cpuTime() {
+  const {user, system} = process.cpuUsage();
+  return user + system;
+}
+
+// What is the same for every execution; then `then()`.
+function warm(then) {
+  ownStreams();
+  Error.stackTraceLimit = 50;
+  process.argv = [process.execPath, FILE];
+  rehearseLife(then);
+}
+
+function rehearseLife(then) {
+  rehearse(receiveOrder, then);
+}
+
+// The message that tells it. `began`: process.hrtime.bigint() of its beginning.
+function readyMessage(began) {
+  const took = Number(process.hrtime.bigint() - began) / 1e6;
+  return JSON.stringify({type: 'ready', interpreter: `Node.js ${process.version}`, warm_ms: Math.round(took * 1000) / 1000,
+    cpu_us: cpuTime()});
+}
+
+// From `prepare(then)` to the end of the process, which `end(status)` makes.
+function live(began, prepare, end) {
+  const channel = new Channel();
+  const guarded = (step) => {
+    try {
+      step();
+    } catch (e) {
+      fs.writeSync(2, `warder javascript runner: ${e.message}\n`);
+      end(EX_PROTOCOL);
+    }
+  };
+  guarded(() => prepare(() => guarded(() => {
+    channel.send(readyMessage(began));
+    const order = receiveOrder(channel);
+    if (order === null) end(0);
+    channel.maxMessage = order.max_message;
+    new Execution(order, channel, end).run();
+  })));
+}
+
+module.exports = {live, readyMessage, rehearse: rehearseLife, warm};
