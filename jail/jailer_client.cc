@@ -37,6 +37,11 @@ std::unique_ptr<JailerClient> JailerClient::start(Loop& loop, AsyncFd socket, st
   return client;
 }
 
+// Whoever hears it may be the last who needs this client, whose own task is running now.
+void JailerClient::fire_later(std::shared_ptr<Waiting> waiting) {
+  loop_.defer([waiting = std::move(waiting)] { waiting->done.fire(); });
+}
+
 Task<> JailerClient::read_answers() {
   for (;;) {
     Answer answer{};
@@ -53,12 +58,12 @@ Task<> JailerClient::read_answers() {
     waiting_.erase(it);
     waiting->answer = answer;
     if (!received->fds.empty()) waiting->pidfd = std::move(received->fds[0]);
-    waiting->done.fire();
+    fire_later(std::move(waiting));
   }
   gone_ = true;
   for (auto& [token, waiting] : std::exchange(waiting_, {})) {
     waiting->answer = Answer{token, ESRCH, Step::none, 0};
-    waiting->done.fire();
+    fire_later(std::move(waiting));
   }
   loop_.defer(lost_);
 }

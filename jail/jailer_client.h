@@ -63,6 +63,7 @@ class JailerClient {
   JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost);
   Task<Result<std::shared_ptr<Waiting>>> ask(Order order, std::vector<int> fds);
   Task<> read_answers();
+  void fire_later(std::shared_ptr<Waiting> waiting);
 
   Loop& loop_;
   AsyncFd socket_;
