@@ -52,6 +52,15 @@ class Waiting(unittest.TestCase):
                 self.assertEqual(found["outcome"], "memory", found)
                 self.assertLessEqual(found["usage"]["memory_peak_bytes"], 48 * MIB)
 
+    def test_javascript_is_forked_and_its_memory_binds(self):
+        bomb = "const held = []; for (;;) held.push(Buffer.alloc(1 << 20, 1))"
+        found = answer(self.run_as("fork", "return [6 * 7, await new Promise((told) => setTimeout(told, 1, 'timer'))]",
+                                   language="javascript"))
+        self.assertEqual((found["outcome"], found["result"]), ("ok", [42, "timer"]), found)
+        found = answer(self.run_as("fork", bomb, language="javascript", memory_mb=128))
+        self.assertEqual(found["outcome"], "memory", found)
+        self.assertLessEqual(found["usage"]["memory_peak_bytes"], 128 * MIB)
+
     def test_a_killed_daemon_leaves_nothing_and_the_next_removes_the_leaves(self):
         daemon = self.daemons["fork"]
         self.run_as("fork", "pass")
