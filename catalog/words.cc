@@ -105,7 +105,11 @@ void fold(std::string_view name, std::string& into) {
   size_t size = 0;
   for (char c : name)
     if (is_word(c)) into[size++] = lower(c);
-  into.resize(size);
+  if (size > 0) {
+    into.resize(size);
+  } else {
+    into = name;
+  }
 }
 
 std::string folded(std::string_view name) {

@@ -52,7 +52,8 @@ class Stemmer {
 // Words that a sentence needs and a search does not: "the", "please", "how".
 bool is_stop_word(std::string_view word);
 
-// A name without case and separators, "Create-Issue" as "createissue": what makes two spellings one name.
+// A name without case and separators, "Create-Issue" as "createissue": what makes two spellings one name. One of
+// separators only stays as it is.
 std::string folded(std::string_view name);
 void fold(std::string_view name, std::string& into);  // the same, for many
 

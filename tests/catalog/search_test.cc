@@ -53,6 +53,15 @@ TEST_CASE("the exact name comes first, whatever its words are worth", "[search]"
   }
 }
 
+TEST_CASE("a name without a letter is a name", "[search]") {
+  Library library;
+  library.put("a.json", json{{"tools", {tool(".", ""), tool("--", "Two lines"), tool("a.b", "")}}});
+  library.load();
+  CHECK(library.search(".").front() == ".");
+  CHECK(library.search("--").front() == "--");
+  CHECK(library.search("...").empty());
+}
+
 TEST_CASE("an exact name is not crowded out by other forms of its words", "[search]") {
   Library library;
   json all = json::array({tool("list", "")});
