@@ -28,6 +28,7 @@ constexpr auto kRetryMost = 60s;
 constexpr unsigned kWaitingWeight = 1, kRunningWeight = 100;  // cpu.weight
 constexpr uint32_t kMostForks = 2000;  // of one zygote; its address layout and hash seed are not used for ever
 constexpr auto kOldestZygote = 1h;
+constexpr double kOftenPerSecond = 10;
 constexpr uint32_t kForksForOne = 4;  // forks may wait where one interpreter would: they hold far less
 constexpr double kStock = 3;          // jails for so many times the time that building one takes
 
@@ -101,7 +102,13 @@ struct Pool::Kind {
     return zygote && zygote->alive() && forked < kMostForks && Monotonic::now() - zygote->ready_at() < kOldestZygote;
   }
   uint64_t held() const { return bytes * waiting.size() + (zygote ? usual_bytes(spec.language).zygote : 0); }
-  bool wants_zygote() const { return forks() && !has_zygote(); }
+  // One that will soon have served its time has its successor before that.
+  bool wants_zygote() const {
+    return forks() && (!has_zygote() || forked >= kMostForks * 9 / 10 ||
+                       Monotonic::now() - zygote->ready_at() > kOldestZygote * 9 / 10);
+  }
+  // Without one, executions that come this often cost more than starting it, also while they keep every processor busy.
+  bool needs_zygote() const { return wants_zygote() && asked_per_second + asked >= kOftenPerSecond; }
   uint32_t most() const { return forks() ? rules.most * kForksForOne : rules.most; }
   size_t target() const {
     auto stock = static_cast<uint32_t>(std::ceil(asked_per_second * build_seconds * kStock));
@@ -233,7 +240,7 @@ Pool::Kind* Pool::most_wanting() {
   auto now = Monotonic::now();
   for (auto& [key, kind] : kinds_) {
     double share = kind.share();
-    bool may = running_ == 0 || (running_ < limits_.processors && share < 0.25);
+    bool may = running_ == 0 || (running_ < limits_.processors && share < 0.25) || kind.needs_zygote();
     if (!may || share >= least || now < kind.retry_at || !affordable(kind)) continue;
     least = share;
     best = &kind;
