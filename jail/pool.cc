@@ -27,7 +27,10 @@ constexpr auto kRetryAfter = 1s;      // doubled with each failure, up to
 constexpr auto kRetryMost = 60s;
 constexpr unsigned kWaitingWeight = 1, kRunningWeight = 100;  // cpu.weight
 constexpr uint32_t kMostForks = 2000;  // of one zygote; its address layout and hash seed are not used for ever
-constexpr auto kOldestZygote = 1h;
+constexpr std::chrono::minutes kOldestZygote = 1h;
+constexpr uint32_t kForksBeforeSuccessor = kMostForks * 9 / 10;
+constexpr auto kAgeBeforeSuccessor = kOldestZygote * 9 / 10;
+static_assert(kAgeBeforeSuccessor > 50min);
 constexpr double kOftenPerSecond = 10;
 constexpr uint32_t kForksForOne = 4;  // forks may wait where one interpreter would: they hold far less
 constexpr double kStock = 3;          // jails for so many times the time that building one takes
@@ -104,8 +107,8 @@ struct Pool::Kind {
   uint64_t held() const { return bytes * waiting.size() + (zygote ? usual_bytes(spec.language).zygote : 0); }
   // One that will soon have served its time has its successor before that.
   bool wants_zygote() const {
-    return forks() && (!has_zygote() || forked >= kMostForks * 9 / 10 ||
-                       Monotonic::now() - zygote->ready_at() > kOldestZygote * 9 / 10);
+    return forks() && (!has_zygote() || forked >= kForksBeforeSuccessor ||
+                       Monotonic::now() - zygote->ready_at() > kAgeBeforeSuccessor);
   }
   // Without one, executions that come this often cost more than starting it, also while they keep every processor busy.
   bool needs_zygote() const { return wants_zygote() && asked_per_second + asked >= kOftenPerSecond; }
