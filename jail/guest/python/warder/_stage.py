@@ -34,15 +34,17 @@ class Stage:
         namespace = self.module.__dict__
         if not self._has_modules:
             _modules.bind(namespace, code)
-        bind_context(namespace, order, namespace)
-        if "traceparent" in order:
-            bind_trace(order["traceparent"])
+        _bind_order(namespace, order)
 
 
 def bind(namespace, order, code):
     """Fills a `namespace` with what code finds bound. Raises Refused for a context variable that would hide any of it."""
     _modules.bind(namespace, code)
     _bind_helpers(namespace, order["workspace"])
+    _bind_order(namespace, order)
+
+
+def _bind_order(namespace, order):
     bind_context(namespace, order, namespace)
     if "traceparent" in order:
         bind_trace(order["traceparent"])
