@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kReadyLimit = 60s;  // seconds only under emulation
+constexpr auto kProofLimit = 20s;  // likewise: a copy that hangs keeps the pool from building anything else
 
 std::vector<std::string> python_command(const std::vector<std::string>& modules) {
   std::vector<std::string> command = {"/usr/bin/python3", "-I", "-u", "/warder/python/zygote.py"};
@@ -56,9 +57,9 @@ constexpr const char* kProved = R"([243938,"jail","timer"])";
 // Node is not made to be forked: a newer one may end, hang, or answer wrong. Each zygote's first copy shows it.
 Task<Result<>> Zygote::prove(Host& host, std::shared_ptr<Zygote> zygote, Spec spec) {
   spec.name += "-proof";
-  Deadline forked(host.loop, kReadyLimit, [&zygote] { zygote->home().kill(); });
+  Deadline forked(host.loop, kProofLimit, [&zygote] { zygote->home().kill(); });
   CO_TRY(auto jail, co_await Jail::fork(host, zygote, std::move(spec), false));
-  Deadline limit(host.loop, kReadyLimit, [&jail] { jail->kill(); });
+  Deadline limit(host.loop, kProofLimit, [&jail] { jail->kill(); });
   CO_CHECKED(co_await jail->wait_until_ready());
   const nlohmann::json order = {
       {"type", "run"}, {"code", kProof}, {"workspace", "/"}, {"context_vars", nlohmann::json::object()}};
