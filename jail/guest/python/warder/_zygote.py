@@ -6,11 +6,13 @@ from time import perf_counter
 
 import _warder_fork
 
-from warder import _main, _modules
+from warder import _fresh_pools, _main, _modules
 from warder._channel import Channel
 from warder._rehearsal import rehearse
 from warder._stage import Stage
 from warder._values import encode
+
+_REHEARSALS = 20  # until CPython (3.11 on) has specialised the code: in a copy, each write to it would copy its page
 
 
 def main():
@@ -20,7 +22,8 @@ def main():
     _modules.warm(lambda: False)
     _modules.preload(sys.argv[1:])
     _main.own_streams()  # the copies have others, under the same numbers
-    rehearse(_main.receive_order)
+    for _ in range(_REHEARSALS):
+        rehearse(_main.receive_order)
     stage, channel = Stage(), Channel(_main.SOCKET)
 
     def live(is_wanted):
@@ -29,6 +32,7 @@ def main():
         _main.live(channel, began, stage, is_wanted)
 
     gc.collect()
+    _fresh_pools.begin()
     _main.let_collect()
     os.write(_main.SOCKET, b"F" + encode(_main.ready(began)))
     _warder_fork.serve(live)
