@@ -35,6 +35,13 @@ void use_default_signals() {
   for (int s = 1; s < NSIG; s++) sigaction(s, &normal, nullptr);
 }
 
+int drop_bounding_set() {
+  for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
+    if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return errno;
+  }
+  return 0;
+}
+
 namespace {
 
 int write_file(const char* path, const char* text) {
@@ -107,13 +114,6 @@ int keep_what_maps_ids() {
   int error = outcome_of(cap_set_proc(caps));
   cap_free(caps);
   return error;
-}
-
-int drop_bounding_set() {
-  for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
-    if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return errno;
-  }
-  return 0;
 }
 
 int lock_securebits() {

@@ -16,6 +16,8 @@ extern InitReport report;  // filled as the steps go by
 // Turns a system call's -1 into its errno.
 inline int outcome_of(long result) { return result < 0 ? errno : 0; }
 
+// What no process of this namespace is to gain any more; what it holds stays.
+int drop_bounding_set();
 // As a program finds them that nobody told anything.
 void use_default_signals();
 // A runner that execs next: descriptors above the guest socket go with that. Ends the process when a step fails.

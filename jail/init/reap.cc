@@ -64,9 +64,7 @@ int lock_init() {
   child_signal = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   if (child_signal < 0) return errno;
   for (int fd = 0; fd <= kGuestFd; fd++) close(fd);  // the runner's; init must not hold its pipes open
-  for (cap_value_t cap = 0; cap <= cap_max_bits(); cap++) {
-    if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return errno;
-  }
+  if (int error = drop_bounding_set()) return error;
   if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                                    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
                                    SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) < 0)
