@@ -94,7 +94,9 @@ class Execution final : public Steered {
       err_.drain_now(jail_.err());
       calls_.cancel_all();
       mark("drained");
-      co_return conclude(std::nullopt, wall_ms);
+      auto report = conclude(std::nullopt, wall_ms);
+      if (!goes_on_ && report.usage.memory_peak_bytes <= UsedJails::kLittleBytes) left_ = UsedJails::Left::little;
+      co_return report;
     }
     jail_.guest().end_sending();
     co_await reporting;
@@ -167,6 +169,9 @@ class Execution final : public Steered {
     return origin_.start != Start::cold && request_.session_call <= 1 && ended_ != Ended::cancelled && !spoke_ &&
            (!sent_ || jail_.guest().left_unread());
   }
+
+  // What is in the jail now.
+  UsedJails::Left left() const { return left_; }
 
   // The program has ended, and its interpreter waits for the next one.
   bool goes_on() const { return goes_on_; }
@@ -394,6 +399,7 @@ class Execution final : public Steered {
   Ended ended_ = Ended::by_itself;
   std::string violation_;
   bool goes_on_ = false;
+  UsedJails::Left left_ = UsedJails::Left::anything;
   bool sent_ = false;   // the whole order
   bool spoke_ = false;  // the runner has the code, and has said something since
   LiveUsage sampled_;
@@ -448,7 +454,7 @@ Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept
       kept.jail = std::move(jail);
       co_return report;
     }
-    pool.retire(std::move(jail));
+    pool.retire(std::move(jail), execution.left());
     if (!execution.never_began()) co_return report;
     log_warning("execution {}: the waiting jail did not begin; building another", request.id);
   }

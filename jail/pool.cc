@@ -16,10 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kOldest = 10min;  // then built anew: what the interpreter read of the host is of that age
 constexpr auto kTendEvery = 1s;
-constexpr auto kQuiet = 2ms;  // after the last event, so that an answer goes out, and a next call comes, first
-// The end of a used jail takes a processor for a millisecond, which the answer needs first: who asked has it by then.
-// No longer than that, for code that has answered may go on until it is killed.
-constexpr auto kEndAfter = 2ms;
+constexpr auto kQuiet = 2ms;          // after the last event, so that an answer goes out, and a next call comes, first
 constexpr auto kForgetAfter = 10min;  // a kind that nobody asked for any more
 constexpr auto kReadyLimit = 60s;     // seconds only under emulation
 constexpr auto kForkLimit = 5s;       // a millisecond as a rule
@@ -31,8 +28,8 @@ constexpr std::chrono::minutes kOldestZygote = 1h;
 constexpr uint32_t kForksBeforeSuccessor = kMostForks * 9 / 10;
 constexpr auto kAgeBeforeSuccessor = kOldestZygote * 9 / 10;
 static_assert(kAgeBeforeSuccessor > 50min);
-constexpr double kOftenPerSecond = 10;
-constexpr uint32_t kForksForOne = 4;  // forks may wait where one interpreter would: they hold far less
+constexpr double kOftenPerSecond = 10;  // executions of one kind: a zygote costs as much as some five cold starts
+constexpr uint32_t kForksForOne = 8;  // forks may wait where one interpreter would: they hold a fifth, and serve bursts
 constexpr double kStock = 3;          // jails for so many times the time that building one takes
 
 // What one is taken to hold, a waiting jail or fork until a cgroup has counted it.
@@ -42,7 +39,7 @@ struct Usual {
 Usual usual_bytes(Language language) {
   switch (language) {
     case Language::python:
-      return {9 << 20, 3 << 19, 16 << 20};
+      return {9 << 20, 3 << 19, 8 << 20};
     case Language::javascript:
       return {48 << 20, 3 << 20, 24 << 20};
     case Language::shell:
@@ -90,7 +87,8 @@ struct Pool::Kind {
   Monotonic::time_point asked_at = Monotonic::now();
   double asked_per_second = 0;  // smoothed
   uint32_t asked = 0;           // since the last look
-  uint32_t missed = 0;          // of late, with nothing waiting; one less every ten looks
+  uint32_t missed_now = 0;      // of these, with nothing waiting
+  uint32_t missed = 0;          // the most of a look; one less every ten looks
   uint32_t looks = 0;
   double build_seconds = 0.05;     // smoothed
   uint64_t bytes = 0;              // of one
@@ -112,6 +110,10 @@ struct Pool::Kind {
   }
   // Without one, executions that come this often cost more than starting it, also while they keep every processor busy.
   bool needs_zygote() const { return wants_zygote() && asked_per_second + asked >= kOftenPerSecond; }
+  void miss() {
+    missed_now++;
+    missed = std::max(missed, std::min(missed_now, most()));
+  }
   uint32_t most() const { return forks() ? rules.most * kForksForOne : rules.most; }
   size_t target() const {
     auto stock = static_cast<uint32_t>(std::ceil(asked_per_second * build_seconds * kStock));
@@ -125,7 +127,11 @@ struct Pool::Kind {
   }
 };
 
-Pool::Pool(Host& host, Limits limits) : host_(host), limits_(limits), tasks_(host.loop) {
+Pool::Pool(Host& host, Limits limits)
+    : host_(host),
+      limits_(limits),
+      used_(host.loop, [this] { return running_ >= limits_.processors; }),
+      tasks_(host.loop) {
   tasks_.spawn(keep_filled());
   tend();
 }
@@ -176,7 +182,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
     forks.asked++;
     if (!forks.workspace) forks.workspace = Fd(::fcntl(workspace, F_DUPFD_CLOEXEC, 3));
     if (auto waiting = take_waiting(forks)) co_return waiting;
-    forks.missed = std::min(forks.missed + 1, forks.most());
+    forks.miss();
     if (forks.has_zygote() && (rules.most == 0 || kind_of({}, spec, rules).waiting.empty())) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
       auto jail = co_await build(forks, For::execution);
@@ -189,7 +195,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
   Kind& kind = kind_of({}, spec, rules);
   kind.asked++;
   auto waiting = take_waiting(kind);
-  if (!waiting) kind.missed = std::min(kind.missed + 1, kind.most());
+  if (!waiting) kind.miss();
   co_return waiting;
 }
 
@@ -206,11 +212,6 @@ Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind, For whom) {
   Deadline limit(host_.loop, kForkLimit, [&zygote] { zygote->home().kill(); });  // stopped, or lost: it ends, we go on
   auto jail = co_await Jail::fork(host_, zygote, std::move(spec), whom == For::execution);
   co_return jail;
-}
-
-Task<> Pool::end_later(std::unique_ptr<Jail> jail) {
-  co_await sleep_for(host_.loop, kEndAfter);
-  jail->kill();
 }
 
 void Pool::clear() {
@@ -356,7 +357,7 @@ void Pool::tend() {
   for (auto it = kinds_.begin(); it != kinds_.end();) {
     Kind& kind = it->second;
     kind.asked_per_second += 0.3 * (kind.asked - kind.asked_per_second);
-    kind.asked = 0;
+    kind.asked = kind.missed_now = 0;
     if (++kind.looks % 10 == 0 && kind.missed > 0) kind.missed--;
     while (!kind.waiting.empty() && now - kind.waiting.front()->jail->ready()->at > kOldest) kind.waiting.pop_front();
     while (kind.waiting.size() > kind.target()) kind.waiting.pop_front();

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "jail/jail.h"
+#include "jail/used_jails.h"
 
 namespace jail {
 
@@ -34,8 +35,8 @@ class Pool {
   // none waits but the tenant has a zygote, a fork that is on its way. Nothing: build one.
   // `workspace`: the directory that forks, which serve one tenant, are given while they wait; borrowed.
   Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace);
-  // Ends a used jail a moment after its answer is out: its kill and its cgroup are nobody's to wait for.
-  void retire(std::unique_ptr<Jail> jail) { tasks_.spawn(end_later(std::move(jail))); }
+  // Ends a used jail, which is nobody's to wait for.
+  void retire(std::unique_ptr<Jail> jail, UsedJails::Left left) { used_.end(std::move(jail), left); }
   // Ends what waits; what is taken afterwards is built anew. For changed policies.
   void clear();
 
@@ -74,7 +75,6 @@ class Pool {
   Task<> start_zygote(std::string key);
   Kind* most_wanting();
   bool affordable(const Kind& kind) const;
-  Task<> end_later(std::unique_ptr<Jail> jail);
   Task<> keep_filled();
   Task<> add_one(std::string key);
   Task<> watch(std::string key, Waiting* waiting);
@@ -90,6 +90,7 @@ class Pool {
   uint64_t cleared_ = 0;  // times: what was begun before is not used afterwards
   std::map<std::string, Kind> kinds_;
   Event* idle_ = nullptr;  // of the filler, while it has nothing to do
+  UsedJails used_;
   Deadline tending_;
   Scope tasks_;  // last: cancelled first
 };

@@ -42,7 +42,7 @@ struct Quota {
 // Jails that wait for this policy's executions, of each language that was asked for.
 struct PoolRules {
   uint32_t least = 0;                // from the tenant's first connection on
-  uint32_t most = 0;                 // however many are asked for; of forks, which hold far less, four times as many
+  uint32_t most = 0;                 // however many are asked for; of forks, which hold a fifth, eight times as many
   bool zygotes = false;              // a tenant's later jails may be forks of one interpreter of that tenant's
   std::vector<std::string> preload;  // Python modules that waiting interpreters have loaded, where installed
 };

@@ -1,0 +1,50 @@
+#include "jail/used_jails.h"
+
+namespace jail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kEndAfter =
+    2ms;  // who asked has the answer by then; code that has answered may go on until it is killed
+constexpr auto kLookEvery = 50ms;
+constexpr int kLooks = 4;
+constexpr uint32_t kMostStaying = 64;
+constexpr uint64_t kAtRestUs = 500;  // what its runner takes for going to sleep after its answer
+
+// CPU time of what is alone in its jail and sleeps; nothing: it is not alone, or not there.
+std::optional<uint64_t> cpu_us_of(Jail& jail) {
+  auto lone = jail.lone_process(Threads::any);
+  return lone ? std::optional(lone->cpu_us) : std::nullopt;
+}
+
+}  // namespace
+
+UsedJails::UsedJails(Loop& loop, std::function<bool()> is_crowded)
+    : loop_(loop), is_crowded_(std::move(is_crowded)), tasks_(loop) {}
+
+void UsedJails::end(std::unique_ptr<Jail> jail, Left left) { tasks_.spawn(end_later(std::move(jail), left)); }
+
+Task<> UsedJails::end_later(std::unique_ptr<Jail> jail, Left left) {
+  co_await sleep_for(loop_, kEndAfter);
+  if (left == Left::little && is_crowded_() && staying_ < kMostStaying) {
+    staying_++;
+    co_await stay(*jail);
+    staying_--;
+  }
+  jail->kill();
+}
+
+Task<> UsedJails::stay(Jail& jail) {
+  const bool frozen = jail.cgroup() && jail.cgroup().freeze();
+  if (jail.cgroup() && !frozen) co_return;
+  const auto before = frozen ? std::nullopt : cpu_us_of(jail);
+  for (int look = 0; look < kLooks && is_crowded_(); look++) {
+    co_await sleep_for(loop_, kLookEvery);
+    if (frozen) continue;
+    const auto now = cpu_us_of(jail);
+    if (!before || !now || *now > *before + kAtRestUs) co_return;
+  }
+}
+
+}  // namespace jail
