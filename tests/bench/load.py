@@ -131,13 +131,13 @@ def print_rates(daemons, bare_words, wrapped_words, line, seconds):
         took = crowd(daemons[name], 2, line, lambda _: time.perf_counter() - began > seconds)
         rate = len(took) / (time.perf_counter() - began)
         print(f"without zygotes ({name}), closed loop of 2: {rate:6.0f}/s, {rate / bare:4.1f} x bare")
-    _print_tenants(daemons["fork"], line, seconds, bare)
     _settle(daemons["fork"])  # the pool is full again
     began = time.perf_counter()
     crowd(daemons["fork"], 100, line, lambda done: True)
     last = time.perf_counter() - began
     print(f"burst of 100: last answer after {1000 * last:.0f} ms; 100 bare starts on all processors take "
           f"{100_000 / bare:.0f} ms: {last * bare / 100:.2f} of that")
+    _print_tenants(daemons["fork"], line, seconds, bare)
 
 
 def _print_tenants(daemon, line, seconds, bare):
