@@ -110,6 +110,7 @@ class Case(unittest.TestCase):
     """A daemon for each way to start: a tenant that has a zygote gets no other jails while that keeps up."""
     STARTS = ("exec", "fork")
     POOL = {}
+    LANGUAGES = ["python"]
     canary = secrets.token_hex(8)
 
     def setUp(self):
@@ -118,7 +119,7 @@ class Case(unittest.TestCase):
             self.policies = self.enterContext(Policies(
                 pool={"least": 0 if start == "cold" else 1, "most": 0 if start == "cold" else 2, "zygotes": start == "fork",
                       **self.POOL},
-                languages=["python"]))
+                languages=self.LANGUAGES))
             self.daemon = self.daemons[start] = self.enterContext(
                 Daemon(policies=self.policies, environment={"CANARY": "canary-" + self.canary}))
             self.client = self.clients[start] = self.enterContext(Client(self.daemon.socket))
