@@ -1,0 +1,42 @@
+"""A language whose zygote cannot be made is no other's loss: that is tried again, less and less often, and the others
+have theirs meanwhile.
+"""
+import unittest
+
+from harness import Client, Daemon, Policies, body_of, eventually, installed_copy
+from pool_test import receipt_of
+
+CODE = {"javascript": "return 1", "python": "result = 1"}
+# Copies of a node answer wrong, which its zygote's first one shows.
+FILE, SOUND, DAMAGED = ("lib/warder/guest/javascript/execution.js", "let text = JSON.stringify(this.#message)",
+                        "let text = JSON.stringify({...this.#message, value: 0})")
+
+
+class Failing(unittest.TestCase):
+    def setUp(self):
+        top = self.enterContext(installed_copy())
+        text = (top / FILE).read_text()
+        self.assertEqual(text.count(SOUND), 1)
+        (top / FILE).write_text(text.replace(SOUND, DAMAGED))
+        policies = self.enterContext(Policies(pool={"least": 1, "most": 2, "zygotes": True}, languages=list(CODE)))
+        self.daemon = self.enterContext(Daemon(program=top / "sbin/warderd", policies=policies))
+        self.client = self.enterContext(Client(self.daemon.socket))
+
+    def start_of(self, language):
+        result = self.client.call("execute_code", {"code": CODE[language], "language": language})
+        self.assertEqual(body_of(result)["outcome"], "ok", result)
+        return receipt_of(result)["start"]
+
+    def test_python_has_its_zygote_while_javascripts_fails_again_and_again(self):
+        def forked():
+            """Both are asked for all the while, and the failing one first."""
+            self.assertNotEqual(self.start_of("javascript"), "fork")
+            return self.start_of("python") == "fork"
+
+        eventually(forked, "a fork for python")
+        eventually(lambda: "a zygote for javascript code" in self.daemon.log_text(), "the warning")
+        eventually(lambda: self.start_of("javascript") == "exec", "a jail that waits for javascript")
+
+
+if __name__ == "__main__":
+    unittest.main()
