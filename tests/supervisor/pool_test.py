@@ -111,6 +111,7 @@ class Case(unittest.TestCase):
     STARTS = ("exec", "fork")
     POOL = {}
     LANGUAGES = ["python"]
+    ADMISSION = {}
     canary = secrets.token_hex(8)
 
     def setUp(self):
@@ -119,7 +120,7 @@ class Case(unittest.TestCase):
             self.policies = self.enterContext(Policies(
                 pool={"least": 0 if start == "cold" else 1, "most": 0 if start == "cold" else 2, "zygotes": start == "fork",
                       **self.POOL},
-                languages=self.LANGUAGES))
+                languages=self.LANGUAGES, admission=self.ADMISSION))
             self.daemon = self.daemons[start] = self.enterContext(
                 Daemon(policies=self.policies, environment={"CANARY": "canary-" + self.canary}))
             self.client = self.clients[start] = self.enterContext(Client(self.daemon.socket))

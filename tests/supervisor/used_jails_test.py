@@ -1,7 +1,8 @@
 """A jail is used once: what has answered is ended, whatever it still does, and no second order reaches it."""
+import os
 import unittest
 
-from harness import body_of, eventually
+from harness import HOLD, body_of, eventually
 from pool_test import Case, names_below, receipt_of
 
 # After its answer the runner waits for its end, in linger(): the code has put something else there.
@@ -60,6 +61,27 @@ class Used(Case):
                 for number in range(20):  # each comes while the last one's jail is being ended
                     body = body_of(self.run_as(start, ANSWERS_AGAIN % number))
                     self.assertEqual((body["outcome"], body.get("result")), ("ok", number))
+
+
+class WhileAllProcessorsAreBusy(Used):
+    """Then a used jail stays for longer, if it is at rest."""
+    STARTS = ("cold", "fork")  # nothing is built ahead now
+    HOLDS = os.cpu_count() or 1
+    ADMISSION = {"concurrent_executions": HOLDS + 1}
+
+    def setUp(self):
+        super().setUp()
+        for start in self.STARTS:
+            for language in self.LANGUAGES:
+                self.run_as(start, "1", language=language)  # the zygote is there
+            for _ in range(self.HOLDS):
+                self.clients[start].begin_running(HOLD, timeout_seconds=300)
+
+    def test_one_at_rest_is_ended(self):
+        for start in self.STARTS:
+            with self.subTest(start):
+                self.end_of(start, SPINS.replace("while True: pass", "while True: time.sleep(60)").replace(
+                    "import ctypes", "import ctypes, time"))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,24 @@
 """Jails that wait, where the kernel counts: what was built ahead is not charged to the execution, and its limits bind."""
+import os
 import pathlib
 import time
 import unittest
 
+from suite.service import execute_in_background
 from suite.warder import CgroupDaemon, answer, jailed_processes, receipt, wait_until
 
 MIB = 1 << 20
 PAUSE = 0.5  # pools are filled while nobody asks; this processor is slow and the only one
 POOL = {"least": 1, "most": 2, "zygotes": True}
+# Goes on after its answer, where the runner would wait for its end.
+SPINS = """
+import ctypes, warder
+ctypes.CDLL(None).prctl(15, b"spinner", 0, 0, 0)
+def spin():
+    while True: pass
+warder._channel.linger = spin
+result = "answered"
+"""
 
 
 class Waiting(unittest.TestCase):
@@ -60,6 +71,17 @@ class Waiting(unittest.TestCase):
         found = answer(self.run_as("fork", bomb, language="javascript", memory_mb=128))
         self.assertEqual(found["outcome"], "memory", found)
         self.assertLessEqual(found["usage"]["memory_peak_bytes"], 128 * MIB)
+
+    def test_a_used_jail_is_frozen_and_ended_while_all_processors_are_busy(self):
+        for start, daemon in self.daemons.items():
+            with self.subTest(start):
+                self.run_as(start, "pass")
+                for _ in range(os.cpu_count()):
+                    execute_in_background(self.enterContext(daemon.connect()), "import time\nwhile True: time.sleep(1)")
+                wait_until("they run", lambda: len(daemon.leaves()) > os.cpu_count())
+                body = answer(self.clients[start].call("execute_code", {"code": SPINS}))
+                self.assertEqual(body["result"], "answered", body)
+                wait_until("its end", lambda: "spinner" not in jailed_processes().values())
 
     def test_a_killed_daemon_leaves_nothing_and_the_next_removes_the_leaves(self):
         daemon = self.daemons["fork"]
