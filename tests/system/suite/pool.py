@@ -1,19 +1,22 @@
 """Jails that wait, where the kernel counts: what was built ahead is not charged to the execution, and its limits bind."""
+import contextlib
 import os
 import pathlib
 import time
 import unittest
 
-from suite.service import execute_in_background
-from suite.warder import CgroupDaemon, answer, jailed_processes, receipt, wait_until
+from suite.warder import META, CgroupDaemon, answer, jailed_processes, receipt, wait_until
 
 MIB = 1 << 20
 PAUSE = 0.5  # pools are filled while nobody asks; this processor is slow and the only one
 POOL = {"least": 1, "most": 2, "zygotes": True}
+NAMED = """
+import ctypes, time, warder
+ctypes.CDLL(None).prctl(15, b"{}", 0, 0, 0)
+"""
+RUNS = NAMED.format("holder") + "while True: time.sleep(1)"
 # Goes on after its answer, where the runner would wait for its end.
-SPINS = """
-import ctypes, warder
-ctypes.CDLL(None).prctl(15, b"spinner", 0, 0, 0)
+SPINS = NAMED.format("spinner") + """
 def spin():
     while True: pass
 warder._channel.linger = spin
@@ -76,12 +79,15 @@ class Waiting(unittest.TestCase):
         for start, daemon in self.daemons.items():
             with self.subTest(start):
                 self.run_as(start, "pass")
-                for _ in range(os.cpu_count()):
-                    execute_in_background(self.enterContext(daemon.connect()), "import time\nwhile True: time.sleep(1)")
-                wait_until("they run", lambda: len(daemon.leaves()) > os.cpu_count())
-                body = answer(self.clients[start].call("execute_code", {"code": SPINS}))
-                self.assertEqual(body["result"], "answered", body)
-                wait_until("its end", lambda: "spinner" not in jailed_processes().values())
+                with contextlib.ExitStack() as connections:
+                    for _ in range(os.cpu_count()):
+                        connections.enter_context(daemon.connect()).send({
+                            "jsonrpc": "2.0", "id": "runs", "method": "tools/call",
+                            "params": {"name": "execute_code", "arguments": {"code": RUNS}, "_meta": META}})
+                    wait_until("as many run", lambda: list(jailed_processes().values()).count("holder") == os.cpu_count())
+                    body = answer(self.clients[start].call("execute_code", {"code": SPINS}))
+                    self.assertEqual(body["result"], "answered", body)
+                    wait_until("its end", lambda: "spinner" not in jailed_processes().values())
 
     def test_a_killed_daemon_leaves_nothing_and_the_next_removes_the_leaves(self):
         daemon = self.daemons["fork"]
