@@ -96,7 +96,7 @@ struct Pool::Kind {
   uint32_t forked = 0;             // by it
   Monotonic::time_point retry_at;
   std::chrono::milliseconds retry_after = kRetryAfter;
-  std::string told;  // the error that was logged last: not again while it stays that
+  std::string trouble;  // why the last try was in vain: told once, while it stays that
 
   bool forks() const { return !tenant.empty(); }
   bool has_zygote() const {
@@ -231,6 +231,13 @@ std::map<Language, Pool::Stock> Pool::stock() const {
   return all;
 }
 
+std::set<std::string> Pool::troubles() const {
+  std::set<std::string> all;
+  for (const auto& [key, kind] : kinds_)
+    if (!kind.trouble.empty()) all.insert(kind.trouble);
+  return all;
+}
+
 bool Pool::affordable(const Kind& kind) const {
   uint64_t held = kind.wants_zygote() ? usual_bytes(kind.spec.language).zygote : kind.bytes;
   for (const auto& [key, other] : kinds_) held += other.held();
@@ -286,7 +293,7 @@ Task<> Pool::start_zygote(std::string key) {
     co_return;
   }
   kind.retry_after = kRetryAfter;
-  kind.told.clear();
+  kind.trouble.clear();
   kind.zygote = *std::move(started);
   kind.forked = 0;
 }
@@ -316,6 +323,7 @@ Task<> Pool::add_one(std::string key) {
     co_return;
   }
   kind.retry_after = kRetryAfter;
+  if (!kind.wants_zygote()) kind.trouble.clear();
   kind.build_seconds += 0.3 * (ms_since(began) / 1000 - kind.build_seconds);
   auto waiting = std::make_unique<Waiting>(host_.loop);
   waiting->jail = *std::move(built);
@@ -329,11 +337,11 @@ Task<> Pool::add_one(std::string key) {
 // What cannot be built now is tried again later, less and less often; executions build their own, and tell.
 void Pool::put_off(Kind& kind, const Error& error) {
   kind.retry_at = Monotonic::now() + kind.retry_after;
-  if (kind.told != error.what)
-    log_warning("{} for {} code: {}; next try in {} s, then less and less often",
-                kind.wants_zygote() ? "a zygote" : "a waiting jail", language_name(kind.spec.language), error.what,
-                kind.retry_after.count() / 1000);
-  kind.told = error.what;
+  std::string trouble = fmt::format("{} for {} code: {}", kind.wants_zygote() ? "a zygote" : "a waiting jail",
+                                    language_name(kind.spec.language), error.what);
+  if (kind.trouble != trouble)
+    log_warning("{}; next try in {} s, then less and less often", trouble, kind.retry_after.count() / 1000);
+  kind.trouble = std::move(trouble);
   kind.retry_after = std::min<std::chrono::milliseconds>(kind.retry_after * 2, kRetryMost);
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "jail/jail.h"
@@ -48,6 +49,8 @@ class Pool {
     uint64_t bytes = 0;  // what they hold, as far as known
   };
   std::map<Language, Stock> stock() const;
+  // What cannot be built ahead now, and why. Executions start nevertheless, in another way.
+  std::set<std::string> troubles() const;
 
   // Held while an execution runs: the pool is not refilled at its cost.
   class Running {

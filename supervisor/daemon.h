@@ -81,6 +81,7 @@ class Daemon {
   doctor::Finding judge_cgroups() const;
   doctor::Finding judge_own_user() const;
   doctor::Finding judge_policy_files() const;
+  doctor::Finding judge_pool() const;
   doctor::Finding judge_traces() const;  // where there are any
   void end_after_running_calls();
   Task<> drain();

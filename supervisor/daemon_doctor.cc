@@ -68,6 +68,15 @@ Finding Daemon::judge_policy_files() const {
   return doctor::judge_policies(names);
 }
 
+Finding Daemon::judge_pool() const {
+  uint32_t waiting = 0, zygotes = 0;
+  for (const auto& [language, stock] : pool_->stock()) {
+    waiting += stock.jails;
+    zygotes += stock.zygotes;
+  }
+  return doctor::judge_pool(waiting, zygotes, pool_->troubles());
+}
+
 Task<Result<doctor::Findings>> Daemon::examine() {
   if (examining_)
     co_return fail(Code::exhausted, "the doctor is at work already, for another caller", "call again when it is done");
@@ -88,6 +97,7 @@ Task<Result<doctor::Findings>> Daemon::examine() {
   co_await next_turn(loop_);
   all.push_back(doctor::look_at_quotas(prepared_.options.state + "/tenants"));
   all.push_back({"daemon", Health::good, "listens on " + prepared_.options.socket, {}});
+  all.push_back(judge_pool());
   if (spans_) all.push_back(judge_traces());
   Finding execution = co_await try_execution();
   all.push_back(std::move(execution));

@@ -22,6 +22,12 @@ Finding judge_execution(std::string_view outcome, std::string_view error, std::s
           "see what is noted above; a policy that requires it refuses to run without"};
 }
 
+Finding judge_pool(uint32_t waiting, uint32_t zygotes, const std::set<std::string>& troubles) {
+  if (troubles.empty()) return {"pool", Health::good, fmt::format("{} jails wait, {} zygotes", waiting, zygotes), {}};
+  return {"pool", Health::note, fmt::format("cannot be built ahead: {}", fmt::join(troubles, "; ")),
+          "executions start without, later; it is tried again. journalctl -u warder says since when"};
+}
+
 Finding judge_spans(const Spans& spans) {
   const std::string what = "traces";
   const std::string sums = fmt::format("{} spans delivered, {} dropped", spans.exported, spans.dropped);

@@ -4,6 +4,7 @@
 // `warder doctor` (../cli/admin/doctor.cc), and by a daemon of itself over D-Bus (../daemon_doctor.cc).
 #pragma once
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ Finding look_at_quotas(std::string folder);
 // receipt.
 Finding judge_execution(std::string_view outcome, std::string_view error, std::string remedy,
                         const std::vector<std::string>& weaker);
+// How many jails wait, and zygotes; what cannot be built ahead, and why.
+Finding judge_pool(uint32_t waiting, uint32_t zygotes, const std::set<std::string>& troubles);
 struct Spans {            // a daemon's, and the collector they go to
   std::string collector;  // as it was named
   bool network_needed = false, only_loopback = false;

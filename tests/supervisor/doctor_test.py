@@ -10,6 +10,7 @@ from bus_harness import MANAGER, NAME, PATH, Admin, Bus, BusDaemon
 from collector import Collector
 from gi.repository import GLib
 from harness import PATIENCE, ROOT, TOP, Client, Policies, eventually
+from zygote_failing_test import POLICY, warderd_that_cannot_fork_node
 
 WARDER = os.environ["WARDER"]
 POLICIES = ("--policies", str(TOP / "policies"))
@@ -67,7 +68,7 @@ class Doctor(unittest.TestCase):
             seen = self.look("--socket", daemon.socket, "--bus", bus.address)
             self.assertEqual(set(said), set(seen))
             for what in ("kernel", "cgroups", "seccomp", "Landlock", "/proc", "/usr", "python", "javascript", "shell",
-                         "daemon", "execution", "D-Bus"):
+                         "daemon", "execution", "D-Bus"):  # a pool changes meanwhile
                 one = seen[what]
                 self.assertEqual(said[what], (one["health"], one["found"], one.get("remedy", "")), what)
             for what, (health, _, remedy) in said.items():
@@ -78,6 +79,16 @@ class Doctor(unittest.TestCase):
             self.assertEqual(said["policies"][1], "bad")
             self.assertIn("bad.json", said["policies"][2])
             self.assertEqual(said["D-Bus"][1], "good", "nothing was reloaded")
+
+    def test_a_daemon_says_what_it_cannot_build_ahead(self):
+        with warderd_that_cannot_fork_node() as program, Bus() as bus, Policies(**POLICY) as policies, \
+                BusDaemon(bus, program=program, policies=policies) as daemon, Client(daemon.socket) as client:
+            def pool():
+                client.execute("1", language="javascript")
+                return self.look("--socket", daemon.socket, "--bus", bus.address)["pool"]
+            eventually(lambda: pool()["health"] == "note", "a zygote that cannot be")
+            self.assertIn("a zygote for javascript code: the first copy did not run a program right", pool()["found"])
+            self.assertNotIn("python", pool()["found"])
 
     def test_a_daemon_says_whether_its_spans_arrive(self):
         self.home.chmod(0o755)

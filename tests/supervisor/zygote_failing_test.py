@@ -1,6 +1,7 @@
 """A language whose zygote cannot be made is no other's loss: that is tried again, less and less often, and the others
 have theirs meanwhile.
 """
+import contextlib
 import unittest
 
 from harness import Client, Daemon, Policies, body_of, eventually, installed_copy
@@ -10,16 +11,23 @@ CODE = {"javascript": "return 1", "python": "result = 1"}
 # Copies of a node answer wrong, which its zygote's first one shows.
 FILE, SOUND, DAMAGED = ("lib/warder/guest/javascript/execution.js", "let text = JSON.stringify(this.#message)",
                         "let text = JSON.stringify({...this.#message, value: 0})")
+POLICY = {"pool": {"least": 1, "most": 2, "zygotes": True}, "languages": list(CODE)}
+
+
+@contextlib.contextmanager
+def warderd_that_cannot_fork_node():
+    with installed_copy() as top:
+        text = (top / FILE).read_text()
+        assert text.count(SOUND) == 1, FILE
+        (top / FILE).write_text(text.replace(SOUND, DAMAGED))
+        yield top / "sbin/warderd"
 
 
 class Failing(unittest.TestCase):
     def setUp(self):
-        top = self.enterContext(installed_copy())
-        text = (top / FILE).read_text()
-        self.assertEqual(text.count(SOUND), 1)
-        (top / FILE).write_text(text.replace(SOUND, DAMAGED))
-        policies = self.enterContext(Policies(pool={"least": 1, "most": 2, "zygotes": True}, languages=list(CODE)))
-        self.daemon = self.enterContext(Daemon(program=top / "sbin/warderd", policies=policies))
+        policies = self.enterContext(Policies(**POLICY))
+        program = self.enterContext(warderd_that_cannot_fork_node())
+        self.daemon = self.enterContext(Daemon(program=program, policies=policies))
         self.client = self.enterContext(Client(self.daemon.socket))
 
     def start_of(self, language):

@@ -83,16 +83,17 @@ Finding look_at_execution(int fd) {
   return judge_answer(*answer);
 }
 
-// What only the daemon sees: whether its spans arrive. Nothing where we may not ask it.
-Findings look_at_traces(BusClient& client) {
+// What only the daemon sees: its waiting jails, and whether its spans arrive. Nothing where we may not ask it.
+Findings look_at_own_findings(BusClient& client) {
   client.ask_nobody_to_authenticate();
   const auto told = client.call(kPath, kManager, "RunDoctor");
   Findings all;
   if (!told || !told->is_array()) return all;
   for (const json& one : *told) {
-    if (text(element(one, 0)) != "traces") continue;
+    const std::string what = text(element(one, 0));
+    if (what != "pool" && what != "traces") continue;
     const bool good = text(element(one, 1)) == doctor::health_name(Health::good);
-    all.push_back({"traces", good ? Health::good : Health::note, text(element(one, 2)), text(element(one, 3))});
+    all.push_back({what, good ? Health::good : Health::note, text(element(one, 2)), text(element(one, 3))});
   }
   return all;
 }
@@ -106,7 +107,7 @@ Findings look_at_bus(const Given& given) {
              client.error().hint}};
   const auto properties = client->properties(kPath, kManager);
   if (!properties) return {{what, Health::note, properties.error().what, properties.error().hint}};
-  Findings all = look_at_traces(*client);
+  Findings all = look_at_own_findings(*client);
   all.push_back(
       doctor::judge_bus(text(*properties, "Version"), text(*properties, "State"), text(*properties, "ReloadProblem")));
   return all;
