@@ -65,7 +65,9 @@ class Execution final : public Steered {
       jail_.kill();
       auto report = co_await jail_.next_report();
       if (report && report->event == InitEvent::failed) co_return failed_step(*report);
-      co_return tl::unexpected<Error>(std::move(attached).error());
+      if (!report) co_return tl::unexpected<Error>(std::move(attached).error());
+      co_await draining_err;
+      co_return did_not_start();
     }
     mark("attach");
     if (jail_.ready()) {
@@ -115,12 +117,7 @@ class Execution final : public Steered {
     calls_.cancel_all();
     mark("drained");
     if (report && report->event == InitEvent::failed) co_return failed_step(*report);
-    if (!running() && ended_ != Ended::cancelled) {
-      std::string said = err_.text();
-      co_return fail(Code::unavailable,
-                     fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
-                                 said.empty() ? "" : ": ", printable_line(said)));
-    }
+    if (!running() && ended_ != Ended::cancelled) co_return did_not_start();
     co_return conclude(report, wall_ms);
   }
 
@@ -209,6 +206,14 @@ class Execution final : public Steered {
     if (report.step == Step::runner_exec)
       error.value().hint = fmt::format("install {}", interpreter_of(request_.spec.language));
     return error;
+  }
+
+  // With what the interpreter said last.
+  tl::unexpected<Error> did_not_start() const {
+    const std::string said = err_.text();
+    return fail(Code::unavailable,
+                fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
+                            said.empty() ? "" : ": ", printable_line(said)));
   }
 
   static std::string printable_line(std::string_view text) {
