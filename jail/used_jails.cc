@@ -7,12 +7,12 @@ using namespace std::chrono_literals;
 
 constexpr auto kEndAfter =
     2ms;  // who asked has the answer by then; code that has answered may go on until it is killed
-constexpr auto kLookEvery = 50ms;
-constexpr int kLooks = 4;
+constexpr auto kLookEvery = 25ms;
+constexpr int kLooks = 8;
 constexpr uint32_t kMostStaying = 64;
 constexpr uint64_t kAtRestUs = 500;  // what its runner takes for going to sleep after its answer
 
-// CPU time of what is alone in its jail and sleeps; nothing: it is not alone, or not there.
+// CPU time of what is alone in its jail; nothing: it is not alone, or not there.
 std::optional<uint64_t> cpu_us_of(Jail& jail) {
   auto lone = jail.lone_process(Threads::any);
   return lone ? std::optional(lone->cpu_us) : std::nullopt;
@@ -36,14 +36,15 @@ Task<> UsedJails::end_later(std::unique_ptr<Jail> jail, Left left) {
 }
 
 Task<> UsedJails::stay(Jail& jail) {
-  const bool frozen = jail.cgroup() && jail.cgroup().freeze();
+  const bool frozen = jail.cgroup() && jail.cgroup().memory_bytes() <= kLittleBytes && jail.cgroup().freeze();
   if (jail.cgroup() && !frozen) co_return;
   const auto before = frozen ? std::nullopt : cpu_us_of(jail);
+  if (!frozen && !before) co_return;
   for (int look = 0; look < kLooks && is_crowded_(); look++) {
     co_await sleep_for(loop_, kLookEvery);
     if (frozen) continue;
     const auto now = cpu_us_of(jail);
-    if (!before || !now || *now > *before + kAtRestUs) co_return;
+    if (!now || *now > *before + kAtRestUs) co_return;
   }
 }
 

@@ -12,16 +12,16 @@ namespace jail {
 
 class UsedJails {
  public:
-  // What a jail has in it after its answer. `little`: its runner alone, with one thread of the code's at most, holding
-  // no more than kLittleBytes; a few dozen more of such do no harm.
+  // What a jail has in it after its answer. `little`: its runner alone, whose program has used kLittleBytes at most; a
+  // few dozen more of such do no harm.
   enum class Left { anything, little };
   static constexpr uint64_t kLittleBytes = 32 << 20;
 
-  // `is_crowded`: executions keep every processor busy. The loop must outlive this.
+  // `is_crowded`: there are as many executions as processors. The loop must outlive this.
   UsedJails(Loop& loop, std::function<bool()> is_crowded);
 
   // Kills it in a moment, 2 ms. One that has little left stays for up to 200 ms while it is crowded; it is frozen for
-  // that time where a cgroup holds it, and where none does, killed as soon as it is seen to be doing anything.
+  // that time where a cgroup holds it; where none does, it is looked at every 25 ms, and killed when it has not rested.
   void end(std::unique_ptr<Jail> jail, Left left);
 
  private:

@@ -108,7 +108,9 @@ class CgroupDaemon(Daemon):
         return wait_until("an execution's cgroup", lambda: list((self.cgroup / "jails").glob(EXECUTION)))[0]
 
     def expect_no_jails(self):
-        """Promise: nothing of an execution outlives its answer by 100 ms. Emulated beside other work: three seconds."""
+        """Promise: nothing of an execution outlives its answer by more than a moment, 300 ms where all are busy. Emulated
+        beside other work: three seconds.
+        """
         wait_until("no cgroup of a jail is left", lambda: not self.leaves(), 3)
         wait_until(f"no process of a jail is left: {jailed_processes()}", lambda: not jailed_processes(), 3)
 

@@ -13,11 +13,13 @@ _fillers = []  # for ever
 def begin():
     """Objects made from now on, up to 512 bytes, lie in pools of their own."""
     for size in range(_CLASS, _LARGEST + 1, _CLASS):
+        first = None
         for number in range(_MOST // size):
             filler = _block(size, number)
             _fillers.append(filler)
-            if id(filler) % _POOL == _HEADER:
-                break
+            if first is not None and id(filler) == first + size:
+                break  # a pool that is new gives its blocks in order
+            first = id(filler) if id(filler) % _POOL == _HEADER else None
 
 
 def _block(size, number):
