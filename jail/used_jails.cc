@@ -5,8 +5,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kEndAfter =
-    2ms;  // who asked has the answer by then; code that has answered may go on until it is killed
+// Who asked has the answer by then; code that has answered may go on until it is killed.
+constexpr auto kEndAfter = 2ms;
 constexpr auto kLookEvery = 25ms;
 constexpr int kLooks = 8;
 constexpr uint32_t kMostStaying = 64;
@@ -41,7 +41,7 @@ Task<> UsedJails::stay(Jail& jail) {
   const auto before = frozen ? std::nullopt : cpu_us_of(jail);
   if (!frozen && !before) co_return;
   for (int look = 0; look < kLooks && is_crowded_(); look++) {
-    co_await sleep_for(loop_, kLookEvery);
+    co_await sleep_for(loop_, look == 0 ? kEndAfter : kLookEvery);  // most of what goes on is seen at once
     if (frozen) continue;
     const auto now = cpu_us_of(jail);
     if (!now || *now > *before + kAtRestUs) co_return;

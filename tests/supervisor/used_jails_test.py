@@ -77,11 +77,16 @@ class WhileAllProcessorsAreBusy(Used):
             for _ in range(self.HOLDS):
                 self.clients[start].begin_running(HOLD, timeout_seconds=300)
 
-    def test_one_at_rest_is_ended(self):
+    def test_one_at_rest_stays_and_is_ended(self):
+        rests = SPINS.replace("while True: pass", "signal.pause()").replace("import ctypes", "import ctypes, signal")
         for start in self.STARTS:
             with self.subTest(start):
-                self.end_of(start, SPINS.replace("while True: pass", "while True: time.sleep(60)").replace(
-                    "import ctypes", "import ctypes, time"))
+                def several():
+                    for _ in range(8):
+                        self.run_as(start, rests)
+                    return list(names_below(self.daemons[start]).values()).count("spinner") >= 3
+                eventually(several, "used jails that are there beside one another")
+                self.end_of(start, rests)
 
 
 if __name__ == "__main__":

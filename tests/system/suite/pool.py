@@ -11,10 +11,10 @@ MIB = 1 << 20
 PAUSE = 0.5  # pools are filled while nobody asks; this processor is slow and the only one
 POOL = {"least": 1, "most": 2, "zygotes": True}
 NAMED = """
-import ctypes, time, warder
+import ctypes, signal, warder
 ctypes.CDLL(None).prctl(15, b"{}", 0, 0, 0)
 """
-RUNS = NAMED.format("holder") + "while True: time.sleep(1)"
+RUNS = NAMED.format("holder") + "signal.pause()"
 # Goes on after its answer, where the runner would wait for its end.
 SPINS = NAMED.format("spinner") + """
 def spin():
@@ -75,7 +75,7 @@ class Waiting(unittest.TestCase):
         self.assertEqual(found["outcome"], "memory", found)
         self.assertLessEqual(found["usage"]["memory_peak_bytes"], 128 * MIB)
 
-    def test_a_used_jail_is_ended_while_all_processors_are_busy(self):
+    def test_a_used_jail_is_frozen_and_ended_while_all_processors_are_busy(self):
         for start, daemon in self.daemons.items():
             with self.subTest(start):
                 self.run_as(start, "pass")
@@ -85,9 +85,18 @@ class Waiting(unittest.TestCase):
                             "jsonrpc": "2.0", "id": "runs", "method": "tools/call",
                             "params": {"name": "execute_code", "arguments": {"code": RUNS}, "_meta": META}})
                     wait_until("as many run", lambda: list(jailed_processes().values()).count("holder") == os.cpu_count())
-                    body = answer(self.clients[start].call("execute_code", {"code": SPINS}))
-                    self.assertEqual(body["result"], "answered", body)
-                    wait_until("its end", lambda: "spinner" not in jailed_processes().values())
+                    wait_until("a used jail that is frozen", lambda: self.is_seen_frozen(start))
+                wait_until("their end", lambda: "holder" not in jailed_processes().values())
+
+    def is_seen_frozen(self, start):
+        """One that spins after its answer; until its end."""
+        body = answer(self.clients[start].call("execute_code", {"code": SPINS}))
+        self.assertEqual(body["result"], "answered", body)
+        seen = []
+        wait_until("its end", lambda: seen.extend(
+            leaf for leaf in self.daemons[start].leaves() if text_of(leaf / "cgroup.freeze") == "1\n")
+            or "spinner" not in jailed_processes().values())
+        return seen
 
     def test_a_killed_daemon_leaves_nothing_and_the_next_removes_the_leaves(self):
         daemon = self.daemons["fork"]
