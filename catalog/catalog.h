@@ -15,12 +15,15 @@
 #include "catalog/index.h"
 #include "catalog/learning.h"
 #include "catalog/reader.h"
+#include "catalog/reading_ahead.h"
+#include "catalog/thesaurus.h"
 #include "catalog/tool.h"
 #include "supervisor/base/result.h"
 
 namespace catalog {
 
 constexpr size_t kMaxTools = 200'000;
+constexpr std::string_view kNameSeparators[] = {"__", ":", "/", "."};  // between a server's name and a tool's
 
 struct Problem {
   std::string file;  // below the folder
@@ -39,14 +42,21 @@ struct Query {
   std::string category, server;   // empty: any
   std::vector<std::string> tags;  // a tool has them all
   size_t limit = 5;
-  const Learning* learned = nullptr;  // what earlier searches meant; nullptr: nothing is known
+  const Learning* learned = nullptr;     // what earlier searches meant; nullptr: nothing is known
+  std::string asker;                     // whose search it is, for what was learned of others' searches
+  const Thesaurus* thesaurus = nullptr;  // nullptr: without
 };
 
+// How sure an answer is. Strong: the first tools have much of what was asked for; measured in README.md.
+enum class Match : uint8_t { weak, strong };
+
 struct Found {
-  std::vector<uint32_t> tools;             // best first: exact names, exact last segments, then by words
-  size_t total = 0;                        // that fit, of which the best are listed
-  size_t elsewhere = 0;                    // when none fits: how many would without the filters
-  std::vector<uint32_t> nearest;           // when none fits: what is spelt or meant most like it
+  std::vector<uint32_t> tools;  // best first: exact names, exact last segments, then by words
+  size_t total = 0;             // that have any of the words, of which the best are listed
+  Match match = Match::weak;
+  bool guessed = false;           // none has any of the words of a sentence: there are few, and some are listed
+  size_t elsewhere = 0;           // when none fits: how many would without the filters
+  std::vector<uint32_t> nearest;  // when none fits: what is spelt or meant most like it
   std::vector<std::string> unknown_words;  // of the query, that no tool has
 };
 
@@ -63,6 +73,8 @@ class Catalog {
   // The other members of its definition: a JSON object in one line.
   std::string rest(uint32_t number) const;
   std::vector<std::string_view> tags(uint32_t number) const;
+  // Its signature (signature.h). Those that were asked for lately are kept: one thread at a time.
+  const std::string& signature(uint32_t number) const;
 
   // Sorted by name.
   const std::vector<Group>& categories() const { return categories_; }
@@ -76,6 +88,13 @@ class Catalog {
   Found search(const Query& query) const;
   // The name itself; without case and separators; "server.name"; its last segments, if that is unambiguous.
   Named find(std::string_view name, std::string_view category = {}, std::string_view server = {}) const;
+  // Its `tools` alone, at the price of a look-up: what is nearest to an unknown name is sought among all there are.
+  std::vector<uint32_t> named_so(std::string_view name, std::string_view category = {},
+                                 std::string_view server = {}) const;
+
+  // The tools whose names are spelt or meant most like a text, and the server; empty: none is near.
+  std::vector<uint32_t> nearest_tools(std::string_view text, std::string_view server = {}) const;
+  std::string_view nearest_server(std::string_view name) const;
 
   const Index& index() const { return index_; }
   size_t bytes() const;  // of memory, all in all
@@ -103,9 +122,8 @@ class Catalog {
   std::vector<uint32_t> exact(std::string_view text) const;
   // Takes a server's name off the text.
   std::string take_server(std::string_view& text) const;
-  std::vector<uint32_t> nearest(std::string_view text) const;
-  void add_parts(Found& found, std::string_view text, size_t limit, const Index::Mask& mask) const;
-  void move_up(Found& found, const Query& query, std::string_view text, size_t exact, const Filter& passes) const;
+  void rank(Found& found, const Query& query, std::string_view text, const Index::Terms& terms,
+            const Filter& passes) const;
 
   std::string texts_;
   std::vector<Record> records_;
@@ -117,13 +135,20 @@ class Catalog {
   size_t problem_count_ = 0;
   std::vector<Name> names_, segments_;  // sorted
   Index index_;
+  struct Signature {
+    uint32_t tool = ~uint32_t{0};
+    std::string text;
+  };
+  static constexpr size_t kSignatures = 1024;  // kept, each at its tool's number modulo this
+  mutable std::vector<Signature> signatures_{kSignatures};
 };
 
 // Makes a Catalog in slices, so that a daemon goes on serving meanwhile.
 class Loading {
  public:
   // Errors: not_found, denied: the folder cannot be read.
-  static Result<Loading> begin(const std::string& folder);
+  // `threads`: so many more read the files beside whoever steps.
+  static Result<Loading> begin(const std::string& folder, unsigned threads = 0);
   // What a server answered to tools/list, or where else definitions come from. Before the first step.
   void add(const std::string& origin, Reading reading);
   // True when there is nothing left to do. Stops at the first file or tool after `slice`; the last step, which puts
@@ -140,14 +165,13 @@ class Loading {
     Form form;
     int definitions;  // of it, so far
   };
-  void read_file(const File& file);
   void merge(const std::string& origin, Tool tool, Form form);
   void sort_pending();
   void store(Pending& pending);
   void problem(const std::string& file, std::string what);
 
-  std::string folder_;
   Listing listing_;
+  std::unique_ptr<ReadingAhead> files_;
   Phase phase_ = Phase::reading;
   size_t next_ = 0;  // file or tool
   std::vector<Pending> pending_;

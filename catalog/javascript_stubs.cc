@@ -1,25 +1,14 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "catalog/doc_comment.h"
 #include "catalog/stubs.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace catalog {
 namespace {
 
-std::string string_literal(std::string_view text) { return dump_json(nlohmann::json(text)); }
-
-// The inside of a /** comment */, line by line.
-std::string comment(std::string_view text) {
-  std::string inside;
-  for (char c : text) {
-    if (c == '/' && inside.ends_with('*')) inside += ' ';
-    inside += c;
-    if (c == '\n') inside += " * ";
-  }
-  return inside;
-}
+std::string string_literal(std::string_view text) { return dump_json(Json(text)); }
 
 std::string function_text(const StubModule& module, const StubFunction& function, const std::string& name) {
   const std::string input = function.has_input ? type_text(function.input, Dialect::javascript, 4) : "Object";
@@ -32,7 +21,7 @@ std::string function_text(const StubModule& module, const StubFunction& function
                        plain_text(type_text(function.output, Dialect::javascript, 4), 4000), function.returns);
   while (about.ends_with(' ')) about.pop_back();
   return fmt::format("/**\n * {}\n */\nasync function {}(input = {{}}) {{\n  return call({}, {}, input);\n}}\n",
-                     comment(about), name, string_literal(module.server), string_literal(function.name));
+                     doc_comment(about), name, string_literal(module.server), string_literal(function.name));
 }
 
 }  // namespace
@@ -42,22 +31,35 @@ std::string javascript_stub(const StubModule& module) {
   if (module.functions.size() == 1 && module.functions.front().name == module.tool)
     return text + "\n" + function_text(module, module.functions.front(), module.module) +
            fmt::format("\nmodule.exports = {};\n", module.module);
+  TakenNames taken;
   std::vector<std::string> names;
-  for (const StubFunction& function : module.functions)
-    text += "\n" + function_text(module, function, identifier(function.name, names));
+  for (const StubFunction& function : module.functions) {
+    names.push_back(identifier(function.name, taken));
+    text += "\n" + function_text(module, function, names.back());
+  }
   text += "\nmodule.exports = {";
   for (size_t i = 0; i < names.size(); i++) text += (i == 0 ? "" : ", ") + names[i];
   return text + "};\n";
 }
 
+// All in one file, so that an import loads one. What it exports stands as names in a literal: node finds them there for
+// `import {x} from` and `import * as x from` (cjs-module-lexer), and in no other form.
 std::string javascript_server(std::string_view server, const std::vector<StubModule>& modules) {
   std::string lines = fmt::format("{}: {} tools", plain_text(server, 200), modules.size());
-  std::string members;
+  std::string text, names;
   for (const StubModule& module : modules) {
     lines += "\n" + plain_text(module.signature, 600);
-    members += fmt::format("  get {}() {{ return require('./{}.js'); }},\n", module.module, module.module);
+    names += (names.empty() ? "" : ", ") + module.module;
+    const bool is_one = module.functions.size() == 1 && module.functions.front().name == module.tool;
+    if (is_one)
+      text += fmt::format("async function {}(input = {{}}) {{ return call({}, {}, input); }}\n", module.module,
+                          string_literal(module.server), string_literal(module.tool));
+    else
+      text += fmt::format("const {0} = require('./{0}.js');\n", module.module);
   }
-  return fmt::format("/**\n * {}\n */\n'use strict';\nmodule.exports = {{\n{}}};\n", comment(lines), members);
+  return fmt::format(
+      "/**\n * {}\n */\n'use strict';\nconst {{call}} = require('../call.js');\n{}\nmodule.exports = {{{}}};\n",
+      doc_comment(lines), text, names);
 }
 
 std::string javascript_root() {

@@ -7,10 +7,16 @@
 namespace catalog {
 namespace {
 
-constexpr double kDoubt = 0.5;   // searches that might have led elsewhere, beside those that have a word
-constexpr double kOthers = 50;   // searches for anything, beside those that are known: while there are few
-constexpr double kLeast = 0.06;  // of what is searched: a tool that means less is no hint
+constexpr double kDoubt = 0.5;     // searches that might have led elsewhere, beside those that have a word
+constexpr double kOthers = 50;     // searches for anything, beside those that are known: while there are few
+constexpr double kLeast = 0.06;    // of what is searched: a tool that means less is no hint
+constexpr double kDoubtful = 0.5;  // of what one other tenant taught
 constexpr size_t kMaxHints = 8;
+constexpr size_t kMaxWords = 32;           // of a search
+constexpr size_t kMaxTaught = 12;          // of its words are kept, the rarest
+constexpr size_t kMaxHaving = 1000;        // searches that are looked at for one word: the last
+constexpr size_t kMaxTeachers = 8;         // of one use
+constexpr std::chrono::minutes kTidy{10};  // between two looks for what is too old
 
 uint64_t hash(std::string_view text) {  // FNV-1a
   uint64_t h = 14695981039346656037u;
@@ -18,11 +24,22 @@ uint64_t hash(std::string_view text) {  // FNV-1a
   return h;
 }
 
+bool has(const std::vector<uint32_t>& all, uint32_t one) { return std::find(all.begin(), all.end(), one) != all.end(); }
+
 }  // namespace
 
-Learning::Words Learning::words_of(const Index& index, std::string_view query) const {
+uint64_t Learning::Words::key() const {
+  uint64_t h = 14695981039346656037u;
+  for (const Word& word : all) h = (h ^ word.stem) * 1099511628211u;
+  return h;
+}
+
+std::string Learning::tool_key(const Tool& tool) { return tool.server + '\n' + tool.name; }
+
+Learning::Words Learning::words_of(const Index& index, std::string_view query, size_t most) const {
   Words words;
-  for (const auto& word : index.terms(query).words) {
+  for (const auto& word : index.terms(query).words) {  // the rarest first
+    if (words.all.size() == most) break;
     const double tools = static_cast<double>(index.documents());
     const double weight = std::log(1 + (tools + 1) / (word.documents + 1));
     words.all.push_back({hash(stemmer_.stem(word.text)), weight});
@@ -35,120 +52,220 @@ Learning::Words Learning::words_of(const Index& index, std::string_view query) c
   return words;
 }
 
-void Learning::teach(const Index& index, std::string_view query, const Tool& tool, Monotonic::time_point now) {
-  Words words = words_of(index, query);
+void Learning::teach(const Index& index, std::string_view query, const Tool& tool, Monotonic::time_point now,
+                     std::string_view teacher) {
+  Words words = words_of(index, query, kMaxTaught);
   if (words.all.empty()) return;
-  auto same = [&](const Search& search) {
-    return std::equal(search.words.all.begin(), search.words.all.end(), words.all.begin(), words.all.end(),
-                      [](const Word& a, const Word& b) { return a.stem == b.stem; });
-  };
-  auto known = std::find_if(searches_.begin(), searches_.end(), same);
-  if (known == searches_.end()) {
-    make_room(now);
-    known = searches_.insert(searches_.end(), Search{std::move(words), {}, now});
+  const uint32_t slot = slot_for(std::move(words), now);
+  searches_[slot].taught = now;
+  use(slot, place_of(tool), teacher_of(teacher));
+  remove_if_unused(slot);
+}
+
+// The search with these words, which may be new.
+uint32_t Learning::slot_for(Words words, Monotonic::time_point now) {
+  const uint64_t key = words.key();
+  if (const auto known = slots_.find(key); known != slots_.end()) return known->second;
+  make_room(now);
+  uint32_t slot = static_cast<uint32_t>(searches_.size());
+  if (free_.empty()) {
+    searches_.emplace_back();
+  } else {
+    slot = free_.back();
+    free_.pop_back();
   }
-  known->taught = now;
-  const uint32_t place = place_of(tool);
-  auto& tools = known->tools;
-  if (tools.size() >= limits_.tools || std::find(tools.begin(), tools.end(), place) != tools.end()) return;
-  tools.push_back(place);
-  chosen_[place].searches++;
+  for (const Word& word : words.all) by_word_[word.stem].push_back(slot);
+  searches_[slot] = Search{std::move(words), {}, now};
+  slots_.emplace(key, slot);
+  return slot;
 }
 
 uint32_t Learning::place_of(const Tool& tool) {
-  auto at = std::find_if(chosen_.begin(), chosen_.end(),
-                         [&](const Chosen& one) { return one.searches > 0 && one.tool == tool; });
-  if (at == chosen_.end())
-    at = std::find_if(chosen_.begin(), chosen_.end(), [](const Chosen& one) { return one.searches == 0; });
-  if (at == chosen_.end()) at = chosen_.insert(at, Chosen{});
-  if (at->searches == 0) at->tool = tool;
-  return static_cast<uint32_t>(at - chosen_.begin());
+  const auto [known, is_new] = places_.try_emplace(tool_key(tool), static_cast<uint32_t>(chosen_.size()));
+  if (!is_new) return known->second;
+  const auto free =
+      std::find_if(chosen_.begin(), chosen_.end(), [](const Chosen& one) { return one.searches.empty(); });
+  if (free != chosen_.end()) {
+    places_.erase(tool_key(free->tool));
+    places_[tool_key(tool)] = static_cast<uint32_t>(free - chosen_.begin());
+    free->tool = tool;
+    return static_cast<uint32_t>(free - chosen_.begin());
+  }
+  chosen_.push_back({tool, {}});
+  return static_cast<uint32_t>(chosen_.size() - 1);
 }
 
-void Learning::drop(Search& search) {
-  for (uint32_t tool : search.tools) chosen_[tool].searches--;
-  search.tools.clear();
+// Tenants beyond those that can be told apart are one.
+uint32_t Learning::teacher_of(std::string_view name) {
+  const auto known = std::find(teachers_.begin(), teachers_.end(), name);
+  if (known != teachers_.end()) return static_cast<uint32_t>(known - teachers_.begin());
+  if (teachers_.size() < kKnownTeachers) teachers_.emplace_back(name);
+  return static_cast<uint32_t>(teachers_.size() - 1);
+}
+
+void Learning::use(uint32_t slot, uint32_t tool, uint32_t teacher) {
+  auto& uses = searches_[slot].uses;
+  const auto known = std::find_if(uses.begin(), uses.end(), [&](const Use& one) { return one.tool == tool; });
+  if (known != uses.end()) {
+    if (known->teachers.size() < kMaxTeachers && !has(known->teachers, teacher)) known->teachers.push_back(teacher);
+    return;
+  }
+  if (uses.size() >= limits_.tools) return;
+  uses.push_back({tool, {teacher}});
+  auto& searches = chosen_[tool].searches;
+  searches.push_back(slot);
+  if (searches.size() <= limits_.searches_of_tool) return;
+  const uint32_t old = oldest_of_greediest(searches);
+  remove_use(old, tool);
+  if (old != slot) remove_if_unused(old);
+}
+
+// Of the teacher that taught most of these searches, the one that taught longest ago.
+uint32_t Learning::oldest_of_greediest(const std::vector<uint32_t>& slots) const {
+  std::vector<size_t> count(teachers_.size());
+  for (uint32_t slot : slots) count[searches_[slot].uses.front().teachers.front()]++;
+  const auto greediest = static_cast<uint32_t>(std::max_element(count.begin(), count.end()) - count.begin());
+  uint32_t oldest = ~uint32_t{0};
+  for (uint32_t slot : slots) {
+    if (searches_[slot].uses.front().teachers.front() != greediest) continue;
+    if (oldest == ~uint32_t{0} || searches_[slot].taught < searches_[oldest].taught) oldest = slot;
+  }
+  return oldest;
+}
+
+void Learning::remove_use(uint32_t slot, uint32_t tool) {
+  std::erase_if(searches_[slot].uses, [&](const Use& one) { return one.tool == tool; });
+  std::erase(chosen_[tool].searches, slot);
+}
+
+void Learning::remove_if_unused(uint32_t slot) {
+  Search& search = searches_[slot];
+  if (!search.uses.empty() || search.words.all.empty()) return;
+  slots_.erase(search.words.key());
+  for (const Word& word : search.words.all) {
+    const auto having = by_word_.find(word.stem);
+    std::erase(having->second, slot);
+    if (having->second.empty()) by_word_.erase(having);
+  }
+  search = {};
+  free_.push_back(slot);
 }
 
 void Learning::make_room(Monotonic::time_point now) {
-  for (Search& search : searches_)
-    if (now - search.taught > limits_.lifetime) drop(search);
-  std::erase_if(searches_, [](const Search& search) { return search.tools.empty(); });
-  if (searches_.size() < limits_.searches) return;
-  const auto oldest = std::min_element(searches_.begin(), searches_.end(),
-                                       [](const Search& a, const Search& b) { return a.taught < b.taught; });
-  drop(*oldest);
-  searches_.erase(oldest);
+  auto drop = [&](uint32_t slot) {
+    while (!searches_[slot].uses.empty()) remove_use(slot, searches_[slot].uses.back().tool);
+    remove_if_unused(slot);
+  };
+  if (now - tidied_ >= kTidy) {
+    tidied_ = now;
+    for (uint32_t slot = 0; slot < searches_.size(); slot++)
+      if (!searches_[slot].uses.empty() && now - searches_[slot].taught > limits_.lifetime) drop(slot);
+  }
+  if (slots_.size() < limits_.searches) return;
+  std::vector<uint32_t> all;
+  for (const auto& [key, slot] : slots_) all.push_back(slot);
+  drop(oldest_of_greediest(all));
 }
 
 // Which tools a word means, by the searches that have it: how often they led to the tool, less how often any search
-// does.
-std::vector<Learning::Meaning> Learning::meanings(const std::vector<const Search*>& searches) const {
+// does. What others taught counts as the asker's own once two of them agree.
+std::vector<Learning::Meaning> Learning::meanings(const std::vector<uint32_t>& having, uint32_t asker) const {
+  struct Count {
+    uint32_t tool = 0, own = 0, all = 0;
+    std::vector<uint32_t> strangers;  // two are enough
+  };
+  std::vector<Count> counts;
+  std::unordered_map<uint32_t, size_t> at;
+  const size_t from = having.size() > kMaxHaving ? having.size() - kMaxHaving : 0;
+  for (size_t i = from; i < having.size(); i++)
+    for (const Use& use : searches_[having[i]].uses) {
+      const auto [known, is_new] = at.try_emplace(use.tool, counts.size());
+      if (is_new) counts.push_back({use.tool, 0, 0, {}});
+      Count& count = counts[known->second];
+      count.all++;
+      if (has(use.teachers, asker)) count.own++;
+      for (uint32_t teacher : use.teachers)
+        if (teacher != asker && count.strangers.size() < 2 && !has(count.strangers, teacher))
+          count.strangers.push_back(teacher);
+    }
+  const double searches = static_cast<double>(having.size() - from) + kDoubt;
+  const double known = static_cast<double>(slots_.size()) + kOthers;
   std::vector<Meaning> all;
-  std::vector<uint32_t> times(chosen_.size());
-  for (const Search* search : searches)
-    for (uint32_t tool : search->tools)
-      if (times[tool]++ == 0) all.push_back({tool, 0});
-  const double having = static_cast<double>(searches.size()) + kDoubt;
-  const double known = static_cast<double>(searches_.size()) + kOthers;
-  for (Meaning& one : all) one.part = times[one.tool] / having - chosen_[one.tool].searches / known;
-  std::erase_if(all, [](const Meaning& one) { return one.part <= 0; });
+  for (const Count& count : counts) {
+    const bool agreed = count.strangers.size() >= 2, doubtful = !agreed && count.own == 0;
+    const double usual = static_cast<double>(chosen_[count.tool].searches.size()) / known;
+    const double part = (agreed || doubtful ? count.all : count.own) / searches - usual;
+    if (part > 0) all.push_back({count.tool, doubtful ? part * kDoubtful : part, doubtful});
+  }
   return all;
 }
 
-std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view query) const {
+std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view query, std::string_view asker) const {
   std::vector<Hint> all;
-  const Words words = words_of(index, query);
-  if (searches_.empty() || words.all.empty()) return all;
-  std::vector<std::vector<const Search*>> having(words.all.size());
-  for (const Search& search : searches_) {
-    auto known = search.words.all.begin();
-    for (size_t i = 0; i < words.all.size(); i++) {
-      while (known != search.words.all.end() && known->stem < words.all[i].stem) ++known;
-      if (known == search.words.all.end()) break;
-      if (known->stem == words.all[i].stem) having[i].push_back(&search);
-    }
-  }
+  if (slots_.empty()) return all;
+  const Words words = words_of(index, query, kMaxWords);
+  if (words.all.empty()) return all;
+  const auto teacher = static_cast<uint32_t>(std::find(teachers_.begin(), teachers_.end(), asker) - teachers_.begin());
   std::vector<std::vector<Meaning>> meant;
-  for (const auto& searches : having) meant.push_back(meanings(searches));
   std::vector<double> open;  // of each word's weight, what no hint accounts for yet
-  for (const Word& word : words.all) open.push_back(word.weight);
-  std::vector<double> parts(chosen_.size());
+  for (const Word& word : words.all) {
+    const auto having = by_word_.find(word.stem);
+    meant.push_back(having == by_word_.end() ? std::vector<Meaning>() : meanings(having->second, teacher));
+    open.push_back(word.weight);
+  }
+  struct Part {
+    double all = 0, sure = 0;
+  };
+  std::unordered_map<uint32_t, Part> parts;
   while (all.size() < kMaxHints) {
-    std::fill(parts.begin(), parts.end(), 0);
+    parts.clear();
     for (size_t i = 0; i < meant.size(); i++)
-      for (const Meaning& one : meant[i]) parts[one.tool] += open[i] * one.part / words.weight;
-    uint32_t best = 0;
-    for (uint32_t tool = 0; tool < parts.size(); tool++) {
-      if (parts[tool] > parts[best] ||
-          (parts[tool] == parts[best] && std::tie(chosen_[tool].tool.server, chosen_[tool].tool.name) <
-                                             std::tie(chosen_[best].tool.server, chosen_[best].tool.name)))
-        best = tool;
-    }
-    if (parts[best] < kLeast) break;
-    all.push_back({chosen_[best].tool, parts[best]});
+      for (const Meaning& one : meant[i]) {
+        const double part = open[i] * one.part / words.weight;
+        parts[one.tool].all += part;
+        if (!one.doubtful) parts[one.tool].sure += part;
+      }
+    auto name = [&](uint32_t tool) { return std::tie(chosen_[tool].tool.server, chosen_[tool].tool.name); };
+    const auto best = std::max_element(parts.begin(), parts.end(), [&](const auto& a, const auto& b) {
+      return a.second.all != b.second.all ? a.second.all < b.second.all : name(a.first) > name(b.first);
+    });
+    if (best == parts.end() || best->second.all < kLeast) break;
+    const uint32_t tool = best->first;
+    all.push_back({chosen_[tool].tool, best->second.all, best->second.sure < kLeast});
     for (size_t i = 0; i < meant.size(); i++) {
       for (const Meaning& one : meant[i])
-        if (one.tool == best) open[i] *= 1 - one.part;
-      std::erase_if(meant[i], [&](const Meaning& one) { return one.tool == best; });
+        if (one.tool == tool) open[i] *= 1 - one.part;
+      std::erase_if(meant[i], [&](const Meaning& one) { return one.tool == tool; });
     }
   }
   return all;
 }
 
 void Learning::forget(const Tool& tool) {
-  for (Search& search : searches_)
-    std::erase_if(search.tools, [&](uint32_t place) {
-      if (chosen_[place].tool != tool) return false;
-      chosen_[place].searches--;
-      return true;
-    });
-  std::erase_if(searches_, [](const Search& search) { return search.tools.empty(); });
+  const auto place = places_.find(tool_key(tool));
+  if (place == places_.end()) return;
+  const auto searches = chosen_[place->second].searches;
+  for (uint32_t slot : searches) {
+    remove_use(slot, place->second);
+    remove_if_unused(slot);
+  }
 }
 
-void Learning::forget_all() {
-  searches_.clear();
-  chosen_.clear();
+void Learning::forget_teacher(std::string_view teacher) {
+  const auto known = std::find(teachers_.begin(), teachers_.end(), teacher);
+  if (known == teachers_.end()) return;
+  const auto number = static_cast<uint32_t>(known - teachers_.begin());
+  for (uint32_t slot = 0; slot < searches_.size(); slot++) {
+    std::vector<uint32_t> gone;
+    for (Use& use : searches_[slot].uses) {
+      std::erase(use.teachers, number);
+      if (use.teachers.empty()) gone.push_back(use.tool);
+    }
+    for (uint32_t tool : gone) remove_use(slot, tool);
+    remove_if_unused(slot);
+  }
 }
+
+void Learning::forget_all() { *this = Learning(limits_); }
 
 }  // namespace catalog

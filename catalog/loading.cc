@@ -1,63 +1,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "catalog/catalog.h"
 #include "catalog/packed.h"
+#include "catalog/searched.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace catalog {
 namespace {
 
 constexpr size_t kMaxTextBytes = 1 << 30;  // of all definitions
-constexpr int kMaxSchemaDepth = 8;         // deeper parameters are not searched for
 constexpr int kMaxDefinitions = 8;         // of one tool
 
-std::string stem_of(const std::string& path) {
-  size_t slash = path.rfind('/');
-  std::string name = slash == path.npos ? path : path.substr(slash + 1);
-  return name.substr(0, name.size() - std::string_view(".json").size());
-}
-
-std::string folder_of(const std::string& path) {
-  size_t slash = path.find('/');
-  return slash == path.npos ? std::string() : path.substr(0, slash);
-}
-
-// The names of parameters, and what their descriptions say.
-void collect_parameters(const json& schema, std::string& text, int depth) {
-  if (depth == 0 || !schema.is_object() || text.size() > kMaxDefinitionBytes) return;
-  if (auto properties = schema.find("properties"); properties != schema.end() && properties->is_object()) {
-    for (const auto& [name, property] : properties->items()) {
-      text += name + " ";
-      if (!property.is_object()) continue;
-      if (auto about = property.find("description"); about != property.end() && about->is_string())
-        text += about->get_ref<const std::string&>() + " ";
-      collect_parameters(property, text, depth - 1);
-    }
-  }
-  if (auto items = schema.find("items"); items != schema.end()) collect_parameters(*items, text, depth - 1);
-}
-
-std::string collect_strings(const json& rest, std::initializer_list<const char*> keys) {
-  std::string text;
-  for (const char* key : keys) {
-    auto value = rest.find(key);
-    if (value == rest.end()) continue;
-    if (value->is_string()) text += value->get_ref<const std::string&>() + " ";
-    if (!value->is_array()) continue;
-    for (const json& one : *value)
-      if (one.is_string()) text += one.get_ref<const std::string&>() + " ";
-  }
-  return text;
-}
-
-std::array<std::string, kFields> searchable(const Tool& tool, const json& rest) {
+std::array<std::string, kFields> searchable(Tool& tool) {
   std::array<std::string, kFields> fields;
   auto field = [&](Field which) -> std::string& { return fields[static_cast<size_t>(which)]; };
   // A server's prefix in the names of all its tools says nothing about any of them.
@@ -65,12 +24,12 @@ std::array<std::string, kFields> searchable(const Tool& tool, const json& rest) 
   if (!tool.server.empty() && name.size() > tool.server.size() + 1 && name.starts_with(tool.server) &&
       std::string_view("._/:-").find(name[tool.server.size()]) != std::string_view::npos)
     name.remove_prefix(tool.server.size() + 1);
-  field(Field::name) = std::string(name) + " " + collect_strings(rest, {"title"});
+  field(Field::name) = std::string(name) + " " + tool.searched.title;
   field(Field::place) = tool.server + " " + (tool.category == tool.server ? "" : tool.category);
   field(Field::description) = tool.description;
-  if (auto schema = rest.find("inputSchema"); schema != rest.end())
-    collect_parameters(*schema, field(Field::parameters), kMaxSchemaDepth);
-  field(Field::uses) = collect_strings(rest, {"functions", "use_cases", "usage"});
+  field(Field::parameters) = std::move(tool.searched.parameters);
+  field(Field::about) = std::move(tool.searched.about);
+  field(Field::uses) = std::move(tool.searched.uses);
   for (const auto& tag : tool.tags) field(Field::uses) += " " + tag;
   return fields;
 }
@@ -89,10 +48,10 @@ std::vector<uint32_t> sorted_ids(const std::map<std::string, uint32_t>& ids) {
 
 }  // namespace
 
-Result<Loading> Loading::begin(const std::string& folder) {
+Result<Loading> Loading::begin(const std::string& folder, unsigned threads) {
   Loading loading;
-  loading.folder_ = folder;
   TRY(loading.listing_, list_folder(folder));
+  loading.files_ = std::make_unique<ReadingAhead>(folder, loading.listing_.files, threads);
   for (const auto& unlisted : loading.listing_.unlisted) loading.problem(unlisted, "this folder was left out");
   if (loading.listing_.more)
     loading.problem(".", fmt::format("more than {} files; the others were left out", kMaxFiles));
@@ -146,22 +105,13 @@ void Loading::merge(const std::string& origin, Tool tool, Form form) {
   std::set_union(old.tags.begin(), old.tags.end(), tool.tags.begin(), tool.tags.end(), std::back_inserter(tags));
   tags.resize(std::min(tags.size(), kMaxTags));
   old.tags = std::move(tags);
-  json first = json::parse(knows_more ? tool.rest : old.rest), second = json::parse(knows_more ? old.rest : tool.rest);
+  Json first = Json::parse(knows_more ? tool.rest : old.rest), second = Json::parse(knows_more ? old.rest : tool.rest);
   first.insert(second.begin(), second.end());  // keeps what is there
-  if (std::string rest = dump_json(first); rest.size() <= 2 * kMaxDefinitionBytes) old.rest = std::move(rest);
+  if (std::string rest = dump_json(first); rest.size() <= 2 * kMaxDefinitionBytes) {
+    old.rest = std::move(rest);
+    old.searched = searched_texts(first);
+  }
   pending.form = std::max(form, pending.form);
-}
-
-void Loading::read_file(const File& file) {
-  auto text = read_definition_file(folder_ + "/" + file.path);
-  if (!text) return problem(file.path, text.error().what);
-  auto document = parse_json(*text);
-  if (!document) return problem(file.path, document.error().what);
-  const std::string folder = folder_of(file.path), stem = stem_of(file.path);
-  Origin origin{valid_label(stem) ? stem : "", valid_label(folder) ? folder : ""};
-  auto reading = read_definitions(*document, origin);
-  if (!reading) return problem(file.path, reading.error().what);
-  add(file.path, *std::move(reading));
 }
 
 void Loading::sort_pending() {
@@ -180,7 +130,6 @@ void Loading::sort_pending() {
 void Loading::store(Pending& pending) {
   Tool tool = std::move(pending.tool);
   Catalog& into = *catalog_;
-  const json rest = json::parse(tool.rest);
   tool.rest = packed(tool.rest);
   if (into.texts_.size() + tool.name.size() + tool.description.size() + tool.rest.size() > kMaxTextBytes)
     return problem(tool.server, fmt::format("tool '{}' was left out: all definitions together may have {} bytes",
@@ -199,18 +148,22 @@ void Loading::store(Pending& pending) {
   into.texts_ += tool.description;
   into.texts_ += tool.rest;
   into.records_.push_back(record);
-  builder_.add(searchable(tool, rest));
+  builder_.add(searchable(tool), tool.server.empty() ? kNoGroup : record.server);
 }
 
 bool Loading::step(std::chrono::microseconds slice) {
   const auto until = Monotonic::now() + slice;
   while (phase_ == Phase::reading) {
     if (next_ == listing_.files.size()) {
+      files_ = nullptr;
       sort_pending();
       phase_ = Phase::storing;
       next_ = 0;
     } else {
-      read_file(listing_.files[next_++]);
+      auto reading = files_->take(next_);
+      const std::string& path = listing_.files[next_++].path;
+      if (!reading) problem(path, reading.error().what);
+      if (reading) add(path, *std::move(reading));
     }
     if (Monotonic::now() >= until) return false;
   }

@@ -1,6 +1,8 @@
 #include "catalog/packed.h"
 
 #include <array>
+#include <bit>
+#include <cstdint>
 
 namespace catalog {
 namespace {
@@ -41,21 +43,39 @@ constexpr auto kFragments = std::to_array<std::string_view>({
 });
 static_assert(kFragments.size() < ' ');
 
+// Of the fragments that begin with each two bytes, a bit for each.
+class Beginnings {
+ public:
+  Beginnings() {
+    for (size_t i = 0; i < kFragments.size(); i++) bits_[place(kFragments[i])] |= uint32_t{1} << i;
+  }
+  uint32_t of(std::string_view text) const { return bits_[place(text)]; }
+
+ private:
+  static size_t place(std::string_view text) {
+    return static_cast<unsigned char>(text[0]) % 128 * 128u + static_cast<unsigned char>(text[1]) % 128;
+  }
+  std::array<uint32_t, size_t{128} * 128> bits_{};
+};
+
 }  // namespace
 
 std::string packed(std::string_view json) {
+  static const Beginnings beginnings;
   std::string text;
-  while (!json.empty()) {
-    const char first = json.front();
-    size_t found = kFragments.size();
-    if (first == '"' || first == ',' || first == '{')  // what a fragment begins with
-      for (found = 0; found < kFragments.size() && !json.starts_with(kFragments[found]);) found++;
-    if (found < kFragments.size()) {
+  text.reserve(json.size());
+  for (size_t at = 0; at < json.size();) {
+    const std::string_view rest = json.substr(at);
+    uint32_t candidates = rest.size() < 2 ? 0 : beginnings.of(rest);
+    while (candidates != 0 && !rest.starts_with(kFragments[static_cast<size_t>(std::countr_zero(candidates))]))
+      candidates &= candidates - 1;
+    if (candidates != 0) {
+      const auto found = static_cast<size_t>(std::countr_zero(candidates));
       text += static_cast<char>(found + 1);
-      json.remove_prefix(kFragments[found].size());
+      at += kFragments[found].size();
     } else {
-      text += first;
-      json.remove_prefix(1);
+      text += rest[0];
+      at++;
     }
   }
   return text;

@@ -2,10 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "catalog/python_names.h"
 #include "catalog/stubs.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace catalog {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr int kMaxClasses = 40;  // of one module; what is deeper or more is dict[str, Any]
 
 // Any text as a literal: JSON's strings are Python's too.
-std::string string_literal(std::string_view text) { return dump_json(nlohmann::json(text)); }
+std::string string_literal(std::string_view text) { return dump_json(Json(text)); }
 
 // The inside of a """docstring""", indented. The closing quotes stand on a line of their own.
 std::string docstring(std::string_view text, std::string_view indent) {
@@ -75,7 +76,7 @@ class Types {
     std::vector<std::string> fields;
     bool all_needed = true;
     for (const Property& property : type.properties) {
-      std::vector<std::string> none;
+      TakenNames none;
       if (identifier(property.name, none) != property.name) return "dict[str, Any]";  // not a field's name
       all_needed &= property.need == Property::Need::required;
     }
@@ -92,7 +93,7 @@ class Types {
   }
 
   int count_ = 0;
-  std::vector<std::string> names_;
+  TakenNames names_;
 };
 
 std::string function_text(const StubModule& module, const StubFunction& function, const std::string& name,
@@ -102,10 +103,11 @@ std::string function_text(const StubModule& module, const StubFunction& function
     parameters = "**arguments: Any";
     arguments = "arguments";
   } else {
-    std::vector<std::string> taken = {name};
+    const std::vector<std::string> names = python_parameters(function.input.properties);
+    size_t number = 0;
     bool keywords = false;
     for (const Property& property : function.input.properties) {
-      const std::string parameter = identifier(property.name, taken);
+      const std::string& parameter = names[number++];
       if (!parameters.empty()) parameters += ", ";
       if (property.need == Property::Need::optional && !std::exchange(keywords, true)) parameters += "*, ";
       parameters += parameter + ": " + types.name(property.type, name + "_" + parameter);
@@ -122,7 +124,7 @@ std::string function_text(const StubModule& module, const StubFunction& function
   if (!about.empty()) text += (text.empty() ? "" : "\n") + about;
   if (!function.returns.empty()) text += (text.empty() ? "" : "\n") + ("Returns: " + function.returns);
   if (text.empty()) text = plain_text(module.tool, 200);
-  return fmt::format("def {}({}) -> {}:\n    \"\"\"{}\n    \"\"\"\n    return call({}, {}, {})\n", name, parameters,
+  return fmt::format("def {}({}) -> {}:\n    \"\"\"{}\n    \"\"\"\n    return _call({}, {}, {})\n", name, parameters,
                      result, docstring(text, "    "), string_literal(module.server), string_literal(function.name),
                      arguments);
 }
@@ -131,7 +133,7 @@ std::string function_text(const StubModule& module, const StubFunction& function
 
 std::string python_stub(const StubModule& module) {
   Types types;
-  std::vector<std::string> taken;
+  TakenNames taken;
   std::string functions;
   const bool single = module.functions.size() == 1 && module.functions.front().name == module.tool;
   for (const StubFunction& function : module.functions) {
@@ -140,7 +142,8 @@ std::string python_stub(const StubModule& module) {
   }
   std::string text = "\"\"\"" + docstring(plain_text(module.signature, 1000), "") + "\n\"\"\"\n";
   text +=
-      "from __future__ import annotations\n\nfrom typing import Any, Literal, TypedDict\n\nfrom servers import call\n";
+      "from __future__ import annotations\n\nfrom typing import Any, Literal, TypedDict\n\nfrom servers import call as "
+      "_call\n";
   if (!types.classes.empty()) text += "\n\n" + types.classes.substr(0, types.classes.size() - 2);
   return text + functions;
 }
@@ -160,10 +163,11 @@ std::string python_server(std::string_view server, const std::vector<StubModule>
 std::string python_root() {
   return R"py("""Tools of other servers as functions: from servers.SERVER import TOOL. Generated; cannot be changed.
 
-help(TOOL) tells its parameters. What is left out (...) is not sent, so the tool's own default holds.
+Also: import servers.SERVER as x; x.TOOL(...). help(TOOL) tells its parameters; their names are those of the signature, a
+keyword of Python with _ behind it (from_). What is left out (...) is not sent, so the tool's own default holds.
 """
+import sys
 import types
-
 
 def call(server, tool, arguments):
     """Asks the supervisor to call `tool` of `server`; what it may not or cannot do, and what fails there, raises
@@ -174,14 +178,43 @@ def call(server, tool, arguments):
     given = {name: value for name, value in arguments.items() if value is not ...}
     return warder._tool({"server": server, "name": tool, "arguments": given})
 
-
 class Server(types.ModuleType):
-    """A server's package. Its modules are imported one by one, each as the function of its name."""
+    """A server's package. Its modules are imported one by one, when they are first used, each as the function of its
+    name.
+    """
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name not in self.__dict__.get("__all__", ()):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
+        __import__(f"{self.__name__}.{name}")
+        return self.__dict__[name]
+
+    def __dir__(self):
+        return sorted({*self.__dict__, *self.__dict__.get("__all__", ())})
 
     def __setattr__(self, name, value):
         if isinstance(value, types.ModuleType):
             value = getattr(value, name, value)
         super().__setattr__(name, value)
+
+
+def __getattr__(name):
+    """Servers are imported when they are first used."""
+    if not name.startswith("_"):
+        try:
+            __import__(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+        else:
+            return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+
+
+def __dir__():
+    import os
+    servers = [entry for path in __path__ for entry in os.listdir(path) if "." not in entry and entry[:1] != "_"]
+    return sorted({*globals(), *servers})
 )py";
 }
 

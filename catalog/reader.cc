@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "catalog/searched.h"
 #include "catalog/visible.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace catalog {
 namespace {
@@ -19,21 +18,25 @@ constexpr size_t kMaxListed = 1000;  // functions, use cases, core servers
 constexpr const char* kNoCategory = "general";
 
 // A member that is there and not null.
-const json* find(const json& object, const char* key) {
+const Json* find(const Json& object, const char* key) {
+  auto it = object.find(key);
+  return it == object.end() || it->is_null() ? nullptr : &*it;
+}
+Json* find(Json& object, const char* key) {
   auto it = object.find(key);
   return it == object.end() || it->is_null() ? nullptr : &*it;
 }
 
 std::string shown(std::string_view name) { return "'" + printable(name, 64) + "'"; }
 
-Result<std::string> text_or(const json& object, const char* key, std::string fallback) {
-  const json* value = find(object, key);
+Result<std::string> text_or(const Json& object, const char* key, std::string fallback) {
+  const Json* value = find(object, key);
   if (!value) return fallback;
   if (!value->is_string()) return fail(Code::invalid, fmt::format("'{}' is not a string", key));
   return value->get<std::string>();
 }
 
-Result<std::string> label_or(const json& object, const char* key, std::string fallback) {
+Result<std::string> label_or(const Json& object, const char* key, std::string fallback) {
   TRY(std::string label, text_or(object, key, std::move(fallback)));
   if (!label.empty() && !valid_label(label))
     return fail(Code::invalid, fmt::format("'{}' is longer than {} bytes or holds characters that cannot be seen", key,
@@ -41,20 +44,20 @@ Result<std::string> label_or(const json& object, const char* key, std::string fa
   return label;
 }
 
-Result<std::vector<std::string>> strings(const json& object, const char* key) {
+Result<std::vector<std::string>> strings(const Json& object, const char* key) {
   std::vector<std::string> all;
-  const json* value = find(object, key);
+  const Json* value = find(object, key);
   if (!value) return all;
   if (!value->is_array() || value->size() > kMaxListed)
     return fail(Code::invalid, fmt::format("'{}' is not a list of at most {} strings", key, kMaxListed));
-  for (const json& one : *value) {
+  for (const Json& one : *value) {
     if (!one.is_string()) return fail(Code::invalid, fmt::format("'{}' holds something that is not a string", key));
     all.push_back(one.get<std::string>());
   }
   return all;
 }
 
-Result<std::vector<std::string>> read_tags(const json& object) {
+Result<std::vector<std::string>> read_tags(const Json& object) {
   TRY(std::vector<std::string> tags, strings(object, "tags"));
   std::sort(tags.begin(), tags.end());
   tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
@@ -81,15 +84,14 @@ void clean_description(std::string& text) {
 // Members that are kept as fields of a Tool; everything else stays as it was read.
 constexpr const char* kFields[] = {"name", "mcp_server", "server", "category", "description", "tags", "kind"};
 
-Result<std::string> read_rest(const json& definition) {
+Result<std::string> read_rest(Json& definition) {
   for (const char* key : {"inputSchema", "outputSchema", "annotations"})
-    if (const json* value = find(definition, key); value && !value->is_object())
+    if (const Json* value = find(definition, key); value && !value->is_object())
       return fail(Code::invalid, fmt::format("'{}' is not an object", key));
   for (const char* key : {"functions", "use_cases"}) CHECKED(strings(definition, key));
-  json rest = definition;
-  for (const char* key : kFields) rest.erase(key);
-  make_visible(rest);
-  std::string text = dump_json(rest);
+  for (const char* key : kFields) definition.erase(key);
+  make_visible(definition);
+  std::string text = dump_json(definition);
   if (text.size() > kMaxDefinitionBytes)
     return fail(Code::exhausted,
                 fmt::format("its definition has {} bytes, more than {}", text.size(), kMaxDefinitionBytes));
@@ -102,7 +104,8 @@ struct Defaults {
   std::vector<std::string> tags;
 };
 
-Result<Tool> read_tool(const json& definition, const Defaults& defaults) {
+// Takes the members that are fields of a Tool out of the definition.
+Result<Tool> read_tool(Json& definition, const Defaults& defaults) {
   if (!definition.is_object()) return fail(Code::invalid, "not an object");
   Tool tool;
   TRY(tool.name, text_or(definition, "name", {}));
@@ -123,28 +126,29 @@ Result<Tool> read_tool(const json& definition, const Defaults& defaults) {
   if (kind != "tool" && kind != "skill") return fail(Code::invalid, "'kind' is neither \"tool\" nor \"skill\"");
   tool.kind = kind == "skill" ? Kind::skill : Kind::tool;
   TRY(tool.rest, read_rest(definition));
+  tool.searched = searched_texts(definition);
   return tool;
 }
 
 class Reader {
  public:
-  Reading read_catalogue(const json& document, const json& categories) {
+  Reading read_catalogue(const Json& document, Json& categories) {
     reading_.form = Form::catalogue;
     if (!categories.is_object()) {
       wrong("categories", "not an object");
       return std::move(reading_);
     }
-    for (const auto& [name, category] : categories.items()) {
+    for (auto& [name, category] : categories.items()) {
       const std::string where = "category " + shown(name);
       if (!valid_label(name) || !category.is_object()) {
         wrong(where, category.is_object() ? "cannot be a name" : "not an object");
         continue;
       }
       add_category(where, name, category);
-      const json* tools = find(category, "tools");
+      Json* tools = find(category, "tools");
       if (tools && !tools->is_object()) wrong(where, "'tools' is not an object");
       if (!tools || !tools->is_object()) continue;
-      for (const auto& [tool, definition] : tools->items())
+      for (auto& [tool, definition] : tools->items())
         add(where + ", tool " + shown(tool), definition, {tool, {}, name, {}});
     }
     auto core = strings(document, "core_mcps");
@@ -154,19 +158,19 @@ class Reader {
     return std::move(reading_);
   }
 
-  Reading read_list(const json& tools, const Defaults& defaults) {
+  Reading read_list(Json& tools, const Defaults& defaults) {
     reading_.form = Form::tools_list;
     for (size_t i = 0; i < tools.size(); i++) add(fmt::format("tools[{}]", i), tools[i], defaults);
     return std::move(reading_);
   }
 
-  Reading read_one(const json& definition, const Defaults& defaults) {
+  Reading read_one(Json& definition, const Defaults& defaults) {
     reading_.form = Form::one_tool;
     add("the tool", definition, defaults);
     return std::move(reading_);
   }
 
-  void add_category(const std::string& where, const std::string& name, const json& object) {
+  void add_category(const std::string& where, const std::string& name, const Json& object) {
     auto description = text_or(object, "description", {});
     if (!description) return wrong(where, description.error().what);
     clean_description(*description);
@@ -174,7 +178,7 @@ class Reader {
   }
 
  private:
-  void add(const std::string& where, const json& definition, const Defaults& defaults) {
+  void add(const std::string& where, Json& definition, const Defaults& defaults) {
     auto tool = read_tool(definition, defaults);
     if (!tool) return wrong(where, tool.error().what);
     reading_.tools.push_back(*std::move(tool));
@@ -204,16 +208,16 @@ bool valid_label(std::string_view text) {
          std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
 }
 
-Result<Reading> read_definitions(const json& document, const Origin& origin) {
+Result<Reading> read_definitions(Json document, const Origin& origin) {
   Reader reader;
   Defaults defaults{{}, origin.server, origin.category, {}};
-  const json* tools = nullptr;
+  Json* tools = nullptr;
   if (document.is_array()) {
     tools = &document;
   } else if (document.is_object()) {
-    if (const json* categories = find(document, "categories")) return reader.read_catalogue(document, *categories);
+    if (Json* categories = find(document, "categories")) return reader.read_catalogue(document, *categories);
     tools = find(document, "tools");
-    if (const json* result = find(document, "result"); !tools && result && result->is_object())
+    if (Json* result = find(document, "result"); !tools && result && result->is_object())
       tools = find(*result, "tools");
     if (!tools && document.contains("name")) {
       defaults.server.clear();  // the file is named after the tool

@@ -8,12 +8,12 @@
 // Definitions come from other people's servers: bounded, checked, and what is wrong is named and left out.
 #pragma once
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "catalog/tool.h"
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace catalog {
@@ -43,7 +43,7 @@ struct Reading {
 };
 
 // Errors: invalid: the document as a whole has none of the forms.
-Result<Reading> read_definitions(const nlohmann::json& document, const Origin& origin);
+Result<Reading> read_definitions(Json document, const Origin& origin);
 
 // Whether `text` may name a tool (no spaces) or a server, category or tag.
 bool valid_tool_name(std::string_view text);

@@ -1,11 +1,9 @@
 #include "catalog/schema.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
-
-using nlohmann::json;
+#include "supervisor/base/json_value.h"
 
 namespace catalog {
 namespace {
@@ -17,11 +15,11 @@ constexpr int kMaxReferences = 16;       // one leading to the next
 
 class Reader {
  public:
-  explicit Reader(const json& root) : root_(root) {}
+  explicit Reader(const Json& root) : root_(root) {}
 
-  Type read(const json& schema, int depth) {
+  Type read(const Json& schema, int depth) {
     if (depth == 0 || ++types_ > kMaxTypes || !schema.is_object()) return {};
-    const json* meant = follow(schema);
+    const Json* meant = follow(schema);
     if (!meant) return {};
     if (auto value = meant->find("const"); value != meant->end()) return choice({*value});
     if (auto values = meant->find("enum"); values != meant->end() && values->is_array())
@@ -32,7 +30,7 @@ class Reader {
     auto type = meant->find("type");
     if (type != meant->end() && type->is_array()) {
       Type all{Type::Kind::either, {}, {}, {}};
-      for (const json& name : *type) add(all, named(name, *meant, depth));
+      for (const Json& name : *type) add(all, named(name, *meant, depth));
       return single(std::move(all));
     }
     if (type == meant->end()) {
@@ -45,8 +43,8 @@ class Reader {
 
  private:
   // The schema behind "$ref": "#/..."; nullptr when it leads nowhere or in a circle.
-  const json* follow(const json& schema) const {
-    const json* at = &schema;
+  const Json* follow(const Json& schema) const {
+    const Json* at = &schema;
     for (int i = 0; i < kMaxReferences; i++) {
       auto reference = at->find("$ref");
       if (reference == at->end()) return at;
@@ -54,10 +52,10 @@ class Reader {
       const auto& text = reference->get_ref<const std::string&>();
       if (!text.starts_with("#")) return nullptr;
       try {
-        const json::json_pointer pointer(text.substr(1));
+        const Json::json_pointer pointer(text.substr(1));
         if (!root_.contains(pointer)) return nullptr;
         at = &root_.at(pointer);
-      } catch (const json::exception&) {  // not a pointer
+      } catch (const Json::exception&) {  // not a pointer
         return nullptr;
       }
       if (!at->is_object()) return nullptr;
@@ -65,12 +63,12 @@ class Reader {
     return nullptr;
   }
 
-  static Type choice(const std::vector<json>& values) {
+  static Type choice(const std::vector<Json>& values) {
     Type type{Type::Kind::choice, {}, {}, {}};
-    for (const json& value : values) {
+    for (const Json& value : values) {
       std::string text = value.is_structured() ? "" : dump_json(value);
       if (text.empty() || text.size() > kMaxLiteral || values.size() > kMaxChoices) {
-        bool strings = std::all_of(values.begin(), values.end(), [](const json& v) { return v.is_string(); });
+        bool strings = std::all_of(values.begin(), values.end(), [](const Json& v) { return v.is_string(); });
         return Type{strings ? Type::Kind::string : Type::Kind::any, {}, {}, {}};
       }
       type.choices.push_back(std::move(text));
@@ -89,19 +87,20 @@ class Reader {
     return either.parts.size() == 1 ? Type(either.parts.front()) : either;
   }
 
-  Type either(const json& options, int depth) {
+  Type either(const Json& options, int depth) {
     Type all{Type::Kind::either, {}, {}, {}};
-    for (const json& option : options) add(all, read(option, depth - 1));
+    for (const Json& option : options) add(all, read(option, depth - 1));
     return single(std::move(all));
   }
 
-  Type named(const json& name, const json& schema, int depth) {
+  Type named(const Json& name, const Json& schema, int depth) {
     if (name == "string") return {Type::Kind::string, {}, {}, {}};
     if (name == "integer") return {Type::Kind::integer, {}, {}, {}};
     if (name == "number") return {Type::Kind::number, {}, {}, {}};
     if (name == "boolean") return {Type::Kind::boolean, {}, {}, {}};
     if (name == "null") return {Type::Kind::null, {}, {}, {}};
-    if (name == "object") return object(schema, depth);
+    // Some servers write a type of their language ("dict") where JSON Schema says "object".
+    if (name == "object" || (name != "array" && schema.contains("properties"))) return object(schema, depth);
     if (name != "array") return {};
     Type type{Type::Kind::array, {}, {}, {}};
     if (auto items = schema.find("items"); items != schema.end()) {
@@ -111,24 +110,24 @@ class Reader {
     return type;
   }
 
-  Type object(const json& schema, int depth) {
+  Type object(const Json& schema, int depth) {
     Type type{Type::Kind::object, {}, {}, {}};
     collect(schema, type, depth);
     if (auto all = schema.find("allOf"); all != schema.end() && all->is_array()) {
-      for (const json& one : *all)
-        if (const json* part = one.is_object() ? follow(one) : nullptr) collect(*part, type, depth);
+      for (const Json& one : *all)
+        if (const Json* part = one.is_object() ? follow(one) : nullptr) collect(*part, type, depth);
     }
     std::stable_partition(type.properties.begin(), type.properties.end(),
                           [](const Property& p) { return p.need == Property::Need::required; });
     return type;
   }
 
-  void collect(const json& schema, Type& type, int depth) {
+  void collect(const Json& schema, Type& type, int depth) {
     auto properties = schema.find("properties");
     if (properties == schema.end() || !properties->is_object()) return;
     std::vector<std::string> names;
     if (auto required = schema.find("required"); required != schema.end() && required->is_array()) {
-      for (const json& item : *required) {
+      for (const Json& item : *required) {
         if (!item.is_string()) continue;
         const auto& name = item.get_ref<const std::string&>();
         if (properties->contains(name) && std::find(names.begin(), names.end(), name) == names.end())
@@ -141,7 +140,7 @@ class Reader {
           names.begin() + static_cast<long>(needed))
         names.push_back(name);
     for (size_t i = 0; i < names.size() && type.properties.size() < kMaxProperties; i++) {
-      const json& schema_of = (*properties)[names[i]];
+      const Json& schema_of = (*properties)[names[i]];
       Property property;
       property.name = names[i];
       property.need = i < needed ? Property::Need::required : Property::Need::optional;
@@ -156,7 +155,7 @@ class Reader {
     }
   }
 
-  const json& root_;
+  const Json& root_;
   size_t types_ = 0;
 };
 
@@ -173,7 +172,7 @@ bool Type::operator==(const Type& other) const {
   return kind == other.kind && choices == other.choices && parts == other.parts && properties == other.properties;
 }
 
-Type read_type(const json& schema) { return Reader(schema).read(schema, kMaxTypeDepth); }
+Type read_type(const Json& schema) { return Reader(schema).read(schema, kMaxTypeDepth); }
 
 std::string type_text(const Type& type, Dialect dialect, int depth) {
   const bool python = dialect == Dialect::python;

@@ -1,10 +1,11 @@
 // Type: what a JSON Schema says, reduced to what a reader of a signature needs. Source: tools' inputSchema and
 // outputSchema, which are other people's: cyclic, huge or wrong ones become "any" where they stop making sense.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "supervisor/base/json_fwd.h"
 
 namespace catalog {
 
@@ -30,7 +31,7 @@ struct Property {
 };
 
 // Never fails. At most kMaxTypeDepth deep; "$ref" is followed within the schema.
-Type read_type(const nlohmann::json& schema);
+Type read_type(const Json& schema);
 constexpr int kMaxTypeDepth = 6;
 constexpr size_t kMaxTypes = 400;      // of one schema
 constexpr size_t kMaxProperties = 64;  // of one object

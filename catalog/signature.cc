@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
+#include "catalog/python_names.h"
 #include "catalog/schema.h"
 #include "supervisor/base/json.h"
-
-using nlohmann::json;
+#include "supervisor/base/json_value.h"
 
 namespace catalog {
 namespace {
@@ -16,7 +14,7 @@ namespace {
 constexpr size_t kMaxShown = 16;          // parameters, functions
 constexpr size_t kMaxStandardBytes = 24;  // longer defaults are not shown
 
-std::string with_functions(std::string_view name, const json& functions) {
+std::string with_functions(std::string_view name, const Json& functions) {
   std::string text = fmt::format("{}.{{", name);
   for (size_t i = 0; i < functions.size(); i++) {
     if (!functions[i].is_string()) continue;
@@ -31,7 +29,7 @@ std::string with_functions(std::string_view name, const json& functions) {
 
 }  // namespace
 
-std::string signature(std::string_view name, const json& rest) {
+std::string signature(std::string_view name, const Json& rest) {
   const auto input = rest.find("inputSchema");
   const auto functions = rest.find("functions");
   if (input == rest.end() && functions != rest.end() && functions->is_array() && !functions->empty())
@@ -39,14 +37,15 @@ std::string signature(std::string_view name, const json& rest) {
   std::string text = std::string(name) + "(";
   if (input == rest.end()) text += "...";
   const Type parameters = input == rest.end() ? Type{} : read_type(*input);
+  const std::vector<std::string> names = python_parameters(parameters.properties);
   size_t shown = 0;
   for (const Property& parameter : parameters.properties) {
     if (shown == kMaxShown || text.size() > kMaxSignatureBytes * 2 / 3) {
       text += fmt::format(", +{}", parameters.properties.size() - shown);
       break;
     }
-    if (shown++ > 0) text += ", ";
-    text += parameter.name;
+    if (shown > 0) text += ", ";
+    text += names[shown++];
     if (parameter.need == Property::Need::optional) text += '?';
     text += ": " + type_text(parameter.type, Dialect::python, 2);
     if (!parameter.standard.empty() && parameter.standard.size() <= kMaxStandardBytes && parameter.standard != "null")

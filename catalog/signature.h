@@ -3,15 +3,16 @@
 // "?" marks what may be left out. A tool of which no schema is known, but functions are: dos_detector.{analyze,
 // report}.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "supervisor/base/json_fwd.h"
 
 namespace catalog {
 
 constexpr size_t kMaxSignatureBytes = 600;
 
 // `rest`: the other members of its definition.
-std::string signature(std::string_view name, const nlohmann::json& rest);
+std::string signature(std::string_view name, const Json& rest);
 
 }  // namespace catalog

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "catalog/signature.h"
 #include "supervisor/base/json.h"
-
-using nlohmann::json;
+#include "supervisor/base/json_value.h"
 
 namespace catalog {
 namespace {
 
 constexpr size_t kMaxIdentifier = 100;
-constexpr size_t kSlice = 16;          // tools
 constexpr size_t kMaxFunctions = 200;  // of one tool without a schema
 
 // Words of either language, names that the files themselves use, and names of files that have a meaning. Sorted.
@@ -31,7 +28,7 @@ constexpr auto kReserved = std::to_array<std::string_view>({
 });
 static_assert(std::is_sorted(kReserved.begin(), kReserved.end()));
 
-StubModule make_module(const ToolView& tool, const json& rest, std::vector<std::string>& taken) {
+StubModule make_module(const ToolView& tool, const Json& rest, TakenNames& taken) {
   StubModule module;
   module.server = tool.server;
   module.tool = tool.name;
@@ -46,11 +43,11 @@ StubModule make_module(const ToolView& tool, const json& rest, std::vector<std::
   }
   if (output != rest.end()) {
     function.output = read_type(*output);
-    const json about = output->value("description", json());
+    const Json about = output->value("description", Json());
     if (about.is_string()) function.returns = plain_text(about.get_ref<const std::string&>(), 500);
   }
   if (input == rest.end() && functions != rest.end()) {
-    for (const json& name : *functions) {
+    for (const Json& name : *functions) {
       if (!name.is_string() || module.functions.size() == kMaxFunctions) continue;
       function.name = name.get<std::string>();
       module.functions.push_back(function);
@@ -65,7 +62,17 @@ StubModule make_module(const ToolView& tool, const json& rest, std::vector<std::
 
 }  // namespace
 
-std::string identifier(std::string_view name, std::vector<std::string>& taken) {
+std::string TakenNames::take(const std::string& name) {
+  const auto [at, is_new] = names_.try_emplace(name, 1);
+  if (is_new) return name;
+  // The reference stays valid while others are added.
+  for (size_t& last = at->second;;) {
+    std::string numbered = name + "_" + std::to_string(++last);
+    if (names_.try_emplace(numbered, 1).second) return numbered;
+  }
+}
+
+std::string identifier(std::string_view name, TakenNames& taken) {
   std::string text;
   for (char c : name.substr(0, kMaxIdentifier)) {
     const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -73,11 +80,7 @@ std::string identifier(std::string_view name, std::vector<std::string>& taken) {
   }
   if (text.empty() || text[0] == '_' || (text[0] >= '0' && text[0] <= '9')) text.insert(0, "x");
   if (std::binary_search(kReserved.begin(), kReserved.end(), text)) text += '_';
-  const std::string plain = text;
-  for (int i = 2; std::find(taken.begin(), taken.end(), text) != taken.end(); i++)
-    text = plain + "_" + std::to_string(i);
-  taken.push_back(text);
-  return text;
+  return taken.take(text);
 }
 
 std::string plain_text(std::string_view text, size_t max_bytes) {
@@ -94,56 +97,87 @@ std::string plain_text(std::string_view text, size_t max_bytes) {
   return plain;
 }
 
-StubMaker::StubMaker(std::shared_ptr<const Catalog> catalog, size_t max_tools) : catalog_(std::move(catalog)) {
-  std::map<std::string, std::vector<uint32_t>> servers;
+StubIndex::StubIndex(std::shared_ptr<const Catalog> catalog) : catalog_(std::move(catalog)) {
+  std::map<std::string, std::vector<uint32_t>, std::less<>> servers;
   for (uint32_t number = 0; number < catalog_->size(); number++) {
     const ToolView tool = catalog_->tool(number);
-    if (tool.kind == Kind::tool) servers[std::string(tool.server)].push_back(number);
+    if (tool.kind != Kind::tool) continue;
+    auto at = servers.find(tool.server);
+    if (at == servers.end()) at = servers.emplace(std::string(tool.server), std::vector<uint32_t>()).first;
+    at->second.push_back(number);
   }
-  std::vector<std::string> folders;
-  size_t tools = 0;
-  for (auto& [server, numbers] : servers) {
-    if (tools + numbers.size() > max_tools) {
-      left_out_.push_back(server);
-      continue;
-    }
-    tools += numbers.size();
-    servers_.push_back(
-        {server, "servers/" + identifier(server.empty() ? "other" : server, folders), std::move(numbers)});
-  }
+  TakenNames folders;
+  for (auto& [server, numbers] : servers)
+    servers_.push_back({server, identifier(server.empty() ? "other" : server, folders), std::move(numbers)});
 }
 
-StubMaker::~StubMaker() = default;
+std::vector<StubFile> StubIndex::root() { return {{"__init__.py", python_root()}, {"call.js", javascript_root()}}; }
 
-std::vector<StubFile> StubMaker::next() {
-  if (!std::exchange(begun_, true))
-    return {{"servers/__init__.py", python_root()}, {"servers/call.js", javascript_root()}};
-  std::vector<StubFile> files;
-  if (server_ == servers_.size()) return files;
-  const Server& server = servers_[server_];
-  for (size_t i = 0; i < kSlice && tool_ < server.tools.size(); i++, tool_++) {
-    const uint32_t number = server.tools[tool_];
-    modules_.push_back(make_module(catalog_->tool(number), json::parse(catalog_->rest(number)), taken_));
-    const StubModule& module = modules_.back();
-    files.push_back({server.folder + "/" + module.module + ".py", python_stub(module)});
-    files.push_back({server.folder + "/" + module.module + ".js", javascript_stub(module)});
+std::string StubIndex::source(size_t server) const {
+  std::string text = servers_[server].name;
+  for (const uint32_t number : servers_[server].tools) {
+    const ToolView tool = catalog_->tool(number);
+    for (std::string_view part : {tool.name, tool.description}) text.append(1, '\0').append(part);
+    text.append(1, '\0').append(catalog_->rest(number));
   }
-  if (tool_ < server.tools.size()) return files;
-  files.push_back({server.folder + "/__init__.py", python_server(server.name, modules_)});
-  files.push_back({server.folder + "/index.js", javascript_server(server.name, modules_)});
-  server_++;
-  tool_ = 0;
-  taken_.clear();
-  modules_.clear();
-  return files;
+  return text;
+}
+
+Result<> StubIndex::make(size_t server, const std::function<Result<>(StubFile)>& take) const {
+  const Server& of = servers_[server];
+  TakenNames taken;
+  std::vector<StubModule> modules;
+  for (const uint32_t number : of.tools) {
+    StubModule module = make_module(catalog_->tool(number), Json::parse(catalog_->rest(number)), taken);
+    CHECKED(take({of.folder + "/" + module.module + ".py", python_stub(module)}));
+    CHECKED(take({of.folder + "/" + module.module + ".js", javascript_stub(module)}));
+    modules.push_back(std::move(module));
+  }
+  CHECKED(take({of.folder + "/__init__.py", python_server(of.name, modules)}));
+  CHECKED(take({of.folder + "/index.js", javascript_server(of.name, modules)}));
+  return take({of.folder + "/index.d.ts", typescript_server(of.name, modules)});
+}
+
+std::optional<StubFile> StubIndex::file(std::string_view path) const {
+  for (StubFile& file : root())
+    if (file.path == path) return std::move(file);
+  const std::string_view folder = path.substr(0, path.find('/'));
+  const auto of = std::find_if(servers_.begin(), servers_.end(), [&](const Server& s) { return s.folder == folder; });
+  if (of == servers_.end() || folder.size() == path.size()) return std::nullopt;
+  const std::string_view name = path.substr(folder.size() + 1);
+  TakenNames taken;
+  if (name == "__init__.py" || name == "index.js" || name == "index.d.ts") {
+    std::vector<StubModule> modules;
+    for (const uint32_t number : of->tools)
+      modules.push_back(make_module(catalog_->tool(number), Json::parse(catalog_->rest(number)), taken));
+    return StubFile{std::string(path), name == "__init__.py" ? python_server(of->name, modules)
+                                       : name == "index.js"  ? javascript_server(of->name, modules)
+                                                             : typescript_server(of->name, modules)};
+  }
+  const bool is_python = name.ends_with(".py");
+  if (!is_python && !name.ends_with(".js")) return std::nullopt;
+  for (const uint32_t number : of->tools) {
+    const ToolView tool = catalog_->tool(number);
+    const std::string module_name = identifier(tool.name, taken);
+    if (module_name != name.substr(0, name.size() - 3)) continue;
+    TakenNames none;
+    StubModule module = make_module(tool, Json::parse(catalog_->rest(number)), none);
+    module.module = module_name;
+    return StubFile{std::string(path), is_python ? python_stub(module) : javascript_stub(module)};
+  }
+  return std::nullopt;
 }
 
 std::vector<StubFile> make_stubs(std::shared_ptr<const Catalog> catalog) {
+  const StubIndex index(std::move(catalog));
   std::vector<StubFile> all;
-  const size_t every = catalog->size();
-  StubMaker maker(std::move(catalog), every);
-  for (auto files = maker.next(); !files.empty(); files = maker.next())
-    std::move(files.begin(), files.end(), std::back_inserter(all));
+  const auto add = [&all](StubFile file) -> Result<> {
+    file.path = "servers/" + file.path;
+    all.push_back(std::move(file));
+    return {};
+  };
+  for (StubFile& file : StubIndex::root()) (void)add(std::move(file));
+  for (size_t server = 0; server < index.servers(); server++) (void)index.make(server, add);
   std::sort(all.begin(), all.end(), [](const StubFile& a, const StubFile& b) { return a.path < b.path; });
   return all;
 }

@@ -1,9 +1,8 @@
 #include "catalog/visible.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-using nlohmann::json;
+#include "supervisor/base/json_value.h"
 
 namespace catalog {
 namespace {
@@ -35,9 +34,19 @@ char32_t code_point(std::string_view sequence) {
   return c;
 }
 
+// Nearly all texts of definitions: nothing in it is to be replaced or joined.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F; });
+}
+
+bool has_plain_names(const Json& object) {
+  return std::all_of(object.items().begin(), object.items().end(), [](const auto& one) { return is_plain(one.key()); });
+}
+
 }  // namespace
 
 std::string visible(std::string_view text, Lines lines) {
+  if (is_plain(text)) return std::string(text);
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
@@ -54,14 +63,16 @@ std::string visible(std::string_view text, Lines lines) {
   return out;
 }
 
-void make_visible(json& document) {
+void make_visible(Json& document) {
   if (document.is_string()) {
     auto& text = document.get_ref<std::string&>();
-    text = visible(text, Lines::kept);
+    if (!is_plain(text)) text = visible(text, Lines::kept);
   } else if (document.is_array()) {
-    for (json& one : document) make_visible(one);
+    for (Json& one : document) make_visible(one);
+  } else if (document.is_object() && has_plain_names(document)) {
+    for (Json& one : document) make_visible(one);
   } else if (document.is_object()) {
-    json made = json::object();
+    Json made = Json::object();
     for (const auto& [name, value] : document.items()) {
       make_visible(value);
       made[visible(name, Lines::joined)] = std::move(value);

@@ -1,9 +1,10 @@
 // Visible: text of definitions as it may be shown. Servers write what models and people read, and what cannot be seen
 // can lie: controls, marks that turn the direction of writing, line ends that only some programs know, tag letters.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "supervisor/base/json_fwd.h"
 
 namespace catalog {
 
@@ -13,6 +14,6 @@ enum class Lines { kept, joined };  // joined: line ends and tabs become spaces
 // Joiners and variation selectors stay: names, Persian and emoji need them.
 std::string visible(std::string_view text, Lines lines);
 // The same for every string of a document; names of members have their lines joined.
-void make_visible(nlohmann::json& document);
+void make_visible(Json& document);
 
 }  // namespace catalog

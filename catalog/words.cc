@@ -19,6 +19,64 @@ bool is_word(char c) { return is_letter(c) || is_digit(c); }
 bool is_joint(char c) { return c == '_' || c == '-'; }
 char lower(char c) { return is_upper(c) ? static_cast<char>(c + 32) : c; }
 
+enum class Script : uint8_t { separator, spaced, unspaced };
+
+struct Range {
+  char32_t first, last;
+  Script script;
+};
+
+// Beyond ASCII; what is in none of them is written with spaces. Sorted.
+constexpr Range kRanges[] = {
+    {0x80, 0xA9, Script::separator},        // controls, signs
+    {0xAB, 0xB4, Script::separator},        // but not the ordinal sign and micro
+    {0xB6, 0xB9, Script::separator},        // middle dot, superscripts
+    {0xBB, 0xBF, Script::separator},        // quotation marks, fractions
+    {0x2000, 0x200B, Script::separator},    // spaces
+    {0x200E, 0x2BFF, Script::separator},    // dashes, quotation marks, currencies, arrows, drawings
+    {0x3000, 0x3004, Script::separator},    // the punctuation of Chinese and Japanese
+    {0x3005, 0x3007, Script::unspaced},     // repeats a character
+    {0x3008, 0x303F, Script::separator},    //
+    {0x3040, 0x9FFF, Script::unspaced},     // kana, ideographs
+    {0xAC00, 0xD7AF, Script::unspaced},     // Hangul
+    {0xF900, 0xFAFF, Script::unspaced},     // ideographs for compatibility
+    {0xFE10, 0xFE6F, Script::separator},    // forms of punctuation
+    {0xFF01, 0xFF0F, Script::separator},    // wide punctuation, between wide digits and letters
+    {0xFF1A, 0xFF20, Script::separator},    //
+    {0xFF3B, 0xFF40, Script::separator},    //
+    {0xFF5B, 0xFF65, Script::separator},    //
+    {0xFF66, 0xFF9F, Script::unspaced},     // narrow kana
+    {0x1F000, 0x1FAFF, Script::separator},  // pictures
+    {0x20000, 0x3FFFF, Script::unspaced},   // more ideographs
+};
+
+struct Character {
+  size_t bytes = 1;
+  Script script = Script::spaced;
+};
+
+// The character at a byte of 0x80 or more. What is no UTF-8 is a letter of one byte.
+Character character_at(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const size_t bytes = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
+  if (bytes == 1 || bytes > text.size()) return {};
+  char32_t point = lead & (0x7Fu >> bytes);
+  for (size_t i = 1; i < bytes; i++) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xC0) != 0x80) return {};
+    point = point << 6 | (next & 0x3Fu);
+  }
+  const auto* range = std::lower_bound(std::begin(kRanges), std::end(kRanges), point,
+                                       [](const Range& one, char32_t wanted) { return one.last < wanted; });
+  return {bytes, range != std::end(kRanges) && range->first <= point ? range->script : Script::spaced};
+}
+
+// What stands at the front of a text that is not empty.
+Character next_character(std::string_view text) {
+  if (static_cast<unsigned char>(text[0]) >= 0x80) return character_at(text);
+  return {1, is_word(text[0]) ? Script::spaced : Script::separator};
+}
+
 // Where the part that begins `run` ends. Digits belong to what stands before them: s3, oauth2, base64.
 size_t part_end(std::string_view run) {
   size_t end = 1;
@@ -45,21 +103,90 @@ constexpr auto kStopWords = std::to_array<std::string_view>({
 });
 static_assert(std::is_sorted(kStopWords.begin(), kStopWords.end()));
 
+// What apostrophes leave behind ("isn't" reads as isn, t), courtesy, filling words and what every address has.
+// clang-format off
+constexpr auto kQueryStopWords = std::to_array<std::string_view>({
+    "actually", "again", "ain", "already", "although", "always", "anybody", "anyone", "anything", "anyway",
+    "anywhere", "appreciate", "aren", "asap", "because", "both", "cannot", "cause", "com", "couldn", "curious", "d",
+    "dear", "didn", "doesn", "don", "dont", "else", "enough", "especially", "etc", "even", "ever", "everybody",
+    "everyone", "everything", "gonna", "got", "gotta", "hadn", "hasn", "haven", "hello", "herself", "hey", "hi",
+    "himself", "hmm", "however", "http", "https", "im", "indeed", "instead", "isn", "itself", "ive", "kind", "kindly",
+    "ll", "lot", "lots", "m", "many", "maybe", "mind", "mostly", "much", "myself", "nobody", "nothing", "now", "oh",
+    "ok", "okay", "onto", "ourselves", "perhaps", "pls", "plz", "possible", "possibly", "probably", "quite", "rather",
+    "re", "really", "s", "somebody", "somehow", "someone", "something", "sort", "still", "stuff", "sure", "t",
+    "thank", "thanks", "themselves", "thing", "things", "though", "thx", "too", "upon", "ve", "very", "wasn", "well",
+    "weren", "whatever", "whether", "while", "won", "wonder", "wondering", "wouldn", "www", "yeah", "yes", "yet",
+    "yourself",
+});
+// clang-format on
+static_assert(std::is_sorted(kQueryStopWords.begin(), kQueryStopWords.end()));
+
+// Verbs of asking, praise, and the calendar: the words of every second sentence.
+// clang-format off
+constexpr auto kWeakQueryWords = std::to_array<std::string_view>({
+    "able", "after", "april", "around", "august", "available", "away", "back", "before", "best", "better", "between",
+    "big", "bring", "came", "certain", "check", "come", "current", "currently", "day", "days", "december", "detail",
+    "detailed", "details", "different", "down", "during", "end", "exact", "exactly", "favorite", "february", "few",
+    "find", "first", "following", "friday", "get", "getting", "give", "given", "gives", "go", "goes", "going", "good",
+    "great", "happen", "happened", "happening", "info", "information", "interested", "january", "july", "june",
+    "keep", "know", "last", "late", "later", "latest", "least", "left", "little", "look", "looking", "looks", "made",
+    "make", "makes", "making", "march", "mean", "monday", "month", "months", "more", "morning", "most", "near", "new",
+    "next", "nice", "night", "no", "not", "november", "october", "off", "old", "once", "one", "ones", "only", "other",
+    "others", "out", "over", "own", "part", "past", "people", "planning", "provide", "put", "recent", "recently",
+    "right", "same", "saturday", "say", "see", "september", "several", "show", "since", "soon", "specific", "sunday",
+    "take", "tell", "think", "thursday", "time", "today", "together", "tomorrow", "tonight", "try", "trying",
+    "tuesday", "two", "under", "until", "up", "various", "way", "ways", "wednesday", "week", "weekend", "weeks",
+    "went", "within", "without", "work", "working", "year", "years", "yesterday",
+});
+// clang-format on
+static_assert(std::is_sorted(kWeakQueryWords.begin(), kWeakQueryWords.end()));
+
 }  // namespace
 
+// The next run of one script: letters, digits and joints, or characters without spaces.
 bool WordReader::next_run() {
-  while (at_ < text_.size() && !is_word(text_[at_])) at_++;
-  size_t begin = at_;
-  while (at_ < text_.size() && (is_word(text_[at_]) || (is_joint(text_[at_]) && at_ > begin))) at_++;
+  Character first;
+  for (first.script = Script::separator; at_ < text_.size(); at_ += first.bytes) {
+    first = next_character(text_.substr(at_));
+    if (first.script != Script::separator) break;
+  }
+  const size_t begin = at_;
+  while (at_ < text_.size()) {
+    const Character here = next_character(text_.substr(at_));
+    const bool joint = first.script == Script::spaced && is_joint(text_[at_]);
+    if (here.script != first.script && !joint) break;
+    at_ += here.bytes;
+  }
   run_ = text_.substr(begin, at_ - begin);
-  while (!run_.empty() && is_joint(run_.back())) run_.remove_suffix(1);
   joined_.clear();
   parts_ = 0;
+  if (first.script == Script::unspaced) {
+    pairs_ = std::exchange(run_, {});
+    first_pair_ = true;
+    return true;
+  }
+  while (!run_.empty() && is_joint(run_.back())) run_.remove_suffix(1);
   return !run_.empty();
+}
+
+// Of n characters n - 1 pairs; of one, itself.
+bool WordReader::next_pair(Word& word) {
+  const size_t one = character_at(pairs_).bytes;
+  const size_t two = one < pairs_.size() ? character_at(pairs_.substr(one)).bytes : 0;
+  const bool alone = std::exchange(first_pair_, false);
+  if (two == 0 && !alone) {
+    pairs_ = {};
+    return false;
+  }
+  word.text = pairs_.substr(0, one + two);
+  word.form = Word::Form::part;
+  pairs_.remove_prefix(one);
+  return true;
 }
 
 bool WordReader::next(Word& word) {
   for (;;) {
+    if (!pairs_.empty() && next_pair(word)) return true;
     while (!run_.empty() && is_joint(run_.front())) run_.remove_prefix(1);
     if (run_.empty()) {
       bool join = std::exchange(parts_, 0) > 1 && joined_.size() <= kMaxWordBytes;
@@ -69,6 +196,7 @@ bool WordReader::next(Word& word) {
         return true;
       }
       if (!next_run()) return false;
+      if (!pairs_.empty()) continue;
     }
     std::string_view part = run_.substr(0, part_end(run_));
     run_.remove_prefix(part.size());
@@ -100,6 +228,14 @@ std::string_view Stemmer::stem(std::string_view word) const {
 
 bool is_stop_word(std::string_view word) { return std::binary_search(kStopWords.begin(), kStopWords.end(), word); }
 
+bool is_query_stop_word(std::string_view word) {
+  return std::binary_search(kQueryStopWords.begin(), kQueryStopWords.end(), word);
+}
+
+bool is_weak_query_word(std::string_view word) {
+  return std::binary_search(kWeakQueryWords.begin(), kWeakQueryWords.end(), word);
+}
+
 void fold(std::string_view name, std::string& into) {
   into.resize(name.size());
   size_t size = 0;
@@ -116,6 +252,21 @@ std::string folded(std::string_view name) {
   std::string text;
   fold(name, text);
   return text;
+}
+
+bool within_one_edit(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > 1) return false;
+  while (!a.empty() && a.front() == b.front()) {
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  while (!a.empty() && a.back() == b.back()) {
+    a.remove_suffix(1);
+    b.remove_suffix(1);
+  }
+  if (b.size() <= 1) return true;
+  return a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
 }
 
 Spelling::Spelling(std::string_view text) : text_(text) {

@@ -113,4 +113,11 @@ std::string Capture::text() const {
   return valid_utf8(head) + fmt::format("\n[... {} bytes left out ...]\n", left_out) + valid_utf8(tail);
 }
 
+std::string Capture::last(size_t bytes) const {
+  std::string_view head(head_), tail(tail_);
+  if (tail.size() >= bytes || truncated()) return std::string(tail.substr(tail.size() - std::min(tail.size(), bytes)));
+  head.remove_prefix(head.size() - std::min(head.size(), bytes - tail.size()));
+  return std::string(head) + tail_;
+}
+
 }  // namespace jail

@@ -33,6 +33,8 @@ class Capture {
   bool truncated() const { return bytes_ > head_.size() + tail_.size(); }
   // Head, a line saying what is left out, tail; valid UTF-8, never cut inside a sequence.
   std::string text() const;
+  // The last bytes as they came, at most so many.
+  std::string last(size_t bytes) const;
 
  private:
   void take(std::string_view part);

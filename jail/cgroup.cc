@@ -219,6 +219,8 @@ Result<CgroupTree> CgroupTree::adopt(std::optional<Owner> owner) {
 Result<Cgroup> CgroupTree::make_leaf(const std::string& name) {
   if (::mkdirat(jails_.get(), name.c_str(), 0755) < 0)
     return fail_errno(errno, fmt::format("make cgroup {}", name), Code::unavailable);
+  // Whatever the umask is: the jailer looks from the leaf at what is above it, and has no capability to search it.
+  if (::fchmodat(jails_.get(), name.c_str(), 0755, 0) < 0) return fail_errno(errno, "let the jailer look at a cgroup");
   Fd directory(::openat(jails_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return fail_errno(errno, fmt::format("open cgroup {}", name), Code::unavailable);
   if (::fchmodat(directory.get(), "cgroup.procs", 0664, 0) < 0)

@@ -77,6 +77,7 @@ class CgroupTree {
 
   Result<Cgroup> make_leaf(const std::string& name);
   const std::string& path() const { return path_; }
+  int jails() const { return jails_.get(); }  // the folder of the leaves
 
  private:
   std::string path_;  // below /sys/fs/cgroup

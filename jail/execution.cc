@@ -5,10 +5,12 @@
 
 #include <algorithm>
 
+#include "jail/advice.h"
 #include "jail/capture.h"
 #include "jail/guest_message.h"
 #include "jail/receipt.h"
 #include "jail/replies.h"
+#include "jail/unanswered_calls.h"
 #include "jail/wall_clock.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
@@ -18,13 +20,13 @@ namespace jail {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
 
 constexpr auto kStartLimit = 60s;       // jail and interpreter; seconds only under emulation
 constexpr double kBeginLimitMs = 5000;  // from sending the code to a waiting jail until its interpreter has read it
-constexpr auto kWatchEvery = 50ms;
-constexpr auto kSendingEvery = 1ms;
-constexpr size_t kMostCalls = 200;  // outstanding
+constexpr auto kWatchEvery = 50ms, kSendingEvery = 1ms;
+constexpr size_t kMostCalls = 200;   // outstanding
+constexpr size_t kSlack = 64 << 10;  // that a message may have beyond what its runner counts
+constexpr size_t kAdvisedOn = 4096;  // bytes at the end of what a program wrote; its cause stands there, if anywhere
 
 // One running execution. Lives in the frame of execute(); its tasks are cancelled with it.
 class Execution final : public Steered {
@@ -108,6 +110,7 @@ class Execution final : public Steered {
     deadline_ = Deadline();
     clock_.stop();
     jail_.kill();  // whatever the program left behind
+    unanswered_.stop_waiting();
     co_await talking;
     (void)co_await sending;
     // A program that left nothing behind is gone already; init's own end needs nobody to wait for it.
@@ -210,15 +213,10 @@ class Execution final : public Steered {
 
   // With what the interpreter said last.
   tl::unexpected<Error> did_not_start() const {
-    const std::string said = err_.text();
-    return fail(Code::unavailable,
-                fmt::format("the {} interpreter did not start{}{}", language_name(request_.spec.language),
-                            said.empty() ? "" : ": ", printable_line(said)));
-  }
-
-  static std::string printable_line(std::string_view text) {
-    while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
-    return std::string(text.substr(text.size() > 300 ? text.size() - 300 : 0));
+    std::string said = err_.last(300);
+    while (said.ends_with('\n')) said.pop_back();
+    return fail(Code::unavailable, fmt::format("the {} interpreter did not start{}{}",
+                                               language_name(request_.spec.language), said.empty() ? "" : ": ", said));
   }
 
   Task<> await_report() {
@@ -231,7 +229,7 @@ class Execution final : public Steered {
   bool is_alone() {
     if (!answered_status_) return false;
     // Node has threads of its own, and none of the code's when its event loop is empty.
-    return meter_.is_alone(request_.spec.language == Language::javascript ? Threads::any : Threads::one);
+    return meter_.is_alone(runs_in_node(request_.spec.language) ? Threads::any : Threads::one);
   }
 
   // Answered, by a session, whoever is left in its jail.
@@ -241,32 +239,34 @@ class Execution final : public Steered {
 
   // The guest's side of the conversation, until its socket closes.
   Task<> talk() {
-    for (;;) {
+    jail_.guest().limit_messages(most_message() + kSlack);
+    while (!jail_.ready()) {
       auto message = co_await jail_.guest().receive();
-      if (!message) {
-        if (message.error().code == Code::invalid) violation(message.error().what);
-        co_return;
-      }
-      if (!message->has_value()) co_return;
-      if (jail_.take_ready(**message)) {
-        if (auto started = start_clock(); !started) {
-          violation(started.error().what);
-          co_return;
-        }
-        continue;
-      }
+      if (!message || !message->has_value()) co_return not_understood(message);
+      if (!jail_.take_ready(**message)) co_return violation("an unexpected message");
+      if (auto started = start_clock(); !started) co_return violation(started.error().what);
+    }
+    for (;;) {
+      auto text = co_await jail_.guest().receive_text();
+      if (!text || !text->has_value()) co_return not_understood(text);
       if (running()) spoke_ = true;
-      auto said = read_guest_message(**message);
-      if (!said) {
-        violation(said.error().what);
-        co_return;
-      }
-      if (!take(*std::move(said))) co_return;
+      const size_t bytes = (*text)->size();
+      auto said = co_await read_guest_text(host_.json, owner(), **std::move(text));
+      if (!said) co_return violation(said.error().what);
+      if (!take(*std::move(said), bytes)) co_return;
+      co_await unanswered_.room();
     }
   }
 
+  template <class Message>
+  void not_understood(const Result<Message>& message) {
+    if (!message && message.error().code == Code::invalid) violation(message.error().what);
+  }
+
+  JsonWork::Owner owner() const { return {request_.tenant, request_.spec.limits.json_bytes_per_second}; }
+
   // False: nothing more is to be heard.
-  bool take(GuestMessage said) {
+  bool take(GuestMessage said, size_t bytes) {
     const bool is_call = std::holds_alternative<GuestCall>(said);
     if (!running() || (!is_call && evidence_.guest_answered)) {
       violation("an unexpected message");
@@ -280,7 +280,7 @@ class Execution final : public Steered {
       violation("too many calls at once");
       return false;
     }
-    calls_.spawn(answer(std::get<GuestCall>(std::move(said))));
+    calls_.spawn(answer(std::get<GuestCall>(std::move(said)), bytes));
     return true;
   }
 
@@ -292,15 +292,15 @@ class Execution final : public Steered {
   Task<Result<>> send_code() {
     if (auto before = std::exchange(request_.before_code, {})) co_await before();
     const auto& limits = request_.spec.limits;
-    json run{{"type", "run"},
+    Json run{{"type", "run"},
              {"execution", request_.id},
              {"language", language_name(request_.spec.language)},
              {"code", request_.code},
-             {"context_vars", request_.context_vars.is_object() ? request_.context_vars : json::object()},
+             {"context_vars", request_.context_vars.is_object() ? request_.context_vars : Json::object()},
              {"deadline_ms", limits.wall.count()},
              {"workspace", "/workspace"},
-             {"max_message", std::min<uint64_t>(limits.result_bytes, GuestChannel::kMostUpBytes - 65536)},
-             {"tools", json::array()}};
+             {"max_message", most_message()},
+             {"tools", Json::array()}};
     if (request_.session_call > 0) run["session"] = true;
     if (!request_.trace.empty()) run["traceparent"] = request_.trace;
     auto sent = co_await jail_.guest().send(dump_json(run));
@@ -318,10 +318,20 @@ class Execution final : public Steered {
     return {};
   }
 
-  Task<> answer(GuestCall call) {
-    Result<json> done = fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", call.name));
-    if (request_.call) done = co_await request_.call(std::move(call.name), std::move(call.arguments));
+  Task<> answer(GuestCall call, size_t bytes) {
+    const UnansweredCalls::One one(unanswered_, bytes);
+    Result<Json> done = fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", call.name));
+    if (call.refused) {
+      done = tl::unexpected<Error>(*std::move(call.refused));
+    } else if (request_.call) {
+      done = co_await request_.call(std::move(call.name), std::move(call.arguments));
+    }
     co_await replies_.send(std::move(call.id), std::move(done));
+  }
+
+  // What one message of the guest may have, as the guest is told.
+  size_t most_message() const {
+    return std::min<uint64_t>(request_.spec.limits.result_bytes, GuestChannel::kMostUpBytes - kSlack);
   }
 
   void take_result(GuestResult result) {
@@ -366,19 +376,40 @@ class Execution final : public Steered {
     }
   }
 
+  // Into the report: why the program did not get what it looked for, by the words that it wrote.
+  void advise() {
+    const bool failed = report_.outcome != Outcome::ok;
+    if (report_.outcome == Outcome::forbidden_call)
+      report_.message +=
+          fmt::format(": {} (rule: seccomp/{}, kill)", forbidden_call_advice(request_.code), request_.seccomp_profile);
+    if (report_.error.find("no network") != std::string::npos) return;  // the runner has said it
+    std::string words = err_.last(kAdvisedOn);
+    if (failed) words = report_.error.substr(0, kAdvisedOn) + "\n" + words;
+    // Who ends by a status of its own choice, or in a shell, may have said why on either stream.
+    const bool chose_status = report_.outcome == Outcome::exit;
+    if (chose_status || (failed && request_.spec.language == Language::shell)) words += "\n" + out_.last(kAdvisedOn);
+    const std::string network = network_advice(words);
+    if (network.empty()) return;
+    report_.message += (report_.message.empty() ? "" : "; ") + network;
+  }
+
   Report conclude(const std::optional<InitReport>& report, double wall_ms) {
     evidence_.ended = ended_;
-    if (report && report->event == InitEvent::exited) evidence_.wait_status = report->wait_status;
+    if (report && report->event == InitEvent::exited) {
+      evidence_.wait_status = report->wait_status;
+      if (report->others > request_.spec.limits.tasks) {  // init's own word for "some", or what cannot be
+        report_.left_running = 0;
+      } else if (report->others > 0) {
+        report_.left_running = report->others;
+      }
+    }
     if (!report && answered_status_) evidence_.wait_status = *answered_status_ << 8;  // as wait(2) will encode it
     report_.usage.wall_ms = wall_ms;
     meter_.end(report, report_.usage, evidence_);
     report_.outcome = classify(evidence_);
-    const auto& limits = request_.spec.limits;
-    LimitTexts texts{std::chrono::duration<double>(limits.wall).count(),
-                     std::chrono::duration<double>(limits.cpu).count(), limits.memory_bytes, limits.output_kept_bytes,
-                     limits.tasks};
-    report_.message = describe(report_.outcome, evidence_, texts);
+    report_.message = describe(report_.outcome, evidence_, texts_of(request_.spec.limits));
     if (!violation_.empty()) report_.message += ": " + violation_;
+    advise();
     if (evidence_.wait_status && WIFEXITED(*evidence_.wait_status))
       report_.exit_status = WEXITSTATUS(*evidence_.wait_status);
     if (evidence_.wait_status && WIFSIGNALED(*evidence_.wait_status)) report_.signal = WTERMSIG(*evidence_.wait_status);
@@ -412,7 +443,8 @@ class Execution final : public Steered {
   WallClock clock_;
   Monotonic::time_point marked_at_;
   std::vector<std::pair<const char*, uint32_t>> path_;
-  Replies replies_{jail_.guest(), host_.replies};
+  UnansweredCalls unanswered_{host_.loop};
+  Replies replies_{jail_.guest(), host_.replies, host_.json, owner()};
   Deadline deadline_;
   Scope calls_;  // last: cancelled first
 };

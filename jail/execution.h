@@ -3,7 +3,6 @@
 // Source: supervisor/tools/execute_code.cc. Destroying the task cancels the execution: the jail is killed.
 #pragma once
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,14 +14,15 @@
 #include "jail/meter.h"
 #include "jail/outcome.h"
 #include "jail/pool.h"
+#include "supervisor/base/json_value.h"
 
 namespace jail {
 
 struct Request {
   std::string id;  // of the execution; also the cgroup leaf's name
   std::string code;
-  nlohmann::json context_vars;  // object or null
-  std::string trace;            // the program's TRACEPARENT, a checked one; empty: none
+  Json context_vars;  // object or null
+  std::string trace;  // the program's TRACEPARENT, a checked one; empty: none
   Spec spec;
   std::string tenant;  // whose: jails that were forked for one tenant serve no other
   policies::PoolRules pool;
@@ -37,7 +37,7 @@ struct Request {
   std::function<bool(std::string_view)> keep_out, keep_err;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
-  std::function<Task<Result<nlohmann::json>>(std::string name, nlohmann::json arguments)> call;
+  std::function<Task<Result<Json>>(std::string name, Json arguments)> call;
   Handle* handle = nullptr;  // borrowed while the task lives
 
   uint32_t session_call = 0;  // which program of its session this is, from 1; 0: of none
@@ -52,14 +52,15 @@ struct Stream {
 struct Report {
   Outcome outcome = Outcome::internal;
   Start start = Start::cold;
-  std::string message;  // for outcomes other than ok and error: which limit, what to change
-  std::optional<nlohmann::json> value;
+  std::string message;  // which limit, what to change; for the outcomes ok and error: advice, where there is some
+  std::optional<Json> value;
   std::string value_type;                  // when value is only the text of something that JSON cannot hold
   std::string error, traceback;            // uncaught exception
   std::optional<int> exit_status, signal;  // how the program itself ended: one of them, where init could say
   uint64_t read_bytes = 0;  // of files of the workspace: the guest's own word, which is checked against nothing here
   std::vector<Image> images;
   Stream out, err;
+  std::optional<uint32_t> left_running;  // processes that the program had started and that its end ended; 0: uncounted
   Usage usage;
   std::string receipt;  // a JSON object
 };

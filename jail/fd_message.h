@@ -8,6 +8,9 @@
 
 namespace jail {
 
+// What the kernel carries in one message (SCM_MAX_FD).
+constexpr int kMostFdsOfMessage = 253;
+
 // Never blocks when the socket is non-blocking. Errors: unavailable on EAGAIN, else internal.
 Result<> send_message(int socket, const void* data, size_t size, const std::vector<int>& fds);
 // Receives exactly `size` bytes and at most `max_fds` descriptors (close-on-exec), waiting if the socket blocks.

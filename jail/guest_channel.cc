@@ -1,20 +1,27 @@
 #include "jail/guest_channel.h"
 
+#include <fmt/format.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace jail {
 namespace {
 char packet[GuestChannel::kPacketBytes];  // that is being read: there is one thread, and nobody waits while it is used
+constexpr int kPacketsInATurn = 8;
 }  // namespace
 
 Task<Result<>> GuestChannel::send(std::string text) {
+  return send_shared(std::make_shared<const std::string>(std::move(text)));
+}
+
+Task<Result<>> GuestChannel::send_shared(std::shared_ptr<const std::string> whole) {
+  const std::string& text = *whole;
   std::string part;
   size_t at = 0;
   do {
@@ -42,9 +49,10 @@ void GuestChannel::end_sending() {
   if (socket_) (void)::shutdown(socket_.get(), SHUT_WR);
 }
 
-Task<Result<std::optional<nlohmann::json>>> GuestChannel::receive() {
+Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
   std::string whole;
-  for (;;) {
+  for (int packets = 1;; packets++) {
+    if (packets % kPacketsInATurn == 0) co_await next_turn(*loop_);  // others first, however fast it writes
     iovec part{packet, kPacketBytes};
     msghdr message{};  // no control buffer: descriptors that a guest attaches are closed by the kernel
     message.msg_iov = &part;
@@ -59,22 +67,27 @@ Task<Result<std::optional<nlohmann::json>>> GuestChannel::receive() {
     if (n < 0) reset_ = true;
     if (n <= 0) {
       if (!whole.empty()) co_return fail(Code::invalid, "the guest ended in the middle of a message");
-      co_return std::optional<nlohmann::json>{};
+      co_return std::optional<std::string>{};
     }
     if (message.msg_flags & MSG_TRUNC) co_return fail(Code::invalid, "a packet of the guest is over 64 KiB");
     if (message.msg_flags & MSG_CTRUNC) co_return fail(Code::invalid, "the guest sent descriptors");
     char mark = packet[0];
     if (mark != 'M' && mark != 'F') co_return fail(Code::invalid, "a packet of the guest has no part mark");
     whole.append(packet + 1, static_cast<size_t>(n) - 1);
-    if (whole.size() > kMostUpBytes) co_return fail(Code::invalid, "a message of the guest is over 8 MiB");
-    if (mark == 'M') {
-      if (n == 1) co_return fail(Code::invalid, "an empty part of a message");  // or a flood of these would never end
-      continue;
-    }
-    CO_TRY(nlohmann::json parsed, parse_json(whole));
-    if (!parsed.is_object()) co_return fail(Code::invalid, "a message of the guest is not an object");
-    co_return std::optional<nlohmann::json>(std::move(parsed));
+    if (whole.size() > most_bytes_)
+      co_return fail(Code::invalid, fmt::format("a message of the guest is over {} bytes", most_bytes_));
+    if (mark == 'F') co_return std::optional<std::string>(std::move(whole));
+    if (n == 1) co_return fail(Code::invalid, "an empty part of a message");  // or a flood of these would never end
   }
+}
+
+Task<Result<std::optional<Json>>> GuestChannel::receive() {
+  CO_TRY(const std::optional<std::string> text, co_await receive_text());
+  if (!text) co_return std::optional<Json>{};
+  if (text->size() > kFirstWordsBytes) co_return fail(Code::invalid, "the guest's first message is over 64 KiB");
+  CO_TRY(Json parsed, parse_json(*text));
+  if (!parsed.is_object()) co_return fail(Code::invalid, "a message of the guest is not an object");
+  co_return std::optional<Json>(std::move(parsed));
 }
 
 }  // namespace jail

@@ -1,38 +1,52 @@
 #include "jail/guest_message.h"
 
-using nlohmann::json;
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/value_bytes.h"
 
 namespace jail {
 namespace {
 
-std::string text_of(const json& message, const char* key) {
+constexpr size_t kCountFrom = 64 << 10;     // shorter texts cannot hold enough values to hurt
+constexpr size_t kMostEnvelopeBytes = 512;  // what our runners write before the arguments of a call
+
+// What `message` has at `key`, moved out of it: results are large.
+Json taken(Json& message, const char* key) {
   const auto found = message.find(key);
-  return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return found == message.end() ? Json() : std::move(*found);
 }
 
-Result<GuestMessage> read_call(const json& message) {
+std::string text_of(Json& message, const char* key) {
+  Json text = taken(message, key);
+  return text.is_string() ? std::move(text.get_ref<std::string&>()) : std::string();
+}
+
+Result<GuestMessage> read_call(Json& message) {
   GuestCall call;
-  call.id = message.value("id", json());
+  call.id = message.value("id", Json());
   const auto name = message.find("name");
   if (name == message.end() || !name->is_string() || !call.id.is_number_integer())
     return fail(Code::invalid, "a call without an id or a name");
   call.name = name->get<std::string>();
-  call.arguments = message.value("arguments", json::object());
+  if (message.contains("arguments")) call.arguments = taken(message, "arguments");
   return call;
 }
 
-Result<GuestMessage> read_result(const json& message) {
+Result<GuestMessage> read_result(Json& message) {
   GuestResult result;
-  const json status = message.value("status", json()), bytes = message.value("read_bytes", json());
+  const Json status = message.value("status", Json()), bytes = message.value("read_bytes", Json());
   if (status.is_number_unsigned() && status.get<uint64_t>() < 256) result.status = status.get<int>();
-  if (const auto value = message.find("value"); value != message.end()) result.value = *value;
+  if (message.contains("value")) result.value = taken(message, "value");
   result.value_type = text_of(message, "value_type");
   if (bytes.is_number_unsigned()) result.read_bytes = bytes.get<uint64_t>();
   if (message.contains("error")) {
     result.failed = true;
     result.error = text_of(message, "error");
     result.traceback = text_of(message, "traceback");
-    if (const json number = message.value("errno", json()); number.is_number_integer())
+    if (const Json number = message.value("errno", Json()); number.is_number_integer())
       result.error_number = number.get<int>();
   }
   auto images = read_images(message);
@@ -41,9 +55,39 @@ Result<GuestMessage> read_result(const json& message) {
   return result;
 }
 
+// A call whose arguments are too many, as our runners write it: told to the code that made it, which may ask for less.
+Result<GuestMessage> refuse_call(std::string_view text, size_t bytes) {
+  const size_t arguments = text.substr(0, kMostEnvelopeBytes).find(R"(,"arguments":)");
+  const auto too_many = fail(
+      Code::exhausted,
+      fmt::format("the arguments would take {} MiB of memory, {} are allowed", bytes >> 20, kMostCallValueBytes >> 20),
+      "write them to a file of the workspace and send its name, or send them in parts, or as one string");
+  if (arguments == text.npos) return fail(Code::invalid, "a message with too many values");
+  auto envelope = parse_json(std::string(text.substr(0, arguments)) + "}");
+  if (!envelope || !envelope->is_object() || text_of(*envelope, "type") != "call")
+    return fail(Code::invalid, "a message with too many values");
+  TRY(GuestMessage message, read_call(*envelope));
+  std::get<GuestCall>(message).refused = too_many.value();
+  return message;
+}
+
 }  // namespace
 
-Result<GuestMessage> read_guest_message(const json& message) {
+Result<GuestMessage> read_guest_text(std::string_view text) {
+  // Beside the text itself, which may be one long string, and is counted twice.
+  const size_t counted = text.size() > kCountFrom ? value_bytes(text) : 0;
+  const size_t bytes = counted - std::min(counted, 2 * text.size());
+  // Our runners say first what it is, so that it need not be read to be refused.
+  if (bytes > kMostResultValueBytes || (bytes > kMostCallValueBytes && text.starts_with(R"({"type":"call",)")))
+    return refuse_call(text, bytes);
+  TRY(Json message, parse_json(text));
+  if (!message.is_object()) return fail(Code::invalid, "a message of the guest is not an object");
+  TRY(GuestMessage said, read_guest_message(std::move(message)));
+  if (bytes > kMostCallValueBytes && std::holds_alternative<GuestCall>(said)) return refuse_call(text, bytes);
+  return said;
+}
+
+Result<GuestMessage> read_guest_message(Json message) {
   if (!message.is_object()) return fail(Code::invalid, "an unexpected message");
   const std::string type = text_of(message, "type");
   if (type == "call") return read_call(message);

@@ -3,26 +3,29 @@
 // type is taken, and nothing is believed. Errors: invalid, in the words of the outcome `protocol`.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "jail/image.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/json_work.h"
 #include "supervisor/base/result.h"
 
 namespace jail {
 
 struct GuestCall {
-  nlohmann::json id;  // an integer, to be sent back as it is
+  Json id;  // an integer, to be sent back as it is
   std::string name;
-  nlohmann::json arguments = nlohmann::json::object();
+  Json arguments = Json::object();
+  std::optional<Error> refused;  // why it is not done: it came without its arguments, which were too many
 };
 
 struct GuestResult {
   std::optional<int> status;  // 0 to 255, that the runner is about to exit with
-  std::optional<nlohmann::json> value;
+  std::optional<Json> value;
   std::string value_type;
   uint64_t read_bytes = 0;
   bool failed = false;  // an exception was not caught
@@ -33,6 +36,14 @@ struct GuestResult {
 
 using GuestMessage = std::variant<GuestCall, GuestResult>;
 
-Result<GuestMessage> read_guest_message(const nlohmann::json& message);
+// The same of its text. What its values take beside it is bounded before they are built. Touches nothing but its
+// argument: any thread may run it.
+Result<GuestMessage> read_guest_text(std::string_view text);
+Result<GuestMessage> read_guest_message(Json message);
+// The same of a text that may be large: it is read beside the loop then, in its owner's turn.
+Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, std::string text);
+
+constexpr size_t kMostCallValueBytes = 8 << 20;     // some 65,000 arrays, or 170,000 numbers
+constexpr size_t kMostResultValueBytes = 64 << 20;  // an array of the most numbers that 1 MiB holds takes 24 MiB
 
 }  // namespace jail

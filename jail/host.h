@@ -6,18 +6,14 @@
 #include <string>
 
 #include "jail/cgroup.h"
+#include "jail/id_range.h"
 #include "jail/jailer_client.h"
 #include "jail/replies.h"
 #include "jail/runner_ids.h"
+#include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
 
 namespace jail {
-
-// Host ids of jails. Root mode takes them from a range of its own: init, then one runner id per living jail.
-struct IdRange {
-  uint32_t first = 0x7000'0000;  // outside of systemd's and Debian's ranges (systemd's UIDS-GIDS.md)
-  uint32_t count = 65536;
-};
 
 struct Host {
   Loop& loop;
@@ -28,12 +24,13 @@ struct Host {
   std::string bind_root_why;
   Identity identity = Identity::shared;
   IdRange ids;
-  RunnerIds runner_ids{ids.first + 1, ids.count - 1};
+  RunnerIds runner_ids{ids.first_runner(), ids.runners()};
   uint32_t daemon_uid = 0, daemon_gid = 0;
   bool map_workspace_ids = false;  // the state directory's file system can be mounted with mapped ids
   std::string no_idmap_why;
   int landlock_abi = 0;
   Replies::Room replies = {};
+  JsonWork json{loop};  // for what is large
 };
 
 }  // namespace jail

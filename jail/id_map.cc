@@ -32,14 +32,17 @@ Result<Fd> open_process(int pid, int pidfd) {
 
 }  // namespace
 
-Result<> map_ids(int pid, int pidfd, Identity identity, uint32_t init_id, uint32_t runner_id) {
+Result<> map_ids(int pid, int pidfd, Identity identity, const HostIds& ids) {
   TRY(Fd directory, open_process(pid, pidfd));
-  std::string map = fmt::format("{} {} 1\n", kInitId, init_id);
-  if (identity == Identity::separated) map += fmt::format("{} {} 1\n", kRunnerId, runner_id);
+  auto map_of = [identity](uint32_t init, uint32_t runner) {
+    std::string map = fmt::format("{} {} 1\n", kInitId, init);
+    if (identity == Identity::separated) map += fmt::format("{} {} 1\n", kRunnerId, runner);
+    return map;
+  };
   CHECKED(write_at(directory.get(), "oom_score_adj", kOomScore));
   CHECKED(write_at(directory.get(), "setgroups", "deny"));
-  CHECKED(write_at(directory.get(), "uid_map", map));
-  CHECKED(write_at(directory.get(), "gid_map", map));
+  CHECKED(write_at(directory.get(), "uid_map", map_of(ids.init_uid, ids.runner_uid)));
+  CHECKED(write_at(directory.get(), "gid_map", map_of(ids.init_gid, ids.runner_gid)));
   return {};
 }
 

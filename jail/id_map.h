@@ -11,9 +11,12 @@
 
 namespace jail {
 
+struct HostIds {  // the runner's count where it has its own (Identity::separated)
+  uint32_t init_uid, init_gid, runner_uid, runner_gid;
+};
 // Writes setgroups, uid_map, gid_map and oom_score_adj of a child that waits for it. `pidfd` proves that
 // `pid` is still that child. Errors: internal, naming the file.
-Result<> map_ids(int pid, int pidfd, Identity identity, uint32_t init_id, uint32_t runner_id);
+Result<> map_ids(int pid, int pidfd, Identity identity, const HostIds& ids);
 
 // User namespaces that exist only to describe a mapping for mounts, made once each and kept (bounded).
 class MountMappings {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
+
+#include "supervisor/base/json_value.h"
 
 namespace jail {
 namespace {
@@ -11,14 +12,14 @@ constexpr size_t kMostImages = 8;
 constexpr std::string_view kMimes[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
 constexpr char kBase64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
-std::string text_of(const nlohmann::json& image, const char* key) {
+std::string text_of(const Json& image, const char* key) {
   auto found = image.find(key);
   return found != image.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 }  // namespace
 
-std::optional<std::vector<Image>> read_images(const nlohmann::json& message) {
+std::optional<std::vector<Image>> read_images(const Json& message) {
   std::vector<Image> images;
   auto list = message.find("images");
   if (list == message.end() || !list->is_array()) return images;

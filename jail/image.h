@@ -1,9 +1,10 @@
 // Image: a picture that a program returned. Source: the guest's result message, which may hold anything.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "supervisor/base/json_fwd.h"
 
 namespace jail {
 
@@ -13,6 +14,6 @@ struct Image {
 };
 
 // The first eight; nothing when one of them is no image of a kind that clients show.
-std::optional<std::vector<Image>> read_images(const nlohmann::json& message);
+std::optional<std::vector<Image>> read_images(const Json& message);
 
 }  // namespace jail

@@ -6,12 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <nlohmann/json.hpp>
-
+#include "jail/pidfd.h"
 #include "jail/sealed_plan.h"
 #include "jail/zygote.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace jail {
@@ -62,19 +61,6 @@ Error failed_step(const InitReport& report) {
       break;
   }
   return error;
-}
-
-// proc(5), "fdinfo" of a pidfd: "Pid:\t123", -1 when the process is gone. 0 then.
-int pid_of(int pidfd) {
-  FILE* info = std::fopen(fmt::format("/proc/self/fdinfo/{}", pidfd).c_str(), "re");
-  if (!info) return 0;
-  int pid = 0;
-  char line[128];
-  while (std::fgets(line, sizeof line, info)) {
-    if (std::sscanf(line, "Pid: %d", &pid) == 1) break;
-  }
-  std::fclose(info);
-  return pid > 0 ? pid : 0;
 }
 
 // Off the caller's path: wait for the last process, then remove the leaf. Without a pidfd (the request was cancelled
@@ -146,7 +132,7 @@ Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
   CO_TRY(err_, AsyncFd::adopt(host_.loop, std::move(ends.err.ours)));
   CO_TRY(control_, AsyncFd::adopt(host_.loop, std::move(ends.control.ours)));
   CO_TRY(AsyncFd packets, AsyncFd::adopt(host_.loop, std::move(ends.guest.ours)));
-  guest_ = GuestChannel(std::move(packets));
+  guest_ = GuestChannel(host_.loop, std::move(packets));
 
   Deadline limit(host_.loop, kBuildLimit, [this] { kill(); });
   auto report = co_await next_report();
@@ -164,7 +150,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role r
   // Without mapped mounts the runner must be the workspace's owner on disk.
   jail->map_ids_ = host.identity == Identity::separated && host.map_workspace_ids;
   jail->ids_.identity = host.identity;
-  jail->ids_.init = host.identity == Identity::separated ? host.ids.first : host.daemon_uid;
+  jail->ids_.init = host.identity == Identity::separated ? host.ids.init() : host.daemon_uid;
   jail->ids_.runner = host.daemon_uid;
   if (jail->map_ids_) {
     jail->runner_id_ = host.runner_ids.take();
@@ -256,7 +242,7 @@ Task<Result<>> Jail::wait_until_ready() {
   co_return Result<>{};
 }
 
-bool Jail::take_ready(const nlohmann::json& message) {
+bool Jail::take_ready(const Json& message) {
   auto text = [&](const char* key) {
     auto found = message.find(key);
     return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();

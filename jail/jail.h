@@ -7,7 +7,6 @@
 #include <array>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include "jail/process_tree.h"
 #include "policies/policy.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/json_fwd.h"
 
 namespace jail {
 
@@ -88,7 +88,7 @@ class Jail {
   // Waits for the runner's first message, `ready`. Errors: unavailable when it ends, or says anything else.
   Task<Result<>> wait_until_ready();
   // Notes that message; false when it is none, or comes a second time.
-  bool take_ready(const nlohmann::json& message);
+  bool take_ready(const Json& message);
   const std::optional<Ready>& ready() const { return ready_; }
 
   // The next word of jail-init: `exited`, or `failed` when the interpreter could not be started; nothing when init

@@ -15,13 +15,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
+#include <optional>
 
 #include "jail/fd_message.h"
 #include "jail/id_map.h"
-#include "jail/orders.h"
+#include "jail/order_check.h"
 #include "jail/spawn.h"
+#include "supervisor/base/clock.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/project_quota.h"
 
@@ -69,6 +70,38 @@ struct Failure {
   int error;
 };
 
+constexpr const char* name_of(OrderType type) {
+  constexpr const char* kNames[] = {"",     "build a jail",   "attach a folder", "end a jail", "probe mapped ids",
+                                    "fork", "limit a project"};
+  const auto number = static_cast<uint32_t>(type);
+  return number > 0 && number < std::size(kNames) ? kNames[number] : "do something unknown";
+}
+
+// Lines about what orders made go wrong: whoever sends them must not fill the log.
+class OrderLog {
+ public:
+  template <class... Args>
+  void say(fmt::format_string<Args...> format, Args&&... args) {
+    const auto now = Monotonic::now();
+    if (now - since_ >= std::chrono::minutes(1)) {
+      if (left_out_ > 0) log_error("jailer: {} more lines like those before were left out", left_out_);
+      since_ = now;
+      said_ = left_out_ = 0;
+    }
+    if (said_ < kMostAMinute) {
+      said_++;
+      log_error("jailer: {}", fmt::format(format, std::forward<Args>(args)...));
+    } else {
+      left_out_++;
+    }
+  }
+
+ private:
+  static constexpr unsigned kMostAMinute = 20;
+  Monotonic::time_point since_ = Monotonic::now();
+  uint64_t said_ = 0, left_out_ = 0;
+};
+
 class Jailer {
  public:
   Jailer(JailerConfig config, Fd orders) : config_(std::move(config)), orders_(std::move(orders)) {}
@@ -82,7 +115,8 @@ class Jailer {
     if (!null_) return fail_errno(errno, "open /dev/null");
     own_mounts_ = Fd(open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC));
     if (!own_mounts_) return fail_errno(errno, "open /proc/self/ns/mnt");
-    if (config_.privileged) CHECKED(keep_only_what_is_needed(config_.group));
+    if (config_.privileged) CHECKED(keep_only_what_is_needed(config_.daemon_gid));
+    CHECKED(prepare_check());
     // Last: a change of ids clears it (prctl(2)). A daemon that is already gone shows as end of file.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return fail_errno(errno, "prctl PR_SET_PDEATHSIG");
     return {};
@@ -91,7 +125,7 @@ class Jailer {
   void serve() {
     for (;;) {
       Order order{};
-      auto received = receive_message(orders_.get(), &order, sizeof order, kMaxOrderFds);
+      auto received = receive_message(orders_.get(), &order, sizeof order, kMostFdsOfMessage);
       if (!received) {
         log_error("jailer: {}", received.error().what);
         return;  // the daemon only sends whole orders; anything else means that it is not the daemon any more
@@ -102,39 +136,63 @@ class Jailer {
   }
 
  private:
-  void handle(const Order& order, std::vector<Fd>& fds) {
-    Failure failure{Step::none, 0};
-    Fd pidfd;
-    switch (order.type) {
-      case OrderType::build:
-        failure = build(order, fds, pidfd);
-        break;
-      case OrderType::attach:
-        failure = attach(order, fds);
-        break;
-      case OrderType::probe_idmap:
-        failure = probe(order, fds);
-        break;
-      case OrderType::limit_project:
-        failure = limit_project(order, fds);
-        break;
-      case OrderType::end:
-        if (fds.size() == 1) syscall(SYS_pidfd_send_signal, fds[0].get(), SIGKILL, nullptr, 0);
-        return;
-      default:
-        failure = {Step::none, EINVAL};
+  Result<> prepare_check() {
+    OrderRules rules;
+    rules.separated = config_.privileged;
+    rules.ids = config_.ids;
+    rules.daemon_uid = config_.daemon_uid;
+    rules.daemon_gid = config_.daemon_gid;
+    if (config_.jails_cgroup) {
+      struct stat info {};
+      if (fstat(config_.jails_cgroup.get(), &info) < 0) return fail_errno(errno, "look at the cgroup of jails");
+      rules.jails_cgroup = OrderRules::CgroupId{info.st_dev, info.st_ino};
+      config_.jails_cgroup.reset();
     }
-    Answer answer{order.token, failure.error, failure.step, 0};
-    std::vector<int> out;
-    if (pidfd) out.push_back(pidfd.get());
-    if (auto sent = send_message(orders_.get(), &answer, sizeof answer, out); !sent)
-      log_error("jailer: {}", sent.error().what);
+    TRY(AllowedFolders folders, AllowedFolders::make(std::move(config_.workspace_parents),
+                                                     std::exchange(config_.single_folders, {}), rules.daemon_uid));
+    if (rules.separated) {
+      Fd tree;
+      Mapping as_workspaces{true, rules.ids.first_runner(), false};
+      rules.maps_mounts = make_tree(as_workspaces, folders.first_parent(), tree).error == 0;
+    }
+    check_.emplace(rules, std::move(folders));
+    return {};
   }
 
-  Failure build(const Order& order, std::vector<Fd>& fds, Fd& pidfd) {
-    if (fds.size() != (order.has_cgroup ? 6u : 5u)) return {Step::none, EINVAL};
-    if (order.init_id == 0 || (order.identity == Identity::separated && order.runner_id == 0))
-      return {Step::none, EINVAL};
+  void handle(const Order& order, std::vector<Fd>& fds) {
+    Failure failure{Step::none, 0};
+    int pidfd = -1;  // borrowed
+    const Verdict verdict = check_->judge(order, fds);
+    if (!verdict) {
+      if (verdict.error != ESRCH) log_.say("refused the order to {}: {}", name_of(order.type), verdict.why);
+      failure = {order.type == OrderType::attach ? Step::attach_workspace : Step::none, verdict.error};
+    } else if (order.type == OrderType::build) {
+      failure = build(order, fds, verdict.role, pidfd);
+    } else if (order.type == OrderType::attach) {
+      failure = attach(order, verdict.jail->pidfd.get(), fds[1].get());
+    } else if (order.type == OrderType::probe_idmap) {
+      Fd tree;
+      failure = make_tree({true, order.runner_id, false}, fds[0].get(), tree);
+    } else if (order.type == OrderType::limit_project) {
+      failure = limit_project(order, fds[0].get());
+    } else if (order.type == OrderType::end) {
+      const int init = verdict.jail ? verdict.jail->pidfd.get() : fds[0].get();
+      syscall(SYS_pidfd_send_signal, init, SIGKILL, nullptr, 0);
+    }
+    if (order.type == OrderType::end) return;
+    Answer answer{order.token, failure.error, failure.step, 0};
+    std::vector<int> out;
+    if (pidfd >= 0) out.push_back(pidfd);
+    if (auto sent = send_message(orders_.get(), &answer, sizeof answer, out); !sent) log_.say("{}", sent.error().what);
+  }
+
+  // The gids of jails have the numbers of their uids, but for the daemon's own.
+  HostIds host_ids(const Order& order) const {
+    auto gid_of = [this](uint32_t uid) { return uid == config_.daemon_uid ? config_.daemon_gid : uid; };
+    return {order.init_id, gid_of(order.init_id), order.runner_id, gid_of(order.runner_id)};
+  }
+
+  Failure build(const Order& order, std::vector<Fd>& fds, Role role, int& pidfd) {
     int go[2];
     if (pipe2(go, O_CLOEXEC) < 0) return {Step::none, errno};
     Fd go_read(go[0]), go_write(go[1]);
@@ -151,53 +209,53 @@ class Jailer {
     plan.go_write = go_write.get();
     Spawned spawned{};
     if (int error = spawn_jail(plan, spawned)) return {Step::wait_for_ids, error};
-    pidfd = Fd(spawned.pidfd);
-    if (auto mapped = map_ids(spawned.pid, spawned.pidfd, order.identity, order.init_id, order.runner_id); !mapped) {
-      log_error("jailer: {}", mapped.error().what);
+    Fd init(spawned.pidfd);
+    if (auto mapped = map_ids(spawned.pid, spawned.pidfd, order.identity, host_ids(order)); !mapped) {
+      log_.say("{}", mapped.error().what);
       return {Step::wait_for_ids, mapped.error().err ? mapped.error().err : EIO};  // closing the pipe ends the child
     }
     if (::write(go_write.get(), "g", 1) != 1) return {Step::wait_for_ids, errno};
+    pidfd = check_->add_jail(spawned.pid, std::move(init), order.runner_id, role);
     return {Step::none, 0};
   }
 
-  // A detached mount of the directory: nosuid, nodev, and its owner's id shown as the runner's where asked.
-  Failure make_tree(const Order& order, int directory, Fd& tree) {
+  struct Mapping {
+    bool map_ids;
+    uint32_t runner_id;
+    bool read_only;
+  };
+
+  // A detached mount of the directory: nosuid, nodev, and the daemon's ids shown as the runner's where asked.
+  Failure make_tree(const Mapping& mapping, int directory, Fd& tree) {
     tree = Fd(
         static_cast<int>(syscall(SYS_open_tree, directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
     if (!tree) return {Step::attach_workspace, errno};
     mount_attr attributes{};
-    attributes.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (order.read_only ? MOUNT_ATTR_RDONLY : 0);
-    if (order.map_ids) {
-      auto mapping = mappings_.find_or_make(order.owner_uid, order.owner_gid, order.runner_id);
-      if (!mapping) return {Step::attach_workspace, mapping.error().err ? mapping.error().err : EIO};
+    attributes.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (mapping.read_only ? MOUNT_ATTR_RDONLY : 0);
+    if (mapping.map_ids) {
+      auto space = mappings_.find_or_make(config_.daemon_uid, config_.daemon_gid, mapping.runner_id);
+      if (!space) return {Step::attach_workspace, space.error().err ? space.error().err : EIO};
       attributes.attr_set |= MOUNT_ATTR_IDMAP;
-      attributes.userns_fd = static_cast<uint64_t>(*mapping);
+      attributes.userns_fd = static_cast<uint64_t>(*space);
     }
     if (syscall(SYS_mount_setattr, tree.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0)
       return {Step::attach_workspace, errno};
     return {Step::none, 0};
   }
 
-  Failure probe(const Order& order, std::vector<Fd>& fds) {
-    if (fds.size() != 1) return {Step::none, EINVAL};
-    Fd tree;
-    return make_tree(order, fds[0].get(), tree);
-  }
-
-  static Failure limit_project(const Order& order, const std::vector<Fd>& fds) {
-    if (fds.size() != 1 || order.project < kFirstProject) return {Step::none, EINVAL};
-    auto set = set_project_limits(fds[0].get(), order.project, {order.bytes, order.inodes});
+  static Failure limit_project(const Order& order, int directory) {
+    auto set = set_project_limits(directory, order.project, {order.bytes, order.inodes});
     return {Step::none, set ? 0 : set.error().err ? set.error().err : EIO};
   }
 
   // From outside: the jail's init keeps no capability for it. Init is waiting and tenant code has not run yet,
   // so what its mount namespace holds is what jail-init made.
-  Failure attach(const Order& order, std::vector<Fd>& fds) {
-    if (fds.size() != 2) return {Step::none, EINVAL};
+  Failure attach(const Order& order, int init, int directory) {
     Fd tree;
-    if (Failure failure = make_tree(order, fds[1].get(), tree); failure.error) return failure;
-    if (setns(fds[0].get(), CLONE_NEWNS) < 0) return {Step::attach_workspace, errno};
-    Failure failure = move_and_verify(tree.get(), fds[1].get());
+    const Mapping mapping{order.map_ids != 0, order.runner_id, order.read_only != 0};
+    if (Failure failure = make_tree(mapping, directory, tree); failure.error) return failure;
+    if (setns(init, CLONE_NEWNS) < 0) return {Step::attach_workspace, errno};
+    Failure failure = move_and_verify(tree.get(), directory);
     // Back to our own namespace; without it this process would build the next jail in the wrong one.
     if (setns(own_mounts_.get(), CLONE_NEWNS) < 0 || fchdir(config_.template_dir.get()) < 0) {
       log_error("jailer: cannot leave a jail's mount namespace: {}", std::generic_category().message(errno));
@@ -207,9 +265,9 @@ class Jailer {
   }
 
   Failure move_and_verify(int tree, int directory) {
-    if (syscall(SYS_move_mount, tree, "", AT_FDCWD, "/mnt/workspace", MOVE_MOUNT_F_EMPTY_PATH) < 0)
+    if (syscall(SYS_move_mount, tree, "", AT_FDCWD, "/workspace", MOVE_MOUNT_F_EMPTY_PATH) < 0)
       return {Step::attach_workspace, errno};
-    Fd attached(open("/mnt/workspace", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Fd attached(open("/workspace", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat wanted {
     }, got{};
     struct statvfs flags {};
@@ -225,10 +283,12 @@ class Jailer {
   Fd orders_;
   Fd null_, own_mounts_;
   MountMappings mappings_;
+  std::optional<OrderCheck> check_;  // from prepare() on
+  OrderLog log_;
 };
 
 // A listening socket that stayed open here would let clients wait for a daemon that takes no more.
-void close_all_but(std::array<int, 3> kept) {
+void close_all_but(std::vector<int> kept) {
   std::sort(kept.begin(), kept.end());
   unsigned first = 3;
   for (int fd : kept) {
@@ -249,7 +309,11 @@ Result<Fd> fork_jailer(JailerConfig config) {
   if (pid < 0) return fail_errno(errno, "fork the jailer");
   if (pid > 0) return daemon_end;
   daemon_end.reset();
-  close_all_but({config.template_dir.get(), config.init.get(), jailer_end.get()});
+  std::vector<int> kept{config.template_dir.get(), config.init.get(), jailer_end.get()};
+  if (config.jails_cgroup) kept.push_back(config.jails_cgroup.get());
+  for (const auto* folders : {&config.workspace_parents, &config.single_folders})
+    for (const Fd& folder : *folders) kept.push_back(folder.get());
+  close_all_but(std::move(kept));
   int status = 0;
   {
     Jailer jailer(std::move(config), std::move(jailer_end));

@@ -13,6 +13,8 @@ std::string_view language_name(Language language) {
       return "python";
     case Language::javascript:
       return "javascript";
+    case Language::typescript:
+      return "typescript";
     case Language::shell:
       return "shell";
   }
@@ -22,6 +24,7 @@ std::string_view language_name(Language language) {
 std::optional<Language> find_language(std::string_view name) {
   if (name == "python" || name == "py" || name == "python3") return Language::python;
   if (name == "javascript" || name == "js" || name == "node") return Language::javascript;
+  if (name == "typescript" || name == "ts") return Language::typescript;
   if (name == "shell" || name == "bash" || name == "sh") return Language::shell;
   return std::nullopt;
 }
@@ -31,6 +34,7 @@ std::string_view interpreter_of(Language language) {
     case Language::python:
       return "/usr/bin/python3";
     case Language::javascript:
+    case Language::typescript:
       return "/usr/bin/node";
     case Language::shell:
       return "/usr/bin/sh";
@@ -41,9 +45,11 @@ std::string_view interpreter_of(Language language) {
 std::vector<std::string> command_of(Language language, const policies::Limits& limits) {
   switch (language) {
     case Language::python:
+      // -B: the workspace is the agent's, who never asked for bytecode there; -I leaves PYTHONDONTWRITEBYTECODE aside.
       // -S: what `site` does is done when the code needs it, see guest/python/warder/_site.py.
-      return {"/usr/bin/python3", "-I", "-S", "-u", "/warder/python/runner.py"};
+      return {"/usr/bin/python3", "-I", "-S", "-B", "-u", "/warder/python/runner.py"};
     case Language::javascript:
+    case Language::typescript:
       // V8's own idea of its heap follows the machine's memory, not the jail's.
       // import() in a script needs the flag before Node 20.12, and Debian 12 has an 18.
       return {"/usr/bin/node", "--no-warnings", "--experimental-vm-modules",
@@ -55,8 +61,24 @@ std::vector<std::string> command_of(Language language, const policies::Limits& l
   return {};
 }
 
+std::vector<std::string> warming_of(Language language) {
+  if (language == Language::typescript) return {"typescript"};
+  return {};
+}
+
+// Installers that are told not to try: without a network each of them asks again and again, pip for 10 s, npm for 30.
+constexpr std::pair<const char*, const char*> kOffline[] = {{"PIP_NO_INDEX", "1"},
+                                                            {"PIP_DISABLE_PIP_VERSION_CHECK", "1"},
+                                                            {"UV_OFFLINE", "1"},
+                                                            {"NPM_CONFIG_OFFLINE", "true"},
+                                                            {"NPM_CONFIG_AUDIT", "false"},
+                                                            {"NPM_CONFIG_FUND", "false"},
+                                                            {"NPM_CONFIG_UPDATE_NOTIFIER", "false"},
+                                                            {"CARGO_NET_OFFLINE", "true"},
+                                                            {"GOPROXY", "off"}};
+
 std::vector<std::string> environment_of(const std::map<std::string, std::string>& from_policy) {
-  std::map<std::string, std::string> all = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+  std::map<std::string, std::string> all = {{"PATH", "/usr/local/bin:/usr/bin:/bin:/warder/bin"},
                                             {"HOME", "/home/agent"},
                                             {"USER", "agent"},
                                             {"LOGNAME", "agent"},
@@ -67,6 +89,7 @@ std::vector<std::string> environment_of(const std::map<std::string, std::string>
                                             {"MPLBACKEND", "Agg"},
                                             {"MPLCONFIGDIR", "/tmp"},
                                             {"WARDER_WORKSPACE", "/workspace"}};
+  for (const auto& [name, value] : kOffline) all[name] = value;
   for (const auto& [name, value] : from_policy) all[name] = value;
   std::vector<std::string> list;
   for (const auto& [name, value] : all) list.push_back(name + "=" + value);
@@ -98,7 +121,7 @@ std::vector<ResourceLimit> resource_limits_of(Language language, const policies:
     list.push_back(ResourceLimit{RLIMIT_CPU, 0, seconds, seconds + 1});
   }
   // V8 reserves far more than it uses; there the memory watch stands in alone.
-  if (enforcement == Enforcement::alone && language != Language::javascript)
+  if (enforcement == Enforcement::alone && !runs_in_node(language))
     list.push_back(both(RLIMIT_DATA, limits.memory_bytes));
   return list;
 }

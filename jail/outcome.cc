@@ -63,6 +63,11 @@ Outcome classify(const Evidence& e) {
   return Outcome::ok;
 }
 
+LimitTexts texts_of(const policies::Limits& limits) {
+  return {std::chrono::duration<double>(limits.wall).count(), std::chrono::duration<double>(limits.cpu).count(),
+          limits.memory_bytes, limits.output_kept_bytes, limits.tasks};
+}
+
 std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limits) {
   std::string refused = e.tasks_refused > 0 ? fmt::format("; {} new processes or threads were refused (limit {})",
                                                           e.tasks_refused, limits.tasks)

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "policies/limits.h"
+
 namespace jail {
 
 enum class Outcome {
@@ -50,6 +52,7 @@ struct LimitTexts {
   uint64_t memory_bytes = 0, output_bytes = 0;
   uint32_t tasks = 0;
 };
+LimitTexts texts_of(const policies::Limits& limits);
 std::string describe(Outcome outcome, const Evidence& evidence, const LimitTexts& limits);
 
 }  // namespace jail

@@ -155,6 +155,9 @@ constexpr int kNamespaceCount = 7;
 
 enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3 };
 
+// There are processes beside the runner, and the kernel does not say how many.
+constexpr uint32_t kOthersUncounted = UINT32_MAX;
+
 // One message of jail-init to the daemon. The daemon trusts neither its size nor its numbers.
 struct InitReport {
   InitEvent event;
@@ -163,7 +166,7 @@ struct InitReport {
   int32_t error;                         // failed: errno, positive
   int32_t landlock_abi;                  // built: 0 when the kernel has none
   int32_t wait_status;                   // exited: of the runner, as wait(2) encodes it
-  uint32_t others;                       // exited: not 0 when processes were left behind, which end with init
+  uint32_t others;                       // exited: children of init then, which end with it; kOthersUncounted: some
   uint64_t user_us, system_us;           // exited: of all reaped processes of the jail, microseconds
   uint64_t max_rss_bytes;                // exited: the largest single process
   uint32_t namespaces[kNamespaceCount];  // built: inode numbers, to be compared with the daemon's own

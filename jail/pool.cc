@@ -42,6 +42,8 @@ Usual usual_bytes(Language language) {
       return {9 << 20, 3 << 19, 8 << 20};
     case Language::javascript:
       return {48 << 20, 3 << 20, 24 << 20};
+    case Language::typescript:
+      return {96 << 20, 6 << 20, 72 << 20};
     case Language::shell:
       return {2 << 20, 0, 0};
   }
@@ -50,6 +52,7 @@ Usual usual_bytes(Language language) {
 
 std::vector<std::string> warm_command(const Spec& spec, const policies::PoolRules& rules) {
   auto command = spec.command.empty() ? command_of(spec.language, spec.limits) : spec.command;
+  for (auto& word : warming_of(spec.language)) command.push_back(std::move(word));
   if (spec.language != Language::python || rules.preload.empty()) return command;
   std::string modules;
   for (const auto& name : rules.preload) modules += (modules.empty() ? "" : ",") + name;
@@ -195,8 +198,24 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
   Kind& kind = kind_of({}, spec, rules);
   kind.asked++;
   auto waiting = take_waiting(kind);
-  if (!waiting) kind.miss();
+  if (!waiting) {
+    kind.miss();
+    waiting = take_of_javascript(tenant, std::move(spec), rules);
+  }
   co_return waiting;
+}
+
+// For TypeScript, whose own jails wait only once some was asked for: one of JavaScript, whose runner takes it, too, and
+// loads the library when it has the order.
+std::optional<Pool::Taken> Pool::take_of_javascript(const std::string& tenant, Spec spec,
+                                                    const policies::PoolRules& rules) {
+  if (spec.language != Language::typescript) return std::nullopt;
+  spec.language = Language::javascript;
+  const std::string key = key_of(host_, spec, rules);
+  for (const std::string& owner : {std::string(), tenant})
+    if (auto kind = kinds_.find(owner + "\n" + key); kind != kinds_.end())
+      if (auto waiting = take_waiting(kind->second)) return waiting;
+  return std::nullopt;
 }
 
 Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind, For whom) {

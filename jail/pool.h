@@ -73,6 +73,7 @@ class Pool {
   // An empty tenant: jails with an interpreter of their own, for anybody. Else: forks of that tenant's zygote.
   Kind& kind_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules);
   std::optional<Taken> take_waiting(Kind& kind);
+  std::optional<Taken> take_of_javascript(const std::string& tenant, Spec spec, const policies::PoolRules& rules);
   enum class For { stock, execution };
   Task<Result<std::unique_ptr<Jail>>> build(Kind& kind, For whom);
   Task<> start_zygote(std::string key);

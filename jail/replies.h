@@ -3,10 +3,12 @@
 // replies become errors (exhausted) that say so; small ones always go.
 #pragma once
 #include <deque>
-#include <nlohmann/json.hpp>
+#include <memory>
 #include <string>
 
 #include "jail/guest_channel.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/json_work.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 
@@ -21,23 +23,29 @@ class Replies {
     size_t taken = 0;
   };
 
-  // Both are borrowed. Nobody else sends to the guest.
-  Replies(GuestChannel& guest, Room& room) : guest_(guest), room_(room) {}
+  // All are borrowed. Nobody else sends to the guest. What is large is written as JSON on the owner's account.
+  Replies(GuestChannel& guest, Room& room, JsonWork& json, JsonWork::Owner owner)
+      : guest_(guest), room_(room), json_(json), owner_(std::move(owner)) {}
   ~Replies();
   Replies(const Replies&) = delete;
 
   // Sends the message `reply` to the call of that id, an integer. Returns at once where another call's is being sent:
   // it follows.
-  Task<> send(nlohmann::json id, Result<nlohmann::json> done);
-  bool sending() const { return sending_; }
+  Task<> send(Json id, Result<Json> done);
+  bool sending() const { return sending_ || writing_ > 0; }
 
  private:
+  class Writing;
   void drop_first();
+  Task<Result<std::string>> write(Json id, Json value, size_t length);
 
   GuestChannel& guest_;
   Room& room_;
-  std::deque<std::string> waiting_;  // the first is being sent
+  JsonWork& json_;
+  JsonWork::Owner owner_;
+  std::deque<std::shared_ptr<const std::string>> waiting_;  // the first is being sent
   bool sending_ = false;
+  size_t writing_ = 0;  // large ones, that are not text yet
 };
 
 }  // namespace jail

@@ -52,7 +52,8 @@ Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::
 Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const policies::SeccompFilter>& filter,
                          const policies::Limits& limits) {
   if (host.identity == Identity::separated) {
-    auto mapped = co_await host.jailer.probe_idmap(directory, host.daemon_uid, host.daemon_gid, host.ids.first + 1);
+    auto mapped =
+        co_await host.jailer.probe_idmap(directory, host.daemon_uid, host.daemon_gid, host.ids.first_runner());
     host.map_workspace_ids = mapped.has_value();
     if (!mapped) host.no_idmap_why = mapped.error().what;
   } else {

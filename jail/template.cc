@@ -8,14 +8,16 @@
 #include <filesystem>
 #include <fstream>
 
+#include "jail/host_files.h"
+
 namespace jail {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDirectories[] = {"dev", "dev/shm", "etc",   "etc/alternatives", "home",   "home/agent",
-                                        "mnt", "proc",    "run",   "servers",          "skills", "tmp",
-                                        "usr", "var",     "warder"};
+constexpr const char* kDirectories[] = {"dev", "dev/shm", "etc",    "etc/alternatives", "home",   "home/agent",
+                                        "mnt", "proc",    "run",    "servers",          "skills", "tmp",
+                                        "usr", "var",     "warder", "workspace"};
 constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
 
 struct TextFile {
@@ -37,32 +39,23 @@ struct Link {
   const char* target;
 };
 constexpr Link kLinks[] = {
-    {"workspace", "mnt/workspace"},    {"dev/fd", "/proc/self/fd"},       {"dev/stdin", "/proc/self/fd/0"},
-    {"dev/stdout", "/proc/self/fd/1"}, {"dev/stderr", "/proc/self/fd/2"}, {"var/tmp", "/tmp"},
+    {"dev/fd", "/proc/self/fd"},
+    {"dev/stdin", "/proc/self/fd/0"},
+    {"dev/stdout", "/proc/self/fd/1"},
+    {"dev/stderr", "/proc/self/fd/2"},
+    {"var/tmp", "/tmp"},
     {"etc/mtab", "/proc/self/mounts"},
 };
-// Host files that programs below /usr expect; none holds a secret. Missing ones are left out.
-constexpr const char* kHostFiles[] = {"etc/ld.so.cache",
-                                      "etc/localtime",
-                                      "etc/mime.types",
-                                      "etc/services",
-                                      "etc/protocols",
-                                      "etc/ssl/certs/ca-certificates.crt",
-                                      "etc/python3.11/sitecustomize.py",
-                                      "etc/python3.13/sitecustomize.py",
-                                      "etc/debian_version"};
+// Programs that agents look for by these names; last in PATH, so that the host's own come first.
+constexpr Link kPrograms[] = {{"python", "/usr/bin/python3"}, {"pip3", "pip"}, {"npm", "pip"}, {"npx", "pip"}};
+constexpr TextFile kNoInstaller{
+    "warder/bin/pip",
+    "#!/bin/sh\necho \"${0##*/}: there is no ${0##*/} here, and nothing can be installed: this jail has no network\" "
+    ">&2\nexit 1\n"};
 // What init starts, and what Python's runner reads first: without one of them every execution of a language would fail.
 constexpr const char* kGuestFiles[] = {"python/runner.py",     "python/runner.bundle",
                                        "python/zygote.py",     "python/warder/__init__.py",
                                        "javascript/runner.js", "shell/warder-shell-runner"};
-
-void copy_host_file(const fs::path& root, const char* name) {
-  std::error_code missing;
-  fs::path source = fs::path("/") / name;
-  if (!fs::is_regular_file(source, missing)) return;
-  fs::create_directories((root / name).parent_path());
-  fs::copy_file(source, root / name, fs::copy_options::overwrite_existing);
-}
 
 // /bin, /lib, /lib64, /sbin ... are links into /usr on every system this runs on.
 Result<> copy_usr_links(const fs::path& root) {
@@ -84,7 +77,7 @@ Result<> write_tree(const fs::path& directory, const std::string& guest, const s
   for (const char* name : kDevices) std::ofstream(root / "dev" / name).flush();
   for (const auto& file : kFiles) std::ofstream(root / file.path) << file.text;
   for (const auto& link : kLinks) fs::create_symlink(link.target, root / link.path);
-  for (const char* name : kHostFiles) copy_host_file(root, name);
+  copy_host_files("/etc", root / "etc");
   std::error_code none;
   for (const auto& entry : fs::directory_iterator("/etc/alternatives", none)) {
     if (entry.is_symlink()) fs::copy_symlink(entry.path(), root / "etc/alternatives" / entry.path().filename());
@@ -97,6 +90,10 @@ Result<> write_tree(const fs::path& directory, const std::string& guest, const s
                   "build the target `guest`, or install Warder anew");
   }
   fs::copy(guest, root / "warder", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  fs::create_directories(root / "warder/bin");
+  std::ofstream(root / kNoInstaller.path) << kNoInstaller.text;
+  fs::permissions(root / kNoInstaller.path, fs::perms(0755));
+  for (const auto& link : kPrograms) fs::create_symlink(link.target, root / "warder/bin" / link.path);
   // The folder itself may be a link, as in a build tree.
   if (!skills.empty()) fs::copy(fs::canonical(skills), root / "skills", fs::copy_options::recursive);
   return {};

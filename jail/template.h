@@ -5,7 +5,8 @@
 //   servers/  what a program of a tool's may be called with: `current` is what jails built from now on see as /servers.
 //           The daemon's, which makes it of its catalogue; may be empty
 //   mount/  where a jail, in its own mount namespace, mounts its new root
-// Source: the host's merged-usr links, ld.so.cache and alternatives; our guest folder. Applied by: jail/init/root.cc.
+// Source: the host's merged-usr links and alternatives, its files that host_files.h lists; our guest folder. Applied
+// by: jail/init/root.cc.
 #pragma once
 #include <string>
 

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
 #include "jail/guest_message.h"
 #include "jail/sealed_plan.h"
+#include "supervisor/base/json_value.h"
 
 namespace jail {
 namespace {
@@ -16,7 +17,7 @@ constexpr auto kReadyLimit = 60s;  // seconds only under emulation
 constexpr auto kProofLimit = 20s;  // likewise: a copy that hangs keeps the pool from building anything else
 
 std::vector<std::string> python_command(const std::vector<std::string>& modules) {
-  std::vector<std::string> command = {"/usr/bin/python3", "-I", "-u", "/warder/python/zygote.py"};
+  std::vector<std::string> command = {"/usr/bin/python3", "-I", "-B", "-u", "/warder/python/zygote.py"};
   std::string list;
   for (const auto& name : modules) list += (list.empty() ? "" : ",") + name;
   if (!list.empty()) command.push_back(std::move(list));
@@ -30,11 +31,12 @@ constexpr const char* kBeginNode =
     "unset PWD; LD_PRELOAD=/warder/zygote/_warder_fork.node exec \"$0\" \"$@\" 4<&0 5<&0";
 
 // The runner's, but for the entry and what keeps V8 to one thread, and from planning ahead what its copies would do.
-std::vector<std::string> javascript_command(const policies::Limits& limits) {
-  auto node = command_of(Language::javascript, limits);
-  node.back() = "/warder/javascript/zygote.js";
+std::vector<std::string> node_command(Language language, const policies::Limits& limits) {
+  auto node = command_of(language, limits);
+  *std::find(node.begin(), node.end(), "/warder/javascript/runner.js") = "/warder/javascript/zygote.js";
   node.insert(node.begin() + 1, {"--single-threaded", "--v8-pool-size=1", "--no-memory-reducer"});
   node.insert(node.begin(), {"/bin/sh", "-c", kBeginNode});
+  for (auto& word : warming_of(language)) node.push_back(std::move(word));
   return node;
 }
 
@@ -61,22 +63,22 @@ Task<Result<>> Zygote::prove(Host& host, std::shared_ptr<Zygote> zygote, Spec sp
   CO_TRY(auto jail, co_await Jail::fork(host, zygote, std::move(spec), false));
   Deadline limit(host.loop, kProofLimit, [&jail] { jail->kill(); });
   CO_CHECKED(co_await jail->wait_until_ready());
-  const nlohmann::json order = {
-      {"type", "run"}, {"code", kProof}, {"workspace", "/"}, {"context_vars", nlohmann::json::object()}};
+  const Json order = {{"type", "run"}, {"code", kProof}, {"workspace", "/"}, {"context_vars", Json::object()}};
   CO_CHECKED(co_await jail->guest().send(order.dump()));
   CO_TRY(auto message, co_await jail->guest().receive());
   if (!message) co_return fail(Code::unavailable, "the first copy ended in the middle of a program");
-  CO_TRY(GuestMessage said, read_guest_message(*message));
+  const std::string told = message->dump();
+  CO_TRY(GuestMessage said, read_guest_message(*std::move(message)));
   const auto* result = std::get_if<GuestResult>(&said);
   if (!result || !result->value || result->value->dump() != kProved)
-    co_return fail(Code::unavailable, "the first copy did not run a program right: " + message->dump());
+    co_return fail(Code::unavailable, "the first copy did not run a program right: " + told);
   co_return Result<>{};
 }
 
 Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Host& host, Spec spec, std::vector<std::string> modules) {
   const Spec copies = spec;
   spec.command =
-      spec.language == Language::javascript ? javascript_command(spec.limits) : python_command(std::move(modules));
+      runs_in_node(spec.language) ? node_command(spec.language, spec.limits) : python_command(std::move(modules));
   auto zygote = std::shared_ptr<Zygote>(new Zygote);
   CO_TRY(zygote->fork_plan_, seal_plan(host, copies, Role::forked));
   CO_TRY(zygote->home_, co_await Jail::build_home(host, std::move(spec)));
@@ -85,7 +87,7 @@ Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Host& host, Spec spec, std::
   CO_CHECKED(co_await home->wait_until_ready());
   auto lost = [alive = zygote->alive_] { *alive = false; };
   zygote->orders_ = JailerClient::start(host.loop, home->guest().take_socket(), std::move(lost));
-  if (copies.language == Language::javascript) {
+  if (runs_in_node(copies.language)) {
     auto proved = co_await prove(host, zygote, copies);
     if (!proved) {
       co_await next_turn(host.loop);  // its own message may have brought us here, and it ends with us

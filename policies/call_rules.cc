@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "policies/checked.h"
 #include "policies/json_schema.h"
 #include "policies/policy.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace policies {
 namespace {
@@ -29,7 +27,7 @@ void check_tools(const std::vector<std::string>& tools, Checked& in) {
       in.wrong("tools", fmt::format("\"{}\" is not SERVER.TOOL, like \"files.write_*\"", printable(pattern, 64)));
 }
 
-CallRule read_rule(const json& object, const std::string& path, std::vector<Error>& problems) {
+CallRule read_rule(const Json& object, const std::string& path, std::vector<Error>& problems) {
   Checked in(object, path, problems);
   CallRule rule;
   rule.name = in.string("name", 64);
@@ -37,7 +35,7 @@ CallRule read_rule(const json& object, const std::string& path, std::vector<Erro
   rule.verdict = verdict_of(in.one_of("verdict", {"deny", "allow", "ask"}));
   rule.why = in.string_or("why", "", 500);
   rule.remedy = in.string_or("remedy", "", 500);
-  if (const json* when = in.find("when")) {
+  if (const Json* when = in.find("when")) {
     auto compiled = JsonSchema::compile(*when, JsonSchema::Unknown::refuse);
     if (compiled) {
       rule.when = *std::move(compiled);
@@ -50,7 +48,7 @@ CallRule read_rule(const json& object, const std::string& path, std::vector<Erro
   return rule;
 }
 
-RestoreRule read_restore(const json& object, const std::string& path, std::vector<Error>& problems) {
+RestoreRule read_restore(const Json& object, const std::string& path, std::vector<Error>& problems) {
   Checked in(object, path, problems);
   RestoreRule rule{in.strings_or("tools", {}), in.strings_or("arguments", {})};
   in.done();
@@ -59,7 +57,7 @@ RestoreRule read_restore(const json& object, const std::string& path, std::vecto
   return rule;
 }
 
-ApprovalRules read_approval(const json& object, const std::string& path, std::vector<Error>& problems) {
+ApprovalRules read_approval(const Json& object, const std::string& path, std::vector<Error>& problems) {
   Checked in(object, path, problems);
   ApprovalRules rules;
   if (in.one_of("by", {"tenant", "administrator"}) == "administrator") rules.by = ApprovalRules::By::administrator;
@@ -68,7 +66,7 @@ ApprovalRules read_approval(const json& object, const std::string& path, std::ve
   return rules;
 }
 
-RateRule read_rate(const json& object, const std::string& path, std::vector<Error>& problems) {
+RateRule read_rate(const Json& object, const std::string& path, std::vector<Error>& problems) {
   Checked in(object, path, problems);
   RateRule rule;
   rule.name = in.string("name", 64);
@@ -94,7 +92,7 @@ bool CallRules::restores_into(std::string_view server, std::string_view tool, st
 }
 
 Result<CallRules::Decision> CallRules::decide(std::string_view server, std::string_view tool,
-                                              const json& arguments) const {
+                                              const Json& arguments) const {
   const std::string name = fmt::format("{}.{}", server, tool);
   for (const CallRule& rule : rules) {
     bool named = false;
@@ -113,7 +111,7 @@ Result<CallRules::Decision> CallRules::decide(std::string_view server, std::stri
 }
 
 Result<CallRules::Decision> CallRules::admit(std::string_view server, std::string_view tool,
-                                             const json& arguments) const {
+                                             const Json& arguments) const {
   TRY(const Decision decision, decide(server, tool, arguments));
   if (decision.verdict != Verdict::deny) return decision;
   return tl::unexpected<Error>(refusal(server, tool, decision, "is not allowed"));
@@ -134,21 +132,21 @@ Error refusal(std::string_view server, std::string_view tool, const CallRules::D
   return {Code::denied, 0, std::move(what), std::move(remedy), decision.name()};
 }
 
-CallRules read_call_rules(const json& object, std::vector<Error>& problems) {
+CallRules read_call_rules(const Json& object, std::vector<Error>& problems) {
   Checked in(object, "calls", problems);
   CallRules calls;
   calls.per_execution = static_cast<uint32_t>(in.integer("per_execution", 0, 100'000));
   calls.bytes = static_cast<uint64_t>(in.integer("bytes", 1024, 1LL << 32));
   calls.wall = std::chrono::milliseconds(in.integer("wall_ms", 10, 3'600'000));
   calls.otherwise = verdict_of(in.one_of("otherwise", {"deny", "allow", "ask"}));
-  const json& rules = in.list_or_empty("rules");
+  const Json& rules = in.list_or_empty("rules");
   if (rules.size() > kMaxRules) in.wrong("rules", fmt::format("more than {} rules", kMaxRules));
   for (size_t i = 0; i < rules.size() && i < kMaxRules; i++)
     calls.rules.push_back(read_rule(rules[i], fmt::format("{}[{}]", in.path_of("rules"), i), problems));
-  if (const json* approval = in.object("approval"))
+  if (const Json* approval = in.object("approval"))
     calls.approval = read_approval(*approval, in.path_of("approval"), problems);
   if (in.one_of("questions", {"client", "nobody"}) == "client") calls.questions = CallRules::Questions::client;
-  const json& rates = in.list_or_empty("rates");
+  const Json& rates = in.list_or_empty("rates");
   if (rates.size() > kMaxRates) in.wrong("rates", fmt::format("more than {} rules", kMaxRates));
   for (size_t i = 0; i < rates.size() && i < kMaxRates; i++)
     calls.rates.push_back(read_rate(rates[i], fmt::format("{}[{}]", in.path_of("rates"), i), problems));
@@ -158,7 +156,7 @@ CallRules read_call_rules(const json& object, std::vector<Error>& problems) {
     if (again) in.wrong("rates", fmt::format("two are named '{}'", calls.rates[i].name));
   }
   if (in.one_of("results", {"as_is", "tokenised"}) == "tokenised") calls.results = CallRules::Results::tokenised;
-  const json& restored = in.list_or_empty("restore");
+  const Json& restored = in.list_or_empty("restore");
   if (restored.size() > kMaxRules) in.wrong("restore", fmt::format("more than {} rules", kMaxRules));
   for (size_t i = 0; i < restored.size() && i < kMaxRules; i++)
     calls.restore.push_back(read_restore(restored[i], fmt::format("{}[{}]", in.path_of("restore"), i), problems));

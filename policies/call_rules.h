@@ -6,11 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
@@ -51,7 +51,7 @@ struct RestoreRule {
 };
 
 struct CallRules {
-  uint32_t per_execution = 50;             // calls
+  uint32_t per_execution = 1000;           // calls
   uint64_t bytes = 64ull << 20;            // of all results of one execution
   std::chrono::milliseconds wall{60'000};  // of one call, at most
   std::vector<CallRule> rules;             // the first that fits decides
@@ -75,9 +75,9 @@ struct CallRules {
   };
   bool restores_into(std::string_view server, std::string_view tool, std::string_view argument) const;
   // Errors: denied: a condition takes too long to check.
-  Result<Decision> decide(std::string_view server, std::string_view tool, const nlohmann::json& arguments) const;
+  Result<Decision> decide(std::string_view server, std::string_view tool, const Json& arguments) const;
   // The same, where only `allow` and `ask` go on. Errors: denied, with rule and remedy.
-  Result<Decision> admit(std::string_view server, std::string_view tool, const nlohmann::json& arguments) const;
+  Result<Decision> admit(std::string_view server, std::string_view tool, const Json& arguments) const;
 };
 
 // What the caller of a call is told that is not made, for the decision or for what came of asking. `cause`: "is not
@@ -86,6 +86,6 @@ Error refusal(std::string_view server, std::string_view tool, const CallRules::D
               std::string_view cause);
 
 // Adds what is wrong to `problems`.
-CallRules read_call_rules(const nlohmann::json& object, std::vector<Error>& problems);
+CallRules read_call_rules(const Json& object, std::vector<Error>& problems);
 
 }  // namespace policies

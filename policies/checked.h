@@ -1,19 +1,19 @@
 // Checked: Fields that goes on after an error, so that one look at a document tells everything that is wrong with it.
 // Values of refused fields are placeholders; whoever reads with it looks at `problems` before using anything.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
 
 class Checked {
  public:
-  Checked(const nlohmann::json& object, std::string path, std::vector<Error>& problems)
+  Checked(const Json& object, std::string path, std::vector<Error>& problems)
       : fields_(object, std::move(path)), problems_(problems), before_(problems.size()), object_(object.is_object()) {
     if (!object_) take(fields_.done());
   }
@@ -34,20 +34,20 @@ class Checked {
     return read(fields_.strings_or(key, fallback), fallback);
   }
   // A list; an empty one where it is missing or none.
-  const nlohmann::json& list_or_empty(std::string_view key) {
-    static const nlohmann::json kEmpty = nlohmann::json::array();
-    const nlohmann::json* value = fields_.find(key);
+  const Json& list_or_empty(std::string_view key) {
+    static const Json kEmpty = Json::array();
+    const Json* value = fields_.find(key);
     if (!value) return kEmpty;
     if (!value->is_array()) wrong(key, "not a list");
     return value->is_array() ? *value : kEmpty;
   }
   // An object to be read by a Checked of its own; nullptr, and a problem, where it is missing.
-  const nlohmann::json* object(std::string_view key) {
-    const nlohmann::json* value = fields_.find(key);
+  const Json* object(std::string_view key) {
+    const Json* value = fields_.find(key);
     if (!value) wrong(key, "missing");
     return value;
   }
-  const nlohmann::json* find(std::string_view key) { return fields_.find(key); }
+  const Json* find(std::string_view key) { return fields_.find(key); }
   bool has(std::string_view key) const { return fields_.has(key); }
 
   void wrong(std::string_view key, std::string why) { wrong_at(path_of(key), std::move(why)); }

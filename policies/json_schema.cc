@@ -3,25 +3,24 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "policies/json_schema_parts.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
-using nlohmann::json;
-
 namespace policies {
 namespace {
 
-std::string shown(const json& value) { return printable(dump_json(value), 60); }
+std::string shown(const Json& value) { return printable(dump_json(value), 60); }
 
-bool is_integer(const json& value) {
+bool is_integer(const Json& value) {
   if (value.is_number_integer()) return true;
   return value.is_number_float() && value.get<double>() == std::floor(value.get<double>());
 }
 
-bool has_type(const json& value, const std::string& name) {
+bool has_type(const Json& value, const std::string& name) {
   switch (name[0]) {
     case 'a':
       return value.is_array();
@@ -44,7 +43,7 @@ size_t characters(const std::string& text) {
   return count;
 }
 
-bool is_multiple(const json& value, const json& of) {
+bool is_multiple(const Json& value, const Json& of) {
   if (value.is_number_integer() && of.is_number_integer() && !value.is_number_unsigned() && !of.is_number_unsigned())
     return value.get<int64_t>() % of.get<int64_t>() == 0;
   if (value.is_number_unsigned() && of.is_number_unsigned()) return value.get<uint64_t>() % of.get<uint64_t>() == 0;
@@ -53,16 +52,25 @@ bool is_multiple(const json& value, const json& of) {
   return std::abs(quotient - std::round(quotient)) <= 1e-9 * std::max(1.0, std::abs(quotient));
 }
 
-// Equal values have equal texts: 1 and 1.0 are one number.
-void append_canonical(std::string& text, const json& value) {
-  if (value.is_array() || value.is_object()) {
-    text += value.is_array() ? '[' : '{';
-    for (const auto& [key, member] : value.items()) {
-      if (value.is_object()) append_json_string(text, key);
-      append_canonical(text, member);
+// Equal values have equal texts: 1 and 1.0 are one number, the order of keys says nothing.
+void append_canonical(std::string& text, const Json& value) {
+  if (value.is_array()) {
+    text += '[';
+    for (const Json& item : value) {
+      append_canonical(text, item);
       text += ',';
     }
-    text += value.is_array() ? ']' : '}';
+    text += ']';
+  } else if (value.is_object()) {
+    std::map<std::string_view, const Json*> members;
+    for (const auto& [key, member] : value.items()) members.emplace(key, &member);
+    text += '{';
+    for (const auto& [key, member] : members) {
+      append_json_string(text, key);
+      append_canonical(text, *member);
+      text += ',';
+    }
+    text += '}';
   } else if (value.is_number_float() && is_integer(value) && std::abs(value.get<double>()) < 9e15) {
     text += std::to_string(static_cast<int64_t>(value.get<double>()));
   } else {
@@ -87,7 +95,7 @@ class SchemaCheck {
  public:
   explicit SchemaCheck(const JsonSchema& schema) : parts_(*schema.parts_) {}
 
-  Result<> run(const json& document, const json& value) {
+  Result<> run(const Json& document, const Json& value) {
     Seen seen;
     const bool good = fits(document, value, seen);
     if (exhausted_)
@@ -114,7 +122,7 @@ class SchemaCheck {
     return false;
   }
 
-  bool fits_inside(const json& schema, const json& value, const std::string& step) {
+  bool fits_inside(const Json& schema, const Json& value, const std::string& step) {
     path_.push_back(step);
     Seen seen;
     const bool good = fits(schema, value, seen);
@@ -122,14 +130,14 @@ class SchemaCheck {
     return good;
   }
 
-  bool fits_quietly(const json& schema, const json& value, Seen& seen) {
+  bool fits_quietly(const Json& schema, const Json& value, Seen& seen) {
     quiet_++;
     const bool good = fits(schema, value, seen);
     quiet_--;
     return good;
   }
 
-  bool fits(const json& schema, const json& value, Seen& seen) {
+  bool fits(const Json& schema, const Json& value, Seen& seen) {
     if (!spend(1)) return false;
     if (schema.is_boolean()) return schema.get<bool>() ? true : wrong("is not allowed here");
     if (depth_ >= JsonSchema::kMaxDepth) {
@@ -150,7 +158,7 @@ class SchemaCheck {
     return good;
   }
 
-  bool fits_all(const json& schema, const json& value, Seen& seen) {
+  bool fits_all(const Json& schema, const Json& value, Seen& seen) {
     if (!fits_references(schema, value, seen) || !fits_any_type(schema, value)) return false;
     if (value.is_number() && !fits_number(schema, value)) return false;
     if (value.is_string() && !fits_string(schema, value)) return false;
@@ -160,7 +168,7 @@ class SchemaCheck {
     return fits_unevaluated(schema, value, seen);
   }
 
-  bool fits_references(const json& schema, const json& value, Seen& seen) {
+  bool fits_references(const Json& schema, const Json& value, Seen& seen) {
     if (auto target = parts_.targets.find(&schema); target != parts_.targets.end() && target->second)
       if (!fits(*target->second, value, seen)) return false;
     auto target = parts_.dynamic_targets.find(&schema);
@@ -179,12 +187,12 @@ class SchemaCheck {
     return fits(*meant, value, seen);
   }
 
-  bool fits_any_type(const json& schema, const json& value) {
+  bool fits_any_type(const Json& schema, const Json& value) {
     if (auto type = schema.find("type"); type != schema.end()) {
       bool good = false;
       if (type->is_string()) good = has_type(value, type->get_ref<const std::string&>());
       if (type->is_array())
-        for (const json& one : *type) good |= has_type(value, one.get_ref<const std::string&>());
+        for (const Json& one : *type) good |= has_type(value, one.get_ref<const std::string&>());
       if (!good) {
         const std::string names = type->is_string() ? type->get<std::string>() : dump_json(*type);
         return wrong(fmt::format("{} is not of type {}", shown(value), names));
@@ -192,7 +200,7 @@ class SchemaCheck {
     }
     if (auto choices = schema.find("enum"); choices != schema.end()) {
       bool good = false;
-      for (const json& choice : *choices) {
+      for (const Json& choice : *choices) {
         if (!spend(1)) return false;
         good |= choice == value;
       }
@@ -203,7 +211,7 @@ class SchemaCheck {
     return true;
   }
 
-  bool fits_number(const json& schema, const json& value) {
+  bool fits_number(const Json& schema, const Json& value) {
     auto bound = [&](const char* key, auto good, const char* what) {
       auto limit = schema.find(key);
       if (limit == schema.end() || !limit->is_number() || good(value, *limit)) return true;
@@ -221,7 +229,7 @@ class SchemaCheck {
   }
 
   // minX and maxX of something that can be counted.
-  bool fits_count(const json& schema, const char* least, const char* most, size_t count, std::string_view what) {
+  bool fits_count(const Json& schema, const char* least, const char* most, size_t count, std::string_view what) {
     const auto number = static_cast<double>(count);
     if (auto limit = schema.find(least); limit != schema.end() && number < limit->get<double>())
       return wrong(fmt::format("{} {} are fewer than {}", count, what, dump_json(*limit)));
@@ -230,7 +238,7 @@ class SchemaCheck {
     return true;
   }
 
-  bool fits_string(const json& schema, const json& value) {
+  bool fits_string(const Json& schema, const Json& value) {
     const auto& text = value.get_ref<const std::string&>();
     if (!spend(text.size() / 64) || !fits_count(schema, "minLength", "maxLength", characters(text), "characters"))
       return false;
@@ -241,12 +249,12 @@ class SchemaCheck {
     return wrong(fmt::format("{} does not match {}", shown(value), shown(schema["pattern"])));
   }
 
-  bool fits_list(const json& schema, const json& list, Seen& seen) {
+  bool fits_list(const Json& schema, const Json& list, Seen& seen) {
     if (!fits_count(schema, "minItems", "maxItems", list.size(), "items")) return false;
     auto unique = schema.find("uniqueItems");
     if (unique != schema.end() && unique->get<bool>() && !is_unique(list)) return false;
     size_t at = 0;
-    auto item = [&](const json& one) {
+    auto item = [&](const Json& one) {
       if (!fits_inside(one, list[at], std::to_string(at))) return false;
       if (parts_.has_unevaluated) seen.items.insert(at);
       at++;
@@ -257,7 +265,7 @@ class SchemaCheck {
     const bool listed = items != schema.end() && items->is_array();  // before 2020-12
     if (listed) prefix = items;
     if (prefix != schema.end())
-      for (const json& one : *prefix)
+      for (const Json& one : *prefix)
         if (at < list.size() && !item(one)) return false;
     if (listed) items = schema.find("additionalItems");
     if (items != schema.end())
@@ -266,9 +274,9 @@ class SchemaCheck {
     return fits_contains(schema, list, seen);
   }
 
-  bool is_unique(const json& list) {
+  bool is_unique(const Json& list) {
     std::set<std::string> texts;
-    for (const json& one : list) {
+    for (const Json& one : list) {
       std::string text;
       append_canonical(text, one);
       if (!spend(1 + text.size() / 16)) return false;
@@ -277,7 +285,7 @@ class SchemaCheck {
     return true;
   }
 
-  bool fits_contains(const json& schema, const json& list, Seen& seen) {
+  bool fits_contains(const Json& schema, const Json& list, Seen& seen) {
     auto contains = schema.find("contains");
     if (contains == schema.end()) return true;
     size_t count = 0;
@@ -292,16 +300,16 @@ class SchemaCheck {
     return fits_count(schema, "minContains", "maxContains", count, "items of the kind that is needed");
   }
 
-  bool fits_object(const json& schema, const json& object, Seen& seen) {
+  bool fits_object(const Json& schema, const Json& object, Seen& seen) {
     if (!fits_count(schema, "minProperties", "maxProperties", object.size(), "members")) return false;
     if (auto required = schema.find("required"); required != schema.end())
-      for (const json& name : *required)
+      for (const Json& name : *required)
         if (!object.contains(name.get_ref<const std::string&>()))
           return wrong(fmt::format("'{}' is missing", printable(name.get_ref<const std::string&>(), 64)));
     return fits_members(schema, object, seen) && fits_dependent(schema, object, seen);
   }
 
-  bool fits_members(const json& schema, const json& object, Seen& seen) {
+  bool fits_members(const Json& schema, const Json& object, Seen& seen) {
     const auto properties = schema.find("properties"), patterns = schema.find("patternProperties");
     const auto others = schema.find("additionalProperties"), names = schema.find("propertyNames");
     const auto expressions =
@@ -309,7 +317,7 @@ class SchemaCheck {
     for (const auto& [name, member] : object.items()) {
       if (!spend(1)) return false;
       bool known = false;
-      if (names != schema.end() && !fits_inside(*names, json(name), name)) return false;
+      if (names != schema.end() && !fits_inside(*names, Json(name), name)) return false;
       if (properties != schema.end()) {
         auto property = properties->find(name);
         if (property != properties->end()) {
@@ -338,7 +346,7 @@ class SchemaCheck {
     return true;
   }
 
-  bool fits_dependent(const json& schema, const json& object, Seen& seen) {
+  bool fits_dependent(const Json& schema, const Json& object, Seen& seen) {
     for (const char* key : {"dependentRequired", "dependentSchemas", "dependencies"}) {
       auto rules = schema.find(key);
       if (rules == schema.end()) continue;
@@ -348,7 +356,7 @@ class SchemaCheck {
           if (!fits(rule, object, seen)) return false;
           continue;
         }
-        for (const json& needed : rule)
+        for (const Json& needed : rule)
           if (!object.contains(needed.get_ref<const std::string&>()))
             return wrong(fmt::format("'{}' is missing, which '{}' needs",
                                      printable(needed.get_ref<const std::string&>(), 64), printable(name, 64)));
@@ -357,15 +365,15 @@ class SchemaCheck {
     return true;
   }
 
-  bool fits_combined(const json& schema, const json& value, Seen& seen) {
+  bool fits_combined(const Json& schema, const Json& value, Seen& seen) {
     if (auto all = schema.find("allOf"); all != schema.end())
-      for (const json& one : *all)
+      for (const Json& one : *all)
         if (!fits(one, value, seen)) return false;
     for (const char* key : {"anyOf", "oneOf"}) {
       auto list = schema.find(key);
       if (list == schema.end()) continue;
       size_t count = 0;
-      for (const json& one : *list) {
+      for (const Json& one : *list) {
         Seen inside;
         if (!fits_quietly(one, value, inside)) continue;
         count++;
@@ -390,7 +398,7 @@ class SchemaCheck {
     return then == schema.end() || fits(*then, value, seen);
   }
 
-  bool fits_unevaluated(const json& schema, const json& value, Seen& seen) {
+  bool fits_unevaluated(const Json& schema, const Json& value, Seen& seen) {
     if (!parts_.has_unevaluated) return true;
     if (auto rest = schema.find("unevaluatedItems"); rest != schema.end() && value.is_array())
       for (size_t i = 0; i < value.size(); i++)
@@ -416,6 +424,6 @@ class SchemaCheck {
   bool exhausted_ = false;
 };
 
-Result<> JsonSchema::check(const json& value) const { return SchemaCheck(*this).run(document_, value); }
+Result<> JsonSchema::check(const Json& value) const { return SchemaCheck(*this).run(document_, value); }
 
 }  // namespace policies

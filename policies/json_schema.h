@@ -9,10 +9,10 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
@@ -28,12 +28,12 @@ class JsonSchema {
   static constexpr uint64_t kMaxWork = 1'000'000;
 
   // Errors: invalid, naming the place in the schema: "#/properties/a: type: "text" is no type".
-  static Result<std::shared_ptr<const JsonSchema>> compile(const nlohmann::json& schema, Unknown unknown);
+  static Result<std::shared_ptr<const JsonSchema>> compile(const Json& schema, Unknown unknown);
   ~JsonSchema();
 
   // Errors: invalid, naming place and reason: "/labels/0: 3 is not a string"; exhausted: it would take too long to
   // tell.
-  Result<> check(const nlohmann::json& value) const;
+  Result<> check(const Json& value) const;
   const std::vector<std::string>& unchecked() const { return unchecked_; }
 
  private:
@@ -41,7 +41,7 @@ class JsonSchema {
   friend class SchemaCheck;
   struct Parts;  // expressions and the targets of references, by their place in the document
   JsonSchema();
-  nlohmann::json document_;
+  Json document_;
   std::unique_ptr<Parts> parts_;
   std::vector<std::string> unchecked_;
 };

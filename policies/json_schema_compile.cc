@@ -8,8 +8,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
-using nlohmann::json;
-
 namespace policies {
 namespace {
 
@@ -136,7 +134,7 @@ class SchemaCompiler {
     return {};
   }
 
-  Result<> walk(const json& schema, Node resource, const std::string& where) {
+  Result<> walk(const Json& schema, Node resource, const std::string& where) {
     if (++count_ > JsonSchema::kMaxSchemas)
       return wrong(where, fmt::format("more than {} schemas", JsonSchema::kMaxSchemas));
     if (!schema.is_object() && !schema.is_boolean()) return wrong(where, "a schema is an object, true or false");
@@ -155,8 +153,8 @@ class SchemaCompiler {
     return {};
   }
 
-  Result<> keyword(const json& schema, Node resource, const std::string& where, const std::string& key,
-                   const json& value) {
+  Result<> keyword(const Json& schema, Node resource, const std::string& where, const std::string& key,
+                   const Json& value) {
     const std::string at = where + "/" + escaped(key);
     if (has(kOne, key)) {
       if (key == "items" && value.is_array()) return walk_list(value, resource, at);
@@ -203,19 +201,19 @@ class SchemaCompiler {
     return {};
   }
 
-  Result<> walk_list(const json& list, Node resource, const std::string& at) {
+  Result<> walk_list(const Json& list, Node resource, const std::string& at) {
     if (!list.is_array()) return wrong(at, "not a list of schemas");
     for (size_t i = 0; i < list.size(); i++) CHECKED(walk(list[i], resource, fmt::format("{}/{}", at, i)));
     return {};
   }
 
-  static Result<> check_type(const json& value, const std::string& at) {
-    auto good = [](const json& name) { return name.is_string() && has(kTypes, name.get_ref<const std::string&>()); };
+  static Result<> check_type(const Json& value, const std::string& at) {
+    auto good = [](const Json& name) { return name.is_string() && has(kTypes, name.get_ref<const std::string&>()); };
     const bool all = value.is_array() ? std::all_of(value.begin(), value.end(), good) : good(value);
     return all ? Result<>{} : wrong(at, fmt::format("{} is no type", printable(dump_json(value), 64)));
   }
 
-  static Result<> check_names(const json& value, const std::string& at) {
+  static Result<> check_names(const Json& value, const std::string& at) {
     const bool good =
         value.is_array() && std::all_of(value.begin(), value.end(), [](auto& n) { return n.is_string(); });
     return good ? Result<>{} : wrong(at, "not a list of names");
@@ -236,14 +234,14 @@ class SchemaCompiler {
     return nullptr;
   }
 
-  Result<> add_pattern(const json& schema, const json& value, const std::string& at) {
+  Result<> add_pattern(const Json& schema, const Json& value, const std::string& at) {
     if (!value.is_string()) return wrong(at, "not a string");
     TRY(auto made, expression(value.get_ref<const std::string&>(), at));
     if (made) parts_.patterns[&schema] = std::move(made);
     return {};
   }
 
-  Result<> add_name_patterns(const json& value, const std::string& at) {
+  Result<> add_name_patterns(const Json& value, const std::string& at) {
     auto& list = parts_.name_patterns[&value];
     for (const auto& [pattern, sub] : value.items()) {
       TRY(auto made, expression(pattern, at + "/" + escaped(pattern)));
@@ -252,7 +250,7 @@ class SchemaCompiler {
     return {};
   }
 
-  Result<> resolve(const json& schema, const std::string& where) {
+  Result<> resolve(const Json& schema, const std::string& where) {
     const Node resource = parts_.resource_of[&schema];
     for (const char* key : {"$ref", "$dynamicRef"}) {
       auto value = schema.find(key);
@@ -289,11 +287,11 @@ class SchemaCompiler {
       return anchor == anchors.end() ? nullptr : anchor->second;
     }
     try {
-      const json& found = resource->at(json::json_pointer(fragment));
+      const Json& found = resource->at(Json::json_pointer(fragment));
       // Only what was walked: a schema in a place where no schema stands was not checked.
       if (parts_.resource_of.contains(&found)) return &found;
       return walk(found, resource, "#" + fragment) ? &found : nullptr;
-    } catch (const json::exception&) {
+    } catch (const Json::exception&) {
       return nullptr;
     }
   }
@@ -310,7 +308,7 @@ class SchemaCompiler {
 JsonSchema::JsonSchema() : parts_(std::make_unique<Parts>()) {}
 JsonSchema::~JsonSchema() = default;
 
-Result<std::shared_ptr<const JsonSchema>> JsonSchema::compile(const json& schema, Unknown unknown) {
+Result<std::shared_ptr<const JsonSchema>> JsonSchema::compile(const Json& schema, Unknown unknown) {
   if (dump_json(schema).size() > kMaxBytes)
     return fail(Code::invalid, fmt::format("the schema has more than {} bytes", kMaxBytes));
   std::shared_ptr<JsonSchema> made(new JsonSchema);

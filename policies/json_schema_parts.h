@@ -11,7 +11,7 @@
 namespace policies {
 
 struct JsonSchema::Parts {
-  using Node = const nlohmann::json*;
+  using Node = const Json*;
   struct Resource {  // a schema with an $id, or the document
     std::string uri;
     std::map<std::string, Node, std::less<>> anchors, dynamic_anchors;

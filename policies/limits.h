@@ -12,18 +12,19 @@
 namespace policies {
 
 struct Limits {
-  std::chrono::milliseconds wall{30'000};  // from "code sent" to the answer
-  std::chrono::milliseconds cpu{0};        // CPU time of the whole jail; 0: none beyond wall
-  uint64_t memory_bytes = 0;               // memory.max; memory.swap.max is always 0
-  uint32_t tasks = 0;                      // pids.max; threads count
-  double cpus = 1;                         // cpu.max: 1.5 is 150000 of every 100000 us
-  uint64_t output_bytes = 0;               // stdout and stderr each, told in the answer: head and tail
-  uint64_t output_kept_bytes = 0;          // stdout and stderr each, kept to be read later; beyond: outcome `output`
-  uint64_t result_bytes = 0;               // JSON text of `result`
-  uint64_t file_bytes = 0;                 // RLIMIT_FSIZE
-  uint32_t open_files = 0;                 // RLIMIT_NOFILE, soft and hard
-  uint64_t tmp_bytes = 0;                  // each of /tmp, /home/agent and /dev/shm: tmpfs size=
-  uint32_t tmp_files = 0;                  // each of them: tmpfs nr_inodes=
+  std::chrono::milliseconds wall{30'000};     // from "code sent" to the answer
+  std::chrono::milliseconds cpu{0};           // CPU time of the whole jail; 0: none beyond wall
+  uint64_t memory_bytes = 0;                  // memory.max; memory.swap.max is always 0
+  uint32_t tasks = 0;                         // pids.max; threads count
+  double cpus = 1;                            // cpu.max: 1.5 is 150000 of every 100000 us
+  uint64_t output_bytes = 0;                  // stdout and stderr each, told in the answer: head and tail
+  uint64_t output_kept_bytes = 0;             // stdout and stderr each, kept to be read later; beyond: outcome `output`
+  uint64_t result_bytes = 0;                  // JSON text of `result`
+  uint64_t json_bytes_per_second = 64 << 20;  // large messages that are read for its tenant; more waits
+  uint64_t file_bytes = 0;                    // RLIMIT_FSIZE
+  uint32_t open_files = 0;                    // RLIMIT_NOFILE, soft and hard
+  uint64_t tmp_bytes = 0;                     // each of /tmp, /home/agent and /dev/shm: tmpfs size=
+  uint32_t tmp_files = 0;                     // each of them: tmpfs nr_inodes=
 };
 
 // What an agent may ask for in a call. Absent: the policy's standard.

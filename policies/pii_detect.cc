@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "policies/pii_beginnings.h"
 #include "policies/pii_shapes.h"
 #include "supervisor/base/log.h"
 
@@ -33,7 +34,9 @@ RE2::Options re2_options(int64_t memory = kExpressionMemory) {
 std::vector<std::string> built_in_types() {
   std::set<std::string> all;
   for (const auto& shape : pii_shapes()) all.insert(shape.type);
+  for (const auto& shape : announced_shapes()) all.insert(shape.type);
   for (const auto& shape : secret_shapes()) all.insert(shape.type);
+  for (const auto& shape : announced_secret_shapes()) all.insert(shape.type);
   return {all.begin(), all.end()};
 }
 
@@ -58,9 +61,10 @@ Result<std::unique_ptr<RE2>> compile_pattern(const PiiPattern& pattern) {
 
 bool is_word(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Some shapes in one expression, and each alone. One pass finds where any of them stands, as a DFA does it that need
+// Some shapes in one expression, and each alone. One pass finds where any of them may begin, as a DFA does it that need
 // not tell groups apart; which of them it is, a second look at those few bytes tells.
 struct Alternation {
+  enum class By { whole, beginning };  // what the one expression has of the shapes
   struct One {
     PiiShape shape;
     std::unique_ptr<RE2> expression;
@@ -68,12 +72,19 @@ struct Alternation {
   };
   std::vector<One> all;
   std::unique_ptr<RE2> any;
+  By by = By::whole;
 
-  void compile(const std::vector<PiiShape>& shapes) {
+  void compile(const std::vector<PiiShape>& shapes, By what) {
+    by = what;
     std::string joined;
     for (const auto& shape : shapes) {
-      joined += (joined.empty() ? "(?:" : "|(?:") + std::string(shape.expression) + ")";
-      One one{shape, std::make_unique<RE2>(shape.expression, re2_options())};
+      const std::string sought = by == By::whole ? shape.expression : beginning_of(shape.expression);
+      joined += (joined.empty() ? "(?:" : "|(?:") + sought + ")";
+      RE2::Options longest = re2_options();
+      longest.set_longest_match(true);
+      std::string_view own = shape.expression;
+      if (own.starts_with("\\b")) own.remove_prefix(2);  // `accept` looks at it; RE2 then knows what it begins with
+      One one{shape, std::make_unique<RE2>(own, longest)};
       std::string least, most;
       if (one.expression->PossibleMatchRange(&least, &most, 1) && !least.empty() && !most.empty()) {
         one.first_least = static_cast<unsigned char>(least[0]);
@@ -93,23 +104,28 @@ struct Alternation {
     size_t next;  // where to go on
   };
 
-  // `taken`: what begins before is none.
-  Taken take(std::string_view text, PiiSpan span, size_t taken) const {
+  // `span`: what some shape has, or its beginning; others may begin there and be longer, up to `limit`. `taken`: what
+  // begins before is none.
+  Taken take(std::string_view text, PiiSpan span, size_t limit, size_t taken) const {
     size_t next = span.begin + 1;
+    size_t end = by == By::whole ? span.end : span.begin;  // of the longest shape
+    re2::StringPiece own;
     const auto first = static_cast<unsigned char>(text[span.begin]);
     for (const One& one : all) {
       if (first < one.first_least || first > one.first_most) continue;
-      if (!one.expression->Match(text, span.begin, span.end, RE2::ANCHOR_BOTH, nullptr, 0)) continue;
-      const auto accepted = one.shape.accept(text, span);
+      if (!one.expression->Match(text, span.begin, limit, RE2::ANCHOR_START, &own, 1)) continue;
+      const PiiSpan shape{span.begin, span.begin + own.size()};
+      if (by == By::beginning) end = std::max(end, shape.end);
+      const auto accepted = one.shape.accept(text, shape);
       if (accepted && accepted->begin >= taken) {
         return {PiiFinding{accepted->begin, accepted->end, one.shape.type}, std::max(accepted->end, next)};
       }
-      if (one.shape.beyond != nullptr) next = std::max(next, one.shape.beyond(text, span));
+      if (one.shape.beyond != nullptr) next = std::max(next, one.shape.beyond(text, shape));
     }
-    if (span.end - span.begin > kLong) return {{}, span.end};
+    if (end > span.begin + kLong) return {{}, end};
     // What begins a little later may still be something. Words are skipped whole: nothing begins within one, and the
     // same long word is not looked at once for each of its letters.
-    while (next < span.end && is_word(text[next]) && is_word(text[next - 1])) next++;
+    while (next < end && is_word(text[next]) && is_word(text[next - 1])) next++;
     return {{}, next};
   }
 };
@@ -159,10 +175,16 @@ Result<std::shared_ptr<const PiiDetector>> PiiDetector::make(const PiiOptions& o
   std::vector<PiiShape> shapes, secrets;
   for (const auto& shape : pii_shapes())
     if (wanted(shape.type)) shapes.push_back(shape);
-  for (const auto& shape : secret_shapes())
-    if (wanted(shape.type) && options.secrets == PiiOptions::Secrets::find) secrets.push_back(shape);
-  compiled->shapes.compile(shapes);
-  compiled->secrets.compile(secrets);
+  for (const auto& shape : announced_shapes())
+    if (wanted(shape.type)) shapes.push_back(shape);
+  if (options.secrets == PiiOptions::Secrets::find) {
+    for (const auto& shape : secret_shapes())
+      if (wanted(shape.type)) secrets.push_back(shape);
+    for (const auto& shape : announced_secret_shapes())
+      if (wanted(shape.type)) secrets.push_back(shape);
+  }
+  compiled->shapes.compile(shapes, Alternation::By::whole);
+  compiled->secrets.compile(secrets, Alternation::By::beginning);
   compiled->allowed.insert(options.allowed.begin(), options.allowed.end());
   return std::shared_ptr<const PiiDetector>(new PiiDetector(std::move(compiled)));
 }
@@ -221,7 +243,7 @@ void PiiScan::look_for_shapes(size_t edge, size_t limit) {
       return;
     }
     looks_++;
-    const auto look = shapes.take(text_, {begin, begin + found.size()}, taken_);
+    const auto look = shapes.take(text_, {begin, begin + found.size()}, limit, taken_);
     at_ = look.next;
     if (!look.finding) continue;
     taken_ = look.finding->end;

@@ -1,11 +1,8 @@
 #include "policies/pii_rules.h"
 
-#include <nlohmann/json.hpp>
-
 #include "policies/checked.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace policies {
 namespace {
@@ -13,7 +10,7 @@ namespace {
 constexpr int64_t kMinuteS = 60, kTenYearsS = 3653LL * 24 * 3600;
 
 // Each alone, so that a mistake is told with its key.
-void read_patterns(const json& object, PiiOptions& options, Checked& in) {
+void read_patterns(const Json& object, PiiOptions& options, Checked& in) {
   if (!object.is_object()) return in.wrong("patterns", "not an object of names and expressions");
   for (const auto& [name, expression] : object.items()) {
     const std::string path = in.path_of("patterns") + "." + printable(name, 40);
@@ -37,7 +34,7 @@ const std::shared_ptr<const PiiDetector>& PiiRules::every_type() {
   return made;
 }
 
-PiiRules read_pii_rules(const json& object, std::vector<Error>& problems) {
+PiiRules read_pii_rules(const Json& object, std::vector<Error>& problems) {
   Checked in(object, "pii", problems);
   PiiRules rules;
   if (in.one_of("answers", {"as_is", "sanitised"}) == "sanitised") rules.answers = PiiRules::Answers::sanitised;
@@ -48,7 +45,7 @@ PiiRules read_pii_rules(const json& object, std::vector<Error>& problems) {
   PiiOptions options;
   options.types = in.strings_or("types", {});
   options.allowed = in.strings_or("allowed", {});
-  if (const json* patterns = in.find("patterns")) read_patterns(*patterns, options, in);
+  if (const Json* patterns = in.find("patterns")) read_patterns(*patterns, options, in);
   in.done();
   if (rules.answers == PiiRules::Answers::sanitised && rules.restore == PiiRules::Restore::agents)
     in.wrong("restore", "\"agents\" contradicts answers \"sanitised\": what restore_pii answers would be hidden again");

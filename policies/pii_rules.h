@@ -4,10 +4,10 @@
 #pragma once
 #include <chrono>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "policies/pii_detect.h"
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
@@ -27,6 +27,6 @@ struct PiiRules {
 };
 
 // Adds what is wrong to `problems`, each naming its key: "pii.patterns.employee_id: ...".
-PiiRules read_pii_rules(const nlohmann::json& object, std::vector<Error>& problems);
+PiiRules read_pii_rules(const Json& object, std::vector<Error>& problems);
 
 }  // namespace policies

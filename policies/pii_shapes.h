@@ -21,7 +21,9 @@ struct PiiShape {
 };
 
 // The order decides between shapes that begin at the same place.
-std::span<const PiiShape> pii_shapes();
+std::span<const PiiShape> pii_shapes();        // known by their form
+std::span<const PiiShape> announced_shapes();  // known by a word before them
 std::span<const PiiShape> secret_shapes();
+std::span<const PiiShape> announced_secret_shapes();
 
 }  // namespace policies

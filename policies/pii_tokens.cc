@@ -132,7 +132,8 @@ Result<> MemoryVault::put(const std::string& token, std::string_view text, Time 
 
 void Sanitizer::look_for_tokens() {
   const size_t edge = std::min(at_ + kWindow, text_.size());
-  for (size_t open = text_.find('[', at_); open < edge; open = text_.find('[', open + 1))
+  const std::string_view seen = text_.substr(0, edge);  // not to the text's end, once for each step
+  for (size_t open = seen.find('[', at_); open != seen.npos; open = seen.find('[', open + 1))
     if (const size_t end = token_end(text_, open); end != 0) tokens_.push_back({open, end, kToken});
   at_ = edge;
 }

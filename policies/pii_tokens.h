@@ -17,6 +17,7 @@
 
 #include "policies/pii_detect.h"
 #include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
 
 namespace policies {
 
@@ -34,8 +35,9 @@ class PiiVault {
   // How long what is kept from now on is remembered.
   virtual void set_lifetime(std::chrono::seconds lifetime) = 0;
   // What was kept so far outlives the process, if this vault can do that. Before tokens are given to anybody.
-  // Errors: exhausted, internal: what was kept since the last time may be forgotten.
-  virtual Result<> settle() { return {}; }
+  // Waits without holding the loop; the vault must outlive the task. Errors: exhausted, internal: what was kept since
+  // the last time may be forgotten.
+  virtual Task<Result<>> settle() { co_return Result<>{}; }
 };
 
 struct VaultLimits {

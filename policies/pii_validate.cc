@@ -15,16 +15,6 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-bool luhn(std::string_view digits) {
-  unsigned sum = 0;
-  for (size_t i = 0; i < digits.size(); i++) {
-    unsigned digit = static_cast<unsigned>(digits[digits.size() - 1 - i] - '0');
-    if (i % 2 == 1) digit = digit * 2 > 9 ? digit * 2 - 9 : digit * 2;
-    sum += digit;
-  }
-  return sum % 10 == 0;
-}
-
 bool one_digit(std::string_view digits) { return digits.find_first_not_of(digits[0]) == digits.npos; }
 
 unsigned number(std::string_view digits) {
@@ -92,6 +82,16 @@ bool bech32(std::string_view text) {
 
 }  // namespace
 
+bool luhn(std::string_view digits) {
+  unsigned sum = 0;
+  for (size_t i = 0; i < digits.size(); i++) {
+    unsigned digit = static_cast<unsigned>(digits[digits.size() - 1 - i] - '0');
+    if (i % 2 == 1) digit = digit * 2 > 9 ? digit * 2 - 9 : digit * 2;
+    sum += digit;
+  }
+  return sum % 10 == 0;
+}
+
 bool valid_card(std::string_view digits) {
   const size_t n = digits.size();
   if (n < 13 || n > 19 || one_digit(digits)) return false;
@@ -102,8 +102,14 @@ bool valid_card(std::string_view digits) {
                       ((four == 6011 || two == 65 || (three >= 644 && three <= 649)) && n >= 16) ||
                       (four >= 3528 && four <= 3589 && n >= 16) ||
                       (((three >= 300 && three <= 305) || two == 36 || two == 38 || two == 39) && n == 14) ||
-                      (two == 62 && n >= 16) || ((two == 50 || (two >= 56 && two <= 58)) && n >= 16);
+                      (two == 62 && n >= 16);
   return issued && luhn(digits);
+}
+
+bool valid_rare_card(std::string_view digits) {
+  if (digits.size() < 12 || digits.size() > 19 || one_digit(digits)) return false;
+  const unsigned two = number(digits.substr(0, 2));
+  return (two == 50 || (two >= 56 && two <= 69)) && luhn(digits);
 }
 
 size_t iban_length(std::string_view country) {
@@ -137,19 +143,34 @@ bool valid_ipv4(std::string_view text) {
   in_addr address{};
   if (::inet_pton(AF_INET, std::string(text).c_str(), &address) != 1) return false;
   const uint32_t value = ntohl(address.s_addr);
-  return value != 0 && value != 0xFFFFFFFF && (value >> 24) != 127;
+  const uint32_t first = value >> 24;
+  return first != 0 && first != 127 && first != 255;  // this network, this host, masks of networks
 }
 
 bool valid_ipv6(std::string_view text) {
   in6_addr address{};
   if (::inet_pton(AF_INET6, std::string(text).c_str(), &address) != 1) return false;
+  if (text == "::1") return true;
   const auto hex = std::count_if(text.begin(), text.end(), [](char c) { return c != ':' && c != '.'; });
   const auto colons = std::count(text.begin(), text.end(), ':');
   return hex >= 4 && colons >= 2 && std::any_of(text.begin(), text.end(), is_digit);
 }
 
+bool has_country_code(std::string_view digits) {
+  // Of two digits those that stand alone, then the tens whose third digit any country has.
+  constexpr std::string_view kTwo[] = {
+      "20", "27", "30", "31", "32", "33", "34", "36", "39", "40", "41", "43", "44", "45", "46", "47", "48",
+      "49", "51", "52", "53", "54", "55", "56", "57", "58", "60", "61", "62", "63", "64", "65", "66", "81",
+      "82", "84", "86", "90", "91", "92", "93", "94", "95", "98", "21", "22", "23", "24", "25", "26", "29",
+      "35", "37", "38", "42", "50", "59", "67", "68", "69", "85", "87", "88", "96", "97", "99"};
+  if (digits.size() < 2) return false;
+  if (digits[0] == '1' || digits[0] == '7') return true;
+  return std::find(std::begin(kTwo), std::end(kTwo), digits.substr(0, 2)) != std::end(kTwo);
+}
+
 bool valid_international_phone(std::string_view digits) {
-  return digits.size() >= 8 && digits.size() <= 15 && digits[0] != '0' && !one_digit(digits);
+  if (digits.size() < 8 || digits.size() > 15 || digits[0] == '0' || one_digit(digits)) return false;
+  return digits.find_first_not_of('0', 3) != digits.npos;  // +1 000 000 000 is an amount, or a form's example
 }
 
 bool valid_american_phone(std::string_view digits) {
@@ -170,6 +191,15 @@ double entropy(std::string_view text) {
     bits -= share * std::log2(share);
   }
   return bits;
+}
+
+bool is_example(std::string_view text) {
+  std::string lower;
+  for (char c : text) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  for (const char* word : {"example", "xxxx", "your-", "your_", "placeholder", "redacted", "1234567890", "0123456789",
+                           "abcdefghij", "0000000", "key-here", "key_here"})
+    if (lower.find(word) != lower.npos) return true;
+  return false;
 }
 
 bool is_placeholder(std::string_view text) {

@@ -5,13 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "policies/checked.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace policies {
 
@@ -19,10 +17,10 @@ namespace {
 
 constexpr int64_t kDayMs = 24 * 3600 * 1000;
 constexpr int64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30, kTiB = kGiB << 10;
-const std::vector<std::string> kLanguages = {"python", "javascript", "shell"};
+const std::vector<std::string> kLanguages = {"python", "javascript", "typescript", "shell"};
 
 double read_cpus(Checked& in, const Host& host) {
-  const json* value = in.find("cpus");
+  const Json* value = in.find("cpus");
   if (!value || !value->is_string()) return in.number("cpus", kMinCpus, 1024);
   if (*value != "host") in.wrong("cpus", "neither a number nor \"host\"");
   return host.cpus;
@@ -41,6 +39,7 @@ void read_asked(Checked& in, Limits& limits, const Host& host) {
 void read_fixed(Checked& in, Limits& limits) {
   limits.output_kept_bytes = static_cast<uint64_t>(in.integer("output_kept_bytes", 4 * kKiB, 16 * kGiB));
   limits.result_bytes = static_cast<uint64_t>(in.integer("result_bytes", kKiB, 64 * kMiB));
+  limits.json_bytes_per_second = static_cast<uint64_t>(in.integer("json_bytes_per_second", kMiB, 16 * kGiB));
   limits.file_bytes = static_cast<uint64_t>(in.integer("file_bytes", 4 * kKiB, kTiB));
   limits.open_files = static_cast<uint32_t>(in.integer("open_files", 32, 1 << 20));
   limits.tmp_bytes = static_cast<uint64_t>(in.integer("tmp_bytes", 64 * kKiB, 64 * kGiB));
@@ -71,17 +70,17 @@ void check_order(Checked& in, const Ceilings& limits) {
                             m.output_kept_bytes));
 }
 
-Ceilings read_limits(const json& object, const Host& host, Problems& problems) {
+Ceilings read_limits(const Json& object, const Host& host, Problems& problems) {
   Ceilings limits;
   Checked in(object, "limits", problems);
-  if (const json* standard = in.object("standard")) {
+  if (const Json* standard = in.object("standard")) {
     Checked fields(*standard, "limits.standard", problems);
     read_asked(fields, limits.standard, host);
     read_fixed(fields, limits.standard);
     fields.done();
   }
   limits.maximum = limits.standard;
-  if (const json* maximum = in.object("maximum")) {
+  if (const Json* maximum = in.object("maximum")) {
     Checked fields(*maximum, "limits.maximum", problems);
     read_asked(fields, limits.maximum, host);
     fields.done();
@@ -91,7 +90,7 @@ Ceilings read_limits(const json& object, const Host& host, Problems& problems) {
   return limits;
 }
 
-Isolation read_isolation(const json& object, Problems& problems) {
+Isolation read_isolation(const Json& object, Problems& problems) {
   Checked in(object, "isolation", problems);
   auto need = [&](const char* key) {
     return in.one_of(key, {"required", "preferred"}) == "preferred" ? Need::preferred : Need::required;
@@ -101,7 +100,7 @@ Isolation read_isolation(const json& object, Problems& problems) {
   return isolation;
 }
 
-Quota read_quota(const json& object, Problems& problems) {
+Quota read_quota(const Json& object, Problems& problems) {
   Checked in(object, "quota", problems);
   Quota quota;
   quota.workspace_bytes = static_cast<uint64_t>(in.integer("workspace_bytes", kMiB, 1024 * kTiB));
@@ -112,7 +111,7 @@ Quota read_quota(const json& object, Problems& problems) {
   return quota;
 }
 
-void read_admission(const json& object, Policy& policy, Problems& problems) {
+void read_admission(const Json& object, Policy& policy, Problems& problems) {
   Checked in(object, "admission", problems);
   policy.concurrent_executions = static_cast<uint32_t>(in.integer("concurrent_executions", 1, 10'000));
   policy.queued_executions = static_cast<uint32_t>(in.integer("queued_executions", 0, 100'000));
@@ -133,7 +132,7 @@ bool is_tool_name(std::string_view name) {
          name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
 }
 
-void read_pool(const json& object, Policy& policy, Problems& problems) {
+void read_pool(const Json& object, Policy& policy, Problems& problems) {
   Checked in(object, "pool", problems);
   policy.pool.least = static_cast<uint32_t>(in.integer("least", 0, 1000));
   policy.pool.most = static_cast<uint32_t>(in.integer("most", 0, 1000));
@@ -146,7 +145,7 @@ void read_pool(const json& object, Policy& policy, Problems& problems) {
   in.done();
 }
 
-SkillRules read_skills(const json& object, Problems& problems) {
+SkillRules read_skills(const Json& object, Problems& problems) {
   Checked in(object, "skills", problems);
   SkillRules rules;
   rules.save = in.boolean_or("save", true);
@@ -156,7 +155,7 @@ SkillRules read_skills(const json& object, Problems& problems) {
   return rules;
 }
 
-SessionRules read_sessions(const json& object, Problems& problems) {
+SessionRules read_sessions(const Json& object, Problems& problems) {
   Checked in(object, "sessions", problems);
   SessionRules rules;
   rules.most = static_cast<uint32_t>(in.integer("most", 0, 64));
@@ -165,7 +164,7 @@ SessionRules read_sessions(const json& object, Problems& problems) {
   return rules;
 }
 
-WorkspaceRules read_named_workspaces(const json& object, Problems& problems) {
+WorkspaceRules read_named_workspaces(const Json& object, Problems& problems) {
   Checked in(object, "named_workspaces", problems);
   WorkspaceRules rules;
   rules.most = static_cast<uint32_t>(in.integer("most", 0, 100'000));
@@ -175,7 +174,7 @@ WorkspaceRules read_named_workspaces(const json& object, Problems& problems) {
   return rules;
 }
 
-Learning read_learning(const json& object, Problems& problems) {
+Learning read_learning(const Json& object, Problems& problems) {
   Checked in(object, "discovery", problems);
   const std::string learning = in.one_of("learning", {"tenant", "shared", "off"});
   in.done();
@@ -184,7 +183,7 @@ Learning read_learning(const json& object, Problems& problems) {
 }
 
 // "lean" finds, runs and calls: the rest can be had by code that runs.
-void read_tools(const json& value, Policy& policy, Checked& in) {
+void read_tools(const Json& value, Policy& policy, Checked& in) {
   if (value == "all") return;
   policy.tools.every = false;
   if (value == "lean") {
@@ -193,7 +192,7 @@ void read_tools(const json& value, Policy& policy, Checked& in) {
   }
   if (!value.is_array()) return in.wrong("tools", "neither \"all\", \"lean\" nor a list of tools");
   if (value.empty() || value.size() > 128) return in.wrong("tools", "a list has 1 to 128 tools");
-  for (const json& name : value) {
+  for (const Json& name : value) {
     if (!name.is_string() || !is_tool_name(name.get_ref<const std::string&>()))
       return in.wrong("tools", fmt::format("{} is no name of a tool", printable(dump_json(name), 64)));
     policy.tools.names.push_back(name.get<std::string>());
@@ -216,7 +215,7 @@ bool is_reserved(std::string_view name) {
   return false;
 }
 
-void read_environment(const json& object, Policy& policy, Checked& in) {
+void read_environment(const Json& object, Policy& policy, Checked& in) {
   if (!object.is_object()) return in.wrong("environment", "not an object");
   if (object.size() > 32) in.wrong("environment", fmt::format("{} names are more than 32", object.size()));
   size_t total = 0;
@@ -249,9 +248,9 @@ void check_lists(Checked& in, const Policy& policy) {
   for (const auto& pattern : policy.workspaces) {
     std::string plain = pattern;
     std::replace(plain.begin(), plain.end(), '*', 'x');
-    if (!valid_name(plain))
+    if (!valid_workspace_name(plain))
       in.wrong("workspaces",
-               fmt::format("\"{}\" is not made of 1 to 64 of a-z, 0-9, _, ., - and *, or starts with a dot",
+               fmt::format("\"{}\" is not made of 1 to 64 of A-Z, a-z, 0-9, _, ., - and *, or starts with a dot",
                            printable(pattern, 64)));
   }
 }
@@ -281,13 +280,20 @@ bool Policy::allows_language(std::string_view language) const {
 }
 
 bool Policy::allows_workspace(std::string_view workspace) const {
-  if (!valid_name(workspace)) return false;
+  if (!valid_workspace_name(workspace)) return false;
   return std::any_of(workspaces.begin(), workspaces.end(),
                      [&](const auto& p) { return matches_pattern(p, workspace); });
 }
 
 bool ToolRules::offers(std::string_view tool) const {
   return every || std::find(names.begin(), names.end(), tool) != names.end();
+}
+
+bool are_offered_alike(const Policy& one, const Policy& other) {
+  auto seen = [](const Limits& limits) { return std::pair(limits.wall, limits.memory_bytes); };
+  return one.tools == other.tools && one.languages == other.languages &&
+         seen(one.limits.standard) == seen(other.limits.standard) &&
+         seen(one.limits.maximum) == seen(other.limits.maximum);
 }
 
 Host Host::here() {
@@ -297,14 +303,14 @@ Host Host::here() {
   return Host{static_cast<double>(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN)))};  // more than 1024 CPUs
 }
 
-json merged(const json& base, const json& child) {
+Json merged(const Json& base, const Json& child) {
   if (!base.is_object() || !child.is_object()) return child;
-  json both = base;
+  Json both = base;
   for (const auto& [key, value] : child.items()) both[key] = both.contains(key) ? merged(both[key], value) : value;
   return both;
 }
 
-tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const json& document,
+tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const Json& document,
                                             const Host& host) {
   Policy policy;
   policy.name = std::move(name);
@@ -314,33 +320,41 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   (void)in.string_or("$schema", "", 1024);
   policy.description = in.string("description", 1024);
   (void)in.string_or("extends", "", 64);  // done by whoever merged
-  if (const json* limits = in.object("limits")) policy.limits = read_limits(*limits, host, problems);
-  if (const json* isolation = in.object("isolation")) policy.isolation = read_isolation(*isolation, problems);
-  if (const json* quota = in.object("quota")) policy.quota = read_quota(*quota, problems);
-  if (const json* admission = in.object("admission")) read_admission(*admission, policy, problems);
-  if (const json* pool = in.object("pool")) read_pool(*pool, policy, problems);
-  if (const json* skills = in.object("skills")) policy.skills = read_skills(*skills, problems);
-  if (const json* sessions = in.object("sessions")) policy.sessions = read_sessions(*sessions, problems);
-  if (const json* named = in.object("named_workspaces"))
+  if (const Json* limits = in.object("limits")) policy.limits = read_limits(*limits, host, problems);
+  if (const Json* isolation = in.object("isolation")) policy.isolation = read_isolation(*isolation, problems);
+  if (const Json* quota = in.object("quota")) policy.quota = read_quota(*quota, problems);
+  if (const Json* admission = in.object("admission")) read_admission(*admission, policy, problems);
+  if (const Json* pool = in.object("pool")) read_pool(*pool, policy, problems);
+  if (const Json* skills = in.object("skills")) policy.skills = read_skills(*skills, problems);
+  if (const Json* sessions = in.object("sessions")) policy.sessions = read_sessions(*sessions, problems);
+  if (const Json* named = in.object("named_workspaces"))
     policy.named_workspaces = read_named_workspaces(*named, problems);
-  if (const json* pii = in.object("pii")) policy.pii = read_pii_rules(*pii, problems);
-  if (const json* tools = in.object("tools")) read_tools(*tools, policy, in);
-  if (const json* calls = in.object("calls")) policy.calls = read_call_rules(*calls, problems);
-  if (const json* discovery = in.object("discovery")) policy.learning = read_learning(*discovery, problems);
+  if (const Json* pii = in.object("pii")) policy.pii = read_pii_rules(*pii, problems);
+  if (const Json* tools = in.object("tools")) read_tools(*tools, policy, in);
+  if (const Json* calls = in.object("calls")) policy.calls = read_call_rules(*calls, problems);
+  if (const Json* discovery = in.object("discovery")) policy.learning = read_learning(*discovery, problems);
+  if (in.has("shell_exit_1") && in.one_of("shell_exit_1", {"answer", "error"}) == "error")
+    policy.shell_exit_1 = ShellExit1::error;
   if (in.object("languages")) policy.languages = in.strings_or("languages", {});
   if (in.object("workspaces")) policy.workspaces = in.strings_or("workspaces", {});
   check_lists(in, policy);
   policy.seccomp = in.string("seccomp", 64);
-  if (const json* environment = in.object("environment")) read_environment(*environment, policy, in);
+  if (const Json* environment = in.object("environment")) read_environment(*environment, policy, in);
   in.done();
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return policy;
 }
 
 bool valid_name(std::string_view name) {
+  return valid_workspace_name(name) &&
+         std::none_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+bool valid_workspace_name(std::string_view name) {
   if (name.empty() || name.size() > 64 || name[0] == '.') return false;
   return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '-';
   });
 }
 

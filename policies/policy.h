@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "policies/limits.h"
 #include "policies/pii_rules.h"
 #include "policies/seccomp.h"
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
@@ -76,6 +76,10 @@ struct ToolRules {
   bool operator==(const ToolRules&) const = default;
 };
 
+// What the client is told of a shell program that ends with status 1 and wrote nothing to stderr, as grep, diff and
+// test say no: an answer like another, or an error of the tool (isError).
+enum class ShellExit1 { answer, error };
+
 // Whose searches teach search_tools which tool was meant: nobody's, each tenant's its own, or those of all tenants
 // whose policy says shared, together.
 enum class Learning { off, tenant, shared };
@@ -87,7 +91,7 @@ struct Policy {
   Ceilings limits;
   Isolation isolation;
   Quota quota;
-  std::vector<std::string> languages;           // "python", "javascript", "shell"; at least one
+  std::vector<std::string> languages;           // "python", "javascript", "typescript", "shell"; at least one
   std::string seccomp;                          // the profile's name
   std::shared_ptr<const SeccompFilter> filter;  // that profile, compiled; set by Store
   PoolRules pool;
@@ -96,10 +100,11 @@ struct Policy {
   ToolRules tools;
   CallRules calls;  // of other servers' tools
   Learning learning = Learning::tenant;
+  ShellExit1 shell_exit_1 = ShellExit1::answer;
   uint32_t concurrent_executions = 0;  // of one tenant, running
-  uint32_t queued_executions = 0;      // and waiting for one of those; beyond: exhausted
+  uint32_t queued_executions = 0;      // waiting for one of those; beyond: exhausted
   uint32_t connections = 0;
-  uint32_t requests_in_flight = 0;                 // on one connection
+  uint32_t requests_in_flight = 0;                 // executions of one connection, running
   std::vector<std::string> workspaces;             // names that a request may choose; '*' stands for any characters
   std::map<std::string, std::string> environment;  // added to the jail's
   SessionRules sessions;
@@ -108,6 +113,9 @@ struct Policy {
   bool allows_language(std::string_view language) const;
   bool allows_workspace(std::string_view workspace) const;
 };
+
+// Whether agents see the same tools under both, with the same limits of execute_code.
+bool are_offered_alike(const Policy& one, const Policy& other);
 
 // What a document may refer to.
 struct Host {
@@ -118,15 +126,16 @@ struct Host {
 using Problems = std::vector<Error>;
 
 // `child` over `base`: objects key by key, everything else replaced.
-nlohmann::json merged(const nlohmann::json& base, const nlohmann::json& child);
+Json merged(const Json& base, const Json& child);
 // Reads a complete document, extensions already merged. Problems are invalid: "limits.maximum.cpus: ...".
-tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const nlohmann::json& document,
-                                            const Host& host);
+tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const Json& document, const Host& host);
 
 // Whether `text` fits: '*' stands for any characters. Goes back to the last '*' only, so no pattern takes long.
 bool matches_pattern(std::string_view pattern, std::string_view text);
 
 // The names of policies, profiles and tenants: [a-z0-9_.-]{1,64}, not starting with a dot.
 bool valid_name(std::string_view name);
+// The names of workspaces, which may have capitals: [A-Za-z0-9_.-]{1,64}, not starting with a dot.
+bool valid_workspace_name(std::string_view name);
 
 }  // namespace policies

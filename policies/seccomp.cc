@@ -11,14 +11,12 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "policies/checked.h"
 #include "supervisor/base/fd.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace policies {
 
@@ -29,7 +27,7 @@ constexpr size_t kMaxRules = 200, kMaxCalls = 512, kMaxValues = 64;
 constexpr size_t kMaxCombinations = 8192;  // calls times values, all rules; the shipped profile has 400
 
 // A number, or the name of a constant.
-std::optional<uint32_t> read_value(const json& value, const std::string& path, Checked& in) {
+std::optional<uint32_t> read_value(const Json& value, const std::string& path, Checked& in) {
   if (value.is_string()) {
     const auto& name = value.get_ref<const std::string&>();
     if (auto known = seccomp_constant(name)) return known;
@@ -43,7 +41,7 @@ std::optional<uint32_t> read_value(const json& value, const std::string& path, C
 
 std::vector<uint32_t> read_values(Checked& in, std::string_view key) {
   std::vector<uint32_t> values;
-  const json& list = in.list_or_empty(key);
+  const Json& list = in.list_or_empty(key);
   if (list.empty() || list.size() > kMaxValues) in.wrong(key, fmt::format("not a list of 1 to {} values", kMaxValues));
   for (size_t i = 0; i < std::min(list.size(), kMaxValues); i++)
     if (auto value = read_value(list[i], fmt::format("{}[{}]", in.path_of(key), i), in)) values.push_back(*value);
@@ -56,7 +54,7 @@ uint32_t joined(const std::vector<uint32_t>& bits) {
   return mask;
 }
 
-ArgumentTest read_test(const json& object, const std::string& path, Problems& problems) {
+ArgumentTest read_test(const Json& object, const std::string& path, Problems& problems) {
   ArgumentTest test;
   Checked in(object, path, problems);
   test.argument = static_cast<unsigned>(in.integer("argument", 0, 5));
@@ -80,7 +78,7 @@ enum class Conditions { allowed, refused };
 
 std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Conditions conditions, Problems& problems) {
   std::vector<SeccompRule> rules;
-  const json& list = profile.list_or_empty(key);
+  const Json& list = profile.list_or_empty(key);
   if (list.size() > kMaxRules) profile.wrong(key, fmt::format("{} rules are more than {}", list.size(), kMaxRules));
   for (size_t i = 0; i < std::min(list.size(), kMaxRules); i++) {
     const std::string path = fmt::format("{}[{}]", profile.path_of(key), i);
@@ -95,7 +93,7 @@ std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Condition
         in.wrong("calls", fmt::format("\"{}\" is not a system call that libseccomp {}.{}.{} knows", printable(call, 64),
                                       SCMP_VER_MAJOR, SCMP_VER_MINOR, SCMP_VER_MICRO));
     if (conditions == Conditions::allowed && in.has("when")) {
-      const json& tests = in.list_or_empty("when");
+      const Json& tests = in.list_or_empty("when");
       if (tests.empty() || tests.size() > 6) in.wrong("when", "not a list of 1 to 6 tests");
       std::set<unsigned> seen;
       for (size_t t = 0; t < std::min<size_t>(tests.size(), 6); t++) {
@@ -219,7 +217,7 @@ std::vector<sock_filter> newer_calls_are_missing(uint32_t newest) {
 
 }  // namespace
 
-tl::expected<SeccompProfile, Problems> parse_seccomp(std::string name, const json& document,
+tl::expected<SeccompProfile, Problems> parse_seccomp(std::string name, const Json& document,
                                                      const SeccompProfile* base) {
   SeccompProfile profile;
   profile.name = std::move(name);

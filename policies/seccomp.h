@@ -6,12 +6,12 @@
 #include <linux/filter.h>
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
@@ -50,7 +50,7 @@ struct SeccompFilter {
 constexpr size_t kMaxFilterInstructions = 4096;
 
 // `base` is the profile that the document's "extends" names, already read; nullptr without one.
-tl::expected<SeccompProfile, std::vector<Error>> parse_seccomp(std::string name, const nlohmann::json& document,
+tl::expected<SeccompProfile, std::vector<Error>> parse_seccomp(std::string name, const Json& document,
                                                                const SeccompProfile* base);
 // A binary tree over the call numbers of this machine's architecture. Other architectures, x32 too, end the process.
 // Errors: internal, from libseccomp; invalid when the profile makes more instructions than the kernel takes.

@@ -7,14 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace policies {
 
@@ -44,18 +42,18 @@ Result<std::string> read_file(const std::string& path) {
 
 struct Document {
   std::string path;
-  json value;
+  Json value;
 };
 using Documents = std::map<std::string, Document, std::less<>>;  // by name without .json
 
-std::string extends_of(const json& document) {
+std::string extends_of(const Json& document) {
   if (!document.is_object()) return {};
   auto it = document.find("extends");
   return it != document.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 // Where a null stands: it would neither set nor take away what is extended.
-std::string find_null(const json& value, const std::string& path) {
+std::string find_null(const Json& value, const std::string& path) {
   if (value.is_null()) return path.empty() ? "the document" : path;
   if (!value.is_structured()) return {};
   for (const auto& [key, child] : value.items()) {
@@ -166,7 +164,7 @@ class Store::Loader {
     const Document& document = documents_.find(name)->second;
     const auto chain = ancestry(name, documents_);
     if (chain.empty()) return {};
-    json whole = document.value;
+    Json whole = document.value;
     for (size_t i = 1; i < chain.size(); i++) whole = merged(documents_.find(chain[i])->second.value, whole);
     auto policy = parse_policy(name, document.path, whole, host_);
     if (!policy) {

@@ -5,13 +5,11 @@
 #include <pwd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "policies/checked.h"
 #include "policies/policy.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace policies {
 
@@ -57,13 +55,13 @@ void read_who(Checked& in, TenantRule& rule) {
 
 }  // namespace
 
-tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const json& document) {
+tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const Json& document) {
   TenantRules parsed;
   std::vector<Error> problems;
   Checked in(document, "", problems);
   (void)in.string_or("$schema", "", 1024);
   (void)in.string_or("description", "", 1024);
-  const json& list = in.list_or_empty("rules");
+  const Json& list = in.list_or_empty("rules");
   if (list.empty() || list.size() > kMaxRules) in.wrong("rules", fmt::format("not a list of 1 to {} rules", kMaxRules));
   for (size_t i = 0; i < std::min(list.size(), kMaxRules); i++) {
     Checked fields(list[i], fmt::format("rules[{}]", i), problems);

@@ -4,11 +4,11 @@
 #pragma once
 #include <sys/types.h>
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace policies {
@@ -34,7 +34,7 @@ struct TenantRule {
 class TenantRules {
  public:
   // User and group names are looked up once, here: getpwnam(3), getgrnam(3).
-  static tl::expected<TenantRules, std::vector<Error>> parse(const nlohmann::json& document);
+  static tl::expected<TenantRules, std::vector<Error>> parse(const Json& document);
   static TenantRules everybody(std::string policy);
 
   struct Match {

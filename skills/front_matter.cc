@@ -9,8 +9,6 @@
 
 #include "supervisor/base/json.h"
 
-using nlohmann::ordered_json;
-
 namespace skills {
 namespace {
 
@@ -46,7 +44,7 @@ size_t digits_at(std::string_view text, size_t at) {
 }
 
 // A number of the core schema: "7", "-1.5", ".5", "1e3".
-std::optional<ordered_json> number_of(std::string_view text) {
+std::optional<Json> number_of(std::string_view text) {
   size_t at = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
   const size_t whole = digits_at(text, at);
   at += whole;
@@ -55,7 +53,7 @@ std::optional<ordered_json> number_of(std::string_view text) {
   if (dotted) fraction = digits_at(text, ++at);
   at += fraction;
   if (whole + fraction == 0) return std::nullopt;
-  if (at == text.size() && !dotted && whole <= 18) return ordered_json(std::atoll(std::string(text).c_str()));
+  if (at == text.size() && !dotted && whole <= 18) return Json(std::atoll(std::string(text).c_str()));
   if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
     at++;
     if (at < text.size() && (text[at] == '-' || text[at] == '+')) at++;
@@ -66,15 +64,15 @@ std::optional<ordered_json> number_of(std::string_view text) {
   if (at != text.size()) return std::nullopt;
   const double value = std::strtod(std::string(text).c_str(), nullptr);
   if (!(value < 1e300 && value > -1e300)) return std::nullopt;
-  return ordered_json(value);
+  return Json(value);
 }
 
 class Reader {
  public:
   explicit Reader(std::vector<Line> lines) : lines_(std::move(lines)) {}
 
-  Result<ordered_json> document() {
-    TRY(ordered_json fields, map(0));
+  Result<Json> document() {
+    TRY(Json fields, map(0));
     if (at_ < lines_.size()) return wrong(lines_[at_].number, "is indented less than what it belongs to");
     return fields;
   }
@@ -86,8 +84,8 @@ class Reader {
     return at_ < lines_.size() ? &lines_[at_] : nullptr;
   }
 
-  Result<ordered_json> map(size_t indent) {
-    ordered_json fields = ordered_json::object();
+  Result<Json> map(size_t indent) {
+    Json fields = Json::object();
     for (const Line* line = peek(); line && line->indent >= indent; line = peek()) {
       const size_t colon = line->text.find(':');
       const std::string_view key = line->text.substr(0, colon);
@@ -98,38 +96,38 @@ class Reader {
       if (fields.contains(key)) return wrong(line->number, fmt::format("'{}' stands there twice", key));
       if (fields.size() == kMostKeys) return wrong(line->number, fmt::format("more than {} keys", kMostKeys));
       at_++;
-      TRY(ordered_json value, value_of(*line, rest));
+      TRY(Json value, value_of(*line, rest));
       fields[std::string(key)] = std::move(value);
     }
     return fields;
   }
 
-  Result<ordered_json> value_of(const Line& line, std::string_view rest) {
+  Result<Json> value_of(const Line& line, std::string_view rest) {
     rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
     if (rest.starts_with('|') || rest.starts_with('>')) return block(line, rest);
     if (!rest.empty() && rest[0] != '#') return scalar(line.number, rest);
     const Line* below = peek();
-    if (!below) return ordered_json(nullptr);
+    if (!below) return Json(nullptr);
     if (below->text.starts_with("- ") && below->indent >= line.indent) return list(below->indent);
-    if (below->indent <= line.indent) return ordered_json(nullptr);
+    if (below->indent <= line.indent) return Json(nullptr);
     if (line.indent > 0) return wrong(below->number, "is nested deeper than this reader goes");
     return map(below->indent);
   }
 
-  Result<ordered_json> list(size_t indent) {
-    ordered_json items = ordered_json::array();
+  Result<Json> list(size_t indent) {
+    Json items = Json::array();
     for (const Line* line = peek(); line && line->indent == indent && line->text.starts_with("- "); line = peek()) {
       if (items.size() == kMostKeys) return wrong(line->number, fmt::format("more than {} items", kMostKeys));
       at_++;
       std::string_view text = line->text.substr(2);
       text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-      TRY(ordered_json item, scalar(line->number, text));
+      TRY(Json item, scalar(line->number, text));
       items.push_back(std::move(item));
     }
     return items;
   }
 
-  Result<ordered_json> scalar(size_t number, std::string_view text) {
+  Result<Json> scalar(size_t number, std::string_view text) {
     if (text.starts_with('"')) return double_quoted(number, text);
     if (text.starts_with('\'')) return single_quoted(number, text);
     if (!text.empty() && std::string_view("&*!%@`[]{}|>,?").find(text[0]) != std::string_view::npos)
@@ -140,16 +138,16 @@ class Reader {
     if (text.find(": ") != text.npos || text.ends_with(':'))
       return wrong(number, "has a second ':'", "quote the value");
     for (std::string_view nothing : {"", "~", "null", "Null", "NULL"})
-      if (text == nothing) return ordered_json(nullptr);
+      if (text == nothing) return Json(nullptr);
     for (std::string_view yes : {"true", "True", "TRUE"})
-      if (text == yes) return ordered_json(true);
+      if (text == yes) return Json(true);
     for (std::string_view no : {"false", "False", "FALSE"})
-      if (text == no) return ordered_json(false);
+      if (text == no) return Json(false);
     if (auto value = number_of(text)) return *value;
     // What the schema has other numbers for: 0x1F, 0o17, .inf, .nan.
     if (text.starts_with("0x") || text.starts_with("0o") || text.find(".inf") < 2 || text.find(".nan") < 2)
       return wrong(number, "a number of this kind is not read", "quote the value");
-    return ordered_json(std::string(text));
+    return Json(std::string(text));
   }
 
   // What may stand behind a quoted value.
@@ -158,16 +156,16 @@ class Reader {
     return at == rest.npos || (at > 0 && rest[at] == '#');
   }
 
-  static Result<ordered_json> double_quoted(size_t number, std::string_view text) {
+  static Result<Json> double_quoted(size_t number, std::string_view text) {
     size_t end = 1;
     while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
     if (end >= text.size() || !is_rest(text.substr(end + 1))) return wrong(number, "the quotes do not end");
     auto value = parse_json(text.substr(0, end + 1));
     if (!value || !value->is_string()) return wrong(number, "has an escape that JSON does not have");
-    return ordered_json(value->get<std::string>());
+    return Json(value->get<std::string>());
   }
 
-  static Result<ordered_json> single_quoted(size_t number, std::string_view text) {
+  static Result<Json> single_quoted(size_t number, std::string_view text) {
     std::string value;
     for (size_t i = 1; i < text.size(); i++) {
       if (text[i] != '\'') {
@@ -175,7 +173,7 @@ class Reader {
       } else if (i + 1 < text.size() && text[i + 1] == '\'') {
         value += text[i++];
       } else if (is_rest(text.substr(i + 1))) {
-        return ordered_json(std::move(value));
+        return Json(std::move(value));
       } else {
         break;
       }
@@ -184,7 +182,7 @@ class Reader {
   }
 
   // `|` keeps line ends, `>` makes one space of each; `-` behind them takes the last one away.
-  Result<ordered_json> block(const Line& line, std::string_view head) {
+  Result<Json> block(const Line& line, std::string_view head) {
     const bool folded = head[0] == '>';
     const bool strip = head == "|-" || head == ">-";
     if (head.size() > 1 && !strip) return wrong(line.number, "a block begins with |, |-, > or >-");
@@ -205,7 +203,7 @@ class Reader {
       value += std::string(part.indent - indent, ' ') + std::string(part.text);
     }
     if (!strip && !value.empty()) value += '\n';
-    return ordered_json(std::move(value));
+    return Json(std::move(value));
   }
 
   std::vector<Line> lines_;
@@ -236,7 +234,7 @@ Result<FrontMatter> parse_front_matter(std::string_view text) {
     }
   }
   Reader reader(std::move(lines));
-  TRY(ordered_json fields, reader.document());
+  TRY(Json fields, reader.document());
   return FrontMatter{std::move(fields), text.substr(std::min(begin, text.size()))};
 }
 

@@ -4,16 +4,16 @@
 // them everything by which a small document becomes a large one. Types are YAML 1.2's core schema. Errors: invalid,
 // naming the line.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 
 namespace skills {
 
 struct FrontMatter {
-  nlohmann::ordered_json fields;  // an object, in the order of the document
-  std::string_view body;          // what follows, of the text that was given
+  Json fields;            // an object, in the order of the document
+  std::string_view body;  // what follows, of the text that was given
 };
 Result<FrontMatter> parse_front_matter(std::string_view text);
 

@@ -116,7 +116,8 @@ std::vector<Found> Library::all() const {
 std::vector<Found> Library::search(std::string_view query) const { return ranked(query, 1); }
 
 std::vector<Found> Library::fitting(std::string_view query) const {
-  return ranked(query, words_of(query.substr(0, kMostQuery)).size() / 2 + 1);
+  const size_t words = words_of(query.substr(0, kMostQuery)).size();
+  return ranked(query, std::max(words / 3 + 1, std::min<size_t>(words, 2)));
 }
 
 std::vector<Found> Library::ranked(std::string_view query, size_t least_words) const {

@@ -46,7 +46,8 @@ class Library {
   std::vector<Found> all() const;                          // by slug
   // Those that have a word of the query, as a whole or its beginning, in name or description; best first.
   std::vector<Found> search(std::string_view query) const;
-  // As search(), but of those only that have more than half of the query's words: for a list of other things.
+  // As search(), but of those only that have more than a third of the query's words, and two of two or three: for a
+  // list of other things.
   std::vector<Found> fitting(std::string_view query) const;
   Result<std::string> read(const Found& found, std::string_view path) const;
   // The code that is imported; `version` 0 is the newest, and the only one of a shared skill.

@@ -12,8 +12,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 
-using nlohmann::ordered_json;
-
 namespace skills {
 namespace {
 
@@ -90,16 +88,16 @@ Result<std::string> read_bytes(int directory, std::string_view path) {
 }
 
 // A text below `metadata`, or below nothing; empty when there is none.
-std::string text_at(const ordered_json& fields, const char* key) {
+std::string text_at(const Json& fields, const char* key) {
   auto found = fields.find(key);
   return found != fields.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 Result<> understand(Skill& skill) {
-  const ordered_json none = ordered_json::object();
-  const ordered_json& fields = skill.front_matter;
+  const Json none = Json::object();
+  const Json& fields = skill.front_matter;
   auto metadata = fields.find("metadata");
-  const ordered_json& more = metadata != fields.end() && metadata->is_object() ? *metadata : none;
+  const Json& more = metadata != fields.end() && metadata->is_object() ? *metadata : none;
   if (text_at(fields, "name") != skill.slug)
     return fail(Code::invalid, fmt::format("SKILL.md names another skill than its folder, which is {}", skill.slug));
   skill.description = text_at(fields, "description");
@@ -160,8 +158,8 @@ std::vector<NewFile> make_files(const Draft& draft, uint32_t version) {
   const std::string script = fmt::format("scripts/{}.{}", draft.name, language_ending(draft.language));
   const std::string description = draft.description.empty() ? standard_description(draft.name) : draft.description;
   // A JSON text is a YAML text in double quotes.
-  std::string head = fmt::format("---\nname: \"{}\"\ndescription: {}\nmetadata:\n", slug_of(draft.name),
-                                 dump_json(nlohmann::json(description)));
+  std::string head =
+      fmt::format("---\nname: \"{}\"\ndescription: {}\nmetadata:\n", slug_of(draft.name), dump_json(Json(description)));
   head += fmt::format("  import: \"{}\"\n  language: {}\n  version: \"{}\"\n  created: \"{}\"\n---\n\n", draft.name,
                       language_name(draft.language), version, draft.created);
   const std::string use = draft.language == Language::python

@@ -2,11 +2,11 @@
 // Source: read_skill() of a folder that somebody else may have written; make_files() for what is saved here.
 // Errors: invalid (what is wrong with which file), exhausted (too many, too large), denied (links, devices).
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 
 namespace skills {
@@ -32,9 +32,9 @@ struct Skill {
   std::string description;  // as it was given; may be empty
   std::string created;      // RFC 3339, of this version; may be empty
   Language language = Language::none;
-  nlohmann::ordered_json front_matter;  // an object
-  std::vector<File> files;              // SKILL.md first, the rest by path
-  std::string code_file;                // the one that is imported; empty for none
+  Json front_matter;        // an object
+  std::vector<File> files;  // SKILL.md first, the rest by path
+  std::string code_file;    // the one that is imported; empty for none
 
   uint64_t bytes() const;
   const File* find_file(std::string_view path) const;

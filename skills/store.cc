@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "skills/name.h"
+#include "supervisor/base/durable.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 
@@ -56,15 +57,34 @@ std::optional<uint32_t> version_number(std::string_view name) {
 
 Result<> make_durable(int directory, const RelativePath& path) {
   TRY(Fd folder, open_beneath(directory, path, O_RDONLY | O_DIRECTORY));
-  if (::fsync(folder.get()) < 0) return fail_path(errno, "make durable", path.text());
+  if (const int failed = durable::sync_file(folder.get())) return fail_path(failed, "make durable", path.text());
   return {};
 }
 
 Result<> write_new(int directory, const RelativePath& path, std::string_view contents) {
   TRY(Fd file, open_beneath(directory, path, O_WRONLY | O_CREAT | O_EXCL, 0600));
   CHECKED(write_all(file.get(), contents));
-  if (::fsync(file.get()) < 0) return fail_path(errno, "make durable", path.text());
+  if (const int failed = durable::sync_file(file.get())) return fail_path(failed, "make durable", path.text());
   return {};
+}
+
+// What an end in the middle of a removal left behind.
+void sweep(int directory) { (void)remove_tree_beneath(directory, path_of(kGone)); }
+
+Result<> write_version(int top, const Draft& draft, const std::string& slug, uint32_t version) {
+  const std::string beside = fmt::format("{}/{}", slug, kNew);
+  TRY(Fd folder, make_directories_beneath(top, path_of(slug), kPrivate));
+  if (auto left = stat_beneath(top, path_of(beside))) CHECKED(remove_tree_beneath(top, path_of(beside)));
+  TRY(Fd scripts, make_directories_beneath(top, path_of(beside + "/scripts"), kPrivate));
+  for (const NewFile& file : make_files(draft, version))
+    CHECKED(write_new(top, path_of(beside + "/" + file.path), file.contents));
+  for (const std::string& path : {beside + "/scripts", beside}) CHECKED(make_durable(top, path_of(path)));
+  // A version that could not be read, or that another end left behind, gives way: its number was never told.
+  const RelativePath named = path_of(version_path(slug, version));
+  if (stat_beneath(top, named)) CHECKED(remove_tree_beneath(top, named));
+  CHECKED(rename_beneath(top, path_of(beside), named, Existing::refuse));
+  CHECKED(make_durable(top, path_of(slug)));
+  return make_durable(top, RelativePath());
 }
 
 }  // namespace
@@ -76,8 +96,8 @@ Result<Store> Store::open(Fd directory) {
 }
 
 Result<> Store::load() {
-  sweep();
-  TRY(std::vector<std::string> names, names_in(directory_.get(), RelativePath()));
+  sweep(directory_->get());
+  TRY(std::vector<std::string> names, names_in(directory_->get(), RelativePath()));
   for (const std::string& name : names) {
     auto entry = is_slug(name) ? load_entry(name) : fail(Code::invalid, "not a skill's folder");
     if (!entry) {
@@ -93,21 +113,18 @@ void Store::note(std::string_view name, std::string_view problem) {
   if (problems_.size() < kMostProblems) problems_.push_back(fmt::format("skill '{}': {}", valid_utf8(name), problem));
 }
 
-// What an end in the middle of a removal left behind.
-void Store::sweep() { (void)remove_tree_beneath(directory_.get(), path_of(kGone)); }
-
 // The newest version that can be read. None: a folder without any, as the end of a daemon in a first save leaves; what
 // such an end was writing goes.
 Result<std::optional<Store::Entry>> Store::load_entry(const std::string& slug) {
-  TRY(std::vector<std::string> names, names_in(directory_.get(), path_of(slug)));
+  TRY(std::vector<std::string> names, names_in(directory_->get(), path_of(slug)));
   if (std::erase(names, kNew) > 0)
-    CHECKED(remove_tree_beneath(directory_.get(), path_of(fmt::format("{}/{}", slug, kNew))));
+    CHECKED(remove_tree_beneath(directory_->get(), path_of(fmt::format("{}/{}", slug, kNew))));
   std::vector<uint32_t> numbers;
   for (const std::string& name : names)
     if (auto number = version_number(name)) numbers.push_back(*number);
   Entry entry;
   for (auto number = numbers.rbegin(); number != numbers.rend(); number++) {
-    TRY(Fd folder, open_directory_beneath(directory_.get(), path_of(version_path(slug, *number))));
+    TRY(Fd folder, open_directory_beneath(directory_->get(), path_of(version_path(slug, *number))));
     if (!entry.versions.empty()) {
       if (auto bytes = bytes_below(folder.get())) entry.versions.insert(entry.versions.begin(), {*number, *bytes});
     } else if (auto skill = read_skill(folder.get(), slug)) {
@@ -132,82 +149,80 @@ uint64_t Store::bytes() const {
   return sum;
 }
 
-Result<Store::Receipt> Store::save(const Draft& draft, const StoreLimits& limits) {
+Result<Store::Saving> Store::plan_save(const Draft& draft, const StoreLimits& limits) const {
   CHECKED(check_draft(draft));
-  const std::string slug = slug_of(draft.name);
-  auto known = entries_.find(slug);
-  const bool is_new = known == entries_.end();
-  uint32_t version = 1;
-  if (!is_new) {
-    Entry& entry = known->second;
+  Saving saving{directory_, draft, slug_of(draft.name), Saved::first, 1, {}, {}, 0};
+  uint64_t held = bytes();
+  auto known = entries_.find(saving.slug);
+  if (known != entries_.end()) {
+    const Entry& entry = known->second;
     if (entry.skill.name != draft.name)
       return fail(Code::invalid, fmt::format("there is a skill '{}', which is the same name", entry.skill.name),
                   "use that name, or one that differs in more than case and underscores");
+    saving.saved = Saved::another;
     if (entry.skill.language == draft.language && entry.skill.description == draft.description) {
       auto code = read(entry, entry.skill.code_file);
-      if (code && *code == draft.code) return Receipt{&entry, Saved::same};
+      if (code && *code == draft.code) saving.saved = Saved::same;
     }
-    version = entry.version() + 1;
+    if (saving.saved == Saved::same) return saving;
+    saving.version = entry.version() + 1;
+    const size_t keep = std::max<size_t>(limits.versions, 1);
+    for (size_t i = 0; i + keep <= entry.versions.size(); i++) {
+      saving.surplus.push_back(entry.versions[i].number);
+      held -= entry.versions[i].bytes;
+    }
   } else if (entries_.size() >= limits.count) {
     return fail(Code::exhausted, fmt::format("there are {} skills already", entries_.size()),
                 "delete one that is no longer needed", "skills.count");
   }
   uint64_t bytes = 0;
-  for (const NewFile& file : make_files(draft, version)) bytes += file.contents.size();
-  uint64_t held = this->bytes();
-  if (!is_new) {  // what this version pushes out
-    const auto& versions = known->second.versions;
-    for (size_t i = 0; i + limits.versions <= versions.size(); i++) held -= versions[i].bytes;
-  }
+  for (const NewFile& file : make_files(draft, saving.version)) bytes += file.contents.size();
   if (held + bytes > limits.bytes)
     return fail(Code::exhausted, fmt::format("the skills hold {} bytes, and this one would add {}", held, bytes),
                 fmt::format("at most {} are kept, older versions among them: delete a skill", limits.bytes),
                 "skills.bytes");
-
-  CHECKED(write_version(draft, slug, version));
-  TRY(Fd folder, open_directory_beneath(directory_.get(), path_of(version_path(slug, version))));
-  TRY(Skill skill, read_skill(folder.get(), slug));
-  Entry& entry = entries_[slug];
-  entry.versions.push_back({version, skill.bytes()});
-  entry.skill = std::move(skill);
-  forget_old(entry, limits.versions);
-  return Receipt{&entry, is_new ? Saved::first : Saved::another};
+  return saving;
 }
 
-Result<> Store::write_version(const Draft& draft, const std::string& slug, uint32_t version) {
-  const int top = directory_.get();
-  const std::string beside = fmt::format("{}/{}", slug, kNew);
-  TRY(Fd folder, make_directories_beneath(top, path_of(slug), kPrivate));
-  if (auto left = stat_beneath(top, path_of(beside))) CHECKED(remove_tree_beneath(top, path_of(beside)));
-  TRY(Fd scripts, make_directories_beneath(top, path_of(beside + "/scripts"), kPrivate));
-  for (const NewFile& file : make_files(draft, version))
-    CHECKED(write_new(top, path_of(beside + "/" + file.path), file.contents));
-  for (const std::string& path : {beside + "/scripts", beside}) CHECKED(make_durable(top, path_of(path)));
-  // A version that could not be read, or that another end left behind, gives way: its number was never told.
-  const RelativePath named = path_of(version_path(slug, version));
-  if (stat_beneath(top, named)) CHECKED(remove_tree_beneath(top, named));
-  CHECKED(rename_beneath(top, path_of(beside), named, Existing::refuse));
-  CHECKED(make_durable(top, path_of(slug)));
-  return make_durable(top, RelativePath());
-}
-
-void Store::forget_old(Entry& entry, uint32_t keep) {
-  while (entry.versions.size() > std::max<size_t>(keep, 1)) {
-    const std::string path = version_path(entry.skill.slug, entry.versions.front().number);
-    if (!remove_tree_beneath(directory_.get(), path_of(path))) return;  // the next save tries again
-    entry.versions.erase(entry.versions.begin());
+Result<> Store::write(Saving& saving) {
+  const int top = saving.directory->get();
+  CHECKED(write_version(top, saving.draft, saving.slug, saving.version));
+  TRY(Fd folder, open_directory_beneath(top, path_of(version_path(saving.slug, saving.version))));
+  TRY(saving.skill, read_skill(folder.get(), saving.slug));
+  for (uint32_t old : saving.surplus) {
+    if (!remove_tree_beneath(top, path_of(version_path(saving.slug, old)))) break;  // the next save tries again
+    saving.removed++;
   }
+  return {};
 }
 
-Result<> Store::remove(std::string_view name) {
+Store::Receipt Store::finish(Saving saving) {
+  Entry& entry = entries_[saving.slug];
+  if (saving.saved == Saved::same) return {&entry, saving.saved};
+  entry.versions.push_back({saving.version, saving.skill.bytes()});
+  entry.skill = std::move(saving.skill);
+  entry.versions.erase(entry.versions.begin(), entry.versions.begin() + static_cast<ptrdiff_t>(saving.removed));
+  return {&entry, saving.saved};
+}
+
+Result<Store::Removal> Store::plan_removal(std::string_view name) const {
   auto found = entries_.find(slug_of(name));
   if (found == entries_.end()) return fail(Code::not_found, fmt::format("Skill not found: {}", valid_utf8(name)));
-  sweep();
-  CHECKED(rename_beneath(directory_.get(), path_of(found->first), path_of(kGone), Existing::refuse));
-  entries_.erase(found);
-  CHECKED(make_durable(directory_.get(), RelativePath()));
-  sweep();
+  return Removal{directory_, found->first, false};
+}
+
+Result<> Store::remove(Removal& removal) {
+  const int top = removal.directory->get();
+  sweep(top);
+  CHECKED(rename_beneath(top, path_of(removal.slug), path_of(kGone), Existing::refuse));
+  removal.is_gone = true;
+  CHECKED(make_durable(top, RelativePath()));
+  sweep(top);
   return {};
+}
+
+void Store::finish(const Removal& removal) {
+  if (removal.is_gone) entries_.erase(removal.slug);
 }
 
 Result<Fd> Store::version_directory(const Entry& entry, uint32_t version) const {
@@ -216,7 +231,7 @@ Result<Fd> Store::version_directory(const Entry& entry, uint32_t version) const 
   if (!kept)
     return fail(Code::not_found, fmt::format("the skill '{}' has no version {}", entry.skill.name, version),
                 fmt::format("kept are {} to {}", entry.versions.front().number, entry.version()));
-  return open_directory_beneath(directory_.get(), path_of(version_path(entry.skill.slug, version)));
+  return open_directory_beneath(directory_->get(), path_of(version_path(entry.skill.slug, version)));
 }
 
 Result<std::string> Store::read(const Entry& entry, std::string_view path) const {

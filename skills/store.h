@@ -1,10 +1,14 @@
 // Store: the skills of one tenant, and their versions.
 // On the disk <slug>/<version>/, each a whole skill that is never changed: a new version is written beside the others,
 // made durable, and then named by one rename. The highest number counts. Only the store writes there.
+// A change takes three steps, because the second waits for the disk and may run on another thread: a plan (what is
+// there allows it), its execution (touches the disk and nothing of the store), its end (the store knows of it). From
+// plan to end there is one change of a store at a time; what only reads may come between.
 // Errors: invalid (the draft), exhausted (rules "skills.bytes", "skills.count"), not_found, or what the disk said.
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,14 +45,35 @@ class Store {
   const std::vector<std::string>& problems() const { return problems_; }
   uint64_t bytes() const;
 
-  // A new version of the skill of that name, durable when this returns. What is saved already stays as it is.
+  // A new version of the skill of that name. What is saved already stays as it is: then nothing is to be written.
   enum class Saved { first, another, same };
   struct Receipt {
-    const Entry* entry;
+    const Entry* entry;  // until the store's next change
     Saved saved;
   };
-  Result<Receipt> save(const Draft& draft, const StoreLimits& limits);
-  Result<> remove(std::string_view name);
+  struct Saving {
+    std::shared_ptr<const Fd> directory;
+    Draft draft;
+    std::string slug;
+    Saved saved = Saved::first;
+    uint32_t version = 1;
+    std::vector<uint32_t> surplus;  // older versions for which there is no more room
+    // By write():
+    Skill skill;
+    size_t removed = 0;  // of the surplus
+  };
+  Result<Saving> plan_save(const Draft& draft, const StoreLimits& limits) const;
+  static Result<> write(Saving& saving);  // durable when it returns
+  Receipt finish(Saving saving);
+
+  struct Removal {
+    std::shared_ptr<const Fd> directory;
+    std::string slug;
+    bool is_gone = false;  // by remove(), also when that fails
+  };
+  Result<Removal> plan_removal(std::string_view name) const;
+  static Result<> remove(Removal& removal);  // durable when it returns
+  void finish(const Removal& removal);
 
   // A file of the newest version, or of an older one that is still kept.
   Result<std::string> read(const Entry& entry, std::string_view path) const;
@@ -56,16 +81,13 @@ class Store {
   Result<std::string> read_code(const Entry& entry, uint32_t version) const;
 
  private:
-  explicit Store(Fd directory) : directory_(std::move(directory)) {}
+  explicit Store(Fd directory) : directory_(std::make_shared<const Fd>(std::move(directory))) {}
   Result<> load();
   Result<std::optional<Entry>> load_entry(const std::string& slug);
   Result<Fd> version_directory(const Entry& entry, uint32_t version) const;
-  Result<> write_version(const Draft& draft, const std::string& slug, uint32_t version);
-  void forget_old(Entry& entry, uint32_t keep);
-  void sweep();
   void note(std::string_view name, std::string_view problem);
 
-  Fd directory_;
+  std::shared_ptr<const Fd> directory_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::string> problems_;
 };

@@ -15,7 +15,9 @@
 #include "supervisor/tools/accounts.h"
 #include "supervisor/tools/catalog_resources.h"
 #include "supervisor/tools/get_execution_stats.h"
+#include "supervisor/tools/nearest_tool.h"
 #include "supervisor/tools/session_log.h"
+#include "supervisor/tools/shown_limits.h"
 #include "supervisor/tools/skill_resources.h"
 #include "supervisor/tools/workspace_tools.h"
 #include "supervisor/workspace_quotas.h"
@@ -24,9 +26,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr uint32_t kMostExecutions = 128;  // of all tenants at once; each tenant's limit is in its policy
-constexpr auto kDrainLimit = 40s;          // less than TimeoutStopSec= of the unit
-constexpr auto kLastSpansLimit = 1s;       // for the collector to take them
+constexpr uint32_t kMostExecutions = 128;    // of all tenants at once; each tenant's limit is in its policy
+constexpr size_t kStubsBeforeReady = 2'000;  // tools whose stubs are written before anybody is served
+constexpr auto kDrainLimit = 40s;            // less than TimeoutStopSec= of the unit
+constexpr auto kLastSpansLimit = 1s;         // for the collector to take them
 
 constexpr char kInstructions[] =
     "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "
@@ -162,12 +165,19 @@ Task<Result<>> Daemon::start_serving() {
   pool_ = std::make_unique<jail::Pool>(*host_, pool_limits());
   sessions_ = std::make_unique<tools::Sessions>(*host_, *pool_);
   CO_CHECKED(open_journal());
+  CO_TRY(vault_disk_, WorkerThread::start(loop_));
+  CO_TRY(skill_disk_, WorkerThread::start(loop_));
   open_traces();
-  open_catalog();
+  CO_CHECKED(open_catalog());
   open_approvals();
   open_bridge();
   open_skills();
-  co_await show_servers();
+  // The files of a large catalogue take seconds. Imports do without them (stub_file).
+  if (discovery_->current()->size() <= kStubsBeforeReady) {
+    co_await show_servers();
+  } else {
+    tasks_.spawn(show_servers());
+  }
   register_tools();
   CO_CHECKED(listen());
   open_bus();
@@ -191,10 +201,11 @@ Task<Result<>> Daemon::test_jails() {
   co_return Result<>{};
 }
 
-// An agent that connects is about to run code: its first call finds a jail, too.
+// An agent that connects is about to run code: its first call finds a jail, too. TypeScript's finds one of JavaScript:
+// its own hold the library that reads types, twice the memory, and those who never send any pay nothing for it.
 void Daemon::expect_executions(const policies::Policy& policy) {
   for (auto language : jail::kLanguages) {
-    if (policy.allows_language(jail::language_name(language)))
+    if (language != jail::Language::typescript && policy.allows_language(jail::language_name(language)))
       pool_->expect(tools::make_spec(policy, language, policy.limits.standard), policy.pool);
   }
 }
@@ -204,6 +215,9 @@ Result<> Daemon::open_journal() {
   const journal::Settings& settings = prepared_.options.journal;
   TRY(journal_, journal::Journal::open(loop_, prepared_.options.state + "/journal", settings));
   if (!journal_->set_aside().empty()) log_error("journal: {}", journal_->set_aside());
+  journal_->on_trouble([](const std::string& trouble) {
+    log_error("journal: {}; what is recorded from now on is lost with the old file: restart the daemon", trouble);
+  });
   if (journal_->interrupted() > 0)
     log_notice("journal: {} executions were interrupted when the daemon last ended", journal_->interrupted());
   log_info("journal: {}; audit chain: {}", settings.durability == journal::Durability::durable ? "durable" : "buffered",
@@ -211,15 +225,19 @@ Result<> Daemon::open_journal() {
   return {};
 }
 
-void Daemon::open_catalog() {
+Result<> Daemon::open_catalog() {
   auto opened = tools::Discovery::open(loop_, prepared_.options.catalog);
   if (!opened) {
     log_error("serving without tool definitions: {}", opened.error().what);
     opened = tools::Discovery::open(loop_, "");
   }
   discovery_ = *std::move(opened);
-  servers_ = std::make_unique<tools::StubTree>(loop_, std::move(prepared_.servers));
+  TRY(servers_, tools::StubTree::start(loop_, std::move(prepared_.servers)));
   discovery_->on_change([this] { tasks_.spawn(show_servers()); });
+  learning_.keep_in(prepared_.options.state + "/searches");
+  tasks_.spawn(learning_.keep(loop_));
+  tasks_.spawn(learning_.read_thesaurus(loop_));
+  return {};
 }
 
 Task<> Daemon::expire_workspaces() {
@@ -259,7 +277,7 @@ void Daemon::open_skills() {
     server_->lists_changed(mcp::Changed::resources, concerns);
     server_->lists_changed(mcp::Changed::prompts, concerns);
   };
-  skills_ = std::make_unique<tools::Skills>(*host_, *pool_, std::move(shared), changed);
+  skills_ = std::make_unique<tools::Skills>(*host_, *pool_, *skill_disk_, std::move(shared), changed);
 }
 
 void Daemon::register_tools() {
@@ -274,16 +292,17 @@ void Daemon::register_tools() {
     changes_->tell(tenant, changes);
   };
   changes_ = std::make_unique<tools::ResourceChanges>(loop_, *server_);
-  server_->watch_resources([this](const std::shared_ptr<void>& user, const nlohmann::json& meta,
-                                  const std::string& uri) -> std::shared_ptr<void> {
-    const auto tenant = tenant_of(*static_cast<tenants::Member*>(user.get()), meta);
-    return tenant ? changes_->watch(*tenant, uri) : nullptr;
-  });
+  server_->watch_resources(
+      [this](const std::shared_ptr<void>& user, const Json& meta, const std::string& uri) -> std::shared_ptr<void> {
+        const auto tenant = tenant_of(*static_cast<tenants::Member*>(user.get()), meta);
+        return tenant ? changes_->watch(*tenant, uri) : nullptr;
+      });
   auto tenant_of = [this](const mcp::RequestContext& context) {
     return this->tenant_of(context.user_as<tenants::Member>(), context.meta);
   };
   execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, live_, *pool_, *sessions_, guest_calls_, *journal_,
                                                catalog_of, tenant_of, changed, spans_ ? &spans_->queue() : nullptr});
+  server_->set_nearest_tool(tools::nearest_tool);
   tools::add_execute_code(*server_, *execute_);
   tools::add_session_calls(guest_calls_);
   tools::add_workspace_tools(*server_, *changes_, tenant_of);
@@ -296,6 +315,7 @@ void Daemon::register_tools() {
   auto library_of = [this](tenants::Tenant& tenant) { return skills_->library(tenant); };
   tools::add_catalog_tools(*server_, catalog_of, asker_of, library_of, learning_);
   tools::add_catalog_resources(*server_, catalog_of, asker_of);
+  tools::add_stub_calls(guest_calls_, *servers_);
   tools::add_catalog_calls(guest_calls_, catalog_of, library_of, learning_);
   tools::add_call_tool(*server_, *calls_, asker_of);
   tools::add_tool_calls(guest_calls_, *calls_);
@@ -312,7 +332,7 @@ void Daemon::register_tools() {
 }
 
 // The tenant's own workspace, or the one that a trusted client names.
-Result<std::shared_ptr<tenants::Tenant>> Daemon::tenant_of(tenants::Member& member, const nlohmann::json& meta) {
+Result<std::shared_ptr<tenants::Tenant>> Daemon::tenant_of(tenants::Member& member, const Json& meta) {
   const auto named = meta.is_object() ? meta.find(tools::kWorkspaceKey) : meta.end();
   if (named == meta.end()) return member.tenant;
   if (!named->is_string()) return fail(Code::invalid, "_meta: org.warder/workspace is not a string");
@@ -323,7 +343,7 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
   vaults_ = tools::PiiVaults([this](const std::string& name) -> tools::PiiVaults::Made {
     const auto tenant = registry_->find(name);
     if (!tenant) return fail(Code::internal, "no tenant is named '" + name + "'");
-    TRY(auto vault, tenants::SealedVault::open(tenant->directory(), prepared_.key.of_vault(name)));
+    TRY(auto vault, tenants::SealedVault::open(loop_, *vault_disk_, tenant->directory(), prepared_.key.of_vault(name)));
     if (!vault->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, vault->damage());
     return vault;
   });
@@ -338,11 +358,17 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
     if (policy->tools.every) return nullptr;
     return [policy](std::string_view name) { return policy->tools.offers(name); };
   });
+  server_->set_tool_variants(
+      [](const std::shared_ptr<void>& user) {
+        return tools::shown_limits(*static_cast<tenants::Member*>(user.get())->policy);
+      },
+      tools::show_limits);
   auto reader_of = [user_of](const mcp::RequestContext& context) -> Result<tools::PiiUser> {
     if (auto user = user_of(context)) return user;
     const auto& member = context.user_as<tenants::Member>();  // a refusal of the workspace that is named leaves, too
     return tools::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
   };
+  server_->set_json_work(host_->json);
   server_->set_outgoing(tools::outgoing_pii(reader_of, vaults_));
 }
 
@@ -405,6 +431,11 @@ Task<> Daemon::drain() {
     listener->stop();
     listener->pause();
   }
+  admission_.close(Error{Code::unavailable,
+                         0,
+                         "warderd is ending and takes no new calls; this one did not run",
+                         "call again in some seconds, when it has been restarted",
+                         {}});
   if (server_) {
     server_->drain();
     Deadline limit(loop_, kDrainLimit, [this] {
@@ -415,6 +446,7 @@ Task<> Daemon::drain() {
     if (store_) co_await store_->flushed();
     if (spans_) co_await spans_->finish(kLastSpansLimit);
   }
+  learning_.write_all();
   log_notice("ended");
   loop_.stop();
 }

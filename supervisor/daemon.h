@@ -8,6 +8,7 @@
 #include "jail/host.h"
 #include "jail/pool.h"
 #include "policies/store.h"
+#include "supervisor/base/worker_thread.h"
 #include "supervisor/bus/service.h"
 #include "supervisor/http/endpoint.h"
 #include "supervisor/mcp/listener.h"
@@ -56,11 +57,11 @@ class Daemon {
   Task<Result<>> start_serving();
   Task<Result<>> test_jails();
   void register_tools();
-  Result<std::shared_ptr<tenants::Tenant>> tenant_of(tenants::Member& member, const nlohmann::json& meta);
+  Result<std::shared_ptr<tenants::Tenant>> tenant_of(tenants::Member& member, const Json& meta);
   void register_pii(const tools::AskerOf& asker_of);
   Result<> open_journal();
   Result<> listen();
-  void open_catalog();
+  Result<> open_catalog();
   Task<> show_servers();
   Task<> expire_workspaces();
   void open_bridge();
@@ -82,6 +83,7 @@ class Daemon {
   doctor::Finding judge_own_user() const;
   doctor::Finding judge_policy_files() const;
   doctor::Finding judge_pool() const;
+  doctor::Finding judge_journal() const;
   doctor::Finding judge_traces() const;  // where there are any
   void end_after_running_calls();
   Task<> drain();
@@ -117,6 +119,7 @@ class Daemon {
   std::unique_ptr<tools::Discovery> discovery_;
   std::unique_ptr<tools::StubTree> servers_;
   tools::SearchLearning learning_;
+  std::unique_ptr<WorkerThread> vault_disk_, skill_disk_;  // before what writes there
   tools::PiiVaults vaults_;
   std::unique_ptr<tools::Skills> skills_;
   std::unique_ptr<mcp::Server> server_;

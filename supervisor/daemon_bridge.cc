@@ -17,8 +17,8 @@ void Daemon::open_bridge() {
   if (!settings.servers.empty()) log_info("servers of other tools: {}", settings.servers.size());
   bridge_ = std::make_unique<bridge::Bridge>(*host_, std::move(settings));
   auto catalog_of = [this] { return discovery_->current(); };
-  calls_.reset(new tools::CallEnvironment{host_->loop, *bridge_, *journal_, catalog_of, vaults_, learning_, approvals_,
-                                          spans_ ? &spans_->queue() : nullptr});
+  calls_.reset(new tools::CallEnvironment{host_->loop, host_->json, *bridge_, *journal_, catalog_of, vaults_, learning_,
+                                          approvals_, spans_ ? &spans_->queue() : nullptr});
   if (bridge_->empty()) return;
   discovery_->add_others([this] { return bridge_->readings(); });
   bridge_->on_change([this] { tasks_.spawn(discovery_->refresh()); });

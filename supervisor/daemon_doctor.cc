@@ -14,7 +14,7 @@ using doctor::Health;
 std::vector<std::string> weaker_in(const std::string& receipt) {
   std::vector<std::string> weaker;
   const auto parsed = parse_json(receipt);
-  const auto list = parsed ? parsed->find("weaker") : nlohmann::json::const_iterator();
+  const auto list = parsed ? parsed->find("weaker") : Json::const_iterator();
   if (!parsed || list == parsed->end() || !list->is_array()) return weaker;
   for (const auto& one : *list)
     if (one.is_string()) weaker.push_back(one.get<std::string>());
@@ -57,7 +57,7 @@ Finding Daemon::judge_cgroups() const {
 Finding Daemon::judge_own_user() const {
   const DaemonIdentity& own = prepared_.identity;
   if (!own.root) return doctor::judge_user(doctor::User::known, fmt::format("{}, who started the daemon", own.uid));
-  const bool unused_id = own.uid == prepared_.ids.first + prepared_.ids.count - 1;  // choose_identity()
+  const bool unused_id = own.uid == prepared_.ids.daemon();  // choose_identity()
   return doctor::judge_user(unused_id ? doctor::User::missing : doctor::User::known, prepared_.options.user);
 }
 
@@ -75,6 +75,11 @@ Finding Daemon::judge_pool() const {
     zygotes += stock.zygotes;
   }
   return doctor::judge_pool(waiting, zygotes, pool_->troubles());
+}
+
+Finding Daemon::judge_journal() const {
+  const bool durable = prepared_.options.journal.durability == journal::Durability::durable;
+  return doctor::judge_journal(journal_->trouble(), durable ? "durable" : "buffered");
 }
 
 Task<Result<doctor::Findings>> Daemon::examine() {
@@ -98,6 +103,7 @@ Task<Result<doctor::Findings>> Daemon::examine() {
   all.push_back(doctor::look_at_quotas(prepared_.options.state + "/tenants"));
   all.push_back({"daemon", Health::good, "listens on " + prepared_.options.socket, {}});
   all.push_back(judge_pool());
+  all.push_back(judge_journal());
   if (spans_) all.push_back(judge_traces());
   Finding execution = co_await try_execution();
   all.push_back(std::move(execution));

@@ -11,6 +11,7 @@
 
 #include "jail/jailer.h"
 #include "jail/template.h"
+#include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/daemon.h"
 
@@ -92,6 +93,36 @@ Result<ServiceManager::Passed> make_sockets(const Options& options, const Daemon
   return passed;
 }
 
+// Whether who sees `folder` sees the template, or a part of it.
+bool holds_template(const std::string& folder, const Options& options) {
+  std::error_code error;
+  const auto shown = std::filesystem::canonical(folder, error);
+  const auto templates = std::filesystem::canonical(options.state + "/template", error);
+  const auto [rest, rest_of_template] = std::mismatch(shown.begin(), shown.end(), templates.begin(), templates.end());
+  return error || rest == shown.end() || rest_of_template == templates.end();
+}
+
+// What the jailer may show to jails, from now on: it learns of no other.
+Result<> tell_folders(const Options& options, jail::JailerConfig& jailer) {
+  for (const char* name : {"tenants", "bridge"}) {
+    TRY(Fd folder, open_directory(options.state + "/" + name));
+    jailer.workspace_parents.push_back(std::move(folder));
+  }
+  TRY(Fd self_test, open_directory(options.state + "/self-test"));
+  jailer.single_folders.push_back(std::move(self_test));
+  for (const auto& server : options.servers) {
+    if (server.folder.empty() || server.place != bridge::ServerConfig::Place::jail) continue;
+    auto folder = open_directory(server.folder);
+    if (folder && !holds_template(server.folder, options)) {
+      jailer.single_folders.push_back(*std::move(folder));
+    } else {
+      log_warning("server {}: no jail can be shown its folder {}: {}", server.name, server.folder,
+                  folder ? "it holds Warder's own files" : folder.error().what);
+    }
+  }
+  return {};
+}
+
 Result<> adopt_cgroups(Prepared& prepared) {
   std::optional<jail::CgroupTree::Owner> owner;
   if (prepared.identity.root) owner = jail::CgroupTree::Owner{prepared.identity.uid, prepared.identity.gid};
@@ -127,7 +158,11 @@ Result<Prepared> prepare(Options options) {
   TRY(prepared.servers, give_servers_folder(options.state + "/template/servers", identity));
   TRY(jailer.init, jail::add_init(options.state + "/template", options.jail_init));
   jailer.privileged = identity.root;
-  jailer.group = identity.gid;
+  jailer.ids = ids;
+  jailer.daemon_uid = identity.uid;
+  jailer.daemon_gid = identity.gid;
+  CHECKED(tell_folders(options, jailer));
+  if (prepared.cgroups) jailer.jails_cgroup = Fd(::fcntl(prepared.cgroups->jails(), F_DUPFD_CLOEXEC, 3));
   TRY(prepared.jailer, jail::fork_jailer(std::move(jailer)));
   // After the fork, which has no use for it; before the privileges go: root's file is no business of the daemon's user.
   const char* credentials = ::getenv("CREDENTIALS_DIRECTORY");

@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/version.h"
 #include "supervisor/flags.h"
 
@@ -51,12 +51,14 @@ Result<journal::Durability> parse_durability(const std::string& name) {
   return fail(Code::invalid, fmt::format("--journal {}: not durable or buffered", name));
 }
 
-Result<> read_journal(const nlohmann::json& object, const Fields& file, journal::Settings& settings) {
+Result<> read_journal(const Json& object, const Fields& file, journal::Settings& settings) {
   Fields fields(object, file.path_of("journal"));
   TRY(std::string durability, fields.one_of("durability", {"durable", "buffered"}, "buffered"));
   TRY(settings.durability, parse_durability(durability));
   TRY(settings.executions_kept, fields.integer_or("executions_kept", 100, 100'000'000, 100'000));
   TRY(settings.audit_kept, fields.integer_or("audit_kept", 100, 1'000'000'000, 1'000'000));
+  TRY(settings.audit_kept_bytes,
+      fields.integer_or("audit_kept_bytes", 1 << 20, int64_t{1} << 40, static_cast<int64_t>(512) << 20));
   TRY(int64_t days, fields.integer_or("days_kept", 1, 36'500, 90));
   settings.oldest = std::chrono::hours(24 * days);
   return fields.done();
@@ -80,7 +82,7 @@ Result<traces::Collector> read_collector(const std::string& flag, const std::str
 }
 
 // "traces": "URL", or {"url", "headers", "authorities"}: the latter two are files.
-Result<> read_traces(const nlohmann::json& value, const Fields& file, Options& options) {
+Result<> read_traces(const Json& value, const Fields& file, Options& options) {
   const std::string path = file.path_of("traces");
   if (value.is_string()) {
     TRY(options.traces, read_collector(path, value.get<std::string>()));
@@ -118,7 +120,7 @@ Result<> read_file(const std::string& file, Options& options) {
   if (const auto* range = in_file.find("id_range")) {
     Fields fields(*range, in_file.path_of("id_range"));
     TRY(int64_t first, fields.integer("first", 65536, 0x7ffe'ffff));
-    TRY(int64_t count, fields.integer("count", 2, 1 << 24));
+    TRY(int64_t count, fields.integer("count", jail::IdRange::kLeast, 1 << 24));
     CHECKED(fields.done());
     options.ids = jail::IdRange{static_cast<uint32_t>(first), static_cast<uint32_t>(count)};
   }

@@ -34,8 +34,12 @@ Result<DaemonIdentity> choose_identity(const std::string& user, const jail::IdRa
   if (const passwd* entry = ::getpwnam(user.c_str())) {
     identity.uid = entry->pw_uid;
     identity.gid = entry->pw_gid;
+    if (ids.has(identity.uid) || ids.has(identity.gid))
+      return fail(Code::invalid,
+                  fmt::format("user {}: its id {} or group {} is one of the jails'", user, identity.uid, identity.gid),
+                  "choose another id_range.first in the configuration");
   } else {
-    identity.uid = identity.gid = ids.first + ids.count - 1;
+    identity.uid = identity.gid = ids.daemon();
   }
   if (identity.uid == 0)
     return fail(Code::invalid, fmt::format("user {}: the daemon does not run as root", user),

@@ -15,7 +15,7 @@ struct DaemonIdentity {
 };
 
 // As root: the named user, or the last id of the jails' range where that user does not exist (a checkout).
-// Errors: invalid when the user is root.
+// Errors: invalid when the user is root, or has an id or group of the range.
 Result<DaemonIdentity> choose_identity(const std::string& user, const jail::IdRange& ids);
 
 // Not root: a user namespace in which our own id maps to itself, and a mount namespace that still follows the

@@ -1,5 +1,6 @@
 // Init after its work is done: powerless, filtered, waiting. It reaps what the runner leaves behind, reports
 // how the runner ended, and ends, which ends every process of the jail (pid_namespaces(7)).
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -21,6 +22,7 @@ namespace jail::init {
 namespace {
 
 int child_signal = -1;  // signalfd
+int children = -1;      // /proc/1/task/1/children; -1 where the kernel has no such file
 
 // Everything init still does: wait, poll, read, write, end; ask the time, which is a system call where the clock source
 // cannot be read from user space (vdso(7)).
@@ -45,6 +47,20 @@ int filter_own_calls() {
   return outcome_of(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
 }
 
+// The children that init has now: their numbers, each with a space behind it (proc(5)). Processes that these have
+// started are not among them.
+uint32_t count_children() {
+  if (children < 0) return kOthersUncounted;
+  uint32_t count = 0;
+  char text[4096];
+  for (;;) {
+    const ssize_t n = read(children, text, sizeof text);
+    if (n < 0) return kOthersUncounted;
+    if (n == 0) return count > 0 ? count : kOthersUncounted;
+    for (ssize_t i = 0; i < n; i++) count += text[i] == ' ';
+  }
+}
+
 void add_usage(int who) {
   rusage usage{};
   if (getrusage(who, &usage) < 0) return;
@@ -64,6 +80,7 @@ int lock_init() {
   child_signal = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   if (child_signal < 0) return errno;
   for (int fd = 0; fd <= kGuestFd; fd++) close(fd);  // the runner's; init must not hold its pipes open
+  children = open("/proc/1/task/1/children", O_RDONLY | O_CLOEXEC);
   if (int error = drop_bounding_set()) return error;
   if (prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                                    SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
@@ -90,7 +107,7 @@ void reap_until_runner_ends() {
       int others;
       do others = static_cast<int>(wait4(-1, nullptr, WNOHANG, nullptr));
       while (others > 0);
-      report.others = others == 0;
+      report.others = others == 0 ? count_children() : 0;
       add_usage(RUSAGE_CHILDREN);
       report.event = InitEvent::exited;
       report.wait_status = status;

@@ -110,17 +110,15 @@ int mount_temporary_files() {
   uint32_t owner = runner_owner();
   if (int e = mount_tmpfs("mount/tmp", 0, plan->tmp_bytes, plan->tmp_files, 01777, owner)) return e;
   if (int e = mount_tmpfs("mount/home/agent", 0, plan->tmp_bytes, plan->tmp_files, 0700, owner)) return e;
-  if (int e = mount_tmpfs("mount/dev/shm", MS_NOEXEC, plan->tmp_bytes, plan->tmp_files, 01777, owner)) return e;
-  // The workspace is attached below this one from outside; Landlock knows its parent, this mount's root.
-  if (int e = mount_tmpfs("mount/mnt", MS_NOEXEC, 4096, 4, 0755, kInitId)) return e;
-  if (mkdir("mount/mnt/workspace", 0755) < 0) return errno;
-  return set_attributes(AT_FDCWD, "mount/mnt", 0, MOUNT_ATTR_RDONLY);
+  return mount_tmpfs("mount/dev/shm", MS_NOEXEC, plan->tmp_bytes, plan->tmp_files, 01777, owner);
 }
 
 int mount_proc() {
   // subset=pid hides everything but processes (no /proc/sys, kallsyms, meminfo); hidepid hides those of other ids.
+  // Read-only: code has nothing to write there. The runner of a shared identity writes its id map (confine.cc).
+  const unsigned long access = plan->identity == Identity::shared ? 0 : MS_RDONLY;
   return outcome_of(
-      mount("proc", "mount/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible"));
+      mount("proc", "mount/proc", "proc", access | MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible"));
 }
 
 int mount_whole_proc() {

@@ -4,19 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace {
 
 constexpr size_t kMaxListed = 1024;
 
 // A value in an error message: enough to be recognised, never all of it.
-std::string shown(const json& value) {
+std::string shown(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
   std::string text;
@@ -41,7 +39,7 @@ std::string shown(double number) {
 
 }  // namespace
 
-Fields::Fields(const json& object, std::string path) : object_(object), path_(std::move(path)) {}
+Fields::Fields(const Json& object, std::string path) : object_(object), path_(std::move(path)) {}
 
 std::string Fields::path_of(std::string_view key) const {
   std::string name = printable(key, 64);
@@ -54,22 +52,22 @@ bool Fields::has(std::string_view key) const {
   return it != object_.end() && !it->is_null();
 }
 
-const json* Fields::find(std::string_view key) {
+const Json* Fields::find(std::string_view key) {
   asked_.emplace(key);
   if (!object_.is_object()) return nullptr;
   auto it = object_.find(key);
   return it == object_.end() || it->is_null() ? nullptr : &*it;
 }
 
-Result<const json*> Fields::need(std::string_view key) {
-  const json* value = find(key);
+Result<const Json*> Fields::need(std::string_view key) {
+  const Json* value = find(key);
   if (value) return value;
   if (!object_.is_object()) CHECKED(done());
   return fail(Code::invalid, path_of(key) + ": missing");
 }
 
 Result<double> Fields::number(std::string_view key, double min, double max) {
-  TRY(const json* value, need(key));
+  TRY(const Json* value, need(key));
   if (!value->is_number()) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not a number");
   const double number = value->get<double>();
   if (number < min || number > max)
@@ -84,7 +82,7 @@ Result<double> Fields::number_or(std::string_view key, double min, double max, d
 }
 
 Result<int64_t> Fields::integer(std::string_view key, int64_t min, int64_t max) {
-  TRY(const json* value, need(key));
+  TRY(const Json* value, need(key));
   auto outside = [&] {
     return fail(Code::invalid, fmt::format("{}: {} is outside {}..{}", path_of(key), shown(*value), min, max));
   };
@@ -113,13 +111,13 @@ Result<int64_t> Fields::integer_or(std::string_view key, int64_t min, int64_t ma
 
 Result<bool> Fields::boolean_or(std::string_view key, bool fallback) {
   if (!find(key) && object_.is_object()) return fallback;
-  TRY(const json* value, need(key));
+  TRY(const Json* value, need(key));
   if (!value->is_boolean()) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not true or false");
   return value->get<bool>();
 }
 
 Result<std::string> Fields::string(std::string_view key, size_t max_bytes) {
-  TRY(const json* value, need(key));
+  TRY(const Json* value, need(key));
   if (!value->is_string()) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not a string");
   const auto& text = value->get_ref<const std::string&>();
   if (text.size() > max_bytes)
@@ -139,12 +137,12 @@ Result<std::string> Fields::one_of(std::string_view key, const std::vector<std::
   for (const auto& choice : allowed)
     if (text == choice) return text;
   return fail(Code::invalid,
-              fmt::format("{}: {} is none of: {}", path_of(key), shown(json(text)), fmt::join(allowed, ", ")));
+              fmt::format("{}: {} is none of: {}", path_of(key), shown(Json(text)), fmt::join(allowed, ", ")));
 }
 
 Result<std::vector<std::string>> Fields::strings_or(std::string_view key, std::vector<std::string> fallback) {
   if (!find(key) && object_.is_object()) return fallback;
-  TRY(const json* value, need(key));
+  TRY(const Json* value, need(key));
   if (!value->is_array()) return fail(Code::invalid, path_of(key) + ": " + shown(*value) + " is not a list of strings");
   if (value->size() > kMaxListed)
     return fail(Code::invalid, fmt::format("{}: {} entries are more than {}", path_of(key), value->size(), kMaxListed));

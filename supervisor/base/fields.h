@@ -6,23 +6,23 @@
 // The object must outlive the reader.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 class Fields {
  public:
   // A value that is not an object reads as an error at the first access or at done().
-  Fields(const nlohmann::json& object, std::string path);
+  Fields(const Json& object, std::string path);
 
   bool has(std::string_view key) const;
   // The raw value, marked as read; nullptr when absent or null.
-  const nlohmann::json* find(std::string_view key);
+  const Json* find(std::string_view key);
   Result<double> number(std::string_view key, double min, double max);
   Result<double> number_or(std::string_view key, double min, double max, double fallback);
   Result<int64_t> integer(std::string_view key, int64_t min, int64_t max);
@@ -38,8 +38,8 @@ class Fields {
   std::string path_of(std::string_view key) const;
 
  private:
-  Result<const nlohmann::json*> need(std::string_view key);
-  const nlohmann::json& object_;
+  Result<const Json*> need(std::string_view key);
+  const Json& object_;
   std::string path_;
   std::set<std::string, std::less<>> asked_;
 };

@@ -5,11 +5,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
+#include "supervisor/base/json_tree.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
+#include "supervisor/base/strict_json.h"
 
 namespace {
 
@@ -122,10 +121,10 @@ std::string repair_surrogates(std::string text) {
   return text;
 }
 
-// Builds the value as the parser reads; returning false stops the parser, which does not recurse.
-class Builder {
+// What nlohmann's parser, which does not recurse, calls for each thing that it has read; `false` stops it.
+class Handler {
  public:
-  explicit Builder(int max_depth) : max_depth_(max_depth) {}
+  explicit Handler(int max_depth) : tree_(max_depth) {}
 
   bool null() { return put(nullptr); }
   bool boolean(bool v) { return put(v); }
@@ -133,23 +132,23 @@ class Builder {
   bool number_unsigned(uint64_t v) { return put(v); }
   bool number_float(double v, const std::string&) { return put(v); }
   bool string(std::string& v) { return put(std::move(v)); }
-  bool binary(json::binary_t&) { return false; }  // not in JSON text
+  bool binary(Json::binary_t&) { return false; }  // not in JSON text
   bool key(std::string& k) {
-    slot_ = &(*open_.back())[std::move(k)];
+    tree_.key(std::move(k));
     return true;
   }
-  bool start_object(size_t) { return enter(json::object()); }
-  bool start_array(size_t) { return enter(json::array()); }
-  bool end_object() { return leave(); }
-  bool end_array() { return leave(); }
+  bool start_object(size_t) { return tree_.open(Json::object()); }
+  bool start_array(size_t) { return tree_.open(Json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& e) {
     position_ = position;
     what_ = e.what();
     return false;
   }
 
-  json root;
-  bool too_deep() const { return too_deep_; }
+  Json take() { return tree_.take(); }
+  bool too_deep() const { return tree_.too_deep(); }
   Error error() const {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ... - reason; last read: '...'"
     std::string_view why = what_;
@@ -162,65 +161,41 @@ class Builder {
   }
 
  private:
-  json* place(json&& v) {
-    if (open_.empty()) {
-      root = std::move(v);
-      return &root;
-    }
-    if (open_.back()->is_array()) {
-      open_.back()->push_back(std::move(v));
-      return &open_.back()->back();
-    }
-    *slot_ = std::move(v);
-    return slot_;
-  }
-  bool put(json&& v) {
-    place(std::move(v));
+  bool put(Json&& value) {
+    tree_.put(std::move(value));
     return true;
   }
-  bool enter(json&& container) {
-    if (open_.size() >= static_cast<size_t>(max_depth_)) {
-      too_deep_ = true;
-      return false;
-    }
-    open_.push_back(place(std::move(container)));
-    return true;
-  }
-  bool leave() {
-    open_.pop_back();
+  bool close() {
+    tree_.close();
     return true;
   }
 
-  int max_depth_;
-  std::vector<json*> open_;  // from the root to where we are
-  json* slot_ = nullptr;     // the value of the key just read
-  bool too_deep_ = false;
+  JsonTree tree_;
   size_t position_ = 0;
   std::string what_;
 };
 
-template <class Json>
 void append_scalar(std::string& out, const Json& value) {
   char digits[32];
   switch (value.type()) {
-    case json::value_t::boolean:
-      out += value.template get<bool>() ? "true" : "false";
+    case Json::value_t::boolean:
+      out += value.get<bool>() ? "true" : "false";
       break;
-    case json::value_t::string:
-      append_json_string(out, value.template get_ref<const std::string&>());
+    case Json::value_t::string:
+      append_json_string(out, value.get_ref<const std::string&>());
       break;
-    case json::value_t::number_integer: {
-      auto end = std::to_chars(digits, std::end(digits), value.template get<int64_t>());
+    case Json::value_t::number_integer: {
+      auto end = std::to_chars(digits, std::end(digits), value.get<int64_t>());
       out.append(digits, end.ptr);
       break;
     }
-    case json::value_t::number_unsigned: {
-      auto end = std::to_chars(digits, std::end(digits), value.template get<uint64_t>());
+    case Json::value_t::number_unsigned: {
+      auto end = std::to_chars(digits, std::end(digits), value.get<uint64_t>());
       out.append(digits, end.ptr);
       break;
     }
-    case json::value_t::number_float: {
-      const double number = value.template get<double>();
+    case Json::value_t::number_float: {
+      const double number = value.get<double>();
       if (!std::isfinite(number)) {
         out += "null";
         break;
@@ -238,11 +213,10 @@ void append_scalar(std::string& out, const Json& value) {
 }
 
 // With a stack of its own: no depth can overflow ours.
-template <class Json>
 std::string dump(const Json& value) {
   struct Level {
     const Json* container;
-    typename Json::const_iterator next;
+    Json::const_iterator next;
   };
   std::string out;
   std::vector<Level> levels;
@@ -271,23 +245,27 @@ std::string dump(const Json& value) {
 
 }  // namespace
 
-Result<json> parse_json(std::string_view text, int max_depth) {
-  Builder first(max_depth);
-  if (json::sax_parse(text.begin(), text.end(), &first)) return std::move(first.root);
+Result<Json> parse_json(std::string_view text, int max_depth) {
+  if (auto value = read_strict_json(text, max_depth)) return *std::move(value);
+  return parse_json_slowly(text, max_depth);
+}
+
+Result<Json> parse_json_slowly(std::string_view text, int max_depth) {
+  Handler first(max_depth);
+  if (Json::sax_parse(text.begin(), text.end(), &first)) return first.take();
   auto refuse_depth = [max_depth] { return fail(Code::invalid, fmt::format("nested deeper than {}", max_depth)); };
   if (first.too_deep()) return refuse_depth();
 
   // Only what failed pays for the repair. nlohmann's parser stops at both kinds of broken text.
   std::string repaired = repair_surrogates(valid_utf8(text));
   if (repaired == text) return tl::unexpected(first.error());
-  Builder second(max_depth);
-  if (json::sax_parse(repaired.begin(), repaired.end(), &second)) return std::move(second.root);
+  Handler second(max_depth);
+  if (Json::sax_parse(repaired.begin(), repaired.end(), &second)) return second.take();
   if (second.too_deep()) return refuse_depth();
   return tl::unexpected(second.error());
 }
 
-std::string dump_json(const json& value) { return dump(value); }
-std::string dump_json(const nlohmann::ordered_json& value) { return dump(value); }
+std::string dump_json(const Json& value) { return dump(value); }
 
 void append_json_string(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";

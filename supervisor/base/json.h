@@ -1,24 +1,24 @@
-// JSON at the edges: parsing that cannot be crashed, dumping that cannot throw.
+// JSON at the edges: parsing that cannot be crashed, dumping that cannot throw; the keys of objects keep their order.
 // Facts behind it: nlohmann 3.11.2 recurses on copy and dump, so unbounded nesting overflows the stack;
 // its dump() throws on bytes that are not UTF-8; its parse() refuses lone surrogates that JavaScript
 // clients may send.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 constexpr int kMaxJsonDepth = 64;
 
 // Errors: invalid, "not JSON: ..." with the byte offset, or "nested deeper than 64".
-// Lone surrogate escapes (\ud800) become U+FFFD; invalid UTF-8 becomes U+FFFD.
-Result<nlohmann::json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
+// Lone surrogate escapes (\ud800) become U+FFFD; invalid UTF-8 becomes U+FFFD. Of a key that an object has twice, the
+// last value counts, at the first one's place.
+Result<Json> parse_json(std::string_view text, int max_depth = kMaxJsonDepth);
 // One line; bytes that are not UTF-8 become U+FFFD; U+0085, U+2028, U+2029 and DEL are escaped, as some
 // JSON-line readers split at them. Of any depth; never throws.
-std::string dump_json(const nlohmann::json& value);
-std::string dump_json(const nlohmann::ordered_json& value);
+std::string dump_json(const Json& value);
 // Appends `text` as a quoted JSON string by the same rules; the fast path for large outputs.
 void append_json_string(std::string& out, std::string_view text);
 // `text` with every invalid byte sequence replaced by U+FFFD.

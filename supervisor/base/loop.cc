@@ -2,6 +2,17 @@
 
 #include "supervisor/base/log.h"
 
+namespace {
+
+thread_local int loops_running = 0;
+
+struct Running {
+  Running() { loops_running++; }
+  ~Running() { loops_running--; }
+};
+
+}  // namespace
+
 Loop::Loop() {
   uv_loop_init(&uv_);
   deferred_.reset(new Deferred);
@@ -18,6 +29,19 @@ Loop::~Loop() {
   uv_run(&uv_, UV_RUN_DEFAULT);  // let every uv_close() finish
   if (uv_loop_close(&uv_) != 0) std::terminate();
 }
+
+void Loop::run() {
+  Running running;
+  uv_run(&uv_, UV_RUN_DEFAULT);
+}
+
+void Loop::run_until(const std::function<bool()>& done) {
+  Running running;
+  while (!done() && uv_run(&uv_, UV_RUN_ONCE) != 0) {
+  }
+}
+
+bool Loop::runs_on_this_thread() { return loops_running > 0; }
 
 void Loop::defer(std::function<void()> fn) {
   deferred_->queue.push_back(std::move(fn));

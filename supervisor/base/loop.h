@@ -39,13 +39,12 @@ class Loop {
 
   uv_loop_t* uv() { return &uv_; }
   // Runs until stop() or until nothing is left to wait for.
-  void run() { uv_run(&uv_, UV_RUN_DEFAULT); }
+  void run();
   void stop() { uv_stop(&uv_); }
   // Runs the loop until `done` says so; for tests and start-up.
-  void run_until(const std::function<bool()>& done) {
-    while (!done() && uv_run(&uv_, UV_RUN_ONCE) != 0) {
-    }
-  }
+  void run_until(const std::function<bool()>& done);
+  // True while a loop runs on the calling thread: whoever waits there makes everybody wait.
+  static bool runs_on_this_thread();
 
   // Runs fn from the loop, in a later turn, with no task on the stack.
   void defer(std::function<void()> fn);

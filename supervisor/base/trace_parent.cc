@@ -1,8 +1,9 @@
 #include "supervisor/base/trace_parent.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include "supervisor/base/json_value.h"
 
 namespace {
 
@@ -38,7 +39,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::string_view text_in(const nlohmann::json& meta, const char* key) {
+std::string_view text_in(const Json& meta, const char* key) {
   const auto found = meta.find(key);
   return found != meta.end() && found->is_string() ? std::string_view(found->get_ref<const std::string&>())
                                                    : std::string_view();
@@ -77,7 +78,7 @@ std::string parse_trace_state(std::string_view text) {
   return keys.empty() ? std::string() : std::string(text);
 }
 
-TraceContext read_trace_context(const nlohmann::json& meta) {
+TraceContext read_trace_context(const Json& meta) {
   TraceContext context;
   if (!meta.is_object()) return context;
   context.parent = parse_trace_parent(text_in(meta, "traceparent"));

@@ -2,9 +2,10 @@
 // Source: `_meta.traceparent` and `_meta.tracestate` of an MCP request, texts that anybody may have written. Used for:
 // log fields, receipts, a program's environment, `_meta` of the calls that it makes, spans (../traces/).
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "supervisor/base/json_fwd.h"
 
 struct TraceParent {
   std::string text;  // "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"; empty: none
@@ -30,4 +31,4 @@ struct TraceContext {
   bool empty() const { return parent.text.empty(); }
 };
 // `meta`: of a request, whatever it is. Without a traceparent there is no tracestate.
-TraceContext read_trace_context(const nlohmann::json& meta);
+TraceContext read_trace_context(const Json& meta);

@@ -8,13 +8,37 @@
 #include "supervisor/bridge/http_transport.h"
 #include "supervisor/bridge/stdio_transport.h"
 
-using nlohmann::json;
-
 namespace bridge {
 namespace {
 
 constexpr size_t kMaxInstances = 256;  // of one server
 constexpr std::chrono::milliseconds kTellAfter{500};
+
+// A name as identifiers spell it: small letters, digits, and '_' for all else; without a '_' at its end, which stubs
+// add to the keywords of a language.
+std::string spelled(std::string_view name) {
+  std::string plain(name.substr(0, 512));
+  for (char& c : plain) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) c = '_';
+  }
+  while (plain.ends_with('_')) plain.pop_back();
+  return plain;
+}
+
+// Of the map's keys the only one that is spelled like `name`; empty when there is none, or more.
+template <class Map>
+std::string_view only_spelled_like(const Map& map, std::string_view name) {
+  const std::string wanted = spelled(name);
+  std::string_view meant;
+  if (wanted.empty()) return meant;
+  for (const auto& [key, value] : map) {
+    if (spelled(key) != wanted) continue;
+    if (!meant.empty()) return {};
+    meant = key;
+  }
+  return meant;
+}
 
 }  // namespace
 
@@ -66,7 +90,10 @@ Instance& Bridge::instance_of(Server& server, const Caller& caller) {
       // What one tenant's files make a server say is not what all others are told.
       if (!tenants || !server.definitions) learned(server, std::move(definitions));
     };
-    instance = std::make_unique<Instance>(host_.loop, server.config, std::move(told));
+    JsonWork::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
+    if (who.policy) owner.bytes_per_second = who.policy->limits.standard.json_bytes_per_second;
+    instance = std::make_unique<Instance>(host_.loop, Client::Reading{host_.json, std::move(owner)}, server.config,
+                                          std::move(told));
   }
   return *instance;
 }
@@ -101,7 +128,7 @@ Task<Result<std::unique_ptr<ServerProcess>>> Bridge::start_process(const Server&
 }
 
 void Bridge::learned(Server& server, Definitions definitions) {
-  const json before = server.definitions ? server.definitions->list() : json();
+  const Json before = server.definitions ? server.definitions->list() : Json();
   const bool changed = definitions.list() != before;
   if (server.definitions) definitions.inherit(*std::move(server.definitions));
   server.definitions = std::move(definitions);
@@ -116,7 +143,7 @@ void Bridge::keep(const Server& server) {
   if (!saved) log_warning("server {}: its tools are not kept: {}", server.config.name, saved.error().what);
 }
 
-void Bridge::observe(std::string_view name, std::string_view tool, const json& value) {
+void Bridge::observe(std::string_view name, std::string_view tool, const Json& value) {
   auto found = servers_.find(name);
   if (found == servers_.end() || !found->second.config.observe || !found->second.definitions) return;
   Server& server = found->second;
@@ -132,16 +159,39 @@ bool Bridge::has_tool(std::string_view server, std::string_view tool) const {
   return found != servers_.end() && found->second.definitions && found->second.definitions->tools.contains(tool);
 }
 
+Json Bridge::output_schema(std::string_view server, std::string_view tool) const {
+  auto found = servers_.find(server);
+  if (found == servers_.end() || !found->second.definitions) return nullptr;
+  auto entry = found->second.definitions->tools.find(tool);
+  return entry == found->second.definitions->tools.end() ? Json()
+                                                         : entry->second.definition.value("outputSchema", Json());
+}
+
 bool Bridge::writes_workspace(std::string_view server) const {
   auto found = servers_.find(server);
   return found != servers_.end() && found->second.config.tenants_folder;
 }
 
+std::string_view Bridge::meant_server(std::string_view name) const {
+  const auto exact = servers_.find(name);
+  return exact != servers_.end() ? std::string_view(exact->first) : only_spelled_like(servers_, name);
+}
+
+std::string Bridge::meant_tool(std::string_view server, std::string_view tool) const {
+  const auto found = servers_.find(server);
+  if (found == servers_.end() || !found->second.definitions || has_tool(server, tool)) return std::string(tool);
+  const std::string_view meant = only_spelled_like(found->second.definitions->tools, tool);
+  return std::string(meant.empty() ? tool : meant);
+}
+
 std::optional<std::pair<std::string, std::string>> Bridge::split(std::string_view name) const {
-  for (std::string_view mark : {"__", ".", ":", "/"}) {
-    for (size_t at = name.find(mark); at != name.npos; at = name.find(mark, at + 1)) {
-      if (!has(name.substr(0, at))) continue;
-      return std::pair(std::string(name.substr(0, at)), std::string(name.substr(at + mark.size())));
+  for (const bool exactly : {true, false}) {
+    for (std::string_view mark : {"__", ".", ":", "/"}) {
+      for (size_t at = name.find(mark); at != name.npos; at = name.find(mark, at + 1)) {
+        const std::string_view server = exactly ? name.substr(0, at) : meant_server(name.substr(0, at));
+        if (!has(server)) continue;
+        return std::pair(std::string(server), std::string(name.substr(at + mark.size())));
+      }
     }
   }
   return {};
@@ -151,13 +201,13 @@ std::vector<std::pair<std::string, catalog::Reading>> Bridge::readings() const {
   std::vector<std::pair<std::string, catalog::Reading>> all;
   for (const auto& [name, server] : servers_) {
     if (!server.definitions) continue;
-    auto reading = catalog::read_definitions(json{{"tools", server.definitions->described()}}, {name, ""});
+    auto reading = catalog::read_definitions(Json{{"tools", server.definitions->described()}}, {name, ""});
     if (reading) all.emplace_back("server " + name, *std::move(reading));
   }
   return all;
 }
 
-Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::string tool, json arguments,
+Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::string tool, Json arguments,
                                   std::chrono::milliseconds limit, Client::Progress progress, Asking asking) {
   auto found = servers_.find(name);
   if (found == servers_.end())
@@ -184,7 +234,7 @@ Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::s
   order.mirrored = mirror(entry->second.mirrored, arguments);
   order.params = {{"name", std::move(tool)}, {"arguments", std::move(arguments)}};
   if (!caller.trace.empty()) {
-    json& meta = order.params["_meta"];
+    Json& meta = order.params["_meta"];
     meta["traceparent"] = caller.trace.parent.text;
     if (!caller.trace.state.empty()) meta["tracestate"] = caller.trace.state;
   }

@@ -45,19 +45,26 @@ class Bridge {
   bool has(std::string_view server) const { return servers_.contains(server); }
   // As far as is known by now.
   bool has_tool(std::string_view server, std::string_view tool) const;
+  // The schema that the tool declares for its results; null: none, or the tool is not known.
+  Json output_schema(std::string_view server, std::string_view tool) const;
   // Its calls may change the files of the tenant's workspace.
   bool writes_workspace(std::string_view server) const;
   bool empty() const { return servers_.empty(); }
-  // "server__tool", "server.tool" or "server:tool" in one of ours; nothing otherwise.
+  // Ours of that name, or else the only one whose name differs from it in capitals and marks alone: "google_drive", as
+  // its stubs have it, is "google-drive". Empty: none.
+  std::string_view meant_server(std::string_view name) const;
+  // The name of a tool of that server, found likewise; `tool` itself where none is known.
+  std::string meant_tool(std::string_view server, std::string_view tool) const;
+  // "server__tool", "server.tool" or "server:tool" in one of ours, whose name is found as above; nothing otherwise.
   std::optional<std::pair<std::string, std::string>> split(std::string_view name) const;
   // What is known of the tools of each, for the catalogue.
   std::vector<std::pair<std::string, catalog::Reading>> readings() const;
 
   // What a call of that tool has given, for the types that stubs show (observed.h).
-  void observe(std::string_view server, std::string_view tool, const nlohmann::json& value);
+  void observe(std::string_view server, std::string_view tool, const Json& value);
 
   // One call. `progress` may be empty. `asking`: whose call it is, and who answers what the server asks meanwhile.
-  Task<Result<Answer>> call(const Caller& caller, std::string server, std::string tool, nlohmann::json arguments,
+  Task<Result<Answer>> call(const Caller& caller, std::string server, std::string tool, Json arguments,
                             std::chrono::milliseconds limit, Client::Progress progress, Asking asking);
 
  private:

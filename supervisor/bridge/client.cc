@@ -6,10 +6,8 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/value_bytes.h"
 #include "supervisor/base/version.h"
-#include "supervisor/mcp/jsonrpc.h"
-
-using nlohmann::json;
 
 namespace bridge {
 namespace {
@@ -18,29 +16,41 @@ using namespace std::chrono_literals;
 
 constexpr auto kProbeLimit = 3s;  // a server of before 2026 may drop what it does not know
 constexpr auto kFarewell = 2s;
-constexpr size_t kMaxValues = 5'000'000;  // of one message
+constexpr size_t kMaxValueBytes = 128 << 20;  // of one message: what its values take in memory beside its text
+constexpr size_t kCountFrom = 64 << 10;       // bytes; shorter ones cannot hold so many
+constexpr size_t kMostInBatch = 256;          // messages
 constexpr const char* kModern = "2026-07-28";
 constexpr const char* kHandshake[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
-json client_info() { return {{"name", "warder"}, {"version", kWarderVersion}}; }
+Json client_info() { return {{"name", "warder"}, {"version", kWarderVersion}}; }
 
-json capabilities(bool questions) {
-  return questions ? json{{"elicitation", {{"form", json::object()}}}} : json::object();
+Json capabilities(bool questions) {
+  return questions ? Json{{"elicitation", {{"form", Json::object()}}}} : Json::object();
 }
 
-json modern_meta(bool questions) {
+Json modern_meta(bool questions) {
   return {{"io.modelcontextprotocol/protocolVersion", kModern},
           {"io.modelcontextprotocol/clientCapabilities", capabilities(questions)},
           {"io.modelcontextprotocol/clientInfo", client_info()}};
 }
 
-std::string text_of(const json& object, const char* key) {
+std::string text_of(const Json& object, const char* key) {
   auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-bool tells_changes(const json& discovered) {
-  const json* at = &discovered;
+// JSON without the secrets; nothing for what is none, or for too many values. Runs on any thread.
+std::optional<Json> parsed_without(const Variables& secrets, std::string_view text) {
+  const std::string hidden = secrets.empty() ? std::string() : hide_secrets(secrets, text);
+  if (!secrets.empty()) text = hidden;
+  if (text.size() > kCountFrom && value_bytes(text) > kMaxValueBytes + 2 * text.size()) return {};
+  auto parsed = parse_json(text);
+  if (!parsed) return {};
+  return *std::move(parsed);
+}
+
+bool tells_changes(const Json& discovered) {
+  const Json* at = &discovered;
   for (const char* key : {"capabilities", "tools", "listChanged"}) {
     if (!at->is_object() || !at->contains(key)) return false;
     at = &(*at)[key];
@@ -72,19 +82,20 @@ class Client::Asked {
   std::string method_;
 };
 
-Client::Client(Loop& loop, std::unique_ptr<Transport> transport, Variables secrets, Listener listener)
+Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport, Variables secrets, Listener listener)
     : loop_(loop),
+      reading_(std::move(reading)),
       transport_(std::move(transport)),
       secrets_(std::move(secrets)),
       listener_(std::move(listener)),
       self_(std::make_shared<Client*>(this)),
       questions_(loop,
-                 [this](const json& message) {
+                 [this](const Json& message) {
                    if (!over_) transport_->send(message, {});
                  }),
       tasks_(loop) {
   Transport::Listener heard;
-  heard.message = [this](std::string_view text, std::optional<int64_t> of) { take(text, of); };
+  heard.message = [this](Text text, std::optional<int64_t> of) { return take(std::move(text), of); };
   heard.noise = [this](size_t bytes) { count_unasked(bytes); };
   heard.too_long = [this] { lose_one(); };
   heard.unanswered = [this](int64_t id, Error why) {
@@ -135,7 +146,7 @@ Task<Result<>> Client::open(std::chrono::milliseconds limit, Questions questions
   probe.limit = std::min<std::chrono::milliseconds>(limit, kProbeLimit);
   auto discovered = co_await request(std::move(probe));
   if (discovered && !discovered->is_error) {
-    const json versions = discovered->result.value("supportedVersions", json::array());
+    const Json versions = discovered->result.value("supportedVersions", Json::array());
     if (versions.is_array() && std::find(versions.begin(), versions.end(), kModern) != versions.end()) {
       if (tells_changes(discovered->result)) tasks_.spawn(hear_changes());
       co_return Result<>{};
@@ -188,7 +199,7 @@ Task<Result<Answer>> Client::request(Order order) {
   });
   Asked asked(*this, id, order.method);
   if (era_ == mcp::Era::legacy && order.method == "tools/call") questions_.open(id, std::move(order.asking), clock);
-  const json message{
+  const Json message{
       {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
   transport_->send(message, std::move(order.mirrored));
   co_await waiting->done;
@@ -235,25 +246,50 @@ void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer
 }
 
 // What is no message is dropped: many servers print to their output what they should not.
-void Client::take(std::string_view text, std::optional<int64_t> of) {
-  unasked_ += text.size();
-  auto parsed =
-      secrets_.empty() ? mcp::parse_line(text, kMaxValues) : mcp::parse_line(hide_secrets(secrets_, text), kMaxValues);
+Task<> Client::take(Text text, std::optional<int64_t> of) {
+  const size_t bytes = text.bytes.size();
+  std::optional<Json> parsed = co_await read(std::move(text));
+  unasked_ += bytes;  // not before: while a large answer is read, what comes on other streams is no flood
   if (parsed && parsed->is_object()) {
-    json& message = *parsed;
-    const bool has_id = message.contains("id"), has_method = message.contains("method");
-    if (has_method && has_id) {
-      take_request(message, of);
-    } else if (has_method) {
-      take_notification(message);
-    } else if (has_id) {
-      take_response(message);
-    }
+    take_message(*parsed, of, bytes);
+  } else if (parsed && parsed->is_array() && parsed->size() <= kMostInBatch) {  // 2025-03-26 had them
+    for (Json& one : *parsed)
+      if (one.is_object()) take_message(one, of, bytes);
   }
+  if (parsed && bytes > JsonWork::kSmall) reading_.json.free_elsewhere(*std::move(parsed));
   count_unasked(0);
 }
 
-void Client::take_response(json& message) {
+Task<std::optional<Json>> Client::read(Text text) {
+  if (text.bytes.size() <= JsonWork::kSmall) co_return parsed_without(secrets_, text.bytes);
+  if (!text.kept) {
+    auto copy = std::make_shared<const std::string>(text.bytes);
+    text = {*copy, copy};
+  }
+  const size_t bytes = text.bytes.size();
+  std::function<Result<Json>()> job = [text, secrets = secrets_]() -> Result<Json> {
+    auto parsed = parsed_without(secrets, text.bytes);
+    if (!parsed) return fail(Code::invalid, "no message");
+    return *std::move(parsed);
+  };
+  text = {};
+  auto parsed = co_await reading_.json.run(reading_.owner, bytes, std::move(job));
+  if (!parsed) co_return std::nullopt;
+  co_return *std::move(parsed);
+}
+
+void Client::take_message(Json& message, std::optional<int64_t> of, size_t bytes) {
+  const bool has_id = message.contains("id"), has_method = message.contains("method");
+  if (has_method && has_id) {
+    take_request(message, of);
+  } else if (has_method) {
+    take_notification(message);
+  } else if (has_id) {
+    take_response(message, bytes);
+  }
+}
+
+void Client::take_response(Json& message, size_t bytes) {
   if (!message["id"].is_number_integer()) return;
   const auto id = message["id"].get<int64_t>();
   auto found = waiting_.find(id);
@@ -263,14 +299,15 @@ void Client::take_response(json& message) {
   waiting_.erase(found);
   unasked_ = 0;
   Answer answer;
+  answer.bytes = bytes;
   auto error = message.find("error");
   if (error != message.end()) {
     answer.is_error = true;
     if (error->is_object()) {
-      const json code = error->value("code", json());
+      const Json code = error->value("code", Json());
       answer.code = code.is_number_integer() ? code.get<int64_t>() : 0;
       answer.message = text_of(*error, "message");
-      answer.data = error->value("data", json());
+      answer.data = error->value("data", Json());
     }
     if (answer.message.empty()) answer.message = "it failed";
     return wake(waiting, std::move(answer));
@@ -282,28 +319,28 @@ void Client::take_response(json& message) {
   wake(waiting, std::move(answer));
 }
 
-void Client::take_request(const json& message, std::optional<int64_t> of) {
+void Client::take_request(const Json& message, std::optional<int64_t> of) {
   if (message["id"].is_structured() || transport_->full()) return;
   if (message["method"] == "elicitation/create" && era_ == mcp::Era::legacy)
-    return questions_.ask(message["id"], message.value("params", json()), of);
-  json reply{{"jsonrpc", "2.0"}, {"id", message["id"]}};
+    return questions_.ask(message["id"], message.value("params", Json()), of);
+  Json reply{{"jsonrpc", "2.0"}, {"id", message["id"]}};
   if (message["method"] == "ping") {
-    reply["result"] = json::object();
+    reply["result"] = Json::object();
   } else {
     reply["error"] = {{"code", -32601}, {"message", "this client answers no such request"}};
   }
   transport_->send(reply, {});
 }
 
-void Client::take_notification(const json& message) {
+void Client::take_notification(const Json& message) {
   const std::string method = text_of(message, "method");
   if (method == "notifications/tools/list_changed" && listener_.tools_changed) return listener_.tools_changed();
   auto params = message.find("params");
   if (method == "notifications/cancelled" && params != message.end() && params->is_object())
-    return questions_.take_back(params->value("requestId", json()));
+    return questions_.take_back(params->value("requestId", Json()));
   if (method != "notifications/progress" || params == message.end() || !params->is_object()) return;
-  const json token = params->value("progressToken", json()), value = params->value("progress", json());
-  const json total = params->value("total", json());
+  const Json token = params->value("progressToken", Json()), value = params->value("progress", Json());
+  const Json total = params->value("total", Json());
   if (!token.is_number_integer() || !value.is_number()) return;
   auto found = waiting_.find(token.get<int64_t>());
   if (found == waiting_.end() || !found->second->progress) return;

@@ -9,9 +9,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/bridge/request_clock.h"
 #include "supervisor/bridge/secrets.h"
@@ -23,12 +24,13 @@ namespace bridge {
 
 // What the server answered: a result, or a JSON-RPC error.
 struct Answer {
-  nlohmann::json result;  // an object
+  Json result;  // an object
   bool is_error = false;
   int64_t code = 0;
   std::string message;
-  nlohmann::json data;     // null: none
+  Json data;               // null: none
   bool not_taken = false;  // an error: the server has forgotten this client, did nothing, and may be asked by a new one
+  size_t bytes = 0;        // of the message that it came in
 };
 
 class Client {
@@ -41,15 +43,21 @@ class Client {
   };
   struct Order {
     std::string method;
-    nlohmann::json params = nlohmann::json::object();
+    Json params = Json::object();
     std::chrono::milliseconds limit{0};
     Progress progress = {};  // may be empty
     Asking asking = {};      // of a call
     Transport::Headers mirrored = {};
   };
 
+  // Where what is large is read, and on whose account.
+  struct Reading {
+    JsonWork& json;
+    JsonWork::Owner owner;
+  };
+
   // `secrets`: texts that are replaced by their names in all that comes back.
-  Client(Loop& loop, std::unique_ptr<Transport> transport, Variables secrets, Listener listener);
+  Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport, Variables secrets, Listener listener);
   ~Client();
   Client(const Client&) = delete;
 
@@ -82,20 +90,23 @@ class Client {
     bool answered = false;
   };
   class Asked;  // takes the question back when nobody waits any more
-  void take(std::string_view text, std::optional<int64_t> of);
-  void take_response(nlohmann::json& message);
-  void take_request(const nlohmann::json& message, std::optional<int64_t> of);
-  void take_notification(const nlohmann::json& message);
+  Task<> take(Text text, std::optional<int64_t> of);
+  Task<std::optional<Json>> read(Text text);
+  void take_message(Json& message, std::optional<int64_t> of, size_t bytes);
+  void take_response(Json& message, size_t bytes);
+  void take_request(const Json& message, std::optional<int64_t> of);
+  void take_notification(const Json& message);
   void lose_one();
   void count_unasked(size_t bytes);
   void finish(Error why);
   Error end_as_error() const;
   void wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer);
   Task<Result<>> try_handshake(std::chrono::milliseconds limit, Questions questions);
-  Task<Result<nlohmann::json>> answer_inputs(const Asking& asking, nlohmann::json inputs, size_t& asked);
+  Task<Result<Json>> answer_inputs(const Asking& asking, Json inputs, size_t& asked);
   Task<> hear_changes();
 
   Loop& loop_;
+  Reading reading_;
   std::unique_ptr<Transport> transport_;
   Variables secrets_;
   Listener listener_;

@@ -4,27 +4,26 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
-
-using nlohmann::json;
+#include "supervisor/bridge/wrapped_result.h"
 
 namespace bridge {
 namespace {
 
 // What decides which tools a server has. Secrets' values are not in it.
-json fingerprint(const ServerConfig& config) {
-  json names = json::array();
+Json fingerprint(const ServerConfig& config) {
+  Json names = Json::array();
   for (const auto& [name, value] : config.environment) names.push_back(name + "=" + value);
-  json all{{"command", config.command}, {"environment", names}, {"folder", config.folder}};
+  Json all{{"command", config.command}, {"environment", names}, {"folder", config.folder}};
   if (config.remote()) all["url"] = config.url;
   return all;
 }
 
 }  // namespace
 
-Definitions Definitions::read(const json& tools) {
+Definitions Definitions::read(const Json& tools) {
   Definitions all;
   if (!tools.is_array()) return all;
-  for (const json& tool : tools) {
+  for (const Json& tool : tools) {
     if (all.tools.size() == kMaxTools) break;
     if (!tool.is_object()) continue;
     auto name = tool.find("name");
@@ -44,18 +43,27 @@ Definitions Definitions::read(const json& tools) {
   return all;
 }
 
-json Definitions::list() const {
-  json all = json::array();
+Json Definitions::list() const {
+  Json all = Json::array();
   for (const auto& [name, entry] : tools) all.push_back(entry.definition);
   return all;
 }
 
-json Definitions::described() const {
-  json all = list();
-  for (json& tool : all) {
+Json Definitions::described() const {
+  Json all = list();
+  for (Json& tool : all) {
+    if (auto declared = tool.find("outputSchema"); declared != tool.end()) {
+      if (const Json* wrapped = wrapped_schema(tool["name"].get_ref<const std::string&>(), *declared)) {
+        Json inside = *wrapped;
+        for (const char* key : {"$defs", "definitions"})  // what its references name
+          if (auto models = declared->find(key); models != declared->end()) inside[key] = *models;
+        *declared = std::move(inside);
+      }
+      continue;
+    }
     auto seen = observed.find(tool["name"].get_ref<const std::string&>());
-    if (seen == observed.end() || seen->second.schema.is_null() || tool.contains("outputSchema")) continue;
-    json schema = seen->second.schema;
+    if (seen == observed.end() || seen->second.schema.is_null()) continue;
+    Json schema = seen->second.schema;
     // outputSchema is of an object, as structuredContent is; what a text held may be anything.
     schema["description"] = "Seen in results; the server declares nothing.";
     tool["outputSchema"] = std::move(schema);
@@ -71,7 +79,7 @@ void Definitions::inherit(Definitions&& before) {
   }
 }
 
-bool Definitions::observe(std::string_view tool, const json& result) {
+bool Definitions::observe(std::string_view tool, const Json& result) {
   auto entry = tools.find(tool);
   if (entry == tools.end() || entry->second.definition.contains("outputSchema")) return false;
   return observed[entry->first].see(result);
@@ -81,18 +89,18 @@ Result<Definitions> load_definitions(int folder, const ServerConfig& config) {
   TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));
   TRY(Fd file, open_regular_beneath(folder, path, O_RDONLY));
   TRY(const std::string text, read_whole(file.get(), Definitions::kMaxBytes));
-  TRY(const json document, parse_json(text));
-  if (!document.is_object() || document.value("started", json()) != fingerprint(config))
+  TRY(const Json document, parse_json(text));
+  if (!document.is_object() || document.value("started", Json()) != fingerprint(config))
     return fail(Code::not_found, "these are of a server that was started otherwise");
-  Definitions all = Definitions::read(document.value("tools", json()));
-  const json seen = document.value("observed", json());
+  Definitions all = Definitions::read(document.value("tools", Json()));
+  const Json seen = document.value("observed", Json());
   for (const auto& [name, one] : seen.items())
     if (all.tools.contains(name)) all.observed[name] = Observed::from_json(one);
   return all;
 }
 
 Result<> save_definitions(int folder, const ServerConfig& config, const Definitions& definitions) {
-  json document{{"started", fingerprint(config)}, {"tools", definitions.list()}};
+  Json document{{"started", fingerprint(config)}, {"tools", definitions.list()}};
   for (const auto& [name, seen] : definitions.observed) document["observed"][name] = seen.to_json();
   const std::string text = dump_json(document);
   if (text.size() > Definitions::kMaxBytes) return fail(Code::exhausted, "too much to keep");

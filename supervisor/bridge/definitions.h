@@ -5,10 +5,10 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "policies/json_schema.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/bridge/mirrored.h"
 #include "supervisor/bridge/observed.h"
@@ -17,7 +17,7 @@
 namespace bridge {
 
 struct ToolEntry {
-  nlohmann::json definition;
+  Json definition;
   std::shared_ptr<const policies::JsonSchema> input;  // nullptr: anything; let_pass
   std::vector<Mirrored> mirrored;                     // into headers, over HTTP
 };
@@ -29,14 +29,15 @@ struct Definitions {
   std::map<std::string, Observed, std::less<>> observed;  // by tool: of those that declare no outputSchema
 
   // `tools`: the list of definitions.
-  static Definitions read(const nlohmann::json& tools);
-  nlohmann::json list() const;  // the definitions, by name
-  // The same for people and code: with what was observed as outputSchema, whose description says so.
-  nlohmann::json described() const;
+  static Definitions read(const Json& tools);
+  Json list() const;  // the definitions, by name
+  // The same for people and code: with what was observed as outputSchema, whose description says so, and without what a
+  // library wraps around results (wrapped_result.h).
+  Json described() const;
   // Keeps what was observed of tools that are still the same.
   void inherit(Definitions&& before);
   // A result of that tool. True: described() says something else now.
-  bool observe(std::string_view tool, const nlohmann::json& result);
+  bool observe(std::string_view tool, const Json& result);
 };
 
 // The file NAME.json below `folder`, for a server that is started the same way. Errors: not_found, invalid.

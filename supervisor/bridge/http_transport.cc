@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/jsonrpc.h"
-
-using nlohmann::json;
 
 namespace bridge {
 namespace {
@@ -21,7 +19,6 @@ constexpr const char* kModern = "2026-07-28";
 constexpr size_t kMostPosts = 256;
 constexpr size_t kMostHeld = 2 * kMaxMessage;  // of all replies together
 constexpr size_t kMostRefusal = 64 << 10, kShown = 300;
-constexpr size_t kMostValues = 5'000'000, kMostInBatch = 256;  // of a reply that is several messages
 constexpr size_t kLongestSession = 1024;
 constexpr auto kNotification = 30s;  // until one is taken
 constexpr auto kGrace = 1s;          // for a reply to end, once it has answered: its connection can be used again
@@ -40,8 +37,8 @@ bool is_visible(std::string_view text) {
 }
 
 // A JSON-RPC message about that request?
-bool concerns(const json& message, int64_t id) {
-  return message.is_object() && message.value("id", json()) == json(id);
+bool concerns(const Json& message, int64_t id) {
+  return message.is_object() && message.value("id", Json()) == Json(id);
 }
 
 bool speaks_of_session(const std::string& body) {
@@ -51,8 +48,8 @@ bool speaks_of_session(const std::string& body) {
 std::string excerpt(const std::string& body) {
   auto parsed = parse_json(body);
   if (parsed && parsed->is_object()) {
-    const json error = parsed->value("error", json());
-    const json message = error.is_object() ? error.value("message", json()) : error;
+    const Json error = parsed->value("error", Json());
+    const Json message = error.is_object() ? error.value("message", Json()) : error;
     if (message.is_string()) return printable(message.get<std::string>(), kShown);
   }
   return printable(body, kShown);
@@ -120,7 +117,7 @@ http::ClientRequest HttpTransport::request(std::string method) const {
 
 bool HttpTransport::full() const { return posts_.size() >= kMostPosts / 2; }
 
-void HttpTransport::send(const json& message, Headers mirrored) {
+void HttpTransport::send(const Json& message, Headers mirrored) {
   Message one;
   one.text = dump_json(message);
   one.method = message.value("method", std::string());
@@ -128,7 +125,7 @@ void HttpTransport::send(const json& message, Headers mirrored) {
   if (version_ == kModern && !one.method.empty()) {
     one.headers = std::move(mirrored);
     one.headers.emplace_back("Mcp-Method", one.method);
-    const json& params = message["params"];
+    const Json& params = message["params"];
     for (const char* key : {"name", "uri"})
       if (params.contains(key) && params[key].is_string())
         one.headers.emplace_back("Mcp-Name", header_value(params[key].get<std::string>()));
@@ -195,7 +192,9 @@ Task<> HttpTransport::converse(const Message& message, size_t& held) {
   }
   auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMostRefusal, held);
   if (head->status == 200 && body) {
-    take_body(*body, message.id);
+    auto whole = std::make_shared<const std::string>(*std::move(body));
+    const Text text{*whole, whole};
+    co_await listener_.message(text, message.id);
     if (message.id)
       listener_.unanswered(*message.id, Error{Code::unavailable, 0, "answered with what is no answer", "", ""});
     co_return;
@@ -204,7 +203,8 @@ Task<> HttpTransport::converse(const Message& message, size_t& held) {
     if (message.id) listener_.unanswered(*message.id, std::move(body).error());
     co_return;
   }
-  take_refusal(*head, message, body ? *body : std::string());
+  const std::string said = body ? *std::move(body) : std::string();
+  co_await take_refusal(*head, message, said);
 }
 
 // Nobody hears: the next call begins anew, as it does with a process that has ended.
@@ -218,23 +218,19 @@ void HttpTransport::over(Error why) {
   listener_.ended(std::move(why));
 }
 
-void HttpTransport::take_body(std::string_view text, std::optional<int64_t> of) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\n' || text.front() == '\r')) text.remove_prefix(1);
-  if (!text.starts_with('[')) return listener_.message(text, of);
-  auto batch = mcp::parse_line(text, kMostValues);  // 2025-03-26 had them
-  if (!batch || !batch->is_array() || batch->size() > kMostInBatch) return;
-  for (const json& one : *batch) listener_.message(dump_json(one), of);
-}
-
-void HttpTransport::take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body) {
-  if (!message.id) return;  // 202, or what it thinks of a notification
+Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body) {
+  if (!message.id) co_return;  // 202, or what it thinks of a notification
   auto parsed = parse_json(body);
-  if (parsed && concerns(*parsed, *message.id)) return listener_.message(body, message.id);
+  if (parsed && concerns(*parsed, *message.id)) {
+    const Text text{body, {}};
+    co_await listener_.message(text, message.id);
+    co_return;
+  }
   // 404 is the specification's word for it; some servers say 400, with the reason.
   const bool forgotten = head.status == 404 || (head.status == 400 && speaks_of_session(body));
   if (!session_.empty() && forgotten && message.method != "initialize") {
     listener_.not_taken(*message.id);
-    return over(Error{Code::unavailable, 0, "has forgotten its session", "", ""});
+    co_return over(Error{Code::unavailable, 0, "has forgotten its session", "", ""});
   }
   Error error{Code::unavailable, 0, fmt::format("answered with HTTP status {}", head.status), "", ""};
   if (const std::string said = excerpt(hide_secrets(hidden_, body)); !said.empty()) error.what += ": " + said;
@@ -281,7 +277,10 @@ Task<Result<>> HttpTransport::read_stream(http::Exchange& exchange, std::optiona
     unfinished += part.size();
     while (auto event = events.next()) {
       unfinished = 0;
-      if (event->type == "message") listener_.message(event->data, of);
+      if (event->type != "message") continue;
+      auto whole = std::make_shared<const std::string>(std::move(event->data));
+      const Text text{*whole, whole};
+      co_await listener_.message(text, of);
     }
     if (const size_t noise = events.take_noise(); noise > 0) listener_.noise(noise);
     if (events.too_large()) {

@@ -20,7 +20,7 @@ class HttpTransport : public Transport {
   ~HttpTransport() override;
 
   void begin(Listener listener) override { listener_ = std::move(listener); }
-  void send(const nlohmann::json& message, Headers mirrored) override;
+  void send(const Json& message, Headers mirrored) override;
   void cancel(int64_t id) override;
   void answered(int64_t id) override;
   void speak(const std::string& version) override { version_ = version; }
@@ -43,8 +43,7 @@ class HttpTransport : public Transport {
   Task<Result<>> read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held);
   Task<Result<std::string>> read_body(http::Exchange& exchange, size_t most, size_t& held);
   Result<> hold(size_t& held, size_t now);
-  void take_body(std::string_view text, std::optional<int64_t> of);
-  void take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body);
+  Task<> take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body);
   void unreached(const Message& message, Error error);
   http::ClientRequest request(std::string method) const;
   void over(Error why);

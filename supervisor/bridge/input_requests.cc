@@ -6,8 +6,6 @@
 #include "supervisor/base/log.h"
 #include "supervisor/bridge/client.h"
 
-using nlohmann::json;
-
 namespace bridge {
 namespace {
 
@@ -19,7 +17,7 @@ constexpr size_t kMostState = 256 << 10;  // bytes
 constexpr size_t kMostQuestions = ServerQuestions::kMostOfCall;
 
 bool wants_input(const Answer& answer) {
-  return !answer.is_error && answer.result.value("resultType", json()) == "input_required";
+  return !answer.is_error && answer.result.value("resultType", Json()) == "input_required";
 }
 
 }  // namespace
@@ -36,11 +34,11 @@ Task<Result<Answer>> Client::call(Order order) {
     if (era_ == mcp::Era::legacy || !wants_input(answer)) co_return answer;
     left = std::max<std::chrono::milliseconds>(
         left - std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun), 1ms);
-    json state = answer.result.value("requestState", json());
+    Json state = answer.result.value("requestState", Json());
     if (!state.is_null() && (!state.is_string() || state.get_ref<const std::string&>().size() > kMostState))
       co_return fail(Code::unavailable, "asks with a state that is no text, or longer than 256 KB");
     for (const char* key : {"inputResponses", "requestState"}) order.params.erase(key);
-    if (json inputs = answer.result.value("inputRequests", json()); !inputs.is_null()) {
+    if (Json inputs = answer.result.value("inputRequests", Json()); !inputs.is_null()) {
       CO_TRY(order.params["inputResponses"], co_await answer_inputs(order.asking, std::move(inputs), asked));
     }
     if (!state.is_null()) order.params["requestState"] = std::move(state);
@@ -49,17 +47,17 @@ Task<Result<Answer>> Client::call(Order order) {
 }
 
 // One after the other: a person reads one form at a time.
-Task<Result<json>> Client::answer_inputs(const Asking& asking, json inputs, size_t& asked) {
-  json responses = json::object();
+Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size_t& asked) {
+  Json responses = Json::object();
   if (!inputs.is_object() || inputs.size() > kMostInputs)
     co_return fail(Code::unavailable, fmt::format("asks for what is no list of at most {} questions", kMostInputs));
   for (auto input = inputs.begin(); input != inputs.end(); ++input) {
-    const json method = input->is_object() ? input->value("method", json()) : json();
+    const Json method = input->is_object() ? input->value("method", Json()) : Json();
     if (method != "elicitation/create")
       co_return fail(Code::unavailable,
                      fmt::format("asks for '{}', which it was not told that it may",
                                  printable(method.is_string() ? method.get<std::string>() : "nothing", 64)));
-    auto question = read_question(input->value("params", json()));
+    auto question = read_question(input->value("params", Json()));
     Reply said;
     if (question && asking.ask && asked++ < kMostQuestions) said = co_await asking.ask(*std::move(question));
     responses[input.key()] = said.result();

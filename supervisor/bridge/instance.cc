@@ -6,8 +6,6 @@
 
 #include "supervisor/base/log.h"
 
-using nlohmann::json;
-
 namespace bridge {
 namespace {
 
@@ -46,8 +44,8 @@ class Instance::Busy {
   Instance& instance_;
 };
 
-Instance::Instance(Loop& loop, const ServerConfig& config, Told told)
-    : loop_(loop), config_(config), told_(std::move(told)), tasks_(loop) {}
+Instance::Instance(Loop& loop, Client::Reading reading, const ServerConfig& config, Told told)
+    : loop_(loop), reading_(std::move(reading)), config_(config), told_(std::move(told)), tasks_(loop) {}
 
 Instance::~Instance() { tasks_.cancel_all(); }
 
@@ -115,7 +113,8 @@ Task<Result<>> Instance::start_client(const Start& start) {
   Client::Listener listener;
   listener.tools_changed = [this] { tools_changed(); };
   listener.ended = [this] { client_ended(); };
-  auto client = std::make_shared<Client>(loop_, std::move(transport), std::move(secrets), std::move(listener));
+  auto client =
+      std::make_shared<Client>(loop_, reading_, std::move(transport), std::move(secrets), std::move(listener));
   CO_CHECKED(co_await client->open(config_.start, start.questions));
   CO_CHECKED(co_await learn(client));
   log_info("server {}: ready in {:.0f} ms, {}, {}", config_.name, ms_since(begun),
@@ -126,7 +125,7 @@ Task<Result<>> Instance::start_client(const Start& start) {
 }
 
 Task<Result<>> Instance::learn(std::shared_ptr<Client> client) {
-  json all = json::array();
+  Json all = Json::array();
   std::string cursor;
   const uint64_t heard = client->bytes_heard();
   for (size_t page = 0; page < kMaxPages && all.size() < Definitions::kMaxTools; page++) {
@@ -138,9 +137,9 @@ Task<Result<>> Instance::learn(std::shared_ptr<Client> client) {
       co_return fail(Code::unavailable, "does not list its tools: " + printable(answer.message, 200));
     if (client->bytes_heard() - heard > Definitions::kMaxBytes)
       co_return fail(Code::unavailable, fmt::format("lists more than {} MB of tools", Definitions::kMaxBytes >> 20));
-    const json tools = answer.result.value("tools", json());
+    const Json tools = answer.result.value("tools", Json());
     if (tools.is_array()) all.insert(all.end(), tools.begin(), tools.end());
-    const json next = answer.result.value("nextCursor", json());
+    const Json next = answer.result.value("nextCursor", Json());
     if (!next.is_string() || next.get_ref<const std::string&>().empty() || next == cursor) break;
     cursor = next.get<std::string>();
   }

@@ -23,7 +23,7 @@ class Instance {
   struct Told {
     std::function<void(Definitions)> learned;  // at each start, and when the server says that they changed
   };
-  Instance(Loop& loop, const ServerConfig& config, Told told);
+  Instance(Loop& loop, Client::Reading reading, const ServerConfig& config, Told told);
   ~Instance();
   Instance(const Instance&) = delete;
 
@@ -47,6 +47,7 @@ class Instance {
   void client_ended();
 
   Loop& loop_;
+  Client::Reading reading_;
   const ServerConfig& config_;
   Told told_;
   std::shared_ptr<Client> client_;  // set when it can be asked

@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <cerrno>
+
 #include "jail/jail.h"
 #include "jail/process_tree.h"
 #include "supervisor/base/log.h"
@@ -81,7 +83,13 @@ Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, con
   for (auto& [name, value] : secrets) spec.environment[name] = std::move(value);
   const uint64_t memory_bytes = spec.limits.memory_bytes;
   CO_TRY(std::unique_ptr<jail::Jail> jail, co_await jail::Jail::build(host, std::move(spec)));
-  CO_CHECKED(co_await jail->attach(what.folder));
+  auto shown = co_await jail->attach(what.folder);
+  if (!shown && shown.error().err == EPERM && !config.folder.empty())
+    co_return fail(Code::unavailable,
+                   "its folder was not there when the daemon started, or holds the daemon's own files, so no jail is "
+                   "shown it",
+                   "restart the daemon, or name another folder");
+  CO_CHECKED(std::move(shown));
   auto process = std::make_unique<Jailed>(host.loop, std::move(jail), memory_bytes);
   if (::send(process->in().get(), "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
     co_return fail_errno(errno, "tell a server to begin", Code::unavailable);

@@ -10,29 +10,27 @@
 #include "supervisor/bridge/http_transport.h"
 #include "supervisor/http/client.h"
 
-using nlohmann::json;
-
 namespace bridge {
 namespace {
 
 constexpr const char* kMark = "x-mcp-header";
 constexpr size_t kMost = 32;
 
-size_t count_marks(const json& value, int depth) {
+size_t count_marks(const Json& value, int depth) {
   if (depth > kMaxJsonDepth || !value.is_structured()) return 0;
   size_t all = value.is_object() && value.contains(kMark) ? 1 : 0;
-  for (const json& one : value) all += count_marks(one, depth + 1);
+  for (const Json& one : value) all += count_marks(one, depth + 1);
   return all;
 }
 
-Result<> read_properties(const json& schema, std::vector<std::string>& path, std::vector<Mirrored>& all) {
+Result<> read_properties(const Json& schema, std::vector<std::string>& path, std::vector<Mirrored>& all) {
   auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return {};
   for (const auto& [name, property] : properties->items()) {
     if (!property.is_object()) continue;
     path.push_back(name);
     if (auto mark = property.find(kMark); mark != property.end()) {
-      const json type = property.value("type", json());
+      const Json type = property.value("type", Json());
       if (!mark->is_string() || !http::check_header(mark->get<std::string>(), ""))
         return fail(Code::invalid, fmt::format("'{}' names no header", printable(name, 64)));
       if (type != "string" && type != "integer" && type != "boolean")
@@ -47,7 +45,7 @@ Result<> read_properties(const json& schema, std::vector<std::string>& path, std
 
 }  // namespace
 
-Result<std::vector<Mirrored>> read_mirrored(const json& schema) {
+Result<std::vector<Mirrored>> read_mirrored(const Json& schema) {
   std::vector<Mirrored> all;
   const size_t marks = schema.is_object() ? count_marks(schema, 0) : 0;
   if (marks == 0) return all;
@@ -64,10 +62,10 @@ Result<std::vector<Mirrored>> read_mirrored(const json& schema) {
   return all;
 }
 
-Transport::Headers mirror(const std::vector<Mirrored>& all, const json& arguments) {
+Transport::Headers mirror(const std::vector<Mirrored>& all, const Json& arguments) {
   Transport::Headers headers;
   for (const auto& one : all) {
-    const json* at = &arguments;
+    const Json* at = &arguments;
     for (const auto& key : one.path) at = at && at->is_object() && at->contains(key) ? &(*at)[key] : nullptr;
     if (!at || at->is_null() || at->is_structured()) continue;
     headers.emplace_back(one.header, header_value(at->is_string() ? at->get<std::string>() : dump_json(*at)));

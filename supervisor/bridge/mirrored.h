@@ -2,10 +2,10 @@
 // (specification 2026-07-28, basic/transports/streamable-http).
 // Source: tools/list, the server's word. Errors: invalid: such a tool is not to be called.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/bridge/transport.h"
 
@@ -16,7 +16,7 @@ struct Mirrored {
   std::vector<std::string> path;  // in the arguments
 };
 
-Result<std::vector<Mirrored>> read_mirrored(const nlohmann::json& schema);
-Transport::Headers mirror(const std::vector<Mirrored>& all, const nlohmann::json& arguments);
+Result<std::vector<Mirrored>> read_mirrored(const Json& schema);
+Transport::Headers mirror(const std::vector<Mirrored>& all, const Json& arguments);
 
 }  // namespace bridge

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-using nlohmann::json;
-
 namespace bridge {
 namespace {
 
@@ -14,20 +12,20 @@ constexpr uint32_t kAll = 127;
 constexpr std::pair<Kind, const char*> kNames[] = {
     {boolean, "boolean"}, {integer, "integer"}, {number, "number"}, {string, "string"}, {null, "null"}};
 
-Kind kind_of(const json& value) {
+Kind kind_of(const Json& value) {
   switch (value.type()) {
-    case json::value_t::boolean:
+    case Json::value_t::boolean:
       return boolean;
-    case json::value_t::number_integer:
-    case json::value_t::number_unsigned:
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
       return integer;
-    case json::value_t::number_float:
+    case Json::value_t::number_float:
       return number;
-    case json::value_t::string:
+    case Json::value_t::string:
       return string;
-    case json::value_t::array:
+    case Json::value_t::array:
       return array;
-    case json::value_t::object:
+    case Json::value_t::object:
       return object;
     default:
       return null;
@@ -41,7 +39,7 @@ bool is_identifier(const std::string& name) {
   });
 }
 
-uint32_t count_of(const json& kept, const char* key) {
+uint32_t count_of(const Json& kept, const char* key) {
   auto found = kept.find(key);
   return found != kept.end() && found->is_number_unsigned()
              ? static_cast<uint32_t>(std::min<uint64_t>(found->get<uint64_t>(), 1u << 30))
@@ -50,7 +48,7 @@ uint32_t count_of(const json& kept, const char* key) {
 
 }  // namespace
 
-void Shape::see(const json& value, int depth) {
+void Shape::see(const Json& value, int depth) {
   kinds_ |= kind_of(value);
   if (value.is_object()) see_object(value, depth);
   if (!value.is_array() || depth == kMaxDepth) return;
@@ -58,7 +56,7 @@ void Shape::see(const json& value, int depth) {
   for (size_t i = 0; i < std::min(value.size(), kMaxItems); i++) items_.front().see(value[i], depth + 1);
 }
 
-void Shape::see_object(const json& value, int depth) {
+void Shape::see_object(const Json& value, int depth) {
   if (objects_ < UINT32_MAX) objects_++;
   if (map_) return;
   map_ = depth == kMaxDepth || value.size() > kMaxMembers;
@@ -72,25 +70,25 @@ void Shape::see_object(const json& value, int depth) {
   if (map_) members_.clear();
 }
 
-json Shape::schema() const {
-  json choices = json::array();
+Json Shape::schema() const {
+  Json choices = Json::array();
   for (const auto& [kind, name] : kNames)
     if ((kinds_ & kind) && !(kind == integer && (kinds_ & number))) choices.push_back({{"type", name}});
   if (kinds_ & array) {
-    json list{{"type", "array"}};
+    Json list{{"type", "array"}};
     if (!items_.empty())
-      if (json items = items_.front().schema(); !items.empty()) list["items"] = std::move(items);
+      if (Json items = items_.front().schema(); !items.empty()) list["items"] = std::move(items);
     choices.push_back(std::move(list));
   }
   if (kinds_ & object) {
-    json record{{"type", "object"}};
+    Json record{{"type", "object"}};
     // Names that do not repeat are more likely keys than fields.
     const auto often = [this](const Member& member) { return 2 * member.seen > objects_; };
     size_t rare = 0;
     for (const auto& [name, member] : members_) rare += often(member) ? 0 : 1;
     if (!map_ && !members_.empty() && 2 * rare <= members_.size()) {
-      record["properties"] = json::object();
-      record["required"] = json::array();
+      record["properties"] = Json::object();
+      record["required"] = Json::array();
       for (const auto& [name, member] : members_) {
         if (!often(member)) continue;
         record["properties"][name] = member.shape.schema();
@@ -99,17 +97,17 @@ json Shape::schema() const {
     }
     choices.push_back(std::move(record));
   }
-  if (choices.empty()) return json::object();
+  if (choices.empty()) return Json::object();
   if (choices.size() == 1) return choices[0];
   return {{"anyOf", std::move(choices)}};
 }
 
-json Shape::to_json() const {
-  json kept{{"kinds", kinds_}};
+Json Shape::to_json() const {
+  Json kept{{"kinds", kinds_}};
   if (objects_ > 0) kept["objects"] = objects_;
   if (map_) kept["map"] = true;
   for (const auto& [name, member] : members_) {
-    json& one = kept["members"][name];
+    Json& one = kept["members"][name];
     one = member.shape.to_json();
     one["seen"] = member.seen;
   }
@@ -117,12 +115,12 @@ json Shape::to_json() const {
   return kept;
 }
 
-Shape Shape::from_json(const json& kept, int depth) {
+Shape Shape::from_json(const Json& kept, int depth) {
   Shape shape;
   if (!kept.is_object() || depth > kMaxDepth) return shape;
   shape.kinds_ = count_of(kept, "kinds") & kAll;
   shape.objects_ = count_of(kept, "objects");
-  shape.map_ = kept.value("map", json()) == true;
+  shape.map_ = kept.value("map", Json()) == true;
   if (auto members = kept.find("members"); members != kept.end() && members->is_object())
     for (const auto& [name, one] : members->items())
       if (one.is_object() && is_identifier(name) && shape.members_.size() < kMaxMembers)
@@ -131,26 +129,26 @@ Shape Shape::from_json(const json& kept, int depth) {
   return shape;
 }
 
-bool Observed::see(const json& value) {
+bool Observed::see(const Json& value) {
   if (results >= kMost || told >= kMostTold) return false;
   results++;
   shape.see(value);
   if (results < kNeeded) return false;
-  json now = shape.schema();
+  Json now = shape.schema();
   if (now == schema) return false;
   schema = std::move(now);
   told++;
   return true;
 }
 
-json Observed::to_json() const { return {{"results", results}, {"told", told}, {"shape", shape.to_json()}}; }
+Json Observed::to_json() const { return {{"results", results}, {"told", told}, {"shape", shape.to_json()}}; }
 
-Observed Observed::from_json(const json& kept) {
+Observed Observed::from_json(const Json& kept) {
   Observed observed;
   if (!kept.is_object()) return observed;
   observed.results = count_of(kept, "results");
   observed.told = count_of(kept, "told");
-  observed.shape = Shape::from_json(kept.value("shape", json()));
+  observed.shape = Shape::from_json(kept.value("shape", Json()));
   if (observed.results >= kNeeded) observed.schema = observed.shape.schema();
   return observed;
 }

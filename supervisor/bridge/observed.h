@@ -5,9 +5,10 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "supervisor/base/json_value.h"
 
 namespace bridge {
 
@@ -19,18 +20,18 @@ class Shape {
   static constexpr size_t kMaxItems = 8;     // of one list that are looked at
   static constexpr size_t kMaxName = 40;     // bytes
 
-  void see(const nlohmann::json& value) { see(value, 0); }
+  void see(const Json& value) { see(value, 0); }
   // A JSON Schema that all values seen fit; {} for anything. Names that fewer than half of the objects had are left
   // out.
-  nlohmann::json schema() const;
+  Json schema() const;
   // For a file. from_json() takes what to_json() gave, and of anything else what it can.
-  nlohmann::json to_json() const;
-  static Shape from_json(const nlohmann::json& kept, int depth = 0);
+  Json to_json() const;
+  static Shape from_json(const Json& kept, int depth = 0);
 
  private:
   struct Member;
-  void see(const nlohmann::json& value, int depth);
-  void see_object(const nlohmann::json& object, int depth);
+  void see(const Json& value, int depth);
+  void see_object(const Json& object, int depth);
 
   uint32_t kinds_ = 0;    // bits of Kind
   uint32_t objects_ = 0;  // seen here
@@ -52,12 +53,12 @@ struct Observed {
   uint32_t results = 0;
   uint32_t told = 0;
   Shape shape;
-  nlohmann::json schema;  // what is said; null: nothing yet
+  Json schema;  // what is said; null: nothing yet
 
   // True: `schema` is another now.
-  bool see(const nlohmann::json& value);
-  nlohmann::json to_json() const;
-  static Observed from_json(const nlohmann::json& kept);
+  bool see(const Json& value);
+  Json to_json() const;
+  static Observed from_json(const Json& kept);
 };
 
 }  // namespace bridge

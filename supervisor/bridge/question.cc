@@ -8,8 +8,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
-using nlohmann::json;
-
 namespace bridge {
 namespace {
 
@@ -34,7 +32,7 @@ size_t deceiving(std::string_view text) {
 }
 
 // Texts that stand for themselves cannot be cleaned.
-Result<std::string> exact_text(const json& value, const std::string& where, size_t most) {
+Result<std::string> exact_text(const Json& value, const std::string& where, size_t most) {
   if (!value.is_string()) return wrong(where, "not a text");
   const std::string& text = value.get_ref<const std::string&>();
   if (text.size() > most) return wrong(where, fmt::format("longer than {} bytes", most));
@@ -43,7 +41,7 @@ Result<std::string> exact_text(const json& value, const std::string& where, size
 }
 
 // Members that are only told.
-Result<> take_texts(const json& from, json& into, const std::string& where) {
+Result<> take_texts(const Json& from, Json& into, const std::string& where) {
   for (const char* key : {"title", "description"}) {
     const auto text = from.find(key);
     if (text == from.end()) continue;
@@ -53,7 +51,7 @@ Result<> take_texts(const json& from, json& into, const std::string& where) {
   return {};
 }
 
-Result<> take_sizes(const json& from, json& into, const std::string& where, std::initializer_list<const char*> keys) {
+Result<> take_sizes(const Json& from, Json& into, const std::string& where, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     const auto size = from.find(key);
     if (size == from.end()) continue;
@@ -64,18 +62,18 @@ Result<> take_sizes(const json& from, json& into, const std::string& where, std:
   return {};
 }
 
-Result<> check_known(const json& object, const std::string& where, std::initializer_list<std::string_view> known) {
+Result<> check_known(const Json& object, const std::string& where, std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : object.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
       return wrong(where, fmt::format("'{}' may not stand there", printable(key, 64)));
   return {};
 }
 
-Result<json> take_choices(const json& list, const std::string& where) {
+Result<Json> take_choices(const Json& list, const std::string& where) {
   if (!list.is_array() || list.empty() || list.size() > Question::kMaxChoices)
     return wrong(where, fmt::format("not a list of 1 to {} choices", Question::kMaxChoices));
-  json choices = json::array();
-  for (const json& one : list) {
+  Json choices = Json::array();
+  for (const Json& one : list) {
     TRY(std::string choice, exact_text(one, where, Question::kMaxText));
     choices.push_back(std::move(choice));
   }
@@ -83,14 +81,14 @@ Result<json> take_choices(const json& list, const std::string& where) {
 }
 
 // [{const, title}]
-Result<json> take_titled(const json& list, const std::string& where) {
+Result<Json> take_titled(const Json& list, const std::string& where) {
   if (!list.is_array() || list.empty() || list.size() > Question::kMaxChoices)
     return wrong(where, fmt::format("not a list of 1 to {} choices", Question::kMaxChoices));
-  json choices = json::array();
-  for (const json& one : list) {
+  Json choices = Json::array();
+  for (const Json& one : list) {
     if (!one.is_object() || one.size() != 2 || !one.contains("const") || !one.contains("title"))
       return wrong(where, "a choice is not {const, title}");
-    json choice;
+    Json choice;
     TRY(choice["const"], exact_text(one["const"], where, Question::kMaxText));
     if (!one["title"].is_string()) return wrong(where, "a title is not a text");
     choice["title"] = shown_text(one["title"].get_ref<const std::string&>(), Question::kMaxText, Newlines::replace);
@@ -99,14 +97,14 @@ Result<json> take_titled(const json& list, const std::string& where) {
   return choices;
 }
 
-Result<json> read_text_field(const json& from, json field, const std::string& where, bool& newer) {
+Result<Json> read_text_field(const Json& from, Json field, const std::string& where, bool& newer) {
   if (from.contains("enum")) {
     CHECKED(check_known(from, where, {"type", "title", "description", "default", "enum", "enumNames"}));
     TRY(field["enum"], take_choices(from["enum"], where + ".enum"));
     if (!from.contains("enumNames")) return field;
-    const json& names = from["enumNames"];
+    const Json& names = from["enumNames"];
     if (!names.is_array() || names.size() != field["enum"].size()) return wrong(where, "enumNames: not one for each");
-    for (const json& name : names) {
+    for (const Json& name : names) {
       if (!name.is_string()) return wrong(where, "enumNames: not a text");
       field["enumNames"].push_back(
           shown_text(name.get_ref<const std::string&>(), Question::kMaxText, Newlines::replace));
@@ -125,32 +123,32 @@ Result<json> read_text_field(const json& from, json field, const std::string& wh
   if (from.contains("pattern")) {
     TRY(field["pattern"], exact_text(from["pattern"], where + ".pattern", Question::kMaxText));
   }
-  if (const json format = from.value("format", json()); !format.is_null()) {
-    const std::set<json> known = {"email", "uri", "date", "date-time"};
+  if (const Json format = from.value("format", Json()); !format.is_null()) {
+    const std::set<Json> known = {"email", "uri", "date", "date-time"};
     if (!known.contains(format)) return wrong(where, "format: not email, uri, date or date-time");
     field["format"] = format;
   }
   return field;
 }
 
-Result<json> read_list_field(const json& from, json field, const std::string& where) {
+Result<Json> read_list_field(const Json& from, Json field, const std::string& where) {
   CHECKED(check_known(from, where, {"type", "title", "description", "default", "minItems", "maxItems", "items"}));
   CHECKED(take_sizes(from, field, where, {"minItems", "maxItems"}));
-  const json items = from.value("items", json());
+  const Json items = from.value("items", Json());
   if (!items.is_object()) return wrong(where, "items: not an object");
   if (items.contains("enum")) {
     CHECKED(check_known(items, where + ".items", {"type", "enum"}));
-    if (items.value("type", json("string")) != "string") return wrong(where, "items.type: not string");
+    if (items.value("type", Json("string")) != "string") return wrong(where, "items.type: not string");
     field["items"]["type"] = "string";
     TRY(field["items"]["enum"], take_choices(items["enum"], where + ".items.enum"));
     return field;
   }
   CHECKED(check_known(items, where + ".items", {"anyOf"}));
-  TRY(field["items"]["anyOf"], take_titled(items.value("anyOf", json()), where + ".items.anyOf"));
+  TRY(field["items"]["anyOf"], take_titled(items.value("anyOf", Json()), where + ".items.anyOf"));
   return field;
 }
 
-Result<json> read_number_field(const json& from, json field, const std::string& where) {
+Result<Json> read_number_field(const Json& from, Json field, const std::string& where) {
   CHECKED(check_known(from, where, {"type", "title", "description", "default", "minimum", "maximum"}));
   for (const char* key : {"minimum", "maximum"}) {
     const auto bound = from.find(key);
@@ -161,8 +159,8 @@ Result<json> read_number_field(const json& from, json field, const std::string& 
   return field;
 }
 
-Result<json> read_typed_field(const json& from, json field, const std::string& where, bool& newer) {
-  const json type = field["type"];
+Result<Json> read_typed_field(const Json& from, Json field, const std::string& where, bool& newer) {
+  const Json type = field["type"];
   if (type == "string") return read_text_field(from, std::move(field), where, newer);
   if (type == "number" || type == "integer") return read_number_field(from, std::move(field), where);
   if (type == "boolean") {
@@ -174,9 +172,9 @@ Result<json> read_typed_field(const json& from, json field, const std::string& w
   return read_list_field(from, std::move(field), where);
 }
 
-Result<json> read_field(const json& from, const std::string& where, bool& newer) {
+Result<Json> read_field(const Json& from, const std::string& where, bool& newer) {
   if (!from.is_object()) return wrong(where, "not an object");
-  json field = {{"type", from.value("type", json())}};
+  Json field = {{"type", from.value("type", Json())}};
   CHECKED(take_texts(from, field, where));
   TRY(field, read_typed_field(from, std::move(field), where, newer));
   const auto check = policies::JsonSchema::compile(field, policies::JsonSchema::Unknown::refuse);
@@ -190,28 +188,28 @@ Result<json> read_field(const json& from, const std::string& where, bool& newer)
 }
 
 // What libraries write beside the three that matter says nothing about an answer, and is left out.
-Result<json> read_schema(const json& from, bool& newer) {
+Result<Json> read_schema(const Json& from, bool& newer) {
   const std::string where = "requestedSchema";
   if (!from.is_object()) return wrong(where, "not an object");
   CHECKED(check_known(from, where,
                       {"type", "properties", "required", "$schema", "title", "description", "additionalProperties"}));
-  if (from.value("additionalProperties", json(false)).is_structured())
+  if (from.value("additionalProperties", Json(false)).is_structured())
     return wrong(where, "additionalProperties: neither true nor false");
-  const json properties = from.value("properties", json());
-  if (from.value("type", json()) != "object" || !properties.is_object())
+  const Json properties = from.value("properties", Json());
+  if (from.value("type", Json()) != "object" || !properties.is_object())
     return wrong(where, "not the schema of an object with properties");
   if (properties.size() > Question::kMaxFields)
     return wrong(where, fmt::format("more than {} fields", Question::kMaxFields));
-  json schema = {{"type", "object"}, {"properties", json::object()}};
+  Json schema = {{"type", "object"}, {"properties", Json::object()}};
   for (const auto& [name, property] : properties.items()) {
     const std::string place = fmt::format("{}.properties.{}", where, printable(name, 64));
     CHECKED(exact_text(name, place, Question::kMaxName));
     TRY(schema["properties"][name], read_field(property, place, newer));
   }
-  const json required = from.value("required", json::array());
+  const Json required = from.value("required", Json::array());
   if (!required.is_array() || required.size() > Question::kMaxFields)
     return wrong(where, "required: not a list of names");
-  for (const json& name : required) {
+  for (const Json& name : required) {
     if (!name.is_string() || !properties.contains(name.get_ref<const std::string&>()))
       return wrong(where, "required: names a field that is not there");
     schema["required"].push_back(name);
@@ -238,29 +236,29 @@ std::string shown_text(std::string_view untrusted, size_t most, Newlines newline
   return cut ? shown + "..." : shown;
 }
 
-Result<> Question::fits(const json& content) const {
+Result<> Question::fits(const Json& content) const {
   if (dump_json(content).size() > kMaxContent)
     return fail(Code::invalid, fmt::format("the answer is larger than {} bytes", kMaxContent));
   return check->check(content);
 }
 
-Result<Question> read_question(const json& params) {
+Result<Question> read_question(const Json& params) {
   if (!params.is_object()) return wrong("params", "not an object");
-  if (params.value("mode", json("form")) != "form") return wrong("mode", "only \"form\" is shown here");
+  if (params.value("mode", Json("form")) != "form") return wrong("mode", "only \"form\" is shown here");
   const auto message = params.find("message");
   if (message == params.end() || !message->is_string()) return wrong("message", "not a text");
   Question question;
   if (message->get_ref<const std::string&>().size() > Question::kMaxMessage)
     return wrong("message", fmt::format("longer than {} bytes", Question::kMaxMessage));
   question.message = shown_text(message->get_ref<const std::string&>(), Question::kMaxMessage, Newlines::keep);
-  TRY(question.schema, read_schema(params.value("requestedSchema", json()), question.wants_2025_11_25));
-  json whole = question.schema;
+  TRY(question.schema, read_schema(params.value("requestedSchema", Json()), question.wants_2025_11_25));
+  Json whole = question.schema;
   whole["additionalProperties"] = false;
   TRY(question.check, policies::JsonSchema::compile(whole, policies::JsonSchema::Unknown::refuse));
   return question;
 }
 
-json Reply::result() const {
+Json Reply::result() const {
   switch (action) {
     case Action::accept:
       return {{"action", "accept"}, {"content", content}};

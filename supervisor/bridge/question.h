@@ -6,11 +6,11 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "policies/json_schema.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 
@@ -24,16 +24,16 @@ struct Question {
   static constexpr size_t kMaxContent = 64 << 10;  // bytes of an answer
 
   std::string message;
-  nlohmann::json schema;                              // {type, properties, required}
+  Json schema;                                        // {type, properties, required}
   std::shared_ptr<const policies::JsonSchema> check;  // the same, and nothing else
   bool wants_2025_11_25 = false;                      // some field is of a kind that older clients cannot show
 
   // Whether what the person filled in is an answer. Errors: invalid, naming place and reason.
-  Result<> fits(const nlohmann::json& content) const;
+  Result<> fits(const Json& content) const;
 };
 
 // `params` of elicitation/create.
-Result<Question> read_question(const nlohmann::json& params);
+Result<Question> read_question(const Json& params);
 
 // Untrusted text as a person may see it: UTF-8, at most so many bytes, without control characters and those that are
 // not seen or change the direction of writing; U+FFFD stands in their places. A newline stays where `newlines` says so.
@@ -44,9 +44,9 @@ std::string shown_text(std::string_view untrusted, size_t most, Newlines newline
 struct Reply {
   enum class Action { accept, decline, cancel };
   Action action = Action::cancel;
-  nlohmann::json content = nlohmann::json::object();  // accepted: it fits
+  Json content = Json::object();  // accepted: it fits
   // The result of elicitation/create.
-  nlohmann::json result() const;
+  Json result() const;
 };
 
 // Who can be asked on behalf of a call.

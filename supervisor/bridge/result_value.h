@@ -2,22 +2,27 @@
 // of its blocks, {"type": "image", "mimeType", "data"} and the like for what is no text. What failed becomes
 // {code, message, data?}.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/bridge/client.h"
 
 namespace bridge {
 
 struct ToolValue {
-  nlohmann::json value;
-  nlohmann::json failure;  // null: it worked
+  Json value;
+  Json failure;  // null: it worked
 };
-ToolValue value_of(Answer answer);
+// `tool`: its name. `output_schema`: what it declares; null: nothing. What its library wrapped is unwrapped
+// (wrapped_result.h). A text is a number or a boolean where it reads exactly as JSON writes one: "8", "8.0", "-0.5",
+// "true"; "007", "1.10", "1e3", "+1" and numbers of more than 15 digits stay texts, and so do they all beside other
+// texts: those are one text. JSON whose values would take more than kMostValueBytes (value_bytes.h) stays a text.
+ToolValue value_of(Answer answer, std::string_view tool = {}, const Json& output_schema = nullptr);
 
 // Only what the paths name: "items.title" is that member of each element of a list `items`; the shape stays. A path of
 // which there is nothing selects nothing.
-nlohmann::json select(const nlohmann::json& value, const std::vector<std::string>& paths);
+Json select(const Json& value, const std::vector<std::string>& paths);
 
 }  // namespace bridge

@@ -5,16 +5,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/http/client.h"
-
-using nlohmann::json;
 
 namespace bridge {
 namespace {
@@ -56,7 +54,7 @@ Result<std::string> expanded(const std::string& text, const std::string& where) 
   return all;
 }
 
-Result<std::map<std::string, std::string>> read_variables(const json* object, const std::string& path) {
+Result<std::map<std::string, std::string>> read_variables(const Json* object, const std::string& path) {
   std::map<std::string, std::string> all;
   if (!object) return all;
   if (!object->is_object() || object->size() > 100)
@@ -115,17 +113,19 @@ Result<ServerConfig::Place> read_place(Fields& in) {
   return *place == "none" ? ServerConfig::Place::outside : ServerConfig::Place::jail;
 }
 
-Result<ServerConfig> read_server(const std::string& name, const json& object, const std::string& path) {
+Result<ServerConfig> read_server(const std::string& name, const Json& object, const std::string& path) {
   ServerConfig server;
   server.name = name;
   if (!valid_server(name))
     return fail(Code::invalid, path + ": a name is 1 to 48 of A-Z, a-z, 0-9, _ and -, without \"__\"");
   Fields in(object, path);
+  bool open_to_code = false;
   if (in.find("url")) {
     CHECKED(read_address(in, server));
   } else {
     CHECKED(read_command(in, server));
     TRY(server.folder, in.string_or("folder", ""));
+    TRY(open_to_code, in.boolean_or("secrets_open_to_code", false));
     TRY(server.place, read_place(in));
   }
   TRY(server.secrets, read_variables(in.find("secrets"), in.path_of("secrets")));
@@ -154,6 +154,12 @@ Result<ServerConfig> read_server(const std::string& name, const json& object, co
   } else if (!server.folder.empty() && server.folder.front() != '/') {
     return fail(Code::invalid, path + ".folder: neither an absolute path nor \"workspace\"");
   }
+  if (server.tenants_folder && !server.secrets.empty() && !open_to_code)
+    return fail(Code::invalid,
+                path +
+                    ".secrets: the server starts in the tenant's workspace, where code may leave what "
+                    "the server then loads, and so take its secrets",
+                "name a folder of its own, or say \"secrets_open_to_code\": true");
   for (const auto& [variable, file] : server.secrets)
     if (!file.starts_with('/'))
       return fail(Code::invalid, fmt::format("{}.secrets.{}: not the absolute path of a file", path, variable),
@@ -173,7 +179,7 @@ Result<std::string> read_client_file(const std::string& file, const std::string&
 }
 
 // Client files hold much more than we need: what is not known is theirs.
-Result<std::vector<ServerConfig>> read_client(const json& document, const std::string& where, ServerConfig::Place place,
+Result<std::vector<ServerConfig>> read_client(const Json& document, const std::string& where, ServerConfig::Place place,
                                               std::vector<std::string>& skipped) {
   auto found = document.find("mcpServers");
   if (found == document.end()) found = document.find("servers");
@@ -182,18 +188,18 @@ Result<std::vector<ServerConfig>> read_client(const json& document, const std::s
                 "name a file of Claude Code, Claude Desktop, Cursor or VS Code");
   std::vector<ServerConfig> servers;
   for (const auto& [name, entry] : found->items()) {
-    const json type = entry.is_object() ? entry.value("type", json()) : json();
+    const Json type = entry.is_object() ? entry.value("type", Json()) : Json();
     const bool remote = entry.is_object() && entry.contains("url") && !entry.contains("command");
     if (!entry.is_object() || (!remote && !entry.contains("command")) || (remote && (type == "sse" || type == "ws"))) {
       skipped.push_back(name);
       continue;
     }
-    json known = json::object();
+    Json known = Json::object();
     for (const char* key : {"command", "args", "env", "url", "headers"})
       if (entry.contains(key) && remote == (key[0] == 'u' || key[0] == 'h')) known[key] = entry[key];
     if (!remote) {
       known["jail"] = place == ServerConfig::Place::outside ? "none" : "default";
-      const json folder = entry.value("cwd", json());
+      const Json folder = entry.value("cwd", Json());
       if (folder.is_string() && folder.get_ref<const std::string&>().starts_with('/')) known["folder"] = folder;
     }
     TRY(ServerConfig server, read_server(name, known, where + "." + printable(name, 64)));
@@ -204,7 +210,7 @@ Result<std::vector<ServerConfig>> read_client(const json& document, const std::s
 
 }  // namespace
 
-Result<std::vector<ServerConfig>> read_servers(const json& object, const std::string& path) {
+Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::string& path) {
   if (!object.is_object() || object.size() > kMaxServers)
     return fail(Code::invalid, fmt::format("{}: not an object of at most {} servers", path, kMaxServers));
   std::vector<ServerConfig> servers;
@@ -215,7 +221,7 @@ Result<std::vector<ServerConfig>> read_servers(const json& object, const std::st
   return servers;
 }
 
-Result<std::vector<ServerConfig>> read_imports(const json& list, const std::string& path,
+Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path,
                                                std::vector<std::string>& skipped) {
   if (!list.is_array() || list.size() > kMaxServers) return fail(Code::invalid, path + ": not a list of files");
   std::vector<ServerConfig> all;

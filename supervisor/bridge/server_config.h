@@ -4,10 +4,10 @@
 #pragma once
 #include <chrono>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace bridge {
@@ -37,11 +37,11 @@ struct ServerConfig {
 
 // "servers": {NAME: {command, args, env, folder, jail, secrets, share, observe, idle_s, timeout_s, start_s}}, or {url,
 // type, headers, authorities, secrets, share, ...}.
-Result<std::vector<ServerConfig>> read_servers(const nlohmann::json& object, const std::string& path);
+Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::string& path);
 // "import": [{file, jail}]: the `mcpServers` of Claude Code and its like, or the `servers` of VS Code. Those that are
 // neither stdio servers nor speak Streamable HTTP are left out, by name in `skipped`. ${VAR} and ${env:VAR} stand for
 // the daemon's own environment.
-Result<std::vector<ServerConfig>> read_imports(const nlohmann::json& list, const std::string& path,
+Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path,
                                                std::vector<std::string>& skipped);
 // Errors: invalid: two have the same name.
 Result<> check_names(const std::vector<ServerConfig>& servers);

@@ -2,8 +2,6 @@
 
 #include "supervisor/base/json.h"
 
-using nlohmann::json;
-
 namespace bridge {
 namespace {
 
@@ -24,8 +22,8 @@ class Stopped {
 
 // One question that somebody is asked. Destroying it takes the question back.
 struct ServerQuestions::Open {
-  Open(Loop& loop, json given, int64_t of) : id(std::move(given)), call(of), task(loop) {}
-  json id;
+  Open(Loop& loop, Json given, int64_t of) : id(std::move(given)), call(of), task(loop) {}
+  Json id;
   int64_t call;
   Scope task;
 };
@@ -62,7 +60,7 @@ ServerQuestions::Call* ServerQuestions::call_of(std::optional<int64_t> of, int64
   return &only;
 }
 
-void ServerQuestions::ask(const json& id, const json& params, std::optional<int64_t> of) {
+void ServerQuestions::ask(const Json& id, const Json& params, std::optional<int64_t> of) {
   const std::string key = dump_json(id);
   if (open_.contains(key)) return;  // an answer could be taken for that of the first
   int64_t number = 0;
@@ -90,10 +88,10 @@ Task<> ServerQuestions::answer(Open& one, Asking asking, RequestClock& clock, Qu
   if (auto node = open_.extract(dump_json(one.id))) loop_.defer([done = std::move(node.mapped())] {});
 }
 
-void ServerQuestions::reply(const json& id, const Reply& reply) const {
+void ServerQuestions::reply(const Json& id, const Reply& reply) const {
   send_({{"jsonrpc", "2.0"}, {"id", id}, {"result", reply.result()}});
 }
 
-void ServerQuestions::take_back(const json& id) { open_.erase(dump_json(id)); }
+void ServerQuestions::take_back(const Json& id) { open_.erase(dump_json(id)); }
 
 }  // namespace bridge

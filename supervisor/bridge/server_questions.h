@@ -9,10 +9,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/bridge/question.h"
 #include "supervisor/bridge/request_clock.h"
@@ -23,7 +23,7 @@ class ServerQuestions {
  public:
   static constexpr size_t kMostOfCall = 10;
   static constexpr size_t kMostGivenUp = 256;
-  using Send = std::function<void(const nlohmann::json& message)>;
+  using Send = std::function<void(const Json& message)>;
 
   ServerQuestions(Loop& loop, Send send);
   ~ServerQuestions();
@@ -37,9 +37,9 @@ class ServerQuestions {
   void heard(int64_t call) { given_up_.erase(call); }
 
   // A question, with the server's own id. `of`: the call in whose reply it came; nothing: nobody knows.
-  void ask(const nlohmann::json& id, const nlohmann::json& params, std::optional<int64_t> of);
+  void ask(const Json& id, const Json& params, std::optional<int64_t> of);
   // The server does not want to know any more.
-  void take_back(const nlohmann::json& id);
+  void take_back(const Json& id);
   size_t waiting() const { return open_.size(); }
 
  private:
@@ -51,7 +51,7 @@ class ServerQuestions {
   struct Open;
   Call* call_of(std::optional<int64_t> of, int64_t& id);
   Task<> answer(Open& one, Asking asking, RequestClock& clock, Question question);
-  void reply(const nlohmann::json& id, const Reply& reply) const;
+  void reply(const Json& id, const Reply& reply) const;
 
   Loop& loop_;
   Send send_;

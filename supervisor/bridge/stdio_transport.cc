@@ -3,12 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
 
 namespace bridge {
 namespace {
@@ -40,7 +38,7 @@ void StdioTransport::begin(Listener listener) {
   tasks_.spawn(watch_end());
 }
 
-void StdioTransport::send(const json& message, Headers) { outbox_.send(dump_json(message)); }
+void StdioTransport::send(const Json& message, Headers) { outbox_.send(dump_json(message)); }
 
 void StdioTransport::cancel(int64_t id) {
   send({{"jsonrpc", "2.0"},
@@ -74,7 +72,8 @@ Task<> StdioTransport::read() {
     lines_.commit(static_cast<size_t>(got));
     while (auto item = lines_.next()) {
       if (item->kind == mcp::LineSplitter::Kind::line) {
-        listener_.message(item->text, {});
+        const Text text{item->text, lines_.keep(*item)};
+        co_await listener_.message(text, {});
       } else {
         listener_.too_long();
       }

@@ -4,25 +4,34 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
+#include "supervisor/base/task.h"
 
 namespace bridge {
 
 constexpr size_t kMaxMessage = 64 << 20;  // from a server
 
+// The bytes of a message.
+struct Text {
+  std::string_view bytes;
+  std::shared_ptr<const void> kept;  // what holds them; empty: they are valid until the task first waits
+};
+
 class Transport {
  public:
   // None may destroy the transport: what they lead to is done in a later turn of the loop.
   struct Listener {
-    // JSON, if the server is honest. `of`: the request in whose reply it came, where the transport has such.
-    std::function<void(std::string_view text, std::optional<int64_t> of)> message;
+    // JSON, if the server is honest. `of`: the request in whose reply it came, where the transport has such. Awaited
+    // before anything else is read.
+    std::function<Task<>(Text text, std::optional<int64_t> of)> message;
     std::function<void(size_t bytes)> noise;                // that are part of no message
     std::function<void()> too_long;                         // a message was, and is lost
     std::function<void(int64_t id, Error why)> unanswered;  // that request will have no answer
@@ -38,7 +47,7 @@ class Transport {
   // Before anything else, once.
   virtual void begin(Listener listener) = 0;
   // `mirrored`: what of a call's arguments a server over HTTP wants to see as headers.
-  virtual void send(const nlohmann::json& message, Headers mirrored) = 0;
+  virtual void send(const Json& message, Headers mirrored) = 0;
   // Nobody waits for the answer of that request any more.
   virtual void cancel(int64_t id) = 0;
   // That request was answered.

@@ -13,11 +13,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/cli/lines.h"
 #include "supervisor/cli/relay.h"
 
@@ -37,14 +37,13 @@ void say(const std::string& text) {
 }
 
 std::string hello_line() {
-  nlohmann::json params = {{"client_pid", ::getppid()}};
+  Json params = {{"client_pid", ::getppid()}};
   if (char* cwd = ::getcwd(nullptr, 0)) {
     params["cwd"] = cwd;
     std::free(cwd);
   }
   if (const char* project = ::getenv("CLAUDE_PROJECT_DIR")) params["project_dir"] = project;
-  const nlohmann::json hello = {
-      {"jsonrpc", "2.0"}, {"method", "notifications/org.warder/hello"}, {"params", std::move(params)}};
+  const Json hello = {{"jsonrpc", "2.0"}, {"method", "notifications/org.warder/hello"}, {"params", std::move(params)}};
   return dump_json(hello);
 }
 
@@ -60,6 +59,8 @@ class Bridge {
   bool told_to_stop();
   void try_to_connect();
   void lose_connection();
+  void give_up();
+  void on_answer();  // the daemon answers on this connection
   void read_client();
   void read_daemon();
   bool pass_lines();  // true: something happened, look again
@@ -83,6 +84,7 @@ class Bridge {
   bool daemon_spoke_ = false;  // on this connection
   bool reachable_ = true;      // what the user was told last
   bool dropped_garbage_ = false;
+  std::optional<Monotonic::time_point> refused_since_;  // each connection since then was refused
   std::chrono::milliseconds delay_ = kFirstDelay;
   Trouble trouble_;  // why daemon_ is empty
   Monotonic::time_point retry_at_;
@@ -119,7 +121,7 @@ void Bridge::try_to_connect() {
     daemon_ = std::move(*connected);
     daemon_ended_ = daemon_deaf_ = daemon_spoke_ = half_closed_ = false;
     give_up_at_.reset();
-    if (!std::exchange(reachable_, true)) say("connected to warderd at '" + socket_.path + "'");
+    if (!refused_since_ && !std::exchange(reachable_, true)) say("connected to warderd at '" + socket_.path + "'");
     relay_.connected();
     return;
   }
@@ -129,23 +131,39 @@ void Bridge::try_to_connect() {
   delay_ = std::min<std::chrono::milliseconds>(delay_ * 2, kLongestDelay);
   trouble_ = {error.what, error.hint};
   if (give_up_at_ && now < *give_up_at_) return;
+  give_up();
+}
+
+void Bridge::give_up() {
   relay_.give_up(trouble_);
-  if (std::exchange(reachable_, false)) say(error.what + "; " + error.hint + " (trying again until it is there)");
+  if (std::exchange(reachable_, false))
+    say(trouble_.cause + (trouble_.remedy.empty() ? "" : "; " + trouble_.remedy) + " (trying again until it answers)");
+}
+
+void Bridge::on_answer() {
+  daemon_spoke_ = true;
+  if (!refused_since_) return;
+  refused_since_.reset();
+  if (!std::exchange(reachable_, true)) say("connected to warderd at '" + socket_.path + "'");
 }
 
 void Bridge::lose_connection() {
   const auto now = Monotonic::now();
   daemon_.reset();
   from_daemon_.clear();
+  const auto refusal = relay_.refusal();
   relay_.disconnected();
+  if (refusal && !refused_since_) refused_since_ = now;
   retry_at_ = daemon_spoke_ ? now : now + delay_;  // one that only hangs up is not called again in a hurry
   if (daemon_spoke_) {
     delay_ = kFirstDelay;
   } else {
     delay_ = std::min<std::chrono::milliseconds>(delay_ * 2, kLongestDelay);
   }
-  give_up_at_ = now + kGrace;
+  give_up_at_ = refused_since_.value_or(now) + kGrace;
   trouble_ = {"warderd at '" + socket_.path + "' closed the connection", "start it again with: " + start_hint(socket_)};
+  if (refusal) trouble_ = *refusal;
+  if (refusal && now >= *give_up_at_) give_up();
 }
 
 void Bridge::read_client() {
@@ -174,9 +192,9 @@ bool Bridge::pass_lines() {
     const auto line = from_daemon_.next();
     passed = passed || line || daemon_ended_;
     if (line) {
-      daemon_spoke_ = true;
       if (!relay_.from_daemon(*line) && !std::exchange(dropped_garbage_, true))
         say("dropped a line from warderd that is no JSON-RPC message");
+      if (!relay_.refusal()) on_answer();
     } else {
       if (daemon_ended_) lose_connection();
       break;
@@ -199,10 +217,13 @@ bool Bridge::finished() {
   if (!input_ended_) return false;
   if (from_client_.empty() && relay_.idle() && relay_.to_client().pending() == 0) return true;
   if (Monotonic::now() < *exit_at_) return false;
-  if (!daemon_) {  // what is still held back learns why
+  if (daemon_) {  // what is still held back learns why
+    relay_.give_up_held({"warderd at '" + socket_.path + "' is ending", "call again when it has been restarted",
+                         "warderd takes no new calls"});
+  } else {
     relay_.give_up(trouble_);
-    (void)flush();
   }
+  (void)flush();
   return true;
 }
 

@@ -1,29 +1,26 @@
 #include "supervisor/cli/config.h"
 
-#include <nlohmann/json.hpp>
-
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace cli {
 namespace {
 
-using json = nlohmann::ordered_json;
-
 // A program may run for as long as its policy lets it; a client that stops waiting sooner only loses the answer.
 constexpr int kCallSeconds = 600;
 
-json command(const std::string& program, const json& args) { return {{"command", program}, {"args", args}}; }
+Json command(const std::string& program, const Json& args) { return {{"command", program}, {"args", args}}; }
 
-std::string pretty(const json& entry) { return entry.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string pretty(const Json& entry) { return entry.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-std::string toml(const std::string& program, const json& args) {  // a JSON string is a TOML basic string
-  return "[mcp_servers.warder]\ncommand = " + dump_json(json(program)) + "\nargs = " + dump_json(args) +
+std::string toml(const std::string& program, const Json& args) {  // a JSON string is a TOML basic string
+  return "[mcp_servers.warder]\ncommand = " + dump_json(Json(program)) + "\nargs = " + dump_json(args) +
          "\ntool_timeout_sec = " + std::to_string(kCallSeconds) + "\n";
 }
 
-std::string yaml(const std::string& program, const json& args) {  // and a YAML double-quoted scalar
+std::string yaml(const std::string& program, const Json& args) {  // and a YAML double-quoted scalar
   return "extensions:\n  warder:\n    enabled: true\n    type: stdio\n    name: warder\n    cmd: " +
-         dump_json(json(program)) + "\n    args: " + dump_json(args) +
+         dump_json(Json(program)) + "\n    args: " + dump_json(args) +
          "\n    envs: {}\n    timeout: " + std::to_string(kCallSeconds) + "\n";
 }
 
@@ -41,6 +38,14 @@ const std::vector<ClientConfig>& known_clients() {
       {"codex", ConfigFormat::toml, "append to ~/.codex/config.toml, or run: codex mcp add warder -- {command}"},
       {"goose", ConfigFormat::yaml, "merge into ~/.config/goose/config.yaml"},
       {"gemini", ConfigFormat::json, "merge into ~/.gemini/settings.json"},
+      {"zed", ConfigFormat::json, "merge into ~/.config/zed/settings.json, or .zed/settings.json of the project"},
+      {"windsurf", ConfigFormat::json, "merge into ~/.codeium/windsurf/mcp_config.json"},
+      {"opencode", ConfigFormat::json,
+       "merge into ~/.config/opencode/opencode.json, or opencode.json of the project (version 2 wants the entry of mcp "
+       "below mcp.servers)"},
+      {"cline", ConfigFormat::json,
+       "merge into cline_mcp_settings.json (MCP Servers, Configure, Configure MCP Servers)"},
+      {"amp", ConfigFormat::json, "merge into ~/.config/amp/settings.json, or .amp/settings.json of the project"},
       {"inspector", ConfigFormat::json,
        "save as warder.json, then run: npx @modelcontextprotocol/inspector --cli --config warder.json --server warder "
        "--method tools/list"},
@@ -59,13 +64,13 @@ Result<ConfigEntry> client_config(std::string_view client, const std::string& pr
   if (!found)
     return fail(Code::not_found, "no client is called '" + std::string(client) + "'", "known clients: " + names);
 
-  json args = {"mcp"};
+  Json args = {"mcp"};
   std::string line = program + " mcp";
   if (socket.source == SocketSource::asked) {
     args.insert(args.end(), {"--socket", socket.path});
     line += " --socket " + socket.path;
   }
-  json entry = command(program, args);
+  Json entry = command(program, args);
   ConfigEntry out{{}, std::string(found->where)};
   if (const size_t at = out.where.find("{command}"); at != std::string::npos) out.where.replace(at, 9, line);
 
@@ -74,18 +79,28 @@ Result<ConfigEntry> client_config(std::string_view client, const std::string& pr
   } else if (client == "goose") {
     out.text = yaml(program, args);
   } else if (client == "vscode") {
-    json typed = {{"type", "stdio"}};
+    Json typed = {{"type", "stdio"}};
     typed.update(entry);
     out.text = pretty({{"servers", {{"warder", std::move(typed)}}}});
+  } else if (client == "zed") {
+    entry["timeout"] = kCallSeconds;
+    out.text = pretty({{"context_servers", {{"warder", std::move(entry)}}}});
+  } else if (client == "opencode") {
+    args.insert(args.begin(), program);
+    Json local = {{"type", "local"}, {"command", std::move(args)}, {"enabled", true}};
+    out.text = pretty({{"mcp", {{"warder", std::move(local)}}}});
+  } else if (client == "amp") {
+    out.text = pretty({{"amp.mcpServers", {{"warder", std::move(entry)}}}});
   } else if (client == "generic") {
     out.text = pretty(entry);
   } else {
     if (client == "claude-code" || client == "inspector" || client == "cursor") {
-      json typed = {{"type", "stdio"}};
+      Json typed = {{"type", "stdio"}};
       typed.update(entry);
       entry = std::move(typed);
     }
     if (client == "gemini") entry["timeout"] = kCallSeconds * 1000;
+    if (client == "cline") entry["timeout"] = kCallSeconds;
     out.text = pretty({{"mcpServers", {{"warder", std::move(entry)}}}});
   }
   return out;

@@ -14,8 +14,10 @@ CLI::App* declare_run(CLI::App& app, RunArguments& arguments) {
       "Run one program. Exit status: the program's; 1 error, 124 timeout, 137 memory, 125 no answer from warderd");
   auto* file = command->add_option("file", arguments.file, "The program; '-' reads standard input")->type_name("FILE");
   command->add_option("-c", arguments.code, "The program itself")->type_name("CODE")->excludes(file);
-  command->add_option("-l,--language", arguments.language, "python, javascript or shell; else by the file's name")
-      ->check(CLI::IsMember({"python", "javascript", "shell"}));
+  command
+      ->add_option("-l,--language", arguments.language,
+                   "python, javascript, typescript or shell; else by the file's name")
+      ->check(CLI::IsMember({"python", "javascript", "typescript", "shell"}));
   command->add_option("--timeout", arguments.timeout, "Wall-clock limit")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);

@@ -1,10 +1,10 @@
 #include "supervisor/cli/envelope.h"
 
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace cli {
 namespace {

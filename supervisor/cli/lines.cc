@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -12,8 +13,7 @@ namespace cli {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr size_t kKeptBytes = 1 << 20;   // what an idle buffer may keep allocated
-constexpr size_t kShownBytes = 4 << 10;  // of an oversized line: enough to find its id
+constexpr size_t kKeptBytes = 1 << 20;  // what an idle buffer may keep allocated
 
 void forget(std::string& text) {
   text.clear();
@@ -47,23 +47,18 @@ ssize_t LineReader::fill(int fd) {
 std::optional<LineReader::Line> LineReader::next() {
   for (;;) {
     const size_t newline = buffer_.find('\n', searched_);
-    if (newline == std::string::npos) {
-      searched_ = buffer_.size();
-      if (skipping_) {
-        start_ = searched_;
-      } else if (buffer_.size() - start_ > kMaxLineBytes) {
-        skipping_ = true;
-        const size_t shown = start_;
-        start_ = searched_;
-        return Line{std::string_view(buffer_).substr(shown, kShownBytes), true};
-      }
-      return std::nullopt;
+    const size_t end = std::min(newline, buffer_.size());
+    const std::string_view text = std::string_view(buffer_).substr(start_, end - start_);
+    if (skipping_ || text.size() > kMaxLineBytes) {
+      skipping_ = true;
+      scan_.feed(text);
+      start_ = end;
     }
-    const std::string_view text = std::string_view(buffer_).substr(start_, newline - start_);
+    searched_ = end;
+    if (newline == std::string::npos) return std::nullopt;
     start_ = searched_ = newline + 1;
-    if (std::exchange(skipping_, false)) continue;
-    if (text.size() > kMaxLineBytes) return Line{text.substr(0, kShownBytes), true};
-    if (text.find_first_not_of(" \t\r") != std::string_view::npos) return Line{text, false};
+    if (std::exchange(skipping_, false)) return Line{{}, true, std::exchange(scan_, {}).found()};
+    if (text.find_first_not_of(" \t\r") != std::string_view::npos) return Line{text};
   }
 }
 
@@ -71,6 +66,7 @@ void LineReader::clear() {
   forget(buffer_);
   start_ = searched_ = 0;
   skipping_ = false;
+  scan_ = {};
 }
 
 void Outbox::add(std::string_view line) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "supervisor/base/envelope_scan.h"
+
 namespace cli {
 
 inline constexpr size_t kMaxLineBytes = 16 << 20;   // warderd refuses longer requests itself
@@ -16,8 +18,9 @@ inline constexpr size_t kHighWaterBytes = 1 << 20;  // an Outbox this full takes
 class LineReader {
  public:
   struct Line {
-    std::string_view text;   // without its newline; valid until the next fill() or next()
-    bool oversized = false;  // `text` is only its beginning; the rest is dropped as it arrives
+    std::string_view text;   // without its newline; valid until the next fill() or next(); empty if oversized
+    bool oversized = false;  // longer than kMaxLineBytes: dropped as it arrived
+    std::optional<EnvelopeScan::Found> found = {};  // of such a line, where it is certain
   };
 
   // Reads once. > 0: bytes; 0: end; < 0: -errno.
@@ -30,9 +33,10 @@ class LineReader {
 
  private:
   std::string buffer_;
-  size_t start_ = 0;     // of the first line not yet handed out
-  size_t searched_ = 0;  // no newline in [start_, searched_)
-  bool skipping_ = false;
+  size_t start_ = 0;       // of the first line not yet handed out
+  size_t searched_ = 0;    // no newline in [start_, searched_)
+  bool skipping_ = false;  // inside a line that is too long
+  EnvelopeScan scan_;      // of that line
 };
 
 class Outbox {

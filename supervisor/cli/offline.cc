@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/version.h"
 
 namespace cli {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 constexpr std::string_view kModern = "2026-07-28";
 constexpr std::string_view kNewestLegacy = "2025-11-25";
@@ -24,16 +22,16 @@ std::string envelope(std::string_view raw_id, std::string_view key, std::string_
   return line.append("\"").append(key).append("\":").append(raw_value).append("}");
 }
 
-std::string error_line(std::string_view raw_id, int code, std::string_view message, json data = nullptr) {
-  json error = {{"code", code}, {"message", message}};
+std::string error_line(std::string_view raw_id, int code, std::string_view message, Json data = nullptr) {
+  Json error = {{"code", code}, {"message", message}};
   if (!data.is_null()) error["data"] = std::move(data);
   return envelope(raw_id, "error", dump_json(error));
 }
 
-json server_info() { return {{"name", "warder"}, {"title", "Warder"}, {"version", kWarderVersion}}; }
-json capabilities() { return {{"tools", {{"listChanged", true}}}, {"resources", json::object()}}; }
+Json server_info() { return {{"name", "warder"}, {"title", "Warder"}, {"version", kWarderVersion}}; }
+Json capabilities() { return {{"tools", {{"listChanged", true}}}, {"resources", Json::object()}}; }
 
-std::string result_line(const Envelope& request, json result) {
+std::string result_line(const Envelope& request, Json result) {
   if (request.modern()) {
     result["resultType"] = "complete";
     result["_meta"]["io.modelcontextprotocol/serverInfo"] = server_info();
@@ -42,7 +40,7 @@ std::string result_line(const Envelope& request, json result) {
 }
 
 // To be asked for again as soon as the daemon is back.
-std::string fleeting_line(const Envelope& request, json result) {
+std::string fleeting_line(const Envelope& request, Json result) {
   if (request.modern()) {
     result["ttlMs"] = 0;
     result["cacheScope"] = "private";
@@ -57,28 +55,28 @@ std::string instructions(const Trouble& trouble) {
 
 // The one tool everybody needs, under its real name and parameters: a client that never asks again can use it once
 // the daemon is back.
-json placeholder_tools() {
-  json properties = {{"code", {{"type", "string"}, {"description", "The program to run."}}},
-                     {"language", {{"type", "string"}, {"enum", {"python", "javascript", "shell"}}}},
+Json placeholder_tools() {
+  Json properties = {{"code", {{"type", "string"}, {"description", "The program to run."}}},
+                     {"language", {{"type", "string"}, {"enum", {"python", "javascript", "typescript", "shell"}}}},
                      {"context_vars", {{"type", "object"}, {"description", "Variables the program finds defined."}}},
                      {"timeout_seconds", {{"type", "number"}}},
                      {"memory_mb", {{"type", "number"}}}};
-  json tool = {{"name", "execute_code"},
+  Json tool = {{"name", "execute_code"},
                {"description",
                 "Runs a program in a jail of its own and answers with its output. The daemon behind it is "
                 "not running at the moment: a call answers with the command that starts it."},
                {"inputSchema", {{"type", "object"}, {"properties", std::move(properties)}, {"required", {"code"}}}}};
-  return json::array({std::move(tool)});
+  return Json::array({std::move(tool)});
 }
 
-json failed_call(std::string_view text, std::string_view remedy) {
-  json answer = {{"success", false}, {"outcome", "internal"}, {"error", text}};
+Json failed_call(std::string_view text, std::string_view remedy) {
+  Json answer = {{"success", false}, {"outcome", "internal"}, {"error", text}};
   if (!remedy.empty()) answer["remedy"] = remedy;
-  json block = {{"type", "text"}, {"text", dump_json(answer)}};
-  return {{"content", json::array({std::move(block)})}, {"isError", true}};
+  Json block = {{"type", "text"}, {"text", dump_json(answer)}};
+  return {{"content", Json::array({std::move(block)})}, {"isError", true}};
 }
 
-json trouble_data(std::string_view text, std::string_view remedy) {
+Json trouble_data(std::string_view text, std::string_view remedy) {
   return {{"code", "unavailable"}, {"message", text}, {"remedy", remedy}};
 }
 
@@ -86,7 +84,7 @@ json trouble_data(std::string_view text, std::string_view remedy) {
 
 std::string offline_answer(const Envelope& request, const Trouble& trouble, std::string_view known_tools) {
   if (request.modern() && request.meta_version != kModern) {
-    json data = {{"supported", json::array({kModern})}, {"requested", valid_utf8(request.meta_version)}};
+    Json data = {{"supported", Json::array({kModern})}, {"requested", valid_utf8(request.meta_version)}};
     return error_line(request.id, kUnsupportedVersion, "this protocol version is not supported", std::move(data));
   }
   const auto method = request.method;
@@ -98,20 +96,20 @@ std::string offline_answer(const Envelope& request, const Trouble& trouble, std:
                                  {"instructions", instructions(trouble)}});
   }
   if (method == "server/discover")
-    return fleeting_line(request, {{"supportedVersions", json::array({kModern})},
+    return fleeting_line(request, {{"supportedVersions", Json::array({kModern})},
                                    {"capabilities", capabilities()},
                                    {"instructions", instructions(trouble)}});
-  if (method == "ping") return result_line(request, json::object());
+  if (method == "ping") return result_line(request, Json::object());
   if (method == "tools/list") {
     if (!known_tools.empty()) return envelope(request.id, "result", known_tools);
     return fleeting_line(request, {{"tools", placeholder_tools()}});
   }
-  if (method == "resources/list") return fleeting_line(request, {{"resources", json::array()}});
-  if (method == "resources/templates/list") return fleeting_line(request, {{"resourceTemplates", json::array()}});
+  if (method == "resources/list") return fleeting_line(request, {{"resources", Json::array()}});
+  if (method == "resources/templates/list") return fleeting_line(request, {{"resourceTemplates", Json::array()}});
   if (method == "tools/call")
     return result_line(request,
-                       failed_call("warderd is not running, nothing was executed: " + trouble.cause, trouble.remedy));
-  return error_line(request.id, kInternal, "warderd is not running: " + trouble.cause + "; " + trouble.remedy,
+                       failed_call(trouble.state + ", nothing was executed: " + trouble.cause, trouble.remedy));
+  return error_line(request.id, kInternal, trouble.state + ": " + trouble.cause + "; " + trouble.remedy,
                     trouble_data(trouble.cause, trouble.remedy));
 }
 

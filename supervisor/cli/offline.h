@@ -17,6 +17,7 @@ enum class Era { legacy, modern };
 struct Trouble {
   std::string cause;   // "connect to warderd at '/run/warder/mcp.sock': No such file or directory"
   std::string remedy;  // "start it with: sudo systemctl start warder.socket"
+  std::string state = "warderd is not running";
 };
 
 // The answer to a request: handshake, discovery and ping are answered as warderd would, tools/list with `known_tools`

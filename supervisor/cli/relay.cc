@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace cli {
 namespace {
 
 constexpr size_t kMaxCalls = 4096;          // remembered; warderd lets nobody have that many at once
 constexpr size_t kMaxIdBytes = 256;         // of an id that is remembered
-constexpr size_t kMaxKeptBytes = 64 << 10;  // of a request that could be sent again
+constexpr size_t kMaxKeptBytes = 1 << 20;   // of a request that could be sent again
+constexpr size_t kMostKeptBytes = 8 << 20;  // of all of them
 constexpr size_t kMaxSettings = 256;
 constexpr int kMaxSent = 2;
 
@@ -22,17 +23,37 @@ constexpr std::string_view kInterrupted =
     "the connection to warderd ended while this request ran (it was restarted or stopped); the call may have run";
 constexpr std::string_view kRetry = "look at what it left behind (files in the workspace), then retry it";
 
-// Requests that change nothing: a second one after a lost connection is not noticed by anybody.
-bool harmless(std::string_view method) {
-  constexpr std::array<std::string_view, 14> kHarmless = {
-      "initialize",     "ping",         "server/discover", "tools/list",          "resources/list",
-      "resources/read", "prompts/list", "prompts/get",     "completion/complete", "resources/templates/list",
-      "skills/list",    "skills/get",   "tasks/get",       "subscriptions/listen"};
-  return std::find(kHarmless.begin(), kHarmless.end(), method) != kHarmless.end();
+constexpr std::string_view kTwice =
+    "the connection to warderd ended twice while it answered this request, which changes nothing";
+constexpr std::string_view kAskLess = "ask again later, or for less";
+constexpr std::string_view kRefused = "warderd refused the connection";
+constexpr std::string_view kNotRun = "org.warder/not-run";  // of mcp/protocol.h
+constexpr size_t kMostNotRunBytes = 16 << 10;
+
+// Why the daemon did not run what this answer is to, and its words; nothing: it may have run.
+struct NotRun {
+  std::string why;
+  Trouble trouble;
+};
+std::optional<NotRun> read_not_run(std::string_view answer) {
+  if (answer.size() > kMostNotRunBytes || answer.find(kNotRun) == answer.npos) return {};
+  const auto parsed = parse_json(answer);
+  if (!parsed || !parsed->is_object()) return {};
+  const auto text = [](const Json& object, std::string_view key) {
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  const Json error = parsed->value("error", Json()), result = parsed->value("result", Json());
+  const Json data = error.is_object() ? error.value("data", Json()) : Json();
+  const Json meta = result.is_object() ? result.value("_meta", Json()) : Json();
+  NotRun told{text(data, kNotRun), {text(error, "message"), text(data, "remedy"), std::string(kRefused)}};
+  if (told.why.empty()) told.why = text(meta, kNotRun);
+  if (told.why.empty()) return {};
+  return told;
 }
 
-std::string notification(std::string_view method, const nlohmann::json& params = nullptr) {
-  nlohmann::json message = {{"jsonrpc", "2.0"}, {"method", method}};
+std::string notification(std::string_view method, const Json& params = nullptr) {
+  Json message = {{"jsonrpc", "2.0"}, {"method", method}};
   if (!params.is_null()) message["params"] = params;
   return dump_json(message);
 }
@@ -40,19 +61,37 @@ std::string notification(std::string_view method, const nlohmann::json& params =
 bool wants_tools_changed(std::string_view listen) {
   const auto request = parse_json(listen);
   if (!request) return false;
-  const nlohmann::json::json_pointer path("/params/notifications/toolsListChanged");
+  const Json::json_pointer path("/params/notifications/toolsListChanged");
   return request->contains(path) && request->at(path) == true;
+}
+
+bool is_call(const Envelope& envelope) {
+  return envelope.kind == MessageKind::request && envelope.method == "tools/call";
 }
 
 Era era_of(const Envelope& envelope) { return envelope.modern() ? Era::modern : Era::legacy; }
 
 }  // namespace
 
+Relay::Repeats Relay::repeats_of(std::string_view method) {
+  constexpr std::array<std::string_view, 9> kAlways = {
+      "initialize",   "ping",        "server/discover",          "tools/list",          "resources/list",
+      "prompts/list", "skills/list", "resources/templates/list", "subscriptions/listen"};
+  constexpr std::array<std::string_view, 5> kOnce = {"resources/read", "prompts/get", "completion/complete",
+                                                     "skills/get", "tasks/get"};
+  if (std::find(kAlways.begin(), kAlways.end(), method) != kAlways.end()) return Repeats::always;
+  return std::find(kOnce.begin(), kOnce.end(), method) != kOnce.end() ? Repeats::once : Repeats::never;
+}
+
 void Relay::from_client(const LineReader::Line& line) {
   if (line.oversized) {
-    const auto begin = scan(line.text);
-    to_client_.add(refused_line(begin.id, "the request is longer than 16 MiB"));
+    if (line.found && line.found->kind != EnvelopeScan::Kind::request) return;
+    const std::string id = line.found ? line.found->raw_id : std::string();
+    to_client_.add(refused_line(id, "the request is longer than 16 MiB"));
     return;
+  }
+  if (link_ == Link::up && draining_) {
+    if (const auto envelope = scan(line.text); is_call(envelope)) return hold(line.text, envelope);
   }
   if (link_ == Link::up) to_daemon_.add(line.text);  // whole, also what we do not understand: warderd tells why
   for_each_message(line.text, [this](std::string_view message) { message_from_client(message, scan(message)); });
@@ -74,7 +113,7 @@ void Relay::note(std::string_view message, const Envelope& envelope) {
   if (envelope.method == "notifications/initialized") initialized_ = true;
   if (envelope.method == "notifications/cancelled") {
     const auto id = canonical_id(envelope.request_id);
-    calls_.erase(id);
+    if (const auto call = calls_.find(id); call != calls_.end()) forget(call);
     drop_held(id);
   }
   if (envelope.kind != MessageKind::request || envelope.modern() || message.size() > kMaxKeptBytes) return;
@@ -99,9 +138,18 @@ void Relay::track(std::string_view message, const Envelope& envelope) {
   call.method = envelope.method.substr(0, kMaxIdBytes);
   call.era = era_of(envelope);
   call.sent = 1;
-  if (harmless(envelope.method) && message.size() <= kMaxKeptBytes) call.line = message;
+  call.repeats = repeats_of(envelope.method);
+  const auto id = canonical_id(envelope.id);
+  if (const auto other = calls_.find(id); other != calls_.end()) forget(other);
+  if (message.size() <= kMaxKeptBytes && kept_bytes_ + message.size() <= kMostKeptBytes) call.line = message;
   if (envelope.method == "subscriptions/listen") call.wants_tools_changed = wants_tools_changed(message);
-  calls_.insert_or_assign(canonical_id(envelope.id), std::move(call));
+  kept_bytes_ += call.line.size();
+  calls_.emplace(id, std::move(call));
+}
+
+void Relay::forget(std::map<std::string, Call, std::less<>>::iterator call) {
+  kept_bytes_ -= call->second.line.size();
+  calls_.erase(call);
 }
 
 void Relay::hold(std::string_view message, const Envelope& envelope) {
@@ -137,20 +185,42 @@ void Relay::answer_locally(std::string_view message, const Envelope& envelope) {
   if (envelope.method == "initialize" && !modern) greeted_ = true;
 }
 
+// Whether the answer says that its request did not run, and the request is kept for another connection.
+bool Relay::is_kept(std::string_view message, const Envelope& envelope) {
+  auto not_run = read_not_run(message);
+  if (!not_run) return false;
+  const auto id = canonical_id(envelope.id);
+  const auto call = calls_.find(id);
+  if (not_run->why == "refused") {
+    refusal_ = std::move(not_run->trouble);
+    own_ids_.erase(id);
+    return envelope.id.empty() || call == calls_.end() || !call->second.line.empty();
+  }
+  if (call == calls_.end() || call->second.line.empty()) return false;
+  draining_ = true;
+  if (call->second.method == "subscriptions/listen") return true;  // it stands again at the next one
+  const std::string line = call->second.line;
+  forget(call);
+  hold(line, scan(line));
+  return true;
+}
+
 bool Relay::from_daemon(const LineReader::Line& line) {
   if (line.oversized) {
-    const auto begin = scan(line.text);
-    const auto call = calls_.find(canonical_id(begin.id));
+    const std::string raw_id = line.found ? line.found->raw_id : std::string();
+    const auto call = calls_.find(canonical_id(raw_id));
     if (call == calls_.end()) return false;
-    to_client_.add(interrupted_answer(begin.id, call->second.method, call->second.era,
+    to_client_.add(interrupted_answer(raw_id, call->second.method, call->second.era,
                                       "the answer is longer than 16 MiB and was dropped",
                                       "have the program print less, or write a file and read it in parts"));
-    calls_.erase(call);
+    forget(call);
     return true;
   }
   bool readable = true, forward = true;
   for_each_message(line.text, [&](std::string_view message) {
     auto envelope = scan(message, Scan::head);
+    const bool alone = message.size() == line.text.size();
+    const bool answers = envelope.kind == MessageKind::response;
     if (envelope.kind == MessageKind::unreadable) {
       readable = false;
     } else if (envelope.kind == MessageKind::request) {
@@ -161,6 +231,8 @@ bool Relay::from_daemon(const LineReader::Line& line) {
       if (!std::exchange(subscription->second.acknowledged, true)) return;
       forward = false;
       announce_tools(&subscription->second);
+    } else if (answers && alone && is_kept(message, envelope)) {
+      forward = false;
     } else if (const auto id = canonical_id(envelope.id); own_ids_.erase(id) > 0) {
       forward = false;
       if (id.starts_with(std::string(kOwnIdPrefix) + "initialize") && initialized_) announce_tools(nullptr);
@@ -171,7 +243,7 @@ bool Relay::from_daemon(const LineReader::Line& line) {
         if (envelope.result.find("\"nextCursor\"") == std::string_view::npos)
           tools_[call->second.era == Era::modern ? 1 : 0] = envelope.result;
       }
-      calls_.erase(call);
+      forget(call);
     }
   });
   if (readable && forward) to_client_.add(line.text);
@@ -180,15 +252,17 @@ bool Relay::from_daemon(const LineReader::Line& line) {
 
 void Relay::connected() {
   link_ = Link::up;
+  draining_ = false;
+  refusal_.reset();
   to_daemon_.add(hello_);
   introduce();
   std::vector<Call*> again;
   std::vector<std::string> poisonous;
   for (auto& [id, call] : calls_) {
-    if (call.sent < kMaxSent || call.method == "subscriptions/listen") {
+    if (call.sent < kMaxSent || call.repeats == Repeats::always) {
       again.push_back(&call);
     } else {
-      to_client_.add(interrupted_answer(call.raw_id, call.method, call.era, kInterrupted, kRetry));
+      to_client_.add(interrupted_answer(call.raw_id, call.method, call.era, kTwice, kAskLess));
       poisonous.push_back(id);
     }
   }
@@ -197,7 +271,7 @@ void Relay::connected() {
     call->sent++;
     to_daemon_.add(call->line);
   }
-  for (const auto& id : poisonous) calls_.erase(id);
+  for (const auto& id : poisonous) forget(calls_.find(id));
   held_bytes_ = 0;
   for (const Held& held : std::exchange(held_, {})) from_client({held.line});
 }
@@ -225,9 +299,10 @@ void Relay::take_back_unsent() {
       const auto call = calls_.find(canonical_id(envelope.id));
       if (call == calls_.end()) return;  // our own, or cancelled
       call->second.sent--;
-      if (!call->second.line.empty()) return;  // connected() sends it again anyway
+      // connected() sends it again anyway.
+      if (!call->second.line.empty() && call->second.repeats != Repeats::never) return;
       hold(message, envelope);
-      calls_.erase(call);
+      forget(call);
     });
     left.remove_prefix(newline == std::string_view::npos ? left.size() : newline + 1);
   }
@@ -236,14 +311,16 @@ void Relay::take_back_unsent() {
 void Relay::disconnected() {
   if (link_ == Link::up) link_ = Link::awaited;
   take_back_unsent();
-  for (auto call = calls_.begin(); call != calls_.end();) {
-    if (call->second.line.empty()) {
-      to_client_.add(
-          interrupted_answer(call->second.raw_id, call->second.method, call->second.era, kInterrupted, kRetry));
-      call = calls_.erase(call);
-    } else {
-      ++call;
-    }
+  for (auto next = calls_.begin(); next != calls_.end();) {
+    const auto call = next++;
+    Call& lost = call->second;
+    const bool again = !lost.line.empty() && (refusal_ || lost.repeats != Repeats::never);
+    if (refusal_) lost.sent = 0;  // it was not even looked at
+    if (again) continue;
+    const std::string refused = refusal_ ? refusal_->state + ", nothing was executed: " + refusal_->cause : "";
+    to_client_.add(interrupted_answer(lost.raw_id, lost.method, lost.era, refusal_ ? refused : kInterrupted,
+                                      refusal_ ? refusal_->remedy : kRetry));
+    forget(call);
   }
   for (const auto& id : asked_) {
     const auto raw_id = parse_json(id);
@@ -257,16 +334,21 @@ void Relay::disconnected() {
 void Relay::give_up(Trouble trouble) {
   link_ = Link::down;
   trouble_ = std::move(trouble);
-  for (auto call = calls_.begin(); call != calls_.end();) {
+  for (auto next = calls_.begin(); next != calls_.end();) {
+    const auto call = next++;
     if (call->second.method == "subscriptions/listen") {
       acknowledge(call->second);
-      ++call;
       continue;
     }
-    const std::string line = std::move(call->second.line);
-    call = calls_.erase(call);
+    const std::string line = call->second.line;
+    forget(call);
     answer_locally(line, scan(line));
   }
+  give_up_held(trouble_);
+}
+
+void Relay::give_up_held(Trouble trouble) {
+  trouble_ = std::move(trouble);
   held_bytes_ = 0;
   for (const Held& held : std::exchange(held_, {})) answer_locally(held.line, scan(held.line));
 }
@@ -274,7 +356,7 @@ void Relay::give_up(Trouble trouble) {
 bool Relay::takes_requests() const {
   switch (link_) {
     case Link::up:
-      return !to_daemon_.full();
+      return !to_daemon_.full() && held_bytes_ < kHighWaterBytes;
     case Link::awaited:
       return held_bytes_ < kHighWaterBytes;
     case Link::down:
@@ -294,7 +376,7 @@ void Relay::acknowledge(Call& subscription) {
   const auto request = parse_json(subscription.line);
   const auto id = parse_json(subscription.raw_id);
   if (!request || !id) return;
-  nlohmann::json params = {{"_meta", {{kMetaSubscription, *id}}}, {"notifications", nlohmann::json::object()}};
+  Json params = {{"_meta", {{kMetaSubscription, *id}}}, {"notifications", Json::object()}};
   if (subscription.wants_tools_changed) params["notifications"]["toolsListChanged"] = true;
   to_client_.add(notification(kAcknowledged, params));
 }

@@ -1,7 +1,8 @@
 // Relay: the protocol half of the stdio bridge. Lines in, lines out, no descriptors and no clock.
 // It passes lines on untouched and remembers just enough of them to carry a client over a restart of warderd:
-// which calls wait for an answer, how the client introduced itself, what it subscribed to.
-// Used by: bridge.cc, which owns the descriptors and says when a connection comes and goes.
+// which calls wait for an answer, how the client introduced itself, what it subscribed to. A daemon that did not run a
+// call says so in its answer (mcp/protocol.h, kNotRun): it keeps the call for the next daemon, the client hears
+// nothing. Used by: bridge.cc, which owns the descriptors and says when a connection comes and goes.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -35,6 +36,10 @@ class Relay {
   void disconnected();
   // No daemon for now: answers everything that waits, and from now on at once, until connected().
   void give_up(Trouble trouble);
+  // Answers what was kept for the next daemon; what runs is left to the one that is there.
+  void give_up_held(Trouble trouble);
+  // Why the daemon refuses this connection, once it has said so: none of its requests ran.
+  const std::optional<Trouble>& refusal() const { return refusal_; }
 
   // Nothing is owed to the client and nothing waits to be sent. Subscriptions are owed nothing.
   bool idle() const;
@@ -43,11 +48,15 @@ class Relay {
 
  private:
   enum class Link { up, awaited, down };
+  // How often a request may be sent: one that changes nothing twice, as it may be what ends the daemon; one that runs
+  // nothing either (a list, a ping) as often as needed.
+  enum class Repeats { never, once, always };
   struct Call {
     uint64_t order = 0;  // calls are sent again in the order they came
     std::string raw_id;
     std::string method;
-    std::string line;  // empty: must not be sent twice
+    std::string line;  // empty: too long to be kept, it cannot be sent again
+    Repeats repeats = Repeats::never;
     Era era = Era::legacy;
     int sent = 0;               // a request that ends the daemon is not sent for ever
     bool acknowledged = false;  // subscriptions/listen: the client knows that it stands
@@ -59,6 +68,7 @@ class Relay {
   };
 
   void message_from_client(std::string_view message, const Envelope& envelope);
+  static Repeats repeats_of(std::string_view method);
   void note(std::string_view message, const Envelope& envelope);  // whatever the state of the link
   void track(std::string_view message, const Envelope& envelope);
   void answer_locally(std::string_view message, const Envelope& envelope);
@@ -66,6 +76,8 @@ class Relay {
   void introduce();
   void take_back_unsent();
   void drop_held(std::string_view id);
+  void forget(std::map<std::string, Call, std::less<>>::iterator call);
+  bool is_kept(std::string_view message, const Envelope& envelope);
   void acknowledge(Call& subscription);
   void announce_tools(const Call* subscription);
   std::string own_id();
@@ -74,8 +86,11 @@ class Relay {
   Link link_ = Link::awaited;
   Outbox to_client_, to_daemon_;
   std::map<std::string, Call, std::less<>> calls_;  // sent or to be sent again, by canonical id
-  std::vector<Held> held_;                          // came while no daemon was there
+  size_t kept_bytes_ = 0;                           // of their lines
+  std::vector<Held> held_;                          // for the next daemon
   size_t held_bytes_ = 0;
+  bool draining_ = false;           // the daemon that is there takes no more calls
+  std::optional<Trouble> refusal_;  // of this connection
 
   std::string initialize_;                                    // the client's own, legacy only
   bool greeted_ = false;                                      // it was answered

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/version.h"
 #include "supervisor/cli/lines.h"
 #include "supervisor/cli/terminal.h"
@@ -17,23 +17,21 @@
 namespace cli {
 namespace {
 
-using nlohmann::json;
-
 constexpr int64_t kRequestId = 1;
 
-const json* member(const json& object, const char* key) {
+const Json* member(const Json& object, const char* key) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(key);
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-std::string text_of(const json& object, const char* key) {
-  const json* value = member(object, key);
+std::string text_of(const Json& object, const char* key) {
+  const Json* value = member(object, key);
   return value && value->is_string() ? value->get<std::string>() : std::string();
 }
 
-std::optional<int> number_of(const json& object, const char* key) {
-  const json* value = member(object, key);
+std::optional<int> number_of(const Json& object, const char* key) {
+  const Json* value = member(object, key);
   if (!value || !value->is_number_integer()) return std::nullopt;
   return value->get<int>();
 }
@@ -43,15 +41,15 @@ void print_line(std::FILE* to, std::string text) {
   print_text(to, text);
 }
 
-void print_answer(const json& answer) {
-  if (const json* output = member(answer, "output"); output && output->is_array()) {
+void print_answer(const Json& answer) {
+  if (const Json* output = member(answer, "output"); output && output->is_array()) {
     for (const auto& line : *output)
       if (line.is_string()) print_line(stdout, line.get<std::string>());
   }
-  if (const json* result = member(answer, "result"))
+  if (const Json* result = member(answer, "result"))
     print_line(stdout, result->is_string() ? result->get<std::string>() : dump_json(*result));
   if (const auto text = text_of(answer, "stderr"); !text.empty()) print_line(stderr, text);
-  if (const json* lines = member(answer, "stderr"); lines && lines->is_array()) {
+  if (const Json* lines = member(answer, "stderr"); lines && lines->is_array()) {
     for (const auto& line : *lines)
       if (line.is_string()) print_line(stderr, line.get<std::string>());
   }
@@ -62,43 +60,43 @@ void print_answer(const json& answer) {
     print_line(stderr, "warder run: " + error);
   }
   if (const auto remedy = text_of(answer, "remedy"); !remedy.empty()) print_line(stderr, "  " + remedy);
-  if (const json* clamped = member(answer, "clamped"))
+  if (const Json* clamped = member(answer, "clamped"))
     print_line(stderr, "warder run: the policy allows less than was asked: " + dump_json(*clamped));
-  if (const json* cut = member(answer, "truncated"))
+  if (const Json* cut = member(answer, "truncated"))
     print_line(stderr, "warder run: output was cut: " + dump_json(*cut));
 }
 
 // The first text block; execute_code writes its answer there as JSON.
-std::string first_text(const json& result) {
-  if (const json* content = member(result, "content"); content && content->is_array()) {
+std::string first_text(const Json& result) {
+  if (const Json* content = member(result, "content"); content && content->is_array()) {
     for (const auto& block : *content)
       if (text_of(block, "type") == "text") return text_of(block, "text");
   }
   return {};
 }
 
-void mention_images(const json& result) {
-  const json* content = member(result, "content");
+void mention_images(const Json& result) {
+  const Json* content = member(result, "content");
   if (!content || !content->is_array()) return;
   for (const auto& block : *content)
     if (text_of(block, "type") == "image")
       print_line(stderr, "warder run: an image (" + text_of(block, "mimeType") + ") was returned too; --json shows it");
 }
 
-Result<int> report(const json& message, const RunOptions& options) {
-  if (const json* error = member(message, "error")) {
-    const json* data = member(*error, "data");
+Result<int> report(const Json& message, const RunOptions& options) {
+  if (const Json* error = member(message, "error")) {
+    const Json* data = member(*error, "data");
     return fail(Code::unavailable, "warderd answered: " + text_of(*error, "message"),
                 data ? text_of(*data, "remedy") : std::string());
   }
-  const json* result = member(message, "result");
+  const Json* result = member(message, "result");
   if (!result) return fail(Code::internal, "warderd answered with neither result nor error");
   const std::string text = first_text(*result);
   const auto parsed = parse_json(text);
-  const json answer = parsed && parsed->is_object() ? *parsed : json::object();
+  const Json answer = parsed && parsed->is_object() ? *parsed : Json::object();
 
   if (options.print == RunPrint::json) {
-    json shown = *result;
+    Json shown = *result;
     if (!answer.empty() && member(*result, "content")->size() == 1) shown = answer;
     print_line(stdout, dump_json(shown));
   } else if (answer.empty()) {
@@ -108,14 +106,14 @@ Result<int> report(const json& message, const RunOptions& options) {
     mention_images(*result);
   }
   if (options.receipt == ReceiptPrint::yes) {
-    const json* meta = member(*result, "_meta");
-    const json* receipt = meta ? member(*meta, "org.warder/receipt") : nullptr;
-    print_line(stderr, receipt ? receipt->dump(2, ' ', false, json::error_handler_t::replace)
+    const Json* meta = member(*result, "_meta");
+    const Json* receipt = meta ? member(*meta, "org.warder/receipt") : nullptr;
+    print_line(stderr, receipt ? receipt->dump(2, ' ', false, Json::error_handler_t::replace)
                                : std::string("warder run: warderd sent no receipt"));
   }
   std::fflush(stdout);
   if (!answer.empty()) return exit_status(answer);
-  const json* failed = member(*result, "isError");
+  const Json* failed = member(*result, "isError");
   return failed && *failed == true ? kExitError : 0;
 }
 
@@ -146,7 +144,7 @@ class Conversation {
         if (line->oversized) return fail(Code::internal, "the answer is longer than 16 MiB");
         auto message = parse_json(line->text);
         if (!message) return tl::unexpected(std::move(message).error().within("answer of warderd"));
-        if (const json* id = member(*message, "id"); id && *id == kRequestId) return report(*message, options);
+        if (const Json* id = member(*message, "id"); id && *id == kRequestId) return report(*message, options);
         if (!member(*message, "id") && member(*message, "error")) return report(*message, options);
       }
     }
@@ -157,8 +155,8 @@ class Conversation {
     return fail(Code::unavailable, "warderd closed the connection before it answered; the program may have run");
   }
   int cancel() {
-    const json params = {{"requestId", kRequestId}, {"reason", "interrupted by the user"}};
-    const json message = {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", params}};
+    const Json params = {{"requestId", kRequestId}, {"reason", "interrupted by the user"}};
+    const Json message = {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", params}};
     out_.add(dump_json(message));
     (void)out_.flush(daemon_.get());
     return kExitCancelled;
@@ -173,6 +171,7 @@ class Conversation {
 
 std::string language_of(std::string_view file) {
   if (file.ends_with(".js") || file.ends_with(".mjs") || file.ends_with(".cjs")) return "javascript";
+  if (file.ends_with(".ts") || file.ends_with(".mts") || file.ends_with(".cts")) return "typescript";
   if (file.ends_with(".sh") || file.ends_with(".bash")) return "shell";
   return "python";
 }
@@ -185,22 +184,22 @@ Result<std::pair<std::string, std::string>> parse_context(std::string_view text)
 }
 
 std::string run_request(const RunOptions& options, int64_t id) {
-  json arguments = {{"code", options.code}, {"language", options.language}};
+  Json arguments = {{"code", options.code}, {"language", options.language}};
   if (options.timeout_seconds) arguments["timeout_seconds"] = *options.timeout_seconds;
   if (options.memory_mb) arguments["memory_mb"] = *options.memory_mb;
   for (const auto& [name, value] : options.context) {
     auto parsed = parse_json(value);
-    arguments["context_vars"][name] = parsed ? std::move(*parsed) : json(value);
+    arguments["context_vars"][name] = parsed ? std::move(*parsed) : Json(value);
   }
-  json meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
-               {"io.modelcontextprotocol/clientCapabilities", json::object()},
+  Json meta = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
+               {"io.modelcontextprotocol/clientCapabilities", Json::object()},
                {"io.modelcontextprotocol/clientInfo", {{"name", "warder run"}, {"version", kWarderVersion}}}};
-  json params = {{"name", "execute_code"}, {"arguments", std::move(arguments)}, {"_meta", std::move(meta)}};
-  const json request = {{"jsonrpc", "2.0"}, {"id", id}, {"method", "tools/call"}, {"params", std::move(params)}};
+  Json params = {{"name", "execute_code"}, {"arguments", std::move(arguments)}, {"_meta", std::move(meta)}};
+  const Json request = {{"jsonrpc", "2.0"}, {"id", id}, {"method", "tools/call"}, {"params", std::move(params)}};
   return dump_json(request);
 }
 
-int exit_status(const json& answer) {
+int exit_status(const Json& answer) {
   const std::string outcome = text_of(answer, "outcome");
   if (outcome == "ok") return 0;
   if (outcome == "exit") return number_of(answer, "exit_status").value_or(kExitError) & 0xff;
@@ -212,7 +211,7 @@ int exit_status(const json& answer) {
   if (outcome == "memory") return kExitMemory;
   if (outcome == "cancelled") return kExitCancelled;
   if (outcome == "internal") return kExitUnavailable;
-  const json* success = member(answer, "success");
+  const Json* success = member(answer, "success");
   return outcome.empty() && success && *success == true ? 0 : kExitError;
 }
 

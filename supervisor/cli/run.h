@@ -2,12 +2,12 @@
 // handshake. Ctrl-C cancels the execution.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/cli/socket.h"
 
@@ -26,7 +26,7 @@ enum class ReceiptPrint { no, yes };
 
 struct RunOptions {
   std::string code;
-  std::string language;  // "python", "javascript", "shell"
+  std::string language;  // "python", "javascript", "typescript", "shell"
   std::optional<double> timeout_seconds;
   std::optional<double> memory_mb;
   std::vector<std::pair<std::string, std::string>> context;  // name, JSON or plain text
@@ -41,7 +41,7 @@ Result<std::pair<std::string, std::string>> parse_context(std::string_view text)
 // The tools/call request, one line.
 std::string run_request(const RunOptions& options, int64_t id);
 // The exit status that an answer of execute_code stands for.
-int exit_status(const nlohmann::json& answer);
+int exit_status(const Json& answer);
 
 // Errors: unavailable (no daemon, or it went away), and what warderd refused, with its words.
 Result<int> run_code(const SocketPath& socket, const RunOptions& options);

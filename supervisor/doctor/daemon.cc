@@ -41,6 +41,13 @@ Finding judge_spans(const Spans& spans) {
   return {what, Health::good, fmt::format("{}: {}", spans.collector, sums), {}};
 }
 
+Finding judge_journal(const std::string& trouble, std::string_view durability) {
+  if (trouble.empty())
+    return {"journal", Health::good, fmt::format("{}, in the files it was opened with", durability), {}};
+  return {"journal", Health::bad, trouble,
+          "find out who did that; then: systemctl restart warder. What is recorded until then is lost with the file"};
+}
+
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem) {
   if (!reload_problem.empty())
     return {"D-Bus", Health::note, "the last reload failed: " + reload_problem,

@@ -55,6 +55,8 @@ struct Spans {            // a daemon's, and the collector they go to
   std::string trouble;  // why the newest request was in vain; empty: it was not
 };
 Finding judge_spans(const Spans& spans);
+// `trouble`: which of the journal's files was removed or replaced under the daemon; empty: none.
+Finding judge_journal(const std::string& trouble, std::string_view durability);
 // `reload_problem`: why the daemon's last reload failed; empty: it did not.
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem);
 

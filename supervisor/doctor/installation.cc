@@ -36,12 +36,21 @@ Finding look_at_interpreter(const char* language, std::initializer_list<const ch
           fmt::format("apt install {}", package)};
 }
 
+// What takes the types off. A node from 22.13 on does it itself; which one there is, is not asked here.
+Finding look_at_typescript() {
+  constexpr const char* kLibrary = "/usr/share/nodejs/typescript";
+  if (::access(kLibrary, R_OK) == 0) return {"typescript", Health::good, kLibrary, {}};
+  return {"typescript", Health::note,
+          "there is no /usr/share/nodejs/typescript: only a Node.js of 22.13 or later runs TypeScript without it",
+          "apt install node-typescript"};
+}
+
 }  // namespace
 
 Findings look_at_programs() {
   return {look_at_usr(), look_at_interpreter("python", {"/usr/bin/python3"}, "python3", Needed::yes),
           look_at_interpreter("javascript", {"/usr/bin/node", "/usr/local/bin/node"}, "nodejs", Needed::no),
-          look_at_interpreter("shell", {"/bin/bash", "/bin/sh"}, "bash", Needed::no)};
+          look_at_typescript(), look_at_interpreter("shell", {"/bin/bash", "/bin/sh"}, "bash", Needed::no)};
 }
 
 Finding judge_user(User user, const std::string& name) {

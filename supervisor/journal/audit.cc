@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
-#include <nlohmann/json.hpp>
-
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/journal/audit_chain.h"
 
 namespace journal {
 namespace {
 
-constexpr size_t kHashBytes = 32;
+using chain::Link;
+
 constexpr size_t kMostMembers = 32;  // named in a shape
+constexpr size_t kMostShape = 8192, kMostName = 640;
+// Entries that a share may add in one window before its repeats are known by less.
+constexpr int64_t kWholeEach = 600, kSubjectsEach = 100;
 
 // ends: number and hash before the first entry and of the last one.
 constexpr char kTables[] = R"(
@@ -23,53 +27,175 @@ CREATE TABLE audit(
 CREATE TABLE audit_ends(which TEXT PRIMARY KEY, number INTEGER NOT NULL, hash BLOB NOT NULL) WITHOUT ROWID;
 INSERT INTO audit_ends VALUES('before', 0, zeroblob(32)), ('last', 0, zeroblob(32));
 )";
+// Shares. `bytes` is what an entry takes in the file, with its indexes and the gap beside it, rounded up. Triggers keep
+// the counts: they are right whatever removes a row. What the first version forgot becomes the first gap.
+constexpr char kShares[] = R"(
+ALTER TABLE audit ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE audit ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE audit ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE audit ADD COLUMN last_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE audit ADD COLUMN account TEXT NOT NULL
+  GENERATED ALWAYS AS (substr(tenant, 1, instr(tenant || '/', '/') - 1)) VIRTUAL;
+ALTER TABLE audit ADD COLUMN bytes INTEGER NOT NULL
+  GENERATED ALWAYS AS (200 + length(CAST(tenant || tenant || action || subject || shape AS BLOB))) VIRTUAL;
+UPDATE audit SET kind=2 WHERE action='approval';
+UPDATE audit SET kind=1 WHERE action IN ('call', 'nested call') AND shape LIKE '%"verdict":"denied"%';
+CREATE INDEX audit_of_share ON audit(account, kind, number);
+CREATE TABLE audit_shares(
+  account TEXT NOT NULL, kind INTEGER NOT NULL,
+  entries INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,
+  window_ms INTEGER NOT NULL DEFAULT 0, window_entries INTEGER NOT NULL DEFAULT 0,
+  forgotten INTEGER NOT NULL DEFAULT 0, forgotten_calls INTEGER NOT NULL DEFAULT 0,
+  since_ms INTEGER NOT NULL DEFAULT 0, until_ms INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(account, kind)
+) WITHOUT ROWID;
+CREATE TABLE audit_sums(kind INTEGER PRIMARY KEY, entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
+INSERT INTO audit_shares(account, kind, entries, bytes)
+  SELECT account, kind, count(*), sum(bytes) FROM audit GROUP BY account, kind;
+INSERT INTO audit_sums VALUES(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 0, 0);
+UPDATE audit_sums SET (entries, bytes) =
+  (SELECT coalesce(sum(entries), 0), coalesce(sum(bytes), 0) FROM audit_shares s WHERE s.kind=audit_sums.kind);
+CREATE INDEX audit_shares_by_entries ON audit_shares(kind, entries);
+CREATE INDEX audit_shares_by_bytes ON audit_shares(kind, bytes);
+CREATE TRIGGER audit_came AFTER INSERT ON audit BEGIN
+  INSERT INTO audit_shares(account, kind, entries, bytes) VALUES(new.account, new.kind, 1, new.bytes)
+    ON CONFLICT DO UPDATE SET entries=entries+1, bytes=bytes+new.bytes;
+  UPDATE audit_sums SET entries=entries+1, bytes=bytes+new.bytes WHERE kind=new.kind;
+END;
+CREATE TRIGGER audit_went AFTER DELETE ON audit BEGIN
+  UPDATE audit_shares SET entries=entries-1, bytes=bytes-old.bytes WHERE account=old.account AND kind=old.kind;
+  UPDATE audit_sums SET entries=entries-1, bytes=bytes-old.bytes WHERE kind=old.kind;
+END;
+CREATE TABLE audit_repeats(
+  key BLOB PRIMARY KEY, begun_ms INTEGER NOT NULL, count INTEGER NOT NULL,
+  first_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL,
+  tenant TEXT NOT NULL, uid INTEGER NOT NULL, pid INTEGER NOT NULL,
+  action TEXT NOT NULL, subject TEXT NOT NULL, shape TEXT NOT NULL, kind INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX audit_repeats_by_age ON audit_repeats(begun_ms);
+CREATE TABLE audit_gaps(first INTEGER PRIMARY KEY, last INTEGER NOT NULL, hash BLOB NOT NULL);
+INSERT INTO audit_gaps SELECT 1, number, hash FROM audit_ends WHERE which='before' AND number>0;
+CREATE TABLE audit_forgotten(
+  one INTEGER PRIMARY KEY CHECK(one=1), entries INTEGER NOT NULL, calls INTEGER NOT NULL,
+  since_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,
+  gaps BLOB NOT NULL, shares BLOB NOT NULL, unproven INTEGER NOT NULL, said_by INTEGER NOT NULL
+);
+INSERT INTO audit_forgotten SELECT 1, number, number, 0, 0, zeroblob(32), zeroblob(32), number, 0
+  FROM audit_ends WHERE which='before';
+DELETE FROM audit_ends WHERE which='before';
+)";
 
-struct End {
-  int64_t number = 0;
-  std::string hash;
-};
+// By what repeats are known.
+enum class Detail { whole, subject, action };
 
-Result<End> read_end(Database& database, std::string_view which) {
-  TRY(Statement found, database.prepare("SELECT number, hash FROM audit_ends WHERE which=?"));
-  TRY(bool row, found.bind(which).step());
-  if (!row) return fail(Code::internal, "the audit chain has lost its ends");
-  return End{found.integer(0), found.blob(1)};
+// The entry that tells of repeats: what they have in common.
+AuditEntry common_part(const AuditEntry& entry, Detail detail) {
+  AuditEntry common = entry;
+  common.shape = entry.same.empty() ? entry.shape : entry.same;
+  if (detail == Detail::whole) return common;
+  common.pid = 0;
+  common.shape = R"({"...":"various"})";
+  if (detail == Detail::subject) return common;
+  common.tenant = account_of(entry);
+  common.subject = "*";
+  return common;
 }
 
-Result<> write_end(Database& database, std::string_view which, const End& end) {
-  TRY(Statement update, database.prepare("UPDATE audit_ends SET number=?2, hash=?3 WHERE which=?1"));
-  return update.bind(which).bind(end.number).bind_blob(end.hash).run();
+std::string key_of(const AuditEntry& common, Detail detail) {
+  std::string bytes;
+  for (int64_t value : {static_cast<int64_t>(detail), static_cast<int64_t>(common.kind),
+                        static_cast<int64_t>(common.uid), static_cast<int64_t>(common.pid)})
+    chain::add_field(bytes, value);
+  for (const std::string* text : {&common.tenant, &common.action, &common.subject, &common.shape})
+    chain::add_field(bytes, *text);
+  return chain::hash_bytes(bytes);
 }
 
-// Every field with its length before it: no two entries have the same bytes.
-std::string hash_of(const std::string& previous, int64_t number, const AuditEntry& entry) {
-  std::string bytes = previous;
-  auto add = [&bytes](std::string_view field) {
-    bytes += std::to_string(field.size());
-    bytes += ':';
-    bytes += field;
-  };
-  for (int64_t value : {number, entry.at_ms, static_cast<int64_t>(entry.uid), static_cast<int64_t>(entry.pid)})
-    add(std::to_string(value));
-  for (const std::string* text : {&entry.tenant, &entry.action, &entry.subject, &entry.shape}) add(*text);
-  std::string hash(kHashBytes, '\0');
-  crypto_generichash(reinterpret_cast<unsigned char*>(hash.data()), hash.size(),
-                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
-  return hash;
+// Whether it was one that is counted in its window, and is now.
+Result<bool> count_repeat(Database& database, const std::string& key, const AuditEntry& entry) {
+  TRY(Statement count, database.prepare("UPDATE audit_repeats SET first_ms=iif(count=0, ?2, first_ms), count=count+?3, "
+                                        "last_ms=max(last_ms, ?4) WHERE key=?1 AND begun_ms<=?2 AND begun_ms>?2-?5"));
+  count.bind_blob(key).bind(entry.at_ms).bind(entry.count).bind(std::max(entry.at_ms, entry.last_ms));
+  CHECKED(count.bind(kRepeatWindowMs).run());
+  return database.changed_rows() > 0;
 }
 
-std::string hexadecimal(const std::string& bytes) {
-  std::string text;
-  for (unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
+AuditEntry entry_of_repeat(const Statement& row) {
+  AuditEntry entry{row.integer(2),
+                   row.text(4),
+                   static_cast<uint32_t>(row.integer(5)),
+                   static_cast<int32_t>(row.integer(6)),
+                   row.text(7),
+                   row.text(8),
+                   row.text(9)};
+  entry.kind = static_cast<AuditKind>(row.integer(10));
+  entry.count = row.integer(1);
+  entry.last_ms = row.integer(3);
+  return entry;
+}
+
+constexpr char kRepeatOfKey[] =
+    "SELECT key, count, first_ms, last_ms, tenant, uid, pid, action, subject, shape, kind FROM audit_repeats "
+    "WHERE key=?";
+constexpr char kOldRepeats[] =
+    "SELECT key, count, first_ms, last_ms, tenant, uid, pid, action, subject, shape, kind FROM audit_repeats "
+    "WHERE begun_ms<=? ORDER BY begun_ms LIMIT ?";
+
+Result<> end_repeat(Database& database, const std::string& key, const AuditEntry& told) {
+  if (told.count > 0) CHECKED(chain::write_entry(database, told));
+  TRY(Statement remove, database.prepare("DELETE FROM audit_repeats WHERE key=?"));
+  return remove.bind_blob(key).run();
+}
+
+// Those of that key that an earlier window counted, if any.
+Result<> end_earlier_repeat(Database& database, const std::string& key) {
+  std::optional<AuditEntry> earlier;
+  {
+    TRY(Statement found, database.prepare(kRepeatOfKey));
+    TRY(bool row, found.bind_blob(key).step());
+    if (row) earlier = entry_of_repeat(found);
+  }
+  return earlier ? end_repeat(database, key, *earlier) : Result<>();
+}
+
+// From now on its repeats are counted.
+Result<> begin_repeats(Database& database, const std::string& key, const AuditEntry& common) {
+  TRY(Statement insert, database.prepare("INSERT INTO audit_repeats VALUES(?1,?2,0,?2,?2,?3,?4,?5,?6,?7,?8,?9)"));
+  insert.bind_blob(key).bind(common.at_ms).bind(common.tenant).bind(static_cast<int64_t>(common.uid));
+  insert.bind(static_cast<int64_t>(common.pid)).bind(common.action).bind(common.subject).bind(common.shape);
+  return insert.bind(static_cast<int64_t>(common.kind)).run();
+}
+
+// Entries that the share has added in the window that `at_ms` is in.
+Result<int64_t> added_in_window(Database& database, const std::string& account, AuditKind kind, int64_t at_ms) {
+  TRY(Statement found, database.prepare("SELECT window_ms, window_entries FROM audit_shares WHERE account=? AND "
+                                        "kind=?"));
+  TRY(bool row, found.bind(account).bind(static_cast<int64_t>(kind)).step());
+  const bool within = row && found.integer(0) <= at_ms && at_ms - found.integer(0) < kRepeatWindowMs;
+  return within ? found.integer(1) : 0;
+}
+
+Result<> note_added(Database& database, const std::string& account, AuditKind kind, int64_t at_ms, int64_t before) {
+  TRY(Statement update, database.prepare("UPDATE audit_shares SET window_ms=iif(?4=0, ?3, window_ms), "
+                                         "window_entries=?4+1 WHERE account=?1 AND kind=?2"));
+  return update.bind(account).bind(static_cast<int64_t>(kind)).bind(at_ms).bind(before).run();
 }
 
 }  // namespace
 
-Part audit_part() { return {"audit", {kTables}}; }
+Part audit_part() { return {"audit", {kTables, kShares}}; }
 
-std::string shape_of(const nlohmann::json& arguments) {
-  nlohmann::ordered_json shape = nlohmann::ordered_json::object();
+std::string account_of(const AuditEntry& entry) { return entry.tenant.substr(0, entry.tenant.find('/')); }
+
+void bound_sizes(AuditEntry& entry) {
+  for (std::string* name : {&entry.tenant, &entry.action, &entry.subject})
+    if (name->size() > kMostName) name->resize(whole_utf8_prefix(std::string_view(*name).substr(0, kMostName)));
+  for (std::string* text : {&entry.shape, &entry.same})
+    if (text->size() > kMostShape) *text = fmt::format(R"({{"...":{}}})", text->size());
+}
+
+std::string shape_of(const Json& arguments) {
+  Json shape = Json::object();
   if (!arguments.is_object()) return dump_json(shape);
   size_t more = 0;
   for (const auto& [name, value] : arguments.items()) {
@@ -87,67 +213,123 @@ std::string shape_of(const nlohmann::json& arguments) {
 }
 
 Result<> append_audit(Database& database, const AuditEntry& entry) {
-  TRY(End last, read_end(database, "last"));
-  End next{last.number + 1, hash_of(last.hash, last.number + 1, entry)};
-  TRY(Statement insert, database.prepare("INSERT INTO audit VALUES(?,?,?,?,?,?,?,?,?)"));
-  insert.bind(next.number).bind(entry.at_ms).bind(entry.tenant).bind(static_cast<int64_t>(entry.uid));
-  insert.bind(static_cast<int64_t>(entry.pid)).bind(entry.action).bind(entry.subject).bind(entry.shape);
-  CHECKED(insert.bind_blob(next.hash).run());
-  return write_end(database, "last", next);
-}
-
-Result<AuditVerdict> verify_audit(Database& database) {
-  TRY(End at, read_end(database, "before"));
-  TRY(End last, read_end(database, "last"));
-  TRY(Statement rows, database.prepare("SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash "
-                                       "FROM audit ORDER BY number"));
-  AuditVerdict verdict;
-  auto problem = [&](std::string text) {
-    verdict.problem = std::move(text);
-    verdict.head = hexadecimal(at.hash);
-    return verdict;
-  };
-  for (;;) {
-    TRY(bool row, rows.step());
-    if (!row) break;
-    const int64_t number = rows.integer(0);
-    if (number != at.number + 1) return problem(fmt::format("entry {} is missing", at.number + 1));
-    const AuditEntry entry{rows.integer(1),
-                           rows.text(2),
-                           static_cast<uint32_t>(rows.integer(3)),
-                           static_cast<int32_t>(rows.integer(4)),
-                           rows.text(5),
-                           rows.text(6),
-                           rows.text(7)};
-    if (hash_of(at.hash, number, entry) != rows.blob(8))
-      return problem(fmt::format("entry {} is not what was written, or does not follow entry {}", number, at.number));
-    at = {number, rows.blob(8)};
-    verdict.entries++;
+  const std::string account = account_of(entry);
+  TRY(const int64_t added, added_in_window(database, account, entry.kind, entry.at_ms));
+  const bool whole_full = added >= kWholeEach, subjects_full = added >= kWholeEach + kSubjectsEach;
+  const Detail least = subjects_full ? Detail::action : whole_full ? Detail::subject : Detail::whole;
+  AuditEntry common;
+  std::string key;
+  for (int detail = 0; detail <= static_cast<int>(least); detail++) {
+    common = common_part(entry, static_cast<Detail>(detail));
+    key = key_of(common, static_cast<Detail>(detail));
+    // Each approval is somebody's decision, and is told alone while there is room.
+    if (entry.kind == AuditKind::approval && !whole_full) break;
+    TRY(const bool counted, count_repeat(database, key, entry));
+    if (counted) return {};
   }
-  if (at.number < last.number) return problem(fmt::format("entries {} to {} are missing", at.number + 1, last.number));
-  if (at.number != last.number || at.hash != last.hash)
-    return problem(fmt::format("entry {} is not the last one that was written", at.number));
-  verdict.head = hexadecimal(at.hash);
-  return verdict;
+  const bool alone = entry.kind == AuditKind::approval && !whole_full;
+  if (!alone) CHECKED(end_earlier_repeat(database, key));
+  CHECKED(chain::write_entry(database, entry));
+  CHECKED(note_added(database, account, entry.kind, entry.at_ms, added));
+  if (alone) return {};
+  return begin_repeats(database, key, common);
 }
 
-Result<uint64_t> forget_audit(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once) {
-  TRY(End before, read_end(database, "before"));
-  TRY(End last, read_end(database, "last"));
-  // Only from the oldest on, so that what is left is one chain.
-  TRY(Statement newest,
-      database.prepare("SELECT number, hash FROM audit WHERE number>?1 AND number<=?2 AND (at_ms<?3 OR number<=?4) "
-                       "ORDER BY number DESC LIMIT 1"));
-  const int64_t most_kept = static_cast<int64_t>(std::min<uint64_t>(most, INT64_MAX));
-  newest.bind(before.number).bind(before.number + static_cast<int64_t>(at_once)).bind(oldest_ms);
-  TRY(bool row, newest.bind(last.number - most_kept).step());
-  if (!row) return 0;
-  End cut{newest.integer(0), newest.blob(1)};
-  TRY(Statement remove, database.prepare("DELETE FROM audit WHERE number<=?"));
-  CHECKED(remove.bind(cut.number).run());
-  const auto removed = static_cast<uint64_t>(database.changed_rows());
-  CHECKED(write_end(database, "before", cut));
-  return removed;
+Result<uint64_t> seal_repeats(Database& database, int64_t now_ms, uint64_t at_once) {
+  std::vector<std::pair<std::string, AuditEntry>> old;
+  {
+    TRY(Statement rows, database.prepare(kOldRepeats));
+    rows.bind(now_ms == INT64_MAX ? now_ms : now_ms - kRepeatWindowMs).bind(static_cast<int64_t>(at_once));
+    for (;;) {
+      TRY(bool row, rows.step());
+      if (!row) break;
+      old.emplace_back(rows.blob(0), entry_of_repeat(rows));
+    }
+  }
+  for (const auto& [key, told] : old) CHECKED(end_repeat(database, key, told));
+  return old.size();
 }
 
 }  // namespace journal
+
+namespace journal::chain {
+
+Result<Link> read_last(Database& database) {
+  TRY(Statement found, database.prepare("SELECT number, hash FROM audit_ends WHERE which='last'"));
+  TRY(bool row, found.step());
+  if (!row) return fail(Code::internal, "the audit chain has lost its end");
+  return Link{found.integer(0), found.blob(1)};
+}
+
+Result<int64_t> write_entry(Database& database, const AuditEntry& entry) {
+  TRY(const Link last, read_last(database));
+  const Link next{last.number + 1, hash_of(kVersion, last.hash, last.number + 1, entry)};
+  TRY(Statement insert, database.prepare("INSERT INTO audit(number, at_ms, tenant, uid, pid, action, subject, shape, "
+                                         "hash, version, kind, count, last_ms) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  insert.bind(next.number).bind(entry.at_ms).bind(entry.tenant).bind(static_cast<int64_t>(entry.uid));
+  insert.bind(static_cast<int64_t>(entry.pid)).bind(entry.action).bind(entry.subject).bind(entry.shape);
+  insert.bind_blob(next.hash).bind(kVersion).bind(static_cast<int64_t>(entry.kind)).bind(entry.count);
+  CHECKED(insert.bind(entry.last_ms).run());
+  TRY(Statement update, database.prepare("UPDATE audit_ends SET number=?, hash=? WHERE which='last'"));
+  CHECKED(update.bind(next.number).bind_blob(next.hash).run());
+  return next.number;
+}
+
+void add_field(std::string& bytes, std::string_view field) {
+  bytes += std::to_string(field.size());
+  bytes += ':';
+  bytes += field;
+}
+void add_field(std::string& bytes, int64_t field) { add_field(bytes, std::to_string(field)); }
+
+std::string hash_bytes(std::string_view bytes) {
+  std::string hash(kHashBytes, '\0');
+  crypto_generichash(reinterpret_cast<unsigned char*>(hash.data()), hash.size(),
+                     reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
+  return hash;
+}
+
+// After the hash of its predecessor an entry of the first release begins with a digit, a later one with a letter.
+std::string hash_of(int64_t version, const std::string& previous, int64_t number, const AuditEntry& entry) {
+  std::string bytes = previous;
+  if (version != 0) bytes += fmt::format("v{}:", version);
+  for (int64_t value : {number, entry.at_ms, static_cast<int64_t>(entry.uid), static_cast<int64_t>(entry.pid)})
+    add_field(bytes, value);
+  for (const std::string* text : {&entry.tenant, &entry.action, &entry.subject, &entry.shape}) add_field(bytes, *text);
+  if (version != 0)
+    for (int64_t value : {static_cast<int64_t>(entry.kind), entry.count, entry.last_ms}) add_field(bytes, value);
+  return hash_bytes(bytes);
+}
+
+std::string hexadecimal(std::string_view bytes) {
+  std::string text;
+  for (unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+void SetDigest::add(std::string_view row) {
+  const std::string hash = hash_bytes(row);
+  sodium_add(reinterpret_cast<unsigned char*>(sum_.data()), reinterpret_cast<const unsigned char*>(hash.data()),
+             kHashBytes);
+}
+void SetDigest::remove(std::string_view row) {
+  const std::string hash = hash_bytes(row);
+  sodium_sub(reinterpret_cast<unsigned char*>(sum_.data()), reinterpret_cast<const unsigned char*>(hash.data()),
+             kHashBytes);
+}
+
+std::string row_of(const Gap& gap) {
+  std::string bytes;
+  add_field(bytes, gap.first), add_field(bytes, gap.last), add_field(bytes, gap.hash);
+  return bytes;
+}
+std::string row_of(const AuditVerdict::Share& share) {
+  std::string bytes;
+  add_field(bytes, share.account);
+  for (int64_t value : {static_cast<int64_t>(share.kind), static_cast<int64_t>(share.entries),
+                        static_cast<int64_t>(share.calls), share.since_ms, share.until_ms})
+    add_field(bytes, value);
+  return bytes;
+}
+
+}  // namespace journal::chain

@@ -100,6 +100,13 @@ Result<> Database::set_sync(Sync sync) {
 
 int64_t Database::changed_rows() const { return sqlite3_changes64(handle_.get()); }
 
+int64_t Database::steps() const {
+  int64_t steps = 0;
+  for (const auto& [sql, statement] : statements_)
+    steps += sqlite3_stmt_status(statement.get(), SQLITE_STMTSTATUS_VM_STEP, 0);
+  return steps;
+}
+
 Statement::Statement(Statement&& other) noexcept
     : database_(other.database_),
       statement_(std::exchange(other.statement_, nullptr)),

@@ -71,6 +71,8 @@ class Database {
   Result<std::optional<int64_t>> number(const char* sql);
   Result<> set_sync(Sync sync);
   int64_t changed_rows() const;  // by the last statement
+  // Steps of SQLite's virtual machine by statements that are kept, so far: what work costs on any machine. For tests.
+  int64_t steps() const;
   const std::string& path() const { return path_; }
 
  private:

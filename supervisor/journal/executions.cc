@@ -34,6 +34,44 @@ constexpr char kReadBytes[] = R"(
 ALTER TABLE executions ADD COLUMN read_bytes INTEGER;
 ALTER TABLE totals ADD COLUMN read_bytes INTEGER NOT NULL DEFAULT 0;
 )";
+// Tokens of what was written before were bytes / 3.5.
+constexpr char kTokens[] = R"(
+ALTER TABLE executions ADD COLUMN returned_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN printed_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN fetched_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN definitions_avoided_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN read_tokens INTEGER;
+ALTER TABLE executions ADD COLUMN kept_out_tokens INTEGER;
+ALTER TABLE totals ADD COLUMN returned_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE totals ADD COLUMN kept_out_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE totals ADD COLUMN definitions_avoided_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE totals ADD COLUMN read_tokens INTEGER NOT NULL DEFAULT 0;
+UPDATE executions SET returned_tokens=returned_bytes*2/7, printed_tokens=printed_bytes*2/7,
+  fetched_tokens=fetched_bytes*2/7, definitions_avoided_tokens=definitions_avoided_bytes*2/7,
+  read_tokens=read_bytes*2/7;
+UPDATE totals SET returned_tokens=returned_bytes*2/7, kept_out_tokens=kept_out_bytes*2/7,
+  definitions_avoided_tokens=definitions_avoided_bytes*2/7, read_tokens=read_bytes*2/7;
+)";
+// Rows of each tenant, whatever the workspace. Triggers keep the counts: they are right whatever removes a row.
+constexpr char kShares[] = R"(
+ALTER TABLE executions ADD COLUMN account TEXT NOT NULL
+  GENERATED ALWAYS AS (substr(tenant, 1, instr(tenant || '/', '/') - 1)) VIRTUAL;
+CREATE INDEX executions_of_account ON executions(account, number);
+CREATE TABLE execution_shares(account TEXT PRIMARY KEY, executions INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE execution_sum(one INTEGER PRIMARY KEY CHECK(one=1), executions INTEGER NOT NULL);
+INSERT INTO execution_shares SELECT account, count(*) FROM executions GROUP BY account;
+INSERT INTO execution_sum SELECT 1, count(*) FROM executions;
+CREATE INDEX execution_shares_by_size ON execution_shares(executions);
+CREATE TRIGGER execution_came AFTER INSERT ON executions BEGIN
+  INSERT INTO execution_shares VALUES(new.account, 1) ON CONFLICT DO UPDATE SET executions=executions+1;
+  UPDATE execution_sum SET executions=executions+1;
+END;
+CREATE TRIGGER execution_went AFTER DELETE ON executions BEGIN
+  UPDATE execution_shares SET executions=executions-1 WHERE account=old.account;
+  DELETE FROM execution_shares WHERE account=old.account AND executions<=0;
+  UPDATE execution_sum SET executions=executions-1;
+END;
+)";
 
 int64_t stored(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)); }
 uint64_t loaded(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
@@ -45,7 +83,8 @@ Row read_row(const Statement& row) {
 Result<Totals> read_totals(Database& database, const std::string& tenant) {
   TRY(Statement rows,
       database.prepare("SELECT language, outcome, executions, wall_us, cpu_us, returned_bytes, "
-                       "printed_bytes, fetched_bytes, kept_out_bytes, definitions_avoided_bytes, read_bytes "
+                       "printed_bytes, fetched_bytes, kept_out_bytes, definitions_avoided_bytes, read_bytes, "
+                       "returned_tokens, kept_out_tokens, definitions_avoided_tokens, read_tokens "
                        "FROM totals WHERE tenant=?"));
   rows.bind(tenant);
   Totals totals;
@@ -64,6 +103,10 @@ Result<Totals> read_totals(Database& database, const std::string& tenant) {
     totals.kept_out_bytes += loaded(rows.integer(8));
     totals.ledger.definitions_avoided_bytes += loaded(rows.integer(9));
     totals.ledger.read_bytes += loaded(rows.integer(10));
+    totals.ledger.returned_tokens += loaded(rows.integer(11));
+    totals.kept_out_tokens += loaded(rows.integer(12));
+    totals.ledger.definitions_avoided_tokens += loaded(rows.integer(13));
+    totals.ledger.read_tokens += loaded(rows.integer(14));
   }
 }
 
@@ -98,18 +141,22 @@ constexpr char kAddTotals[] =
     "INSERT INTO totals SELECT tenant, language, outcome, 1, coalesce(wall_us,0), coalesce(cpu_us,0), "
     "coalesce(returned_bytes,0), coalesce(printed_bytes,0), coalesce(fetched_bytes,0), "
     "max(0, coalesce(printed_bytes,0) + coalesce(fetched_bytes,0) + coalesce(read_bytes,0) - "
-    "coalesce(returned_bytes,0)), coalesce(definitions_avoided_bytes,0), coalesce(read_bytes,0) FROM executions WHERE "
-    "id=? "
+    "coalesce(returned_bytes,0)), coalesce(definitions_avoided_bytes,0), coalesce(read_bytes,0), "
+    "coalesce(returned_tokens,0), coalesce(kept_out_tokens,0), coalesce(definitions_avoided_tokens,0), "
+    "coalesce(read_tokens,0) FROM executions WHERE id=? "
     "ON CONFLICT DO UPDATE SET executions=executions+1, wall_us=wall_us+excluded.wall_us, "
     "cpu_us=cpu_us+excluded.cpu_us, returned_bytes=returned_bytes+excluded.returned_bytes, "
     "printed_bytes=printed_bytes+excluded.printed_bytes, fetched_bytes=fetched_bytes+excluded.fetched_bytes, "
     "kept_out_bytes=kept_out_bytes+excluded.kept_out_bytes, "
     "definitions_avoided_bytes=definitions_avoided_bytes+excluded.definitions_avoided_bytes, "
-    "read_bytes=read_bytes+excluded.read_bytes";
+    "read_bytes=read_bytes+excluded.read_bytes, returned_tokens=returned_tokens+excluded.returned_tokens, "
+    "kept_out_tokens=kept_out_tokens+excluded.kept_out_tokens, "
+    "definitions_avoided_tokens=definitions_avoided_tokens+excluded.definitions_avoided_tokens, "
+    "read_tokens=read_tokens+excluded.read_tokens";
 
 }  // namespace
 
-Part executions_part() { return {"executions", {kTables, kReadBytes}}; }
+Part executions_part() { return {"executions", {kTables, kReadBytes, kTokens, kShares}}; }
 
 Result<> write_begun(Database& database, const Begun& begun) {
   TRY(Statement insert, database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes) "
@@ -125,14 +172,20 @@ Result<> write_begun(Database& database, const Begun& begun) {
 
 Result<> write_ended(Database& database, const Ended& ended) {
   TRY(Statement update,
-      database.prepare("UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=?4, memory_peak_bytes=?5, "
-                       "processes_peak=?6, returned_bytes=?7, printed_bytes=?8, fetched_bytes=?9, "
-                       "definitions_avoided_bytes=?10, took_us=?11, read_bytes=?12 WHERE id=?1 AND outcome IS NULL"));
+      database.prepare(
+          "UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=?4, memory_peak_bytes=?5, "
+          "processes_peak=?6, returned_bytes=?7, printed_bytes=?8, fetched_bytes=?9, "
+          "definitions_avoided_bytes=?10, took_us=?11, read_bytes=?12, "
+          "returned_tokens=?13, printed_tokens=?14, fetched_tokens=?15, "
+          "definitions_avoided_tokens=?16, read_tokens=?17, kept_out_tokens=?18 WHERE id=?1 AND outcome IS NULL"));
   update.bind(ended.id).bind(ended.outcome).bind(ended.wall_us).bind(ended.cpu_us);
   update.bind(stored(ended.memory_peak_bytes)).bind(static_cast<int64_t>(ended.processes_peak));
   update.bind(stored(ended.ledger.returned_bytes)).bind(stored(ended.ledger.printed_bytes));
   update.bind(stored(ended.ledger.fetched_bytes)).bind(stored(ended.ledger.definitions_avoided_bytes));
   update.bind(ended.took_us).bind(stored(ended.ledger.read_bytes));
+  update.bind(stored(ended.ledger.returned_tokens)).bind(stored(ended.ledger.printed_tokens));
+  update.bind(stored(ended.ledger.fetched_tokens)).bind(stored(ended.ledger.definitions_avoided_tokens));
+  update.bind(stored(ended.ledger.read_tokens)).bind(stored(ended.ledger.kept_out_tokens()));
   CHECKED(update.run());
   if (database.changed_rows() == 0)
     return fail(Code::not_found, fmt::format("the journal knows no running execution '{}'", ended.id));
@@ -141,10 +194,11 @@ Result<> write_ended(Database& database, const Ended& ended) {
 }
 
 Result<uint64_t> interrupt_running(Database& database) {
-  CHECKED(database.execute(
-      "INSERT INTO totals SELECT tenant, language, 'interrupted', count(*), 0, 0, 0, 0, 0, 0, 0, 0 FROM executions "
-      "WHERE outcome IS NULL GROUP BY tenant, language ON CONFLICT DO UPDATE SET "
-      "executions=executions+excluded.executions"));
+  CHECKED(
+      database.execute("INSERT INTO totals SELECT tenant, language, 'interrupted', count(*), 0, 0, 0, 0, 0, 0, 0, 0, "
+                       "0, 0, 0, 0 FROM executions "
+                       "WHERE outcome IS NULL GROUP BY tenant, language ON CONFLICT DO UPDATE SET "
+                       "executions=executions+excluded.executions"));
   CHECKED(database.execute("UPDATE executions SET outcome='interrupted' WHERE outcome IS NULL"));
   return loaded(database.changed_rows());
 }
@@ -160,6 +214,12 @@ void Totals::add(const std::string& language, const Ended& ended) {
   ledger.fetched_bytes += ended.ledger.fetched_bytes;
   ledger.definitions_avoided_bytes += ended.ledger.definitions_avoided_bytes;
   ledger.read_bytes += ended.ledger.read_bytes;
+  ledger.returned_tokens += ended.ledger.returned_tokens;
+  ledger.printed_tokens += ended.ledger.printed_tokens;
+  ledger.fetched_tokens += ended.ledger.fetched_tokens;
+  ledger.definitions_avoided_tokens += ended.ledger.definitions_avoided_tokens;
+  ledger.read_tokens += ended.ledger.read_tokens;
+  kept_out_tokens += ended.ledger.kept_out_tokens();
   kept_out_bytes += ended.ledger.kept_out_bytes();
 }
 
@@ -190,7 +250,8 @@ Result<std::optional<Account>> read_account(Database& database, const std::strin
   TRY(Statement rows,
       database.prepare("SELECT language, policy, code_bytes, started_ms, outcome, wall_us, took_us, cpu_us, "
                        "memory_peak_bytes, processes_peak, returned_bytes, printed_bytes, fetched_bytes, read_bytes, "
-                       "definitions_avoided_bytes FROM executions WHERE tenant=? AND id=?"));
+                       "definitions_avoided_bytes, returned_tokens, printed_tokens, fetched_tokens, "
+                       "definitions_avoided_tokens, read_tokens FROM executions WHERE tenant=? AND id=?"));
   TRY(bool row, rows.bind(tenant).bind(id).step());
   if (!row) return std::nullopt;
   Account account;
@@ -204,7 +265,9 @@ Result<std::optional<Account>> read_account(Database& database, const std::strin
   ended.memory_peak_bytes = loaded(rows.integer(8));
   ended.processes_peak = static_cast<uint32_t>(rows.integer(9));
   ended.ledger = {loaded(rows.integer(10)), loaded(rows.integer(11)), loaded(rows.integer(12)),
-                  loaded(rows.integer(14)), loaded(rows.integer(13))};
+                  loaded(rows.integer(14)), loaded(rows.integer(13)), loaded(rows.integer(15)),
+                  loaded(rows.integer(16)), loaded(rows.integer(17)), loaded(rows.integer(18)),
+                  loaded(rows.integer(19))};
   return account;
 }
 
@@ -224,13 +287,45 @@ Result<> forget_tenant(Database& database, const std::string& tenant) {
   return {};
 }
 
+namespace {
+
+struct LargestShare {
+  std::string account;
+  int64_t executions = 0, second = 0;  // its own, and those of the next one
+};
+Result<LargestShare> largest_share(Database& database) {
+  LargestShare largest;
+  TRY(Statement rows, database.prepare("SELECT account, executions FROM execution_shares ORDER BY executions DESC "
+                                       "LIMIT 2"));
+  TRY(bool first, rows.step());
+  if (!first) return largest;
+  largest.account = rows.text(0), largest.executions = rows.integer(1);
+  TRY(bool second, rows.step());
+  if (second) largest.second = rows.integer(1);
+  return largest;
+}
+
+}  // namespace
+
 Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once) {
-  TRY(Statement remove,
-      database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions WHERE outcome IS NOT "
-                       "NULL AND (started_ms<?1 OR number<=(SELECT number FROM executions ORDER BY number DESC LIMIT 1 "
-                       "OFFSET ?2)) ORDER BY number LIMIT ?3)"));
-  CHECKED(remove.bind(oldest_ms).bind(stored(most)).bind(stored(at_once)).run());
-  return loaded(database.changed_rows());
+  TRY(Statement old, database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM (SELECT number, "
+                                      "started_ms, outcome FROM executions ORDER BY number LIMIT ?2) "
+                                      "WHERE started_ms<?1 AND outcome IS NOT NULL)"));
+  CHECKED(old.bind(oldest_ms).bind(stored(at_once)).run());
+  uint64_t gone = loaded(database.changed_rows());
+  while (gone < at_once) {
+    TRY(const auto sum, database.number("SELECT executions FROM execution_sum"));
+    const int64_t over = sum.value_or(0) - stored(most);
+    if (over <= 0) break;
+    TRY(const LargestShare largest, largest_share(database));
+    const int64_t room = stored(at_once - gone), ahead = largest.executions - largest.second + 1;
+    TRY(Statement remove, database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions "
+                                           "WHERE account=? AND outcome IS NOT NULL ORDER BY number LIMIT ?)"));
+    CHECKED(remove.bind(largest.account).bind(std::min({over, room, ahead})).run());
+    if (database.changed_rows() == 0) break;  // they all run
+    gone += loaded(database.changed_rows());
+  }
+  return gone;
 }
 
 }  // namespace journal

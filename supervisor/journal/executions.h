@@ -21,7 +21,7 @@ struct Begun {
   int64_t at_ms = 0;  // since 1970
 };
 
-// What an execution did to its reader's context. Bytes; tokens are an estimate made of them (estimated_tokens()).
+// What an execution did to its reader's context: bytes, which are counted, and tokens, which are estimated (tokens.h).
 // Counted: what was printed, what calls out of the jail brought in, and what the program says it read of the workspace.
 struct Ledger {
   uint64_t returned_bytes = 0;             // of the answer, pictures included
@@ -29,15 +29,20 @@ struct Ledger {
   uint64_t fetched_bytes = 0;              // answers to calls that the jailed code made
   uint64_t definitions_avoided_bytes = 0;  // tool definitions that the client did not have to hold
   uint64_t read_bytes = 0;                 // of the workspace: the guest's word, at most what was there; shell: 0
+  uint64_t returned_tokens = 0, printed_tokens = 0, fetched_tokens = 0, definitions_avoided_tokens = 0;
+  uint64_t read_tokens = 0;  // as if it were like the largest files of the workspace
 
   // Printed, fetched or read, and not returned: never more than was really there.
   uint64_t kept_out_bytes() const {
     const uint64_t seen = printed_bytes + fetched_bytes + read_bytes;
     return seen > returned_bytes ? seen - returned_bytes : 0;
   }
+  // The same in tokens. A tenth of what was seen is not claimed: the estimate may be too high by as much.
+  uint64_t kept_out_tokens() const {
+    const uint64_t seen = (printed_tokens + fetched_tokens + read_tokens) / 10 * 9;
+    return kept_out_bytes() > 0 && seen > returned_tokens ? seen - returned_tokens : 0;
+  }
 };
-// 3.5 bytes each: between compact JSON (4.2) and tool results (3.2), as measured on public tokenizers.
-constexpr uint64_t estimated_tokens(uint64_t bytes) { return bytes * 2 / 7; }
 
 struct Ended {
   std::string id;
@@ -63,7 +68,7 @@ struct Totals {
   std::map<std::string, uint64_t> languages;
   uint64_t wall_us = 0, cpu_us = 0;
   Ledger ledger;
-  uint64_t kept_out_bytes = 0;  // the executions' own, summed
+  uint64_t kept_out_bytes = 0, kept_out_tokens = 0;  // the executions' own, summed
 
   void add(const std::string& language, const Ended& ended);
 };
@@ -100,7 +105,8 @@ Result<std::optional<Account>> read_account(Database& database, const std::strin
 // A tenant's executions and its totals, when nobody of that name is left. What the audit has of it stays.
 Result<> forget_tenant(Database& database, const std::string& tenant);
 
-// Rows that ended, beyond `most` or older than `oldest_ms`; at most `at_once` of them. How many went.
+// Rows that ended, beyond `most` or older than `oldest_ms`; at most `at_once` of them. How many went. Whichever tenant
+// has most rows loses its oldest: so none is taken below most/tenants, whatever others run.
 Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t oldest_ms, uint64_t at_once);
 
 }  // namespace journal

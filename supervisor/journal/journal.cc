@@ -2,11 +2,15 @@
 
 #include <sodium.h>
 
+#include <algorithm>
+
 namespace journal {
 namespace {
 
-constexpr uint64_t kSweepEvery = 500;  // ended executions
-constexpr uint64_t kSweepRows = 2'000;
+constexpr uint64_t kSweepEvery = 1'000;  // records
+constexpr uint64_t kSweepRows = 500;     // of each table, in one step
+constexpr std::chrono::milliseconds kSweepPause{20};
+constexpr uint64_t kSealedAtEnd = 20'000;                       // repeats; more are sealed after the next start
 constexpr char kGiveBack[] = "PRAGMA incremental_vacuum(256)";  // pages, to the file system
 
 int64_t since_1970(std::chrono::system_clock::time_point time) {
@@ -32,7 +36,7 @@ Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& fo
   for (Part& part : others) parts.push_back(std::move(part));
   TRY(Opened opened, open_checked(folder + "/journal.db", parts));
   TRY(Spool spool, Spool::open(folder + "/spool"));
-  std::unique_ptr<Journal> journal(new Journal(settings, std::move(spool)));
+  std::unique_ptr<Journal> journal(new Journal(loop, settings, std::move(spool)));
   journal->set_aside_ = std::move(opened.set_aside);
   {
     TRY(Transaction transaction, Transaction::begin(opened.database));
@@ -42,9 +46,22 @@ Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& fo
   }
   journal->spool_.clear();
   TRY(journal->audit_head_, read_head(opened.database));
+  TRY(OwnFiles files, OwnFiles::note(folder, {"journal.db", "journal.db-wal", "journal.db-shm", "spool"}));
+  journal->files_ = std::make_shared<const OwnFiles>(std::move(files));
   TRY(journal->writer_, Writer::start(loop, std::move(opened.database), settings.durability));
   journal->sweep();
   return journal;
+}
+
+Journal::~Journal() {
+  if (!writer_) return;  // it never began
+  write_left_out();
+  auto seal = [](Database& database) -> Result<> {
+    TRY(uint64_t sealed, seal_repeats(database, INT64_MAX, kSealedAtEnd));
+    static_cast<void>(sealed);
+    return {};
+  };
+  writer_->queue(std::move(seal), Writer::When::now, Writer::Promise::made);
 }
 
 // What an earlier life acknowledged and did not commit. A record that does not fit what is there is none of its.
@@ -97,7 +114,7 @@ Task<Result<>> Journal::begun(const Execution& execution) {
 
 void Journal::note_end(const Begun& begun, const Ended& ended) {
   since_start_[begun.tenant].add(begun.language, ended);
-  if (until_sweep_-- == 0) sweep();
+  if (++records_ >= kSweepEvery) sweep();
 }
 
 Writer::Ticket Journal::queue_record(Record record, Writer::When when, Writer::Promise promise) {
@@ -135,12 +152,48 @@ Task<Result<>> Journal::end(Execution execution, Ended ended) {
 }
 
 void Journal::audit(AuditEntry entry) {
-  Record record{next_record_++, std::move(entry)};
+  bound_sizes(entry);
+  if (++records_ >= kSweepEvery) sweep();
+  if (oldest_waiting_ && Writer::is_done(oldest_waiting_)) write_left_out();
+  Backlog& own = backlogs_[{account_of(entry), entry.kind}];
+  if (own.queued < kMostWaitingEach && queue_entry(entry, Writer::Promise::open)) {
+    own.queued++;
+    if (!oldest_waiting_) oldest_waiting_ = waiting_;
+    return;
+  }
+  const int64_t last_ms = std::max(entry.at_ms, entry.last_ms);
+  if (own.left_out) {
+    own.left_out->count += entry.count;
+    own.left_out->last_ms = std::max(own.left_out->last_ms, last_ms);
+    return;
+  }
+  entry.tenant = account_of(entry);
+  entry.pid = 0;
+  entry.action = "left out", entry.subject = "*", entry.shape = R"({"why":"the journal was behind"})";
+  entry.same.clear();
+  entry.last_ms = last_ms;
+  own.left_out = std::move(entry);
+}
+
+// False: refused, the writer is too far behind.
+bool Journal::queue_entry(const AuditEntry& entry, Writer::Promise promise) {
+  const Record record{next_record_, entry};
+  Writer::Ticket ticket = queue_record(record, Writer::When::soon, promise);
+  if (Writer::is_done(ticket)) return false;
+  next_record_++;
   if (settings_.durability == Durability::buffered) {
     if (waiting_ && Writer::is_done(waiting_)) unspooled_.clear();
     if (unspooled_.size() < kSpoolBytes) unspooled_ += to_line(record);  // else the disk has not kept up for long
   }
-  waiting_ = queue_record(std::move(record), Writer::When::soon, Writer::Promise::open);
+  waiting_ = std::move(ticket);
+  return true;
+}
+
+// The writer has caught up: what could not wait is told by its count. One entry for each tenant and kind.
+void Journal::write_left_out() {
+  oldest_waiting_.reset();
+  for (const auto& [share, backlog] : std::exchange(backlogs_, {}))
+    if (backlog.left_out) queue_entry(*backlog.left_out, Writer::Promise::made);
 }
 
 Task<Result<Statistics>> Journal::statistics(std::string tenant) {
@@ -175,16 +228,48 @@ Task<Result<>> Journal::run(Writer::Work work) {
   co_return done;
 }
 
-// In slices, beside the rows that come in: the file shrinks as fast as it grew.
+void Journal::sweep_later() {
+  next_sweep_.emplace(loop_, settings_.sweep_every, [this] { sweep(); });
+}
+
 void Journal::sweep() {
-  until_sweep_ = kSweepEvery;
-  writer_->queue([settings = settings_](Database& database) -> Result<> {
-    const int64_t oldest = since_1970(std::chrono::system_clock::now() - settings.oldest);
-    TRY(uint64_t executions, forget_executions(database, settings.executions_kept, oldest, kSweepRows));
-    // Many more entries than executions come in: each call of each tool has one.
-    TRY(uint64_t entries, forget_audit(database, settings.audit_kept, oldest, 16 * kSweepRows));
-    return executions + entries > 0 ? database.execute(kGiveBack) : Result<>();
-  });
+  records_ = 0;
+  if (oldest_waiting_ && Writer::is_done(oldest_waiting_)) write_left_out();
+  if (sweeping_) return;
+  sweeping_ = true;
+  next_sweep_.reset();
+  tasks_.spawn(sweep_in_steps());
+}
+
+// A step is a transaction's part: rows that come in meanwhile wait for one step at most.
+Task<> Journal::sweep_in_steps() {
+  struct Step {
+    bool more = false;
+    std::string trouble;
+  };
+  for (;;) {
+    auto step = std::make_shared<Step>();
+    auto work = [step, settings = settings_, files = files_](Database& database) -> Result<> {
+      step->trouble = files->trouble();
+      const auto now = std::chrono::system_clock::now();
+      const int64_t oldest = since_1970(now - settings.oldest);
+      TRY(const uint64_t sealed, seal_repeats(database, since_1970(now), kSweepRows));
+      TRY(const uint64_t executions, forget_executions(database, settings.executions_kept, oldest, kSweepRows));
+      const AuditLimits limits{settings.audit_kept, settings.audit_kept_bytes, oldest};
+      TRY(const uint64_t entries, forget_audit(database, limits, kSweepRows));
+      step->more = std::max({sealed, executions, entries}) >= kSweepRows;
+      return executions + entries > 0 ? database.execute(kGiveBack) : Result<>();
+    };
+    auto done = co_await Writer::committed(writer_->queue(std::move(work)));
+    if (!step->trouble.empty() && trouble_.empty()) {
+      trouble_ = step->trouble;
+      if (tell_) tell_(trouble_);
+    }
+    if (!done || !step->more) break;
+    co_await sleep_for(loop_, kSweepPause);
+  }
+  sweeping_ = false;
+  sweep_later();
 }
 
 }  // namespace journal

@@ -1,10 +1,7 @@
 #include "supervisor/journal/record.h"
 
-#include <nlohmann/json.hpp>
-
 #include "supervisor/base/json.h"
-
-using nlohmann::json;
+#include "supervisor/base/json_value.h"
 
 namespace journal {
 namespace {
@@ -25,28 +22,39 @@ void each_member(Ended& ended, Each each) {
   each(ended.memory_peak_bytes), each(ended.processes_peak);
   each(ended.ledger.returned_bytes), each(ended.ledger.printed_bytes), each(ended.ledger.fetched_bytes);
   each(ended.ledger.definitions_avoided_bytes), each(ended.ledger.read_bytes);
+  each(ended.ledger.returned_tokens), each(ended.ledger.printed_tokens), each(ended.ledger.fetched_tokens);
+  each(ended.ledger.definitions_avoided_tokens), each(ended.ledger.read_tokens);
 }
 template <class Each>
 void each_member(AuditEntry& entry, Each each) {
   each(entry.at_ms), each(entry.tenant), each(entry.uid), each(entry.pid), each(entry.action), each(entry.subject);
-  each(entry.shape);
+  each(entry.shape), each(entry.kind), each(entry.count), each(entry.last_ms), each(entry.same);
 }
 
 template <class T>
-json to_array(T value) {
-  json array = json::array();
+Json to_array(T value) {
+  Json array = Json::array();
   each_member(value, [&](const auto& member) { array.push_back(member); });
   return array;
+}
+
+template <class Member>
+void read_member(const Json& from, Member& member) {
+  from.get_to(member);
+}
+void read_member(const Json& from, AuditKind& kind) {
+  const int number = from.get<int>();
+  if (number >= 0 && number <= static_cast<int>(AuditKind::own)) kind = static_cast<AuditKind>(number);
 }
 
 // Throws what nlohmann's reading of a wrong type throws. A daemon that was older wrote no more than `least` members:
 // what came to the list since is left as it is.
 template <class T>
-T from_array(const json& array, size_t least) {
+T from_array(const Json& array, size_t least) {
   T value;
   size_t at = 0;
   each_member(value, [&](auto& member) {
-    if (at < least || at < array.size()) array.at(at).get_to(member);
+    if (at < least || at < array.size()) read_member(array.at(at), member);
     at++;
   });
   return value;
@@ -57,7 +65,7 @@ T from_array(const json& array, size_t least) {
 Part records_part() { return {"records", {kTable}}; }
 
 std::string to_line(const Record& record) {
-  json line = {{"n", record.number}};
+  Json line = {{"n", record.number}};
   if (const auto* finished = std::get_if<Finished>(&record.what)) {
     line["begun"] = to_array(finished->begun);
     line["ended"] = to_array(finished->ended);
@@ -82,7 +90,7 @@ std::optional<Record> from_line(std::string_view line) {
                              from_array<Ended>(parsed->at("ended"), kEndedMembers)};
     }
     return record;
-  } catch (const json::exception&) {
+  } catch (const Json::exception&) {
     return std::nullopt;
   }
 }

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace mcp {
 
 RpcError rpc_error(const Error& error) {
   const bool callers_fault = error.code == Code::invalid || error.code == Code::not_found;
-  ordered_json data = {{"code", code_name(error.code)}};
+  Json data = {{"code", code_name(error.code)}};
   if (!error.rule.empty()) data["rule"] = error.rule;
   if (!error.hint.empty()) data["remedy"] = error.hint;
   return {callers_fault ? ErrorCode::invalid_params : ErrorCode::internal_error, error.what, std::move(data)};
@@ -19,7 +16,7 @@ RpcError rpc_error(const Error& error) {
 
 RpcError bad_cursor() { return {ErrorCode::invalid_params, "Invalid params: unknown cursor", {}}; }
 
-tl::expected<std::string, RpcError> string_in(const json& object, const char* key, const char* shown) {
+tl::expected<std::string, RpcError> string_in(const Json& object, const char* key, const char* shown) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_string()) {
     return refuse(ErrorCode::invalid_params, fmt::format("Invalid params: {} must be a string", shown));
@@ -27,16 +24,16 @@ tl::expected<std::string, RpcError> string_in(const json& object, const char* ke
   return found->get<std::string>();
 }
 
-tl::expected<std::string, RpcError> cursor_in(const json& params) {
+tl::expected<std::string, RpcError> cursor_in(const Json& params) {
   const auto given = params.find("cursor");
   if (given == params.end() || given->is_null()) return std::string();
   if (!given->is_string()) return tl::unexpected(bad_cursor());
   return given->get<std::string>();
 }
 
-tl::expected<json, RpcError> arguments_in(json& params) {
+tl::expected<Json, RpcError> arguments_in(Json& params) {
   const auto given = params.find("arguments");
-  if (given == params.end() || given->is_null()) return json::object();
+  if (given == params.end() || given->is_null()) return Json::object();
   if (!given->is_object()) return refuse(ErrorCode::invalid_params, "Invalid params: arguments must be an object");
   return std::move(*given);
 }

@@ -9,17 +9,17 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
-using nlohmann::ordered_json;
+#include "supervisor/mcp/jsonrpc.h"
 
 namespace mcp {
 
 namespace {
 
 constexpr size_t kMostProblems = 5;
+constexpr size_t kMostMeantBytes = 1 << 20;  // of a value that came as its JSON text
+constexpr size_t kMostWordBytes = 64;        // of a value of an enum, true and false
 
-bool has_type(const json& value, std::string_view type) {
+bool has_type(const Json& value, std::string_view type) {
   if (type == "string") return value.is_string();
   if (type == "boolean") return value.is_boolean();
   if (type == "object") return value.is_object();
@@ -33,7 +33,7 @@ bool has_type(const json& value, std::string_view type) {
   return true;
 }
 
-std::vector<std::string> types_of(const ordered_json& schema) {
+std::vector<std::string> types_of(const Json& schema) {
   std::vector<std::string> types;
   const auto found = schema.find("type");
   if (found == schema.end()) return types;
@@ -46,18 +46,18 @@ std::vector<std::string> types_of(const ordered_json& schema) {
   return types;
 }
 
-bool has_one_type(const json& value, const std::vector<std::string>& types) {
+bool has_one_type(const Json& value, const std::vector<std::string>& types) {
   return types.empty() || std::any_of(types.begin(), types.end(), [&](const auto& t) { return has_type(value, t); });
 }
 
 // The value as the model wrote it, short.
-std::string shown(const json& value) {
+std::string shown(const Json& value) {
   if (value.is_structured()) return value.is_array() ? "an array" : "an object";
   if (value.is_string()) return "\"" + printable(value.get_ref<const std::string&>(), 60) + "\"";
   return dump_json(value);
 }
 
-std::optional<double> number_in(const ordered_json& schema, const char* key) {
+std::optional<double> number_in(const Json& schema, const char* key) {
   const auto found = schema.find(key);
   if (found == schema.end() || !found->is_number()) return {};
   return found->get<double>();
@@ -68,7 +68,7 @@ size_t code_points(std::string_view text) {
 }
 
 // What is wrong with one value, or nothing.
-std::string problem_of(const ordered_json& schema, const json& value) {
+std::string problem_of(const Json& schema, const Json& value) {
   const auto types = types_of(schema);
   if (!has_one_type(value, types)) return fmt::format("{} is not of type {}", shown(value), fmt::join(types, " or "));
   if (auto allowed = schema.find("enum"); allowed != schema.end() && allowed->is_array()) {
@@ -113,17 +113,124 @@ std::string problem_of(const ordered_json& schema, const json& value) {
   return {};
 }
 
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return small;
+}
+
+bool is_in_enum(const Json& schema, std::string_view word) {
+  const auto allowed = schema.find("enum");
+  return allowed != schema.end() && allowed->is_array() &&
+         std::any_of(allowed->begin(), allowed->end(),
+                     [&](const Json& one) { return one.is_string() && one.get_ref<const std::string&>() == word; });
+}
+
+// The list that a text means where texts are listed: "email" is one of it, "email, phone" are two.
+std::optional<Json> list_in(const Json& schema, std::string_view text) {
+  const auto items = schema.find("items");
+  if (items == schema.end() || items->value("type", Json()) != "string" || text.starts_with('[')) return {};
+  Json list = Json::array();
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view one = text.substr(begin, end - begin);
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    while (one.ends_with(' ')) one.remove_suffix(1);
+    if (!one.empty()) list.push_back(one);
+    begin = end + 1;
+  }
+  if (list.empty()) return {};
+  return list;
+}
+
+// The value that a text means, or nothing where there is doubt.
+std::optional<Json> meaning_of(const Json& schema, const std::map<std::string, std::string, std::less<>>* words,
+                               const std::string& text) {
+  const std::string small = in_small_letters(std::string_view(text).substr(0, kMostWordBytes + 1));
+  if (schema.contains("enum")) {
+    if (small.size() > kMostWordBytes || is_in_enum(schema, text)) return {};
+    if (is_in_enum(schema, small)) return Json(small);
+    if (words == nullptr) return {};
+    const auto word = words->find(small);
+    if (word == words->end() || !is_in_enum(schema, word->second)) return {};
+    return Json(word->second);
+  }
+  const auto types = types_of(schema);
+  if (types.empty() || std::find(types.begin(), types.end(), "string") != types.end()) return {};
+  if (text.size() > kMostMeantBytes) return {};
+  auto value = parse_json(small == "true" || small == "false" ? small : text);
+  if (value && !value->is_null() && has_one_type(*value, types)) return *std::move(value);
+  return types == std::vector<std::string>{"array"} ? list_in(schema, text) : std::nullopt;
+}
+
+// Words of a name: "timeoutSeconds" and "timeout_seconds" both are timeout and seconds.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    const bool upper = c >= 'A' && c <= 'Z', letter = upper || (c >= 'a' && c <= 'z');
+    if ((!letter || upper) && !words.back().empty()) words.emplace_back();
+    if (letter) words.back() += upper ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return words;
+}
+
+// 0: not alike at all.
+size_t likeness(std::string_view one, std::string_view other) {
+  constexpr size_t kLeast = 3;  // letters
+  size_t shared = 0;
+  for (const std::string& left : words_of(one)) {
+    for (const std::string& right : words_of(other)) {
+      const std::string_view shorter = left.size() < right.size() ? left : right;
+      const std::string_view longer = left.size() < right.size() ? right : left;
+      if (shorter.size() >= kLeast && longer.starts_with(shorter)) shared += shorter.size();
+    }
+  }
+  return shared;
+}
+
 }  // namespace
 
-std::optional<std::string> find_problems(const ordered_json& schema, const json& arguments) {
+std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& names) {
+  name = name.substr(0, 128);  // of a stranger's text
+  std::string_view nearest;
+  size_t most = 0;
+  for (const std::string_view candidate : names) {
+    const size_t alike = likeness(name, candidate);
+    if (alike > most) {
+      most = alike;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+size_t take_as_meant(const Json& schema, const Spellings& spellings, Json& arguments) {
+  const auto properties = schema.find("properties");
+  if (properties == schema.end() || !properties->is_object()) return 0;
+  size_t bytes = 0;
+  for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
+    const auto property = properties->find(argument.key());
+    if (!argument->is_string() || property == properties->end() || !property->is_object()) continue;
+    const auto words = spellings.find(argument.key());
+    auto meant = meaning_of(*property, words == spellings.end() ? nullptr : &words->second,
+                            argument->get_ref<const std::string&>());
+    if (!meant) continue;
+    bytes += value_bytes(argument->get_ref<const std::string&>());
+    *argument = *std::move(meant);
+  }
+  return bytes;
+}
+
+std::optional<std::string> find_problems(const Json& schema, const Json& arguments) {
   std::vector<std::string> problems;
   auto add = [&](std::string_view name, std::string_view problem) {
     problems.push_back(fmt::format("argument '{}': {}", printable(name, 60), problem));
   };
 
-  static const ordered_json kNone = ordered_json::object();
+  static const Json kNone = Json::object();
   const auto found = schema.find("properties");
-  const ordered_json& properties = found != schema.end() && found->is_object() ? *found : kNone;
+  const Json& properties = found != schema.end() && found->is_object() ? *found : kNone;
 
   if (auto required = schema.find("required"); required != schema.end() && required->is_array()) {
     for (const auto& name : *required) {
@@ -139,10 +246,13 @@ std::optional<std::string> find_problems(const ordered_json& schema, const json&
     const auto property = properties.find(name);
     if (property == properties.end()) {
       if (!closed) continue;
-      std::vector<std::string> known;
-      for (const auto& [key, unused] : properties.items()) known.push_back(key);
+      std::vector<std::string_view> known;
+      for (auto it = properties.begin(); it != properties.end(); ++it) known.push_back(it.key());
+      const std::string_view nearest = nearest_name(name, known);
       add(name, known.empty() ? std::string("unknown; this tool takes no arguments")
-                              : fmt::format("unknown; this tool takes {}", fmt::join(known, ", ")));
+                : nearest.empty()
+                    ? fmt::format("unknown; this tool takes {}", fmt::join(known, ", "))
+                    : fmt::format("unknown; did you mean {}? This tool takes {}", nearest, fmt::join(known, ", ")));
     } else if (property->is_object()) {
       if (std::string problem = problem_of(*property, value); !problem.empty()) add(name, problem);
     }
@@ -151,7 +261,7 @@ std::optional<std::string> find_problems(const ordered_json& schema, const json&
   return fmt::format("{}", fmt::join(problems, "\n"));
 }
 
-void drop_absent(const ordered_json& schema, json& arguments) {
+void drop_absent(const Json& schema, Json& arguments) {
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return;
   const auto required = schema.find("required");

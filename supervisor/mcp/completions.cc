@@ -3,23 +3,20 @@
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/outgoing.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace mcp {
 
 namespace {
 
 constexpr size_t kMostCompletions = 100;  // the specification's limit
 
-tl::expected<CompletionRequest, RpcError> read_request(const json& params) {
-  static const json nothing = json::object();
-  auto object_in = [](const json& from, const char* key) -> const json& {
+tl::expected<CompletionRequest, RpcError> read_request(const Json& params) {
+  static const Json nothing = Json::object();
+  auto object_in = [](const Json& from, const char* key) -> const Json& {
     const auto found = from.find(key);
     return found != from.end() && found->is_object() ? *found : nothing;
   };
-  const json& reference = object_in(params, "ref");
-  const json& argument = object_in(params, "argument");
+  const Json& reference = object_in(params, "ref");
+  const Json& argument = object_in(params, "argument");
   auto type = string_in(reference, "type", "ref.type");
   if (!type) return tl::unexpected(std::move(type).error());
   if (*type != "ref/prompt" && *type != "ref/resource") {
@@ -42,16 +39,17 @@ tl::expected<CompletionRequest, RpcError> read_request(const json& params) {
 
 }  // namespace
 
-Task<Answer> Completions::complete(RequestContext& context, json params, const std::string& identity) {
+Task<Answer> Completions::complete(RequestContext& context, Json params, const std::string& identity) {
   auto request = read_request(params);
   if (!request) co_return tl::unexpected(std::move(request).error());
   auto found = co_await ask(context, *request);
   if (!found) co_return tl::unexpected(rpc_error(found.error()));
   co_await prepare_to_hide(context.outgoing, *found);
-  if (auto hidden = hide(context.outgoing, *found); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
+  auto hidden = co_await hide(context.outgoing, *found);
+  if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   const bool has_more = found->values.size() > kMostCompletions || found->total.value_or(0) > found->values.size();
   if (found->values.size() > kMostCompletions) found->values.resize(kMostCompletions);
-  ordered_json completion = {{"values", found->values}};
+  Json completion = {{"values", found->values}};
   if (found->total) completion["total"] = *found->total;
   completion["hasMore"] = has_more;
   std::string members;

@@ -12,7 +12,7 @@ class Completions {
  public:
   void add(CompletionHandler handler) { handlers_.push_back(std::move(handler)); }
   bool empty() const { return handlers_.empty(); }
-  Task<Answer> complete(RequestContext& context, nlohmann::json params, const std::string& identity);
+  Task<Answer> complete(RequestContext& context, Json params, const std::string& identity);
 
  private:
   Task<Result<Completion>> ask(RequestContext& context, const CompletionRequest& request);

@@ -10,14 +10,13 @@
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/connection_call.h"
 
-using nlohmann::json;
-
 namespace mcp {
 
 namespace {
 
 constexpr int kLinesPerTurn = 32;            // then other connections get theirs
 constexpr size_t kFreeLineBytes = 64 << 10;  // of a line's buffer, not charged to the account
+constexpr size_t kCallBytes = 24 << 10;      // what a request takes that waits: its task, its context, a short message
 
 bool hung_up(int fd) {
   pollfd p{fd, 0, 0};
@@ -74,7 +73,13 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
       self_(std::make_shared<Connection*>(this)),
       outbox_(
           loop, socket_, limits.outbox, [this] { on_room(); }, [this] { end(); }),
-      lines_(limits.line_bytes) {
+      lines_(limits.line_bytes),
+      work_(std::make_shared<Work>()) {
+  if (!accepted_.account->unread) accepted_.account->unread = std::make_shared<UnreadAccount>(server_.unread());
+  outbox_.charge(accepted_.account->unread, [this](size_t bytes) {
+    log_warning("a connection of user {} is ended: it does not read its answers, of which {} KiB wait",
+                accepted_.peer.uid, bytes >> 10);
+  });
   accepted_.account->connections++;
   if (accepted_.refusal) refusal_ = Deadline(loop_, limits_.refusal, [this] { end(); });
 }
@@ -107,6 +112,10 @@ Task<> Connection::read() {
       co_await next_turn(loop_);  // others first
       continue;
     }
+    if (done == Progress::large_line) {
+      co_await on_large(*large_);
+      continue;
+    }
     if (input_ended_) break;  // a refused client has its answer
     co_await socket_.readable();
     const auto space = lines_.space();
@@ -119,7 +128,14 @@ Task<> Connection::read() {
       lines_.commit(static_cast<size_t>(got));
       note(ConnectionRecord::reading, true);
     } else if (got == 0) {
-      if (auto last = lines_.rest()) on_item(*last);
+      if (auto last = lines_.rest()) {
+        if (is_large(*last)) {
+          large_ = *last;
+          co_await on_large(*last);
+        } else {
+          on_item(*last);
+        }
+      }
       break;
     } else if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
       end();  // ECONNRESET: it is gone
@@ -132,18 +148,34 @@ Task<> Connection::read() {
 Connection::Progress Connection::handle_lines() {
   Outbox::Cork cork(outbox_);
   for (int lines = 0; lines < kLinesPerTurn; lines++) {
-    if (outbox_.full()) return Progress::room_needed;
+    if (needs_room()) return Progress::room_needed;
     const auto item = lines_.next();
     if (!item || input_ended_) return Progress::bytes_needed;
+    if (is_large(*item)) {
+      large_ = *item;
+      return Progress::large_line;
+    }
     on_item(*item);
   }
   return Progress::more_lines;
 }
 
+// While other connections hold more than the user may, one that has read its answers asks and is told at once what is
+// quick; its first call that a handler works on then waits, and so do the lines behind that.
+bool Connection::needs_room() const {
+  return outbox_.full() || (accepted_.account->unread->is_over() && (!outbox_.empty() || held_up_ > 0));
+}
+
+// A slow reader loses progress, not answers.
+bool Connection::takes_notifications() const {
+  return !outbox_.full() && (outbox_.empty() || !accepted_.account->unread->is_over());
+}
+
 Task<> Connection::room() {
-  if (!outbox_.full()) co_return;  // the cork is out
+  if (!needs_room()) co_return;  // the cork is out
   room_ = std::make_shared<Event>();
   std::shared_ptr<Event> room = room_;
+  if (!outbox_.full()) accepted_.account->unread->wait_for_room(room);
   co_await *room;
 }
 
@@ -158,20 +190,25 @@ bool Connection::charge(size_t capacity) {
 
 void Connection::on_item(const LineSplitter::Item& item) {
   if (item.kind == LineSplitter::Kind::too_long) {
-    refuse({}, {ErrorCode::invalid_request, fmt::format("a line is longer than {} bytes", limits_.line_bytes), {}}, {});
+    if (item.found && item.found->kind != EnvelopeScan::Kind::request) return;  // an answer of the client's
+    const auto id = item.found ? RequestId::from_text(item.found->raw_id) : std::nullopt;
+    refuse(id, {ErrorCode::invalid_request, fmt::format("a line is longer than {} bytes", limits_.line_bytes), {}}, {});
     return;
   }
-  auto value = parse_line(item.text);
-  if (!value) {
-    refuse(value.error().id, value.error().error, {});
-  } else if (value->is_array()) {
-    on_batch(*std::move(value));
+  on_line(item.text, read_line(item.text));
+}
+
+void Connection::on_line(std::string_view text, Line line) {
+  auto& value = line.value;
+  if (!value) return refuse(value.error().id, value.error().error, {});
+  if (value->is_array()) {
+    on_batch(*std::move(value), line.value_bytes);
   } else {
-    on_message(*std::move(value), {});
+    on_message(*std::move(value), text, line.value_bytes, {});
   }
 }
 
-void Connection::on_batch(json items) {
+void Connection::on_batch(Json items, size_t bytes) {
   std::string wrong;
   if (!negotiated_ || !has_batches(*negotiated_)) {
     wrong = "arrays of messages belong to protocol version 2025-03-26 only";
@@ -184,19 +221,22 @@ void Connection::on_batch(json items) {
     refuse({}, {ErrorCode::invalid_request, "Invalid Request: " + wrong, {}}, {});
     return;
   }
-  auto batch = std::make_shared<Batch>(outbox_);
-  for (json& item : items) on_message(std::move(item), batch);
+  auto batch = std::make_shared<Batch>(outbox_, accepted_.account->unread);
+  for (Json& item : items) {
+    const size_t each = bytes > 0 ? value_bytes(dump_json(item)) : 0;
+    on_message(std::move(item), {}, each, batch);
+  }
 }
 
-void Connection::on_message(json value, const std::shared_ptr<Batch>& batch) {
-  auto message = read_message(std::move(value));
+void Connection::on_message(Json value, std::string_view line, size_t bytes, const std::shared_ptr<Batch>& batch) {
+  auto message = read_message(std::move(value), line);
   if (!message) {
     refuse(message.error().id, message.error().error, batch);
     return;
   }
   switch (message->kind) {
     case Message::Kind::request:
-      on_request(*std::move(message), batch);
+      on_request(*std::move(message), bytes, batch);
       break;
     case Message::Kind::notification:
       on_notification(*message);
@@ -214,9 +254,9 @@ void Connection::on_notification(const Message& message) {
   if (auto cancelled = RequestId::from(*id)) cancel(*cancelled);
 }
 
-void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch) {
+void Connection::on_request(Message message, size_t bytes, const std::shared_ptr<Batch>& batch) {
   if (accepted_.refusal) {
-    nlohmann::ordered_json data = {{"code", code_name(accepted_.refusal->code)}};
+    Json data = {{"code", code_name(accepted_.refusal->code)}, {meta_key::kNotRun, "refused"}};
     if (!accepted_.refusal->hint.empty()) data["remedy"] = accepted_.refusal->hint;
     refuse(message.id, {ErrorCode::internal_error, accepted_.refusal->what, std::move(data)}, batch);
     input_ended_ = true;
@@ -225,7 +265,13 @@ void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch
   auto not_found = [&] {
     refuse(message.id, {ErrorCode::method_not_found, "Method not found: " + printable(message.method, 64), {}}, batch);
   };
+  if (calls_.contains(message.id)) {  // an error with that id would be taken for the first request's answer
+    return refuse({}, {ErrorCode::invalid_request, "Invalid Request: id " + message.id.wire + " is in use", {}}, batch);
+  }
   if (!server_.is_known(message.method)) return not_found();
+  if (batch && message.method == "initialize") {
+    return refuse(message.id, {ErrorCode::invalid_request, "Invalid Request: initialize comes alone", {}}, batch);
+  }
   auto meta = read_meta(message.params);
   if (!meta) return refuse(message.id, std::move(meta).error(), batch);
 
@@ -239,7 +285,7 @@ void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch
   const auto method = server_.find_method(message.method, era_of(spoken));
   if (!method) return not_found();
   if (!Server::is_immediate(*method)) {
-    return start_call(*method, std::move(message), *std::move(meta), spoken, batch);
+    return start_call(*method, std::move(message), bytes, *std::move(meta), spoken, batch);
   }
   const auto answer = *method == Method::initialize  ? initialize(message.params)
                       : *method == Method::set_level ? set_level(message.params)
@@ -250,30 +296,30 @@ void Connection::on_request(Message message, const std::shared_ptr<Batch>& batch
   reply(result_line(message.id, *answer), batch);
 }
 
-Answer Connection::initialize(const json& params) {
+Answer Connection::initialize(const Json& params) {
   const auto requested = params.find("protocolVersion");
   if (requested == params.end() || !requested->is_string()) {
     return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: protocolVersion must be a string", {}});
   }
   negotiated_ = negotiate(requested->get_ref<const std::string&>());
   log_level_ = Severity::info;  // until logging/setLevel says otherwise
-  start_legacy(params.value("capabilities", json()), params.value("clientInfo", json()));
+  start_legacy(params.value("capabilities", Json()), params.value("clientInfo", Json()));
   note_handshake();
   return server_.initialize_members(*negotiated_);
 }
 
-void Connection::start_legacy(json capabilities, json info) {
+void Connection::start_legacy(Json capabilities, Json info) {
   auto client = std::make_shared<Client>();
   if (capabilities.is_object()) client->capabilities = std::move(capabilities);
   client->info = std::move(info);
   client_ = std::move(client);
   interest_.emplace(server_.subscriptions(), accepted_.user, "", [this](std::string line) {
-    if (!outbox_.full()) reply(std::move(line), {});
+    if (takes_notifications()) reply(std::move(line), {});
   });
   interest_->wishes.lists = server_.told();
 }
 
-Answer Connection::subscribe(Method method, const json& params) {
+Answer Connection::subscribe(Method method, const Json& params) {
   const auto uri = params.find("uri");
   if (uri == params.end() || !uri->is_string())
     return mcp::refuse(ErrorCode::invalid_params, "Invalid params: uri must be a string");
@@ -282,12 +328,12 @@ Answer Connection::subscribe(Method method, const json& params) {
   } else if (auto added = add_uri(interest_->wishes, *uri); !added) {
     return tl::unexpected(std::move(added).error());
   }
-  interest_->watch(params.value("_meta", json()));
+  interest_->watch(params.value("_meta", Json()));
   note_handshake();
   return std::string();
 }
 
-Answer Connection::set_level(const json& params) {
+Answer Connection::set_level(const Json& params) {
   const auto level = params.find("level");
   std::optional<Severity> severity;
   if (level != params.end() && level->is_string()) severity = severity_named(level->get_ref<const std::string&>());
@@ -302,18 +348,40 @@ Answer Connection::set_level(const json& params) {
   return std::string();
 }
 
-void Connection::start_call(Method method, Message message, RequestMeta meta, Version version,
-                            const std::shared_ptr<Batch>& batch) {
-  if (calls_.contains(message.id)) {  // an error with that id would be taken for the first request's answer
-    return refuse({}, {ErrorCode::invalid_request, "Invalid Request: id " + message.id.wire + " is in use", {}}, batch);
+// Which limit one more request would exceed.
+std::optional<RpcError> Connection::find_limit(const RequestId& id, size_t bytes, bool queues) const {
+  const size_t in_work = queues ? work_->queued : work_->calls;
+  const size_t most = queues ? limits_.queued_calls : limits_.calls;
+  const Account& account = *accepted_.account;
+  std::string why;
+  if (in_work >= most) {
+    why = fmt::format("this connection already has {} requests in work or waiting", in_work);
+  } else if (work_->id_bytes + id.wire.size() > limits_.id_bytes) {
+    why = fmt::format("the ids of this connection's unanswered requests have {} bytes", work_->id_bytes);
+  } else if (account.call_bytes + bytes > account.max_call_bytes) {
+    why = fmt::format("your requests that run or wait already take {} MiB of memory", account.call_bytes >> 20);
+  } else {
+    return {};
   }
+  return RpcError{ErrorCode::internal_error,
+                  why + "; this one did not run",
+                  {{"code", "exhausted"}, {"remedy", "wait for some to be answered, then send it again"}}};
+}
+
+void Connection::start_call(Method method, Message message, size_t bytes, RequestMeta meta, Version version,
+                            const std::shared_ptr<Batch>& batch) {
   if (meta.modern && message.params.contains("requestState")) return resume(std::move(message), std::move(meta));
-  if (const size_t work = calls_.size() + parked_.size(); work >= limits_.calls) {
-    const auto text = fmt::format("this connection already has {} requests in work; wait for one", work);
-    return refuse(message.id, {ErrorCode::internal_error, text, {{"code", "exhausted"}}}, batch);
+  const bool queues = method == Method::tools_call && server_.queues(message.params);
+  bytes += kCallBytes;
+  if (auto limit = find_limit(message.id, bytes, queues)) return refuse(message.id, *std::move(limit), batch);
+  if (batch && accepted_.account->unread->is_over()) {  // it would wait for an array that waits for it
+    const auto why = fmt::format("your answers that are not read yet take {} MiB of memory; this one did not run",
+                                 accepted_.account->unread->bytes() >> 20);
+    const Json data = {{"code", "exhausted"}, {"remedy", "read them, then send it again"}};
+    return refuse(message.id, {ErrorCode::internal_error, why, data}, batch);
   }
   RequestContext context(loop_, message.id, version, [this](std::string line) {
-    if (!outbox_.full()) reply(std::move(line), {});  // a slow reader loses progress, not answers
+    if (takes_notifications()) reply(std::move(line), {});
   });
   context.method = std::move(message.method);
   context.peer = accepted_.peer;
@@ -325,8 +393,12 @@ void Connection::start_call(Method method, Message message, RequestMeta meta, Ve
   context.set_notifications(std::move(meta.progress_token), meta.modern ? meta.log_level : log_level_);
 
   Call& call = *calls_.emplace(message.id, std::make_unique<Call>(server_, std::move(context), batch)).first->second;
+  call.share.emplace(work_, accepted_.account, queues, message.id.wire.size(), bytes);
+  call.unread.emplace(accepted_.account->unread);
   note_calls();
   if (meta.modern && can_elicit(call.context.client->capabilities, version)) call.digest = digest_of(message.params);
+  call.context.set_hold([&call](size_t more) { return call.share->add(more); });
+  call.context.set_made([&call](size_t made) { call.unread->set(made); });
   call.context.set_ask([this, &call](Form form, std::function<void(Elicited)> answered) {
     return ask_client(call, std::move(form), std::move(answered));
   });
@@ -334,7 +406,13 @@ void Connection::start_call(Method method, Message message, RequestMeta meta, Ve
   call.task->resume();
 }
 
-Task<> Connection::run_call(Call& call, Method method, json params) {
+Task<> Connection::run_call(Call& call, Method method, Json params) {
+  while (accepted_.account->unread->is_over()) {
+    HeldUp held_up(held_up_);
+    auto room = std::make_shared<Event>();
+    accepted_.account->unread->wait_for_room(room);
+    co_await *room;
+  }
   Answer answer = co_await server_.answer(method, call.context, std::move(params), limits_.reply_bytes);
   finish(call, std::move(answer));
 }
@@ -345,6 +423,7 @@ void Connection::finish(Call& call, Answer answer) {
   auto node = calls_.extract(call.context.id);
   if (node.empty()) return;  // we are being destroyed
   const RequestId& id = call.context.id;
+  call.unread->set(0);
   reply(answer ? result_line(id, *answer) : error_line(id, answer.error()), std::exchange(call.batch, nullptr));
   note_calls();  // afterwards: an answer given twice does less harm than none
   call.busy.reset();

@@ -23,16 +23,22 @@ struct ConnectionLimits {
   size_t line_bytes = 16 << 20;  // of a request
   size_t reply_bytes = 8 << 20;  // the official clients close at 10 MiB
   size_t calls = 128;            // that handlers work on at once
+  size_t queued_calls = 4096;    // of tools whose handlers queue (ToolDefinition::queues), running or waiting
+  size_t id_bytes = 256 << 10;   // of all requests that are not answered yet
   size_t batch = 64;             // messages in one array
   OutboxLimits outbox;
   std::chrono::milliseconds refusal{5'000};  // how long a client that is refused may take to ask
 };
 
-// What connections of one user share. `line_bytes` counts the buffers of lines that have not ended yet.
+// What connections of one user share. `line_bytes` counts the buffers of lines that have not ended yet, `call_bytes`
+// the values of requests that run or wait.
 struct Account {
   size_t connections = 0;
   size_t line_bytes = 0;
   size_t max_line_bytes = 128 << 20;
+  size_t call_bytes = 0;
+  size_t max_call_bytes = 256 << 20;
+  std::shared_ptr<UnreadAccount> unread;  // answers; nullptr: the first connection makes one
 };
 
 class Connection {
@@ -67,25 +73,40 @@ class Connection {
   class Batch;
   struct Call;
   struct Hangup;
+  struct HeldUp;
+  struct Work;
+  class Share;
 
   Connection(Loop& loop, Server& server, AsyncFd socket, Accepted accepted, ConnectionLimits limits,
              std::function<void()> on_end);
   Task<> read();
-  enum class Progress { bytes_needed, more_lines, room_needed };
+  enum class Progress { bytes_needed, more_lines, large_line, room_needed };
   Progress handle_lines();
+  bool needs_room() const;
+  bool takes_notifications() const;
   Task<> room();
   bool charge(size_t capacity);
   void on_item(const LineSplitter::Item& item);
-  void on_batch(nlohmann::json items);
-  void on_message(nlohmann::json value, const std::shared_ptr<Batch>& batch);
+  bool is_large(const LineSplitter::Item& item) const;
+  Task<> on_large(LineSplitter::Item item);
+  struct Line {
+    tl::expected<Json, Refusal> value;
+    size_t value_bytes = 0;  // memory that it takes
+  };
+  static Line read_line(std::string_view text);
+  void on_line(std::string_view text, Line line);
+  void on_batch(Json items, size_t bytes);
+  // `line`: the text of a message that is no part of an array. `bytes`: of memory that it takes.
+  void on_message(Json value, std::string_view line, size_t bytes, const std::shared_ptr<Batch>& batch);
   void on_notification(const Message& message);
-  void on_request(Message message, const std::shared_ptr<Batch>& batch);
-  Answer initialize(const nlohmann::json& params);
-  Answer subscribe(Method method, const nlohmann::json& params);
-  Answer set_level(const nlohmann::json& params);
-  void start_call(Method method, Message message, RequestMeta meta, Version version,
+  void on_request(Message message, size_t bytes, const std::shared_ptr<Batch>& batch);
+  Answer initialize(const Json& params);
+  Answer subscribe(Method method, const Json& params);
+  Answer set_level(const Json& params);
+  void start_call(Method method, Message message, size_t bytes, RequestMeta meta, Version version,
                   const std::shared_ptr<Batch>& batch);
-  Task<> run_call(Call& call, Method method, nlohmann::json params);
+  std::optional<RpcError> find_limit(const RequestId& id, size_t bytes, bool queues) const;
+  Task<> run_call(Call& call, Method method, Json params);
   void finish(Call& call, Answer answer);
   void cancel(const RequestId& id);
   // Questions to the client: questions.cc.
@@ -95,14 +116,14 @@ class Connection {
   void park(const RequestId& id);
   void keep_answer(Call& call, Answer answer);
   void resume(Message message, RequestMeta meta);
-  void take_responses(Call& call, const nlohmann::json& params);
+  void take_responses(Call& call, const Json& params);
   void on_response(const Message& message);
   void give_up_questions();
   void reply(std::string line, const std::shared_ptr<Batch>& batch);
   void refuse(const std::optional<RequestId>& id, RpcError error, const std::shared_ptr<Batch>& batch);
   void settle();
   void go_on(ConnectionRecord::Read before);
-  void start_legacy(nlohmann::json capabilities, nlohmann::json info);
+  void start_legacy(Json capabilities, Json info);
   void note_handshake();
   void note_calls();
   void note(ConnectionRecord::Busy kind, bool is);
@@ -120,7 +141,9 @@ class Connection {
   std::shared_ptr<Connection*> self_;  // for callbacks that may come after us
   Outbox outbox_;
   LineSplitter lines_;
-  size_t charged_ = 0;  // to the account, for the buffer of lines_
+  size_t charged_ = 0;                       // to the account, for the buffer of lines_
+  std::optional<LineSplitter::Item> large_;  // the line that is read beside the loop, or is to be
+  size_t held_up_ = 0;                       // calls that wait until the user's answers are read
 
   std::optional<Version> negotiated_;  // by `initialize`
   std::shared_ptr<const Client> client_ = std::make_shared<Client>();
@@ -129,12 +152,13 @@ class Connection {
 
   std::string handshake_;  // the four above, for the record
 
+  std::shared_ptr<Work> work_;
   std::map<RequestId, std::unique_ptr<Call>> calls_;
   // Modern calls that were answered with questions, by the state that the client was given: no request of it is open.
   std::map<std::string, std::unique_ptr<Call>, std::less<>> parked_;
   Elicitations requests_, embedded_;     // questions to legacy clients, and to modern ones
   std::optional<Server::Busy> writing_;  // while the outbox holds something
-  std::shared_ptr<Event> room_;          // while read() waits for the outbox
+  std::shared_ptr<Event> room_;          // while read() waits for the outbox, or for the user's other answers
   bool input_ended_ = false;
   bool ended_ = false;
   Deadline refusal_;

@@ -4,8 +4,6 @@
 
 #include "supervisor/base/json.h"
 
-using nlohmann::ordered_json;
-
 namespace mcp {
 
 namespace {
@@ -95,18 +93,28 @@ ToolResult ToolResult::error(std::string text) {
   return result;
 }
 
-ToolResult ToolResult::data(ordered_json value) {
+ToolResult ToolResult::data(Json value) {
   ToolResult result = ToolResult::text(dump_json(value));
   result.structured = std::move(value);
   return result;
 }
 
 ToolResult ToolResult::error(const Error& error) {
-  ordered_json value = {{"code", code_name(error.code)}, {"message", error.what}};
+  Json value = {{"success", false}, {"error", error.what}, {"code", code_name(error.code)}};
   if (!error.rule.empty()) value["rule"] = error.rule;
   if (!error.hint.empty()) value["remedy"] = error.hint;
   ToolResult result = data(std::move(value));
   result.is_error = true;
+  return result;
+}
+
+ToolResult not_run_while_draining() {
+  ToolResult result = ToolResult::error(Error{Code::unavailable,
+                                              0,
+                                              "the server is shutting down and takes no new calls; it did not run",
+                                              "call again in some seconds, when it has been restarted",
+                                              {}});
+  result.meta[std::string(meta_key::kNotRun)] = R"("draining")";
   return result;
 }
 

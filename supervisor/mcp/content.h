@@ -3,12 +3,12 @@
 // Text and base64 data go to the wire without becoming a JSON value first: a megabyte costs what escaping it costs.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/mcp/protocol.h"
 
@@ -46,17 +46,20 @@ using Block = std::variant<Text, Image, Audio, ResourceLink, ResourceContents>;
 // The answer to tools/call. `is_error` means that the tool could not do what was asked, in words for the model.
 struct ToolResult {
   std::vector<Block> content;
-  std::optional<nlohmann::ordered_json> structured;  // wire: structuredContent, since 2025-06-18
+  std::optional<Json> structured;  // wire: structuredContent, since 2025-06-18
   bool is_error = false;
   ResultMeta meta;
 
   static ToolResult text(std::string text);
   static ToolResult error(std::string text);
-  // {code, message, rule?, remedy?} as text and as structured content.
+  // {success: false, error, code, rule?, remedy?} as text and as structured content: the shape of every failure.
   static ToolResult error(const Error& error);
   // `value` as structured content, and the same as compact JSON text.
-  static ToolResult data(nlohmann::ordered_json value);
+  static ToolResult data(Json value);
 };
+
+// The answer to a call that a server does not take any more: it ends, the next one will take it.
+ToolResult not_run_while_draining();
 
 // Bytes that the result will at least need on the wire.
 size_t least_size(const ToolResult& result);

@@ -14,10 +14,10 @@ void RequestContext::progress(double value, std::optional<double> total, std::st
   last_progress_ = value;
   std::string members = R"("progressToken":)" + progress_token_->wire;
   append_key(members, "progress");
-  members += dump_json(nlohmann::json(value));
+  members += dump_json(Json(value));
   if (total && std::isfinite(*total)) {
     append_key(members, "total");
-    members += dump_json(nlohmann::json(*total));
+    members += dump_json(Json(*total));
   }
   if (!message.empty() && !outgoing && has_progress_message(version)) {
     message = message.substr(0, kMessageBytes);
@@ -27,13 +27,10 @@ void RequestContext::progress(double value, std::optional<double> total, std::st
   send_(notification_line("notifications/progress", members));
 }
 
-void RequestContext::log(Severity severity, const nlohmann::ordered_json& data, std::string_view logger) {
-  if (!send_ || !log_level_ || severity < *log_level_) return;
-  nlohmann::ordered_json cleaned;
-  if (outgoing) {
-    cleaned = data;
-    if (!mcp::clean_value(*outgoing, cleaned)) return;
-  }
+Task<> RequestContext::log(Severity severity, Json data, std::string logger) {
+  if (!send_ || !log_level_ || severity < *log_level_) co_return;
+  auto hidden = co_await hide(outgoing, data);
+  if (!hidden || !send_) co_return;
   std::string members;
   append_key(members, "level");
   append_json_string(members, severity_name(severity));
@@ -42,7 +39,7 @@ void RequestContext::log(Severity severity, const nlohmann::ordered_json& data, 
     append_json_string(members, logger);
   }
   append_key(members, "data");
-  members += dump_json(outgoing ? cleaned : data);
+  members += dump_json(data);
   send_(notification_line("notifications/message", members));
 }
 

@@ -6,14 +6,15 @@
 #include <cmath>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/task.h"
 #include "supervisor/mcp/elicitation.h"
 #include "supervisor/mcp/protocol.h"
 
@@ -30,8 +31,8 @@ struct Peer {
 
 // What the client said about itself: with each modern request, at `initialize` before.
 struct Client {
-  nlohmann::json capabilities = nlohmann::json::object();
-  nlohmann::json info;  // {name, version, ...}; may be null; a claim, not an identity
+  Json capabilities = Json::object();
+  Json info;  // {name, version, ...}; may be null; a claim, not an identity
 };
 
 class OutgoingTexts;
@@ -48,7 +49,7 @@ class RequestContext {
   std::string method;
   Peer peer;
   std::shared_ptr<const Client> client = std::make_shared<Client>();
-  nlohmann::json meta;                      // params._meta as received: traceparent and other extensions' keys
+  Json meta;                                // params._meta as received: traceparent and other extensions' keys
   std::shared_ptr<OutgoingTexts> outgoing;  // looks at what leaves; nullptr: nothing does
   std::shared_ptr<void> user;               // what the listener's `admit` returned for this connection
 
@@ -63,8 +64,8 @@ class RequestContext {
   // greater than the last, or once the answer is on its way. No message where texts are looked at before they leave:
   // it may be the beginning of what, whole, would be recognised.
   void progress(double value, std::optional<double> total = {}, std::string_view message = {});
-  // A notifications/message, if the client asked for this severity.
-  void log(Severity severity, const nlohmann::ordered_json& data, std::string_view logger = {});
+  // A notifications/message, if the client asked for this severity. Done when it has left, or does not.
+  Task<> log(Severity severity, Json data, std::string logger = {});
 
   // Asks the person at the client; `answered` is called once, from the loop, while what is returned lives. nullptr:
   // the client cannot be asked.
@@ -74,7 +75,17 @@ class RequestContext {
   // Whether the client says that it can be asked.
   bool can_elicit() const { return ask_ && mcp::can_elicit(client->capabilities, version); }
 
+  // Counts memory that the request takes beside its own text; false: its user has no more.
+  bool hold(size_t bytes) { return bytes == 0 || !hold_ || hold_(bytes); }
+
+  // Counts the memory of the answer that was made, until it leaves.
+  void made(size_t bytes) {
+    if (made_) made_(bytes);
+  }
+
   // For the connection.
+  void set_made(std::function<void(size_t bytes)> made) { made_ = std::move(made); }
+  void set_hold(std::function<bool(size_t bytes)> hold) { hold_ = std::move(hold); }
   using Ask = std::function<std::shared_ptr<Elicitation>(Form, std::function<void(Elicited)>)>;
   void set_ask(Ask ask) { ask_ = std::move(ask); }
   void set_notifications(std::optional<RequestId> progress_token, std::optional<Severity> log_level) {
@@ -89,6 +100,8 @@ class RequestContext {
  private:
   Send send_;
   Ask ask_;
+  std::function<bool(size_t bytes)> hold_;
+  std::function<void(size_t bytes)> made_;
   std::optional<RequestId> progress_token_;
   std::optional<Severity> log_level_;
   double last_progress_ = -INFINITY;

@@ -22,14 +22,14 @@ void append_flag(std::string& out, std::string_view key, bool value) {
 }
 
 // Those that are not the specification's defaults: a definition costs every agent its tokens. Whether what only reads
-// destroys, may be repeated or reaches the outside decides nothing there.
+// destroys or may be repeated decides nothing there.
 void append_annotations(std::string& out, const Annotations& annotations, Version version) {
   std::string hints;
   if (!has_titles(version)) append_optional(hints, "title", annotations.title);
   if (annotations.read_only) append_flag(hints, "readOnlyHint", true);
   if (!annotations.read_only && !annotations.destructive) append_flag(hints, "destructiveHint", false);
   if (!annotations.read_only && annotations.idempotent) append_flag(hints, "idempotentHint", true);
-  if (!annotations.read_only && !annotations.open_world) append_flag(hints, "openWorldHint", false);
+  if (!annotations.open_world) append_flag(hints, "openWorldHint", false);
   if (hints.empty()) return;
   append_key(out, "annotations");
   out.append("{").append(hints).append("}");
@@ -44,7 +44,8 @@ void append_tool(std::string& out, const ToolDefinition& tool, Version version) 
   append_optional(out, "description", tool.description);
   append_key(out, "inputSchema");
   out += dump_json(tool.input_schema);
-  if (tool.output_schema && has_structured_content(version)) {
+  // A schema that any object fits tells nobody anything; structured content may come without one.
+  if (tool.output_schema && *tool.output_schema != Json{{"type", "object"}} && has_structured_content(version)) {
     append_key(out, "outputSchema");
     out += dump_json(*tool.output_schema);
   }

@@ -4,11 +4,9 @@
 #include "supervisor/base/random.h"
 #include "supervisor/mcp/jsonrpc.h"
 
-using nlohmann::json;
-
 namespace mcp {
 
-bool can_elicit(const json& client_capabilities, Version version) {
+bool can_elicit(const Json& client_capabilities, Version version) {
   if (!has_elicitation(version) || !client_capabilities.is_object()) return false;
   const auto declared = client_capabilities.find("elicitation");
   if (declared == client_capabilities.end() || !declared->is_object()) return false;
@@ -25,11 +23,11 @@ std::string elicitation_members(const Form& form, Version version) {
   return members;
 }
 
-std::optional<Elicited> read_elicited(const json& result) {
+std::optional<Elicited> read_elicited(const Json& result) {
   if (!result.is_object()) return {};
   const auto action = result.find("action");
   if (action == result.end()) return {};
-  if (*action == "accept") return Elicited{Elicited::Action::accept, result.value("content", json::object())};
+  if (*action == "accept") return Elicited{Elicited::Action::accept, result.value("content", Json::object())};
   if (*action == "decline") return Elicited{Elicited::Action::decline};
   if (*action == "cancel") return Elicited{Elicited::Action::cancel};
   return {};

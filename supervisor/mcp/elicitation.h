@@ -8,11 +8,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/mcp/protocol.h"
 
 namespace mcp {
@@ -21,7 +21,7 @@ struct Elicited {
   // unable: the client cannot ask anybody, after all.
   enum class Action { accept, decline, cancel, unable };
   Action action = Action::unable;
-  nlohmann::json content = nlohmann::json::object();  // of the form, as the client says it: whoever asked checks it
+  Json content = Json::object();  // of the form, as the client says it: whoever asked checks it
 };
 
 // What is put to the person.
@@ -45,11 +45,11 @@ struct Elicitation {
 };
 
 // Whether the client declared that it can show forms.
-bool can_elicit(const nlohmann::json& client_capabilities, Version version);
+bool can_elicit(const Json& client_capabilities, Version version);
 // The inside of params.
 std::string elicitation_members(const Form& form, Version version);
 // A client's answer. Nothing for what is none.
-std::optional<Elicited> read_elicited(const nlohmann::json& result);
+std::optional<Elicited> read_elicited(const Json& result);
 
 // The questions of one connection, by their wire id or key: bounded, and answered once.
 class Elicitations {

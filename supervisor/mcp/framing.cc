@@ -7,8 +7,9 @@
 namespace mcp {
 
 namespace {
-constexpr size_t kSmall = 16 << 10;   // what an idle connection keeps
-constexpr size_t kChunk = 256 << 10;  // read at once, so that one connection cannot hold the loop
+constexpr size_t kSmall = 16 << 10;     // what an idle connection keeps
+constexpr size_t kKeptFrom = 64 << 10;  // bytes of an item
+constexpr size_t kChunk = 256 << 10;    // read at once, so that one connection cannot hold the loop
 }  // namespace
 
 std::span<char> LineSplitter::space() {
@@ -25,12 +26,12 @@ std::span<char> LineSplitter::space() {
 
 void LineSplitter::make_room() {
   const size_t held = end_ - begin_;
-  if (begin_ > 0 && held <= capacity_ / 2) {
+  if (begin_ > 0 && held <= capacity_ / 2 && buffer_.use_count() == 1) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, held);
   } else {
     // The longest line, "\r\n" and one byte more always fit, so a line is seen to be too long before we are full.
     const size_t grown = std::max(std::min(std::max(capacity_ * 2, kSmall), max_line_ + 3), held + 1);
-    auto larger = std::make_unique_for_overwrite<char[]>(grown);
+    std::shared_ptr<char[]> larger = std::make_unique_for_overwrite<char[]>(grown);
     if (held > 0) std::memcpy(larger.get(), buffer_.get() + begin_, held);
     buffer_ = std::move(larger);
     capacity_ = grown;
@@ -40,12 +41,34 @@ void LineSplitter::make_room() {
   begin_ = 0;
 }
 
+std::shared_ptr<const void> LineSplitter::keep(const Item& item) {
+  if (item.text.size() <= kKeptFrom) return {};
+  return buffer_;
+}
+
 std::optional<LineSplitter::Item> LineSplitter::item(size_t begin, size_t end) const {
   std::string_view text(buffer_.get() + begin, end - begin);
   if (text.ends_with('\r')) text.remove_suffix(1);
-  if (text.size() > max_line_) return Item{Kind::too_long, {}};
+  if (text.size() > max_line_) {
+    EnvelopeScan scan;
+    scan.feed(text);
+    return Item{Kind::too_long, {}, scan.found()};
+  }
   if (text.find_first_not_of(" \t\r") == text.npos) return {};
-  return Item{Kind::line, text};
+  return Item{Kind::line, text, {}};
+}
+
+// The bytes before `end` belong to a line that is too long.
+void LineSplitter::discard(size_t end) {
+  scan_.feed({buffer_.get() + begin_, end - begin_});
+  begin_ = end;
+}
+
+LineSplitter::Item LineSplitter::discarded() {
+  discarding_ = false;
+  Item item{Kind::too_long, {}, scan_.found()};
+  scan_ = {};
+  return item;
 }
 
 std::optional<LineSplitter::Item> LineSplitter::next() {
@@ -56,25 +79,28 @@ std::optional<LineSplitter::Item> LineSplitter::next() {
       break;
     }
     const size_t newline = static_cast<size_t>(static_cast<const char*>(found) - buffer_.get());
-    const size_t begin = std::exchange(begin_, newline + 1);
-    scanned_ = begin_;
-    if (std::exchange(discarding_, false)) continue;  // the end of what was reported before
-    if (auto whole = item(begin, newline)) return whole;
+    scanned_ = newline + 1;
+    if (discarding_) {
+      discard(newline);
+      begin_ = scanned_;
+      return discarded();
+    }
+    if (auto whole = item(std::exchange(begin_, scanned_), newline)) return whole;
   }
-  if (discarding_) {
-    begin_ = end_;
-  } else if (end_ - begin_ > max_line_ + 1) {  // one more may be the "\r" of a line that just fits
-    begin_ = end_;
-    discarding_ = true;
-    return Item{Kind::too_long, {}};
-  }
+  // One byte more may be the "\r" of a line that just fits.
+  if (end_ - begin_ > max_line_ + 1) discarding_ = true;
+  if (discarding_) discard(end_);
   return {};
 }
 
 std::optional<LineSplitter::Item> LineSplitter::rest() {
-  const size_t begin = std::exchange(begin_, end_);
   scanned_ = end_;
-  if (discarding_ || begin == end_) return {};
+  if (discarding_) {
+    discard(end_);
+    return discarded();
+  }
+  const size_t begin = std::exchange(begin_, end_);
+  if (begin == end_) return {};
   return item(begin, end_);
 }
 

@@ -5,8 +5,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/connection.h"
 
-using nlohmann::json;
-
 namespace mcp {
 
 void Connection::pause() {
@@ -16,14 +14,17 @@ void Connection::pause() {
 void Connection::leave() {
   if (!accepted_.kept) return;
   reader_.reset();
-  accepted_.kept->record.write_rest(lines_.held());
+  std::string_view rest = lines_.held();
+  // A line whose reading was broken off lies before it.
+  if (large_) rest = {large_->text.data(), static_cast<size_t>(rest.data() + rest.size() - large_->text.data())};
+  accepted_.kept->record.write_rest(rest);
   note(ConnectionRecord::reading, lines_.is_discarding());
   accepted_.kept->leave();
 }
 
 // What was in work when the other process ended is lost, and its client waits for it.
 void Connection::go_on(ConnectionRecord::Read before) {
-  const json& handshake = before.handshake;
+  const Json& handshake = before.handshake;
   auto text_of = [&handshake](const char* key) {
     const auto found = handshake.find(key);
     return found != handshake.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -31,8 +32,8 @@ void Connection::go_on(ConnectionRecord::Read before) {
   if (handshake.is_object()) negotiated_ = version_named(text_of("version"));
   if (negotiated_) {
     log_level_ = severity_named(text_of("log_level"));
-    start_legacy(handshake.value("capabilities", json()), handshake.value("info", json()));
-    for (const json& uri : handshake.value("uris", json::array())) (void)!add_uri(interest_->wishes, uri);
+    start_legacy(handshake.value("capabilities", Json()), handshake.value("info", Json()));
+    for (const Json& uri : handshake.value("uris", Json::array())) (void)!add_uri(interest_->wishes, uri);
     interest_->watch();
     note_handshake();
   }
@@ -55,9 +56,9 @@ void Connection::go_on(ConnectionRecord::Read before) {
 
 void Connection::note_handshake() {
   if (!accepted_.kept) return;
-  json uris = json::array();
+  Json uris = Json::array();
   for (const std::string& uri : interest_->wishes.uris) uris.push_back(uri);
-  json known = {{"version", version_name(*negotiated_)},
+  Json known = {{"version", version_name(*negotiated_)},
                 {"capabilities", client_->capabilities},
                 {"info", client_->info},
                 {"uris", std::move(uris)}};

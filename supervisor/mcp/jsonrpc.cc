@@ -1,42 +1,51 @@
 #include "supervisor/mcp/jsonrpc.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "supervisor/base/envelope_scan.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
-
-using nlohmann::json;
+#include "supervisor/base/value_bytes.h"
 
 namespace mcp {
 
 namespace {
 
 constexpr size_t kMaxIdBytes = 1024;
-constexpr size_t kCountFrom = 256 << 10;  // shorter lines cannot hold enough values to hurt
+constexpr size_t kCountFrom = 512 << 10;  // shorter lines cannot hold enough values to hurt
+constexpr double kMostExact = 1LL << 53;  // a larger number that was written as 1e300 may be another integer
 
 tl::unexpected<Refusal> refuse(std::optional<RequestId> id, ErrorCode code, std::string message) {
   return tl::unexpected(Refusal{std::move(id), RpcError{code, std::move(message), {}}});
 }
 
-// A parsed value costs up to thirty times its text, "[]," being the worst: count before building.
-bool has_more_values(std::string_view text, size_t limit) {
-  size_t values = 1;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); i++) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') i++;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == ',' || c == '[' || c == '{') {
-      if (++values > limit) return true;
-    }
-  }
-  return false;
+std::optional<RequestId> certain_id(std::string_view line) {
+  EnvelopeScan scan;
+  scan.feed(line);
+  const auto found = scan.found();
+  if (!found || found->kind != EnvelopeScan::Kind::request) return {};
+  return RequestId::from_text(found->raw_id);
+}
+
+bool is_integer(const Json& value) {
+  if (value.is_number_integer()) return true;
+  if (!value.is_number_float()) return false;
+  const double number = value.get<double>();
+  return std::trunc(number) == number && std::abs(number) <= kMostExact;
 }
 
 }  // namespace
 
-std::optional<RequestId> RequestId::from(const json& value) {
+bool RequestId::is_plain() const { return wire.starts_with('"') || wire.find_first_of(".eE") == wire.npos; }
+
+std::string RequestId::meaning() const {
+  if (is_plain()) return wire;
+  const auto number = parse_json(wire);
+  return number && is_integer(*number) ? std::to_string(static_cast<int64_t>(number->get<double>())) : wire;
+}
+
+std::optional<RequestId> RequestId::from(const Json& value) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
     if (text.size() > kMaxIdBytes) return {};
@@ -44,22 +53,36 @@ std::optional<RequestId> RequestId::from(const json& value) {
     append_json_string(id.wire, text);
     return id;
   }
-  if (!value.is_number_integer()) return {};
+  if (!is_integer(value)) return {};
   return RequestId{dump_json(value)};
 }
 
-tl::expected<json, Refusal> parse_line(std::string_view line, size_t max_values) {
-  if (line.size() > kCountFrom && has_more_values(line, max_values)) {
-    return refuse({}, ErrorCode::invalid_request, fmt::format("Invalid Request: more than {} values", max_values));
+std::optional<RequestId> RequestId::from_text(std::string_view raw) {
+  const auto value = parse_json(raw);
+  if (!value) return {};
+  auto id = from(*value);
+  if (id && !value->is_string()) id->wire = raw;
+  return id;
+}
+
+tl::expected<Json, Refusal> parse_line(std::string_view line, size_t most_bytes) {
+  constexpr auto too_much = ErrorCode::invalid_request;
+  if (line.size() > kCountFrom) {
+    if (const size_t bytes = value_bytes(line); bytes > most_bytes) {
+      return refuse(certain_id(line), too_much,
+                    fmt::format("Invalid Request: its values would take {} MiB of memory, {} are allowed; send it in "
+                                "parts, or as one string",
+                                bytes >> 20, most_bytes >> 20));
+    }
   }
   auto value = parse_json(line);
   if (value) return *std::move(value);
   const Error& error = value.error();
-  if (error.what.starts_with("nested")) return refuse({}, ErrorCode::invalid_request, "Invalid Request: " + error.what);
-  return refuse({}, ErrorCode::parse_error, "Parse error: " + error.what);
+  if (error.what.starts_with("nested")) return refuse(certain_id(line), too_much, "Invalid Request: " + error.what);
+  return refuse(certain_id(line), ErrorCode::parse_error, "Parse error: " + error.what);
 }
 
-tl::expected<Message, Refusal> read_message(json value) {
+tl::expected<Message, Refusal> read_message(Json value, std::string_view line) {
   constexpr auto code = ErrorCode::invalid_request;
   if (!value.is_object()) return refuse({}, code, "Invalid Request: a message is an object");
 
@@ -68,6 +91,7 @@ tl::expected<Message, Refusal> read_message(json value) {
   const auto id_member = value.find("id");
   const bool has_id = id_member != value.end();
   if (has_id) id = RequestId::from(*id_member);
+  if (id && id_member->is_number_float()) id = certain_id(line).value_or(*id);  // 1e3 goes back as 1e3
   const bool is_reply = value.contains("result") || value.contains("error");
   const auto method = value.find("method");
 
@@ -86,7 +110,7 @@ tl::expected<Message, Refusal> read_message(json value) {
     return refuse(std::move(id), code, "Invalid Request: \"method\" must be a string");
   }
   message.method = std::move(method->get_ref<std::string&>());
-  if (auto params = value.find("params"); params != value.end()) {
+  if (auto params = value.find("params"); params != value.end() && !params->is_null()) {
     if (!params->is_object()) return refuse(std::move(id), code, "Invalid Request: \"params\" must be an object");
     message.params = std::move(*params);
   }

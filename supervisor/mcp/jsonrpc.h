@@ -1,22 +1,35 @@
 // JSON-RPC 2.0 envelopes (https://www.jsonrpc.org/specification), as MCP narrows them: ids are strings or
-// integers, params are an object.
+// integers, params are an object. Taken, too: integers that are written as 1.0 or 1e3, and "params": null.
 // Source: a line from a client, which is hostile. Errors carry the code that goes on the wire.
 #pragma once
-#include <nlohmann/json.hpp>
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/value_bytes.h"
+
 namespace mcp {
 
-// A request id or progress token: its JSON text ("7", "\"abc\""), so that it goes back exactly as it means.
+// A request id or progress token: its JSON text ("7", "\"abc\""), so that it goes back exactly as it came.
+// Numbers are equal when they mean the same: 1.0 is 1.
 struct RequestId {
   std::string wire;
-  friend bool operator==(const RequestId&, const RequestId&) = default;
-  friend auto operator<=>(const RequestId&, const RequestId&) = default;
-  // Nothing for floats, null, integers beyond 64 bits and strings over 1 KiB.
-  static std::optional<RequestId> from(const nlohmann::json& value);
+  friend bool operator==(const RequestId& a, const RequestId& b) { return (a <=> b) == 0; }
+  friend std::strong_ordering operator<=>(const RequestId& a, const RequestId& b) {
+    return a.is_plain() && b.is_plain() ? a.wire <=> b.wire : a.meaning() <=> b.meaning();
+  }
+  // Nothing for fractions, null, integers beyond 64 bits (beyond 53, where they are written as 1e3) and strings over
+  // 1 KiB.
+  static std::optional<RequestId> from(const Json& value);
+  // The same of JSON text, as it is.
+  static std::optional<RequestId> from_text(std::string_view raw);
+
+ private:
+  bool is_plain() const;  // neither 1.0 nor 1e3
+  std::string meaning() const;
 };
 
 // Codes of JSON-RPC and MCP. Ours are outside the reserved ranges; none is needed so far.
@@ -34,7 +47,7 @@ enum class ErrorCode : int {
 struct RpcError {
   ErrorCode code = ErrorCode::internal_error;
   std::string message;
-  nlohmann::ordered_json data;  // null: left out
+  Json data;  // null: left out
 };
 
 struct Message {
@@ -42,8 +55,8 @@ struct Message {
   Kind kind = Kind::request;
   RequestId id;  // of requests and responses
   std::string method;
-  nlohmann::json params = nlohmann::json::object();
-  nlohmann::json result;  // of responses; null: an error
+  Json params = Json::object();
+  Json result;  // of responses; null: an error
 };
 
 // Why a message was refused, and for whom where the id could be read.
@@ -52,10 +65,11 @@ struct Refusal {
   RpcError error;
 };
 
-// One line as JSON. Errors: parse_error; invalid_request for nesting beyond 64 or more than `max_values` values.
-tl::expected<nlohmann::json, Refusal> parse_line(std::string_view line, size_t max_values = 200'000);
-// One envelope. Errors: invalid_request.
-tl::expected<Message, Refusal> read_message(nlohmann::json value);
+// One line as JSON. Errors: parse_error; invalid_request for nesting beyond 64, or more than `most_bytes` of values.
+// They name the request where its id is certain (EnvelopeScan).
+tl::expected<Json, Refusal> parse_line(std::string_view line, size_t most_bytes = kMostValueBytes);
+// One envelope, of the line that it was alone in, or of an array: empty. Errors: invalid_request.
+tl::expected<Message, Refusal> read_message(Json value, std::string_view line = {});
 
 // Whole lines, without the newline. `members` is the inside of the result object: "\"a\":1,\"b\":2".
 // An unknown id is left out: "id":null violates MCP's schema and makes the official clients fail.

@@ -45,10 +45,13 @@ std::optional<Peer> peer_of(int socket) {
   return peer;
 }
 
+enum class Before { nothing, requests };  // what the client has sent on this connection
+
 // Best effort and without waiting: it fits into the empty buffer of a new connection.
-void turn_away(const Fd& socket, std::string_view why) {
-  const std::string line =
-      error_line({}, {ErrorCode::internal_error, std::string(why), {{"code", "exhausted"}}}) + "\n";
+void turn_away(const Fd& socket, std::string_view why, Before before) {
+  Json data = {{"code", "exhausted"}};
+  if (before == Before::nothing) data[meta_key::kNotRun] = "refused";
+  const std::string line = error_line({}, {ErrorCode::internal_error, std::string(why), std::move(data)}) + "\n";
   (void)!::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -167,7 +170,7 @@ Listener::Accept Listener::accept_one() {
   spare_.reset();
   client.reset(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!client) return Accept::failed;
-  turn_away(client, "the server has no descriptors left; try again later");
+  turn_away(client, "the server has no descriptors left; try again later", Before::nothing);
   client.reset();
   spare_ = spare_descriptor();
   return spare_ ? Accept::one : Accept::failed;
@@ -179,6 +182,7 @@ std::shared_ptr<Account> Listener::account_of(uid_t uid) {
   if (!account) {
     account = std::make_shared<Account>();
     account->max_line_bytes = limits_.line_bytes_per_uid;
+    account->unread = std::make_shared<UnreadAccount>(server_.unread());
     known = account;
   }
   return account;
@@ -209,7 +213,7 @@ Result<Connection::Accepted> Listener::accept(const Fd& socket) {
 
 void Listener::serve(Fd socket) {
   auto accepted = accept(socket);
-  if (!accepted) return turn_away(socket, accepted.error().what);
+  if (!accepted) return turn_away(socket, accepted.error().what, Before::nothing);
   if (keep_ && !accepted->refusal) {
     if (auto record = ConnectionRecord::make()) {  // without one it ends with us
       record->write({}, {});
@@ -232,7 +236,7 @@ void Listener::adopt(Fd socket, Fd record, std::function<void()> forget) {
   }
   if (!why.empty()) {
     // Half an answer is in the socket: another line would be taken for its end.
-    if (before && (before->busy & ConnectionRecord::writing) == 0) turn_away(socket, why);
+    if (before && (before->busy & ConnectionRecord::writing) == 0) turn_away(socket, why, Before::requests);
     ::shutdown(socket.get(), SHUT_RDWR);
     return;
   }

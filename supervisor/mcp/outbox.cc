@@ -23,6 +23,18 @@ Outbox::Outbox(Loop& loop, AsyncFd& socket, OutboxLimits limits, std::function<v
       on_broken_(std::move(on_broken)),
       self_(std::make_shared<Outbox*>(this)) {}
 
+void Outbox::charge(std::shared_ptr<UnreadAccount> account, std::function<void(size_t bytes)> given_up) {
+  unread_.emplace(std::move(account), [this, given_up = std::move(given_up)] {
+    given_up(bytes_);
+    break_down();
+  });
+}
+
+// A line of which a part is out is still held as a whole.
+void Outbox::count() {
+  if (unread_) unread_->set(bytes_ + head_sent_);
+}
+
 void Outbox::send(std::string line) {
   if (broken_) return;
   line += '\n';
@@ -38,12 +50,14 @@ void Outbox::send(std::string line) {
   } else if (corks_ == 0) {
     flush();
   }
+  count();
 }
 
 void Outbox::flush() {
   if (pumping_ || broken_ || queue_.empty()) return;
   while (!queue_.empty() && write_some()) {
   }
+  count();
   if (queue_.empty() || broken_) return;
   watch_reader();
   pumping_ = true;
@@ -56,6 +70,7 @@ Task<> Outbox::pump() {
     co_await socket_.writable();
     while (!queue_.empty() && write_some()) {
     }
+    count();
   }
   pumping_ = false;
 }
@@ -109,6 +124,7 @@ void Outbox::break_down() {
   broken_ = true;
   queue_.clear();
   bytes_ = head_sent_ = 0;
+  count();
   slow_reader_ = {};
   notify(on_broken_);
 }
@@ -124,6 +140,7 @@ void Outbox::close() {
   broken_ = true;
   queue_.clear();
   bytes_ = head_sent_ = 0;
+  count();
   slow_reader_ = {};
   pump_.reset();
 }

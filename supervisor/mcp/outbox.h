@@ -11,6 +11,7 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/mcp/unread.h"
 
 namespace mcp {
 
@@ -27,6 +28,9 @@ class Outbox {
   Outbox(Loop& loop, AsyncFd& socket, OutboxLimits limits, std::function<void()> on_room,
          std::function<void()> on_broken);
   ~Outbox() { close(); }
+  // From now on what waits here counts as that user's. `given_up`: told the bytes when the account gives this up, just
+  // before it breaks.
+  void charge(std::shared_ptr<UnreadAccount> account, std::function<void(size_t bytes)> given_up);
 
   // Queues `line` and its newline; dropped when broken.
   void send(std::string line);
@@ -54,6 +58,7 @@ class Outbox {
   void flush();
   bool write_some();  // false: the socket takes no more now, or it broke
   void took(size_t bytes);
+  void count();
   void break_down();
   void notify(std::function<void()>& callback);
   void watch_reader();
@@ -63,6 +68,7 @@ class Outbox {
   AsyncFd& socket_;
   OutboxLimits limits_;
   std::function<void()> on_room_, on_broken_;
+  std::optional<UnreadShare> unread_;
   std::deque<std::string> queue_;
   size_t head_sent_ = 0;  // bytes of queue_.front() that are out
   size_t bytes_ = 0;

@@ -7,8 +7,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/registry.h"
 
-using nlohmann::ordered_json;
-
 namespace mcp {
 
 namespace {
@@ -16,7 +14,7 @@ namespace {
 constexpr size_t kLeastBase64 = 16;           // shorter ones are words
 constexpr int64_t kLongNumber = 100'000'000;  // shorter ones are no card's, account's or telephone's
 
-Result<> clean_json(OutgoingTexts& texts, ordered_json& value);
+Result<> clean_json(OutgoingTexts& texts, Json& value);
 
 Result<> clean_string(OutgoingTexts& texts, std::string& text) {
   if (text.empty()) return {};
@@ -63,17 +61,17 @@ bool is_uri(std::string_view text) {
 }
 
 // Lines of an output: what begins on one of them may end on another, as a key in PEM form does.
-Result<bool> clean_lines(OutgoingTexts& texts, ordered_json& list) {
-  const auto is_line = [](const ordered_json& one) {
+Result<bool> clean_lines(OutgoingTexts& texts, Json& list) {
+  const auto is_line = [](const Json& one) {
     return one.is_string() && one.get_ref<const std::string&>().find('\n') == std::string::npos;
   };
   if (list.empty() || !std::all_of(list.begin(), list.end(), is_line)) return false;
   std::string all;
-  for (const ordered_json& line : list) all.append(line.get_ref<const std::string&>()) += '\n';
+  for (const Json& line : list) all.append(line.get_ref<const std::string&>()) += '\n';
   all.pop_back();
   TRY(const std::string cleaned, texts.clean(all));
   if (cleaned == all) return true;
-  list = ordered_json::array();
+  list = Json::array();
   for (size_t at = 0; at <= cleaned.size();) {
     const size_t end = std::min(cleaned.find('\n', at), cleaned.size());
     list.push_back(cleaned.substr(at, end - at));
@@ -82,7 +80,7 @@ Result<bool> clean_lines(OutgoingTexts& texts, ordered_json& list) {
   return true;
 }
 
-Result<> clean_object(OutgoingTexts& texts, ordered_json& object) {
+Result<> clean_object(OutgoingTexts& texts, Json& object) {
   std::vector<std::string> names;
   bool same = true;
   for (auto it = object.begin(); it != object.end(); ++it) {
@@ -92,14 +90,14 @@ Result<> clean_object(OutgoingTexts& texts, ordered_json& object) {
     names.push_back(std::move(name));
   }
   if (same) return {};
-  ordered_json renamed = ordered_json::object();
+  Json renamed = Json::object();
   auto name = names.begin();
   for (auto it = object.begin(); it != object.end(); ++it) renamed[*name++] = std::move(it.value());
   object = std::move(renamed);
   return {};
 }
 
-Result<> clean_number(OutgoingTexts& texts, ordered_json& number) {
+Result<> clean_number(OutgoingTexts& texts, Json& number) {
   const bool is_short = number.is_number_unsigned() ? number.get<uint64_t>() < static_cast<uint64_t>(kLongNumber)
                                                     : std::abs(number.get<double>()) < static_cast<double>(kLongNumber);
   if (is_short) return {};
@@ -109,7 +107,7 @@ Result<> clean_number(OutgoingTexts& texts, ordered_json& number) {
   return {};
 }
 
-Result<> clean_json(OutgoingTexts& texts, ordered_json& value) {
+Result<> clean_json(OutgoingTexts& texts, Json& value) {
   if (value.is_string()) {
     std::string& text = value.get_ref<std::string&>();
     if (is_uri(text)) return clean_uri(texts, text);
@@ -121,17 +119,16 @@ Result<> clean_json(OutgoingTexts& texts, ordered_json& value) {
   if (!value.is_array()) return {};
   TRY(const bool done, clean_lines(texts, value));
   if (done) return {};
-  for (ordered_json& one : value) CHECKED(clean_json(texts, one));
+  for (Json& one : value) CHECKED(clean_json(texts, one));
   return {};
 }
 
 // A token in the middle of JSON's escapes would leave something that is no JSON: there, values are looked at.
 Result<> clean_text(OutgoingTexts& texts, std::string& text) {
-  if ((text.starts_with('{') || text.starts_with('[')) && parse_json(text)) {
-    auto value = ordered_json::parse(text, nullptr, false);
-    if (!value.is_discarded()) {
-      CHECKED(clean_json(texts, value));
-      text = dump_json(value);
+  if (text.starts_with('{') || text.starts_with('[')) {
+    if (auto value = parse_json(text)) {
+      CHECKED(clean_json(texts, *value));
+      text = dump_json(*value);
       return {};
     }
   }
@@ -177,7 +174,7 @@ Result<> clean(OutgoingTexts& texts, ToolResult& result) {
   } else {
     for (Block& block : result.content) CHECKED(std::visit(BlockCleaner{texts}, block));
   }
-  return texts.settle();
+  return {};
 }
 
 Result<> clean(OutgoingTexts& texts, std::vector<ResourceContents>& contents) {
@@ -185,7 +182,7 @@ Result<> clean(OutgoingTexts& texts, std::vector<ResourceContents>& contents) {
     const bool is_text = one.kind == ResourceContents::Kind::text;
     CHECKED(is_text ? clean_text(texts, one.data) : clean_base64(texts, one.data));
   }
-  return texts.settle();
+  return {};
 }
 
 Result<> clean(OutgoingTexts& texts, ResourcePage& page) {
@@ -194,7 +191,7 @@ Result<> clean(OutgoingTexts& texts, ResourcePage& page) {
     CHECKED(clean_each(texts, {&one.name, &one.title, &one.description}));
   }
   CHECKED(clean_string(texts, page.next_cursor));  // it may name a resource; it then leads nowhere
-  return texts.settle();
+  return {};
 }
 
 Result<> clean(OutgoingTexts& texts, std::vector<Prompt>& prompts) {
@@ -202,29 +199,29 @@ Result<> clean(OutgoingTexts& texts, std::vector<Prompt>& prompts) {
     CHECKED(clean_each(texts, {&one.name, &one.title, &one.description}));
     for (PromptArgument& argument : one.arguments) CHECKED(clean_each(texts, {&argument.name, &argument.description}));
   }
-  return texts.settle();
+  return {};
 }
 
 Result<> clean(OutgoingTexts& texts, PromptResult& result) {
   CHECKED(clean_string(texts, result.description));
   for (PromptMessage& message : result.messages) CHECKED(std::visit(BlockCleaner{texts}, message.content));
-  return texts.settle();
+  return {};
 }
 
 Result<> clean(OutgoingTexts& texts, Completion& completion) {
   for (std::string& value : completion.values) CHECKED(clean_string(texts, value));
-  return texts.settle();
+  return {};
 }
 
 Result<> clean(OutgoingTexts& texts, RpcError& error) {
   CHECKED(clean_string(texts, error.message));
   CHECKED(clean_json(texts, error.data));
-  return texts.settle();
+  return {};
 }
 
-Result<> clean_value(OutgoingTexts& texts, ordered_json& value) {
+Result<> clean_value(OutgoingTexts& texts, Json& value) {
   CHECKED(clean_json(texts, value));
-  return texts.settle();
+  return {};
 }
 
 }  // namespace mcp

@@ -5,12 +5,12 @@
 #pragma once
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 #include "supervisor/mcp/content.h"
@@ -35,13 +35,13 @@ class OutgoingTexts {
   }
   // What leaves in the text's place.
   virtual Result<std::string> clean(std::string_view text) = 0;
-  // All texts of one answer have been cleaned; it is about to leave.
-  virtual Result<> settle() = 0;
+  // All texts of one answer have been cleaned; it leaves when this is done.
+  virtual Task<Result<>> settle() = 0;
 };
 // nullptr: this request's answers leave as they are.
 using OutgoingOf = std::function<std::unique_ptr<OutgoingTexts>(const RequestContext&)>;
 
-// Each cleans all texts in place, then settles. Texts that are JSON are cleaned value by value, so that they stay JSON.
+// Each cleans all texts in place. Texts that are JSON are cleaned value by value, so that they stay JSON.
 Result<> clean(OutgoingTexts& texts, ToolResult& result);
 Result<> clean(OutgoingTexts& texts, std::vector<ResourceContents>& contents);
 Result<> clean(OutgoingTexts& texts, ResourcePage& page);
@@ -50,7 +50,7 @@ Result<> clean(OutgoingTexts& texts, PromptResult& result);
 Result<> clean(OutgoingTexts& texts, Completion& completion);
 Result<> clean(OutgoingTexts& texts, RpcError& error);
 // One value alone. Named apart: JSON converts to everything.
-Result<> clean_value(OutgoingTexts& texts, nlohmann::ordered_json& value);
+Result<> clean_value(OutgoingTexts& texts, Json& value);
 
 // Every text that clean() would ask for, which it then leaves as it is.
 class TextsOf : public OutgoingTexts {
@@ -59,15 +59,18 @@ class TextsOf : public OutgoingTexts {
     all.emplace_back(text);
     return std::string(text);
   }
-  Result<> settle() override { return {}; }
+  Task<Result<>> settle() override { co_return Result<>{}; }
   std::vector<std::string> all;
 };
+// How many times an answer is in memory while it is looked at: as it was made, the texts that are wanted, what they
+// become, and the line.
+inline size_t copies_of_answer(const std::shared_ptr<OutgoingTexts>& outgoing) { return outgoing ? 4 : 2; }
 // Before hide(), for what may be large: the texts must stay as they are in between.
 template <class Texts>
 Task<> prepare_to_hide(std::shared_ptr<OutgoingTexts> outgoing, Texts& texts) {
   if (!outgoing) co_return;
   TextsOf wanted;
-  if constexpr (std::is_same_v<Texts, nlohmann::ordered_json>) {
+  if constexpr (std::is_same_v<Texts, Json>) {
     (void)clean_value(wanted, texts);
   } else {
     (void)clean(wanted, texts);
@@ -77,19 +80,19 @@ Task<> prepare_to_hide(std::shared_ptr<OutgoingTexts> outgoing, Texts& texts) {
 
 // The error in an answer's place.
 Error withheld(Error why);
-// clean() and clean_value(), where there is something to clean with.
+// Cleans and settles, where there is something to clean with. `texts` must outlive the task.
 template <class Texts>
-Result<> hide(const std::shared_ptr<OutgoingTexts>& outgoing, Texts& texts) {
-  if (!outgoing) return {};
-  auto cleaned = clean(*outgoing, texts);
-  if (cleaned) return {};
-  return tl::unexpected<Error>(withheld(std::move(cleaned).error()));
-}
-inline Result<> hide_value(const std::shared_ptr<OutgoingTexts>& outgoing, nlohmann::ordered_json& value) {
-  if (!outgoing) return {};
-  auto cleaned = clean_value(*outgoing, value);
-  if (cleaned) return {};
-  return tl::unexpected<Error>(withheld(std::move(cleaned).error()));
+Task<Result<>> hide(std::shared_ptr<OutgoingTexts> outgoing, Texts& texts) {
+  if (!outgoing) co_return Result<>{};
+  Result<> hidden;
+  if constexpr (std::is_same_v<Texts, Json>) {
+    hidden = clean_value(*outgoing, texts);
+  } else {
+    hidden = clean(*outgoing, texts);
+  }
+  if (hidden) hidden = co_await outgoing->settle();
+  if (hidden) co_return Result<>{};
+  co_return tl::unexpected<Error>(withheld(std::move(hidden).error()));
 }
 
 }  // namespace mcp

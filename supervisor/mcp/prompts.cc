@@ -11,8 +11,6 @@
 #include "supervisor/mcp/definitions.h"
 #include "supervisor/mcp/outgoing.h"
 
-using nlohmann::json;
-
 namespace mcp {
 
 namespace {
@@ -20,7 +18,7 @@ namespace {
 constexpr size_t kPage = 100;
 
 // A cursor is the number of prompts before its page.
-tl::expected<size_t, RpcError> begin_of(const json& params) {
+tl::expected<size_t, RpcError> begin_of(const Json& params) {
   auto cursor = cursor_in(params);
   if (!cursor) return tl::unexpected(std::move(cursor).error());
   size_t begin = 0;
@@ -40,7 +38,7 @@ void append_message(std::string& out, const PromptMessage& message, Version vers
 
 }  // namespace
 
-Result<> check_arguments(const Prompt& prompt, const json& arguments) {
+Result<> check_arguments(const Prompt& prompt, const Json& arguments) {
   for (const PromptArgument& argument : prompt.arguments) {
     if (argument.need == PromptArgument::Need::required && !arguments.contains(argument.name))
       return fail(Code::invalid, fmt::format("Invalid params: argument '{}' is missing", argument.name));
@@ -56,7 +54,7 @@ void Prompts::add(Prompt prompt, PromptHandler handler) {
   fixed_.push_back({std::move(prompt), std::move(handler)});
 }
 
-Task<Answer> Prompts::list(RequestContext& context, json params, const std::string& identity, Caching caching) {
+Task<Answer> Prompts::list(RequestContext& context, Json params, const std::string& identity, Caching caching) {
   auto begin = begin_of(params);
   if (!begin) co_return tl::unexpected(std::move(begin).error());
   std::vector<Prompt> all;
@@ -79,7 +77,8 @@ Task<Answer> Prompts::list(RequestContext& context, json params, const std::stri
   all.erase(all.begin() + static_cast<ptrdiff_t>(end), all.end());
   all.erase(all.begin(), all.begin() + static_cast<ptrdiff_t>(*begin));
   co_await prepare_to_hide(context.outgoing, all);
-  if (auto hidden = hide(context.outgoing, all); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
+  auto hidden = co_await hide(context.outgoing, all);
+  if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "prompts", all, context.version, append_prompt);
   if (more) {
@@ -90,7 +89,7 @@ Task<Answer> Prompts::list(RequestContext& context, json params, const std::stri
   co_return members;
 }
 
-Task<Answer> Prompts::get(RequestContext& context, json params, const std::string& identity) {
+Task<Answer> Prompts::get(RequestContext& context, Json params, const std::string& identity) {
   auto name = string_in(params, "name", "name");
   if (!name) co_return tl::unexpected(std::move(name).error());
   auto arguments = arguments_in(params);
@@ -104,7 +103,8 @@ Task<Answer> Prompts::get(RequestContext& context, json params, const std::strin
   auto result = co_await fill_in(context, *name, *arguments);
   if (!result) co_return tl::unexpected(rpc_error(result.error()));
   co_await prepare_to_hide(context.outgoing, *result);
-  if (auto hidden = hide(context.outgoing, *result); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
+  auto hidden = co_await hide(context.outgoing, *result);
+  if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   if (!result->description.empty()) {
     append_key(members, "description");
@@ -115,7 +115,7 @@ Task<Answer> Prompts::get(RequestContext& context, json params, const std::strin
   co_return members;
 }
 
-Task<Result<PromptResult>> Prompts::fill_in(RequestContext& context, const std::string& name, const json& arguments) {
+Task<Result<PromptResult>> Prompts::fill_in(RequestContext& context, const std::string& name, const Json& arguments) {
   for (const Fixed& fixed : fixed_) {
     if (fixed.prompt.name != name) continue;
     CO_CHECKED(check_arguments(fixed.prompt, arguments));

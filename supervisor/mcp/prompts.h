@@ -16,15 +16,15 @@ class Prompts {
   bool empty() const { return fixed_.empty() && providers_.empty(); }
 
   // `identity` is our name as JSON text; `caching` holds for the fixed prompts.
-  Task<Answer> list(RequestContext& context, nlohmann::json params, const std::string& identity, Caching caching);
-  Task<Answer> get(RequestContext& context, nlohmann::json params, const std::string& identity);
+  Task<Answer> list(RequestContext& context, Json params, const std::string& identity, Caching caching);
+  Task<Answer> get(RequestContext& context, Json params, const std::string& identity);
 
  private:
   struct Fixed {
     Prompt prompt;
     PromptHandler handler;
   };
-  Task<Result<PromptResult>> fill_in(RequestContext& context, const std::string& name, const nlohmann::json& arguments);
+  Task<Result<PromptResult>> fill_in(RequestContext& context, const std::string& name, const Json& arguments);
 
   std::vector<Fixed> fixed_;
   std::vector<PromptProvider> providers_;

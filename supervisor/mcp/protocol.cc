@@ -6,9 +6,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace mcp {
 
 namespace {
@@ -43,12 +40,11 @@ std::optional<Severity> severity_named(std::string_view name) { return find_name
 std::string_view severity_name(Severity severity) { return kSeverities[static_cast<size_t>(severity)]; }
 
 RpcError unsupported_version(std::string_view requested) {
-  ordered_json data = {{"supported", ordered_json::array({version_name(kNewestModern)})},
-                       {"requested", printable(requested, 64)}};
+  Json data = {{"supported", Json::array({version_name(kNewestModern)})}, {"requested", printable(requested, 64)}};
   return {ErrorCode::unsupported_protocol_version, "Unsupported protocol version", std::move(data)};
 }
 
-tl::expected<RequestMeta, RpcError> read_meta(const json& params) {
+tl::expected<RequestMeta, RpcError> read_meta(const Json& params) {
   RequestMeta meta;
   const auto found = params.find("_meta");
   if (found == params.end()) return meta;
@@ -56,7 +52,7 @@ tl::expected<RequestMeta, RpcError> read_meta(const json& params) {
     return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: _meta must be an object", {}});
   }
   meta.all = *found;
-  if (auto token = found->find("progressToken"); token != found->end()) {
+  if (auto token = found->find("progressToken"); token != found->end() && !token->is_null()) {
     meta.progress_token = RequestId::from(*token);
     if (!meta.progress_token) return tl::unexpected(missing_key("progressToken", "a string or an integer"));
   }

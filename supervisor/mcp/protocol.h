@@ -5,12 +5,12 @@
 // version that `initialize` settled. Source: the MCP specification, basic/ and basic/lifecycle of each version.
 #pragma once
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/mcp/jsonrpc.h"
 
 namespace mcp {
@@ -47,6 +47,9 @@ constexpr std::string_view kClientInfo = "io.modelcontextprotocol/clientInfo";
 constexpr std::string_view kServerInfo = "io.modelcontextprotocol/serverInfo";
 constexpr std::string_view kSubscriptionId = "io.modelcontextprotocol/subscriptionId";
 constexpr std::string_view kLogLevel = "io.modelcontextprotocol/logLevel";
+// Ours, in the _meta of a result and the data of an error: nothing of the request ran, and why not. "draining": the
+// next daemon will take it; "refused": no request of this connection runs.
+constexpr std::string_view kNotRun = "org.warder/not-run";
 }  // namespace meta_key
 
 // Severities of notifications/message, from RFC 5424; a larger number is worse.
@@ -56,15 +59,15 @@ std::string_view severity_name(Severity severity);
 
 // The params._meta of one request.
 struct RequestMeta {
-  std::optional<Version> modern;                                  // nothing: a legacy request
-  nlohmann::json client_capabilities = nlohmann::json::object();  // modern only
-  nlohmann::json client_info;                                     // modern only; may be null
+  std::optional<Version> modern;              // nothing: a legacy request
+  Json client_capabilities = Json::object();  // modern only
+  Json client_info;                           // modern only; may be null
   std::optional<RequestId> progress_token;
   std::optional<Severity> log_level;  // modern only
-  nlohmann::json all = nlohmann::json::object();
+  Json all = Json::object();
 };
 // Errors: invalid_params for a modern request that lacks a required key, unsupported_protocol_version.
-tl::expected<RequestMeta, RpcError> read_meta(const nlohmann::json& params);
+tl::expected<RequestMeta, RpcError> read_meta(const Json& params);
 
 RpcError unsupported_version(std::string_view requested);
 

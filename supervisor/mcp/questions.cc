@@ -2,11 +2,11 @@
 // request, which is parked until the client repeats it.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "supervisor/base/json.h"
 #include "supervisor/base/random.h"
 #include "supervisor/mcp/connection_call.h"
-
-using nlohmann::json;
 
 namespace mcp {
 namespace {
@@ -22,7 +22,7 @@ bool says_how_it_travels(const std::string& key) {
          key.starts_with("io.modelcontextprotocol/");
 }
 
-RequestId id_of(const std::string& key) { return *RequestId::from(json(key)); }
+RequestId id_of(const std::string& key) { return *RequestId::from(Json(key)); }
 
 void deliver(Loop& loop, const std::shared_ptr<Elicitation>& question, Elicited answer) {
   loop.defer([weak = std::weak_ptr(question), answer = std::move(answer)] {
@@ -30,14 +30,27 @@ void deliver(Loop& loop, const std::shared_ptr<Elicitation>& question, Elicited 
   });
 }
 
+// The order of keys says nothing: a client may write a repeated request in another one. Requests are nested at most
+// kMaxJsonDepth deep.
+size_t digest_of_member(const std::string& name, const Json& value) {
+  size_t inside = 0;
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.items()) inside += digest_of_member(key, member);
+  } else if (value.is_array()) {
+    for (const Json& item : value) inside = inside * 31 + digest_of_member("", item);
+  } else {
+    inside = std::hash<Json>()(value);
+  }
+  const std::array<size_t, 3> parts{std::hash<std::string>()(name), static_cast<size_t>(value.type()), inside};
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(parts.data()), sizeof parts});
+}
+
 }  // namespace
 
 // Without a copy: most requests are never asked about, and some are large.
-size_t digest_of(const json& params) {
+size_t digest_of(const Json& params) {
   size_t digest = 0;
-  const auto add = [&digest](const std::string& name, const json& value) {
-    for (const size_t part : {std::hash<std::string>()(name), std::hash<json>()(value)}) digest = digest * 31 + part;
-  };
+  const auto add = [&digest](const std::string& name, const Json& value) { digest += digest_of_member(name, value); };
   for (const auto& [name, value] : params.items()) {
     if (name == "requestState" || name == "inputResponses") continue;
     if (name != "_meta" || !value.is_object()) {
@@ -83,7 +96,7 @@ void Connection::ask_by_request(const std::shared_ptr<Elicitation>& question, co
 }
 
 void Connection::on_response(const Message& message) {
-  const json id = parse_json(message.id.wire).value_or(json());
+  const Json id = parse_json(message.id.wire).value_or(Json());
   if (!id.is_string()) return;
   if (const auto question = requests_.take(id.get_ref<const std::string&>()))
     deliver(loop_, question, read_elicited(message.result).value_or(Elicited{}));
@@ -136,6 +149,7 @@ void Connection::keep_answer(Call& call, Answer answer) {
                                 "The call was done, but its answer was too large to be kept until it was asked for",
                                 {{"remedy", "look at what it has changed; ask again with a smaller answer"}}});
   }
+  call.unread->set(answer ? answer->size() : 0);
   call.answer = std::move(answer);
   call.busy.reset();
   call.forgetting = Deadline(loop_, kAnswerKept, [this, state = call.state] {
@@ -144,7 +158,7 @@ void Connection::keep_answer(Call& call, Answer answer) {
 }
 
 void Connection::resume(Message message, RequestMeta meta) {
-  const json& state = message.params["requestState"];
+  const Json& state = message.params["requestState"];
   const auto found = state.is_string() ? parked_.find(state.get_ref<const std::string&>()) : parked_.end();
   if (found == parked_.end() || found->second->context.method != message.method ||
       found->second->digest != digest_of(message.params)) {
@@ -168,7 +182,7 @@ void Connection::resume(Message message, RequestMeta meta) {
   if (!call.questions.empty()) park_soon(call);  // what was left out, or is none of the answers, is asked again
 }
 
-void Connection::take_responses(Call& call, const json& params) {
+void Connection::take_responses(Call& call, const Json& params) {
   const auto responses = params.find("inputResponses");
   if (responses == params.end() || !responses->is_object()) return;
   std::erase_if(call.questions, [&](const std::string& key) {

@@ -6,18 +6,16 @@
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
-
-using nlohmann::json;
+#include "supervisor/base/json_value.h"
 
 namespace mcp {
 
 namespace {
 
 constexpr char kFormat[8] = {'w', 'a', 'r', 'd', 'e', 'r', '-', '1'};
-constexpr size_t kMostTextBytes = 256 << 10;
+constexpr size_t kMostTextBytes = 1 << 20;  // more than the ids of all requests that a connection may have
 constexpr size_t kMostRestBytes = 64 << 20;
 
 bool read_all(int fd, void* to, size_t bytes, off_t at) {
@@ -80,7 +78,7 @@ Result<ConnectionRecord::Read> ConnectionRecord::read() const {
   auto parsed = parse_json(text);
   if (!parsed || !parsed->is_object() || !(*parsed)["calls"].is_array()) return broken("is not readable");
   found.handshake = std::move((*parsed)["handshake"]);
-  for (const json& id : (*parsed)["calls"]) {
+  for (const Json& id : (*parsed)["calls"]) {
     auto known = RequestId::from(id);
     if (!known) return broken("has a bad id");
     found.calls.push_back(*std::move(known));

@@ -4,13 +4,13 @@
 // It holds what the client said about itself and the ids it waits for, never what was asked or answered.
 #pragma once
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "supervisor/base/fd.h"
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/mcp/jsonrpc.h"
 
@@ -21,7 +21,7 @@ class ConnectionRecord {
   // What a connection was in the middle of when its process ended.
   enum Busy : uint32_t { reading = 1, writing = 2 };
   struct Read {
-    nlohmann::json handshake;      // as the connection gave it; null before `initialize`
+    Json handshake;                // as the connection gave it; null before `initialize`
     std::vector<RequestId> calls;  // that were not answered
     uint32_t busy = 0;             // of Busy
     std::string rest;              // bytes that were taken from the socket and not handled

@@ -29,7 +29,7 @@ std::vector<std::string> portability_problems(const ToolDefinition& tool) {
   // Refused or flattened by at least one of Claude Code, Cursor and Gemini.
   constexpr const char* kComposition[] = {"$schema", "$ref",  "$defs", "definitions", "anyOf",
                                           "oneOf",   "allOf", "not",   "if"};
-  auto check = [&](const nlohmann::ordered_json& part, const std::string& where) {
+  auto check = [&](const Json& part, const std::string& where) {
     for (const char* keyword : kComposition) {
       if (part.contains(keyword)) add(fmt::format("{} uses {}", where, keyword));
     }

@@ -4,13 +4,14 @@
 // let go in destructors. An exception from a handler is a bug: it is logged, the client gets -32603.
 #pragma once
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
+#include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/content.h"
 #include "supervisor/mcp/context.h"
 
@@ -33,19 +34,21 @@ struct Annotations {
 };
 
 struct ToolDefinition {
-  std::string name;                     // 1..128 of A-Z a-z 0-9 _ . -
-  std::string description;              // clients cut it at 2,048 characters
-  nlohmann::ordered_json input_schema;  // {"type":"object", ...}; null: takes anything
-  std::optional<nlohmann::ordered_json> output_schema;
+  std::string name;         // 1..128 of A-Z a-z 0-9 _ . -
+  std::string description;  // clients cut it at 2,048 characters
+  Json input_schema;        // {"type":"object", ...}; null: takes anything
+  std::optional<Json> output_schema;
   Annotations annotations;
-  nlohmann::ordered_json meta;                   // wire: _meta; null or an object
+  Json meta;                                     // wire: _meta; null or an object
   std::vector<std::string> client_capabilities;  // a client without these is refused, by name: "sampling"
+  bool queues = false;  // many calls may wait at once: the handler lets few of them go on and needs little till then
+  Spellings spellings;  // other words that are taken for values of its arguments
 };
-using ToolHandler = std::function<Task<ToolResult>(RequestContext&, nlohmann::json arguments)>;
+using ToolHandler = std::function<Task<ToolResult>(RequestContext&, Json arguments)>;
 
 // Told of every tools/call with good arguments: before its handler runs, and of its answer. For audits and accounts.
 struct CallObserver {
-  std::function<void(const RequestContext&, const std::string& tool, const nlohmann::json& arguments)> began;
+  std::function<void(const RequestContext&, const std::string& tool, const Json& arguments)> began;
   std::function<void(const RequestContext&, const std::string& tool, const ToolResult&)> answered;
 };
 
@@ -105,7 +108,7 @@ struct PromptResult {
   std::vector<PromptMessage> messages;
 };
 // `arguments` is an object that has every required argument; all its values are strings.
-using PromptHandler = std::function<Task<Result<PromptResult>>(RequestContext&, nlohmann::json arguments)>;
+using PromptHandler = std::function<Task<Result<PromptResult>>(RequestContext&, Json arguments)>;
 
 // Prompts that come and go, or that differ by who asks. Server::lists_changed(Changed::prompts) tells clients.
 struct PromptProvider {
@@ -113,19 +116,19 @@ struct PromptProvider {
   std::function<Task<Result<std::vector<Prompt>>>(RequestContext&)> list;
   // All values of `arguments` are strings; check_arguments() tells what is missing.
   // Errors: not_found, none of its prompts has that name: the next provider is asked.
-  std::function<Task<Result<PromptResult>>(RequestContext&, std::string name, nlohmann::json arguments)> get;
+  std::function<Task<Result<PromptResult>>(RequestContext&, std::string name, Json arguments)> get;
   Caching caching;  // of the list
 };
 // Errors: invalid, naming the required argument that is missing.
-Result<> check_arguments(const Prompt& prompt, const nlohmann::json& arguments);
+Result<> check_arguments(const Prompt& prompt, const Json& arguments);
 
 struct CompletionRequest {
   enum class Kind { prompt, resource };
   Kind kind = Kind::prompt;
   std::string reference;  // the prompt's name or the resource template
   std::string argument;
-  std::string value;        // typed so far
-  nlohmann::json resolved;  // other arguments, already chosen: an object
+  std::string value;  // typed so far
+  Json resolved;      // other arguments, already chosen: an object
 };
 struct Completion {
   std::vector<std::string> values;  // at most 100 are sent
@@ -135,6 +138,6 @@ struct Completion {
 using CompletionHandler = std::function<Task<Result<Completion>>(RequestContext&, CompletionRequest)>;
 
 // A method of a protocol extension ("skills/list"), in both eras. Answers with the members of the result.
-using ExtensionHandler = std::function<Task<Result<nlohmann::ordered_json>>(RequestContext&, nlohmann::json params)>;
+using ExtensionHandler = std::function<Task<Result<Json>>(RequestContext&, Json params)>;
 
 }  // namespace mcp

@@ -7,8 +7,6 @@
 #include "supervisor/mcp/definitions.h"
 #include "supervisor/mcp/outgoing.h"
 
-using nlohmann::json;
-
 namespace mcp {
 
 namespace {
@@ -35,7 +33,7 @@ std::optional<Place> parse_place(const std::string& text, size_t providers) {
 
 }  // namespace
 
-Task<Answer> Resources::list(RequestContext& context, json params, const std::string& identity) {
+Task<Answer> Resources::list(RequestContext& context, Json params, const std::string& identity) {
   auto cursor = cursor_in(params);
   if (!cursor) co_return tl::unexpected(std::move(cursor).error());
   auto place = parse_place(*cursor, providers_.size());
@@ -55,7 +53,8 @@ Task<Answer> Resources::list(RequestContext& context, json params, const std::st
   }
   if (place->provider < providers_.size()) whole.next_cursor = place->text();
   co_await prepare_to_hide(context.outgoing, whole);
-  if (auto hidden = hide(context.outgoing, whole); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
+  auto hidden = co_await hide(context.outgoing, whole);
+  if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "resources", resources, context.version, append_resource);
   if (!whole.next_cursor.empty()) {
@@ -76,7 +75,7 @@ const ResourceProvider* Resources::provider_of(std::string_view uri) const {
   return nullptr;
 }
 
-Task<Answer> Resources::read(RequestContext& context, json params, const std::string& identity) {
+Task<Answer> Resources::read(RequestContext& context, Json params, const std::string& identity) {
   auto uri = string_in(params, "uri", "uri");
   if (!uri) co_return tl::unexpected(std::move(uri).error());
   const ResourceProvider* provider = provider_of(*uri);
@@ -91,8 +90,12 @@ Task<Answer> Resources::read(RequestContext& context, json params, const std::st
     co_return refuse(modern ? ErrorCode::invalid_params : ErrorCode::resource_not_found, "Resource not found",
                      {{"uri", *uri}});
   }
+  size_t bytes = 0;
+  for (const ResourceContents& one : contents) bytes += one.data.size();
+  context.made(bytes * copies_of_answer(context.outgoing));
   co_await prepare_to_hide(context.outgoing, contents);
-  if (auto hidden = hide(context.outgoing, contents); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
+  auto hidden = co_await hide(context.outgoing, contents);
+  if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "contents", contents, context.version,
               [](std::string& out, const ResourceContents& one, Version) { append_contents(out, one); });

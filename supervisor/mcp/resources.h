@@ -13,14 +13,15 @@ class Resources {
   bool empty() const { return providers_.empty(); }
 
   // `identity` is our name as JSON text.
-  Task<Answer> list(RequestContext& context, nlohmann::json params, const std::string& identity);
-  Task<Answer> read(RequestContext& context, nlohmann::json params, const std::string& identity);
+  Task<Answer> list(RequestContext& context, Json params, const std::string& identity);
+  Task<Answer> read(RequestContext& context, Json params, const std::string& identity);
   // All in one page.
   std::string template_members(Version version, const std::string& identity) const;
 
- private:
-  // nullptr: nobody's.
+  // Whose URI it is, whether there is such a resource or not; nullptr: nobody's.
   const ResourceProvider* provider_of(std::string_view uri) const;
+
+ private:
   std::vector<ResourceProvider> providers_;
 };
 

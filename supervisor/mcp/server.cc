@@ -8,9 +8,6 @@
 #include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/definitions.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace mcp {
 
 namespace {
@@ -53,7 +50,8 @@ bool is_tool_name(std::string_view name) {
 
 }  // namespace
 
-Server::Server(Loop& loop, ServerInfo info) : loop_(loop), info_(std::move(info)) {
+Server::Server(Loop& loop, ServerInfo info)
+    : loop_(loop), info_(std::move(info)), subscriptions_(loop), unread_(std::make_shared<UnreadBudget>(loop)) {
   append_server_info(identity_, info_, kNewestModern);
 }
 
@@ -92,7 +90,7 @@ void Server::add_completion(CompletionHandler handler) {
   cache_.clear();
 }
 
-void Server::add_extension(std::string name, ordered_json settings) {
+void Server::add_extension(std::string name, Json settings) {
   extensions_[std::move(name)] = std::move(settings);
   cache_.clear();
 }
@@ -195,15 +193,15 @@ bool Server::is_immediate(Method method) {
 }
 
 std::string Server::capabilities(Version version) const {
-  ordered_json offered = ordered_json::object();
-  if (!tools_.empty()) offered["tools"] = ordered_json::object();
+  Json offered = Json::object();
+  if (!tools_.empty()) offered["tools"] = Json::object();
   if (told_.contains(Changed::tools)) offered["tools"]["listChanged"] = true;
-  if (!resources_.empty()) offered["resources"] = ordered_json::object();
+  if (!resources_.empty()) offered["resources"] = Json::object();
   if (told_.contains(Changed::resources)) offered["resources"] = {{"subscribe", true}, {"listChanged", true}};
-  if (!prompts_.empty()) offered["prompts"] = ordered_json::object();
+  if (!prompts_.empty()) offered["prompts"] = Json::object();
   if (told_.contains(Changed::prompts)) offered["prompts"]["listChanged"] = true;
-  if (!completions_.empty() && version >= Version::v2025_03_26) offered["completions"] = ordered_json::object();
-  if (logging_) offered["logging"] = ordered_json::object();
+  if (!completions_.empty() && version >= Version::v2025_03_26) offered["completions"] = Json::object();
+  if (logging_) offered["logging"] = Json::object();
   if (has_extensions(version) && !extensions_.empty()) offered["extensions"] = extensions_;
   return dump_json(offered);
 }
@@ -239,14 +237,14 @@ std::string Server::discover_members() const {
   return members;
 }
 
-Answer Server::answer_now(Method method, Version version, const std::shared_ptr<void>& user, const json& params) {
+Answer Server::answer_now(Method method, Version version, const std::shared_ptr<void>& user, const Json& params) {
   if (method == Method::ping) return std::string();
-  const auto cursor = params.find("cursor");
-  if (cursor != params.end() && !cursor->is_null()) return tl::unexpected(bad_cursor());  // each list is one page
+  const auto cursor = cursor_in(params);
+  if (!cursor || !cursor->empty()) return tl::unexpected(bad_cursor());  // each list is one page
   return cached(method, version, method == Method::tools_list ? choice_for(user) : std::string());
 }
 
-Task<Answer> Server::answer(Method method, RequestContext& context, json params, size_t max_bytes) {
+Task<Answer> Server::answer(Method method, RequestContext& context, Json params, size_t max_bytes) {
   Answer members = tl::unexpected(RpcError{ErrorCode::internal_error, "Internal error", {}});
   if (outgoing_) context.outgoing = outgoing_(context);
   try {
@@ -264,13 +262,14 @@ Task<Answer> Server::answer(Method method, RequestContext& context, json params,
   }
   if (!members) {
     RpcError error = std::move(members).error();
-    if (context.outgoing && !clean(*context.outgoing, error)) error = {error.code, withheld({}).what, {}};
+    auto hidden = co_await hide(context.outgoing, error);
+    if (!hidden) error = {error.code, withheld({}).what, {}};
     co_return tl::unexpected(std::move(error));
   }
   co_return members;
 }
 
-Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, json params, size_t max_bytes) {
+Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, Json params, size_t max_bytes) {
   switch (method) {
     case Method::tools_call: {
       Answer answer = co_await call_tool(context, std::move(params), max_bytes);
@@ -311,11 +310,12 @@ Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, jso
 }
 
 // Goes on until the client cancels the request, which destroys this, or the server drains.
-Task<Answer> Server::listen(RequestContext& context, json params) {
+Task<Answer> Server::listen(RequestContext& context, Json params) {
   auto wishes = read_wishes(params, told_);
   if (!wishes) co_return tl::unexpected(std::move(wishes).error());
   auto send = [&context](std::string line) { context.notify(std::move(line)); };
   Subscriptions::Interest interest(subscriptions_, context.user, context.id.wire, send);
+  std::erase_if(wishes->uris, [this](const std::string& uri) { return resources_.provider_of(uri) == nullptr; });
   interest.wishes = *std::move(wishes);
   interest.watch(context.meta);
   interest.send("notifications/subscriptions/acknowledged", wishes_members(interest.wishes));
@@ -325,17 +325,19 @@ Task<Answer> Server::listen(RequestContext& context, json params) {
   listening_.push_back(ending);
   co_await *ending;
   std::string members;
-  const ResultMeta meta = {{std::string(meta_key::kSubscriptionId), context.id.wire}};
+  const ResultMeta meta = {{std::string(meta_key::kSubscriptionId), context.id.wire},
+                           {std::string(meta_key::kNotRun), R"("draining")"}};
   finish_result(members, context.version, identity_, meta);
   co_return members;
 }
 
-Task<Answer> Server::call_extension(RequestContext& context, json params) {
+Task<Answer> Server::call_extension(RequestContext& context, Json params) {
   const Extension& extension = methods_.find(context.method)->second;
   auto result = co_await extension.handler(context, std::move(params));
   if (!result) co_return tl::unexpected(rpc_error(result.error()));
   co_await prepare_to_hide(context.outgoing, *result);
-  if (auto hidden = hide_value(context.outgoing, *result); !hidden) co_return tl::unexpected(rpc_error(hidden.error()));
+  auto hidden = co_await hide(context.outgoing, *result);
+  if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   for (const auto& [key, value] : result->items()) {
     append_key(members, key);
@@ -345,10 +347,16 @@ Task<Answer> Server::call_extension(RequestContext& context, json params) {
   co_return members;
 }
 
-Answer Server::tool_answer(const RequestContext& context, ToolResult result, size_t max_bytes) const {
+Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_bytes) {
+  auto made = co_await tool_result(context, std::move(params));
+  if (!made) co_return tl::unexpected(std::move(made).error());
+  ToolResult& result = *made;
   size_t needed = least_size(result);
+  context.made(needed * copies_of_answer(context.outgoing));
   if (needed <= max_bytes) {  // what cannot be sent need not be looked at
-    if (auto hidden = hide(context.outgoing, result); !hidden) result = ToolResult::error(hidden.error());
+    co_await prepare_to_hide(context.outgoing, result);
+    auto hidden = co_await hide(context.outgoing, result);
+    if (!hidden) result = ToolResult::error(hidden.error());
     needed = least_size(result);
   }
   std::string members;
@@ -358,30 +366,54 @@ Answer Server::tool_answer(const RequestContext& context, ToolResult result, siz
     finish_result(members, context.version, identity_, result.meta);
     needed = members.size();
   }
-  if (needed <= max_bytes) return members;
+  if (needed <= max_bytes) co_return members;
   members.clear();
-  const auto shorter = ToolResult::error(fmt::format(
-      "The result has {} bytes, more than the {} that are sent at once. Ask for less: a range, a filter, or a file.",
-      needed, max_bytes));
+  const auto shorter = ToolResult::error(
+      Error{Code::exhausted,
+            0,
+            fmt::format("the result has {} bytes, more than the {} that are sent at once", needed, max_bytes),
+            "ask for less: a range, a filter, or a file",
+            {}});
   append_tool_result(members, shorter, context.version);
   finish_result(members, context.version, identity_);
-  return members;
+  co_return members;
 }
 
-Task<Answer> Server::call_tool(RequestContext& context, json params, size_t max_bytes) {
+bool Server::queues(const Json& params) const {
+  const auto name = params.find("name");
+  if (name == params.end() || !name->is_string()) return false;
+  const auto& wanted = name->get_ref<const std::string&>();
+  return std::any_of(tools_.begin(), tools_.end(),
+                     [&](const auto& tool) { return tool.queues && tool.name == wanted; });
+}
+
+RpcError Server::unknown_tool(const std::shared_ptr<void>& user, const std::string& name) const {
+  RpcError error{ErrorCode::invalid_params, fmt::format("Unknown tool: {}", printable(name, 128)), {}};
+  if (!nearest_tool_) return error;
+  std::vector<std::string_view> offered;
+  for (const ToolDefinition& tool : tools_)
+    if (is_offered(user, tool.name)) offered.push_back(tool.name);
+  const std::string_view nearest = nearest_tool_(name, offered);
+  if (nearest.empty()) return error;
+  error.message += fmt::format("; the nearest is {}", nearest);
+  error.data = {{"nearest", nearest}};
+  return error;
+}
+
+Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& context, Json params) {
   auto name = string_in(params, "name", "name");
   if (!name) co_return tl::unexpected(std::move(name).error());
   const auto handler = tool_handlers_.find(*name);
   if (handler == tool_handlers_.end() || !is_offered(context.user, *name)) {
-    co_return refuse(ErrorCode::invalid_params, fmt::format("Unknown tool: {}", printable(*name, 128)));
+    co_return tl::unexpected(unknown_tool(context.user, *name));
   }
   const auto tool = std::find_if(tools_.begin(), tools_.end(), [&](const auto& t) { return t.name == *name; });
 
   auto arguments = arguments_in(params);
   if (!arguments) co_return tl::unexpected(std::move(arguments).error());
-  ordered_json missing = ordered_json::object();
+  Json missing = Json::object();
   for (const std::string& capability : tool->client_capabilities) {
-    if (!context.client->capabilities.contains(capability)) missing[capability] = ordered_json::object();
+    if (!context.client->capabilities.contains(capability)) missing[capability] = Json::object();
   }
   if (!missing.empty() && context.era() == Era::modern) {
     co_return refuse(ErrorCode::missing_client_capability,
@@ -389,27 +421,28 @@ Task<Answer> Server::call_tool(RequestContext& context, json params, size_t max_
                      {{"requiredCapabilities", std::move(missing)}});
   }
   if (!missing.empty()) {
-    auto refused = ToolResult::error("This tool needs a client that can do: " + missing.begin().key());
-    co_return tool_answer(context, std::move(refused), max_bytes);
+    const Error lacks{Code::denied, 0, "this tool needs a client that can do: " + missing.begin().key(), {}, {}};
+    co_return ToolResult::error(lacks);
   }
-  if (draining_) {
-    const Error stopping{Code::unavailable,
-                         0,
-                         "the server is shutting down and takes no new calls",
-                         "call again in some seconds, when it has been restarted",
-                         {}};
-    co_return tool_answer(context, ToolResult::error(stopping), max_bytes);
-  }
+  if (draining_) co_return not_run_while_draining();
   drop_absent(tool->input_schema, *arguments);
+  if (!context.hold(take_as_meant(tool->input_schema, tool->spellings, *arguments))) {
+    const Error full{Code::exhausted,
+                     0,
+                     "your requests that run or wait take too much memory; this one did not run",
+                     "wait for some to be answered, then send it again",
+                     {}};
+    co_return ToolResult::error(full);
+  }
   if (auto problems = find_problems(tool->input_schema, *arguments)) {
-    co_return tool_answer(context, ToolResult::error(fmt::format("{}: {}", *name, *problems)), max_bytes);
+    const Error wrong{Code::invalid, 0, fmt::format("{}: {}", *name, *problems), {}, {}};
+    co_return ToolResult::error(wrong);
   }
   if (observer_.began) observer_.began(context, *name, *arguments);
   ToolResult result = co_await handler->second(context, *std::move(arguments));
   context.close();
   if (observer_.answered) observer_.answered(context, *name, result);
-  if (least_size(result) <= max_bytes) co_await prepare_to_hide(context.outgoing, result);
-  co_return tool_answer(context, std::move(result), max_bytes);
+  co_return std::move(result);
 }
 
 }  // namespace mcp

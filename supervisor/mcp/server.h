@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/answers.h"
 #include "supervisor/mcp/completions.h"
@@ -16,6 +17,7 @@
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/resources.h"
 #include "supervisor/mcp/subscriptions.h"
+#include "supervisor/mcp/unread.h"
 
 namespace mcp {
 
@@ -50,7 +52,7 @@ class Server {
   void add_prompts(PromptProvider provider);
   void add_completion(CompletionHandler handler);
   // capabilities.extensions[name] = settings (an object), for versions that have extensions.
-  void add_extension(std::string name, nlohmann::ordered_json settings);
+  void add_extension(std::string name, Json settings);
   // Throws std::invalid_argument for a method that exists already. With `caching`, modern clients are told it.
   void add_method(std::string name, ExtensionHandler handler, std::optional<Caching> caching = {});
   void observe_calls(CallObserver observer) { observer_ = std::move(observer); }
@@ -61,6 +63,21 @@ class Server {
     tools_of_ = std::move(tools_of);
     told_.insert(Changed::tools);
   }
+  // Which of the offered tools somebody means who calls one that there is not; empty: none. The error names it.
+  using NearestTool =
+      std::function<std::string_view(std::string_view name, const std::vector<std::string_view>& offered)>;
+  void set_nearest_tool(NearestTool nearest) { nearest_tool_ = std::move(nearest); }
+  // What a user's list shows of a tool otherwise than it is checked. `variant_of` names the variant of a user's list,
+  // any text; `adapt` makes it of each definition.
+  using VariantOf = std::function<std::string(const std::shared_ptr<void>& user)>;
+  using Adapt = std::function<void(ToolDefinition& tool, std::string_view variant)>;
+  void set_tool_variants(VariantOf variant_of, Adapt adapt) {
+    variant_of_ = std::move(variant_of);
+    adapt_ = std::move(adapt);
+  }
+  // Where lines of more than JsonWork::kSmall are read, on their users' accounts; without it: on the loop. It must
+  // outlive every connection.
+  void set_json_work(JsonWork& work) { json_work_ = &work; }
   // What looks at the texts of each request's answer before it leaves.
   void set_outgoing(OutgoingOf outgoing) { outgoing_ = std::move(outgoing); }
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
@@ -89,13 +106,18 @@ class Server {
   bool is_known(std::string_view name) const;
   // True for what needs no handler: answered by answer_now() whatever else is going on.
   static bool is_immediate(Method method);
-  Answer answer_now(Method method, Version version, const std::shared_ptr<void>& user, const nlohmann::json& params);
+  // Whether params of a tools/call name a tool whose handler queues.
+  bool queues(const Json& params) const;
+  Answer answer_now(Method method, Version version, const std::shared_ptr<void>& user, const Json& params);
   // Ready to be sent, under whatever id the client waits for it by then. Never throws.
-  Task<Answer> answer(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
+  Task<Answer> answer(Method method, RequestContext& context, Json params, size_t max_bytes);
   std::string initialize_members(Version version) const;
   const std::string& identity() const { return identity_; }  // our name as JSON text, for _meta
 
+  JsonWork* json_work() const { return json_work_; }
   Subscriptions& subscriptions() { return subscriptions_; }
+  // Answers of all connections that are not read yet.
+  const std::shared_ptr<UnreadBudget>& unread() const { return unread_; }
   // The lists whose changes are told.
   const std::set<Changed>& told() const { return told_; }
 
@@ -114,16 +136,17 @@ class Server {
   };
 
  private:
-  Task<Answer> answer_or_throw(Method method, RequestContext& context, nlohmann::json params, size_t max_bytes);
-  Task<Answer> call_tool(RequestContext& context, nlohmann::json params, size_t max_bytes);
-  Task<Answer> listen(RequestContext& context, nlohmann::json params);
-  Task<Answer> call_extension(RequestContext& context, nlohmann::json params);
+  Task<Answer> answer_or_throw(Method method, RequestContext& context, Json params, size_t max_bytes);
+  Task<Answer> call_tool(RequestContext& context, Json params, size_t max_bytes);
+  Task<Answer> listen(RequestContext& context, Json params);
+  Task<Answer> call_extension(RequestContext& context, Json params);
 
   bool offers(Method method) const;
-  Answer tool_answer(const RequestContext& context, ToolResult result, size_t max_bytes) const;
+  RpcError unknown_tool(const std::shared_ptr<void>& user, const std::string& name) const;
+  Task<tl::expected<ToolResult, RpcError>> tool_result(RequestContext& context, Json params);
   std::string capabilities(Version version) const;
   std::string discover_members() const;
-  // `choice`: one character for each tool, '1' for those that are listed.
+  // `choice`: one character for each tool, '1' for those that are listed; behind them the variant.
   std::string list_members(Method method, Version version, const std::string& choice) const;
   const std::string& cached(Method method, Version version, std::string choice);
   bool is_offered(const std::shared_ptr<void>& user, std::string_view tool) const;
@@ -138,6 +161,7 @@ class Server {
   Prompts prompts_;
   Completions completions_;
   Subscriptions subscriptions_;
+  std::shared_ptr<UnreadBudget> unread_;
   std::set<Changed> told_;
   std::vector<std::weak_ptr<Event>> listening_;  // fired when their subscriptions are to end
   struct Extension {
@@ -145,9 +169,13 @@ class Server {
     std::optional<Caching> caching;
   };
   std::map<std::string, Extension, std::less<>> methods_;
-  nlohmann::ordered_json extensions_ = nlohmann::ordered_json::object();
+  Json extensions_ = Json::object();
   OutgoingOf outgoing_;
   ToolsOf tools_of_;
+  NearestTool nearest_tool_;
+  VariantOf variant_of_;
+  Adapt adapt_;
+  JsonWork* json_work_ = nullptr;
   bool logging_ = false;
   Caching list_caching_{300'000, Caching::Scope::everybody};
 

@@ -20,7 +20,7 @@ std::string Server::choice_for(const std::shared_ptr<void>& user) const {
   const auto offers = tools_of_ ? tools_of_(user) : nullptr;
   std::string choice;
   for (const ToolDefinition& tool : tools_) choice += !offers || offers(tool.name) ? '1' : '0';
-  return choice;
+  return variant_of_ ? choice + variant_of_(user) : choice;
 }
 
 std::string Server::list_members(Method method, Version version, const std::string& choice) const {
@@ -29,10 +29,13 @@ std::string Server::list_members(Method method, Version version, const std::stri
   std::string members;
   Caching caching = list_caching_;
   if (method == Method::tools_list) {
-    if (tools_of_) caching.scope = Caching::Scope::requester;
+    if (tools_of_ || variant_of_) caching.scope = Caching::Scope::requester;
     std::vector<ToolDefinition> chosen;
     for (size_t i = 0; i < tools_.size(); i++)
       if (choice[i] == '1') chosen.push_back(tools_[i]);
+    const std::string_view variant = std::string_view(choice).substr(tools_.size());
+    if (adapt_)
+      for (ToolDefinition& tool : chosen) adapt_(tool, variant);
     append_list(members, "tools", chosen, version, append_tool);
   }
   finish_result(members, version, identity_, {}, caching);

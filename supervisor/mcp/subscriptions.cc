@@ -5,14 +5,12 @@
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/answers.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace mcp {
 
 namespace {
 
 constexpr size_t kMostUriBytes = 4096;
+constexpr std::chrono::seconds kQuiet{1};  // between two messages about one list
 
 constexpr std::pair<const char*, Changed> kLists[] = {{"toolsListChanged", Changed::tools},
                                                       {"promptsListChanged", Changed::prompts},
@@ -40,7 +38,7 @@ Subscriptions::Interest::Interest(Subscriptions& all, std::shared_ptr<void> user
 
 Subscriptions::Interest::~Interest() { all_.interests_.erase(place_); }
 
-void Subscriptions::Interest::watch(const json& meta) {
+void Subscriptions::Interest::watch(const Json& meta) {
   if (!all_.watch_) return;
   std::erase_if(watches_, [this](const auto& watched) { return !wishes.uris.contains(watched.first); });
   for (const std::string& uri : wishes.uris) {
@@ -56,7 +54,22 @@ void Subscriptions::Interest::send(std::string_view method, std::string members)
   send_(notification_line(method, members));
 }
 
-tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const json& uri) {
+void Subscriptions::Interest::list_changed(Changed what) {
+  Quiet& quiet = quiet_[what];
+  if (quiet.lasts) {
+    quiet.changed = true;
+    return;
+  }
+  send(list_method(what), {});
+  quiet.lasts = true;
+  quiet.end = Deadline(all_.loop_, kQuiet, [this, what] {
+    Quiet& over = quiet_[what];
+    over.lasts = false;
+    if (std::exchange(over.changed, false)) list_changed(what);
+  });
+}
+
+tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const Json& uri) {
   if (!uri.is_string() || uri.get_ref<const std::string&>().size() > kMostUriBytes)
     return refuse(ErrorCode::invalid_params, "Invalid params: a resource's uri must be a string of at most 4096 bytes");
   if (wishes.uris.size() >= kMostSubscribedUris && !wishes.uris.contains(uri.get_ref<const std::string&>())) {
@@ -67,7 +80,7 @@ tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const json& 
   return {};
 }
 
-tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const json& params, const std::set<Changed>& told) {
+tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& told) {
   const auto filter = params.find("notifications");
   if (filter == params.end() || !filter->is_object())
     return refuse(ErrorCode::invalid_params, "Invalid params: notifications must be an object");
@@ -82,7 +95,7 @@ tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const json& params, co
   const auto uris = filter->find("resourceSubscriptions");
   if (uris == filter->end() || uris->is_null()) return wishes;
   if (!uris->is_array()) return refuse(ErrorCode::invalid_params, "Invalid params: resourceSubscriptions is no array");
-  for (const json& uri : *uris) {
+  for (const Json& uri : *uris) {
     if (auto added = add_uri(wishes, uri); !added) return tl::unexpected(std::move(added).error());
   }
   if (!told.contains(Changed::resources)) wishes.uris.clear();
@@ -90,7 +103,7 @@ tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const json& params, co
 }
 
 std::string wishes_members(const Subscriptions::Wishes& wishes) {
-  ordered_json agreed = ordered_json::object();
+  Json agreed = Json::object();
   for (const auto& [key, what] : kLists) {
     if (wishes.lists.contains(what)) agreed[key] = true;
   }
@@ -102,9 +115,9 @@ std::string wishes_members(const Subscriptions::Wishes& wishes) {
 }
 
 void Subscriptions::lists_changed(Changed what, const Concerned& concerned) const {
-  for (const Interest* interest : interests_) {
+  for (Interest* interest : interests_) {
     if (interest->wishes.lists.contains(what) && (!concerned || concerned(interest->user_)))
-      interest->send(list_method(what), {});
+      interest->list_changed(what);
   }
 }
 

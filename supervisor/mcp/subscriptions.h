@@ -1,6 +1,6 @@
 // Subscriptions: who wants to hear of which changes, over all connections. Legacy clients hear of lists from their
 // `initialize` on, and of the resources they subscribed to; modern ones what their subscriptions/listen asks for, each
-// message with the id of that request.
+// message with the id of that request. Of a list that changes often, each client hears at once, then once a second.
 // Source of changes: the program, by Server::lists_changed() and resource_updated(). Nothing here waits: a client that
 // reads slowly loses notifications, as it loses progress.
 #pragma once
@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "supervisor/base/loop.h"
 #include "supervisor/mcp/jsonrpc.h"
 
 namespace mcp {
@@ -23,6 +24,7 @@ using Concerned = std::function<bool(const std::shared_ptr<void>& user)>;
 
 class Subscriptions {
  public:
+  explicit Subscriptions(Loop& loop) : loop_(loop) {}
   struct Wishes {
     std::set<Changed> lists;
     std::set<std::string> uris;
@@ -38,37 +40,46 @@ class Subscriptions {
     Wishes wishes;
     // After the URIs have changed: has the program watch those that are new, and no more those that are gone. `meta`:
     // the _meta of the request that asked.
-    void watch(const nlohmann::json& meta = {});
+    void watch(const Json& meta = {});
     // Sends one message of this subscription.
     void send(std::string_view method, std::string members) const;
 
    private:
     friend class Subscriptions;
+    // After a message about a list: further changes of it are told together.
+    struct Quiet {
+      bool lasts = false;
+      bool changed = false;
+      Deadline end;
+    };
+    void list_changed(Changed what);
     Subscriptions& all_;
     std::shared_ptr<void> user_;
     std::string id_;
     std::function<void(std::string line)> send_;
     std::list<Interest*>::iterator place_;
     std::map<std::string, std::shared_ptr<void>> watches_;  // by URI
+    std::map<Changed, Quiet> quiet_;
   };
   // Begins to watch what a URI names, for changes that the program would not see by itself, until the result goes.
-  using Watch = std::function<std::shared_ptr<void>(const std::shared_ptr<void>& user, const nlohmann::json& meta,
-                                                    const std::string& uri)>;
+  using Watch =
+      std::function<std::shared_ptr<void>(const std::shared_ptr<void>& user, const Json& meta, const std::string& uri)>;
   void set_watch(Watch watch) { watch_ = std::move(watch); }
 
   void lists_changed(Changed what, const Concerned& concerned) const;
   void resource_updated(const std::string& uri, const Concerned& concerned) const;
 
  private:
+  Loop& loop_;
   std::list<Interest*> interests_;
   Watch watch_;
 };
 
 // What the params of subscriptions/listen ask for, of what is told at all; and the same as members, to acknowledge it.
 // Errors: invalid_params.
-tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const nlohmann::json& params, const std::set<Changed>& told);
+tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& told);
 std::string wishes_members(const Subscriptions::Wishes& wishes);
 // Errors: invalid_params, a URI too long or one too many.
-tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const nlohmann::json& uri);
+tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const Json& uri);
 
 }  // namespace mcp

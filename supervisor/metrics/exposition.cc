@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "supervisor/base/durable.h"
 #include "supervisor/base/version.h"
 #include "supervisor/tools/statistics.h"
 
@@ -54,11 +55,16 @@ class Text {
   std::string out_, name_;
 };
 
-void add_daemon(Text& text, int64_t started) {
+void add_daemon(Text& text, const DaemonNumbers& daemon) {
   text.family("warder_build", "info", "", "The daemon's version.");
   text.sample("_info", {{"version", kWarderVersion}}, 1);
   text.family("warder_start_time_seconds", "gauge", "seconds", "When the daemon started, since 1970.");
-  text.sample("", {}, static_cast<uint64_t>(started));
+  text.sample("", {}, static_cast<uint64_t>(daemon.started));
+  text.family("warder_unread_bytes", "gauge", "bytes", "Answers that clients have not read.");
+  text.sample("", {}, daemon.unread_bytes);
+  text.family("warder_disk_waits", "counter", "", "Waits until a write is on the disk; one on the loop is a bug.");
+  text.sample("_total", {{"thread", "loop"}}, durable::calls_on_loop());
+  text.sample("_total", {{"thread", "other"}}, durable::calls() - durable::calls_on_loop());
 }
 
 void add_executions(Text& text, const tools::Live& live, const tools::Statistics& now) {
@@ -118,10 +124,11 @@ void add_spans(Text& text, const traces::Queue& spans) {
 
 }  // namespace
 
-std::string exposition(const tools::Live& live, const jail::Pool* pool, const traces::Queue* spans, int64_t started) {
+std::string exposition(const tools::Live& live, const jail::Pool* pool, const traces::Queue* spans,
+                       const DaemonNumbers& daemon) {
   const tools::Statistics now = tools::take_statistics(live, pool);
   Text text;
-  add_daemon(text, started);
+  add_daemon(text, daemon);
   add_executions(text, live, now);
   add_times(text, live, "warder_answer_seconds", "From the call of execute_code to its answer.",
             &tools::Sums::answer_times);

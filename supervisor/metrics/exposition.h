@@ -12,8 +12,13 @@ namespace metrics {
 
 inline constexpr char kContentType[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-// `pool` may be nullptr, before there is one, `spans` where none are recorded. `started`: of the daemon, in seconds
-// since 1970.
-std::string exposition(const tools::Live& live, const jail::Pool* pool, const traces::Queue* spans, int64_t started);
+// Of the daemon itself.
+struct DaemonNumbers {
+  int64_t started = 0;        // in seconds since 1970
+  uint64_t unread_bytes = 0;  // of answers, over all connections
+};
+// `pool` may be nullptr, before there is one, `spans` where none are recorded.
+std::string exposition(const tools::Live& live, const jail::Pool* pool, const traces::Queue* spans,
+                       const DaemonNumbers& daemon);
 
 }  // namespace metrics

@@ -14,7 +14,15 @@ int64_t coarse_now_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+// Python's compiled modules, which come and go with whatever imports.
+bool is_of_interpreter(std::string_view path) {
+  constexpr std::string_view kFolder = "__pycache__/";
+  const size_t at = path.find(kFolder);
+  return at != path.npos && (at == 0 || path[at - 1] == '/');
+}
+
 void note(Changes::List& list, const std::string& path, size_t max_listed) {
+  if (is_of_interpreter(path)) return;
   if (list.paths.size() < max_listed) {
     list.paths.push_back(valid_utf8(path));
   } else {

@@ -1,4 +1,5 @@
 // Snapshot and changes: which files an execution created, modified and deleted in a workspace.
+// What interpreters keep for themselves (__pycache__) is none of them.
 // Taken before and after; bounded in entries and in slices of the event loop. Beyond the bound the answer
 // says that it is not complete and tells what the times of the files still prove.
 #pragma once

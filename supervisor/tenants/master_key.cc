@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "supervisor/base/durable.h"
 #include "supervisor/base/path.h"
 
 namespace tenants {
@@ -59,10 +60,11 @@ Result<Key> make_state_key(int state) {
   auto written = write_all(file.get(), {text.data(), text.size()});
   sodium_memzero(text.data(), text.size());
   CHECKED(written);
-  if (::fchmod(file.get(), 0600) < 0 || ::fsync(file.get()) < 0) return fail_errno(errno, kNewFile);
+  if (::fchmod(file.get(), 0600) < 0) return fail_errno(errno, kNewFile);
+  if (const int failed = durable::sync_file(file.get())) return fail_errno(failed, kNewFile);
   CHECKED(rename_beneath(state, named(kNewFile), named(kFile), Existing::refuse));
   TRY(Fd folder, open_beneath(state, RelativePath(), O_RDONLY | O_DIRECTORY));
-  if (::fsync(folder.get()) < 0) return fail_errno(errno, "sync the state folder");
+  if (const int failed = durable::sync_file(folder.get())) return fail_errno(failed, "sync the state folder");
   return key;
 }
 

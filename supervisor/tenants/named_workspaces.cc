@@ -26,6 +26,12 @@ Result<RelativePath> path_of(std::string_view name, std::string_view file) {
   return RelativePath::parse(std::string(name) + "/" + std::string(file));
 }
 
+bool differ_in_capitals_only(std::string_view one, std::string_view other) {
+  auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return one != other && std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                                    [&](char left, char right) { return small(left) == small(right); });
+}
+
 // How long ago; nothing when there is no such file.
 std::optional<seconds> age_of(int directory, const RelativePath& path) {
   auto status = stat_beneath(directory, path);
@@ -101,7 +107,7 @@ Result<std::vector<NamedWorkspace>> NamedWorkspaces::list(const Rules& rules) co
   std::vector<NamedWorkspace> all;
   TRY(auto names, entries());
   for (const std::string& name : names) {
-    if (!policies::valid_name(name)) continue;
+    if (!policies::valid_workspace_name(name)) continue;
     NamedWorkspace one;
     one.name = name;
     TRY(RelativePath used, path_of(one.name, kUsed));
@@ -118,6 +124,13 @@ Result<std::vector<NamedWorkspace>> NamedWorkspaces::list(const Rules& rules) co
 Result<> NamedWorkspaces::check_room(std::string_view name, const policies::WorkspaceRules& rules) const {
   TRY(auto all, list(rules));
   if (std::any_of(all.begin(), all.end(), [&](const NamedWorkspace& one) { return one.name == name; })) return {};
+  std::vector<std::string_view> taken = {"default"};
+  for (const NamedWorkspace& one : all) taken.push_back(one.name);
+  for (const std::string_view other : taken) {
+    if (differ_in_capitals_only(name, other))
+      return fail(Code::invalid, fmt::format("the workspace '{}' differs from '{}' in capitals only", name, other),
+                  "use that one, or choose a name that differs in more", "workspaces");
+  }
   if (all.size() < rules.most) return {};
   return fail(Code::exhausted, fmt::format("there are {} named workspaces already", all.size()),
               "use one of them, or ask the administrator to raise named_workspaces.most", "named_workspaces.most");

@@ -41,7 +41,8 @@ class NamedWorkspaces {
 
   // Those that there are, sorted; at most 100,000.
   Result<std::vector<NamedWorkspace>> list(const Rules& rules) const;
-  // Errors: exhausted, when `name` is not there yet and would be one too many.
+  // Errors, when `name` is not there yet: exhausted, it would be one too many; invalid, it differs from one that is
+  // there, or from "default", in capitals only: people take these for one, and so do some file systems.
   Result<> check_room(std::string_view name, const policies::WorkspaceRules& rules) const;
   // Announces what has been idle for so long that it is to be removed. Returns those.
   Result<std::vector<NamedWorkspace>> announce(const Rules& rules) const;

@@ -5,17 +5,15 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "supervisor/base/json.h"
-
-using nlohmann::json;
-using nlohmann::ordered_json;
+#include "supervisor/base/json_value.h"
 
 namespace tenants {
 namespace {
 
+constexpr char kSessionDescription[] = "session_description";
 constexpr std::string_view kEnding = ".log", kOpen = ".open", kFull = "~";
 
 Result<RelativePath> file_of(std::string_view id, std::string_view ending = kEnding) {
@@ -29,25 +27,26 @@ std::string cut(const std::string& text) {
   return std::string(head.substr(0, whole_utf8_prefix(head))) + fmt::format("... ({} bytes in all)", text.size());
 }
 
-std::string text_in(const json& event, const char* key) {
+std::string text_in(const Json& event, const char* key) {
   const auto found = event.find(key);
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 // One event into the document. Whatever is not as we write it is left out.
-void fold(const json& event, ordered_json& document, std::set<std::string>& state_files) {
+void fold(const Json& event, Json& document, std::set<std::string>& state_files) {
   if (!event.is_object()) return;
   const std::string kind = text_in(event, "event");
+  if (std::string text = text_in(event, kSessionDescription); !text.empty()) document["description"] = std::move(text);
   if (kind == "begin" && document["started_at"].is_null()) document["started_at"] = text_in(event, "timestamp");
   if (kind == "begin") document["ended_at"] = nullptr;  // it goes on
   if (kind == "end") document["ended_at"] = text_in(event, "timestamp");
   if (kind == "task") {
-    ordered_json task;
+    Json task;
     for (const char* key : {"task_id", "description", "code", "result", "output", "timestamp"})
       task[key] = text_in(event, key);
     document["tasks"].push_back(std::move(task));
     if (const auto files = event.find("state_files"); files != event.end() && files->is_array()) {
-      for (const json& file : *files) {
+      for (const Json& file : *files) {
         if (file.is_string()) state_files.insert(file.get<std::string>());
       }
     }
@@ -93,7 +92,7 @@ Result<> SessionLogs::begin(std::string_view id, std::string_view timestamp) {
   TRY(RelativePath open, file_of(id, kOpen));
   make_room(kMostSessions - 1, kMostSessionsBytes - kMostSessionBytes);
   CHECKED(open_beneath(directory_.get(), open, O_WRONLY | O_CREAT, 0600));
-  return append(id, dump_json(ordered_json{{"event", "begin"}, {"timestamp", timestamp}}) + "\n");
+  return append(id, dump_json(Json{{"event", "begin"}, {"timestamp", timestamp}}) + "\n");
 }
 
 bool SessionLogs::is_open(std::string_view id) const {
@@ -132,40 +131,46 @@ void SessionLogs::make_room(size_t most, uint64_t most_bytes) const {
 }
 
 Result<> SessionLogs::add(std::string_view id, const SessionTask& task) {
-  ordered_json event = {{"event", "task"},
-                        {"task_id", task.task_id},
-                        {"description", cut(task.description)},
-                        {"code", cut(task.code)},
-                        {"result", cut(task.result)},
-                        {"output", cut(task.output)},
-                        {"timestamp", task.timestamp}};
+  Json event = {{"event", "task"},
+                {"task_id", task.task_id},
+                {"description", cut(task.description)},
+                {"code", cut(task.code)},
+                {"result", cut(task.result)},
+                {"output", cut(task.output)},
+                {"timestamp", task.timestamp}};
+  if (!task.session_description.empty()) event[kSessionDescription] = cut(task.session_description);
   if (!task.state_files.empty()) event["state_files"] = task.state_files;
   return append(id, dump_json(event) + "\n");
 }
 
 Result<> SessionLogs::checkpoint(std::string_view id, const SessionCheckpoint& checkpoint) {
-  const ordered_json event = {{"event", "checkpoint"},
-                              {"step", checkpoint.step},
-                              {"last_task", checkpoint.last_task},
-                              {"context", cut(checkpoint.context)},
-                              {"timestamp", checkpoint.timestamp}};
+  Json event = {{"event", "checkpoint"},
+                {"step", checkpoint.step},
+                {"last_task", checkpoint.last_task},
+                {"context", cut(checkpoint.context)},
+                {"timestamp", checkpoint.timestamp}};
+  if (!checkpoint.session_description.empty()) event[kSessionDescription] = cut(checkpoint.session_description);
   return append(id, dump_json(event) + "\n");
 }
 
 Result<> SessionLogs::end(std::string_view id, std::string_view timestamp) {
   TRY(RelativePath open, file_of(id, kOpen));
   static_cast<void>(unlink_beneath(directory_.get(), open, Removing::file));
-  return append(id, dump_json(ordered_json{{"event", "end"}, {"timestamp", timestamp}}) + "\n");
+  return append(id, dump_json(Json{{"event", "end"}, {"timestamp", timestamp}}) + "\n");
 }
 
 Result<std::string> SessionLogs::read(std::string_view id) const {
   TRY(RelativePath path, file_of(id));
   TRY(Fd file, open_regular_beneath(directory_.get(), path, O_RDONLY));
   TRY(std::string text, read_whole(file.get(), kMostSessionBytes + (1 << 20)));
-  ordered_json document = {
-      {"session_id", id},     {"customer_uid", customer_},      {"started_at", nullptr},
-      {"ended_at", nullptr},  {"tasks", ordered_json::array()}, {"state_files", ordered_json::array()},
-      {"checkpoint", nullptr}};
+  Json document = {{"session_id", id},
+                   {"customer_uid", customer_},
+                   {"description", ""},
+                   {"started_at", nullptr},
+                   {"ended_at", nullptr},
+                   {"tasks", Json::array()},
+                   {"state_files", Json::array()},
+                   {"checkpoint", nullptr}};
   std::set<std::string> state_files;
   for (std::string_view rest = text; !rest.empty();) {
     const size_t end = rest.find('\n');

@@ -1,7 +1,8 @@
 // Session logs: what was done in each session of a tenant, in sessions/<id>.log of its folder: one JSON line for each
 // event, only ever appended. Read as one document, in the shape that clients of per-customer workspaces know:
-// {session_id, customer_uid, started_at, ended_at, tasks: [{task_id, description, code, result, output, timestamp}],
-//  state_files: [...], checkpoint: {step, last_task, context, timestamp}}.
+// {session_id, customer_uid, description, started_at, ended_at,
+//  tasks: [{task_id, description, code, result, output, timestamp}], state_files: [...],
+//  checkpoint: {step, last_task, context, timestamp}}. `description` is the last that a task or a checkpoint gave.
 // Source: supervisor/tools/session_log.cc. Jails never see this folder. A line that was cut by a crash is left out.
 // A full log becomes `<id>~`, in the place of the one before, and a new one begins; the oldest logs make room for
 // others. Errors: invalid (the id), not_found, exhausted (the disk).
@@ -30,6 +31,7 @@ struct SessionTask {
   std::string output;
   std::string timestamp;                 // "2026-11-21T12:34:56Z", as everywhere here
   std::vector<std::string> state_files;  // that it made or changed: "/workspace/state/a.json"
+  std::string session_description;       // of the session from now on; empty: as before
 };
 
 struct SessionCheckpoint {
@@ -37,6 +39,7 @@ struct SessionCheckpoint {
   std::string last_task;
   std::string context;
   std::string timestamp;
+  std::string session_description;  // as above
 };
 
 class SessionLogs {

@@ -103,7 +103,7 @@ Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::s
   const std::string shown = valid_utf8(name.substr(0, 64));
   if (!member.policy->allows_workspace(name))
     return fail(Code::denied, "policy '" + member.policy->name + "' allows no workspace named '" + shown + "'",
-                "name one that fits its `workspaces`: 1 to 64 of a-z, 0-9, '-', '_', '.', not beginning with '.'",
+                "name one that fits its `workspaces`: 1 to 64 of A-Z, a-z, 0-9, '-', '_', '.', not beginning with '.'",
                 "workspaces");
   const std::string key = member.tenant->name() + "/" + std::string(name);
   auto known = tenants_.find(key);
@@ -135,7 +135,7 @@ std::vector<std::shared_ptr<Member>> Registry::apply_policies() {
       continue;
     }
     member->revoked = false;
-    if (!(member->policy->tools == assignment->policy->tools)) offered_others.push_back(member);
+    if (!policies::are_offered_alike(*member->policy, *assignment->policy)) offered_others.push_back(member);
     member->policy = std::move(assignment->policy);
     set_quota(member->tenant, member->policy->quota);
   }

@@ -17,6 +17,7 @@
 #include "supervisor/tenants/executions.h"
 #include "supervisor/tenants/sessions.h"
 #include "supervisor/tenants/workspace.h"
+#include "supervisor/tenants/writers.h"
 
 namespace tenants {
 
@@ -35,6 +36,7 @@ class Tenant {
   int directory() const { return directory_.get(); }       // O_PATH
   Workspace& workspace() { return workspace_; }
   Executions& executions() { return executions_; }
+  Writers& writers() { return writers_; }
   SessionLogs& sessions() { return sessions_; }
   // What may be kept from now on; evicts kept output at once, and workspaces over their quota only refuse more.
   void set_quota(const policies::Quota& quota);
@@ -58,6 +60,7 @@ class Tenant {
   Fd directory_;
   Workspace workspace_;
   Executions executions_;
+  Writers writers_;
   SessionLogs sessions_;
   std::string account_;
   std::optional<uint32_t> project_;
@@ -70,10 +73,9 @@ struct Member {
   policies::Peer peer;
   std::shared_ptr<Tenant> tenant;
   std::shared_ptr<const policies::Policy> policy;  // executions keep the one they began with
-  uint32_t requests = 0;  // executions of this connection that run or wait; policy->requests_in_flight bounds them
-  uint64_t definition_bytes = 0;     // of other servers' tools, that this connection was told so far
-  bool definitions_counted = false;  // in the ledger of an execution: once per connection
-  bool revoked = false;              // a reload gave the peer another tenant, or none: end the connection
+  uint64_t definition_bytes = 0;                   // of other servers' tools, that this connection was told so far
+  bool definitions_counted = false;                // in the ledger of an execution: once per connection
+  bool revoked = false;                            // a reload gave the peer another tenant, or none: end the connection
 };
 
 class Registry {

@@ -1,7 +1,11 @@
 #include "supervisor/tools/accounts.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
+#include "supervisor/journal/tokens.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace tools {
@@ -15,8 +19,7 @@ constexpr std::string_view kTelling[] = {"search_tools", "get_tool_definition", 
 
 mcp::CallObserver keep_accounts(journal::Journal& journal) {
   mcp::CallObserver observer;
-  observer.began = [&journal](const mcp::RequestContext& context, const std::string& tool,
-                              const nlohmann::json& arguments) {
+  observer.began = [&journal](const mcp::RequestContext& context, const std::string& tool, const Json& arguments) {
     const auto& member = context.user_as<tenants::Member>();
     journal.audit({journal::now_ms(), member.tenant->name(), context.peer.uid, context.peer.pid, "tools/call", tool,
                    journal::shape_of(arguments)});
@@ -31,16 +34,51 @@ mcp::CallObserver keep_accounts(journal::Journal& journal) {
   return observer;
 }
 
-uint64_t definition_bytes(const catalog::Catalog& catalog) {
-  if (catalog.size() == 0) return 0;
+DefinitionSize definition_size(const catalog::Catalog& catalog) {
+  constexpr size_t kRead = 16;  // definitions whose tokens are estimated
+  if (catalog.size() == 0) return {};
   const size_t looked_at = std::min(catalog.size(), kSample);
   uint64_t bytes = 0;
+  std::string read;
   for (size_t i = 0; i < looked_at; i++) {
     const auto number = static_cast<uint32_t>(i * catalog.size() / looked_at);
     const catalog::ToolView tool = catalog.tool(number);
     bytes += tool.name.size() + tool.description.size() + catalog.rest(number).size() + kEnvelopeBytes;
+    if (i % ((looked_at + kRead - 1) / kRead) == 0)
+      read +=
+          fmt::format(R"({{"name":"{}","description":"{}",{}}},)", tool.name, tool.description, catalog.rest(number));
   }
-  return bytes * catalog.size() / looked_at;
+  const uint64_t all = bytes * catalog.size() / looked_at;
+  return {all, journal::estimated_tokens(all, read)};
+}
+
+uint64_t read_tokens_of(const tenants::Workspace& workspace, const tenants::Snapshot& after, uint64_t bytes) {
+  constexpr size_t kFiles = 4, kBytes = 2048;
+  std::vector<std::pair<uint64_t, const std::string*>> largest;
+  for (const auto& [path, stamp] : after.files) {
+    largest.emplace_back(stamp.size, &path);
+    std::push_heap(largest.begin(), largest.end(), std::greater<>());
+    if (largest.size() <= kFiles) continue;
+    std::pop_heap(largest.begin(), largest.end(), std::greater<>());
+    largest.pop_back();
+  }
+  std::string sample;
+  for (const auto& [size, path] : largest) {
+    auto name = RelativePath::parse(*path);
+    if (!name) continue;
+    auto range = workspace.read(*name, size / 3, kBytes);
+    if (range && range->bytes.find('\0') == std::string::npos) sample += range->bytes;
+  }
+  return journal::estimated_tokens(bytes, sample);
+}
+
+uint64_t returned_tokens(const mcp::ToolResult& result) {
+  uint64_t tokens = 0;
+  for (const auto& block : result.content) {
+    const auto* text = std::get_if<mcp::Text>(&block);
+    tokens += text ? journal::estimated_tokens(text->text) : journal::kPictureTokens;
+  }
+  return tokens;
 }
 
 }  // namespace tools

@@ -6,6 +6,7 @@
 #include "catalog/catalog.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"
+#include "supervisor/tenants/workspace.h"
 
 namespace tools {
 
@@ -14,6 +15,15 @@ mcp::CallObserver keep_accounts(journal::Journal& journal);
 
 // What all definitions of the catalogue would fill as the JSON of tools/list: of a large one an estimate, from an even
 // sample.
-uint64_t definition_bytes(const catalog::Catalog& catalog);
+struct DefinitionSize {
+  uint64_t bytes = 0, tokens = 0;
+};
+DefinitionSize definition_size(const catalog::Catalog& catalog);
+
+// Tokens of what a program read of its workspace: the jail tells only how many bytes, so they count as those of the
+// largest files that are there now. 4 files are looked into, 2 KiB each.
+uint64_t read_tokens_of(const tenants::Workspace& workspace, const tenants::Snapshot& after, uint64_t bytes);
+// Tokens of what a model reads of an answer; a picture counts as one of the largest.
+uint64_t returned_tokens(const mcp::ToolResult& result);
 
 }  // namespace tools

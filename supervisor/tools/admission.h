@@ -1,9 +1,10 @@
-// Admission: how many executions run at once, of one tenant and in all, and who waits. First come, first served
-// within a tenant; a tenant at its limit does not hold up another.
-// Source of the limits: policies::Policy. Errors: exhausted, with the numbers and rule
-// "admission.concurrent_executions".
+// Admission: how many executions run at once, of one connection, of one tenant and in all, and who waits.
+// Each connection has a line of its own, first come, first served. A free place goes to the tenant, and there to the
+// connection, that has waited longest for one: a thousand calls of one do not hold up the single call of another.
+// Source of the limits: policies::Policy. Errors: exhausted, with the numbers and rule "admission.queued_executions".
 #pragma once
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,49 +18,80 @@ class Admission {
  public:
   Admission(Loop& loop, uint32_t most_in_all) : loop_(loop), most_in_all_(most_in_all) {}
 
+  struct Asker {
+    std::string tenant;
+    const void* connection = nullptr;  // tells the tenant's connections apart; nothing is read there
+  };
+
   // The right to run one execution; given back when it is destroyed.
   class [[nodiscard]] Permit {
    public:
-    Permit(Admission& admission, std::string tenant) : admission_(&admission), tenant_(std::move(tenant)) {}
+    Permit(Admission& admission, Asker asker) : admission_(&admission), asker_(std::move(asker)) {}
     Permit(Permit&& other) noexcept
-        : admission_(std::exchange(other.admission_, nullptr)), tenant_(std::move(other.tenant_)) {}
+        : admission_(std::exchange(other.admission_, nullptr)), asker_(std::move(other.asker_)) {}
     Permit& operator=(Permit&&) = delete;
     ~Permit() {
-      if (admission_) admission_->leave(tenant_);
+      if (admission_) admission_->leave(asker_);
     }
 
    private:
     Admission* admission_;
-    std::string tenant_;
+    Asker asker_;
   };
 
-  // Waits for a place, under a name that is its own. Cancelling leaves the queue.
-  Task<Result<Permit>> enter(std::string tenant, const policies::Policy& policy, std::string name = std::string());
+  // Waits for a place, under a name that is its own. Cancelling leaves the queue. A quarter of the tenant's queue is
+  // kept free for its other connections.
+  Task<Result<Permit>> enter(Asker asker, const policies::Policy& policy, std::string name = std::string());
   // Whoever waits under that name is refused (denied); nobody does: nothing.
   void withdraw(const std::string& name);
+  // Whoever waits or comes from now on is refused with that error. What runs goes on.
+  void close(Error why);
+
+  bool is_closed() const { return closed_.has_value(); }
 
   uint32_t running() const { return running_; }
   uint32_t running_of(const std::string& tenant) const;
+  size_t waiting() const;
 
  private:
   struct Waiting {
-    std::string tenant;
-    uint32_t most;
-    Event admitted;
+    Asker asker;
+    uint32_t most = 0, most_of_connection = 0;
     std::string name;
-    bool withdrawn = false;
+    Event decided;
+    std::optional<Error> refusal;
     bool counted = false;  // holds a place already
   };
-  void leave(const std::string& tenant);
+  struct Line {
+    const void* connection = nullptr;
+    uint32_t running = 0;
+    std::deque<std::shared_ptr<Waiting>> waiting;
+  };
+  struct Tenant {
+    std::string name;
+    uint32_t running = 0;
+    size_t waiting = 0;
+    std::list<Line> lines;  // the one whose turn it is first
+  };
+  struct Place {
+    std::list<Tenant>::iterator tenant;
+    std::list<Line>::iterator line;
+  };
+  Place place_of(const Asker& asker);
+  void forget_unused(const Place& place);
+  std::optional<Place> next();
   void admit_waiting();
-  bool has_room(const std::string& tenant, uint32_t most) const;
-  void count(const std::string& tenant);
+  void count(const Place& place);
+  void leave(const Asker& asker);
+  void remove(const std::shared_ptr<Waiting>& waiting);
+  void refuse(const std::shared_ptr<Waiting>& waiting, Error why);
 
   Loop& loop_;
   uint32_t most_in_all_;
   uint32_t running_ = 0;
-  std::map<std::string, uint32_t> of_tenant_;
-  std::deque<std::shared_ptr<Waiting>> queue_;
+  std::list<Tenant> tenants_;  // those that run or wait, the one whose turn it is first
+  std::map<std::string, std::list<Tenant>::iterator, std::less<>> by_name_;
+  std::optional<Error> closed_;
 };
 
 }  // namespace tools

@@ -18,8 +18,21 @@ AuditedCall::AuditedCall(journal::Journal& journal, traces::OpenSpan& span, cons
   if (!who.execution.empty()) shape_["execution"] = who.execution;
 }
 
+// What a person decided is an approval's record, also when it was "no"; what a rule decided is a refusal's.
+journal::AuditKind AuditedCall::kind() const {
+  const std::string verdict = shape_.value("verdict", "");
+  const bool answered = verdict == "accepted" || verdict == "declined" || verdict == "dismissed";
+  if (shape_.contains("by") || (entry_.action == "question" && answered)) return journal::AuditKind::approval;
+  const bool refused = entry_.action == "approval" || verdict == code_name(Code::denied);
+  return refused ? journal::AuditKind::refusal : journal::AuditKind::call;
+}
+
 AuditedCall::~AuditedCall() {
   entry_.at_ms = journal::now_ms();
+  entry_.kind = kind();
+  Json same = shape_;
+  same.erase("bytes");
+  entry_.same = dump_json(same);
   shape_["ms"] = std::llround(ms_since(begun_));
   entry_.shape = dump_json(shape_);
   journal_.audit(std::move(entry_));

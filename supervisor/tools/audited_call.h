@@ -1,11 +1,11 @@
 // A call of another server's tool, and what each leaves: a line of the audit chain, and what of it its span tells.
 // Made by call_tool.cc for every call, and for every question about one by call_approval.cc.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/tools/who.h"
 #include "supervisor/traces/open_span.h"
@@ -25,13 +25,14 @@ class AuditedCall {
   AuditedCall(const AuditedCall&) = delete;
 
   // Sizes, names and verdicts, never a value of the call's.
-  void set(const char* key, nlohmann::ordered_json value) { shape_[key] = std::move(value); }
+  void set(const char* key, Json value) { shape_[key] = std::move(value); }
 
  private:
+  journal::AuditKind kind() const;
   journal::Journal& journal_;
   traces::OpenSpan& span_;
   journal::AuditEntry entry_;
-  nlohmann::ordered_json shape_;
+  Json shape_;
   Monotonic::time_point begun_ = Monotonic::now();
 };
 

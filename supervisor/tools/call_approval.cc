@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/call_pii.h"
 #include "supervisor/tools/held.h"
-
-using nlohmann::json;
 
 namespace tools {
 namespace {
@@ -27,15 +24,15 @@ std::string shortened(const std::string& text, size_t room) {
   return fmt::format("{}[... {} bytes more ...]{}", begin, all.size() - begin.size() - tail.size(), tail);
 }
 
-void shorten_texts(json& value, size_t room) {
+void shorten_texts(Json& value, size_t room) {
   if (value.is_string()) value = shortened(value.get_ref<const std::string&>(), room);
   if (!value.is_structured()) return;
-  for (json& part : value) shorten_texts(part, room);
+  for (Json& part : value) shorten_texts(part, room);
 }
 
 // False: with every text cut to `room` bytes it takes more than `left` characters. However large it is, no more than so
 // much of it is looked at.
-bool may_fit(const json& value, size_t room, size_t& left) {
+bool may_fit(const Json& value, size_t room, size_t& left) {
   const size_t takes = 1 + (value.is_string() ? std::min(value.get_ref<const std::string&>().size(), room) : 0);
   if (takes > left) return false;
   left -= takes;
@@ -50,7 +47,7 @@ bool may_fit(const json& value, size_t room, size_t& left) {
 }
 
 // ASCII: nothing in it can turn the direction of writing, or look like something else.
-std::string in_ascii(const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace); }
+std::string in_ascii(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
 std::string cause_of(const Verdict& verdict, std::chrono::seconds lasted) {
   using Kind = Verdict::Kind;
@@ -59,7 +56,7 @@ std::string cause_of(const Verdict& verdict, std::chrono::seconds lasted) {
     case Kind::denied:
       return fmt::format("was refused by {}{}", verdict.by, reason);
     case Kind::dismissed:
-      return fmt::format("is only done when somebody approves it, and {} went away without an answer", verdict.by);
+      return fmt::format("is only done when somebody approves it, and {} dismissed the question", verdict.by);
     case Kind::expired:
       return fmt::format("is only done when somebody approves it, and nobody did within {} s", lasted.count());
     case Kind::withdrawn:
@@ -71,11 +68,11 @@ std::string cause_of(const Verdict& verdict, std::chrono::seconds lasted) {
 
 }  // namespace
 
-Result<std::string> shown_arguments(const json& arguments) {
+Result<std::string> shown_arguments(const Json& arguments) {
   for (const size_t room : kTextRooms) {
     size_t left = kMostShown;
     if (!may_fit(arguments, room, left)) continue;
-    json shown = arguments;
+    Json shown = arguments;
     shorten_texts(shown, room);
     std::string text = in_ascii(shown);
     if (text.size() <= kMostShown) return text;
@@ -88,7 +85,7 @@ Result<std::string> shown_arguments(const json& arguments) {
 }
 
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
-                                         const policies::CallRules::Decision& decision, json given) {
+                                         const policies::CallRules::Decision& decision, Json given) {
   const Held held(who.jail);
   traces::OpenSpan span(environment.spans, who.trace, traces::Kind::internal, "approval");
   AuditedCall audited(environment.journal, span, who, target, "approval");

@@ -11,10 +11,10 @@ namespace tools {
 // Done when the call may be made, just so: who approved it. `given`: the arguments as the caller gave them, tokens in
 // them not restored. All that is referred to outlives the task.
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
-                                         const policies::CallRules::Decision& decision, nlohmann::json given);
+                                         const policies::CallRules::Decision& decision, Json given);
 
 // JSON in ASCII, whole if there is room; else long texts are cut, and say by how much. Names, and how many members and
 // items there are, stay. Errors: invalid: more than a person can be shown.
-Result<std::string> shown_arguments(const nlohmann::json& arguments);
+Result<std::string> shown_arguments(const Json& arguments);
 
 }  // namespace tools

@@ -3,8 +3,6 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
 
-using nlohmann::json;
-
 namespace tools {
 namespace {
 
@@ -12,12 +10,12 @@ constexpr size_t kMaxRestored = 4 << 20;
 
 constexpr std::chrono::milliseconds kSlice{1};
 
-Result<> restore_texts(json& value, policies::PiiVault& vault) {
+Result<> restore_texts(Json& value, policies::PiiVault& vault) {
   if (value.is_string()) {
     TRY(const std::string text, policies::restore(value.get_ref<const std::string&>(), vault, kMaxRestored));
     value = valid_utf8(text);
   } else if (value.is_structured()) {
-    for (json& one : value) CHECKED(restore_texts(one, vault));
+    for (Json& one : value) CHECKED(restore_texts(one, vault));
   }
   return {};
 }
@@ -40,16 +38,16 @@ Task<Result<std::string>> tokenise_text(Work& work, const std::string& text) {
   co_return valid_utf8(clean.text);
 }
 
-Task<Result<>> tokenise_texts(Work& work, json& value) {
+Task<Result<>> tokenise_texts(Work& work, Json& value) {
   if (value.is_string()) {
     CO_TRY(std::string text, co_await tokenise_text(work, value.get_ref<const std::string&>()));
     value = std::move(text);
   } else if (value.is_array()) {
-    for (json& one : value) {
+    for (Json& one : value) {
       CO_CHECKED(co_await tokenise_texts(work, one));
     }
   } else if (value.is_object()) {
-    json changed = json::object();
+    Json changed = Json::object();
     for (auto member = value.begin(); member != value.end(); ++member) {
       CO_CHECKED(co_await tokenise_texts(work, member.value()));
       CO_TRY(const std::string name, co_await tokenise_text(work, member.key()));
@@ -66,7 +64,7 @@ bool tokenises(const policies::CallRules& rules) {
   return rules.results == policies::CallRules::Results::tokenised || !rules.restore.empty();
 }
 
-Result<> restore_arguments(const CallPii& pii, std::string_view server, std::string_view tool, json& arguments) {
+Result<> restore_arguments(const CallPii& pii, std::string_view server, std::string_view tool, Json& arguments) {
   const policies::CallRules& rules = pii.policy.calls;
   if (rules.restore.empty() || !arguments.is_object()) return {};
   TRY(policies::PiiVault * vault, pii.vaults.of(pii.tenant, pii.policy.pii.lifetime));
@@ -75,19 +73,20 @@ Result<> restore_arguments(const CallPii& pii, std::string_view server, std::str
   return {};
 }
 
-Task<Result<>> tokenise_result(Loop& loop, CallPii pii, json& value) {
+Task<Result<>> tokenise_result(Loop& loop, CallPii pii, Json& value) {
   if (!tokenises(pii.policy.calls)) co_return Result<>{};
   auto done = co_await tokenise_values(loop, pii, value);
   co_return done;
 }
 
-Task<Result<>> tokenise_values(Loop& loop, CallPii pii, json& value) {
+Task<Result<>> tokenise_values(Loop& loop, CallPii pii, Json& value) {
   CO_TRY(policies::PiiVault * vault, pii.vaults.of(pii.tenant, pii.policy.pii.lifetime));
   policies::SanitizeOptions options;
   options.tokens = policies::SanitizeOptions::Tokens::keep;
   Work work{loop, *pii.policy.pii.detector, *vault, std::move(options)};
   CO_CHECKED(co_await tokenise_texts(work, value));
-  co_return vault->settle();
+  auto settled = co_await vault->settle();
+  co_return settled;
 }
 
 }  // namespace tools

@@ -4,10 +4,10 @@
 // own: a token of another's, or one that was made up, stays as it is. Errors: exhausted: the vault is full, or
 // restoring would make a text too long; then nothing is sent or shown.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "policies/policy.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/tools/pii_tools.h"
 
@@ -22,11 +22,10 @@ struct CallPii {
 // What tools answer is tokenised.
 bool tokenises(const policies::CallRules& rules);
 
-Result<> restore_arguments(const CallPii& pii, std::string_view server, std::string_view tool,
-                           nlohmann::json& arguments);
+Result<> restore_arguments(const CallPii& pii, std::string_view server, std::string_view tool, Json& arguments);
 // Texts and names of members. However much it is, others have their turns.
-Task<Result<>> tokenise_values(Loop& loop, CallPii pii, nlohmann::json& value);
+Task<Result<>> tokenise_values(Loop& loop, CallPii pii, Json& value);
 // The same, where the policy wants it of results.
-Task<Result<>> tokenise_result(Loop& loop, CallPii pii, nlohmann::json& value);
+Task<Result<>> tokenise_result(Loop& loop, CallPii pii, Json& value);
 
 }  // namespace tools

@@ -7,8 +7,6 @@
 #include "supervisor/tools/call_pii.h"
 #include "supervisor/tools/held.h"
 
-using nlohmann::json;
-
 namespace tools {
 namespace {
 
@@ -23,9 +21,9 @@ struct Waiting {
 bool asks(const policies::Policy& policy) { return policy.calls.questions == policies::CallRules::Questions::client; }
 
 // The schema without what is only read: titles and descriptions.
-json without_words(json schema) {
+Json without_words(Json schema) {
   if (auto fields = schema.find("properties"); fields != schema.end())
-    for (json& field : *fields)
+    for (Json& field : *fields)
       for (const char* key : {"title", "description"}) field.erase(key);
   return schema;
 }
@@ -34,7 +32,7 @@ json without_words(json schema) {
 // cannot be replaced: then nobody is asked. Errors: invalid, exhausted.
 Task<Result<mcp::Form>> form_of(CallEnvironment& environment, const Who& who, const Target& target,
                                 const bridge::Question& question) {
-  json shown = {{"message", question.message}, {"schema", question.schema}};
+  Json shown = {{"message", question.message}, {"schema", question.schema}};
   if (tokenises(who.policy->calls) || who.client.outgoing) {
     const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
     CO_CHECKED(co_await tokenise_values(environment.loop, pii, shown));

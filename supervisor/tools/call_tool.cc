@@ -9,11 +9,9 @@
 #include "supervisor/tools/call_approval.h"
 #include "supervisor/tools/call_pii.h"
 #include "supervisor/tools/call_question.h"
+#include "supervisor/tools/catalog_answers.h"
 #include "supervisor/tools/progress_relay.h"
 #include "supervisor/tools/workspace_answers.h"
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 namespace tools {
 namespace {
@@ -24,16 +22,16 @@ constexpr size_t kMaxShown = 16;             // images
 
 struct Order {
   std::string name, server;
-  json arguments = json::object();
+  Json arguments = Json::object();
   std::vector<std::string> select;
 };
 
-Result<Order> read_order(const json& asked) {
+Result<Order> read_order(const Json& asked) {
   Fields in(asked, "call_tool");
   Order order;
   TRY(order.name, in.string("name", 512));
   TRY(order.server, in.string_or("server", "", 128));
-  if (const json* arguments = in.find("arguments")) {
+  if (const Json* arguments = in.find("arguments")) {
     if (!arguments->is_object()) return fail(Code::invalid, "call_tool.arguments: not an object");
     order.arguments = *arguments;
   }
@@ -42,11 +40,23 @@ Result<Order> read_order(const json& asked) {
   return order;
 }
 
+constexpr uint32_t kFewestTold = 5;  // of a lower limit the refusal says enough
+
+// The call with which four fifths of the limit are used.
+uint32_t first_call_told(uint32_t limit) { return limit < kFewestTold ? UINT32_MAX : limit - limit / 5; }
+
+std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view tool, std::string_view server) {
+  const std::string advice = did_you_mean(catalog, tool, server);
+  return advice.empty() ? "find it with search_tools" : advice + " Otherwise find it with search_tools";
+}
+
 // A server of ours by its name; else what the catalogue knows by any name, which may be of a server that is not here.
 Result<Target> find_target(const CallEnvironment& environment, const Order& order) {
-  if (!order.server.empty() && environment.bridge.has(order.server)) return Target{order.server, order.name};
+  const bridge::Bridge& ours = environment.bridge;
+  if (const auto server = ours.meant_server(order.server); !server.empty())
+    return Target{std::string(server), ours.meant_tool(server, order.name)};
   if (order.server.empty())
-    if (auto both = environment.bridge.split(order.name)) return Target{both->first, both->second};
+    if (auto both = ours.split(order.name)) return Target{both->first, ours.meant_tool(both->first, both->second)};
   const auto catalog = environment.catalog_of();
   const catalog::Named meant = catalog->find(order.name, {}, order.server);
   std::vector<uint32_t> known, tools;
@@ -57,7 +67,7 @@ Result<Target> find_target(const CallEnvironment& environment, const Order& orde
   if (tools.empty()) tools = std::move(known);
   if (tools.empty())
     return fail(Code::not_found, fmt::format("no tool is named '{}'", printable(order.name, 128)),
-                "find it with search_tools");
+                remedy_for_name(*catalog, order.name, order.server));
   const catalog::ToolView tool = catalog->tool(tools.front());
   if (tools.size() > 1)
     return fail(Code::invalid, fmt::format("{} tools are named '{}'", tools.size(), printable(order.name, 128)),
@@ -72,11 +82,11 @@ Result<Target> find_target(const CallEnvironment& environment, const Order& orde
 }
 
 // The rules, and whoever they ask. In `arguments` tokens are restored.
-Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target& target, json& arguments,
+Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target& target, Json& arguments,
                      AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
   const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
-  json given;  // what somebody who is asked sees
+  Json given;  // what somebody who is asked sees
   if (!rules.restore.empty()) given = arguments;
   CO_CHECKED(restore_arguments(pii, target.server, target.tool, arguments));
   CO_TRY(const policies::CallRules::Decision decision, rules.admit(target.server, target.tool, arguments));
@@ -89,7 +99,7 @@ Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target&
   co_return Result<>{};
 }
 
-Task<Result<bridge::Answer>> carry(CallEnvironment& environment, const Who& who, const Target& target, json arguments,
+Task<Result<bridge::Answer>> carry(CallEnvironment& environment, const Who& who, const Target& target, Json arguments,
                                    bridge::Client::Progress progress, AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
   CO_CHECKED(co_await allow(environment, who, target, arguments, audited));
@@ -98,6 +108,8 @@ Task<Result<bridge::Answer>> carry(CallEnvironment& environment, const Who& who,
   auto asking = asking_for(environment, who, target);
   auto answer = co_await environment.bridge.call(caller, target.server, target.tool, std::move(arguments), rules.wall,
                                                  std::move(progress), std::move(asking));
+  if (!answer && answer.error().code == Code::not_found && !environment.bridge.has_tool(target.server, target.tool))
+    answer.error().hint = remedy_for_name(*environment.catalog_of(), target.tool, target.server);
   if (environment.bridge.writes_workspace(target.server)) who.tenant->workspace().invalidate();
   co_return answer;
 }
@@ -133,6 +145,27 @@ void tell_progress(const Who& who, const Target& target, const ProgressRelay::To
   if (who.tell) who.tell(progress_line(target.server, target.tool, told));
 }
 
+template <class T>
+std::shared_ptr<T> shared(T value) {
+  return std::make_shared<T>(std::move(value));
+}
+
+// What a pure function makes of an answer of so many bytes: beside the loop, where they are many. `parsed`: bytes that
+// are read as JSON; the tenant's budget is charged with these.
+template <class Function, class T = std::invoke_result_t<Function>>
+Task<Result<T>> beside(CallEnvironment& environment, Who who, size_t bytes, size_t parsed, Function function) {
+  if (bytes <= JsonWork::kSmall) co_return function();
+  std::function<Result<T>()> job = [function = std::move(function)]() -> Result<T> { return function(); };
+  JsonWork::Owner owner{who.tenant->name(), who.policy->limits.standard.json_bytes_per_second};
+  auto done = co_await environment.json.run(std::move(owner), parsed, std::move(job));
+  co_return done;
+}
+
+struct Measured {
+  bridge::ToolValue told;
+  size_t bytes = 0;  // written as JSON
+};
+
 // Carries it and writes it down; what it answers is a value by then, and its size known.
 Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Who who, Order order, uint64_t& bytes) {
   CO_TRY(const Target target, find_target(environment, order));
@@ -146,7 +179,7 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
       relay.take(value, total, text);
     };
   AuditedCall audited(environment.journal, span, who, target, who.execution.empty() ? "call" : "nested call");
-  audited.set("arguments", ordered_json::parse(journal::shape_of(order.arguments)));
+  audited.set("arguments", Json::parse(journal::shape_of(order.arguments)));
   audited.set("verdict", "cancelled");
   auto answer = co_await carry(environment, who, target, std::move(order.arguments), std::move(progress), audited);
   const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
@@ -154,17 +187,25 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
     Error error = std::move(answer).error();
     audited.set("verdict", code_name(error.code));
     if (!error.rule.empty()) audited.set("rule", error.rule);
-    json what = std::move(error.what);  // may show what was restored
+    Json what = std::move(error.what);  // may show what was restored
     CO_CHECKED(co_await tokenise_result(environment.loop, pii, what));
     error.what = what.get<std::string>();
     co_return tl::unexpected<Error>(std::move(error));
   }
-  bridge::ToolValue told = bridge::value_of(*std::move(answer));
-  co_await next_turn(environment.loop);  // a large one took long to read, and takes long to write: others in between
-  json& shown = told.failure.is_null() ? told.value : told.failure;
-  CO_CHECKED(co_await tokenise_result(environment.loop, pii, shown));
-  bytes = dump_json(shown).size();
-  co_await next_turn(environment.loop);
+  const size_t came = answer->bytes;
+  auto read = [answer = shared(*std::move(answer)), tool = target.tool,
+               schema = environment.bridge.output_schema(target.server, target.tool)] {
+    return bridge::value_of(std::move(*answer), tool, schema);
+  };
+  CO_TRY(bridge::ToolValue told, co_await beside(environment, who, came, came, std::move(read)));
+  CO_CHECKED(co_await tokenise_result(environment.loop, pii, told.failure.is_null() ? told.value : told.failure));
+  auto measure = [told = shared(std::move(told))] {
+    const size_t size = dump_json(told->failure.is_null() ? told->value : told->failure).size();
+    return Measured{std::move(*told), size};
+  };
+  CO_TRY(Measured measured, co_await beside(environment, who, came, 0, std::move(measure)));
+  told = std::move(measured.told);
+  bytes = measured.bytes;
   audited.set("verdict", told.failure.is_null() ? "ok" : "failed");
   audited.set("bytes", bytes);
   if (told.failure.is_null()) {
@@ -175,15 +216,19 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
   co_return told;
 }
 
-Task<Result<json>> call_from_code(CallEnvironment& environment, const GuestCaller& caller, json asked) {
+Task<Result<Json>> call_from_code(CallEnvironment& environment, const GuestCaller& caller, Json asked) {
   if (!caller.nested) co_return fail(Code::unavailable, "tools of other servers cannot be called from here");
   NestedCalls& used = *caller.nested;
   const policies::CallRules& rules = used.who.policy->calls;
   CO_TRY(Order order, read_order(asked));
   if (used.calls >= rules.per_execution)
     co_return fail(Code::exhausted, fmt::format("this execution has made its {} calls", rules.per_execution),
-                   "ask for more at once, or go on in another execution", "calls.per_execution");
+                   "ask for more in one call (a page, a list of ids, a search), or keep what you have in a file of the "
+                   "workspace and go on in another execution",
+                   "calls.per_execution");
   used.calls++;
+  if (used.who.tell && used.calls == first_call_told(rules.per_execution))
+    used.who.tell(told_of_calls(used.calls, rules.per_execution));
   uint64_t bytes = 0;
   const auto paths = std::move(order.select);
   CO_TRY(bridge::ToolValue told, co_await call_and_record(environment, used.who, std::move(order), bytes));
@@ -192,21 +237,31 @@ Task<Result<json>> call_from_code(CallEnvironment& environment, const GuestCalle
     co_return fail(Code::exhausted,
                    fmt::format("the results of this execution's calls are more than {} bytes", rules.bytes),
                    "ask for less, or go on in another execution", "calls.bytes");
-  if (!told.failure.is_null()) co_return json{{"failure", std::move(told.failure)}};
-  if (!paths.empty()) told.value = bridge::select(told.value, paths);
-  if (bytes > kMaxReplyBytes && dump_json(told.value).size() > kMaxReplyBytes)
+  if (!told.failure.is_null()) co_return Json{{"failure", std::move(told.failure)}};
+  if (!paths.empty()) {
+    auto choose = [told = shared(std::move(told)), paths] {
+      Measured chosen;
+      chosen.told.value = bridge::select(told->value, paths);
+      chosen.bytes = dump_json(chosen.told.value).size();
+      return chosen;
+    };
+    CO_TRY(Measured chosen, co_await beside(environment, used.who, bytes, 0, std::move(choose)));
+    told = std::move(chosen.told);
+    bytes = chosen.bytes;
+  }
+  if (bytes > kMaxReplyBytes)
     co_return fail(Code::exhausted, fmt::format("the result is larger than {} MB", kMaxReplyBytes >> 20),
                    "name what you need of it with select, or ask for less");
-  co_return json{{"value", std::move(told.value)}};
+  co_return Json{{"value", std::move(told.value)}};
 }
 
 // Takes pictures out of the value: as blocks they cost a client less than as base64 in a text.
-void take_images(json& value, std::vector<mcp::Block>& images) {
+void take_images(Json& value, std::vector<mcp::Block>& images) {
   if (value.is_array())
-    for (json& one : value) take_images(one, images);
+    for (Json& one : value) take_images(one, images);
   if (!value.is_object() || images.size() >= kMaxShown) return;
-  const json type = value.value("type", json()), data = value.value("data", json()),
-             mime = value.value("mimeType", json());
+  const Json type = value.value("type", Json()), data = value.value("data", Json()),
+             mime = value.value("mimeType", Json());
   if (type != "image" || !data.is_string() || !mime.is_string()) return;
   images.push_back(mcp::Image{data.get<std::string>(), mime.get<std::string>()});
   value["data"] = "see the picture";
@@ -214,7 +269,7 @@ void take_images(json& value, std::vector<mcp::Block>& images) {
 
 mcp::ToolResult told_to_agent(bridge::ToolValue told, const std::vector<std::string>& paths) {
   std::vector<mcp::Block> images;
-  ordered_json answer;
+  Json answer;
   if (!told.failure.is_null()) {
     answer["success"] = false;
     answer["error"] = told.failure["message"];
@@ -233,12 +288,13 @@ mcp::ToolResult told_to_agent(bridge::ToolValue told, const std::vector<std::str
                          {}});
   mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
   result.is_error = !told.failure.is_null();
+  if (!images.empty()) result.structured.reset();  // a client that prefers it would drop the pictures
   std::move(images.begin(), images.end(), std::back_inserter(result.content));
   return result;
 }
 
 Task<mcp::ToolResult> call_for_agent(CallEnvironment& environment, mcp::RequestContext& context, Result<Asker> asker,
-                                     json asked) {
+                                     Json asked) {
   if (!asker) co_return failure(asker.error());
   Who who{asker->tenant, asker->policy, context.peer.uid, context.peer.pid, {}, context};
   who.trace = read_trace_context(context.meta);
@@ -248,7 +304,10 @@ Task<mcp::ToolResult> call_for_agent(CallEnvironment& environment, mcp::RequestC
   uint64_t bytes = 0;
   auto told = co_await call_and_record(environment, who, *std::move(order), bytes);
   if (!told) co_return failure(told.error());
-  co_return told_to_agent(*std::move(told), paths);
+  auto show = [told = shared(*std::move(told)), paths] { return told_to_agent(std::move(*told), paths); };
+  auto shown = co_await beside(environment, std::move(who), bytes, 0, std::move(show));
+  if (!shown) co_return failure(shown.error());
+  co_return *std::move(shown);
 }
 
 }  // namespace
@@ -256,8 +315,8 @@ Task<mcp::ToolResult> call_for_agent(CallEnvironment& environment, mcp::RequestC
 mcp::ToolDefinition call_tool_definition() {
   mcp::ToolDefinition tool;
   tool.name = "call_tool";
-  tool.description = "Call one tool that search_tools found. For several, call them from code.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.description = "Call one tool that search_tools found; several: call them from code.";
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "name": {"type": "string"},
@@ -265,21 +324,24 @@ mcp::ToolDefinition call_tool_definition() {
       "arguments": {"type": "object"},
       "select": {"type": "array", "items": {"type": "string"}, "description": "Only these of the result: items.title"}
     },
-    "required": ["name"],
-    "additionalProperties": false
+    "required": ["name"]
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   return tool;
 }
 
+std::string told_of_calls(uint32_t calls, uint32_t limit) {
+  if (calls < first_call_told(limit)) return {};
+  return fmt::format("{} of the {} calls of tools that one execution may make are used", calls, limit);
+}
+
 void add_call_tool(mcp::Server& server, CallEnvironment& environment, const AskerOf& asker_of) {
-  server.add_tool(call_tool_definition(), [&environment, asker_of](mcp::RequestContext& context, json arguments) {
+  server.add_tool(call_tool_definition(), [&environment, asker_of](mcp::RequestContext& context, Json arguments) {
     return call_for_agent(environment, context, asker_of(context), std::move(arguments));
   });
 }
 
 void add_tool_calls(GuestCalls& calls, CallEnvironment& environment) {
-  calls.add("call_tool", [&environment](const GuestCaller& caller, json arguments) {
+  calls.add("call_tool", [&environment](const GuestCaller& caller, Json arguments) {
     return call_from_code(environment, caller, std::move(arguments));
   });
 }

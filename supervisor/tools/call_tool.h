@@ -23,6 +23,7 @@ namespace tools {
 
 struct CallEnvironment {  // must outlive server and calls
   Loop& loop;
+  JsonWork& json;  // for what is large
   bridge::Bridge& bridge;
   journal::Journal& journal;
   CatalogOf catalog_of;
@@ -38,5 +39,8 @@ void add_call_tool(mcp::Server& server, CallEnvironment& environment, const Aske
 void add_tool_calls(GuestCalls& calls, CallEnvironment& environment);
 
 mcp::ToolDefinition call_tool_definition();
+
+// "820 of the 1000 calls ... are used", once four fifths of them are; empty before.
+std::string told_of_calls(uint32_t calls, uint32_t limit);
 
 }  // namespace tools

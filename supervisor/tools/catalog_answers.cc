@@ -1,58 +1,82 @@
 #include "supervisor/tools/catalog_answers.h"
 
-#include "catalog/signature.h"
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "catalog/stubs.h"
 #include "catalog/visible.h"
 #include "supervisor/base/json.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 namespace {
 
-constexpr size_t kSummaryBytes = 300;  // of a description
+constexpr size_t kNearestBytes = 120;  // of one that was perhaps meant
 
-ordered_json server_of(const catalog::ToolView& tool) {
-  return tool.server.empty() ? ordered_json(nullptr) : ordered_json(std::string(tool.server));
-}
-
-std::string shortened(std::string_view description) {
-  std::string text = catalog::visible(description, catalog::Lines::joined);
-  if (text.size() <= kSummaryBytes) return text;
-  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, kSummaryBytes)));
-  return text + "\xE2\x80\xA6";
+Json server_of(const catalog::ToolView& tool) {
+  return tool.server.empty() ? Json(nullptr) : Json(std::string(tool.server));
 }
 
 }  // namespace
 
-ordered_json describe(const catalog::Catalog& catalog, uint32_t number, Detail detail) {
+std::string shortened(std::string_view description, size_t most) {
+  std::string text = catalog::visible(description, catalog::Lines::joined);
+  if (text.size() <= most) return text;
+  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, most)));
+  return text + "\xE2\x80\xA6";
+}
+
+Json describe(const catalog::Catalog& catalog, uint32_t number, Detail detail) {
   const catalog::ToolView tool = catalog.tool(number);
-  const json rest = json::parse(catalog.rest(number));
-  ordered_json all = {{"name", std::string(tool.name)}};
+  Json all = {{"name", std::string(tool.name)}};
   if (detail != Detail::brief) {
     all["category"] = std::string(tool.category);
     all["description"] = detail == Detail::full ? std::string(tool.description) : shortened(tool.description);
   }
   all["mcp_server"] = server_of(tool);
   if (detail == Detail::full) {
-    for (const char* key : {"functions", "use_cases"})
-      all[key] = rest.contains(key) ? ordered_json(rest[key]) : ordered_json::array();
+    const Json rest = Json::parse(catalog.rest(number));
+    for (const char* key : {"functions", "use_cases"}) all[key] = rest.contains(key) ? Json(rest[key]) : Json::array();
     for (const auto& [key, value] : rest.items())
       if (!all.contains(key)) all[key] = value;
     if (const auto tags = catalog.tags(number); !tags.empty())
       for (std::string_view tag : tags) all["tags"].push_back(std::string(tag));
   }
   if (tool.kind == catalog::Kind::skill) all["kind"] = "skill";
-  all["signature"] = catalog::signature(tool.name, rest);
+  all["signature"] = catalog.signature(number);
   return all;
 }
 
-ordered_json name_all(const catalog::Catalog& catalog, const std::vector<uint32_t>& tools) {
-  ordered_json all = ordered_json::array();
+Json describe_nearest(const catalog::Catalog& catalog, const std::vector<uint32_t>& tools) {
+  Json all = name_all(catalog, tools);
+  for (size_t i = 0; i < tools.size(); i++) {
+    const catalog::ToolView tool = catalog.tool(tools[i]);
+    if (!tool.description.empty()) all[i]["description"] = shortened(tool.description, kNearestBytes);
+    all[i]["signature"] = catalog.signature(tools[i]);
+  }
+  return all;
+}
+
+std::string did_you_mean(const catalog::Catalog& catalog, std::string_view tool, std::string_view server) {
+  const bool known = std::any_of(catalog.servers().begin(), catalog.servers().end(),
+                                 [&](const catalog::Group& one) { return !server.empty() && one.name == server; });
+  if (!server.empty() && !known) {
+    const std::string_view near = catalog.nearest_server(server);
+    if (!near.empty() && tool.empty()) return fmt::format("did you mean '{}'?", near);
+    server = near;
+  }
+  if (tool.empty()) return {};
+  const auto near = catalog.nearest_tools(tool, server);
+  if (near.empty()) return {};
+  const catalog::ToolView meant = catalog.tool(near.front());
+  return fmt::format("did you mean '{}{}{}'?", meant.server, meant.server.empty() ? "" : "__", meant.name);
+}
+
+Json name_all(const catalog::Catalog& catalog, const std::vector<uint32_t>& tools) {
+  Json all = Json::array();
   for (uint32_t number : tools) {
     const catalog::ToolView tool = catalog.tool(number);
-    ordered_json one = {
+    Json one = {
         {"name", std::string(tool.name)}, {"mcp_server", server_of(tool)}, {"category", std::string(tool.category)}};
     all.push_back(std::move(one));
   }

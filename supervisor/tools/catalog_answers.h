@@ -1,20 +1,26 @@
 // What the discovery tools share: a tool of the catalogue as JSON, in the seed-compatible keys.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "catalog/catalog.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/mcp/registry.h"
 
 namespace tools {
 
 enum class Detail { brief, summary, full };
 
+// A description in one line of at most so many bytes.
+std::string shortened(std::string_view description, size_t most = 300);
 // brief: name, mcp_server, signature. summary: also category and description. full: everything that is known.
-nlohmann::ordered_json describe(const catalog::Catalog& catalog, uint32_t tool, Detail detail);
+Json describe(const catalog::Catalog& catalog, uint32_t tool, Detail detail);
+// [{name, mcp_server, category, description, signature}], with short descriptions: what was perhaps meant.
+Json describe_nearest(const catalog::Catalog& catalog, const std::vector<uint32_t>& tools);
+// "did you mean 'github__create_issue'?", for a tool that is not there, or a server; empty: nothing is near.
+std::string did_you_mean(const catalog::Catalog& catalog, std::string_view tool, std::string_view server);
 // [{name, mcp_server, category}]
-nlohmann::ordered_json name_all(const catalog::Catalog& catalog, const std::vector<uint32_t>& tools);
+Json name_all(const catalog::Catalog& catalog, const std::vector<uint32_t>& tools);
 
 // Reads only, from what we hold ourselves.
 void mark_read_only(mcp::ToolDefinition& tool);

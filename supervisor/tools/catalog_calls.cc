@@ -3,39 +3,39 @@
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/log.h"
+#include "supervisor/tools/catalog_answers.h"
 #include "supervisor/tools/catalog_tools.h"
-
-using nlohmann::json;
 
 namespace tools {
 namespace {
 
 constexpr size_t kMaxListed = 2000;
+constexpr size_t kMaxServers = 41;  // an error names 40, and says that there are more
 
-Result<json> value_of(const mcp::ToolResult& result) {
-  const json answer = *result.structured;
+Result<Json> value_of(const mcp::ToolResult& result) {
+  const Json answer = *result.structured;
   if (!result.is_error) return answer;
   const Code code = answer.value("code", "") == code_name(Code::not_found) ? Code::not_found : Code::invalid;
   return fail(code, answer.value("error", "it failed"), answer.value("remedy", ""));
 }
 
-Task<Result<json>> search(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
-                          const GuestCaller& caller, LibraryOf library_of, json arguments) {
+Task<Result<Json>> search(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
+                          const GuestCaller& caller, LibraryOf library_of, Json arguments) {
   auto library = library_of(caller.tenant);
   co_return value_of(search_and_learn(*catalog, learning, caller.tenant, caller.policy,
                                       library ? &library.value() : nullptr, arguments));
 }
 
-Task<Result<json>> define(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
-                          const GuestCaller& caller, json arguments) {
+Task<Result<Json>> define(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
+                          const GuestCaller& caller, Json arguments) {
   co_return value_of(define_and_learn(*catalog, learning, caller.tenant, caller.policy, arguments));
 }
 
 // Names that get_tool_definition and call_tool take.
-Result<json> list(const catalog::Catalog& catalog, const json& arguments) {
+Result<Json> list(const catalog::Catalog& catalog, const Json& arguments) {
   Fields in(arguments, "list_tools");
   CHECKED(in.done());
-  json names = json::array();
+  Json names = Json::array();
   for (uint32_t number = 0; number < catalog.size() && names.size() < kMaxListed; number++) {
     const catalog::ToolView tool = catalog.tool(number);
     if (tool.kind == catalog::Kind::tool)
@@ -44,7 +44,28 @@ Result<json> list(const catalog::Catalog& catalog, const json& arguments) {
   return names;
 }
 
-Task<Result<json>> list_all(std::shared_ptr<const catalog::Catalog> catalog, json arguments) {
+// What is near to a server and a tool of which one is not there.
+Result<Json> near(const catalog::Catalog& catalog, const Json& arguments) {
+  Fields in(arguments, "nearest_tools");
+  TRY(const std::string server, in.string("server", 2000));
+  TRY(const std::string tool, in.string_or("tool", "", 2000));
+  CHECKED(in.done());
+  const std::string_view meant = catalog.nearest_server(server);
+  Json answer = {{"text", did_you_mean(catalog, tool, server)},
+                 {"server", meant.empty() ? Json(nullptr) : Json(std::string(meant))},
+                 {"servers", Json::array()},
+                 {"tools", Json::array()}};
+  for (const catalog::Group& one : catalog.servers())
+    if (!one.name.empty() && answer["servers"].size() < kMaxServers) answer["servers"].push_back(one.name);
+  if (!tool.empty()) answer["tools"] = name_all(catalog, catalog.nearest_tools(tool, meant));
+  return answer;
+}
+
+Task<Result<Json>> near_all(std::shared_ptr<const catalog::Catalog> catalog, Json arguments) {
+  co_return near(*catalog, arguments);
+}
+
+Task<Result<Json>> list_all(std::shared_ptr<const catalog::Catalog> catalog, Json arguments) {
   co_return list(*catalog, arguments);
 }
 
@@ -52,14 +73,16 @@ Task<Result<json>> list_all(std::shared_ptr<const catalog::Catalog> catalog, jso
 
 void add_catalog_calls(GuestCalls& calls, const CatalogOf& catalog_of, const LibraryOf& library_of,
                        SearchLearning& learning) {
-  calls.add("search_tools", [catalog_of, library_of, &learning](const GuestCaller& caller, json arguments) {
+  calls.add("search_tools", [catalog_of, library_of, &learning](const GuestCaller& caller, Json arguments) {
     return search(catalog_of(), learning, caller, library_of, std::move(arguments));
   });
-  calls.add("get_tool_definition", [catalog_of, &learning](const GuestCaller& caller, json arguments) {
+  calls.add("get_tool_definition", [catalog_of, &learning](const GuestCaller& caller, Json arguments) {
     return define(catalog_of(), learning, caller, std::move(arguments));
   });
   calls.add("list_tools",
-            [catalog_of](const GuestCaller&, json arguments) { return list_all(catalog_of(), std::move(arguments)); });
+            [catalog_of](const GuestCaller&, Json arguments) { return list_all(catalog_of(), std::move(arguments)); });
+  calls.add("nearest_tools",
+            [catalog_of](const GuestCaller&, Json arguments) { return near_all(catalog_of(), std::move(arguments)); });
 }
 
 }  // namespace tools

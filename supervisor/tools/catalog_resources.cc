@@ -8,8 +8,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace_answers.h"
 
-using nlohmann::json;
-
 namespace tools {
 namespace {
 
@@ -18,7 +16,7 @@ using Catalog = std::shared_ptr<const catalog::Catalog>;
 
 constexpr size_t kMostOffered = 100;  // the protocol's limit
 constexpr char kPrompt[] = "solve_with_code";
-constexpr const char* kLanguages[] = {"python", "javascript", "shell"};
+constexpr const char* kLanguages[] = {"python", "javascript", "typescript", "shell"};
 
 Task<Result<mcp::ResourcePage>> list_nothing() { co_return mcp::ResourcePage{}; }
 
@@ -27,7 +25,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, std:
   const size_t slash = path.find('/');
   if (slash == path.npos)
     co_return fail(Code::not_found, "no tool has that address", "as in " + std::string(kToolTemplate));
-  const json asked{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
+  const Json asked{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
   const mcp::ToolResult found = get_tool_definition(*catalog, asked);
   if (found.is_error) co_return fail(Code::not_found, "no tool has that address", "find it with search_tools");
   mcp::ResourceContents contents;
@@ -86,15 +84,15 @@ mcp::Prompt solve_with_code() {
   task.need = mcp::PromptArgument::Need::required;
   mcp::PromptArgument language;
   language.name = "language";
-  language.description = "python, javascript or shell";
+  language.description = "python, javascript, typescript or shell";
   prompt.arguments = {task, language};
   return prompt;
 }
 
-Task<Result<mcp::PromptResult>> solve(json arguments) {
+Task<Result<mcp::PromptResult>> solve(Json arguments) {
   const std::string language = arguments.value("language", "python");
   if (!jail::find_language(language))
-    co_return fail(Code::invalid, "language: not python, javascript or shell", "name one of these");
+    co_return fail(Code::invalid, "language: not python, javascript, typescript or shell", "name one of these");
   mcp::PromptMessage message;
   message.content = mcp::Text{fmt::format(
       "Do this with execute_code, in {}: find tools with search_tools where some are needed, call them from the code, "
@@ -126,7 +124,7 @@ void add_catalog_resources(mcp::Server& server, const CatalogOf& catalog_of, con
     return complete(catalog_of(), asker_of(context), std::move(asked));
   });
   server.add_prompt(solve_with_code(),
-                    [](mcp::RequestContext&, json arguments) { return solve(std::move(arguments)); });
+                    [](mcp::RequestContext&, Json arguments) { return solve(std::move(arguments)); });
 }
 
 }  // namespace tools

@@ -6,21 +6,21 @@ namespace tools {
 namespace {
 
 using Catalog = std::shared_ptr<const catalog::Catalog>;
-using Answer = mcp::ToolResult(const catalog::Catalog&, const nlohmann::json&);
+using Answer = mcp::ToolResult(const catalog::Catalog&, const Json&);
 
-Task<mcp::ToolResult> answer_from(Catalog catalog, Answer* answer, nlohmann::json arguments) {
+Task<mcp::ToolResult> answer_from(Catalog catalog, Answer* answer, Json arguments) {
   co_return answer(*catalog, arguments);
 }
 
 Task<mcp::ToolResult> search(Catalog catalog, SearchLearning& learning, Result<Asker> asker, LibraryOf library_of,
-                             nlohmann::json arguments) {
+                             Json arguments) {
   if (!asker) co_return failure(asker.error());
   auto library = library_of(*asker->tenant);
   co_return search_and_learn(*catalog, learning, *asker->tenant, *asker->policy, library ? &library.value() : nullptr,
                              arguments);
 }
 
-Task<mcp::ToolResult> define(Catalog catalog, SearchLearning& learning, Result<Asker> asker, nlohmann::json arguments) {
+Task<mcp::ToolResult> define(Catalog catalog, SearchLearning& learning, Result<Asker> asker, Json arguments) {
   if (!asker) co_return failure(asker.error());
   co_return define_and_learn(*catalog, learning, *asker->tenant, *asker->policy, arguments);
 }
@@ -29,15 +29,16 @@ Task<mcp::ToolResult> define(Catalog catalog, SearchLearning& learning, Result<A
 
 mcp::ToolResult search_and_learn(const catalog::Catalog& catalog, SearchLearning& learning,
                                  const tenants::Tenant& tenant, const policies::Policy& policy,
-                                 const skills::Library* library, const nlohmann::json& arguments) {
-  auto result = search_tools(catalog, arguments, learning.of(tenant.name(), policy.learning), library);
+                                 const skills::Library* library, const Json& arguments) {
+  const SearchContext context{learning.of(tenant.name(), policy.learning), tenant.name(), learning.thesaurus(),
+                              library};
+  auto result = search_tools(catalog, arguments, context);
   if (!result.is_error) learning.searched(tenant.name(), policy.learning, (*result.structured)["query"]);
   return result;
 }
 
 mcp::ToolResult define_and_learn(const catalog::Catalog& catalog, SearchLearning& learning,
-                                 const tenants::Tenant& tenant, const policies::Policy& policy,
-                                 const nlohmann::json& arguments) {
+                                 const tenants::Tenant& tenant, const policies::Policy& policy, const Json& arguments) {
   auto result = get_tool_definition(catalog, arguments);
   if (result.is_error) return result;
   const auto& server = (*result.structured)["mcp_server"];
@@ -49,15 +50,15 @@ mcp::ToolResult define_and_learn(const catalog::Catalog& catalog, SearchLearning
 
 void add_catalog_tools(mcp::Server& server, const CatalogOf& catalog_of, const AskerOf& asker_of,
                        const LibraryOf& library_of, SearchLearning& learning) {
-  server.add_tool(search_tools_definition(), [catalog_of, asker_of, library_of, &learning](mcp::RequestContext& context,
-                                                                                           nlohmann::json arguments) {
-    return search(catalog_of(), learning, asker_of(context), library_of, std::move(arguments));
-  });
+  server.add_tool(search_tools_definition(),
+                  [catalog_of, asker_of, library_of, &learning](mcp::RequestContext& context, Json arguments) {
+                    return search(catalog_of(), learning, asker_of(context), library_of, std::move(arguments));
+                  });
   server.add_tool(get_tool_definition_definition(),
-                  [catalog_of, asker_of, &learning](mcp::RequestContext& context, nlohmann::json arguments) {
+                  [catalog_of, asker_of, &learning](mcp::RequestContext& context, Json arguments) {
                     return define(catalog_of(), learning, asker_of(context), std::move(arguments));
                   });
-  server.add_tool(list_tool_categories_definition(), [catalog_of](mcp::RequestContext&, nlohmann::json arguments) {
+  server.add_tool(list_tool_categories_definition(), [catalog_of](mcp::RequestContext&, Json arguments) {
     return answer_from(catalog_of(), list_tool_categories, std::move(arguments));
   });
 }

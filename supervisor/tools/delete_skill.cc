@@ -4,31 +4,27 @@
 #include "supervisor/base/log.h"
 #include "supervisor/tools/skill_tools.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 
 mcp::ToolDefinition delete_skill_definition() {
   mcp::ToolDefinition tool;
   tool.name = "delete_skill";
   tool.description = "Delete a saved skill, all versions.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {"name": {"type": "string"}},
     "required": ["name"]
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.open_world = false;
   return tool;
 }
 
-SkillAnswer delete_skill(Skills& skills, SkillUser user, json arguments) {
+SkillAnswer delete_skill(Skills& skills, SkillUser user, Json arguments) {
   Fields in(arguments, "delete_skill");
   CO_TRY(std::string name, in.string("name"));
   CO_CHECKED(in.done());
-  CO_CHECKED(skills.remove(user, name));
-  ordered_json answer = {{"success", true}, {"message", fmt::format("Deleted skill '{}'", printable(name, 128))}};
+  CO_CHECKED(co_await skills.remove(user, name));
+  Json answer = {{"success", true}, {"message", fmt::format("Deleted skill '{}'", printable(name, 128))}};
   co_return answer;
 }
 

@@ -3,6 +3,9 @@
 #include <malloc.h>
 #include <sys/inotify.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "supervisor/base/log.h"
 
 namespace tools {
@@ -10,8 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kSlice = 2ms;     // of loading, between which requests are served
-constexpr auto kSettle = 200ms;  // files often change together
+constexpr auto kSlice = 20ms;         // of loading, between looks whether the daemon ends
+constexpr auto kSettle = 200ms;       // files often change together
+constexpr unsigned kMostReaders = 4;  // threads, when the daemon starts
 constexpr size_t kProblemsLogged = 20;
 constexpr size_t kMaxWatches = 4096;  // of fs.inotify.max_user_watches; beyond, SIGHUP reloads
 
@@ -19,10 +23,13 @@ constexpr size_t kMaxWatches = 4096;  // of fs.inotify.max_user_watches; beyond,
 
 Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folder) {
   std::unique_ptr<Discovery> discovery(new Discovery(loop, std::move(folder)));
+  TRY(discovery->thread_, WorkerThread::start(loop));
   if (discovery->folder_.empty()) return discovery;
-  TRY(catalog::Loading loading, catalog::Loading::begin(discovery->folder_));
+  const unsigned others = std::clamp(std::thread::hardware_concurrency(), 1u, kMostReaders) - 1;
+  TRY(catalog::Loading loading, catalog::Loading::begin(discovery->folder_, others));
   while (!loading.step(1s)) {
   }
+  ::malloc_trim(0);  // what was read is much larger than what is kept
   discovery->serve(loading);
   if (auto watching = discovery->start_watching(); !watching)
     log_warning("catalogue: {}; SIGHUP reloads it", watching.error().what);
@@ -32,7 +39,6 @@ Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folde
 void Discovery::serve(catalog::Loading& loading) {
   listing_ = loading.listing();
   current_ = loading.take();
-  ::malloc_trim(0);  // what was read is much larger than what is kept
   for (size_t i = 0; i < current_->problems().size() && i < kProblemsLogged; i++)
     log_warning("catalogue: {}: {}", current_->problems()[i].file, current_->problems()[i].what);
   if (current_->problem_count() > kProblemsLogged)
@@ -90,21 +96,43 @@ Task<> Discovery::reload() {
     ~Busy() { flag = false; }
   } busy(loading_);
   do {
-    auto loading = folder_.empty() ? Result<catalog::Loading>(catalog::Loading()) : catalog::Loading::begin(folder_);
+    auto loading = co_await look();
     if (!loading) {
       log_warning("catalogue: it stays as it was: {}", loading.error().what);
       co_return;
     }
-    if (!std::exchange(stale_, false) && loading->listing() == listing_) co_return;
-    if (others_)
-      for (auto& [origin, reading] : others_()) loading->add(origin, std::move(reading));
-    for (bool done = false; !done;) {
-      done = loading->step(kSlice);
-      co_await next_turn(loop_);
-    }
-    serve(*loading);
+    if (!std::exchange(stale_, false) && !*loading) co_return;
+    auto loaded = co_await load(*loading);
+    if (!loaded) co_return log_warning("catalogue: it stays as it was: {}", loaded.error().what);
+    serve(**loading);
     watch_folders();
   } while (stale_);
+}
+
+Task<Result<std::shared_ptr<catalog::Loading>>> Discovery::look() {
+  auto found = std::make_shared<catalog::Loading>();
+  if (folder_.empty()) co_return found;
+  auto changed = std::make_shared<bool>(stale_);
+  auto job = [found, changed, folder = folder_, before = listing_]() -> Result<> {
+    TRY(*found, catalog::Loading::begin(folder));
+    *changed |= found->listing() != before;
+    return {};
+  };
+  CO_CHECKED(co_await thread_->run(job));
+  if (!*changed && !stale_) found = nullptr;
+  co_return found;
+}
+
+Task<Result<>> Discovery::load(std::shared_ptr<catalog::Loading> loading) {
+  if (others_)
+    for (auto& [origin, reading] : others_()) loading->add(origin, std::move(reading));
+  auto job = [loading, thread = thread_.get()]() -> Result<> {
+    while (!loading->step(kSlice))
+      if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
+    ::malloc_trim(0);  // what was read is much larger than what is kept
+    return {};
+  };
+  co_return co_await thread_->run(job);
 }
 
 }  // namespace tools

@@ -1,5 +1,5 @@
 // Discovery: the catalogue of the daemon, kept as its folder is. Changes are noticed by inotify(7) and by reload();
-// a new catalogue is made in slices, so that requests go on, and replaces the old one when it is whole.
+// a new catalogue is made on a thread of its own, so that requests go on, and replaces the old one when it is whole.
 // What was left out is logged, file by file. A folder that cannot be read any more leaves the old catalogue.
 #pragma once
 #include <functional>
@@ -8,12 +8,14 @@
 
 #include "catalog/catalog.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/worker_thread.h"
 
 namespace tools {
 
 class Discovery {
  public:
-  // `folder` may be empty: then there are no tools to discover. Errors: the folder cannot be read.
+  // `folder` may be empty: then there are no tools to discover. Nobody is served before this returns: all processors
+  // read. Errors: the folder cannot be read; no thread can be made.
   static Result<std::unique_ptr<Discovery>> open(Loop& loop, std::string folder);
 
   std::shared_ptr<const catalog::Catalog> current() const { return current_; }
@@ -29,6 +31,9 @@ class Discovery {
  private:
   Discovery(Loop& loop, std::string folder) : loop_(loop), folder_(std::move(folder)), tasks_(loop) {}
   void serve(catalog::Loading& loading);
+  // The folder as it is now, or nothing where all is as it was. Awaited by reload() only.
+  Task<Result<std::shared_ptr<catalog::Loading>>> look();
+  Task<Result<>> load(std::shared_ptr<catalog::Loading> loading);
   Result<> start_watching();
   void watch_folders();
   Task<> follow();
@@ -42,6 +47,7 @@ class Discovery {
   Others others_;
   std::function<void()> changed_;
   AsyncFd inotify_;
+  std::unique_ptr<WorkerThread> thread_;
   Scope tasks_;  // last: cancelled first
 };
 

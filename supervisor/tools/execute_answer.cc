@@ -1,15 +1,15 @@
 #include "supervisor/tools/execute_answer.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
-
-using nlohmann::ordered_json;
 
 // Members of one JSON object, written straight into text: output does not become a JSON value first.
 class Members {
@@ -43,7 +43,7 @@ class Members {
 double rounded(double ms) { return std::round(ms * 1000) / 1000; }
 
 void add_truncated(Members& members, const ExecuteAnswer& answer) {
-  ordered_json truncated;
+  Json truncated;
   auto stream = [&](const char* name, const jail::Stream& s) {
     if (s.truncated)
       truncated[name] = {
@@ -55,7 +55,7 @@ void add_truncated(Members& members, const ExecuteAnswer& answer) {
 }
 
 void add_files(Members& members, const tenants::Changes& changes) {
-  ordered_json files;
+  Json files;
   uint64_t omitted = 0;
   auto list = [&](const char* name, const tenants::Changes::List& paths) {
     if (!paths.paths.empty()) files[name] = paths.paths;
@@ -82,6 +82,28 @@ void add_links(std::vector<mcp::Block>& content, const tenants::Changes& changes
     link.name = path;
     content.push_back(std::move(link));
   }
+}
+
+// As grep, diff and test end that found nothing, or a difference: an answer, where the policy takes it for one.
+bool says_no(const ExecuteAnswer& answer) {
+  const jail::Report& report = *answer.report;
+  return answer.shell_exit_1 == policies::ShellExit1::answer && report.outcome == jail::Outcome::exit &&
+         report.exit_status == 1 && report.err.bytes == 0;
+}
+
+// Programs that were ended for a limit know that all of theirs ended.
+std::string told_of_left_processes(const jail::Report& report) {
+  const bool by_itself = report.outcome == jail::Outcome::ok || report.outcome == jail::Outcome::error ||
+                         report.outcome == jail::Outcome::exit;
+  if (!by_itself || !report.left_running) return {};
+  const uint32_t count = *report.left_running;
+  return fmt::format(
+      "{} that the program left running {} ended with its jail, with all that {} had started: nothing "
+      "goes on after the answer",
+      count == 0   ? "processes"
+      : count == 1 ? "1 process"
+                   : fmt::format("{} processes", count),
+      count == 1 ? "was" : "were", count == 1 ? "it" : "they");
 }
 
 }  // namespace
@@ -116,23 +138,27 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
   if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));
   if (!report.err.text.empty()) members.string("stderr", report.err.text);
-  ordered_json usage{{"wall_ms", rounded(report.usage.wall_ms)},
-                     {"cpu_ms", rounded(report.usage.cpu_ms)},
-                     {"memory_peak_bytes", report.usage.memory_peak_bytes}};
+  Json usage{{"wall_ms", rounded(report.usage.wall_ms)},
+             {"cpu_ms", rounded(report.usage.cpu_ms)},
+             {"memory_peak_bytes", report.usage.memory_peak_bytes}};
   if (report.usage.processes_peak > 0) usage["processes_peak"] = report.usage.processes_peak;
   members.raw("usage", dump_json(usage));
   if (answer.changes) add_files(members, *answer.changes);
   add_truncated(members, answer);
   if (!answer.clamped.empty()) {
-    ordered_json clamped = ordered_json::array();
+    Json clamped = Json::array();
     for (const auto& c : answer.clamped) clamped.push_back({{"name", c.name}, {"asked", c.asked}, {"given", c.given}});
     members.raw("clamped", dump_json(clamped));
   }
+  Json notes = answer.notes;
+  if (std::string left = told_of_left_processes(report); !left.empty()) notes.push_back(std::move(left));
+  if (success && !report.message.empty()) notes.push_back(report.message);
+  if (!notes.empty()) members.raw("notes", dump_json(notes));
   mcp::ToolResult result;
   result.content.push_back(mcp::Text{std::move(members).take()});
   for (const auto& image : answer.images) result.content.push_back(mcp::Image{image.base64, image.mime});
   if (answer.changes) add_links(result.content, *answer.changes);
-  result.is_error = !success;
+  result.is_error = !success && !says_no(answer);
   result.meta["org.warder/receipt"] = report.receipt;
   return result;
 }
@@ -145,7 +171,7 @@ mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error
   members.string("code", code_name(error.code));
   if (!error.rule.empty()) members.string("rule", error.rule);
   if (!error.hint.empty()) members.string("remedy", error.hint);
-  members.string("execution_id", execution_id);
+  if (!execution_id.empty()) members.string("execution_id", execution_id);
   bool denied = error.code == Code::denied || error.code == Code::exhausted || error.code == Code::invalid ||
                 error.code == Code::not_found;
   members.string("outcome", denied ? "denied" : "internal");

@@ -1,15 +1,17 @@
 // The answer of execute_code: one text block of compact JSON, image blocks, links to files that were made, and the
 // receipt in _meta.
 // Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
-// execution_id and outcome; session, stderr, exit_status, signal, usage, files, truncated, clamped where they say
-// something.
+// execution_id and outcome; session, stderr, exit_status, signal, usage, files, truncated, clamped, notes where they
+// say something. `success` is about the program, the protocol's isError about the tool: they differ where the status 1
+// of a shell program is an answer.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "jail/execution.h"
 #include "policies/limits.h"
+#include "policies/policy.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/mcp/content.h"
 #include "supervisor/tenants/changes.h"
 
@@ -21,12 +23,15 @@ struct ExecuteAnswer {
   const tenants::Changes* changes = nullptr;  // nullptr: not known
   std::vector<policies::Clamp> clamped;
   std::optional<Error> quota;       // what to say of the outcome `disk` where the workspace is full
-  nlohmann::ordered_json session;   // of what the call was a part; null: of none
+  Json session;                     // of what the call was a part; null: of none
   std::vector<jail::Image> images;  // the guest's and files' that the program wrote
+  policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // of a shell program; others' is an error
+  std::vector<std::string> notes;                                   // what the agent should know beside the result
 };
 mcp::ToolResult make_answer(const ExecuteAnswer& answer);
 
-// The same shape for an execution that never began. denied and invalid keep their outcome; the rest is `internal`.
+// The same shape for a call without a program's answer. denied and invalid keep their outcome; the rest is `internal`.
+// `execution_id` is empty for one that never began: nothing is kept of it.
 mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error);
 
 }  // namespace tools

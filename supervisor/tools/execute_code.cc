@@ -4,16 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "jail/execution.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/base/trace_parent.h"
+#include "supervisor/journal/tokens.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/accounts.h"
+#include "supervisor/tools/call_tool.h"
 #include "supervisor/tools/execute_answer.h"
 #include "supervisor/tools/execution_log.h"
 #include "supervisor/tools/execution_span.h"
@@ -25,28 +27,40 @@ namespace tools {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::json;
 
 constexpr auto kFirstProgress = 200ms, kProgressEvery = 250ms;
-constexpr auto kHeartbeat = 5s;                 // without output: clients give up on silence
-constexpr char kTaskKey[] = "org.warder/task";  // in _meta: what the call is for, for the session's log
+constexpr auto kHeartbeat = 5s;  // without output: clients give up on silence
+// In _meta, for the session's log: what the call is for, and what the session is for.
+constexpr char kTaskKey[] = "org.warder/task", kSessionKey[] = "org.warder/session-description";
 
 constexpr char kDescription[] =
-    "Run code in a fresh, isolated jail: process data there, return only a summary. "
-    "Answers the value of `result` or of the last expression, and what is printed. "
-    "Python has json, re, math, statistics, collections, datetime, read_file, write_file, list_files, delete_file, "
-    "filter_by_field, summarize_list, aggregate_stats, format_output, tokenize_pii, detokenize_pii. "
-    "Only files in /workspace stay, and Python variables between calls that name the same session. No network.";
+    "Run code in a jail: process data there, return only a summary. "
+    "Answers `result` or the last expression, and what is printed. context_vars become variables. "
+    "Python has filter_by_field, summarize_list, aggregate_stats, format_output, tokenize_pii. "
+    "Files in /workspace stay; so do variables (not shell's) in calls of one session. No network.";
 
-nlohmann::ordered_json input_schema() {
-  return nlohmann::ordered_json::parse(R"({
+// As models call languages.
+const mcp::Spellings kSpellings = {{"language",
+                                    {{"py", "python"},
+                                     {"python3", "python"},
+                                     {"js", "javascript"},
+                                     {"node", "javascript"},
+                                     {"nodejs", "javascript"},
+                                     {"ecmascript", "javascript"},
+                                     {"ts", "typescript"},
+                                     {"bash", "shell"},
+                                     {"sh", "shell"},
+                                     {"zsh", "shell"}}}};
+
+Json input_schema() {
+  return Json::parse(R"({
     "type": "object",
     "properties": {
       "code": {"type": "string"},
       "context_vars": {"type": "object"},
       "timeout_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400, "default": 30},
       "memory_mb": {"type": "number", "minimum": 1, "maximum": 1048576, "default": 500},
-      "language": {"type": "string", "enum": ["python", "javascript", "shell"], "default": "python"},
+      "language": {"type": "string", "enum": ["python", "javascript", "typescript", "shell"], "default": "python"},
       "session": {"type": "string"},
       "reset_session": {"type": "boolean"}
     },
@@ -69,18 +83,20 @@ struct Call {
   std::vector<policies::Clamp> clamped;
   std::optional<tenants::Snapshot> before;
   Monotonic::time_point asked = Monotonic::now();
-  uint64_t fetched_bytes = 0;  // answers to the code's own calls
+  uint64_t fetched_bytes = 0, fetched_tokens = 0;  // answers to the code's own calls
   QuotaHold quota;
   std::string waits_for;  // before it runs
+  bool begun = false;     // the journal knows it, and it may have run
   std::string last_line;
   bool new_output = false;
 };
 
-Result<jail::Request> make_request(Call& call, const json& arguments) {
+Result<jail::Request> make_request(Call& call, const Json& arguments) {
   const auto& policy = *call.policy;
   auto language = jail::find_language(arguments.value("language", "python"));
   if (!language)
-    return fail(Code::invalid, "language: not python, javascript or shell", "name one of these", "languages");
+    return fail(Code::invalid, "language: not python, javascript, typescript or shell", "name one of these",
+                "languages");
   if (!policy.allows_language(jail::language_name(*language)))
     return fail(Code::denied, fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(*language)),
                 "use a language that is allowed, or ask the administrator to add it to `languages`", "languages");
@@ -106,7 +122,7 @@ Result<jail::Request> make_request(Call& call, const json& arguments) {
 }
 
 // The turn in the session that the call names, if it names one.
-Task<Result<std::optional<Sessions::Turn>>> enter_session(Call& call, const json& arguments, jail::Request& request) {
+Task<Result<std::optional<Sessions::Turn>>> enter_session(Call& call, const Json& arguments, jail::Request& request) {
   std::optional<Sessions::Turn> turn;
   if (!arguments.contains("session")) co_return std::move(turn);
   Sessions::Ask ask;
@@ -114,6 +130,8 @@ Task<Result<std::optional<Sessions::Turn>>> enter_session(Call& call, const json
   ask.policy = call.policy;
   ask.name = arguments["session"].get<std::string>();
   ask.execution = call.id;
+  ask.client = call.context.user;
+  ask.language = request.spec.language;
   if (arguments.value("reset_session", false)) ask.begin = Sessions::Begin::anew;
   if (arguments.contains("memory_mb")) ask.memory_bytes = request.spec.limits.memory_bytes;
   auto entered = co_await call.environment.sessions.enter(std::move(ask));
@@ -123,19 +141,19 @@ Task<Result<std::optional<Sessions::Turn>>> enter_session(Call& call, const json
   co_return std::move(turn);
 }
 
-Result<> check_session_arguments(const json& arguments) {
+Result<> check_session_arguments(const Json& arguments) {
   if (!arguments.contains("session")) {
     if (!arguments.value("reset_session", false)) return {};
     return fail(Code::invalid, "reset_session: no session is named", "name it in `session`", "session");
   }
   CHECKED(tenants::check_session_id(arguments["session"].get<std::string>()));
-  if (jail::find_language(arguments.value("language", "python")) == jail::Language::python) return {};
-  return fail(Code::invalid, "session: only Python keeps variables between calls",
+  if (jail::find_language(arguments.value("language", "python")) != jail::Language::shell) return {};
+  return fail(Code::invalid, "session: shell keeps no variables between calls",
               "leave `session` out, and keep data in workspace files", "session");
 }
 
 // Empty code with reset_session: the session ends, and nothing begins.
-Task<Result<mcp::ToolResult>> end_session(Call& call, const json& arguments) {
+Task<Result<mcp::ToolResult>> end_session(Call& call, const Json& arguments) {
   Sessions::Ask ask;
   ask.tenant = call.tenant;
   ask.policy = call.policy;
@@ -173,9 +191,10 @@ Error tell_to_make_room(tenants::Tenant& tenant) {
   return full;
 }
 
-std::string task_of(const Call& call) {
-  const auto task = call.context.meta.is_object() ? call.context.meta.find(kTaskKey) : call.context.meta.end();
-  return task != call.context.meta.end() && task->is_string() ? task->get<std::string>() : std::string();
+std::string text_of_meta(const Call& call, const char* key) {
+  const Json& meta = call.context.meta;
+  const auto text = meta.is_object() ? meta.find(key) : meta.end();
+  return text != meta.end() && text->is_string() ? text->get<std::string>() : std::string();
 }
 
 Task<> take_before(Call& call) {
@@ -188,7 +207,8 @@ Task<> tell_progress(Call& call) {
   auto told = start;
   bool waited = false;
   for (;;) {
-    co_await sleep_for(call.context.loop, told == start ? kFirstProgress : kProgressEvery);
+    const bool wanted = call.context.wants_progress();  // or later: a request that is repeated brings a token
+    co_await sleep_for(call.context.loop, told == start ? kFirstProgress : wanted ? kProgressEvery : kHeartbeat);
     const auto& waits = call.live->approvals;
     const bool news = call.new_output || waited == waits.empty();
     waited = !waits.empty();
@@ -209,9 +229,13 @@ Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
   if (!counted) log_warning("tenant {}: {}", tenant->name(), counted.error().what);
 }
 
-Task<Result<json>> answer_guest(Call& call, const GuestCaller& caller, std::string name, json asked) {
+Task<Result<Json>> answer_guest(Call& call, const GuestCaller& caller, std::string name, Json asked) {
   auto answered = co_await call.environment.calls.call(caller, std::move(name), std::move(asked));
-  if (answered) call.fetched_bytes += dump_json(*answered).size();
+  if (answered) {
+    const std::string text = dump_json(*answered);
+    call.fetched_bytes += text.size();
+    call.fetched_tokens += journal::estimated_tokens(text);
+  }
   co_return answered;
 }
 
@@ -228,7 +252,8 @@ uint64_t readable_bytes(const tenants::Workspace& workspace, const tenants::Snap
 }
 
 // Until both rows of the execution are committed; see supervisor/journal/journal.h.
-Task<Result<>> record_end(Call& call, journal::Journal::Execution row, const jail::Report& report, uint64_t returned) {
+Task<Result<>> record_end(Call& call, journal::Journal::Execution row, const jail::Report& report,
+                          const mcp::ToolResult& result, uint64_t read_tokens) {
   journal::Ended ended;
   ended.outcome = jail::outcome_name(report.outcome);
   ended.wall_us = std::llround(report.usage.wall_ms * 1000);
@@ -236,13 +261,20 @@ Task<Result<>> record_end(Call& call, journal::Journal::Execution row, const jai
   ended.cpu_us = std::llround(report.usage.cpu_ms * 1000);
   ended.memory_peak_bytes = report.usage.memory_peak_bytes;
   ended.processes_peak = report.usage.processes_peak;
-  ended.ledger.returned_bytes = returned;
+  ended.ledger.returned_bytes = mcp::least_size(result);
+  ended.ledger.returned_tokens = returned_tokens(result);
+  ended.ledger.printed_tokens = journal::estimated_tokens(report.out.bytes, report.out.text) +
+                                journal::estimated_tokens(report.err.bytes, report.err.text);
+  ended.ledger.fetched_tokens = call.fetched_tokens;
+  ended.ledger.read_tokens = read_tokens;
   ended.ledger.printed_bytes = report.out.bytes + report.err.bytes;
   ended.ledger.fetched_bytes = call.fetched_bytes;
   ended.ledger.read_bytes = report.read_bytes;
   if (!std::exchange(call.member.definitions_counted, true)) {
-    const uint64_t all = definition_bytes(*call.environment.catalog_of());
-    ended.ledger.definitions_avoided_bytes = all - std::min(all, call.member.definition_bytes);
+    const DefinitionSize all = definition_size(*call.environment.catalog_of());
+    ended.ledger.definitions_avoided_bytes = all.bytes - std::min(all.bytes, call.member.definition_bytes);
+    if (all.bytes > 0)
+      ended.ledger.definitions_avoided_tokens = all.tokens * ended.ledger.definitions_avoided_bytes / all.bytes;
   }
   auto written = co_await call.environment.journal.end(std::move(row), ended);
   if (written) {
@@ -262,11 +294,7 @@ Task<Result<>> record_failure(Call& call, journal::Journal::Execution row) {
   co_return written;
 }
 
-Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
-  if (call.member.requests > call.policy->requests_in_flight)
-    co_return fail(Code::exhausted,
-                   fmt::format("this connection has {} executions running or waiting", call.member.requests - 1),
-                   "wait for one to end", "admission.requests_in_flight");
+Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   CO_TRY(jail::Request request, make_request(call, arguments));
   CO_CHECKED(check_session_arguments(arguments));
   auto& admission = call.environment.admission;
@@ -288,7 +316,8 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   if (arguments.contains("session")) call.waits_for = "its turn in the session";
   CO_TRY(auto turn, co_await enter_session(call, arguments, request));
   call.waits_for = "a free place";
-  CO_TRY(Admission::Permit permit, co_await admission.enter(tenant.account(), *call.policy, call.id));
+  Admission::Asker asker{tenant.account(), &call.member};
+  CO_TRY(Admission::Permit permit, co_await admission.enter(std::move(asker), *call.policy, call.id));
   call.waits_for.clear();
   call.span.goes_on();
   CO_TRY(call.quota, co_await admit_to(tenant.workspace(), request.spec.limits.file_bytes));
@@ -302,6 +331,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   CO_TRY(tenants::Recording recording, tenant.executions().begin(call.id));
   auto row = call.environment.journal.begin(
       {call.id, tenant.name(), language, call.policy->name, request.code.size(), journal::now_ms()});
+  call.begun = true;
   if (call.environment.journal.failing()) CO_CHECKED(co_await call.environment.journal.begun(row));
 
   auto keep = [&recording](tenants::Stream stream) {
@@ -309,6 +339,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   };
   request.keep_out = keep(tenants::Stream::out);
   request.keep_err = keep(tenants::Stream::err);
+  const tenants::Writers::Turn writing(tenant.writers());
   // Beside the start of the jail, which takes longer.
   auto snapshot = start(take_before(call));
   request.before_code = [&snapshot]() -> Task<> { co_await snapshot; };
@@ -322,7 +353,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
       call.new_output = true;
     };
   const GuestCaller caller{tenant, *call.policy, call.id, session, &nested};
-  request.call = [&call, &caller](std::string name, json asked) {
+  request.call = [&call, &caller](std::string name, Json asked) {
     return answer_guest(call, caller, std::move(name), std::move(asked));
   };
   request.over_quota = [&call] { return call.quota.over; };
@@ -345,36 +376,45 @@ Task<Result<mcp::ToolResult>> run(Call& call, json arguments) {
   answer.execution_id = call.id;
   answer.report = &report;
   answer.clamped = call.clamped;
+  if (language == "shell") answer.shell_exit_1 = call.policy->shell_exit_1;
+  if (std::string told = told_of_calls(nested.calls, call.policy->calls.per_execution); !told.empty())
+    answer.notes.push_back(std::move(told) + ": ask for more in one call, or go on in another execution");
   std::optional<tenants::Changes> changes;
-  uint64_t readable = 0;
+  uint64_t read_tokens = 0;
   if (call.before) {
     auto after = co_await tenant.workspace().snapshot();
     if (after) changes = tenants::compare(*call.before, *after);
-    if (after && report.read_bytes > 0) readable = readable_bytes(tenant.workspace(), *call.before, *after);
+    if (after && report.read_bytes > 0) {
+      // The guest's word alone proves nothing.
+      report.read_bytes = std::min(report.read_bytes, readable_bytes(tenant.workspace(), *call.before, *after));
+      read_tokens = read_tokens_of(tenant.workspace(), *after, report.read_bytes);
+    }
   }
+  if (!changes) report.read_bytes = 0;
   answer.quota = judge_quota(tenant.workspace().quota(), call.quota, report);
-  if (turn) answer.session = turn->told();
-  report.read_bytes = std::min(report.read_bytes, readable);  // the guest's word alone proves nothing
+  if (turn) answer.session = turn->tell();
   answer.images = std::move(report.images);
   if (changes) {
     answer.changes = &*changes;
+    if (!changes->empty() && !writing.is_alone())
+      answer.notes.emplace_back("others wrote to this workspace meanwhile: `files` has their changes, too");
     append_image_files(answer.images, tenant.workspace(), *changes);
     if (!changes->empty()) call.environment.files_changed(tenant, *changes);
   }
   if (turn) {
-    const std::string what_for = task_of(call);
-    const SessionTask task{session, call.id,       what_for, arguments["code"].get_ref<const std::string&>(),
-                           report,  answer.changes};
+    const std::string task_is = text_of_meta(call, kTaskKey), session_is = text_of_meta(call, kSessionKey);
+    const auto& code = arguments["code"].get_ref<const std::string&>();
+    const SessionTask task{session, call.id, task_is, session_is, code, report, answer.changes};
     log_session_task(tenant, task);
   }
   call.context.loop.spawn(count_again(call.tenant));
   mcp::ToolResult result = make_answer(answer);
-  CO_CHECKED(co_await record_end(call, std::move(row), report, mcp::least_size(result)));
+  CO_CHECKED(co_await record_end(call, std::move(row), report, result, read_tokens));
   log_ended(call.context.loop, call.live.shared());
   co_return result;
 }
 
-Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, json arguments) {
+Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments) {
   auto& member = context.user_as<tenants::Member>();
   auto shown = std::make_shared<LiveExecution>();
   shown->id = make_id();
@@ -387,16 +427,11 @@ Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::Request
   shown->trace = span.context().parent.text;
   Live::Entry live(environment.live, shown);
   Call call{span, live, context, environment, member, member.tenant, member.policy, shown->id};
-  struct Counted {
-    tenants::Member& member;
-    explicit Counted(tenants::Member& m) : member(m) { member.requests++; }
-    ~Counted() { member.requests--; }
-  } counted(member);
   auto place = environment.tenant_of(context);
   if (!place) {
     live.refuse(place.error());
     log_refused(context.loop, shown, place.error());
-    co_return make_refusal(call.id, place.error());
+    co_return make_refusal({}, place.error());
   }
   call.tenant = *std::move(place);
   if (call.tenant != member.tenant) shown->workspace = call.tenant->name().substr(shown->tenant.size() + 1);
@@ -404,7 +439,9 @@ Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::Request
   if (result) co_return *std::move(result);
   live.refuse(result.error());
   log_refused(context.loop, shown, result.error());
-  co_return make_refusal(call.id, result.error());
+  mcp::ToolResult refused = make_refusal(call.begun ? call.id : std::string(), result.error());
+  if (!call.begun && environment.admission.is_closed()) refused.meta = mcp::not_run_while_draining().meta;
+  co_return refused;
 }
 
 }  // namespace
@@ -424,9 +461,10 @@ void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment) {
   tool.name = "execute_code";
   tool.description = kDescription;
   tool.input_schema = input_schema();
-  tool.annotations.title = "Run code";
+  tool.spellings = kSpellings;
   tool.annotations.open_world = false;  // no network
-  server.add_tool(std::move(tool), [&environment](mcp::RequestContext& context, json arguments) {
+  tool.queues = true;
+  server.add_tool(std::move(tool), [&environment](mcp::RequestContext& context, Json arguments) {
     return execute_code(environment, context, std::move(arguments));
   });
 }

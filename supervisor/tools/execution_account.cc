@@ -4,20 +4,19 @@
 #include "supervisor/tenants/executions.h"
 #include "supervisor/tools/workspace_answers.h"
 
-using nlohmann::ordered_json;
-
 namespace tools {
 namespace {
 
 double milliseconds(int64_t us) { return static_cast<double>(us) / 1000; }
 
-ordered_json context_of(const journal::Ledger& ledger) {
-  return {{"returned", bytes_and_tokens(ledger.returned_bytes)},
-          {"printed", bytes_and_tokens(ledger.printed_bytes)},
-          {"fetched", bytes_and_tokens(ledger.fetched_bytes)},
-          {"read_in_jail", bytes_and_tokens(ledger.read_bytes)},
-          {"kept_out", bytes_and_tokens(ledger.kept_out_bytes())},
-          {"definitions_avoided", bytes_and_tokens(ledger.definitions_avoided_bytes)}};
+Json context_of(const journal::Ledger& ledger) {
+  return {
+      {"returned", bytes_and_tokens(ledger.returned_bytes, ledger.returned_tokens)},
+      {"printed", bytes_and_tokens(ledger.printed_bytes, ledger.printed_tokens)},
+      {"fetched", bytes_and_tokens(ledger.fetched_bytes, ledger.fetched_tokens)},
+      {"read_in_jail", bytes_and_tokens(ledger.read_bytes, ledger.read_tokens)},
+      {"kept_out", bytes_and_tokens(ledger.kept_out_bytes(), ledger.kept_out_tokens())},
+      {"definitions_avoided", bytes_and_tokens(ledger.definitions_avoided_bytes, ledger.definitions_avoided_tokens)}};
 }
 
 }  // namespace
@@ -30,20 +29,18 @@ std::optional<std::string> account_of_uri(std::string_view uri) {
   return std::string(uri);
 }
 
-ordered_json bytes_and_tokens(uint64_t bytes) {
-  return {{"bytes", bytes}, {"tokens_estimated", journal::estimated_tokens(bytes)}};
-}
+Json bytes_and_tokens(uint64_t bytes, uint64_t tokens) { return {{"bytes", bytes}, {"tokens_estimated", tokens}}; }
 
-ordered_json describe(const journal::Account& account) {
+Json describe(const journal::Account& account) {
   const journal::Begun& begun = account.begun;
   const journal::Ended& ended = account.ended;
   const bool runs = ended.outcome.empty();
-  ordered_json all = {{"execution_id", begun.id},
-                      {"language", begun.language},
-                      {"policy", begun.policy},
-                      {"started", iso_time(begun.at_ms * 1'000'000)},
-                      {"outcome", runs ? "running" : ended.outcome},
-                      {"code_bytes", begun.code_bytes}};
+  Json all = {{"execution_id", begun.id},
+              {"language", begun.language},
+              {"policy", begun.policy},
+              {"started", iso_time(begun.at_ms * 1'000'000)},
+              {"outcome", runs ? "running" : ended.outcome},
+              {"code_bytes", begun.code_bytes}};
   if (runs) return all;
   all["usage"] = {{"wall_ms", milliseconds(ended.wall_us)},
                   {"cpu_ms", milliseconds(ended.cpu_us)},

@@ -5,16 +5,13 @@
 #include "supervisor/tools/execution_account.h"
 #include "supervisor/tools/workspace_answers.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 namespace {
 
 constexpr size_t kMaxCategories = 300;
 constexpr size_t kMaxWorkspaces = 100;
 
-ordered_json milliseconds(const journal::Quantiles& times) {
+Json milliseconds(const journal::Quantiles& times) {
   auto ms = [](int64_t us) { return static_cast<double>(us) / 1000; };
   return {{"of", times.executions},
           {"p50", ms(times.p50_us)},
@@ -23,14 +20,16 @@ ordered_json milliseconds(const journal::Quantiles& times) {
           {"max", ms(times.most_us)}};
 }
 
-ordered_json ledger(const journal::Totals& totals) {
-  return {{"returned", bytes_and_tokens(totals.ledger.returned_bytes)},
-          {"read_in_jail", bytes_and_tokens(totals.ledger.read_bytes)},  // the guests' word, at most what was there
-          {"kept_out", bytes_and_tokens(totals.kept_out_bytes)},
-          {"definitions_avoided", bytes_and_tokens(totals.ledger.definitions_avoided_bytes)}};
+Json ledger(const journal::Totals& totals) {
+  return {{"returned", bytes_and_tokens(totals.ledger.returned_bytes, totals.ledger.returned_tokens)},
+          {"read_in_jail", bytes_and_tokens(totals.ledger.read_bytes,
+                                            totals.ledger.read_tokens)},  // the guests' word, at most what was there
+          {"kept_out", bytes_and_tokens(totals.kept_out_bytes, totals.kept_out_tokens)},
+          {"definitions_avoided",
+           bytes_and_tokens(totals.ledger.definitions_avoided_bytes, totals.ledger.definitions_avoided_tokens)}};
 }
 
-ordered_json counts(const journal::Totals& totals) {
+Json counts(const journal::Totals& totals) {
   return {{"total", totals.executions},
           {"outcomes", totals.outcomes},
           {"languages", totals.languages},
@@ -77,21 +76,20 @@ Task<mcp::ToolResult> get_execution_stats(const Sources& sources, mcp::RequestCo
 mcp::ToolDefinition get_execution_stats_definition() {
   mcp::ToolDefinition tool;
   tool.name = "get_execution_stats";
-  tool.description = "What your executions were so far: outcomes, times, and what they kept out of your context.";
-  tool.input_schema = ordered_json::parse(R"({"type": "object", "properties": {}})");
-  tool.output_schema = ordered_json::parse(R"({"type": "object", "properties": {"executions": {"type": "object"}}})");
+  tool.description = "Counts of your executions, and what stayed out of your context.";
+  tool.input_schema = Json::parse(R"({"type": "object", "properties": {}})");
   mark_read_only(tool);
   return tool;
 }
 
-ordered_json describe(const Stats& stats) {
-  ordered_json categories = ordered_json::array();
+Json describe(const Stats& stats) {
+  Json categories = Json::array();
   for (size_t i = 0; i < stats.catalog.categories().size() && i < kMaxCategories; i++)
     categories.push_back(stats.catalog.categories()[i].name);
   const policies::Limits& standard = stats.policy.limits.standard;
   const double timeout_seconds = static_cast<double>(standard.wall.count()) / 1000;
 
-  ordered_json all;
+  Json all;
   all["workspace"] = {{"path", "/workspace"}, {"file_count", stats.workspace.files}, {"bytes", stats.workspace.bytes}};
   if (!stats.workspace.problem.empty()) all["workspace"]["problem"] = valid_utf8(stats.workspace.problem);
   all["skills"] = {{"count", stats.skills}, {"path", "/skills"}};
@@ -106,7 +104,7 @@ ordered_json describe(const Stats& stats) {
   all["sessions"] = stats.sessions.list(stats.tenant);
   for (size_t i = 0; i < stats.workspaces.size() && i < kMaxWorkspaces; i++) {
     const tenants::NamedWorkspace& workspace = stats.workspaces[i];
-    ordered_json one = {{"name", workspace.name}, {"idle_seconds", workspace.idle.count()}};
+    Json one = {{"name", workspace.name}, {"idle_seconds", workspace.idle.count()}};
     if (workspace.removal) one["removed_in_seconds"] = workspace.removal->count();
     all["named_workspaces"].push_back(std::move(one));
   }
@@ -121,7 +119,7 @@ void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, Cat
                              SkillCount count_skills, const Sessions& sessions, TenantOf tenant_of) {
   auto sources = std::make_shared<const Sources>(
       Sources{journal, std::move(catalog_of), std::move(count_skills), sessions, std::move(tenant_of)});
-  auto answer = [sources](mcp::RequestContext& context, json) { return get_execution_stats(*sources, context); };
+  auto answer = [sources](mcp::RequestContext& context, Json) { return get_execution_stats(*sources, context); };
   server.add_tool(get_execution_stats_definition(), answer);
 }
 

@@ -1,8 +1,8 @@
 // The tool get_execution_stats: what a tenant's executions were, and what they kept out of its clients' context.
 #pragma once
 #include <functional>
-#include <nlohmann/json.hpp>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tenants/named_workspaces.h"
@@ -26,7 +26,7 @@ struct Stats {
   const std::string& tenant;                               // or its named workspace
   const std::vector<tenants::NamedWorkspace>& workspaces;  // of the tenant
 };
-nlohmann::ordered_json describe(const Stats& stats);
+Json describe(const Stats& stats);
 
 // The user data of connections are tenants::Members. Journal and sessions must outlive the server.
 using SkillCount = std::function<Result<uint64_t>(tenants::Tenant&)>;

@@ -7,9 +7,6 @@
 #include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/workspace_answers.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 namespace {
 
@@ -19,7 +16,7 @@ struct Order {
   std::string name, category, server;
 };
 
-Result<Order> read_order(const json& arguments) {
+Result<Order> read_order(const Json& arguments) {
   Fields in(arguments, "get_tool_definition");
   Order order;
   TRY(order.name, in.string("tool_name", 2000));
@@ -29,9 +26,9 @@ Result<Order> read_order(const json& arguments) {
   return order;
 }
 
-mcp::ToolResult failure_with(const Error& error, const char* key, ordered_json tools) {
+mcp::ToolResult failure_with(const Error& error, const char* key, Json tools) {
   mcp::ToolResult result = failure(error);
-  ordered_json value = std::move(*result.structured);
+  Json value = std::move(*result.structured);
   if (!tools.empty()) value[key] = std::move(tools);
   result = mcp::ToolResult::data(std::move(value));
   result.is_error = true;
@@ -40,10 +37,10 @@ mcp::ToolResult failure_with(const Error& error, const char* key, ordered_json t
 
 // The line that imports its stub in Python.
 std::string import_line(const catalog::ToolView& tool) {
-  std::vector<std::string> none, nobody;
+  catalog::TakenNames servers, tools;
   return fmt::format("from servers.{} import {}",
-                     catalog::identifier(tool.server.empty() ? "other" : tool.server, none),
-                     catalog::identifier(tool.name, nobody));
+                     catalog::identifier(tool.server.empty() ? "other" : tool.server, servers),
+                     catalog::identifier(tool.name, tools));
 }
 
 }  // namespace
@@ -51,8 +48,8 @@ std::string import_line(const catalog::ToolView& tool) {
 mcp::ToolDefinition get_tool_definition_definition() {
   mcp::ToolDefinition tool;
   tool.name = "get_tool_definition";
-  tool.description = "All about one tool: its schemas, how to call it.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.description = "One tool's schemas, and how to call it.";
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "tool_name": {"type": "string"},
@@ -61,12 +58,11 @@ mcp::ToolDefinition get_tool_definition_definition() {
     },
     "required": ["tool_name"]
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);
   return tool;
 }
 
-mcp::ToolResult get_tool_definition(const catalog::Catalog& catalog, const json& arguments) {
+mcp::ToolResult get_tool_definition(const catalog::Catalog& catalog, const Json& arguments) {
   auto order = read_order(arguments);
   if (!order) return failure(order.error());
   catalog::Named meant = catalog.find(order->name, order->category, order->server);
@@ -74,10 +70,12 @@ mcp::ToolResult get_tool_definition(const catalog::Catalog& catalog, const json&
     Error unknown{Code::not_found,
                   0,
                   fmt::format("no tool is named '{}'", printable(order->name, 128)),
-                  meant.nearest.empty() ? "find it with search_tools" : "see nearest, or find it with search_tools",
+                  meant.nearest.empty() ? "find it with search_tools"
+                                        : did_you_mean(catalog, order->name, order->server) +
+                                              " See nearest, or find it with search_tools",
                   {}};
     if (!order->category.empty() || !order->server.empty()) unknown.what += " in that category or server";
-    return failure_with(unknown, "nearest", name_all(catalog, meant.nearest));
+    return failure_with(unknown, "nearest", describe_nearest(catalog, meant.nearest));
   }
   if (meant.tools.size() > 1) {
     Error several{Code::invalid,
@@ -89,7 +87,7 @@ mcp::ToolResult get_tool_definition(const catalog::Catalog& catalog, const json&
     return failure_with(several, "candidates", name_all(catalog, meant.tools));
   }
   const catalog::ToolView tool = catalog.tool(meant.tools.front());
-  ordered_json answer = describe(catalog, meant.tools.front(), Detail::full);
+  Json answer = describe(catalog, meant.tools.front(), Detail::full);
   if (tool.kind == catalog::Kind::tool) answer["import"] = import_line(tool);
   return mcp::ToolResult::data(std::move(answer));
 }

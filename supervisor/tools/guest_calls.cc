@@ -11,8 +11,7 @@ void GuestCalls::add(std::string name, Handler handler) {
   if (!added) std::abort();  // two answers to one name: a mistake in this program
 }
 
-Task<Result<nlohmann::json>> GuestCalls::call(const GuestCaller& caller, std::string name,
-                                              nlohmann::json arguments) const {
+Task<Result<Json>> GuestCalls::call(const GuestCaller& caller, std::string name, Json arguments) const {
   auto handler = handlers_.find(name);
   if (handler == handlers_.end())
     co_return fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", name));

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "policies/policy.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 #include "supervisor/tenants/tenant.h"
@@ -36,12 +36,12 @@ struct GuestCaller {
 class GuestCalls {
  public:
   // The task is destroyed when the execution ends: what must be whole is done between two awaits.
-  using Handler = std::function<Task<Result<nlohmann::json>>(const GuestCaller& caller, nlohmann::json arguments)>;
+  using Handler = std::function<Task<Result<Json>>(const GuestCaller& caller, Json arguments)>;
 
   // Each name once, while the daemon starts.
   void add(std::string name, Handler handler);
   // The caller must outlive the task.
-  Task<Result<nlohmann::json>> call(const GuestCaller& caller, std::string name, nlohmann::json arguments) const;
+  Task<Result<Json>> call(const GuestCaller& caller, std::string name, Json arguments) const;
 
  private:
   std::map<std::string, Handler, std::less<>> handlers_;

@@ -2,9 +2,6 @@
 #include "supervisor/tools/catalog_answers.h"
 #include "supervisor/tools/skill_tools.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 namespace {
 
@@ -15,29 +12,28 @@ constexpr int64_t kMostListed = 1000;
 mcp::ToolDefinition list_skills_definition() {
   mcp::ToolDefinition tool;
   tool.name = "list_skills";
-  tool.description = "Saved and shared skills; with a query those that fit, best first.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.description = "Saved and shared skills, or those that fit a query.";
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);
   return tool;
 }
 
-SkillAnswer list_skills(Skills& skills, SkillUser user, json arguments) {
+SkillAnswer list_skills(Skills& skills, SkillUser user, Json arguments) {
   Fields in(arguments, "list_skills");
   CO_TRY(std::string query, in.string_or("query", "", 1000));
   CO_TRY(int64_t limit, in.integer_or("limit", 1, kMostListed, kMostListed));
   CO_CHECKED(in.done());
   CO_TRY(skills::Library library, skills.library(user.tenant));
   const auto found = query.empty() ? library.all() : library.search(query);
-  ordered_json listed = ordered_json::array();
+  Json listed = Json::array();
   for (const skills::Found& one : found) {
     if (static_cast<int64_t>(listed.size()) == limit) break;
     listed.push_back(metadata_of(one));
   }
-  ordered_json answer = {{"count", listed.size()}, {"skills", std::move(listed)}};
+  Json answer = {{"count", listed.size()}, {"skills", std::move(listed)}};
   if (answer["count"] != found.size()) answer["total"] = found.size();
   co_return answer;
 }

@@ -1,10 +1,10 @@
+#include <algorithm>
+
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace_answers.h"
+#include "supervisor/tools/workspace_paths.h"
 #include "supervisor/tools/workspace_tools.h"
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 namespace tools {
 namespace {
@@ -20,17 +20,18 @@ struct Order {
   Details details = Details::names;
 };
 
-Result<Order> read_order(const json& arguments) {
+Result<Order> read_order(tenants::Tenant& tenant, const Json& arguments) {
   Fields in(arguments, "list_workspace_files");
   Order order;
   TRY(order.subpath, in.string_or("subpath", "."));
-  TRY(int64_t depth, in.integer_or("depth", 1, kMaxPathComponents, kMaxPathComponents));
-  TRY(int64_t limit, in.integer_or("limit", 1, kMaxListed, 1000));
+  TRY(int64_t depth, in.integer_or("depth", 1, INT64_MAX, kMaxPathComponents));
+  TRY(int64_t limit, in.integer_or("limit", 1, INT64_MAX, 1000));
   TRY(bool details, in.boolean_or("details", false));
   CHECKED(in.done());
-  TRY(order.path, RelativePath::parse(order.subpath));
-  order.options.depth = static_cast<unsigned>(depth);
-  order.options.limit = static_cast<size_t>(limit);
+  TRY(order.path, workspace_path(tenant, order.subpath));
+  order.subpath = order.path.text();
+  order.options.depth = static_cast<unsigned>(std::min<int64_t>(depth, kMaxPathComponents));
+  order.options.limit = static_cast<size_t>(std::min(limit, kMaxListed));  // `more` says that there are others
   if (details) order.details = Details::all;
   return order;
 }
@@ -41,16 +42,15 @@ mcp::ToolDefinition list_workspace_files_definition() {
   mcp::ToolDefinition tool;
   tool.name = "list_workspace_files";
   tool.description = "List the files below /workspace.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "subpath": {"type": "string", "default": "."},
-      "depth": {"type": "integer", "maximum": 128},
-      "limit": {"type": "integer", "maximum": 10000, "default": 1000},
-      "details": {"type": "boolean", "default": false}
+      "depth": {"type": "integer"},
+      "limit": {"type": "integer"},
+      "details": {"type": "boolean"}
     }
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
@@ -58,21 +58,26 @@ mcp::ToolDefinition list_workspace_files_definition() {
   return tool;
 }
 
-Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, json arguments) {
-  auto order = read_order(arguments);
+Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, Json arguments) {
+  auto order = read_order(tenant, arguments);
   if (!order) co_return failure(order.error());
   auto listing = co_await tenant.workspace().list(order->path, order->options);
-  if (!listing) co_return failure(listing.error());
-  ordered_json answer = {{"success", true}, {"path", order->subpath}};
-  ordered_json& files = answer["files"] = ordered_json::array();
+  const bool is_missing = !listing && listing.error().code == Code::not_found;
+  if (!listing && !is_missing) co_return failure(listing.error());
+  Json answer = {{"success", true}, {"path", order->subpath}};
+  if (is_missing) {  // an empty list, as clients of the contract expect it
+    listing = tenants::Listing();
+    answer["note"] = "there is no folder '" + order->subpath + "'";
+  }
+  Json& files = answer["files"] = Json::array();
   for (const tenants::Entry& entry : listing->entries) files.push_back(valid_utf8(entry.path));
   if (order->details == Details::all) {
-    ordered_json entries = ordered_json::array();
+    Json entries = Json::array();
     for (const tenants::Entry& entry : listing->entries) {
-      ordered_json one = {{"path", valid_utf8(entry.path)},
-                          {"size", entry.size},
-                          {"modified", iso_time(entry.mtime_ns)},
-                          {"kind", std::string(tenants::kind_name(entry.kind))}};
+      Json one = {{"path", valid_utf8(entry.path)},
+                  {"size", entry.size},
+                  {"modified", iso_time(entry.mtime_ns)},
+                  {"kind", std::string(tenants::kind_name(entry.kind))}};
       entries.push_back(std::move(one));
     }
     answer["entries"] = std::move(entries);

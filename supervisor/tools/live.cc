@@ -64,6 +64,8 @@ Live::Entry::Entry(Live& live, LivePtr execution) : live_(live), execution_(std:
 
 Live::Entry::~Entry() {
   if (execution_->stage == Stage::ended) return;
+  if (execution_->stage == Stage::waiting)
+    execution_->message = "cancelled while it waited for its turn; it did not run";
   journal::Ended ended;
   ended.outcome = execution_->outcome = "cancelled";
   const jail::LiveUsage used = execution_->now();

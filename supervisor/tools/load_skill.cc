@@ -5,26 +5,22 @@
 #include "supervisor/tools/catalog_answers.h"
 #include "supervisor/tools/skill_tools.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 
 mcp::ToolDefinition load_skill_definition() {
   mcp::ToolDefinition tool;
   tool.name = "load_skill";
   tool.description = "The code of a skill.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {"name": {"type": "string"}, "version": {"type": "integer"}},
     "required": ["name"]
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);
   return tool;
 }
 
-SkillAnswer load_skill(Skills& skills, SkillUser user, json arguments) {
+SkillAnswer load_skill(Skills& skills, SkillUser user, Json arguments) {
   Fields in(arguments, "load_skill");
   CO_TRY(std::string name, in.string("name"));
   CO_TRY(int64_t version, in.integer_or("version", 1, 1'000'000'000, 0));
@@ -34,10 +30,10 @@ SkillAnswer load_skill(Skills& skills, SkillUser user, json arguments) {
   if (!found)
     co_return fail(Code::not_found, fmt::format("Skill not found: {}", printable(name, 128)),
                    "list_skills names those that there are");
-  ordered_json metadata = metadata_of(*found);
+  Json metadata = metadata_of(*found);
   skills::Skill older;  // lives as long as what points to it
   if (found->own && version > 0 && version != found->own->version()) {
-    CO_TRY(skills::Store * own, skills.store(user.tenant));
+    CO_TRY(std::shared_ptr<skills::Store> own, skills.store(user.tenant));
     CO_TRY(older, own->read_version(*found->own, static_cast<uint32_t>(version)));
     const skills::Found then{&older, found->own};
     metadata = metadata_of(then);
@@ -47,7 +43,7 @@ SkillAnswer load_skill(Skills& skills, SkillUser user, json arguments) {
   if (found->own)
     for (const auto& kept : found->own->versions) metadata["versions"].push_back(kept.number);
   metadata["uri"] = skills::uri_of(found->skill->slug, "SKILL.md");
-  ordered_json answer = {{"name", found->skill->name}, {"code", std::move(code)}, {"metadata", std::move(metadata)}};
+  Json answer = {{"name", found->skill->name}, {"code", std::move(code)}, {"metadata", std::move(metadata)}};
   co_return answer;
 }
 

@@ -38,9 +38,10 @@ class HidePii : public mcp::OutgoingTexts {
     return std::move(clean.text);
   }
 
-  Result<> settle() override {
-    TRY(policies::PiiVault * vault, vaults_.of(user_.tenant, user_.rules.lifetime));
-    return vault->settle();
+  Task<Result<>> settle() override {
+    CO_TRY(policies::PiiVault * vault, vaults_.of(user_.tenant, user_.rules.lifetime));
+    auto settled = co_await vault->settle();
+    co_return settled;
   }
 
  private:
@@ -58,7 +59,7 @@ class Withhold : public mcp::OutgoingTexts {
  public:
   explicit Withhold(Error why) : why_(std::move(why)) {}
   Result<std::string> clean(std::string_view) override { return tl::unexpected<Error>(why_); }
-  Result<> settle() override { return tl::unexpected<Error>(why_); }
+  Task<Result<>> settle() override { co_return tl::unexpected<Error>(why_); }
 
  private:
   Error why_;

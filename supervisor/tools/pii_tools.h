@@ -5,11 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "policies/pii_rules.h"
 #include "policies/pii_tokens.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/guest_calls.h"
@@ -59,13 +59,11 @@ Task<Result<policies::Sanitized>> sanitize_in_turns(Loop& loop, std::string_view
 
 // A text whose answer would be too large for one reply is refused before it is looked at.
 Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
-                                   const nlohmann::json& arguments);
-mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
-                            const nlohmann::json& arguments);
+                                   const Json& arguments);
+mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments);
 // For jailed code. Errors: invalid, denied, exhausted.
-Task<Result<nlohmann::json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
-                                          const nlohmann::json& arguments);
-Result<nlohmann::json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules,
-                                      const nlohmann::json& arguments);
+Task<Result<Json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                const Json& arguments);
+Result<Json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments);
 
 }  // namespace tools

@@ -19,12 +19,16 @@ void ProgressRelay::take(double value, std::optional<double> total, std::string_
   if (texts_ == Texts::told) last_->text = bridge::shown_text(text, kMaxText, bridge::Newlines::replace);
   refill();
   if (left_ > 0) return tell_last();
-  if (!later_)
-    later_.emplace(loop_, kEvery, [this] {
-      later_.reset();
-      refill();
-      tell_last();
-    });
+  if (!later_) wait_for_a_place();
+}
+
+void ProgressRelay::wait_for_a_place() {
+  later_.emplace(loop_, kEvery, [this] {
+    later_.reset();
+    refill();
+    if (left_ > 0) return tell_last();
+    wait_for_a_place();  // a value that came meanwhile took it
+  });
 }
 
 void ProgressRelay::refill() {
@@ -35,7 +39,7 @@ void ProgressRelay::refill() {
 
 void ProgressRelay::tell_last() {
   if (!last_) return;
-  if (left_ > 0) left_--;
+  left_--;
   const Told told = *std::exchange(last_, {});
   tell_(told);
 }

@@ -31,7 +31,8 @@ class ProgressRelay {
   void take(double value, std::optional<double> total, std::string_view text);
 
  private:
-  void tell_last();
+  void tell_last();  // there is a place for it
+  void wait_for_a_place();
   void refill();
 
   Loop& loop_;

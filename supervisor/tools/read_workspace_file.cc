@@ -4,10 +4,8 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace_answers.h"
+#include "supervisor/tools/workspace_paths.h"
 #include "supervisor/tools/workspace_tools.h"
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 namespace tools {
 namespace {
@@ -27,20 +25,21 @@ struct Order {
   Encoding encoding = Encoding::any;
 };
 
-Result<Order> read_order(const json& arguments) {
+Result<Order> read_order(tenants::Tenant& tenant, const Json& arguments) {
   Fields in(arguments, "read_workspace_file");
   Order order;
   TRY(order.filename, in.string("filename"));
   TRY(int64_t offset, in.integer_or("offset", 0, INT64_MAX, 0));
   if (in.has("limit")) {
-    TRY(int64_t limit, in.integer("limit", 1, kMaxBytes));
-    order.limit = static_cast<size_t>(limit);
+    TRY(int64_t limit, in.integer("limit", 1, INT64_MAX));
+    order.limit = std::min(static_cast<size_t>(limit), kMaxBytes);  // `more` says that there is more
   }
   TRY(std::string encoding, in.one_of("encoding", {"auto", "utf-8", "base64"}, "auto"));
   CHECKED(in.done());
   TRY(order.kept, parse_kept_output(order.filename));
   if (!order.kept) {
-    TRY(order.path, RelativePath::parse(order.filename));
+    TRY(order.path, workspace_path(tenant, order.filename));
+    order.filename = order.path.text();
   }
   order.offset = static_cast<uint64_t>(offset);
   if (encoding == "utf-8") order.encoding = Encoding::text;
@@ -72,8 +71,8 @@ Result<> keep_whole_characters(tenants::Tenant& tenant, const Order& order, size
   return {};
 }
 
-ordered_json answer_of(const Order& order, const tenants::FileRange& range, std::string content, const char* encoding) {
-  ordered_json answer = {{"success", true}, {"filename", order.filename}};
+Json answer_of(const Order& order, const tenants::FileRange& range, std::string content, const char* encoding) {
+  Json answer = {{"success", true}, {"filename", order.filename}};
   answer["content"] = std::move(content);
   answer["size"] = range.size;
   answer["offset"] = range.offset;
@@ -83,6 +82,11 @@ ordered_json answer_of(const Order& order, const tenants::FileRange& range, std:
   return answer;
 }
 
+// Not as structured content, too: a megabyte would be sent twice, and a client that hands its model the structured
+// content alone (Claude Code) would drop the picture beside it. The protocol asks for it only where a tool has an
+// output schema.
+mcp::ToolResult as_text(const Json& answer) { return mcp::ToolResult::text(dump_json(answer)); }
+
 // A whole picture is shown instead of spelled: base64 of it in the text would only cost the model tokens.
 std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const Order& order, const tenants::FileRange& start) {
   std::string_view type = image_type(start.bytes);
@@ -90,15 +94,15 @@ std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const Order& or
   if (order.limit && *order.limit < start.size) return {};
   auto whole = read(tenant, order, 0, kMaxBytes);
   if (!whole || whole->more()) return {};
-  ordered_json answer = answer_of(order, *whole, "", "image");
+  Json answer = answer_of(order, *whole, "", "image");
   answer["mime_type"] = std::string(type);
-  mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
+  mcp::ToolResult result = as_text(answer);
   result.content.push_back(mcp::Image{to_base64(whole->bytes), std::string(type)});
   return result;
 }
 
-Result<mcp::ToolResult> read_file(tenants::Tenant& tenant, const json& arguments) {
-  TRY(Order order, read_order(arguments));
+Result<mcp::ToolResult> read_file(tenants::Tenant& tenant, const Json& arguments) {
+  TRY(Order order, read_order(tenant, arguments));
   const size_t limit = order.limit.value_or(kUsualBytes);
   TRY(tenants::FileRange range, read(tenant, order, order.offset, limit));
   if (auto image = as_image(tenant, order, range)) return std::move(*image);
@@ -108,13 +112,13 @@ Result<mcp::ToolResult> read_file(tenants::Tenant& tenant, const json& arguments
     bool readable = order.encoding == Encoding::text ? valid_utf8(text.bytes) == text.bytes : is_text(text.bytes);
     if (readable) {
       std::string content = text.bytes;
-      return mcp::ToolResult::data(answer_of(order, text, std::move(content), "utf-8"));
+      return as_text(answer_of(order, text, std::move(content), "utf-8"));
     }
     if (order.encoding == Encoding::text)
       return fail(Code::invalid, "'" + order.filename + "' is not UTF-8 text in this range",
                   "read it with encoding base64");
   }
-  return mcp::ToolResult::data(answer_of(order, range, to_base64(range.bytes), "base64"));
+  return as_text(answer_of(order, range, to_base64(range.bytes), "base64"));
 }
 
 }  // namespace
@@ -122,18 +126,17 @@ Result<mcp::ToolResult> read_file(tenants::Tenant& tenant, const json& arguments
 mcp::ToolDefinition read_workspace_file_definition() {
   mcp::ToolDefinition tool;
   tool.name = "read_workspace_file";
-  tool.description = "Read a file of /workspace, or output that was kept (exec:///...), by range.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.description = "Read a file of /workspace, or kept output (exec:///...).";
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "filename": {"type": "string"},
-      "offset": {"type": "integer", "default": 0},
-      "limit": {"type": "integer", "maximum": 1048576, "default": 65536},
-      "encoding": {"type": "string", "enum": ["auto", "utf-8", "base64"], "default": "auto"}
+      "offset": {"type": "integer"},
+      "limit": {"type": "integer"},
+      "encoding": {"type": "string", "enum": ["auto", "utf-8", "base64"]}
     },
     "required": ["filename"]
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
@@ -142,7 +145,7 @@ mcp::ToolDefinition read_workspace_file_definition() {
   return tool;
 }
 
-Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, json arguments) {
+Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, Json arguments) {
   auto result = read_file(tenant, arguments);
   if (!result) co_return failure(result.error());
   co_return std::move(*result);

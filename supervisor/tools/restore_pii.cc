@@ -3,9 +3,6 @@
 #include "supervisor/tools/pii_tools.h"
 #include "supervisor/tools/workspace_answers.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 namespace {
 
@@ -17,23 +14,22 @@ constexpr size_t kMaxRestored = kMaxText;  // a short token may stand for a long
 mcp::ToolDefinition restore_pii_definition() {
   mcp::ToolDefinition tool;
   tool.name = "restore_pii";
-  tool.description = "Put back what tokens stand for, if your policy allows it.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.description = "Put back what tokens stand for, if allowed.";
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {"text": {"type": "string"}},
     "required": ["text"]
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.read_only = true;
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
   tool.annotations.open_world = false;
   // A human is asked, whatever was allowed before: what comes back is personal data, in the clear.
-  tool.meta = ordered_json{{"anthropic/requiresUserInteraction", true}};
+  tool.meta = Json{{"anthropic/requiresUserInteraction", true}};
   return tool;
 }
 
-mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
+mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
   if (rules.restore != policies::PiiRules::Restore::agents)
     return failure(Error{Code::denied, 0, "restoring personal data is off for agents",
                          "keep the tokens; the administrator can allow it in the tenant's policy", "pii.restore"});
@@ -43,7 +39,7 @@ mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules&
   if (auto known = in.done(); !known) return failure(known.error());
   auto restored = policies::restore(*text, vault, kMaxRestored);
   if (!restored) return failure(restored.error());
-  ordered_json answer = {{"restored_text", valid_utf8(*restored)}};
+  Json answer = {{"restored_text", valid_utf8(*restored)}};
   return mcp::ToolResult::data(std::move(answer));
 }
 

@@ -6,15 +6,12 @@
 #include "supervisor/tools/skill_tools.h"
 #include "supervisor/tools/workspace_answers.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 namespace {
 
 constexpr size_t kMostText = 4 << 20;  // of an argument; the store says what is too long
 
-Result<skills::Draft> read_draft(const json& arguments) {
+Result<skills::Draft> read_draft(const Json& arguments) {
   Fields in(arguments, "save_skill");
   skills::Draft draft;
   TRY(draft.name, in.string("name", kMostText));
@@ -32,8 +29,8 @@ Result<skills::Draft> read_draft(const json& arguments) {
 mcp::ToolDefinition save_skill_definition() {
   mcp::ToolDefinition tool;
   tool.name = "save_skill";
-  tool.description = "Keep code to import later: `from skills import NAME`, JavaScript require('skills/NAME').";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.description = "Keep code to import: `from skills import NAME`, JavaScript require('skills/NAME').";
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "name": {"type": "string"},
@@ -43,23 +40,21 @@ mcp::ToolDefinition save_skill_definition() {
     },
     "required": ["name", "code"]
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   tool.annotations.destructive = false;  // older versions are kept
-  tool.annotations.idempotent = true;
   tool.annotations.open_world = false;
   return tool;
 }
 
-SkillAnswer save_skill(Skills& skills, SkillUser user, json arguments) {
+SkillAnswer save_skill(Skills& skills, SkillUser user, Json arguments) {
   CO_TRY(skills::Draft draft, read_draft(arguments));
   const std::string name = draft.name;
   CO_TRY(auto receipt, co_await skills.save(user, std::move(draft)));
   const skills::Store::Entry& entry = *receipt.entry;
   const bool python = entry.skill.language == skills::Language::python;
-  ordered_json answer = {{"success", true},
-                         {"message", fmt::format("Skill '{}' saved successfully", name)},
-                         {"version", entry.version()},
-                         {"uri", skills::uri_of(entry.skill.slug, "SKILL.md")}};
+  Json answer = {{"success", true},
+                 {"message", fmt::format("Skill '{}' saved successfully", name)},
+                 {"version", entry.version()},
+                 {"uri", skills::uri_of(entry.skill.slug, "SKILL.md")}};
   answer["import"] = python ? fmt::format("from skills import {}", name) : fmt::format("require('skills/{}')", name);
   co_return answer;
 }

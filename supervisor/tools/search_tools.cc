@@ -2,18 +2,17 @@
 #include <fmt/ranges.h>
 
 #include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
 #include "supervisor/tools/catalog_answers.h"
 #include "supervisor/tools/catalog_tools.h"
 #include "supervisor/tools/workspace_answers.h"
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 namespace tools {
 namespace {
 
 constexpr int64_t kMaxListed = 50;
-constexpr size_t kMaxQueryBytes = 2000;
+constexpr size_t kMaxQueryBytes = 2000;         // more are not read
+constexpr size_t kMaxArgumentBytes = 16 << 20;  // as large as a request may be
 constexpr size_t kMaxTags = 16;
 constexpr char kSkills[] = "skills";  // their category
 
@@ -23,10 +22,12 @@ struct Order {
   std::string detail_level;
 };
 
-Result<Order> read_order(const json& arguments) {
+Result<Order> read_order(const Json& arguments) {
   Fields in(arguments, "search_tools");
   Order order;
-  TRY(order.query.text, in.string("query", kMaxQueryBytes));
+  TRY(order.query.text, in.string("query", kMaxArgumentBytes));
+  if (order.query.text.size() > kMaxQueryBytes)
+    order.query.text.resize(whole_utf8_prefix(std::string_view(order.query.text).substr(0, kMaxQueryBytes)));
   TRY(order.query.category, in.string_or("category", ""));
   TRY(order.query.server, in.string_or("server", ""));
   TRY(order.query.tags, in.strings_or("tags", {}));
@@ -53,20 +54,25 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
+struct Skills {
+  std::vector<skills::Found> fitting;
+  bool named = false;  // the query is the one's name, and no tool's
+};
+
 // Those that fit the words that tell something; without words only who asks for skills gets them.
-std::vector<skills::Found> find_skills(const catalog::Catalog& catalog, const skills::Library& library,
-                                       const catalog::Query& query) {
+Skills find_skills(const catalog::Catalog& catalog, const skills::Library& library, const catalog::Query& query) {
   const bool asked_for = query.category == kSkills;
   if (!query.category.empty() && !asked_for) return {};
-  if (auto named = library.find(query.text)) return {*named};
+  if (auto named = library.find(query.text)) return {{*named}, catalog.find(query.text).tools.empty()};
   std::string words;
-  for (const auto& word : catalog.index().terms(query.text).words) words += word.text + ' ';
+  for (const auto& word : catalog.index().terms(query.text).words)
+    if (word.weight == catalog::Index::kWhole) words += word.text + ' ';
   if (words.empty() && !(asked_for && query.text.empty())) return {};
-  return library.fitting(words);
+  return {library.fitting(words), false};
 }
 
-ordered_json describe_skill(const skills::Skill& skill, Detail detail) {
-  ordered_json all = {{"name", skill.name}, {"kind", "skill"}};
+Json describe_skill(const skills::Skill& skill, Detail detail) {
+  Json all = {{"name", skill.name}, {"kind", "skill"}};
   if (detail != Detail::brief) {
     all["category"] = kSkills;
     all["description"] = skill.description;
@@ -84,7 +90,8 @@ ordered_json describe_skill(const skills::Skill& skill, Detail detail) {
 
 // What the reader can do about an answer with nothing in it.
 std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::Found& found) {
-  if (found.total > 0) return {};
+  if (found.total > 0)
+    return found.match == catalog::Match::weak ? "no tool has much of this; other words may find more" : "";
   if (catalog.size() == 0) return "there are no tool definitions here";
   std::string text;
   if (!query.category.empty() && !has_group(catalog.categories(), query.category))
@@ -96,7 +103,7 @@ std::string advice(const catalog::Catalog& catalog, const catalog::Query& query,
   else if (!found.unknown_words.empty())
     text = fmt::format("no tool has: {}", fmt::join(found.unknown_words, ", "));
   else
-    text = "no tool has enough of these words";
+    text = "no tool has any of these words";
   if (!is_ascii(query.text)) text += "; definitions are written in English";
   if (!found.nearest.empty()) text += "; see nearest";
   return text;
@@ -108,7 +115,7 @@ mcp::ToolDefinition search_tools_definition() {
   mcp::ToolDefinition tool;
   tool.name = "search_tools";
   tool.description = "Find other servers' tools by what they do.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "query": {"type": "string"},
@@ -120,45 +127,52 @@ mcp::ToolDefinition search_tools_definition() {
     },
     "required": ["query"]
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
   mark_read_only(tool);
   return tool;
 }
 
-mcp::ToolResult search_tools(const catalog::Catalog& catalog, const json& arguments) {
-  return search_tools(catalog, arguments, nullptr, nullptr);
+mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments) {
+  return search_tools(catalog, arguments, {});
 }
 
-mcp::ToolResult search_tools(const catalog::Catalog& catalog, const json& arguments, const catalog::Learning* learned,
-                             const skills::Library* library) {
+mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchContext& context) {
   auto order = read_order(arguments);
   if (!order) return failure(order.error());
   catalog::Query& query = order->query;
-  query.learned = learned;
+  query.learned = context.learned;
+  query.asker = context.asker;
+  query.thesaurus = context.thesaurus.get();
+  const skills::Library* library = context.library;
   const catalog::Found found = catalog.search(query);
-  std::vector<skills::Found> fitting;
-  if (library && query.server.empty() && query.tags.empty()) fitting = find_skills(catalog, *library, query);
+  Skills asked;
+  if (library && query.server.empty() && query.tags.empty()) asked = find_skills(catalog, *library, query);
+  std::vector<skills::Found>& fitting = asked.fitting;
   const size_t fit = fitting.size();
   const size_t places = query.limit - std::min(query.limit, found.tools.size());
-  fitting.resize(std::min(fit, std::max(places, query.limit * 2 / 5)));
+  fitting.resize(std::min(fit, std::max({places, query.limit * 2 / 5, size_t{asked.named ? 1u : 0u}})));
   const size_t listed = std::min(found.tools.size(), query.limit - fitting.size());
-  ordered_json answer = {{"query", query.text},
-                         {"category", query.category.empty() ? ordered_json(nullptr) : ordered_json(query.category)},
-                         {"detail_level", order->detail_level},
-                         {"count", listed + fitting.size()},
-                         {"total", found.total + fit},
-                         {"tools", ordered_json::array()}};
+  Json answer = {{"query", query.text},
+                 {"category", query.category.empty() ? Json(nullptr) : Json(query.category)},
+                 {"detail_level", order->detail_level},
+                 {"count", listed + fitting.size()},
+                 {"total", found.total + fit},
+                 {"match", found.match == catalog::Match::strong || asked.named ? "strong" : "weak"},
+                 {"tools", Json::array()}};
+  if (asked.named) answer["tools"].push_back(describe_skill(*fitting.front().skill, order->detail));
   for (size_t i = 0; i < listed; i++) answer["tools"].push_back(describe(catalog, found.tools[i], order->detail));
-  for (const skills::Found& one : fitting) answer["tools"].push_back(describe_skill(*one.skill, order->detail));
+  if (!asked.named)
+    for (const skills::Found& one : fitting) answer["tools"].push_back(describe_skill(*one.skill, order->detail));
   const bool skills_only = found.total == 0 && !fitting.empty();
   std::string hint;
-  if (listed + fitting.size() < found.total + fit)
+  if (found.guessed)
+    hint = fmt::format("no tool has any of these words; {} of all {} are listed", listed, found.total);
+  else if (listed + fitting.size() < found.total + fit)
     hint =
         fmt::format("{} of {}; ask for more with limit, or more exactly", listed + fitting.size(), found.total + fit);
-  else if (!skills_only)
+  else if (!skills_only && !asked.named)
     hint = advice(catalog, query, found);
   if (!hint.empty()) answer["hint"] = std::move(hint);
-  if (!found.nearest.empty() && !skills_only) answer["nearest"] = name_all(catalog, found.nearest);
+  if (!found.nearest.empty() && !skills_only) answer["nearest"] = describe_nearest(catalog, found.nearest);
   return mcp::ToolResult::data(std::move(answer));
 }
 

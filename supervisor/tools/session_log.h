@@ -12,7 +12,10 @@
 namespace tools {
 
 struct SessionTask {
-  std::string_view session, execution, description, code;
+  std::string_view session, execution;
+  std::string_view description;          // empty: the comment that the code begins with, if it does
+  std::string_view session_description;  // of the session from now on; empty: as before
+  std::string_view code;
   const jail::Report& report;
   const tenants::Changes* changes = nullptr;  // nullptr: not known
 };
@@ -21,8 +24,8 @@ void log_session_task(tenants::Tenant& tenant, const SessionTask& task);
 void log_session_begin(tenants::Tenant& tenant, const std::string& session);
 void log_session_end(tenants::Tenant& tenant, const std::string& session);
 
-// checkpoint {step, context?}, in sessions only; session_log {session?} -> the document of one of the tenant's
-// sessions.
+// checkpoint {step, context?, description?}, in sessions only; session_log {session?} -> the document of one of the
+// tenant's sessions.
 void add_session_calls(GuestCalls& calls);
 
 }  // namespace tools

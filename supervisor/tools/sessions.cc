@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/session_log.h"
 
@@ -12,16 +12,20 @@ namespace tools {
 namespace {
 
 using namespace std::chrono_literals;
-using nlohmann::ordered_json;
 
 constexpr size_t kMostInAll = 64;  // of all tenants; each one's are in its policy
-constexpr size_t kMostWaiting = 16;
+constexpr size_t kMostWaiting = 1000;
 constexpr size_t kMostGone = 64;  // ends of one tenant's sessions that are remembered
 constexpr auto kTendEvery = 1s;
 
 constexpr char kRule[] = "sessions.most";
 constexpr char kBeginAnew[] =
     "call again: that begins a new session of this name, without the variables; what was done is in session:///<name>";
+
+// One node runs JavaScript and TypeScript in turn.
+bool fits(jail::Language session, jail::Language program) {
+  return session == program || (jail::runs_in_node(session) && jail::runs_in_node(program));
+}
 
 int64_t seconds_since(Monotonic::time_point at) { return std::llround(ms_since(at) / 1000); }
 
@@ -39,10 +43,12 @@ struct Sessions::Entry {
   Key key;
   std::shared_ptr<tenants::Tenant> tenant;
   std::shared_ptr<const policies::Policy> policy;
+  jail::Language language = jail::Language::python;  // of its first program
   uint64_t memory_bytes = 0;
   jail::Session session;
   bool busy = true;
   bool told = false;           // the call that found it ended says so
+  std::weak_ptr<void> knows;   // the client that was told so in an answer
   bool counting = false;       // its workspace
   std::string ended;           // how, once it is over
   std::string end_after_call;  // why, when it is to end then
@@ -54,12 +60,13 @@ Sessions::Sessions(jail::Host& host, jail::Pool& pool) : host_(host), pool_(pool
 
 Sessions::~Sessions() { tasks_.cancel_all(); }
 
-// Until nobody has the session; there may be none any more.
+// Until nobody has the session and nobody waits who came before; there may be none any more.
 Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution) {
-  for (;;) {
+  for (bool is_next = false;; is_next = true) {
     auto found = entries_.find(key);
-    if (found == entries_.end() || !found->second->busy) co_return Result<>{};
+    if (found == entries_.end()) co_return Result<>{};
     auto entry = found->second;
+    if (!entry->busy && (is_next || entry->waiting.empty())) co_return Result<>{};
     if (entry->waiting.size() >= kMostWaiting)
       co_return fail(Code::exhausted,
                      fmt::format("{} calls wait for session '{}' already", entry->waiting.size(), key.name),
@@ -74,7 +81,8 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution)
     } leave{entry, waiting};
     co_await waiting->turn;
     if (waiting->withdrawn)
-      co_return fail(Code::denied, "cancelled by an administrator while it waited for its session's turn");
+      co_return fail(Code::denied,
+                     "cancelled by an administrator while it waited for its session's turn; it did not run");
     if (!waiting->gone.empty())
       co_return fail(Code::not_found,
                      fmt::format("session '{}' ended while this call waited: {}", key.name, waiting->gone), kBeginAnew,
@@ -82,12 +90,13 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution)
   }
 }
 
-Result<> Sessions::check_gone(const Key& key, Begin begin) {
+Result<> Sessions::check_gone(const Key& key, const Ask& ask) {
   auto gone = std::find_if(gone_.begin(), gone_.end(), [&](const Gone& one) { return one.key == key; });
   if (gone == gone_.end()) return {};
   const Gone told = *gone;
   gone_.erase(gone);
-  if (begin == Begin::anew) return {};
+  const auto client = ask.client.lock();
+  if (ask.begin == Begin::anew || (client && told.told.lock() == client)) return {};
   return fail(
       Code::not_found,
       fmt::format("session '{}' is gone, and its variables with it: {} ({} s ago, after {} calls); this call did "
@@ -143,36 +152,43 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
     entries_.erase(found);
     found = entries_.end();
   }
-  CO_CHECKED(check_gone(key, ask.begin));
+  CO_CHECKED(check_gone(key, ask));
   if (found == entries_.end()) {
     CO_CHECKED(check_left_open(ask));
     CO_CHECKED(check_room(ask));
     auto entry = std::make_shared<Entry>(host_, pool_);
     entry->key = key;
     entry->tenant = std::move(ask.tenant);
+    entry->language = ask.language;
     entry->memory_bytes = ask.memory_bytes.value_or(ask.policy->limits.standard.memory_bytes);
     entry->policy = std::move(ask.policy);
     entries_.emplace(key, entry);
-    co_return Turn(*this, std::move(entry));
+    co_return Turn(*this, std::move(entry), std::move(ask.client));
   }
   auto entry = found->second;
   if (entry->policy != ask.policy)
     co_return fail(Code::denied, fmt::format("session '{}' was begun under policy '{}'", key.name, entry->policy->name),
                    "use a session of another name", "session");
+  if (!fits(entry->language, ask.language))
+    co_return fail(Code::invalid,
+                   fmt::format("session: '{}' runs {}, not {}", key.name, jail::language_name(entry->language),
+                               jail::language_name(ask.language)),
+                   "use a session of another name, or begin anew with reset_session", "session");
   if (ask.memory_bytes && *ask.memory_bytes != entry->memory_bytes)
     co_return fail(Code::invalid,
                    fmt::format("memory_mb: session '{}' was begun with {} MB, which cannot change", key.name,
                                entry->memory_bytes >> 20),
                    "leave memory_mb out, or begin anew with reset_session", "session");
   entry->busy = true;
-  co_return Turn(*this, std::move(entry));
+  co_return Turn(*this, std::move(entry), std::move(ask.client));
 }
 
 Task<Result<bool>> Sessions::end(Ask ask) {
   CO_CHECKED(tenants::check_session_id(ask.name));
   const Key key{ask.tenant->name(), ask.name};
   CO_CHECKED(co_await wait_turn(key, ask.execution));
-  (void)check_gone(key, Begin::anew);
+  ask.begin = Begin::anew;
+  (void)check_gone(key, ask);
   auto found = entries_.find(key);
   if (found == entries_.end()) co_return false;
   const bool lived = found->second->session.alive();
@@ -208,9 +224,13 @@ const std::string& Sessions::Turn::name() const { return entry_->key.name; }
 
 uint64_t Sessions::Turn::memory_bytes() const { return entry_->memory_bytes; }
 
-ordered_json Sessions::Turn::told() const {
-  ordered_json told = {{"name", entry_->key.name}, {"call", entry_->session.calls()}};
-  if (!entry_->session.alive() || !entry_->end_after_call.empty()) told["ended"] = true;
+Json Sessions::Turn::tell() {
+  Json told = {{"name", entry_->key.name}, {"call", entry_->session.calls()}};
+  if (entry_->session.alive() && entry_->end_after_call.empty()) return told;
+  told["ended"] = true;
+  told["remedy"] = "its variables are gone; the next call that names it begins anew, what was done is in session:///" +
+                   entry_->key.name;
+  entry_->knows = client_;
   return told;
 }
 
@@ -247,7 +267,7 @@ void Sessions::bury(std::shared_ptr<Entry> entry, std::string why) {
   log_session_end(*entry->tenant, entry->key.name);
   for (const auto& waiting : entry->waiting) waiting->gone = why;
   if (entry->waiting.empty() && !entry->told)
-    note_gone(Gone{entry->key, std::move(why), entry->session.calls(), Monotonic::now()});
+    note_gone(Gone{entry->key, std::move(why), entry->session.calls(), Monotonic::now(), entry->knows});
   entries_.erase(entry->key);
 }
 
@@ -271,11 +291,11 @@ void Sessions::withdraw(const std::string& execution) {
   }
 }
 
-ordered_json Sessions::list(const std::string& tenant) const {
-  ordered_json all = ordered_json::array();
+Json Sessions::list(const std::string& tenant) const {
+  Json all = Json::array();
   for (const auto& [key, entry] : entries_) {
     if (key.tenant != tenant || (!entry->busy && !entry->session.alive())) continue;
-    ordered_json one = {{"name", key.name}, {"calls", entry->session.calls()}};
+    Json one = {{"name", key.name}, {"calls", entry->session.calls()}};
     one["state"] = entry->busy ? "running" : entry->session.frozen() ? "frozen" : "idle";
     if (!entry->busy) {
       const int64_t idle = seconds_since(entry->rests_since);

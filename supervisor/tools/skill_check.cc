@@ -10,8 +10,6 @@
 #include "supervisor/base/random.h"
 #include "supervisor/tools/execute_code.h"
 
-using nlohmann::json;
-
 namespace tools {
 namespace {
 
@@ -47,7 +45,7 @@ try {
 }
 )";
 
-std::string text_in(const json& object, const char* key) {
+std::string text_in(const Json& object, const char* key) {
   auto found = object.find(key);
   return found != object.end() && found->is_string() ? printable(found->get<std::string>(), kMostSaid) : "";
 }
@@ -59,7 +57,7 @@ Result<> read_verdict(const jail::Report& report) {
                 fmt::format("the skill cannot be compiled: {}",
                             printable(report.message.empty() ? report.error : report.message, kMostSaid)),
                 "make it smaller, or nest it less");
-  const json& verdict = *report.value;
+  const Json& verdict = *report.value;
   const std::string message = text_in(verdict, "message"), text = text_in(verdict, "text");
   if (message.empty()) return {};
   std::string what = "the skill does not compile: ";

@@ -12,9 +12,6 @@
 #include "supervisor/tools/workspace_answers.h"
 #include "supervisor/tools/workspace_tools.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 namespace {
 
@@ -24,18 +21,18 @@ constexpr size_t kPage = 100;
 constexpr int64_t kTtlMs = 60'000;  // whoever listens hears of changes sooner
 constexpr mcp::Caching kCaching{kTtlMs, mcp::Caching::Scope::requester};
 
-using Answer = Task<Result<ordered_json>>;
+using Answer = Task<Result<Json>>;
 
 // The extension's results carry these in every version of the protocol.
-void add_caching(ordered_json& result) {
+void add_caching(Json& result) {
   result["ttlMs"] = kTtlMs;
   result["cacheScope"] = "private";
 }
 
-ordered_json entry_of(const skills::Skill& skill) {
-  ordered_json resources = ordered_json::array();
+Json entry_of(const skills::Skill& skill) {
+  Json resources = Json::array();
   for (const skills::File& file : skill.files) {
-    ordered_json one = {{"uri", skills::uri_of(skill.slug, file.path)}, {"digest", file.digest}, {"size", file.size}};
+    Json one = {{"uri", skills::uri_of(skill.slug, file.path)}, {"digest", file.digest}, {"size", file.size}};
     resources.push_back(std::move(one));
   }
   return {{"uri", skills::uri_of(skill.slug, kHead)},
@@ -60,7 +57,7 @@ Result<Page> page_of(const skills::Library& library, const std::string& cursor) 
   return page;
 }
 
-Result<std::string> text_param(const json& params, const char* key) {
+Result<std::string> text_param(const Json& params, const char* key) {
   auto found = params.find(key);
   if (found == params.end() || found->is_null()) return std::string();
   if (!found->is_string()) return fail(Code::invalid, fmt::format("Invalid params: {} must be a string", key));
@@ -72,11 +69,11 @@ Result<skills::Library> library_of(Skills& skills, const Result<Asker>& asker) {
   return skills.library(*asker->tenant);
 }
 
-Answer list_entries(Skills& skills, Result<Asker> asker, json params) {
+Answer list_entries(Skills& skills, Result<Asker> asker, Json params) {
   CO_TRY(std::string cursor, text_param(params, "cursor"));
   CO_TRY(skills::Library library, library_of(skills, asker));
   CO_TRY(Page page, page_of(library, cursor));
-  ordered_json result = {{"skills", ordered_json::array()}};
+  Json result = {{"skills", Json::array()}};
   for (const skills::Found& one : page.skills) result["skills"].push_back(entry_of(*one.skill));
   if (!page.next_cursor.empty()) result["nextCursor"] = page.next_cursor;
   add_caching(result);
@@ -92,18 +89,18 @@ std::optional<skills::Found> find_at(const skills::Library& library, const std::
   return place ? library.find(place->slug) : std::nullopt;
 }
 
-Answer get_entry(Skills& skills, Result<Asker> asker, json params) {
+Answer get_entry(Skills& skills, Result<Asker> asker, Json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(skills::Library library, library_of(skills, asker));
   const auto place = skills::parse_uri(uri);
   const auto found = find_at(library, place);
   if (!found || place->path != kHead) co_return no_such("No skill has this URI", uri);
-  ordered_json result = {{"skill", entry_of(*found->skill)}};
+  Json result = {{"skill", entry_of(*found->skill)}};
   add_caching(result);
   co_return result;
 }
 
-Answer read_folder(Skills& skills, Result<Asker> asker, json params) {
+Answer read_folder(Skills& skills, Result<Asker> asker, Json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(std::string cursor, text_param(params, "cursor"));
   CO_TRY(skills::Library library, library_of(skills, asker));
@@ -116,12 +113,12 @@ Answer read_folder(Skills& skills, Result<Asker> asker, json params) {
   const auto names = found ? skills::children(*found->skill, place->path) : std::nullopt;
   if (!names) co_return no_such("No folder has this URI", uri);
   if (!cursor.empty()) co_return fail(Code::invalid, "Invalid params: unknown cursor");  // one page holds them all
-  ordered_json result = {{"resources", ordered_json::array()}};
+  Json result = {{"resources", Json::array()}};
   for (const std::string& name : *names) {
     const bool folder = name.ends_with('/');
     const std::string plain = folder ? name.substr(0, name.size() - 1) : name;
     const std::string path = place->path.empty() ? plain : place->path + "/" + plain;
-    ordered_json one = {{"uri", skills::uri_of(place->slug, path)}, {"name", plain}};
+    Json one = {{"uri", skills::uri_of(place->slug, path)}, {"name", plain}};
     one["mimeType"] = folder ? std::string(kFolderType) : std::string(mime_type(path, "text"));
     if (!folder) one["size"] = found->skill->find_file(path)->size;
     result["resources"].push_back(std::move(one));
@@ -168,7 +165,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(Skills& skills, R
 }
 
 // What a prompt tells the model: the skill's own words, and what it is to do with it.
-Result<std::string> prompt_text(const skills::Library& library, const skills::Found& found, const json& arguments) {
+Result<std::string> prompt_text(const skills::Library& library, const skills::Found& found, const Json& arguments) {
   TRY(std::string head, library.read(found, kHead));
   TRY(skills::FrontMatter parsed, skills::parse_front_matter(head));
   std::string text(parsed.body);
@@ -193,7 +190,7 @@ Task<Result<std::vector<mcp::Prompt>>> list_prompts(Skills& skills, Result<Asker
   co_return prompts;
 }
 
-Task<Result<mcp::PromptResult>> get_prompt(Skills& skills, Result<Asker> asker, std::string name, json arguments) {
+Task<Result<mcp::PromptResult>> get_prompt(Skills& skills, Result<Asker> asker, std::string name, Json arguments) {
   CO_TRY(skills::Library library, library_of(skills, asker));
   const auto found = library.find(name);
   if (!found || found->skill->name != name) co_return fail(Code::not_found, "no skill has that name");
@@ -211,7 +208,7 @@ Task<Result<mcp::PromptResult>> get_prompt(Skills& skills, Result<Asker> asker, 
 void add_skill_resources(mcp::Server& server, Skills& skills, const AskerOf& asker_of) {
   server.add_extension(kExtension, {{"directoryRead", true}});
   auto add = [&](const char* method, auto* answer) {
-    server.add_method(method, [&skills, asker_of, answer](mcp::RequestContext& context, json params) {
+    server.add_method(method, [&skills, asker_of, answer](mcp::RequestContext& context, Json params) {
       return answer(skills, asker_of(context), std::move(params));
     });
   };
@@ -240,7 +237,7 @@ void add_skill_resources(mcp::Server& server, Skills& skills, const AskerOf& ask
   mcp::PromptProvider prompts;
   prompts.caching = kCaching;
   prompts.list = [&skills, asker_of](mcp::RequestContext& context) { return list_prompts(skills, asker_of(context)); };
-  prompts.get = [&skills, asker_of](mcp::RequestContext& context, std::string name, json arguments) {
+  prompts.get = [&skills, asker_of](mcp::RequestContext& context, std::string name, Json arguments) {
     return get_prompt(skills, asker_of(context), std::move(name), std::move(arguments));
   };
   server.add_prompts(std::move(prompts));

@@ -7,17 +7,15 @@
 #include "supervisor/tools/skill_check.h"
 #include "supervisor/tools/workspace_answers.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace tools {
 namespace {
 
-constexpr uint32_t kMostChecks = 4;  // at once, of all tenants; each has one
+constexpr uint32_t kMostChecks = 4;     // at once, of all tenants; each has one
+constexpr uint32_t kMostChanges = 256;  // that wait for the disk, of all tenants; each has one
 
-using Core = SkillAnswer(Skills&, SkillUser, json);
+using Core = SkillAnswer(Skills&, SkillUser, Json);
 
-Task<mcp::ToolResult> answer_agent(Skills& skills, Result<Asker> asker, Core* core, json arguments) {
+Task<mcp::ToolResult> answer_agent(Skills& skills, Result<Asker> asker, Core* core, Json arguments) {
   if (!asker) co_return failure(asker.error());
   SkillUser user{*asker->tenant, *asker->policy};
   auto answer = co_await core(skills, user, std::move(arguments));
@@ -25,35 +23,46 @@ Task<mcp::ToolResult> answer_agent(Skills& skills, Result<Asker> asker, Core* co
   co_return mcp::ToolResult::data(*std::move(answer));
 }
 
-Task<Result<json>> answer_guest(Skills& skills, const GuestCaller& caller, Core* core, json arguments) {
+Task<Result<Json>> answer_guest(Skills& skills, const GuestCaller& caller, Core* core, Json arguments) {
   SkillUser user{caller.tenant, caller.policy};
   auto answer = co_await core(skills, user, std::move(arguments));
   if (!answer) co_return tl::unexpected<Error>(std::move(answer).error());
-  co_return json(*std::move(answer));
+  co_return Json(*std::move(answer));
+}
+
+// For a queue in which each tenant has one place.
+policies::Policy one_at_a_time(const policies::Policy& policy) {
+  policies::Policy one;
+  one.concurrent_executions = 1;
+  one.requests_in_flight = 1;
+  one.queued_executions = policy.queued_executions;
+  return one;
 }
 
 }  // namespace
 
-Skills::Skills(jail::Host& host, jail::Pool& pool, skills::Shared shared, Changed changed)
+Skills::Skills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shared, Changed changed)
     : host_(host),
       pool_(pool),
       shared_(std::move(shared)),
       changed_(std::move(changed)),
-      checks_(host.loop, kMostChecks) {}
+      disk_(disk),
+      checks_(host.loop, kMostChecks),
+      changes_(host.loop, kMostChanges),
+      tasks_(host.loop) {}
 
-Result<skills::Store*> Skills::store(tenants::Tenant& tenant) {
+Result<std::shared_ptr<skills::Store>> Skills::store(tenants::Tenant& tenant) {
   auto known = stores_.find(tenant.name());
-  if (known != stores_.end()) return known->second.get();
+  if (known != stores_.end()) return known->second;
   TRY(RelativePath path, RelativePath::parse("skills"));
   TRY(Fd directory, make_directories_beneath(tenant.directory(), path, 0700));
   TRY(skills::Store opened, skills::Store::open(std::move(directory)));
   for (const std::string& problem : opened.problems()) log_warning("tenant {}: {}", tenant.name(), problem);
-  auto store = std::make_unique<skills::Store>(std::move(opened));
-  return stores_.emplace(tenant.name(), std::move(store)).first->second.get();
+  return stores_[tenant.name()] = std::make_shared<skills::Store>(std::move(opened));
 }
 
 Result<skills::Library> Skills::library(tenants::Tenant& tenant) {
-  TRY(skills::Store * own, store(tenant));
+  TRY(const std::shared_ptr<skills::Store> own, store(tenant));
   return skills::Library(shared_, *own);
 }
 
@@ -63,43 +72,83 @@ Task<Result<skills::Store::Receipt>> Skills::save(SkillUser user, skills::Draft 
     co_return fail(Code::denied, fmt::format("policy '{}' does not let skills be saved", user.policy.name),
                    "keep the code in a file of the workspace", "skills.save");
   CO_CHECKED(skills::check_draft(draft));
-  CO_TRY(skills::Store * own, store(user.tenant));
+  CO_TRY(const std::shared_ptr<skills::Store> own, store(user.tenant));
   if (!own->find(draft.name) && shared_.find(draft.name))
     co_return fail(Code::denied, fmt::format("'{}' is a skill that everybody shares", draft.name),
                    "choose another name", "skills.shared");
-  policies::Policy one_check;  // for the queue: one check of a tenant at a time
-  one_check.concurrent_executions = 1;
-  one_check.queued_executions = user.policy.queued_executions;
-  CO_TRY(Admission::Permit permit, co_await checks_.enter(user.tenant.name(), one_check));
-  CO_CHECKED(co_await check_skill(host_, pool_, user, draft));
+  {
+    const policies::Policy one_check = one_at_a_time(user.policy);
+    Admission::Asker asker{user.tenant.name(), nullptr};
+    CO_TRY(Admission::Permit permit, co_await checks_.enter(std::move(asker), one_check));
+    CO_CHECKED(co_await check_skill(host_, pool_, user, draft));
+  }
   skills::StoreLimits limits;
   limits.bytes = rules.bytes;
   limits.count = rules.count;
-  CO_TRY(auto receipt, own->save(draft, limits));
-  if (receipt.saved != skills::Store::Saved::same) changed_(user.tenant.name());
-  co_return receipt;
+  CO_TRY(std::shared_ptr<Change> change, co_await begin_change(user));
+  CO_TRY(skills::Store::Saving plan, change->store->plan_save(draft, limits));
+  if (plan.saved == skills::Store::Saved::same) co_return change->store->finish(std::move(plan));
+  tasks_.spawn(save(change, std::make_shared<skills::Store::Saving>(std::move(plan))));
+  co_await change->done;
+  co_return change->receipt;
 }
 
-Result<> Skills::remove(SkillUser user, const std::string& name) {
+Task<Result<>> Skills::remove(SkillUser user, std::string name) {
   if (!user.policy.skills.save)
-    return fail(Code::denied, fmt::format("policy '{}' does not let skills be deleted", user.policy.name), {},
-                "skills.save");
-  TRY(skills::Store * own, store(user.tenant));
-  if (!own->find(name) && shared_.find(name))
-    return fail(Code::denied, fmt::format("'{}' is a skill that everybody shares", name), "leave it", "skills.shared");
-  CHECKED(own->remove(name));
-  changed_(user.tenant.name());
-  return {};
+    co_return fail(Code::denied, fmt::format("policy '{}' does not let skills be deleted", user.policy.name), {},
+                   "skills.save");
+  CO_TRY(std::shared_ptr<Change> change, co_await begin_change(user));
+  if (!change->store->find(name) && shared_.find(name))
+    co_return fail(Code::denied, fmt::format("'{}' is a skill that everybody shares", name), "leave it",
+                   "skills.shared");
+  CO_TRY(skills::Store::Removal plan, change->store->plan_removal(name));
+  tasks_.spawn(remove(change, std::make_shared<skills::Store::Removal>(std::move(plan))));
+  co_await change->done;
+  if (!change->receipt) co_return tl::unexpected<Error>(change->receipt.error());
+  co_return Result<>{};
 }
 
-ordered_json metadata_of(const skills::Found& found) {
+Task<Result<std::shared_ptr<Skills::Change>>> Skills::begin_change(SkillUser user) {
+  const policies::Policy one_change = one_at_a_time(user.policy);
+  Admission::Asker asker{user.tenant.name(), nullptr};
+  CO_TRY(Admission::Permit turn, co_await changes_.enter(std::move(asker), one_change));
+  CO_TRY(std::shared_ptr<skills::Store> own, store(user.tenant));
+  co_return std::make_shared<Change>(user.tenant.name(), std::move(own), std::move(turn));
+}
+
+Task<> Skills::save(std::shared_ptr<Change> change, std::shared_ptr<skills::Store::Saving> saving) {
+  const WorkerThread::Job job = [saving] { return skills::Store::write(*saving); };
+  auto written = co_await disk_.run(job);
+  if (written) {
+    change->receipt = change->store->finish(std::move(*saving));
+    changed_(change->tenant);
+  } else {
+    change->receipt = tl::unexpected<Error>(std::move(written).error());
+  }
+  change->done.fire();
+}
+
+Task<> Skills::remove(std::shared_ptr<Change> change, std::shared_ptr<skills::Store::Removal> removal) {
+  const WorkerThread::Job job = [removal] { return skills::Store::remove(*removal); };
+  auto removed = co_await disk_.run(job);
+  change->store->finish(*removal);
+  if (removal->is_gone) changed_(change->tenant);
+  if (removed) {
+    change->receipt = skills::Store::Receipt{nullptr, skills::Store::Saved::same};
+  } else {
+    change->receipt = tl::unexpected<Error>(std::move(removed).error());
+  }
+  change->done.fire();
+}
+
+Json metadata_of(const skills::Found& found) {
   const skills::Skill& skill = *found.skill;
   const skills::File* code = skill.find_file(skill.code_file);
-  ordered_json metadata = {{"name", skill.name},
-                           {"description", skill.description},
-                           {"created", skill.created},
-                           {"code_hash", code ? code->digest.substr(code->digest.find(':') + 1) : ""},
-                           {"language", skills::language_name(skill.language)}};
+  Json metadata = {{"name", skill.name},
+                   {"description", skill.description},
+                   {"created", skill.created},
+                   {"code_hash", code ? code->digest.substr(code->digest.find(':') + 1) : ""},
+                   {"language", skills::language_name(skill.language)}};
   if (found.own) metadata["version"] = found.own->version();
   if (!found.own) metadata["shared"] = true;
   return metadata;
@@ -107,7 +156,7 @@ ordered_json metadata_of(const skills::Found& found) {
 
 void add_skill_tools(mcp::Server& server, Skills& skills, const AskerOf& asker_of) {
   auto add = [&](mcp::ToolDefinition definition, Core* core) {
-    server.add_tool(std::move(definition), [&skills, asker_of, core](mcp::RequestContext& context, json arguments) {
+    server.add_tool(std::move(definition), [&skills, asker_of, core](mcp::RequestContext& context, Json arguments) {
       return answer_agent(skills, asker_of(context), core, std::move(arguments));
     });
   };
@@ -119,7 +168,7 @@ void add_skill_tools(mcp::Server& server, Skills& skills, const AskerOf& asker_o
 
 void add_skill_calls(GuestCalls& calls, Skills& skills) {
   auto add = [&](const char* name, Core* core) {
-    calls.add(name, [&skills, core](const GuestCaller& caller, json arguments) {
+    calls.add(name, [&skills, core](const GuestCaller& caller, Json arguments) {
       return answer_guest(skills, caller, core, std::move(arguments));
     });
   };

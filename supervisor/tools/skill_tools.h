@@ -6,13 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "jail/host.h"
 #include "jail/pool.h"
 #include "skills/library.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/worker_thread.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/admission.h"
 #include "supervisor/tools/asker.h"
@@ -31,26 +32,44 @@ class Skills {
  public:
   // `changed`: told the tenant's name after each change of its skills.
   using Changed = std::function<void(const std::string& tenant)>;
-  Skills(jail::Host& host, jail::Pool& pool, skills::Shared shared, Changed changed);
+  // Skills are written on `disk`'s thread; all three references must outlive this.
+  Skills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shared, Changed changed);
 
   // Opened at the first use, and kept. Errors: what the disk said.
-  Result<skills::Store*> store(tenants::Tenant& tenant);
+  Result<std::shared_ptr<skills::Store>> store(tenants::Tenant& tenant);
   Result<skills::Library> library(tenants::Tenant& tenant);
   // The tenant's folder is gone.
   void forget(const std::string& tenant) { stores_.erase(tenant); }
   const skills::Shared& shared() const { return shared_; }
 
-  // Checks the code in a jail of the tenant's own, then keeps it. Cancelled before that, it keeps nothing.
+  // Checks the code in a jail of the tenant's own, then keeps it: durable when this is done. Cancelled before the
+  // check has ended, it keeps nothing; later, the skill is kept though nobody hears of it.
   Task<Result<skills::Store::Receipt>> save(SkillUser user, skills::Draft draft);
-  Result<> remove(SkillUser user, const std::string& name);
+  // Cancelled when the disk has it, the skill goes though nobody hears of it.
+  Task<Result<>> remove(SkillUser user, std::string name);
 
  private:
+  // One change of a store, from its plan to its end. Nobody's leaving ends it half-way.
+  struct Change {
+    Change(std::string of, std::shared_ptr<skills::Store> its_store, Admission::Permit its_turn)
+        : tenant(std::move(of)), store(std::move(its_store)), turn(std::move(its_turn)) {}
+    std::string tenant;
+    std::shared_ptr<skills::Store> store;
+    Admission::Permit turn;
+    Event done;
+    Result<skills::Store::Receipt> receipt = fail(Code::internal, "not done");  // of a removal: no entry
+  };
+  Task<Result<std::shared_ptr<Change>>> begin_change(SkillUser user);
+  Task<> save(std::shared_ptr<Change> change, std::shared_ptr<skills::Store::Saving> saving);
+  Task<> remove(std::shared_ptr<Change> change, std::shared_ptr<skills::Store::Removal> removal);
   jail::Host& host_;
   jail::Pool& pool_;
   skills::Shared shared_;
   Changed changed_;
-  Admission checks_;
-  std::map<std::string, std::unique_ptr<skills::Store>, std::less<>> stores_;
+  WorkerThread& disk_;
+  Admission checks_, changes_;
+  std::map<std::string, std::shared_ptr<skills::Store>, std::less<>> stores_;
+  Scope tasks_;  // last: cancelled first
 };
 
 void add_skill_tools(mcp::Server& server, Skills& skills, const AskerOf& asker_of);
@@ -61,13 +80,13 @@ mcp::ToolDefinition load_skill_definition();
 mcp::ToolDefinition list_skills_definition();
 mcp::ToolDefinition delete_skill_definition();
 
-using SkillAnswer = Task<Result<nlohmann::ordered_json>>;
-SkillAnswer save_skill(Skills& skills, SkillUser user, nlohmann::json arguments);
-SkillAnswer load_skill(Skills& skills, SkillUser user, nlohmann::json arguments);
-SkillAnswer list_skills(Skills& skills, SkillUser user, nlohmann::json arguments);
-SkillAnswer delete_skill(Skills& skills, SkillUser user, nlohmann::json arguments);
+using SkillAnswer = Task<Result<Json>>;
+SkillAnswer save_skill(Skills& skills, SkillUser user, Json arguments);
+SkillAnswer load_skill(Skills& skills, SkillUser user, Json arguments);
+SkillAnswer list_skills(Skills& skills, SkillUser user, Json arguments);
+SkillAnswer delete_skill(Skills& skills, SkillUser user, Json arguments);
 
 // {name, description, created, code_hash, language, version, shared?}
-nlohmann::ordered_json metadata_of(const skills::Found& found);
+Json metadata_of(const skills::Found& found);
 
 }  // namespace tools

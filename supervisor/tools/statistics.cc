@@ -16,13 +16,13 @@ Counts told(const journal::Quantiles& times) {
 Counts told(const journal::Totals& totals) {
   const journal::Ledger& ledger = totals.ledger;
   return {{"definitions_avoided_bytes", ledger.definitions_avoided_bytes},
-          {"definitions_avoided_tokens_estimated", journal::estimated_tokens(ledger.definitions_avoided_bytes)},
+          {"definitions_avoided_tokens_estimated", ledger.definitions_avoided_tokens},
           {"fetched_bytes", ledger.fetched_bytes},
           {"kept_out_bytes", totals.kept_out_bytes},
-          {"kept_out_tokens_estimated", journal::estimated_tokens(totals.kept_out_bytes)},
+          {"kept_out_tokens_estimated", totals.kept_out_tokens},
           {"printed_bytes", ledger.printed_bytes},
           {"returned_bytes", ledger.returned_bytes},
-          {"returned_tokens_estimated", journal::estimated_tokens(ledger.returned_bytes)}};
+          {"returned_tokens_estimated", ledger.returned_tokens}};
 }
 
 }  // namespace

@@ -7,18 +7,7 @@
 
 #include "supervisor/base/json.h"
 
-using nlohmann::ordered_json;
-
 namespace tools {
-
-mcp::ToolResult failure(const Error& error) {
-  ordered_json value = {{"success", false}, {"error", error.what}, {"code", std::string(code_name(error.code))}};
-  if (!error.rule.empty()) value["rule"] = error.rule;
-  if (!error.hint.empty()) value["remedy"] = error.hint;
-  mcp::ToolResult result = mcp::ToolResult::data(std::move(value));
-  result.is_error = true;
-  return result;
-}
 
 std::string iso_time(int64_t since_1970_ns) {
   std::time_t seconds = since_1970_ns / 1'000'000'000;

@@ -1,10 +1,10 @@
 // What the workspace tools share: names and URIs in, answers out.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/mcp/content.h"
 #include "supervisor/tenants/tenant.h"
 
@@ -20,7 +20,7 @@ constexpr std::string_view kAccountName = "/stats";
 constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
 
 // {success:false, error, code, rule?, remedy?}, isError.
-mcp::ToolResult failure(const Error& error);
+inline mcp::ToolResult failure(const Error& error) { return mcp::ToolResult::error(error); }
 
 // "2026-11-21T12:34:56Z"
 std::string iso_time(int64_t since_1970_ns);

@@ -7,8 +7,7 @@
 #include "supervisor/tools/execution_account.h"
 #include "supervisor/tools/resource_changes.h"
 #include "supervisor/tools/workspace_answers.h"
-
-using nlohmann::json;
+#include "supervisor/tools/workspace_paths.h"
 
 namespace tools {
 namespace {
@@ -17,32 +16,36 @@ constexpr size_t kMaxResourceBytes = 4 << 20;  // resources/read has no ranges
 constexpr size_t kPage = 100;
 constexpr size_t kMaxPaged = 10'000;
 
-using Tool = Task<mcp::ToolResult>(tenants::Tenant&, json);
+using Tool = Task<mcp::ToolResult>(tenants::Tenant&, Json);
 
 using Place = Result<std::shared_ptr<tenants::Tenant>>;
 
-Task<mcp::ToolResult> answer_for(Place place, Tool* tool, json arguments) {
+Task<mcp::ToolResult> answer_for(Place place, Tool* tool, Json arguments) {
   if (!place) co_return failure(place.error());
   mcp::ToolResult result = co_await tool(**place, std::move(arguments));
   co_return result;
 }
 
-Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, Place place, Tool* tool, json arguments) {
-  const std::string filename = arguments.value("filename", "");
+Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, Place place, Tool* tool, Json arguments) {
+  std::string changed;  // what the name means now: afterwards it may mean another file
+  if (place)
+    if (auto path = workspace_path(**place, arguments.value("filename", ""))) changed = path->text();
+  std::optional<tenants::Writers::Turn> writing;
+  if (place) writing.emplace((*place)->writers());
   mcp::ToolResult result = co_await answer_for(place, tool, std::move(arguments));
-  if (!result.is_error) changes.tell(**place, filename);
+  if (!result.is_error) changes.tell(**place, changed);
   co_return result;
 }
 
 mcp::ToolHandler for_tenant(const TenantOf& tenant_of, Tool* tool) {
-  return [tenant_of, tool](mcp::RequestContext& context, json arguments) {
+  return [tenant_of, tool](mcp::RequestContext& context, Json arguments) {
     return answer_for(tenant_of(context), tool, std::move(arguments));
   };
 }
 
 // The same for a tool that writes or removes `filename`: clients that asked for it are told.
 mcp::ToolHandler that_changes(ResourceChanges& changes, const TenantOf& tenant_of, Tool* tool) {
-  return [&changes, tenant_of, tool](mcp::RequestContext& context, json arguments) {
+  return [&changes, tenant_of, tool](mcp::RequestContext& context, Json arguments) {
     return tell_when_done(changes, tenant_of(context), tool, std::move(arguments));
   };
 }
@@ -81,7 +84,7 @@ Result<size_t> parse_cursor(const std::string& cursor) {
 Result<std::string> whole(Result<tenants::FileRange> range) {
   if (!range) return tl::unexpected<Error>(std::move(range).error());
   if (range->more())
-    return fail(Code::exhausted,
+    return fail(Code::invalid,
                 "the file has " + std::to_string(range->size) + " bytes, a resource may have " +
                     std::to_string(kMaxResourceBytes),
                 "read it in parts with read_workspace_file");
@@ -140,8 +143,7 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
   co_return page;
 }
 
-Task<Result<nlohmann::ordered_json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri,
-                                                           std::string cursor) {
+Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri, std::string cursor) {
   CO_TRY(size_t begin, parse_cursor(cursor));
   CO_TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
   while (name.ends_with('/')) name.pop_back();
@@ -154,13 +156,13 @@ Task<Result<nlohmann::ordered_json>> read_workspace_folder(tenants::Tenant& tena
   options.folders = tenants::ListOptions::Folders::listed;
   options.limit = begin + kPage;
   CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(folder, options));
-  nlohmann::ordered_json result = {{"resources", nlohmann::ordered_json::array()}};
+  Json result = {{"resources", Json::array()}};
   for (size_t i = begin; i < listing.entries.size(); i++) {
     const tenants::Entry& entry = listing.entries[i];
     const bool is_folder = entry.kind == tenants::Kind::directory;
     if ((!is_folder && entry.kind != tenants::Kind::file) || valid_utf8(entry.path) != entry.path) continue;
-    nlohmann::ordered_json one = {{"uri", std::string(kWorkspaceScheme) + encode_percent(entry.path)},
-                                  {"name", entry.path.substr(entry.path.rfind('/') + 1)}};
+    Json one = {{"uri", std::string(kWorkspaceScheme) + encode_percent(entry.path)},
+                {"name", entry.path.substr(entry.path.rfind('/') + 1)}};
     if (is_folder) one["mimeType"] = kFolderType;
     if (!is_folder) one["size"] = entry.size;
     result["resources"].push_back(std::move(one));
@@ -172,8 +174,33 @@ Task<Result<nlohmann::ordered_json>> read_workspace_folder(tenants::Tenant& tena
   co_return result;
 }
 
+// The folder's listing as list_workspace_files has it; nothing: it is no folder.
+Task<std::optional<mcp::ResourceContents>> read_folder(tenants::Tenant& tenant, const std::string& uri) {
+  if (!uri.starts_with(kWorkspaceScheme)) co_return std::nullopt;
+  auto name = decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size()));
+  if (!name) co_return std::nullopt;
+  while (name->ends_with('/')) name->pop_back();
+  Json arguments = {{"subpath", name->empty() ? "." : *name}};
+  mcp::ToolResult listed = co_await list_workspace_files(tenant, std::move(arguments));
+  if (listed.is_error) co_return std::nullopt;
+  mcp::ResourceContents contents;
+  contents.uri = uri;
+  contents.mime_type = "application/json";
+  contents.data = std::move(std::get<mcp::Text>(listed.content.front()).text);
+  co_return contents;
+}
+
 Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri) {
-  CO_TRY(std::string bytes, read_uri(tenant, uri));
+  auto read = read_uri(tenant, uri);
+  if (!read && read.error().code == Code::invalid) {  // "it is a folder", among others
+    auto folder = co_await read_folder(tenant, uri);
+    if (folder) {
+      std::vector<mcp::ResourceContents> one;
+      one.push_back(*std::move(folder));
+      co_return one;
+    }
+  }
+  CO_TRY(std::string bytes, std::move(read));
   mcp::ResourceContents contents;
   contents.mime_type = uri.starts_with(kSessionScheme) ? "application/json" : mime_type(uri, bytes);
   if (is_text(bytes)) {

@@ -3,8 +3,8 @@
 // `{success: false, error, code, rule?, remedy?}`. One file per tool; what they share is in workspace_answers.h.
 #pragma once
 #include <functional>
-#include <nlohmann/json.hpp>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
@@ -24,8 +24,7 @@ mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of, journal::Jo
 
 // What is in the folder workspace:///path: {resources, nextCursor?}, folders as inode/directory, as the protocol's
 // resources/directory/read has it. Errors: invalid, not_found.
-Task<Result<nlohmann::ordered_json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri,
-                                                           std::string cursor);
+Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri, std::string cursor);
 
 // Paths of the workspace, executions whose output is kept, and their streams.
 mcp::CompletionHandler workspace_completion(const TenantOf& tenant_of);
@@ -36,10 +35,10 @@ mcp::ToolDefinition list_workspace_files_definition();
 mcp::ToolDefinition delete_workspace_file_definition();
 
 // `tenant` must outlive the task.
-Task<mcp::ToolResult> write_workspace_file(tenants::Tenant& tenant, nlohmann::json arguments);
-Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, nlohmann::json arguments);
-Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, nlohmann::json arguments);
-Task<mcp::ToolResult> delete_workspace_file(tenants::Tenant& tenant, nlohmann::json arguments);
+Task<mcp::ToolResult> write_workspace_file(tenants::Tenant& tenant, Json arguments);
+Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, Json arguments);
+Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, Json arguments);
+Task<mcp::ToolResult> delete_workspace_file(tenants::Tenant& tenant, Json arguments);
 
 Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor);
 Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri);

@@ -4,10 +4,8 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace_answers.h"
+#include "supervisor/tools/workspace_paths.h"
 #include "supervisor/tools/workspace_tools.h"
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 namespace tools {
 namespace {
@@ -21,7 +19,7 @@ struct Order {
   tenants::WriteMode mode = tenants::WriteMode::replace;
 };
 
-Result<Order> read_order(const json& arguments) {
+Result<Order> read_order(tenants::Tenant& tenant, const Json& arguments) {
   Fields in(arguments, "write_workspace_file");
   Order order;
   TRY(order.filename, in.string("filename"));
@@ -29,7 +27,8 @@ Result<Order> read_order(const json& arguments) {
   TRY(std::string encoding, in.one_of("encoding", {"utf-8", "base64"}, "utf-8"));
   TRY(std::string mode, in.one_of("mode", {"replace", "append", "create"}, "replace"));
   CHECKED(in.done());
-  TRY(order.path, RelativePath::parse(order.filename));
+  TRY(order.path, workspace_path(tenant, order.filename));
+  order.filename = order.path.text();
   if (encoding == "base64") {
     TRY(order.bytes, from_base64(order.bytes));
   }
@@ -43,33 +42,31 @@ Result<Order> read_order(const json& arguments) {
 mcp::ToolDefinition write_workspace_file_definition() {
   mcp::ToolDefinition tool;
   tool.name = "write_workspace_file";
-  tool.description = "Write a file in /workspace. Missing folders are made.";
-  tool.input_schema = ordered_json::parse(R"({
+  tool.description = "Write a file in /workspace.";
+  tool.input_schema = Json::parse(R"({
     "type": "object",
     "properties": {
       "filename": {"type": "string"},
       "content": {"type": "string"},
-      "encoding": {"type": "string", "enum": ["utf-8", "base64"], "default": "utf-8"},
-      "mode": {"type": "string", "enum": ["replace", "append", "create"], "default": "replace"}
+      "encoding": {"type": "string", "enum": ["utf-8", "base64"]},
+      "mode": {"type": "string", "enum": ["replace", "append", "create"]}
     },
     "required": ["filename", "content"]
   })");
-  tool.output_schema = ordered_json{{"type", "object"}};
-  tool.annotations.destructive = false;  // the workspace is the agent's own
   tool.annotations.open_world = false;
   return tool;
 }
 
-Task<mcp::ToolResult> write_workspace_file(tenants::Tenant& tenant, json arguments) {
-  auto order = read_order(arguments);
+Task<mcp::ToolResult> write_workspace_file(tenants::Tenant& tenant, Json arguments) {
+  auto order = read_order(tenant, arguments);
   if (!order) co_return failure(order.error());
   size_t count = order->bytes.size();
   auto size = co_await tenant.workspace().write(order->path, std::move(order->bytes), order->mode);
   if (!size) co_return failure(size.error());
-  ordered_json answer = {{"success", true},
-                         {"message", fmt::format("Written {} bytes to {}", count, order->filename)},
-                         {"filename", order->filename},
-                         {"size", *size}};
+  Json answer = {{"success", true},
+                 {"message", fmt::format("Written {} bytes to {}", count, order->filename)},
+                 {"filename", order->filename},
+                 {"size", *size}};
   co_return mcp::ToolResult::data(std::move(answer));
 }
 

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/random.h"
-
-using nlohmann::json;
 
 namespace traces {
 namespace {

@@ -3,15 +3,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
-
 #include "jail/plan.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace bench {
 namespace {
-
-using nlohmann::json;
 
 constexpr char kBarePython[] = "bare: python3 -c pass";
 constexpr char kBareNode[] = "bare: node -e 0";
@@ -95,12 +92,12 @@ void Cases::add_program(std::string name, std::string baseline, int per_round, s
 }
 
 // The answer's object of one execution that must have gone well, and what it took.
-Result<json> Cases::execute(const std::string& request, Client::Exchange& exchange, Sample& sample) {
+Result<Json> Cases::execute(const std::string& request, Client::Exchange& exchange, Sample& sample) {
   double before = daemon_.cpu_us();
   TRY(exchange, client_->exchange(request));
   double after = daemon_.cpu_us();
-  TRY(json result, result_of(exchange.answer));
-  TRY(json answer, parse_json(result["content"][0]["text"].get<std::string>()));
+  TRY(Json result, result_of(exchange.answer));
+  TRY(Json answer, parse_json(result["content"][0]["text"].get<std::string>()));
   if (!answer.value("success", false)) return fail(Code::internal, "an execution failed: " + dump_json(answer));
   if (before > 0) sample.cpu_us = after - before + answer["usage"]["cpu_ms"].get<double>() * 1000;
   sample.us = exchange.us();
@@ -110,12 +107,12 @@ Result<json> Cases::execute(const std::string& request, Client::Exchange& exchan
 
 void Cases::add_execution(std::string name, std::string baseline, int per_round, const std::string& language,
                           const std::string& code) {
-  json arguments{{"language", language}, {"code", code}};
+  Json arguments{{"language", language}, {"code", code}};
   std::string request = make_call("execute_code", std::move(arguments));
   add(std::move(name), std::move(baseline), per_round, [this, request]() -> Result<Sample> {
     Client::Exchange exchange;
     Sample sample;
-    TRY(json answer, execute(request, exchange, sample));
+    TRY(Json answer, execute(request, exchange, sample));
     return sample;
   });
 }
@@ -142,9 +139,9 @@ Part& Cases::part(const std::string& name, int depth) {
 Result<Sample> Cases::break_down(const std::string& request) {
   Client::Exchange exchange;
   Sample sample;
-  TRY(json answer, execute(request, exchange, sample));
+  TRY(Json answer, execute(request, exchange, sample));
   auto take = [this](const std::string& name, int depth, double us) { part(name, depth).series.add({us, {}}); };
-  const json& receipt = answer["receipt"];
+  const Json& receipt = answer["receipt"];
   auto code_begun = from_monotonic_ns(answer["result"][0].get<int64_t>());
   double to_code = us_between(exchange.sent, code_begun);
   double build = receipt["build_ms"].get<double>() * 1000;
@@ -169,9 +166,9 @@ Result<> Cases::prepare() {
   auto echo = std::make_shared<Fd>(std::move(echo_end));
   TRY(client_, Client::connect(daemon_.socket()));
   TRY(handshake_, Client::connect(daemon_.socket()));
-  json hello{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "initialize"}};
+  Json hello{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "initialize"}};
   hello["params"] = {{"protocolVersion", "2025-11-25"},
-                     {"capabilities", json::object()},
+                     {"capabilities", Json::object()},
                      {"clientInfo", {{"name", "warder-bench"}, {"version", "1"}}}};
   TRY(Client::Exchange hello_answer, handshake_->exchange(dump_json(hello) + "\n"));
   CHECKED(result_of(hello_answer.answer));
@@ -195,7 +192,7 @@ Result<> Cases::prepare() {
     add(std::move(name), std::move(baseline), 3, [this, request]() -> Result<Sample> {
       Client::Exchange exchange;
       Sample sample;
-      TRY(json answer, execute(request, exchange, sample));
+      TRY(Json answer, execute(request, exchange, sample));
       return Sample{us_between(from_monotonic_ns(answer["result"].get<int64_t>()), exchange.received), {}};
     });
   };
@@ -215,8 +212,8 @@ Result<> Cases::prepare() {
     TRY(Client::Exchange exchange, handshake_->exchange("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n"));
     return Sample{exchange.us(), {}};
   });
-  add_request("server/discover", 50, make_request("server/discover", json::object()));
-  add_request("tools/call list_workspace_files, empty", 50, make_call("list_workspace_files", json::object()));
+  add_request("server/discover", 50, make_request("server/discover", Json::object()));
+  add_request("tools/call list_workspace_files, empty", 50, make_call("list_workspace_files", Json::object()));
 
   for (Case& c : list_) {  // once unmeasured: the first finds cold caches
     if (!c.absent.empty()) continue;

@@ -48,7 +48,7 @@ class Cases {
   void add_execution(std::string name, std::string baseline, int per_round, const std::string& language,
                      const std::string& code);
   void add_request(std::string name, int per_round, std::string line);
-  Result<nlohmann::json> execute(const std::string& request, Client::Exchange& exchange, Sample& sample);
+  Result<Json> execute(const std::string& request, Client::Exchange& exchange, Sample& sample);
   Result<Sample> break_down(const std::string& request);
   Part& part(const std::string& name, int depth);
 

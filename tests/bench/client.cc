@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "tests/bench/process.h"
 
 namespace bench {
-
-using nlohmann::json;
 
 Result<Client> Client::connect(const std::string& path) {
   sockaddr_un address{};
@@ -55,18 +53,18 @@ Result<Client::Exchange> Client::exchange(std::string_view line) {
   return exchange;
 }
 
-std::string make_request(std::string_view method, json params) {
+std::string make_request(std::string_view method, Json params) {
   params["_meta"] = {{"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
-                     {"io.modelcontextprotocol/clientCapabilities", json::object()}};
-  return dump_json(json{{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}}) + "\n";
+                     {"io.modelcontextprotocol/clientCapabilities", Json::object()}};
+  return dump_json(Json{{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}}) + "\n";
 }
 
-std::string make_call(std::string_view tool, json arguments) {
-  return make_request("tools/call", json{{"name", tool}, {"arguments", std::move(arguments)}});
+std::string make_call(std::string_view tool, Json arguments) {
+  return make_request("tools/call", Json{{"name", tool}, {"arguments", std::move(arguments)}});
 }
 
-Result<json> result_of(std::string_view answer) {
-  TRY(json message, parse_json(answer));
+Result<Json> result_of(std::string_view answer) {
+  TRY(Json message, parse_json(answer));
   auto result = message.find("result");
   if (result == message.end()) return fail(Code::internal, "the daemon answered " + std::string(answer.substr(0, 500)));
   return std::move(*result);

@@ -2,12 +2,12 @@
 // is measured: requests are text before the clock starts, answers are parsed after it stopped.
 // Errors: internal, with what the daemon said.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/fd.h"
+#include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"
 
 namespace bench {
@@ -31,10 +31,10 @@ class Client {
 };
 
 // A request of the modern era with its newline. `params` gets the version and the capabilities.
-std::string make_request(std::string_view method, nlohmann::json params);
-std::string make_call(std::string_view tool, nlohmann::json arguments);
+std::string make_request(std::string_view method, Json params);
+std::string make_call(std::string_view tool, Json arguments);
 
 // The result of an answer's line.
-Result<nlohmann::json> result_of(std::string_view answer);
+Result<Json> result_of(std::string_view answer);
 
 }  // namespace bench

@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/base/json_value.h"
 
 namespace bench {
 namespace {
@@ -23,15 +23,16 @@ std::string without_pool(const std::string& policies, const std::filesystem::pat
   namespace fs = std::filesystem;
   fs::path copy = directory / "policies";
   fs::copy(policies, copy, fs::copy_options::recursive);
-  nlohmann::json policy = nlohmann::json::parse(std::ifstream(copy / "default.json"));
-  policy["pool"] = {{"least", 0}, {"most", 0}, {"zygotes", false}, {"preload", nlohmann::json::array()}};
+  Json policy = Json::parse(std::ifstream(copy / "default.json"));
+  policy["pool"] = {{"least", 0}, {"most", 0}, {"zygotes", false}, {"preload", Json::array()}};
   std::ofstream(copy / "default.json") << policy;
   return copy;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Daemon>> Daemon::start(const std::string& program, const std::string& policies) {
+Result<std::unique_ptr<Daemon>> Daemon::start(const std::string& program, const std::string& policies,
+                                              const std::vector<std::string>& options) {
   auto daemon = std::unique_ptr<Daemon>(new Daemon);
   const std::string directory = daemon->directory_.path();
   if (::chmod(directory.c_str(), 0711) < 0)
@@ -57,6 +58,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const std::string& program, const 
                    without_pool(policies, directory),
                    "--bus",
                    "off"};
+  command.words.insert(command.words.end(), options.begin(), options.end());
   command.environment.push_back("NOTIFY_SOCKET=@" + name);
   command.output = directory + "/log";
   TRY(Process process, Process::start(command));
@@ -89,11 +91,17 @@ Daemon::~Daemon() {
 
 double Daemon::cpu_us() const { return cpu_us_of(process_->pid()) + (jailer_ > 0 ? cpu_us_of(jailer_) : 0); }
 
+std::string Daemon::log() const {
+  std::ifstream file(directory_.path() / "log");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 std::string Daemon::log_end() const {
   constexpr size_t kShown = 4000;
-  std::ifstream file(directory_.path() / "log");
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string text = log();
   return text.size() > kShown ? text.substr(text.size() - kShown) : text;
 }
+
+bool Daemon::logged(std::string_view text) const { return log().find(text) != std::string::npos; }
 
 }  // namespace bench

@@ -7,17 +7,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
 #include "catalog/catalog.h"
 #include "catalog/signature.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/json_value.h"
 #include "tests/judge.h"
 #include "tests/temp_directory.h"
-
-using nlohmann::json;
 
 namespace {
 
@@ -59,8 +57,8 @@ class Maker {
       text += (i == 0 ? "" : " ") + (random_() % 3 == 0 ? "the" : random_() % 2 == 0 ? common() : rare());
     return text;
   }
-  json tool() {
-    json properties = json::object();
+  Json tool() {
+    Json properties = Json::object();
     for (unsigned n = 1 + static_cast<unsigned>(random_() % 5); n > 0; n--)
       properties[common() + "_" + common()] = {{"type", random_() % 2 == 0 ? "string" : "integer"},
                                                {"description", sentence(4)}};
@@ -103,9 +101,9 @@ int main(int argc, char** argv) {
   Maker maker;
   size_t bytes = 0;
   for (int server = 0; server * kPerServer < count; server++) {
-    json tools = json::array();
+    Json tools = Json::array();
     for (int i = 0; i < kPerServer; i++) tools.push_back(maker.tool());
-    const std::string text = json{{"category", "category" + std::to_string(server % 20)}, {"tools", tools}}.dump();
+    const std::string text = Json{{"category", "category" + std::to_string(server % 20)}, {"tools", tools}}.dump();
     bytes += text.size();
     std::ofstream(folder.path() / fmt::format("server{}.json", server)) << text;
   }
@@ -153,7 +151,7 @@ int main(int argc, char** argv) {
   });
   measure("signatures", [&](const catalog::Query& query) {
     for (uint32_t number : made.search(query).tools)
-      found += catalog::signature(made.tool(number).name, json::parse(made.rest(number))).size();
+      found += catalog::signature(made.tool(number).name, Json::parse(made.rest(number))).size();
   });
   measure("misspelt", [&](catalog::Query& query) {
     query.text = "x" + query.text.substr(0, 20) + "qz";

@@ -6,13 +6,12 @@
 #include "catalog/packed.h"
 #include "tests/catalog/library.h"
 
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
 
-json list_of(std::initializer_list<const char*> names) {
-  json tools = json::array();
+Json list_of(std::initializer_list<const char*> names) {
+  Json tools = Json::array();
   for (const char* name : names) tools.push_back({{"name", name}, {"description", std::string("about ") + name}});
   return {{"tools", tools}};
 }
@@ -21,7 +20,7 @@ json list_of(std::initializer_list<const char*> names) {
 
 TEST_CASE("files of every form become one catalogue, counted as it is", "[catalog]") {
   Library library;
-  library.put("full_catalog.json", json::parse(R"({"total_tools": 85, "core_mcps": ["memory"], "categories": {
+  library.put("full_catalog.json", Json::parse(R"({"total_tools": 85, "core_mcps": ["memory"], "categories": {
     "security": {"description": "Guards", "tools": {"dos_detector": {"mcp_server": "sec", "description": "Floods"}}},
     "empty": {"description": "Nothing"}}})"));
   library.put("storage/files.json", list_of({"read_file", "write_file"}));
@@ -49,18 +48,18 @@ TEST_CASE("files of every form become one catalogue, counted as it is", "[catalo
 
 TEST_CASE("a tool of two files is one tool, with what each of them knows", "[catalog]") {
   Library library;
-  library.put("full_catalog.json", json::parse(R"({"categories": {"vision": {"tools": {"resize": {
+  library.put("full_catalog.json", Json::parse(R"({"categories": {"vision": {"tools": {"resize": {
     "mcp_server": "images", "description": "old words", "use_cases": ["thumbnails"], "tags": ["b"]}}}}})"));
-  library.put("images.json", json::parse(R"({"tools": [{"name": "resize", "description": "Scales a picture",
+  library.put("images.json", Json::parse(R"({"tools": [{"name": "resize", "description": "Scales a picture",
     "tags": ["a"], "inputSchema": {"type": "object"}}]})"));
-  library.put("other.json", json::parse(R"({"tools": [{"name": "resize", "description": "another server's"}]})"));
+  library.put("other.json", Json::parse(R"({"tools": [{"name": "resize", "description": "another server's"}]})"));
   const auto& made = library.load();
   REQUIRE(made.size() == 2);
   auto tool = made.tool(0);
   CHECK(tool.server == "images");
   CHECK(tool.category == "vision");  // of the file that has categories
   CHECK(tool.description == "Scales a picture");
-  CHECK(json::parse(made.rest(0)) == json::parse(R"({"inputSchema":{"type":"object"},"use_cases":["thumbnails"]})"));
+  CHECK(Json::parse(made.rest(0)) == Json::parse(R"({"inputSchema":{"type":"object"},"use_cases":["thumbnails"]})"));
   CHECK(made.tags(0) == std::vector<std::string_view>{"a", "b"});
   CHECK(made.tags(1).empty());
   CHECK(made.problems().empty());
@@ -68,8 +67,8 @@ TEST_CASE("a tool of two files is one tool, with what each of them knows", "[cat
 
 TEST_CASE("two lists that define one tool are a problem that is told, not a second tool", "[catalog]") {
   Library library;
-  library.put("a.json", json::parse(R"({"server": "s", "tools": [{"name": "t", "description": "first"}]})"));
-  library.put("b.json", json::parse(R"({"server": "s", "tools": [{"name": "t", "description": "second", "x": 1}]})"));
+  library.put("a.json", Json::parse(R"({"server": "s", "tools": [{"name": "t", "description": "first"}]})"));
+  library.put("b.json", Json::parse(R"({"server": "s", "tools": [{"name": "t", "description": "second", "x": 1}]})"));
   const auto& made = library.load();
   REQUIRE(made.size() == 1);
   CHECK(made.tool(0).description == "first");
@@ -175,6 +174,32 @@ TEST_CASE("loading goes in slices, and gives the same", "[catalog]") {
   CHECK(made->size() == 61);
   CHECK(made->find("live_tool").tools.size() == 1);
   CHECK(made->search({.text = "live tool"}).total == 1);
+}
+
+TEST_CASE("files that several threads read give the same, in the same order", "[catalog]") {
+  Library library;
+  for (int i = 0; i < 200; i++) {
+    const std::string number = std::to_string(i);
+    library.put("f" + number + ".json", list_of({"same", ("only" + number).c_str()}));
+    if (i % 20 == 0) library.put("broken" + number + ".json", "{");
+  }
+  auto made = [&](unsigned threads) {
+    auto loading = catalog::Loading::begin(library.temp.path().string(), threads);
+    REQUIRE(loading);
+    while (!loading->step(std::chrono::microseconds(0))) continue;
+    return loading->take();
+  };
+  const auto alone = made(0), together = made(3);
+  REQUIRE(alone->size() == 400);
+  REQUIRE(together->size() == alone->size());
+  for (uint32_t tool = 0; tool < alone->size(); tool++) {
+    CHECK(together->tool(tool).name == alone->tool(tool).name);
+    CHECK(together->tool(tool).server == alone->tool(tool).server);
+    CHECK(together->rest(tool) == alone->rest(tool));
+  }
+  REQUIRE(together->problem_count() == 10);
+  for (size_t i = 0; i < 10; i++) CHECK(together->problems()[i].file == alone->problems()[i].file);
+  CHECK_FALSE(catalog::Loading::begin(library.temp.path().string(), 3).value().step(std::chrono::microseconds(0)));
 }
 
 TEST_CASE("the sample catalogue has no problems", "[catalog]") {

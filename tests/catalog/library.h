@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "catalog/catalog.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"
 
@@ -20,7 +20,7 @@ struct Library {
     std::ofstream(temp.path() / file, std::ios::binary) << text;
   }
   template <class Document>
-  requires std::is_same_v<Document, nlohmann::json>
+  requires std::is_same_v<Document, Json>
   void put(const std::string& file, const Document& document) { put(file, std::string_view(document.dump())); }
   const catalog::Catalog& load() {
     auto loaded = catalog::load_catalog(temp.path().string());

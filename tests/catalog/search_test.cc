@@ -1,11 +1,9 @@
 // The rules of the search, each with the complaint or the measurement that asks for it in mind.
 #include "tests/catalog/library.h"
 
-using nlohmann::json;
-
 namespace {
 
-json tool(const char* name, const char* description, json parameters = json::object()) {
+Json tool(const char* name, const char* description, Json parameters = Json::object()) {
   return {{"name", name},
           {"description", description},
           {"inputSchema", {{"type", "object"}, {"properties", std::move(parameters)}}}};
@@ -14,22 +12,22 @@ json tool(const char* name, const char* description, json parameters = json::obj
 struct Tools : Library {
   Tools() {
     put("development/github.json",
-        json{{"tools",
+        Json{{"tools",
               {tool("create_issue", "Open a new issue in a repository",
-                    {{"owner", json::object()}, {"labels", json::object()}}),
+                    {{"owner", Json::object()}, {"labels", Json::object()}}),
                tool("list_issues", "List the issues of a repository, filtered by state"),
                tool("search_code", "Find code in repositories"),
                tool("create_pull_request", "Propose a branch for merging"),
                tool("github_get_me", "Who is signed in"),
                {{"name", "merge"}, {"tags", {"danger"}}, {"description", "Merge a pull request"}}}}});
-    put("development/gitlab.json", json{{"tools", {tool("create_issue", "Open a new issue in a project")}}});
+    put("development/gitlab.json", Json{{"tools", {tool("create_issue", "Open a new issue in a project")}}});
     put("office/sheets.json",
-        json{{"tools",
+        Json{{"tools",
               {tool("append_rows", "Add rows to a spreadsheet"), tool("open_spreadsheet", "A spreadsheet's cells")}}});
-    put("files/disk.json", json{{"tools",
+    put("files/disk.json", Json{{"tools",
                                  {tool("read", "Contents of a file"), tool("the", ""), tool("disk.usage_report", ""),
                                   tool("nameless", "", {{"zebra_count", {{"description", "how many quaggas"}}}})}}});
-    put("skills.json", json{{"server", "skills"},
+    put("skills.json", Json{{"server", "skills"},
                             {"tools", {{{"name", "clean_csv"}, {"kind", "skill"}, {"description", "Tidy a table"}}}}});
     load();
   }
@@ -55,7 +53,7 @@ TEST_CASE("the exact name comes first, whatever its words are worth", "[search]"
 
 TEST_CASE("a name without a letter is a name", "[search]") {
   Library library;
-  library.put("a.json", json{{"tools", {tool(".", ""), tool("--", "Two lines"), tool("a.b", "")}}});
+  library.put("a.json", Json{{"tools", {tool(".", ""), tool("--", "Two lines"), tool("a.b", "")}}});
   library.load();
   CHECK(library.search(".").front() == ".");
   CHECK(library.search("--").front() == "--");
@@ -64,10 +62,10 @@ TEST_CASE("a name without a letter is a name", "[search]") {
 
 TEST_CASE("an exact name is not crowded out by other forms of its words", "[search]") {
   Library library;
-  json all = json::array({tool("list", "")});
+  Json all = Json::array({tool("list", "")});
   for (const char* name : {"lists", "listed", "listing", "list_all", "list_lists", "listing_list"})
     all.push_back(tool(name, "List a list of lists, listed in a listing"));
-  library.put("a.json", json{{"tools", all}});
+  library.put("a.json", Json{{"tools", all}});
   library.load();
   CHECK(library.search("list").front() == "list");
   CHECK(library.search("listing").front() == "listing");
@@ -130,37 +128,84 @@ TEST_CASE("a sentence of which a tool has half of the words that tell something 
   }
 }
 
-TEST_CASE("a search for several things lists the best of each part, in turn, where there is room", "[search]") {
+TEST_CASE("a search for several things finds each of them", "[search]") {
   Tools tools;
-  const auto found =
-      tools.found({.text = "propose a branch for merging, then add rows to a spreadsheet and tidy a table"});
-  REQUIRE(found.tools.size() >= 3);
-  CHECK(tools.names({found.tools.begin(), found.tools.begin() + 3}) ==
-        Names{"create_pull_request", "append_rows", "clean_csv"});
-  CHECK(found.total >= found.tools.size());
-  CHECK(tools.found({.text = "propose a branch for merging and tidy a table", .category = "office"}).tools.empty());
-  // What has half of the words stays in front; a part that means nothing adds nothing.
-  CHECK(tools.search("open a new issue in a repository and whimsically kubernetes").front() == "create_issue");
-  CHECK(tools.search("kubernetes whimsically gardening and zebra unicorns ponies").empty());
+  auto found = tools.search("propose a branch for merging, then add rows to a spreadsheet and tidy a table", 3);
+  std::sort(found.begin(), found.end());
+  CHECK(found == Names{"append_rows", "clean_csv", "create_pull_request"});
+  CHECK(tools.found({.text = "propose a branch for merging and tidy a table", .category = "files"}).tools.empty());
+  CHECK(tools.search("open a new issue in a repository and whimsically gardening").front() == "create_issue");
   std::string many;
   for (int i = 0; i < 20'000; i++) many += "issue, ";
   CHECK(tools.search(many).size() == 3);
 }
 
-TEST_CASE("when the word that matters is unknown nothing is found, and it is said which", "[search]") {
+TEST_CASE("one word that is known is enough, and what is unknown is said", "[search]") {
   Tools tools;
-  auto found = tools.found({.text = "open kubernetes"});
+  auto found = tools.found({.text = "open whimsically"});
+  CHECK(tools.names(found.tools).front() == "open_spreadsheet");
+  CHECK(found.unknown_words == Names{"whimsically"});
+  CHECK(tools.search("whimsically gardening and zebra unicorns ponies") == Names{"nameless"});
+  found = tools.found({.text = "whimsically unicorns"});
   CHECK(found.total == 0);
   CHECK(found.tools.empty());
-  CHECK(found.unknown_words == Names{"kubernetes"});
-  CHECK_FALSE(found.nearest.empty());
-  CHECK(tools.found({.text = "kubernetes"}).total == 0);
 }
 
-TEST_CASE("what is misspelt is answered with the nearest names", "[search]") {
+TEST_CASE("a typing error is mended in the same search, unless it is a word", "[search]") {
   Tools tools;
-  CHECK(tools.names(tools.found({.text = "craete_isue"}).nearest).front() == "create_issue");
-  CHECK(tools.names(tools.found({.text = "spraedsheet"}).nearest).front() == "open_spreadsheet");
+  for (const char* text :
+       {"spreadhseet", "spredsheet", "spreadsheett", "sqreadsheet", "psreadsheet", "spreadsheet rwos"}) {
+    CAPTURE(text);
+    CHECK_FALSE(tools.search(text).empty());
+    if (!tools.search(text).empty()) CHECK(tools.search(text, 2).size() == 2);
+  }
+  CHECK(tools.search("craete_isue").front() == "create_issue");
+  CHECK(tools.search("please craete an isseu about the repositroy").front() == "create_issue");
+}
+
+TEST_CASE("people's words find what tools call otherwise", "[search]") {
+  Library library;
+  library.put("a.json", Json{{"tools",
+                              {tool("get_forecast", "Weather of the next days"), tool("set_temperature", "Heating"),
+                               tool("resize_image", "Scales a picture"), tool("delete_file", "Removes it"),
+                               tool("send_email", "To one or more recipients")}}});
+  library.load();
+  CHECK(library.search("do i need an umbrella").front() == "get_forecast");
+  CHECK(library.search("it is freezing in here").front() == "set_temperature");
+  CHECK(library.search("make this pic smaller").front() == "resize_image");
+  CHECK(library.search("erase it").front() == "delete_file");
+  CHECK(library.search("gmail to bob").front() == "send_email");
+}
+
+TEST_CASE("an answer says how sure it is", "[search]") {
+  Tools tools;
+  CHECK(tools.found({.text = "create_issue"}).match == catalog::Match::strong);
+  CHECK(tools.found({.text = "add rows to a spreadsheet"}).match == catalog::Match::strong);
+  CHECK(tools.found({.text = "roast a whole chicken for seven guests, then read me a fairy tale"}).match ==
+        catalog::Match::weak);
+  CHECK(tools.found({.text = "whimsically"}).match == catalog::Match::weak);
+}
+
+TEST_CASE("text without spaces is found by its pairs of characters", "[search]") {
+  Library library;
+  // "Search train tickets", "Query the weather".
+  library.put(
+      "a.json",
+      Json{{"tools", {tool("tickets", "\u641C\u7D22\u706B\u8F66\u7968"), tool("sky", "\u67E5\u8BE2\u5929\u6C14")}}});
+  library.load();
+  // "I want to buy a train ticket", "How is the weather?"
+  CHECK(library.search("\u6211\u60F3\u4E70\u706B\u8F66\u7968") == Names{"tickets"});
+  CHECK(library.search("\u5929\u6C14\u600E\u4E48\u6837\uFF1F") == Names{"sky"});
+}
+
+TEST_CASE("of what is spelt otherwise, tools and servers, the nearest are told", "[search]") {
+  Tools tools;
+  CHECK(tools.names(tools.made->nearest_tools("craete_isue")).front() == "create_issue");
+  CHECK(tools.names(tools.made->nearest_tools("list_isues", "github")).front() == "list_issues");
+  CHECK(tools.made->nearest_server("gitub") == "github");
+  CHECK(tools.made->nearest_server("git_hub") == "github");
+  CHECK(tools.made->nearest_server("kubernetes").empty());
+  CHECK(tools.made->nearest_server("").empty());
 }
 
 TEST_CASE("the best are listed and all are counted, in one order", "[search]") {
@@ -203,10 +248,10 @@ TEST_CASE("skills stand in the same list, and say what they are", "[search]") {
   CHECK(tools.made->tool(found.tools[0]).kind == catalog::Kind::skill);
 }
 
-TEST_CASE("text in another language finds nothing rather than anything", "[search]") {
+TEST_CASE("text in another language finds by the words that are known", "[search]") {
   Tools tools;
-  auto found = tools.found({.text = "\xE5\x88\x9B\xE5\xBB\xBA\xE9\x97\xAE\xE9\xA2\x98 repository"});
-  CHECK(found.total == 0);
+  CHECK(tools.found({.text = "\xE5\x88\x9B\xE5\xBB\xBA\xE9\x97\xAE\xE9\xA2\x98"}).total == 0);
+  CHECK_FALSE(tools.search("\xE5\x88\x9B\xE5\xBB\xBA\xE9\x97\xAE\xE9\xA2\x98 repository").empty());
 }
 
 TEST_CASE("a name is found as it is written, and otherwise if it is clear", "[find]") {
@@ -230,4 +275,38 @@ TEST_CASE("a name is found as it is written, and otherwise if it is clear", "[fi
   CHECK(tools.made->find("").tools.empty());
   CHECK(tools.made->find(std::string(1 << 20, 'x')).nearest.empty());
   CHECK(tools.made->find("\xFF\xFE").tools.empty());
+}
+
+TEST_CASE("a sentence in words that no tool has lists some where there are few", "[search]") {
+  Library few;
+  Json all = Json::array();
+  for (int i = 0; i < 50; i++) all.push_back({{"name", "tool" + std::to_string(i)}});
+  few.put("a.json", Json{{"tools", all}});
+  auto found = few.load().search({.text = "gloomy weasels whistle yonder"});
+  CHECK(found.guessed);
+  CHECK(found.match == catalog::Match::weak);
+  CHECK(found.total == 50);
+  CHECK(found.tools.size() == 5);
+  CHECK(few.load().search({.text = "weasels whistle"}).tools.empty());
+  all.push_back({{"name", "tool50"}});
+  few.put("a.json", Json{{"tools", all}});
+  found = few.load().search({.text = "gloomy weasels whistle yonder"});
+  CHECK_FALSE(found.guessed);
+  CHECK(found.tools.empty());
+}
+
+TEST_CASE("what people say around a wish counts where no word of it is known", "[search]") {
+  Library office;
+  office.put("a.json", Json::parse(R"({"tools": [
+    {"name": "request_leave", "description": "Ask for an absence."},
+    {"name": "send_mail", "description": "Send a message."},
+    {"name": "print_file", "description": "On paper."}]})"));
+  const auto& made = office.load();
+  auto first = [&](const char* text) {
+    const auto found = made.search({.text = text});
+    return found.tools.empty() || found.guessed ? std::string() : std::string(made.tool(found.tools[0]).name);
+  };
+  CHECK(first("grandma gets three days off around Easter") == "request_leave");  // two words that go together
+  CHECK(first("tell Wenzel dinosaurs existed") == "send_mail");                  // one that says little
+  CHECK(first("off days dinosaurs existed Easter") == "");                       // not in this order
 }

@@ -1,11 +1,8 @@
 #include "catalog/signature.h"
 
-#include <nlohmann/json.hpp>
-
 #include "catalog/schema.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
-
-using nlohmann::json;
 
 namespace {
 
@@ -14,7 +11,7 @@ std::string sign(const std::string& input, const std::string& output = "") {
   if (!input.empty()) rest += R"("inputSchema":)" + input;
   if (!output.empty()) rest += (input.empty() ? "" : ",") + std::string(R"("outputSchema":)") + output;
   rest += "}";
-  return catalog::signature("t", json::parse(rest));
+  return catalog::signature("t", Json::parse(rest));
 }
 
 std::string parameter(const std::string& schema) {
@@ -32,14 +29,19 @@ TEST_CASE("a signature has the required parameters first, in their order", "[sig
           "state":{"enum":["open","closed"],"default":"open"},"ratio":{"type":"number","default":0.5}},
           "required":["zeta","alpha"]})",
           R"({"type":"object","properties":{"number":{"type":"integer"},"url":{"type":"string"}},"required":["number"]})") ==
-      "t(zeta: str, alpha: int, labels?: list[str], ratio?: float = 0.5, state?: \"open\" | \"closed\" = \"open\")"
+      "t(zeta: str, alpha: int, labels?: list[str], state?: \"open\" | \"closed\" = \"open\", ratio?: float = 0.5)"
       " -> {number: int, url?: str}");
+}
+
+TEST_CASE("a schema whose type is none of JSON Schema's still shows its properties", "[signature]") {
+  CHECK(sign(R"({"type":"dict","properties":{"city":{"type":"string"},"days":{"type":"int"}},"required":["city"]})") ==
+        "t(city: str, days?: Any)");
 }
 
 TEST_CASE("no parameters, and unknown parameters, are told apart", "[signature]") {
   CHECK(sign(R"({"type":"object"})") == "t()");
   CHECK(sign("") == "t(...)");
-  const json rest = {{"functions", {"analyze", "report"}}};
+  const Json rest = {{"functions", {"analyze", "report"}}};
   CHECK(catalog::signature("dos_detector", rest) == "dos_detector.{analyze, report}");
 }
 
@@ -84,26 +86,26 @@ TEST_CASE("references are followed within the schema, circles end", "[signature]
   const auto tree = sign(R"({"properties":{"a":{"$ref":"#"},"b":{"$ref":"#"},"c":{"$ref":"#"}}})");
   CHECK(tree.size() <= catalog::kMaxSignatureBytes);
   const auto type = catalog::read_type(
-      json::parse(R"({"properties":{"a":{"$ref":"#"},"b":{"$ref":"#"},"c":{"$ref":"#"},"d":{"$ref":"#"}}})"));
+      Json::parse(R"({"properties":{"a":{"$ref":"#"},"b":{"$ref":"#"},"c":{"$ref":"#"},"d":{"$ref":"#"}}})"));
   CHECK(catalog::type_text(type, catalog::Dialect::javascript, 9).size() < 20'000);
 }
 
 TEST_CASE("a signature stays a line, whatever the schema", "[signature]") {
-  json schema = {{"type", "object"}, {"properties", json::object()}};
+  Json schema = {{"type", "object"}, {"properties", Json::object()}};
   for (int i = 0; i < 300; i++)
     schema["properties"]["parameter_" + std::to_string(i)] = {
-        {"enum", json::array({"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})}};
+        {"enum", Json::array({"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})}};
   const auto text = sign(schema.dump());
   CHECK(text.size() <= catalog::kMaxSignatureBytes);
   CHECK_THAT(text, Catch::Contains("\"h\" | ...") && Catch::Contains(", +"));
-  json inner = {{"type", "string"}};
+  Json inner = {{"type", "string"}};
   for (int i = 0; i < 60; i++) inner = {{"type", "object"}, {"properties", {{"x", inner}}}};
   CHECK(sign(inner.dump()).size() < 200);
 }
 
 TEST_CASE("JavaScript has its own words for the same types", "[signature]") {
   const auto type =
-      catalog::read_type(json::parse(R"({"type":"object","required":["n"],"properties":{"n":{"type":"integer"},
+      catalog::read_type(Json::parse(R"({"type":"object","required":["n"],"properties":{"n":{"type":"integer"},
     "l":{"type":"array","items":{"enum":["a","b"]}},"o":{"type":["null","boolean"]}}})"));
   CHECK(catalog::type_text(type, catalog::Dialect::javascript, 3) ==
         R"({n: number, l?: ("a" | "b")[], o?: null | boolean})");

@@ -6,10 +6,10 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <set>
 
 #include "tests/catalog/library.h"
 
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
@@ -107,6 +107,47 @@ TEST_CASE("Python code lists, reads and imports the stubs, and calls through the
                        Catch::Contains("(default: [])") && Catch::Contains("Literal['open', 'closed']"));
 }
 
+TEST_CASE("Python code may import a server, or all of them, as a module, and use its tools as attributes", "[stubs]") {
+  Stubs stubs;
+  stubs.put("a.json", kIssues);
+  stubs.write();
+  const std::string made =
+      R"(["call_tool", {"arguments": {"from": "me", "title": "T"}, "name": "create-issue", "server": "git-hub"}])"
+      "\n";
+  for (const char* code : {"import servers.git_hub as g\nprint(g.create_issue('T', 'me'))",
+                           "import servers.git_hub\nprint(servers.git_hub.create_issue(title='T', from_='me'))",
+                           "import servers\nprint(servers.git_hub.create_issue('T', 'me'))",
+                           "from servers import git_hub\nprint(git_hub.create_issue('T', 'me'))"}) {
+    CAPTURE(code);
+    CHECK(stubs.python(code) == made);
+  }
+  CHECK(stubs.python("import servers, servers.git_hub as g\nprint('git_hub' in dir(servers), 'anything' in dir(g))") ==
+        "True True\n");
+  for (const char* code : {"import servers\nservers.nothing", "import servers.git_hub as g\ng.nothing",
+                           "from servers.git_hub import nothing", "from servers import nothing"}) {
+    CAPTURE(code);
+    CHECK_THAT(stubs.python("try:\n  exec(" + Json(code).dump() +
+                            ")\nexcept (AttributeError, ImportError) as e: print('refused', e)"),
+               Catch::StartsWith("refused") && Catch::Contains("nothing"));
+  }
+}
+
+TEST_CASE("a Python stub's parameters have the names that the signature shows", "[stubs]") {
+  Stubs stubs;
+  stubs.put("a.json", R"({"server": "db", "tools": [{"name": "query", "inputSchema": {"type": "object",
+    "required": ["query", "from", "type", "a-b", "a b", "call", "_id"], "properties": {"query": {"type": "string"},
+    "from": {"type": "string"}, "type": {"type": "string"}, "a-b": {"type": "integer"}, "a b": {"type": "integer"},
+    "call": {"type": "integer"}, "_id": {"type": "integer"}}}}]})");
+  stubs.write();
+  CHECK_THAT(stubs.text("servers/db/query.py"),
+             Catch::Contains("query(query: str, from_: str, type: str, a_b: int, a_b_2: int, call: int, _id: int)"));
+  CHECK(stubs.python("from servers.db import query\n"
+                     "print(query(query='q', from_='f', type='t', a_b=1, a_b_2=2, call=3, _id=4))") ==
+        R"(["call_tool", {"arguments": {"_id": 4, "a b": 2, "a-b": 1, "call": 3, "from": "f", "query": "q", )"
+        R"("type": "t"}, "name": "query", "server": "db"}])"
+        "\n");
+}
+
 TEST_CASE("JavaScript code requires the stubs, and calls through them", "[stubs]") {
   Stubs stubs;
   stubs.put("a.json", kIssues);
@@ -120,6 +161,30 @@ TEST_CASE("JavaScript code requires the stubs, and calls through them", "[stubs]
              Catch::Contains(
                  R"(@param {{title: string, from: string, labels?: string[], state?: "open" | "closed"}} input)") &&
                  Catch::Contains("@returns {Promise<{number: number, people?: {name?: string}[]}>}"));
+}
+
+TEST_CASE("node sees the names of a server's tools without running its stubs", "[stubs]") {
+  Stubs stubs;
+  stubs.put("a.json", kIssues);
+  stubs.write();
+  CHECK(stubs.node(
+            "const all = await import(process.cwd() + '/servers/git_hub/index.js');\n"
+            "console.log(Object.keys(all).filter(n => !n.startsWith('module')).sort().join(), await all.delete_())") ==
+        R"(anything,create_issue,default,delete_ ["call_tool",{"server":"git-hub","name":"delete","arguments":{}}])"
+        "\n");
+}
+
+TEST_CASE("TypeScript is told the types of a server's tools", "[stubs]") {
+  Stubs stubs;
+  stubs.put("a.json", kIssues);
+  stubs.write();
+  const std::string text = stubs.text("servers/git_hub/index.d.ts");
+  CHECK_THAT(
+      text, Catch::Contains(" * Opens an issue.\n * Says \"where\".\n") &&
+                Catch::Contains("export function create_issue(input: {\n  /** what it is about */\n  title: string;") &&
+                Catch::Contains("  /** @default [] */\n  labels?: Array<string>;") &&
+                Catch::Contains("  state?: \"open\" | \"closed\";\n}): Promise<{\n  number: number;") &&
+                Catch::Contains("export function delete_(input?: Record<string, any>): Promise<any>;"));
 }
 
 TEST_CASE("a tool of which only functions are known is a module of them", "[stubs]") {
@@ -151,7 +216,7 @@ TEST_CASE("no text of a definition gets out of where it stands", "[stubs]") {
                                             "${console.log('ESCAPED')}",
                                             "{0} {} %s %(x)s"};
   Stubs stubs;
-  json tools = json::array();
+  Json tools = Json::array();
   for (size_t i = 0; i < attacks.size(); i++) {
     const auto& text = attacks[i];
     std::string name = "t" + std::to_string(i);
@@ -167,7 +232,7 @@ TEST_CASE("no text of a definition gets out of where it stands", "[stubs]") {
                          {"second", {{"type", "object"}, {"properties", {{text, {{"type", "string"}}}}}}}}}}},
                      {"outputSchema", {{"properties", {{text, {{"const", text}}}}}}}});
   }
-  stubs.put("x.json", json{{"server", "a\"\"\"*/'); print('ESCAPED"}, {"tools", tools}});
+  stubs.put("x.json", Json{{"server", "a\"\"\"*/'); print('ESCAPED"}, {"tools", tools}});
   stubs.write();
   REQUIRE(stubs.made->size() == attacks.size());
   const std::string server = "a_________print__ESCAPED";
@@ -181,15 +246,25 @@ TEST_CASE("no text of a definition gets out of where it stands", "[stubs]") {
                                    "print(len(s.__all__))");
   CHECK(loaded == std::to_string(attacks.size()) + "\n");
   CHECK(stubs.node("const s = require('./servers/" + server +
-                   "'); console.log(Object.keys(s).map(n => typeof s[n]).join())") == [&] {
+                   "'); for (const f of require('fs').readdirSync('./servers/" + server +
+                   "')) if (f.endsWith('.js')) require('./servers/" + server +
+                   "/' + f); console.log(Object.keys(s).map(n => typeof s[n]).join())") == [&] {
     std::string all = "function";
     for (size_t i = 1; i < attacks.size(); i++) all += ",function";
     return all + "\n";
   }());
+  if (fs::exists("/usr/share/nodejs/typescript")) {
+    CHECK(stubs.node("const ts = require('/usr/share/nodejs/typescript');\n"
+                     "const text = require('fs').readFileSync('./servers/" +
+                     server +
+                     "/index.d.ts', 'utf8'), tree = ts.createSourceFile('a.d.ts', text, 99);\n"
+                     "console.log(tree.parseDiagnostics.length, tree.statements.length)") ==
+          "0 " + std::to_string(attacks.size()) + "\n");
+  }
 }
 
 TEST_CASE("names become identifiers that no other name has", "[stubs]") {
-  std::vector<std::string> taken;
+  catalog::TakenNames taken;
   auto [name, expected] = GENERATE(table<std::string, std::string>({
       {"create-issue", "create_issue"},
       {"import", "import_"},
@@ -215,6 +290,38 @@ TEST_CASE("skills are no stubs, and tools without a server have a place", "[stub
   stubs.load();
   Names paths;
   for (const auto& file : catalog::make_stubs(stubs.made)) paths.push_back(file.path);
-  CHECK(paths == Names{"servers/__init__.py", "servers/call.js", "servers/other/__init__.py", "servers/other/index.js",
-                       "servers/other/lonely.js", "servers/other/lonely.py"});
+  CHECK(paths == Names{"servers/__init__.py", "servers/call.js", "servers/other/__init__.py",
+                       "servers/other/index.d.ts", "servers/other/index.js", "servers/other/lonely.js",
+                       "servers/other/lonely.py"});
+}
+
+TEST_CASE("a stub that is asked for by its path is the file of the tree", "[stubs]") {
+  Stubs stubs;
+  stubs.put("git hub/tools.json", R"({"tools": [
+    {"name": "create-issue", "inputSchema": {"type": "object", "properties": {"title": {"type": "string"}}}},
+    {"name": "create_issue"}, {"name": "class", "description": "d"}]})");
+  stubs.put("one.json", R"({"name": "lonely"})");
+  stubs.load();
+  const catalog::StubIndex index(stubs.made);
+  const auto all = catalog::make_stubs(stubs.made);
+  REQUIRE(all.size() == 16);
+  for (const auto& file : all) {
+    CAPTURE(file.path);
+    const auto found = index.file(file.path.substr(std::string("servers/").size()));
+    REQUIRE(found);
+    CHECK(found->content == file.content);
+  }
+  for (const char* path :
+       {"", "/", "git_hub", "git_hub/", "git_hub/none.py", "git_hub/create_issue", "none/__init__.py", "../__init__.py",
+        "git_hub/../one.py", "git_hub/create_issue.txt", "other/create_issue.py"}) {
+    CAPTURE(path);
+    CHECK_FALSE(index.file(path));
+  }
+}
+
+TEST_CASE("a server's stubs have as many different names as it has tools, however alike those are", "[stubs]") {
+  catalog::TakenNames taken;
+  std::set<std::string> names;
+  for (int i = 0; i < 100'000; i++) names.insert(catalog::identifier(i % 2 == 0 ? "a-b" : "a_b_7", taken));
+  CHECK(names.size() == 100'000);
 }

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-using nlohmann::json;
+#include "supervisor/base/json_value.h"
 
 namespace usage {
 namespace {
@@ -295,8 +294,8 @@ std::vector<const Job*> several(Chance& chance) {
 }
 
 // Tools that nobody means, with the same words.
-json others() {
-  json tools = json::array();
+Json others() {
+  Json tools = Json::array();
   for (const char* verb : {"archive", "validate", "compare", "lock", "estimate", "rename"})
     for (const char* noun : {"file", "table", "picture", "ticket", "e-mail", "payment", "daemon", "calendar",
                              "contract", "recording", "room", "network", "text", "commit", "database"})
@@ -312,15 +311,15 @@ struct Made {
 
 // With what each tool was used for, if anything is known.
 void make(Made& made, const std::map<std::string, std::vector<std::string>>& uses) {
-  std::map<std::string, json> servers;
+  std::map<std::string, Json> servers;
   for (const Job& job : kJobs) {
-    json tool = {{"name", job.name}, {"description", job.definition}};
+    Json tool = {{"name", job.name}, {"description", job.definition}};
     if (auto known = uses.find(job.name); known != uses.end()) tool["use_cases"] = known->second;
     servers[job.server].push_back(std::move(tool));
   }
   servers["more"] = others();
   for (const auto& [server, tools] : servers)
-    std::ofstream(made.folder.path() / (server + ".json")) << json{{"tools", tools}};
+    std::ofstream(made.folder.path() / (server + ".json")) << Json{{"tools", tools}};
   made.all = catalog::load_catalog(made.folder.path().string()).value();
 }
 

@@ -22,11 +22,11 @@ TEST_CASE("after use every kind of search finds at least what it found before", 
 TEST_CASE("ten uses of each tool teach more than its definition says", "[learning]") {
   const usage::Office office;
   const auto ours = office.recall(Memory::ours, 10), naive = office.recall(Memory::naive, 10);
-  CHECK(ours.single >= 90);
-  CHECK(ours.several >= 85);
-  CHECK(ours.single > naive.single);
+  CHECK(ours.single >= 95);
+  CHECK(ours.several >= 90);
+  CHECK(ours.several > naive.several);
 }
 
 TEST_CASE("a search for several things finds each of them by the words of its definition", "[learning]") {
-  CHECK(usage::Office().recall(Memory::none, 0).plain >= 99);
+  CHECK(usage::Office().recall(Memory::none, 0).plain >= 97);
 }

@@ -49,6 +49,9 @@ TEST_CASE("identifiers are read in parts and joined", "[words]") {
         "ber",
         "gr\xC3\xB6\xC3\x9F"
         "er"}},
+      {"\u706B\u8F66\u7968\u3001\u7968 iPhone\u624B\u673A",
+       {"\u706B\u8F66", "\u8F66\u7968", "\u7968", "i", "phone", "=iphone", "\u624B\u673A"}},
+      {"it\u2019s \u201Cso\u201D \u2013 100\u20AC", {"it", "s", "so", "100"}},
       {"", {}},
       {"__ -- .,;", {}},
   }));
@@ -76,6 +79,19 @@ TEST_CASE("names are folded to letters and digits", "[words]") {
   CHECK(catalog::folded("Create-Issue") == "createissue");
   CHECK(catalog::folded("github.create_issue") == "githubcreateissue");
   CHECK(catalog::folded("._-") == "._-");
+}
+
+TEST_CASE("one edit is one letter more, less, other, or two swapped", "[words]") {
+  for (const char* near : {"create", "creat", "ceate", "creaate", "crexte", "craete", "rceate", "xreate"}) {
+    CAPTURE(near);
+    CHECK(catalog::within_one_edit("create", near));
+    CHECK(catalog::within_one_edit(near, "create"));
+  }
+  for (const char* far : {"crea", "raceet", "ecrate2", "creation", ""}) {
+    CAPTURE(far);
+    CHECK_FALSE(catalog::within_one_edit("create", far));
+  }
+  CHECK(catalog::within_one_edit("", "a"));
 }
 
 TEST_CASE("the edit distance is that of the textbook", "[words]") {

@@ -80,6 +80,47 @@ describe(`client ${kind}`, { timeout: 240_000 }, () => {
     assert.deepEqual((await slow).output, ['slow']);
   });
 
+  it('has a hundred programs at once, and every one of them runs', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => execute(session, `result = ${i}`)));
+    assert.deepEqual(answers.map(answer => answer.result), Array.from({ length: 100 }, (_, i) => i));
+  });
+
+  it('hears of a request that cannot be read, instead of waiting for its own time-out', async () => {
+    let deep = 1;
+    for (let i = 0; i < 80; i++) deep = [deep];
+    const refused = error => error.code === -32600;
+    await assert.rejects(execute(session, '1', { context_vars: { deep } }), refused);
+    const flood = { many: Array.from({ length: 900_000 }, () => []) };
+    await assert.rejects(execute(session, '1', { context_vars: flood }), refused);
+    await assert.rejects(execute(session, '1', { context_vars: { long: 'x'.repeat(17 << 20) } }), refused);
+  });
+
+  it('gives a program a quarter of a million numbers', async () => {
+    const numbers = Array.from({ length: 250_000 }, (_, i) => i / 4);
+    assert.deepEqual((await execute(session, 'len(numbers), numbers[-1]', { context_vars: { numbers } })).result,
+      [250_000, 62_499.75]);
+  });
+
+  it('gets a picture as a picture, and a text once', async () => {
+    const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+    await session.call('write_workspace_file', { filename: 'pixel.png', content: pixel, encoding: 'base64' });
+    const shown = await session.call('read_workspace_file', { filename: 'pixel.png' });
+    assert.deepEqual(shown.content.map(block => block.type), ['text', 'image']);
+    assert.equal(shown.structuredContent, undefined, 'a client that prefers it would drop the picture');
+    await session.call('write_workspace_file', { filename: 'long.txt', content: 'x'.repeat(1 << 20) });
+    const read = await session.call('read_workspace_file', { filename: 'long.txt', limit: 1 << 20 });
+    assert.equal(answerOf(read).content.length, 1 << 20);
+    assert.ok(JSON.stringify(read).length < 1.1 * (1 << 20));
+  });
+
+  it('reads folders as resources', async () => {
+    await session.call('write_workspace_file', { filename: 'folder/inside.txt', content: 'x' });
+    const { contents } = await session.client.readResource({ uri: 'workspace:///folder' });
+    assert.deepEqual(JSON.parse(contents[0].text).files, ['folder/inside.txt']);
+    const root = await session.client.readResource({ uri: 'workspace:///' });
+    assert.ok(JSON.parse(root.contents[0].text).files.includes('folder/inside.txt'));
+  });
+
   it('sees progress in order, and none after the answer', async () => {
     const seen = [];
     let answered = false, late = 0;

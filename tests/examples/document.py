@@ -38,7 +38,7 @@ class Document:
                 self.steps[-1].answer = json.loads(body)
             elif language == "json" and len(words) == 1:
                 self.steps.append(Step(words[0], json.loads(body)))
-            elif language in ("python", "javascript", "shell"):
+            elif language in ("python", "javascript", "typescript", "shell"):
                 tool = words.pop(0) if words and "=" not in words[0] else "execute_code"
                 more = {} if language == "python" else {"language": language}
                 more.update(word.split("=", 1) for word in words)

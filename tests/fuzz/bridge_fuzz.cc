@@ -18,8 +18,6 @@
 
 namespace {
 
-using nlohmann::json;
-
 constexpr size_t kMaxLine = 64 << 10;
 
 void require(bool holds) {
@@ -35,9 +33,9 @@ class Scripted : public bridge::Transport {
  public:
   explicit Scripted(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
   void begin(Listener listener) override { wire_->listener = std::move(listener); }
-  void send(const json& message, Headers) override {
+  void send(const Json& message, Headers) override {
     const std::string line = dump_json(message);
-    require(json::accept(line) && line.find('\n') == line.npos && message.at("jsonrpc") == "2.0");
+    require(Json::accept(line) && line.find('\n') == line.npos && message.at("jsonrpc") == "2.0");
     wire_->sent++;
   }
   void cancel(int64_t) override {}
@@ -53,6 +51,7 @@ class Scripted : public bridge::Transport {
 
 struct World {
   Loop loop;
+  JsonWork json{loop};
   size_t thinking = 0;
   World() { set_log_level(LogLevel::error); }
   void turn(int times) {
@@ -74,7 +73,7 @@ Task<bridge::Reply> think(World& world, bool answers, bridge::Question question)
           valid_utf8(question.message) == question.message);
   require(question.schema.at("type") == "object" &&
           question.schema.at("properties").size() <= bridge::Question::kMaxFields);
-  (void)question.fits(json::object());
+  (void)question.fits(Json::object());
   if (!answers) {
     Event never;
     co_await never;
@@ -87,7 +86,7 @@ Task<bridge::Reply> think(World& world, bool answers, bridge::Question question)
 
 Task<> make_call(World& world, std::shared_ptr<bridge::Client> client, std::string whose, bool answers) {
   bridge::Client::Order order;
-  order.params = {{"name", "t"}, {"arguments", json::object()}};
+  order.params = {{"name", "t"}, {"arguments", Json::object()}};
   order.limit = std::chrono::hours(1);
   order.progress = [](double, std::optional<double>, std::string_view text) { require(valid_utf8(text) == text); };
   order.asking.whose = std::move(whose);
@@ -101,7 +100,7 @@ Task<> make_call(World& world, std::shared_ptr<bridge::Client> client, std::stri
     co_return;
   }
   auto told = bridge::value_of(*std::move(answer));
-  require(json::accept(dump_json(told.value)) && json::accept(dump_json(told.failure)));
+  require(Json::accept(dump_json(told.value)) && Json::accept(dump_json(told.failure)));
   (void)bridge::select(told.value, {"a.b", "id"});
 }
 
@@ -119,7 +118,7 @@ void feed_lines(World& world, const std::shared_ptr<Wire>& wire, std::string_vie
     bytes.remove_prefix(n);
     while (auto item = lines.next()) {
       if (item->kind == mcp::LineSplitter::Kind::line) {
-        wire->listener.message(item->text, {});
+        world.loop.spawn(wire->listener.message({item->text, {}}, {}));
       } else {
         wire->listener.too_long();
       }
@@ -136,7 +135,7 @@ void feed_events(World& world, const std::shared_ptr<Wire>& wire, std::string_vi
     bytes.remove_prefix(n);
     while (auto event = events.next()) {
       require(event->data.size() <= kMaxLine);
-      if (event->type == "message") wire->listener.message(event->data, of);
+      if (event->type == "message") world.loop.spawn(wire->listener.message({event->data, {}}, of));
       world.turn(1);
     }
     if (const size_t noise = events.take_noise(); noise > 0) wire->listener.noise(noise);
@@ -159,18 +158,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto wire = std::make_shared<Wire>();
   bridge::Client::Listener listener;
   const bridge::Variables secrets = {{"TOKEN", "s3cret-s3cret"}};
-  auto client = std::make_shared<bridge::Client>(world->loop, std::make_unique<Scripted>(wire), secrets, listener);
+  auto client = std::make_shared<bridge::Client>(world->loop, bridge::Client::Reading{world->json, {"fuzz"}},
+                                                 std::make_unique<Scripted>(wire), secrets, listener);
   {
     Scope calls(world->loop);
     calls.spawn(open(client));
     int64_t last = 1;
     if (legacy) {
-      wire->listener.message(R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}})", 1);
+      world->loop.spawn(
+          wire->listener.message({R"({"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}})", {}}, 1));
       world->turn(2);
-      wire->listener.message(R"({"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25"}})", 2);
+      world->loop.spawn(
+          wire->listener.message({R"({"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25"}})", {}}, 2));
       last = 2;
     } else {
-      wire->listener.message(R"({"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"]}})", 1);
+      world->loop.spawn(
+          wire->listener.message({R"({"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"]}})", {}}, 1));
     }
     world->turn(2);
     require(client->era() == (legacy ? mcp::Era::legacy : mcp::Era::modern));

@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "catalog/catalog.h"
 #include "catalog/signature.h"
 #include "catalog/stubs.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace {
 
@@ -37,7 +37,7 @@ void check(const catalog::Reading& reading) {
     require(tool.description.size() <= catalog::kMaxDescriptionBytes + 8 &&
             valid_utf8(tool.description) == tool.description);
     require(tool.rest.size() <= catalog::kMaxDefinitionBytes && tool.tags.size() <= catalog::kMaxTags);
-    require(!catalog::signature(tool.name, nlohmann::json::parse(tool.rest)).empty());
+    require(!catalog::signature(tool.name, Json::parse(tool.rest)).empty());
   }
   for (const auto& problem : reading.problems) require(!problem.empty() && valid_utf8(problem) == problem);
 }

@@ -6,18 +6,17 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "jail/guest_channel.h"
 #include "jail/guest_message.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 
 namespace {
 
 using jail::GuestChannel;
-using nlohmann::json;
 
 constexpr size_t kMostPackets = 300;
 
@@ -26,8 +25,8 @@ void require(bool holds) {
 }
 
 void check_call(const jail::GuestCall& call) {
-  const json reply = {{"type", "reply"}, {"id", call.id}, {"result", call.arguments}};
-  require(call.id.is_number_integer() && json::accept(dump_json(reply)));
+  const Json reply = {{"type", "reply"}, {"id", call.id}, {"result", call.arguments}};
+  require(call.id.is_number_integer() && Json::accept(dump_json(reply)));
 }
 
 void check_result(const jail::GuestResult& result) {
@@ -35,12 +34,11 @@ void check_result(const jail::GuestResult& result) {
   require(result.images.size() <= 8);
   for (const auto& image : result.images) require(image.mime.starts_with("image/") && !image.base64.empty());
   require(result.failed || (result.error.empty() && result.traceback.empty() && !result.error_number));
-  if (result.value) require(json::accept(dump_json(*result.value)));
+  if (result.value) require(Json::accept(dump_json(*result.value)));
 }
 
-void check_message(const json& message) {
-  require(message.is_object());
-  const auto said = jail::read_guest_message(message);
+void check_message(std::string_view text) {
+  const auto said = jail::read_guest_text(text);
   if (!said) {
     require(said.error().code == Code::invalid && !said.error().what.empty());
   } else if (const auto* call = std::get_if<jail::GuestCall>(&*said)) {
@@ -57,7 +55,7 @@ struct Heard {
 
 Task<> hear(GuestChannel& channel, Heard& heard) {
   for (;;) {
-    auto message = co_await channel.receive();
+    auto message = co_await channel.receive_text();
     if (!message) require(message.error().code == Code::invalid || message.error().code == Code::unavailable);
     if (!message || !message->has_value()) break;
     heard.messages++;
@@ -99,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Fd guest(ends[1]);
   auto socket = AsyncFd::adopt(*loop, Fd(ends[0]));
   require(socket.has_value());
-  GuestChannel channel(*std::move(socket));
+  GuestChannel channel(*loop, *std::move(socket));
   Heard heard;
   {
     Scope scope(*loop);

@@ -3,14 +3,12 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/connection.h"
 
 namespace {
-
-using nlohmann::json;
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -26,7 +24,7 @@ struct World {
     mcp::ToolDefinition echo;
     echo.name = "echo";
     echo.input_schema = {{"type", "object"}, {"properties", {{"text", {{"type", "string"}}}}}};
-    server.add_tool(std::move(echo), [](mcp::RequestContext& context, json arguments) -> Task<mcp::ToolResult> {
+    server.add_tool(std::move(echo), [](mcp::RequestContext& context, Json arguments) -> Task<mcp::ToolResult> {
       context.progress(1, 2, "x");
       co_await next_turn(context.loop);
       context.progress(2, 2);
@@ -34,7 +32,7 @@ struct World {
     });
     mcp::ToolDefinition hold;
     hold.name = "hold";
-    server.add_tool(std::move(hold), [this](mcp::RequestContext&, json) -> Task<mcp::ToolResult> {
+    server.add_tool(std::move(hold), [this](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
       struct Held {
         size_t& count;
         explicit Held(size_t& of) : count(of) { count++; }
@@ -90,7 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   size_t start = 0;
   for (size_t end; (end = received.find('\n', start)) != received.npos; start = end + 1) {
-    require(json::accept(std::string_view(received).substr(start, end - start)));
+    require(Json::accept(std::string_view(received).substr(start, end - start)));
   }
   require(start == received.size());  // whole lines only
   return 0;

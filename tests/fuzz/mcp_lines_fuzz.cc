@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/framing.h"
 #include "supervisor/mcp/jsonrpc.h"
@@ -21,15 +21,15 @@ void require(bool holds) {
 // A line of ours is one line of JSON, whatever the client sent.
 void check_line(const std::string& line) {
   require(line.find('\n') == line.npos);
-  require(nlohmann::json::accept(line));
+  require(Json::accept(line));
 }
 
-void check_message(const nlohmann::json& value) {
-  static const nlohmann::ordered_json kSchema = nlohmann::ordered_json::parse(
+void check_message(const Json& value, std::string_view line = {}) {
+  static const Json kSchema = Json::parse(
       R"({"type":"object","properties":{"code":{"type":"string","maxLength":9},"n":{"type":"integer","minimum":1,
       "maximum":5},"kind":{"enum":["a",1,null]},"list":{"type":"array","maxItems":2,"items":{"type":"boolean"}}},
       "required":["code"],"additionalProperties":false})");
-  auto message = mcp::read_message(value);
+  auto message = mcp::read_message(value, line);
   if (!message) return check_line(mcp::error_line(message.error().id, message.error().error));
   check_line(mcp::result_line(mcp::RequestId{message->id.wire.empty() ? "0" : message->id.wire}, ""));
   auto meta = mcp::read_meta(message->params);
@@ -43,16 +43,20 @@ void check_message(const nlohmann::json& value) {
 }
 
 void check_item(const mcp::LineSplitter::Item& item) {
-  if (item.kind == mcp::LineSplitter::Kind::too_long) return;
+  if (item.kind == mcp::LineSplitter::Kind::too_long) {
+    if (item.found) require(item.found->raw_id.size() <= EnvelopeScan::kMostIdBytes);
+    return;
+  }
   require(item.text.size() <= kMaxLine);
   require(item.text.find('\n') == item.text.npos);
-  auto value = mcp::parse_line(item.text, 500);
+  require(value_bytes(item.text) > 0);
+  auto value = mcp::parse_line(item.text);
   if (!value) return check_line(mcp::error_line(value.error().id, value.error().error));
   check_line(dump_json(*value));
   if (value->is_array()) {
     for (const auto& one : *value) check_message(one);
   } else {
-    check_message(*value);
+    check_message(*value, item.text);
   }
 }
 

@@ -1,13 +1,13 @@
 // Policy files: whatever stands in one is a policy or a list of problems, never a crash or a hang. The first byte
 // chooses the kind of file: p policy, t tenants, s system call profile.
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "policies/policy.h"
 #include "policies/seccomp.h"
 #include "policies/tenant_rules.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace {
 
@@ -20,9 +20,8 @@ void check_problems(const std::vector<Error>& problems) {
   for (const auto& problem : problems) require(!problem.what.empty() && valid_utf8(problem.what) == problem.what);
 }
 
-void policy(const nlohmann::json& document) {
-  auto parsed =
-      policies::parse_policy("p", "p.json", policies::merged(nlohmann::json::object(), document), policies::Host{2});
+void policy(const Json& document) {
+  auto parsed = policies::parse_policy("p", "p.json", policies::merged(Json::object(), document), policies::Host{2});
   if (!parsed) return check_problems(parsed.error());
   const auto [limits, clamps] = policies::resolve(parsed->limits, {});
   require(clamps.empty());
@@ -31,13 +30,13 @@ void policy(const nlohmann::json& document) {
   (void)parsed->allows_workspace("default");
 }
 
-void tenants(const nlohmann::json& document) {
+void tenants(const Json& document) {
   auto parsed = policies::TenantRules::parse(document);
   if (!parsed) return check_problems(parsed.error());
   if (auto match = parsed->find({1000, 1000, {27}})) require(policies::valid_name(match->tenant));
 }
 
-void profile(const nlohmann::json& document) {
+void profile(const Json& document) {
   auto parsed = policies::parse_seccomp("s", document, nullptr);
   if (!parsed) return check_problems(parsed.error());
   if (parsed->allow.size() > 8) return;  // compiling is libseccomp's work, and slow

@@ -157,3 +157,12 @@ TEST_CASE("no output is no output", "[jail]") {
   CHECK(out->bytes() == 0);
   CHECK_FALSE(out->truncated());
 }
+
+TEST_CASE("the end of a stream is told, over head and tail, and no more than was asked for", "[jail]") {
+  Drained short_one({1000, 1000}, {"abc", "def"});
+  CHECK(short_one->last(4) == "cdef");
+  CHECK(short_one->last(100) == "abcdef");
+  Drained long_one({8, 1000}, {"0123456789", "abcdef"});
+  CHECK(long_one->last(2) == "ef");
+  CHECK(long_one->last(100) == long_one->text().substr(long_one->text().size() - 4));
+}

@@ -3,16 +3,18 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "jail/fd_message.h"
+#include "jail/guest_message.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
 #include "tests/jail/descriptors.h"
 
 using jail::GuestChannel;
-using Message = Result<std::optional<nlohmann::json>>;
+using Message = Result<std::optional<Json>>;
+using Text = Result<std::optional<std::string>>;
 
 namespace {
 
@@ -25,17 +27,32 @@ class Channel {
     guest = Fd(ends[1]);
     auto socket = AsyncFd::adopt(loop, Fd(ends[0]));
     REQUIRE(socket);
-    daemon = GuestChannel(*std::move(socket));
+    daemon = GuestChannel(loop, *std::move(socket));
   }
   // Plays the packets, as fast as they are taken, and returns the first message or error.
   Message receive_after(const std::vector<std::string>& packets, bool then_close = false) {
-    std::optional<Message> answer;
     auto collect = [](GuestChannel& from, std::optional<Message>& into) -> Task<> {
       auto message = co_await from.receive();
       into.emplace(std::move(message));
     };
+    std::optional<Message> answer;
+    play(collect(daemon, answer), answer, packets, then_close);
+    return *std::move(answer);
+  }
+  Text text_after(const std::vector<std::string>& packets) {
+    auto collect = [](GuestChannel& from, std::optional<Text>& into) -> Task<> {
+      auto text = co_await from.receive_text();
+      into.emplace(std::move(text));
+    };
+    std::optional<Text> answer;
+    play(collect(daemon, answer), answer, packets, false);
+    return *std::move(answer);
+  }
+  template <class Answer>
+  void play(Task<> collecting, std::optional<Answer>& answer, const std::vector<std::string>& packets,
+            bool then_close) {
     Scope scope(loop);
-    scope.spawn(collect(daemon, answer));
+    scope.spawn(std::move(collecting));
     size_t next = 0;
     REQUIRE(run_until(loop, [&] {
       while (next < packets.size() && !answer &&
@@ -44,7 +61,6 @@ class Channel {
       if (next == packets.size() && then_close) guest.reset();
       return answer.has_value();
     }));
-    return *std::move(answer);
   }
   Loop loop;
   Fd guest;
@@ -109,16 +125,34 @@ TEST_CASE("a message over 8 MiB is refused before it is whole", "[jail]") {
   Channel channel;
   auto message = channel.receive_after(packets);
   REQUIRE_FALSE(message);
-  CHECK_THAT(message.error().what, Catch::Matchers::Contains("over 8 MiB"));
+  CHECK_THAT(message.error().what, Catch::Matchers::Contains("over 8388608 bytes"));
 }
 
 TEST_CASE("a message just below 8 MiB is read", "[jail]") {
   std::vector<std::string> packets(120, "M" + std::string(65'535, ' '));
   packets.push_back(R"(F{"type":"result"})");
   Channel channel;
-  auto message = channel.receive_after(packets);
-  REQUIRE(message);
-  CHECK((**message)["type"] == "result");
+  auto text = channel.text_after(packets);
+  REQUIRE(text);
+  CHECK((*text)->size() > 120 * 65'535);
+  auto said = jail::read_guest_text(**text);
+  REQUIRE(said);
+  CHECK(std::holds_alternative<jail::GuestResult>(*said));
+}
+
+TEST_CASE("the first words of an interpreter are short", "[jail]") {
+  Channel channel;
+  auto message = channel.receive_after({"M" + std::string(65'535, ' '), R"(F {"type":"ready"})"});
+  REQUIRE_FALSE(message);
+  CHECK(message.error().code == Code::invalid);
+}
+
+TEST_CASE("a message may be limited to less", "[jail]") {
+  Channel channel;
+  channel.daemon.limit_messages(100);
+  auto text = channel.text_after({"F" + std::string(101, ' ')});
+  REQUIRE_FALSE(text);
+  CHECK_THAT(text.error().what, Catch::Matchers::Contains("over 100 bytes"));
 }
 
 TEST_CASE("an end between messages is an end, within one an error", "[jail]") {

@@ -14,6 +14,7 @@
 #include "jail/self_test.h"
 #include "jail/template.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/path.h"
 #include "supervisor/privileges.h"
 
 namespace {
@@ -60,21 +61,28 @@ Result<> JailFixture::prepare() {
   char name[] = "/var/tmp/warder-jail-test-XXXXXX";
   directory_ = ::mkdtemp(name);
   ::chmod(directory_.c_str(), 0755);
-  workspace_ = directory_ + "/workspace";
-  fs::create_directory(workspace_);
+  const std::string tenants = directory_ + "/tenants";
+  workspace_ = tenants + "/workspace";
+  fs::create_directories(workspace_);
 
-  TRY(DaemonIdentity identity, choose_identity("warder-test-user-that-does-not-exist", jail::IdRange{}));
+  // Host ids of this program's own, so that jails of other programs are not counted as its left-overs.
+  const jail::IdRange ids{0x6000'0000 + static_cast<uint32_t>(::getpid()) * 64, 64};
+  TRY(DaemonIdentity identity, choose_identity("warder-test-user-that-does-not-exist", ids));
   if (!identity.root) CHECKED(enter_own_namespaces(identity));
   if (identity.root && ::chown(workspace_.c_str(), identity.uid, identity.gid) < 0) return fail_errno(errno, "chown");
   jail::JailerConfig config;
   TRY(config.template_dir, jail::make_template(directory_ + "/template", WARDER_BUILD "/guest"));
   TRY(config.init, jail::add_init(directory_ + "/template", WARDER_BUILD "/jail/init/warder-jail-init"));
   config.privileged = identity.root;
-  config.group = identity.gid;
+  config.ids = ids;
+  config.daemon_uid = identity.uid;
+  config.daemon_gid = identity.gid;
+  TRY(Fd parent, open_directory(tenants));
+  config.workspace_parents.push_back(std::move(parent));
   TRY(Fd socket, jail::fork_jailer(std::move(config)));
   loop_ = std::make_unique<Loop>();
   TRY(client_, jail::JailerClient::start(*loop_, std::move(socket), [] {}));
-  host_.reset(new jail::Host{.loop = *loop_, .jailer = *client_});
+  host_.reset(new jail::Host{.loop = *loop_, .jailer = *client_, .ids = ids});
   host_->no_cgroups_why = "unit tests run without cgroups";
   host_->identity = identity.root ? jail::Identity::separated : jail::Identity::shared;
   host_->daemon_uid = identity.uid;

@@ -30,6 +30,7 @@ TEST_CASE("languages are found by name and by common alias, exactly", "[jail]") 
   for (Language language : kLanguages) CHECK(find_language(language_name(language)) == language);
   CHECK(find_language("py") == Language::python);
   CHECK(find_language("js") == Language::javascript);
+  CHECK(find_language("ts") == Language::typescript);
   CHECK(find_language("bash") == Language::shell);
   for (const char* unknown : {"", "Python", "python2", "python ", "ruby"}) CHECK_FALSE(find_language(unknown));
 }
@@ -48,6 +49,7 @@ TEST_CASE("Python is isolated from its environment and user site", "[jail]") {
   auto command = command_of(Language::python, limits());
   CHECK(std::count(command.begin(), command.end(), "-I") == 1);
   CHECK(std::count(command.begin(), command.end(), "-S") == 1);
+  CHECK(std::count(command.begin(), command.end(), "-B") == 1);
 }
 
 TEST_CASE("V8 is told the jail's memory, not left to guess from the machine's", "[jail]") {

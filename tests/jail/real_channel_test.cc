@@ -37,7 +37,7 @@ TEST_CASE("what breaks the guest protocol ends the execution, and says how", "[r
       {"send(b'F{\"type\":\"call\",\"id\":{},\"name\":[]}')", "without an id or a name"},
       {"send(b'M')", "empty part"},
       {"send(b'F' + b' ' * 65536)", "64 KiB"},
-      {"while True: send(b'M' + b' ' * 60000)", "8 MiB"},
+      {"while True: send(b'M' + b' ' * 60000)", "over 1114112 bytes"},
       {"send(b'F' + b'{\"a\":' * 5000 + b'1' + b'}' * 5000)", "deep"},
       {"send(b'F{\"type\":\"result\",\"images\":[{\"mime\":\"text/html\",\"data\":\"AA==\"}]}')", "image"},
       {"send(b'F{\"type\":\"result\",\"images\":[{\"mime\":\"image/png\",\"data\":\"<script>\"}]}')", "image"},
@@ -62,9 +62,9 @@ import os, time
 for i in range(300): os.write(3, b'F{"type":"call","id":%d,"name":"slow"}' % i)
 time.sleep(60)
 )");
-  request.call = [](std::string, nlohmann::json) -> Task<Result<nlohmann::json>> {
+  request.call = [](std::string, Json) -> Task<Result<Json>> {
     co_await sleep_for(jails().loop(), std::chrono::seconds(60));
-    co_return nlohmann::json();
+    co_return Json();
   };
   auto flooded = jails().run(std::move(request));
   REQUIRE(flooded);
@@ -81,9 +81,7 @@ while True:
     os.write(3, b'F{"type":"call","id":%d,"name":"large"}' % i)
 )");
   request.spec.limits.wall = std::chrono::seconds(3);
-  request.call = [](std::string, nlohmann::json) -> Task<Result<nlohmann::json>> {
-    co_return nlohmann::json(std::string(100'000, 'x'));
-  };
+  request.call = [](std::string, Json) -> Task<Result<Json>> { co_return Json(std::string(100'000, 'x')); };
   auto report = jails().run(std::move(request));
   REQUIRE(report);
   bool ended = report->outcome == Outcome::protocol || report->outcome == Outcome::timeout;

@@ -8,7 +8,7 @@ using jail::Outcome;
 
 namespace {
 
-// Runs it and looks at once: the answer says that every process of the jail's ids is gone.
+// Runs it and looks: every process of the jail's ids is gone, or killed.
 jail::Report run_and_look(const char* code, std::chrono::milliseconds wall = 20s) {
   auto request = jails().request(Language::python, code);
   request.spec.limits.wall = wall;
@@ -26,6 +26,16 @@ TEST_CASE("a grandchild that holds stdout open does not delay the answer", "[rea
   CHECK(report.outcome == Outcome::ok);
   CHECK(report.out.text == "started\n");
   CHECK(report.usage.wall_ms < 10'000);
+  CHECK(report.left_running == 1u);
+}
+
+TEST_CASE("the processes that a program leaves are counted, and none is said where none is left", "[real]") {
+  CHECK(run_and_look("import subprocess\nfor _ in range(3): subprocess.Popen(['sleep', '60'])").left_running == 3u);
+  CHECK_FALSE(run_and_look("import subprocess; subprocess.run(['sleep', '0'])").left_running);
+  auto request = jails().request(Language::shell, "sleep 60 & sleep 60 & sleep 0");
+  auto report = jails().run(std::move(request));
+  REQUIRE(report);
+  CHECK(report->left_running == 2u);
 }
 
 TEST_CASE("a daemon with a session and parents of its own is gone when the answer comes", "[real]") {

@@ -1,6 +1,6 @@
 // What was applied is told; what cannot be applied is refused.
-#include <nlohmann/json.hpp>
 
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 #include "tests/jail/shared_jails.h"
 
@@ -9,7 +9,7 @@ using policies::Need;
 
 TEST_CASE("a receipt names what was applied to this jail", "[real]") {
   auto report = jails().run(Language::python, "pass");
-  const auto receipt = nlohmann::json::parse(report.receipt);
+  const auto receipt = Json::parse(report.receipt);
   INFO(receipt.dump(2));
   CHECK(receipt["namespaces"].dump() == R"(["user","pid","mount","net","ipc","uts","cgroup"])");
   CHECK(receipt["capabilities"] == "none");
@@ -32,8 +32,7 @@ TEST_CASE("a receipt names what was applied to this jail", "[real]") {
 
 TEST_CASE("a receipt says what a stronger host would add", "[real]") {
   auto report = jails().run(Language::python, "pass");
-  CHECK_THAT(nlohmann::json::parse(report.receipt)["weaker"].dump(),
-             Catch::Matchers::Contains("unit tests run without cgroups"));
+  CHECK_THAT(Json::parse(report.receipt)["weaker"].dump(), Catch::Matchers::Contains("unit tests run without cgroups"));
 }
 
 TEST_CASE("what a policy requires and the host lacks is refused, with the rule", "[real]") {

@@ -45,8 +45,6 @@ JailFixture& jails() {
     std::fflush(stdout);
     std::exit(0);
   }
-  // Host ids of this program's own, so that jails of other programs are not counted as its left-overs.
-  fixture.host().ids = {0x6000'0000 + static_cast<uint32_t>(::getpid()) * 16, 16};
   return fixture;
 }
 
@@ -72,7 +70,11 @@ jail::Report& SideBySide::answer(size_t index) {
 std::optional<size_t> processes_of_runners(JailFixture& fixture) {
   const auto& host = fixture.host();
   if (host.identity != jail::Identity::separated || !host.map_workspace_ids) return std::nullopt;
-  return processes_with_ids(host.ids.first + 1, host.ids.count - 1);
+  size_t left = 0;
+  run_until(
+      fixture.loop(), [&] { return (left = processes_with_ids(host.ids.first_runner(), host.ids.runners())) == 0; },
+      std::chrono::seconds(5));
+  return left;
 }
 
 namespace {

@@ -41,5 +41,6 @@ Census census_at_rest(JailFixture& fixture);
 // Runs the loop until the census is `wanted`, at most some seconds; returns the last taken.
 Census settle(JailFixture& fixture, const Census& wanted);
 
-// Processes on this host with the runner's id: what jailed code left behind. Nothing without an id of its own.
+// Processes on this host with the runner's id: what jailed code left behind. Nothing without an id of its own. Looks
+// for some seconds until there are none: where a program's own end was told, its killed jail may take a moment more.
 std::optional<size_t> processes_of_runners(JailFixture& fixture);

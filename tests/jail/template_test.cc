@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "jail/host_files.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"
 
@@ -72,7 +73,7 @@ TEST_CASE("the template has what a root needs: mount points, devices, users, lin
   CHECK(fs::is_empty(made.made / "empty"));
   for (const char* name : {"null", "zero", "full", "random", "urandom"})
     CHECK(fs::is_regular_file(made.root() / "dev" / name));
-  CHECK(fs::read_symlink(made.root() / "workspace") == "mnt/workspace");
+  CHECK(fs::symlink_status(made.root() / "workspace").type() == fs::file_type::directory);
   CHECK(fs::read_symlink(made.root() / "bin") == fs::read_symlink("/bin"));
   std::stringstream passwd;
   passwd << std::ifstream(made.root() / "etc/passwd").rdbuf();
@@ -82,10 +83,15 @@ TEST_CASE("the template has what a root needs: mount points, devices, users, lin
 TEST_CASE("the template holds no file of the host that could be a secret, and no set-id file", "[jail]") {
   Made made;
   REQUIRE(made.make());
-  const std::set<std::string> known = {"passwd",      "group",         "hosts",       "hostname",     "nsswitch.conf",
-                                       "resolv.conf", "mtab",          "ld.so.cache", "localtime",    "mime.types",
-                                       "services",    "protocols",     "ssl",         "alternatives", "python3.11",
-                                       "python3.13",  "debian_version"};
+  const std::set<std::string> known = {
+      "ImageMagick-6", "ImageMagick-7", "alternatives", "debian_version",  "dictionaries-common",
+      "fonts",         "ghostscript",   "gnucobol",     "groff",           "group",
+      "hostname",      "hosts",         "inputrc",      "java-17-openjdk", "java-21-openjdk",
+      "ld.so.cache",   "locale.alias",  "localtime",    "magic",           "magic.mime",
+      "matplotlibrc",  "mime.types",    "mtab",         "nsswitch.conf",   "odbcinst.ini",
+      "papersize",     "passwd",        "perl",         "protocols",       "python3",
+      "python3.11",    "python3.13",    "resolv.conf",  "services",        "sgml",
+      "ssl",           "terminfo",      "texmf",        "timezone",        "xml"};
   for (const auto& entry : fs::directory_iterator(made.root() / "etc")) {
     CAPTURE(entry.path().string());
     CHECK(known.count(entry.path().filename()) == 1);
@@ -94,6 +100,39 @@ TEST_CASE("the template holds no file of the host that could be a secret, and no
   std::ifstream passwd(made.root() / "etc/passwd");
   for (std::string line; std::getline(passwd, line);) users.insert(line.substr(0, line.find(':')));
   CHECK(users == std::set<std::string>{"root", "agent", "nobody"});
+}
+
+TEST_CASE("of the host's /etc a jail gets what is listed, small, and open to everybody", "[jail]") {
+  TempDirectory host;
+  const fs::path etc = host.path() / "etc", to = host.path() / "jail";
+  for (const char* folder :
+       {"fonts/conf.d", "fonts/closed", "ImageMagick-7", "java-21-openjdk/security", "ssl/private"})
+    fs::create_directories(etc / folder);
+  for (const char* file : {"matplotlibrc", "shadow", "gitconfig", "pip.conf", "fonts/fonts.conf", "fonts/closed/x",
+                           "fonts/secret", "ImageMagick-7/policy.xml", "java-21-openjdk/security/java.security",
+                           "java-21-openjdk/jmx.password", "ssl/private/key.pem", "ssl/openssl.cnf"})
+    std::ofstream(etc / file) << "text";
+  std::ofstream(etc / "services") << std::string(5 << 20, 'x');
+  fs::create_symlink("/usr/share/fontconfig/x.conf", etc / "fonts/conf.d/x.conf");
+  fs::create_symlink(etc / "shadow", etc / "protocols");
+  for (const char* file : {"fonts/secret", "java-21-openjdk/jmx.password", "shadow"})
+    fs::permissions(etc / file, fs::perms(0640));
+  fs::permissions(etc / "fonts/closed", fs::perms(0700));
+  jail::copy_host_files(etc, to);
+  std::set<std::string> found;
+  for (const auto& entry : fs::recursive_directory_iterator(to))
+    if (entry.is_symlink() || entry.is_regular_file()) found.insert(entry.path().lexically_relative(to).string());
+  CHECK(found == std::set<std::string>{"matplotlibrc", "fonts/fonts.conf", "fonts/conf.d/x.conf", "ssl/openssl.cnf",
+                                       "ImageMagick-7/policy.xml", "java-21-openjdk/security/java.security"});
+  CHECK(fs::is_symlink(to / "fonts/conf.d/x.conf"));
+}
+
+TEST_CASE("python is found by its name, and an installer that is missing says why", "[jail]") {
+  Made made;
+  REQUIRE(made.make());
+  CHECK(fs::read_symlink(made.root() / "warder/bin/python") == "/usr/bin/python3");
+  CHECK(mode_of(made.root() / "warder/bin/pip") == 0755);
+  CHECK(fs::read_symlink(made.root() / "warder/bin/npm") == "pip");
 }
 
 TEST_CASE("a template is made anew: nothing of the one before stays", "[jail]") {

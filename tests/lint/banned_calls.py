@@ -5,20 +5,23 @@ import re
 import lint
 
 BANNED = [
-    (r"uv_queue_work|uv_fs_\w+|uv_getaddrinfo|uv_getnameinfo", "runs on libuv's thread pool; the daemon has one thread"),
+    (r"uv_queue_work|uv_fs_\w+|uv_getaddrinfo|uv_getnameinfo", "runs on libuv's thread pool; use base/worker_thread.h"),
     (r"uv_spawn", "processes are started by the jailer"),
-    (r"uv_thread\w*|pthread_create|std::j?thread|std::async", "the daemon has one thread"),
+    (r"uv_thread\w*|pthread_create|std::j?thread|std::async", "work that takes long belongs to base/worker_thread.h"),
     (r"strcpy|strcat|stpcpy|sprintf|vsprintf|gets|strtok", "knows no bound"),
     (r"tmpnam|tempnam|mktemp", "races; use mkstemp or O_TMPFILE"),
+    (r"f(?:data)?sync|sync_file_range|syncfs|msync|sync|O_D?SYNC", "waits for a disk; use base/durable.h"),
     (r"system|popen", "starts a shell"),
     (r"std::w?regex|std::regex_\w+", "backtracks and recurses; use re2 or parse by hand"),
 ]
 PATTERNS = [(re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})(?!\w)(?=\s*[(<{{;,\s])"), why) for names, why in BANNED]
 ALLOWED = {  # file: what it may use, and why
     "jail/zygote/threads.cc": {"pthread_create"},  # stands in for node's
+    "supervisor/base/worker_thread.cc": {"std::thread"},  # for disks and long work; clones nothing
+    "supervisor/base/durable.cc": {"::fsync", "::fdatasync"},  # counts those on the loop
     "supervisor/journal/writer.cc": {"std::thread"},  # waits for the disk, so that the loop does not; clones nothing
 }
-CALLS_ONLY = {"system", "popen", "gets"}  # also ordinary words: only with an opening bracket
+CALLS_ONLY = {"system", "popen", "gets", "sync"}  # also ordinary words: only with an opening bracket
 
 
 def check(root):
@@ -48,6 +51,11 @@ PLANTS = [
     lint.Plant("unbounded text", {"jail/a.cc": "  strcpy(to, from);\n  ::sprintf(to, \"%s\", from);\n"}, ["strcpy", "sprintf"]),
     lint.Plant("a shell", {"policies/a.cc": "int r = system(\"ls\");\nFILE* f = ::popen(\"ls\", \"r\");\n"},
                ["system", "popen"]),
+    lint.Plant("waiting for a disk", {
+        "skills/a.cc": "if (::fsync(fd) < 0) return;\nif(fdatasync (fd)) return;\n::sync();\nopen(p, O_DSYNC | O_RDWR);\n",
+        "supervisor/base/durable.cc": "return ::fdatasync(fd);\n::sync_file_range(fd, 0, 0, 1);\nint sync = 1;\n"},
+               ["skills/a.cc:1: fsync", "skills/a.cc:2: fdatasync", "skills/a.cc:3: sync:", "skills/a.cc:4: O_DSYNC",
+                "supervisor/base/durable.cc:2: sync_file_range"]),
     lint.Plant("a regular expression", {"policies/a.h": "std::regex pattern{\"(a+)+\"};\n"}, ["std::regex"]),
     lint.Plant("words that only look like it", {
         "jail/a.cc": "// system(\"ls\") is what we avoid\nlog(\"uv_fs_open(\");\nbus.system(1);\nint system = 3;\n"

@@ -1,28 +1,26 @@
 #include "policies/call_rules.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;
-using nlohmann::json;
 
 namespace {
 
 CallRules rules(const char* list, const char* otherwise = "deny") {
-  json object{{"per_execution", 5}, {"bytes", 5000}, {"wall_ms", 100}, {"otherwise", otherwise}, {"results", "as_is"}};
+  Json object{{"per_execution", 5}, {"bytes", 5000}, {"wall_ms", 100}, {"otherwise", otherwise}, {"results", "as_is"}};
   object["approval"] = {{"by", "tenant"}, {"expires_s", 60}};
   object["questions"] = "nobody";
-  object["rules"] = json::parse(list);
+  object["rules"] = Json::parse(list);
   std::vector<Error> problems;
   auto read = read_call_rules(object, problems);
   for (const auto& problem : problems) FAIL(problem.what);
   return read;
 }
 
-std::vector<std::string> problems_of(const json& rule) {
-  json object{{"per_execution", 5},  {"bytes", 5000},      {"wall_ms", 100},
-              {"otherwise", "deny"}, {"results", "as_is"}, {"rules", json::array({rule})}};
+std::vector<std::string> problems_of(const Json& rule) {
+  Json object{{"per_execution", 5},  {"bytes", 5000},      {"wall_ms", 100},
+              {"otherwise", "deny"}, {"results", "as_is"}, {"rules", Json::array({rule})}};
   object["approval"] = {{"by", "tenant"}, {"expires_s", 60}};
   object["questions"] = "nobody";
   std::vector<Error> problems;
@@ -41,14 +39,14 @@ TEST_CASE("the first rule that fits a call decides it", "[call_rules]") {
     {"name": "reading", "tools": ["files.read_*", "*.list"], "verdict": "allow"},
     {"name": "writing", "tools": ["files.write"], "verdict": "ask"}])");
   CHECK(calls.admit("files", "read_text", {{"path", "/data/x"}}));
-  CHECK(calls.admit("mail", "list", json::object()));
+  CHECK(calls.admit("mail", "list", Json::object()));
   auto refused = calls.admit("files", "read_text", {{"path", "/etc/passwd"}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::denied);
   CHECK(refused.error().rule == "calls.no-etc");
   CHECK(refused.error().what == "files.read_text is not allowed: not there");
   CHECK(refused.error().hint == "stay in /data");
-  const auto asked = calls.admit("files", "write", json::object());
+  const auto asked = calls.admit("files", "write", Json::object());
   REQUIRE(asked);
   CHECK(asked->verdict == Verdict::ask);
   CHECK(asked->name() == "calls.writing");
@@ -56,13 +54,13 @@ TEST_CASE("the first rule that fits a call decides it", "[call_rules]") {
   CHECK(told.code == Code::denied);
   CHECK(told.what == "files.write was refused by user 0");
   CHECK(told.rule == "calls.writing");
-  CHECK(calls.admit("mail", "send", json::object()).error().rule == "calls.otherwise");
-  CHECK(rules("[]", "allow").admit("mail", "send", json::object()));
+  CHECK(calls.admit("mail", "send", Json::object()).error().rule == "calls.otherwise");
+  CHECK(rules("[]", "allow").admit("mail", "send", Json::object()));
 }
 
 TEST_CASE("a condition that takes too long to check refuses the call, whatever its rule says", "[call_rules]") {
   auto calls = rules(R"([{"name": "slow", "tools": ["*"], "verdict": "allow", "when": {"$ref": "#"}}])", "allow");
-  auto refused = calls.admit("a", "b", json::object());
+  auto refused = calls.admit("a", "b", Json::object());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::denied);
 }
@@ -80,7 +78,7 @@ TEST_CASE("a rule that is not understood is told with its place", "[call_rules]"
 }
 
 TEST_CASE("who approves and how often a tenant may call is read, and told when it makes no sense", "[call_rules]") {
-  json object{{"per_execution", 5}, {"bytes", 5000}, {"wall_ms", 100}, {"otherwise", "ask"}, {"results", "as_is"}};
+  Json object{{"per_execution", 5}, {"bytes", 5000}, {"wall_ms", 100}, {"otherwise", "ask"}, {"results", "as_is"}};
   object["approval"] = {{"by", "administrator"}, {"expires_s", 90}};
   object["questions"] = "client";
   object["rates"] = {{{"name", "mails"}, {"tools", {"mail.*"}}, {"per_minute", 3}}};
@@ -92,7 +90,7 @@ TEST_CASE("who approves and how often a tenant may call is read, and told when i
   CHECK(calls.questions == CallRules::Questions::client);
   REQUIRE(calls.rates.size() == 1);
   CHECK(calls.rates[0].per_minute == 3);
-  CHECK(calls.admit("a", "b", json::object())->name() == "calls.otherwise");
+  CHECK(calls.admit("a", "b", Json::object())->name() == "calls.otherwise");
 
   object["approval"] = {{"by", "anybody"}, {"expires_s", 0}};
   object["questions"] = "anybody";

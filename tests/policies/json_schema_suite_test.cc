@@ -5,14 +5,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "policies/json_schema.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;
-using nlohmann::json;
 
 namespace {
 
@@ -63,7 +62,7 @@ struct Run {
   std::set<std::string> need_the_metaschema, need_another_document, refused, otherwise;
 };
 
-void run_group(const std::string& file, const json& group, Run& run) {
+void run_group(const std::string& file, const Json& group, Run& run) {
   const std::string where = file + ": " + group.at("description").get<std::string>();
   auto schema = JsonSchema::compile(group.at("schema"), JsonSchema::Unknown::refuse);
   if (!schema) {
@@ -95,7 +94,7 @@ TEST_CASE("the public suite's cases come out as it says, but for those that are 
   for (const auto& file : fs::directory_iterator(kSuite)) {
     if (file.path().extension() != ".json") continue;
     std::ifstream in(file.path());
-    for (const auto& group : json::parse(in)) run_group(file.path().stem(), group, run);
+    for (const auto& group : Json::parse(in)) run_group(file.path().stem(), group, run);
   }
   CHECK(run.need_the_metaschema == kNeedTheMetaschema);
   CHECK(run.need_another_document == kNeedAnotherDocument);

@@ -1,26 +1,24 @@
 // JSON Schema 2020-12: rows of schema, value and whether it fits, in the manner of the public test suite.
 #include "policies/json_schema.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;
-using nlohmann::json;
 using Unknown = JsonSchema::Unknown;
 
 namespace {
 
 std::shared_ptr<const JsonSchema> compiled(const std::string& schema) {
-  auto made = JsonSchema::compile(json::parse(schema), Unknown::refuse);
+  auto made = JsonSchema::compile(Json::parse(schema), Unknown::refuse);
   INFO(schema);
   REQUIRE(made);
   return *made;
 }
 
-bool fits(const std::string& schema, const json& value) { return compiled(schema)->check(value).has_value(); }
+bool fits(const std::string& schema, const Json& value) { return compiled(schema)->check(value).has_value(); }
 
-std::string problem(const std::string& schema, const json& value) {
+std::string problem(const std::string& schema, const Json& value) {
   auto checked = compiled(schema)->check(value);
   return checked ? "" : checked.error().what;
 }
@@ -142,11 +140,11 @@ TEST_CASE("each keyword of JSON Schema accepts what fits it and nothing else", "
   for (const Row& row : kRows) {
     for (const char* value : row.good) {
       CAPTURE(row.schema, value);
-      CHECK(problem(row.schema, json::parse(value)) == "");
+      CHECK(problem(row.schema, Json::parse(value)) == "");
     }
     for (const char* value : row.bad) {
       CAPTURE(row.schema, value);
-      CHECK_FALSE(fits(row.schema, json::parse(value)));
+      CHECK_FALSE(fits(row.schema, Json::parse(value)));
     }
   }
 }
@@ -155,12 +153,12 @@ TEST_CASE("a problem names its place and what is wrong there", "[json_schema]") 
   const char* kSchema = R"({"type": "object", "required": ["title"], "additionalProperties": false, "properties": {
       "title": {"type": "string", "maxLength": 5}, "labels": {"type": "array", "items": {"enum": ["a", "b"]}},
       "n": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}})";
-  CHECK(problem(kSchema, json::parse("{}")) == "'title' is missing");
-  CHECK(problem(kSchema, json::parse(R"({"title": "too long"})")) == "/title: 8 characters are more than 5");
-  CHECK(problem(kSchema, json::parse(R"({"title": "x", "labels": ["a", 3]})")) ==
+  CHECK(problem(kSchema, Json::parse("{}")) == "'title' is missing");
+  CHECK(problem(kSchema, Json::parse(R"({"title": "too long"})")) == "/title: 8 characters are more than 5");
+  CHECK(problem(kSchema, Json::parse(R"({"title": "x", "labels": ["a", 3]})")) ==
         R"(/labels/1: 3 is none of ["a","b"])");
-  CHECK(problem(kSchema, json::parse(R"({"title": "x", "more": 1})")) == "'more' is not known here");
-  CHECK(problem(kSchema, json::parse(R"({"title": "x", "n": 1.5})")) == "/n: 1.5 fits none of the 2 alternatives");
+  CHECK(problem(kSchema, Json::parse(R"({"title": "x", "more": 1})")) == "'more' is not known here");
+  CHECK(problem(kSchema, Json::parse(R"({"title": "x", "n": 1.5})")) == "/n: 1.5 fits none of the 2 alternatives");
 }
 
 TEST_CASE("a schema that makes no sense is refused with its place", "[json_schema]") {
@@ -178,7 +176,7 @@ TEST_CASE("a schema that makes no sense is refused with its place", "[json_schem
   };
   for (const auto& [schema, message] : kWrong) {
     CAPTURE(schema);
-    auto made = JsonSchema::compile(json::parse(schema), Unknown::refuse);
+    auto made = JsonSchema::compile(Json::parse(schema), Unknown::refuse);
     REQUIRE_FALSE(made);
     CHECK_THAT(made.error().what, Catch::Contains(message));
   }
@@ -186,7 +184,7 @@ TEST_CASE("a schema that makes no sense is refused with its place", "[json_schem
 
 TEST_CASE("what other people's schemas hold that cannot be checked is let through and noted", "[json_schema]") {
   auto made = JsonSchema::compile(
-      json::parse(
+      Json::parse(
           R"~({"properties": {"a": {"pattern": "^(?!x)"}, "b": {"$ref": "http://e.org/x"}, "c": {"type": "string"}}})~"),
       Unknown::let_pass);
   REQUIRE(made);
@@ -212,7 +210,7 @@ TEST_CASE("a schema made to be slow is given up, not worked off", "[json_schema]
   }
   CHECK(fits(R"({"pattern": "^(a+)+$"})", std::string(60, 'a') + "a"));
   CHECK_FALSE(fits(R"({"pattern": "^(a+)+$"})", std::string(100'000, 'a') + "b"));
-  json many = json::array();
+  Json many = Json::array();
   for (int i = 0; i < 100'000; i++) many.push_back(i);
   CHECK(fits(R"({"uniqueItems": true})", many));
 }

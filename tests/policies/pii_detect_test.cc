@@ -48,6 +48,7 @@ TEST_CASE("every type is found where it stands", "[pii]") {
       {"378282246310005", {"credit_card:378282246310005"}},
       {"5555-5555-5555-4444", {"credit_card:5555-5555-5555-4444"}},
       {"from 10.0.0.1 to 110.0.0.12", {"ip_address:10.0.0.1", "ip_address:110.0.0.12"}},
+      {"use 1.1.1.1 or DNS 9.9.9.9", {"ip_address:1.1.1.1", "ip_address:9.9.9.9"}},
       {"at 2001:db8:85a3::8a2e:370:7334!", {"ip_address:2001:db8:85a3::8a2e:370:7334"}},
       {"fe80:0:0:0:204:61ff:fe9d:f156", {"ip_address:fe80:0:0:0:204:61ff:fe9d:f156"}},
       {"::ffff:192.0.2.128", {"ip_address:::ffff:192.0.2.128"}},
@@ -60,6 +61,30 @@ TEST_CASE("every type is found where it stands", "[pii]") {
       {"0x52908400098527886E0F7030069857D2E4169EE7", {"crypto_address:0x52908400098527886E0F7030069857D2E4169EE7"}},
       {"Passport No: C01X00T47", {"passport:C01X00T47"}},
       {"postgres://app:s3cr3t!pw@db.internal/x", {"url_credentials:app:s3cr3t!pw"}},
+      // What 4ed32c5 missed.
+      {"SSN: 078051120", {"ssn:078051120"}},
+      {"name,ssn\nAda,078051120", {"ssn:078051120"}},
+      {"ring 0044 20 7946 0958", {"phone:0044 20 7946 0958"}},
+      {"Mobile 07700 900123", {"phone:07700 900123"}},
+      {"tel\xC3\xA9\x66ono: 912 345 678", {"phone:912 345 678"}},
+      {"Handy 0171 2345678", {"phone:0171 2345678"}},
+      {"\"customerPhone\": \"0612345678\"", {"phone:0612345678"}},
+      {"Vlan10 aabb.ccdd.ee0f DYNAMIC", {"mac_address:aabb.ccdd.ee0f"}},
+      {"mac 001a2b3c4d5e", {"mac_address:001a2b3c4d5e"}},
+      {"listening on [::1]:5432", {"ip_address:::1"}},
+      {"\"john smith\"@example.org", {"email:\"john smith\"@example.org"}},
+      {"info@m\xC3\xBCnchen.de", {"email:info@m\xC3\xBCnchen.de"}},
+      {"passport, K0876543", {"passport:K0876543"}},
+      {"pasaporte n\xC2\xBA AAF123456", {"passport:AAF123456"}},
+      {"Maestro 501853014352", {"credit_card:501853014352"}},
+      {"JCB 3530 1113 3330 0000", {"credit_card:3530 1113 3330 0000"}},
+      {"NI number PW 44 06 78 C", {"national_id:PW 44 06 78 C"}},
+      {"asiakas 131052-308T soitti", {"national_id:131052-308T"}},
+      {"DNI 12345678Z", {"national_id:12345678Z"}},
+      {"cliente 111.444.777-35 pagou", {"national_id:111.444.777-35"}},
+      {"PESEL 44051401359", {"national_id:44051401359"}},
+      {"RSSMRA85T10A562S", {"national_id:RSSMRA85T10A562S"}},
+      {"S1234567D", {"national_id:S1234567D"}},
   }));
   CAPTURE(text);
   CHECK(find(text) == expected);
@@ -91,6 +116,17 @@ TEST_CASE("secrets are found by their makers' marks and by the words before them
       {"name_token=" + r, r},
       {"api_key_" + r, "api_key_" + r},
       {"SECRET_KEY := \"" + r + "\";", r},
+      {"test_clientSecret = \"" + r + "\"", r},
+      // What 4ed32c5 missed.
+      {"pwd=abc123", "abc123"},
+      {"password: hunter2", "hunter2"},
+      {"Passwort: Sommer24", "Sommer24"},
+      {"op ops_eyJ" + r + r, "ops_eyJ" + r + r},
+      {"adobe p8e-" + r.substr(0, 32), "p8e-" + r.substr(0, 32)},
+      {"age AGE-SECRET-KEY-1" + std::string("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW0S3JN54KHCE"),
+       "AGE-SECRET-KEY-1QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQPZRY9X8GF2TVDW0S3JN54KHCE"},
+      {"pul-0123f56789abcdef0123f56789abcdef01d3f567", "pul-0123f56789abcdef0123f56789abcdef01d3f567"},
+      {"gsk_" + r + r.substr(0, 16), "gsk_" + r + r.substr(0, 16)},
   }));
   CAPTURE(text);
   CHECK(find(text) == Findings{"api_key:" + secret});
@@ -116,7 +152,17 @@ TEST_CASE("what only looks like personal data is left alone", "[pii]") {
       "password = ${DB_PASSWORD}", "api_key = your_api_key_here", "token: <secret>", "secret=xxxxxxxxxxxx",
       "the secret is out there somewhere", "tokens: completion, prompt", "sk-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
       "postgres://user:${PASSWORD}@host/db", "https://example.org/a?b=c", "1,024.50", "v2.10.3", "#4711-2024",
-      "00:00:00:00:00:00", "00:1a:2b:3c:4d:5e:6f:70");
+      "00:00:00:00:00:00", "00:1a:2b:3c:4d:5e:6f:70",
+      // What 4ed32c5 took for something.
+      "if type == token.ERRORTOKEN", "token = token.ERRORTOKEN", "self.token = token.ERRORTOKEN",
+      "\"tokenUrl\":\"https://petstore3.swagger.io/oauth/Token\"", "?$skipToken=eyJhIjoxMjM0NTY3OH0",
+      "getty@tty1.service: Succeeded.", "ver=1.22.33.4", "LibreSSL 2.2.2.2", "with SQLite 3.3.3.3,",
+      "8.2.4.44 Script data", "[22.2.1.5] says so", "AKIAIOSFODNN7EXAMPLE", "orderId: 4539578763621486",
+      "part no. 482-19-3847", "git clone git@github.com:owner/repo.git", "850315-1234.txt", "text[::1]",
+      "pass: 12345678 tests", "access key: Ctrl+Shift+K", "password: 'required|min:8'", "Secret: SecretManager2",
+      "pip install sk-learn-contrib-package-name-very-long", "+1 000 000 000", "national id 000000000",
+      "mobile 20240101", "255.255.255.0", "sku,n\n482-19-3847,1\n982-19-3847,2\n",
+      "1\t482-19-3847\n2\t912-41-0047\n3\t204-55-1187\n");
   CAPTURE(text);
   CHECK(find(text) == Findings{});
 }
@@ -173,12 +219,19 @@ TEST_CASE("options that mean nothing are refused by name", "[pii]") {
 
 TEST_CASE("text of any bytes is read in linear time", "[pii]") {
   // Each would take minutes if anything in it were looked at again and again.
-  const auto text = GENERATE(repeated("a", 1 << 20), repeated("a@", 1 << 20), repeated("1", 1 << 20),
-                             repeated("1 ", 1 << 20), repeated("a://b:", 1 << 20), repeated("eyJaaaaaaaaa.", 1 << 20),
-                             repeated("-----BEGIN PRIVATE KEY-----", 1 << 18), repeated("password=", 1 << 18),
-                             repeated("::", 1 << 20), repeated("\xFF\x00", 1 << 20), repeated("a@b.c", 1 << 19),
-                             repeated("ab:", 1 << 19), repeated("DE89 ", 1 << 18), repeated("+1 ", 1 << 19),
-                             repeated("1.", 1 << 19), repeated("a1.1.1.1.", 1 << 19), repeated("[A_", 1 << 19));
+  const auto text = GENERATE(
+      repeated("a", 1 << 20), repeated("a@", 1 << 20), repeated("1", 1 << 20), repeated("1 ", 1 << 20),
+      repeated("a://b:", 1 << 20), repeated("eyJaaaaaaaaa.", 1 << 20), repeated("-----BEGIN PRIVATE KEY-----", 1 << 18),
+      repeated("password=", 1 << 18), repeated("::", 1 << 20), repeated("\xFF\x00", 1 << 20),
+      repeated("a@b.c", 1 << 19), repeated("ab:", 1 << 19), repeated("DE89 ", 1 << 18), repeated("+1 ", 1 << 19),
+      repeated("1.", 1 << 19), repeated("a1.1.1.1.", 1 << 19), repeated("[A_", 1 << 19), repeated("tel ", 1 << 19),
+      repeated("id number", 1 << 18), repeated("ssn is the ", 1 << 18), repeated("123-45-6789,", 1 << 18),
+      repeated("4111111111111111\n", 1 << 18), repeated("123456789,", 1 << 18), repeated("token:", 1 << 19),
+      repeated("pass='", 1 << 19), repeated("\"a\"@", 1 << 19), repeated("@\xC3\xBC.", 1 << 19),
+      repeated("aabb.", 1 << 19), repeated("passport AB 1", 1 << 18), repeated("card 4 ", 1 << 18),
+      repeated("sk-aaaaaaaa ", 1 << 19), repeated(".aaaaaa.aaaaaaaa ", 1 << 19), repeated("live_aaaaaaaa", 1 << 19),
+      repeated("std::a::b ", 1 << 19), repeated(".aaaaaa.", 1 << 19), repeated("1Q~", 1 << 19),
+      repeated("_mmk", 1 << 19), "id,ssn\n" + repeated("1,123456789\n", 1 << 18), repeated("00 1 ", 1 << 19));
   CAPTURE(text.substr(0, 20));
   for (const auto& one : detector().find(text)) REQUIRE((one.begin < one.end && one.end <= text.size()));
   CHECK(detector().find("").empty());
@@ -230,6 +283,8 @@ TEST_CASE("validators know the rules", "[pii]") {
   CHECK(policies::valid_card("4222222222222"));
   CHECK_FALSE(policies::valid_card("4111111111111112"));
   CHECK_FALSE(policies::valid_card("1234567812345670"));  // Luhn, but nobody's
+  CHECK(policies::valid_rare_card("501853014352"));
+  CHECK_FALSE(policies::valid_rare_card("501853014353"));
   CHECK(policies::valid_iban("NO9386011117947"));
   CHECK_FALSE(policies::valid_iban("NO93860111179470"));
   CHECK(policies::valid_ipv6("2001:db8::1"));

@@ -1,30 +1,28 @@
 // The "pii" key of a policy: read whole or refused with the key that is wrong.
 #include "policies/pii_rules.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
-using nlohmann::json;
 using policies::PiiRules;
 
 namespace {
 
-const json kStandard = {{"answers", "as_is"}, {"restore", "nobody"}, {"lifetime_s", 604800}};
+const Json kStandard = {{"answers", "as_is"}, {"restore", "nobody"}, {"lifetime_s", 604800}};
 
-json with(json changes) {
-  json rules = kStandard;
+Json with(Json changes) {
+  Json rules = kStandard;
   rules.update(changes);
   return rules;
 }
 
-std::string problem_of(const json& object) {
+std::string problem_of(const Json& object) {
   std::vector<Error> problems;
   policies::read_pii_rules(object, problems);
   return problems.empty() ? "" : problems.front().what;
 }
 
-std::string types_in(const json& object, std::string_view text) {
+std::string types_in(const Json& object, std::string_view text) {
   std::vector<Error> problems;
   const PiiRules rules = policies::read_pii_rules(object, problems);
   REQUIRE(problems.empty());
@@ -51,7 +49,7 @@ TEST_CASE("a policy says what personal data is and who may have it", "[policies]
 
 TEST_CASE("a policy has patterns, types and exceptions of its own", "[policies][pii]") {
   const std::string text = "E-123456 ada@lovelace.org help@acme.org 078-05-1120";
-  const json patterns = {{"employee_id", "\\b(E-\\d{6})\\b"}};
+  const Json patterns = {{"employee_id", "\\b(E-\\d{6})\\b"}};
   CHECK(types_in(kStandard, text) == "email email ssn ");
   CHECK(types_in(with({{"patterns", patterns}}), text) == "employee_id email email ssn ");
   CHECK(types_in(with({{"patterns", patterns}, {"types", {"employee_id", "ssn"}}}), text) == "employee_id ssn ");
@@ -59,12 +57,12 @@ TEST_CASE("a policy has patterns, types and exceptions of its own", "[policies][
 }
 
 TEST_CASE("what is wrong with a policy's personal data is told with its key", "[policies][pii]") {
-  auto [changes, message] = GENERATE(table<json, std::string>({
+  auto [changes, message] = GENERATE(table<Json, std::string>({
       {{{"answers", "clean"}}, "pii.answers: "},
       {{{"restore", true}}, "pii.restore: "},
       {{{"lifetime_s", 59}}, "pii.lifetime_s: 59 is outside 60..315619200"},
       {{{"types", {"emial"}}}, "pii.types: 'emial' is no type of personal data"},
-      {{{"patterns", json::array()}}, "pii.patterns: not an object"},
+      {{{"patterns", Json::array()}}, "pii.patterns: not an object"},
       {{{"patterns", {{"id", 1}}}}, "pii.patterns.id: not a string"},
       {{{"patterns", {{"id", "("}}}}, "pii.patterns.id: missing )"},
       {{{"patterns", {{"id", "x*"}}}}, "pii.patterns.id: fits the empty text"},
@@ -80,7 +78,7 @@ TEST_CASE("what is wrong with a policy's personal data is told with its key", "[
 }
 
 TEST_CASE("as many patterns as a policy may have, and no more", "[policies][pii]") {
-  json patterns = json::object();
+  Json patterns = Json::object();
   for (int i = 0; i < 64; i++) patterns["p" + std::to_string(i)] = "x" + std::to_string(i);
   CHECK(problem_of(with({{"patterns", patterns}})).empty());
   patterns["q"] = "y";

@@ -1,21 +1,20 @@
 #include "policies/policy.h"
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;
-using nlohmann::json;
 using namespace std::chrono_literals;
 
 namespace {
-json standard() {
+Json standard() {
   std::ifstream file(WARDER_SOURCE_DIR "/policies/default.json");
-  return json::parse(file);
+  return Json::parse(file);
 }
-std::string problems_of(const json& document) {
+std::string problems_of(const Json& document) {
   auto policy = parse_policy("p", "p.json", document, Host{8});
   if (policy) return "";
   std::string all;
@@ -38,9 +37,9 @@ TEST_CASE("the standard policy says what README promises", "[policies]") {
   CHECK(policy->limits.maximum.open_files == 1024);
   CHECK(policy->isolation.cgroups == Need::preferred);
   CHECK(policy->concurrent_executions == 8);
-  CHECK(policy->queued_executions == 64);
+  CHECK(policy->queued_executions == 2000);
   CHECK(policy->quota.workspace_files == 50'000);
-  CHECK(policy->languages == std::vector<std::string>{"python", "javascript", "shell"});
+  CHECK(policy->languages == std::vector<std::string>{"python", "javascript", "typescript", "shell"});
   CHECK(policy->seccomp == "default");
   CHECK(policy->pii.answers == PiiRules::Answers::as_is);
   CHECK(policy->pii.restore == PiiRules::Restore::nobody);
@@ -49,9 +48,35 @@ TEST_CASE("the standard policy says what README promises", "[policies]") {
   CHECK_FALSE(policy->allows_language("ruby"));
 }
 
+TEST_CASE("a shell program's status 1 is an answer unless the policy calls it an error", "[policies]") {
+  auto read = [](const Json& document) {
+    auto policy = parse_policy("p", "p.json", document, Host{8});
+    REQUIRE(policy);
+    return policy->shell_exit_1;
+  };
+  Json document = standard();
+  CHECK(read(document) == ShellExit1::answer);
+  document["shell_exit_1"] = "error";
+  CHECK(read(document) == ShellExit1::error);
+  document.erase("shell_exit_1");  // as policies of before have it
+  CHECK(read(document) == ShellExit1::answer);
+}
+
+TEST_CASE("policies are offered alike when agents see the same limits and languages", "[policies]") {
+  const auto policy = parse_policy("p", "p.json", standard(), Host{8}).value();
+  auto other = policy;
+  other.description = "another";
+  CHECK(are_offered_alike(policy, other));
+  SECTION("time") { other.limits.maximum.wall += std::chrono::seconds(1); }
+  SECTION("memory") { other.limits.standard.memory_bytes /= 2; }
+  SECTION("languages") { other.languages = {"python"}; }
+  SECTION("tools") { other.tools.every = false; }
+  CHECK_FALSE(are_offered_alike(policy, other));
+}
+
 TEST_CASE("a policy offers all tools, few, or those it names", "[policies]") {
-  auto offered = [](const json& tools, std::string_view name) {
-    json document = standard();
+  auto offered = [](const Json& tools, std::string_view name) {
+    Json document = standard();
     document["tools"] = tools;
     auto policy = parse_policy("p", "p.json", document, Host{8});
     REQUIRE(policy);
@@ -60,17 +85,18 @@ TEST_CASE("a policy offers all tools, few, or those it names", "[policies]") {
   CHECK(offered("all", "sanitize_pii"));
   CHECK(offered("lean", "execute_code"));
   CHECK_FALSE(offered("lean", "sanitize_pii"));
-  CHECK(offered(json{"sanitize_pii"}, "sanitize_pii"));
-  CHECK_FALSE(offered(json{"sanitize_pii"}, "execute_code"));
-  json document = standard();
-  for (const json& wrong : {json("some"), json(1), json::array(), json{"a b"}, json{1}, json{""}}) {
+  CHECK(offered(Json{"sanitize_pii"}, "sanitize_pii"));
+  CHECK_FALSE(offered(Json{"sanitize_pii"}, "execute_code"));
+  Json document = standard();
+  for (const Json& wrong : {Json("some"), Json(1), Json::array(), Json{"a b"}, Json{1}, Json{""}}) {
     document["tools"] = wrong;
     CHECK_THAT(problems_of(document), Catch::StartsWith("tools: "));
   }
 }
 
 TEST_CASE("a policy that is not understood in full is refused, with key, value and range", "[policies]") {
-  auto [pointer, value, message] = GENERATE(table<std::string, json, std::string>({
+  auto [pointer, value, message] = GENERATE(table<std::string, Json, std::string>({
+      {"/shell_exit_1", "ok", "shell_exit_1: \"ok\" is none of: answer, error"},
       {"/limits/standard/cpus", 4096, "limits.standard.cpus: 4096 is outside 0.01..1024"},
       {"/limits/standard/cpus", "all", "limits.standard.cpus: neither a number nor \"host\""},
       {"/limits/standard/cpus", 9, "limits.standard.cpus: 9 is above limits.maximum.cpus, which is 8"},
@@ -87,45 +113,47 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
        "limits.standard.memory_bytes: 1e+30 is outside 16777216..17592186044416"},
       {"/limits/standard/output_kept_bytes", 4096,
        "limits.maximum.output_bytes: 1048576 is above limits.standard.output_kept_bytes, which is 4096"},
-      {"/limits/standard", json::array(), "limits.standard: a list is not an object"},
+      {"/limits/standard", Json::array(), "limits.standard: a list is not an object"},
       {"/limits", 7, "limits: 7 is not an object"},
       {"/isolation/cgroups", "maybe", "isolation.cgroups: \"maybe\" is none of: required, preferred"},
       {"/isolation/cgroup", "required",
        "isolation.cgroup: unknown key; known keys: cgroups, identity, idmap, landlock, overlay"},
       {"/quota/workspace_bytes", 1, "quota.workspace_bytes: 1 is outside 1048576..1125899906842624"},
       {"/admission/concurrent_executions", 0, "admission.concurrent_executions: 0 is outside 1..10000"},
-      {"/languages", json::array({"python", "ruby"}), "languages: \"ruby\" is none of: python, javascript, shell"},
-      {"/languages", json::array({"python", "python"}),
+      {"/languages", Json::array({"python", "ruby"}),
+       "languages: \"ruby\" is none of: python, javascript, typescript, shell"},
+      {"/languages", Json::array({"python", "python"}),
        "languages: \"python\" stands there twice\nlanguages: \"python\" stands there twice"},
-      {"/languages", json::array(), "languages: names no language"},
-      {"/workspaces", json::array({"../etc"}),
-       "workspaces: \"../etc\" is not made of 1 to 64 of a-z, 0-9, _, ., - and *, or starts with a dot"},
-      {"/environment", json({{"LD_PRELOAD", "x"}}),
+      {"/languages", Json::array(), "languages: names no language"},
+      {"/workspaces", Json::array({"../etc"}),
+       "workspaces: \"../etc\" is not made of 1 to 64 of A-Z, a-z, 0-9, _, ., - and *, or starts with a dot"},
+      {"/environment", Json({{"LD_PRELOAD", "x"}}),
        "environment.LD_PRELOAD: is set by Warder or changes what a program loads"},
-      {"/environment", json({{"HOME", "/"}}), "environment.HOME: is set by Warder or changes what a program loads"},
-      {"/environment", json({{"a=b", "x"}}),
+      {"/environment", Json({{"HOME", "/"}}), "environment.HOME: is set by Warder or changes what a program loads"},
+      {"/environment", Json({{"a=b", "x"}}),
        "environment.a=b: a name is 1 to 64 of A-Z, 0-9 and _, not starting with a digit"},
-      {"/environment", json({{"TZ", 1}}), "environment.TZ: not a string of at most 1024 bytes"},
-      {"/environment", json({{"TZ", "a\nb"}}), "environment.TZ: holds a NUL or a line end"},
-      {"/environment", json::array(), "environment: not an object"},
+      {"/environment", Json({{"TZ", 1}}), "environment.TZ: not a string of at most 1024 bytes"},
+      {"/environment", Json({{"TZ", "a\nb"}}), "environment.TZ: holds a NUL or a line end"},
+      {"/environment", Json::array(), "environment: not an object"},
       {"/seccomp", 5, "seccomp: 5 is not a string"},
       {"/description", true, "description: true is not a string"},
-      {"/langauges", json::array(),
+      {"/langauges", Json::array(),
        "langauges: unknown key; known keys: $schema, admission, calls, description, discovery, environment, extends, "
-       "isolation, languages, limits, named_workspaces, pii, pool, quota, seccomp, sessions, skills, tools, "
+       "isolation, languages, limits, named_workspaces, pii, pool, quota, seccomp, sessions, shell_exit_1, skills, "
+       "tools, "
        "workspaces"},
   }));
   CAPTURE(pointer);
-  json document = standard();
-  document[json::json_pointer(pointer)] = value;
+  Json document = standard();
+  document[Json::json_pointer(pointer)] = value;
   CHECK(problems_of(document) == message);
 }
 
 TEST_CASE("no standard is above its maximum, whichever it is", "[policies]") {
-  const json maximum = standard()["limits"]["maximum"];
+  const Json maximum = standard()["limits"]["maximum"];
   for (const auto& [key, value] : maximum.items()) {
     CAPTURE(key);
-    json document = standard();
+    Json document = standard();
     // Both in the range of every one of these.
     document["limits"]["standard"][key] = key == "memory_bytes" ? 20 << 20 : key == "cpus" ? 7 : 5000;
     document["limits"]["maximum"][key] = key == "memory_bytes" ? 19 << 20 : key == "cpus" ? 6 : 4000;
@@ -136,7 +164,7 @@ TEST_CASE("no standard is above its maximum, whichever it is", "[policies]") {
 }
 
 TEST_CASE("one look finds every problem", "[policies]") {
-  json document = standard();
+  Json document = standard();
   document["limits"]["standard"]["tasks"] = 0;
   document["limits"]["maximum"]["wall_ms"] = "long";
   document["isolation"].erase("idmap");
@@ -151,29 +179,30 @@ TEST_CASE("one look finds every problem", "[policies]") {
 }
 
 TEST_CASE("what is no policy at all is refused once", "[policies]") {
-  CHECK(problems_of(json::array()) == "a list is not an object");
-  CHECK(problems_of(json("text")) == "\"text\" is not an object");
+  CHECK(problems_of(Json::array()) == "a list is not an object");
+  CHECK(problems_of(Json("text")) == "\"text\" is not an object");
 }
 
 TEST_CASE("environments are bounded", "[policies]") {
-  json document = standard();
+  Json document = standard();
   for (int i = 0; i < 33; i++) document["environment"]["V" + std::to_string(i)] = "x";
   CHECK(problems_of(document) == "environment: 33 names are more than 32");
-  document["environment"] = json::object();
+  document["environment"] = Json::object();
   for (int i = 0; i < 9; i++) document["environment"]["V" + std::to_string(i)] = std::string(1000, 'x');
   CHECK(problems_of(document) == "environment: 9036 bytes are more than 8192");
 }
 
 TEST_CASE("merging goes key by key into objects and replaces the rest", "[policies]") {
-  json base = {{"a", {{"x", 1}, {"y", {1, 2}}}}, {"b", "base"}, {"c", {{"z", 1}}}};
-  json child = {{"a", {{"y", {3}}}}, {"c", 5}, {"d", true}};
-  CHECK(merged(base, child) == json({{"a", {{"x", 1}, {"y", {3}}}}, {"b", "base"}, {"c", 5}, {"d", true}}));
+  Json base = {{"a", {{"x", 1}, {"y", {1, 2}}}}, {"b", "base"}, {"c", {{"z", 1}}}};
+  Json child = {{"a", {{"y", {3}}}}, {"c", 5}, {"d", true}};
+  CHECK(merged(base, child) == Json({{"a", {{"x", 1}, {"y", {3}}}}, {"b", "base"}, {"c", 5}, {"d", true}}));
 }
 
 TEST_CASE("workspace patterns", "[policies]") {
   Policy policy;
   policy.workspaces = {"default", "team-*", "*.tmp", "a*b*c"};
   for (auto good : {"default", "team-", "team-x.y", "x.tmp", "abc", "axxbyyc"}) CHECK(policy.allows_workspace(good));
+  for (auto good : {"team-A", "team-aB_9", "X.tmp"}) CHECK(policy.allows_workspace(good));
   for (auto bad : {"", "defaul", "default2", "tea", "tmp", "ab", "acb", "../x.tmp", ".tmp", "TEAM-x", "team-/x"})
     CHECK_FALSE(policy.allows_workspace(bad));
   // Many stars take no time: it would be years by trying everything.

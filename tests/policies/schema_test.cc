@@ -1,24 +1,23 @@
 // The published schema and the parser say the same: keys, types, ranges, what is required.
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "policies/policy.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;
-using nlohmann::json;
-using Pointer = json::json_pointer;
+using Pointer = Json::json_pointer;
 
 namespace {
 
-json load(const std::string& name) {
+Json load(const std::string& name) {
   std::ifstream file(WARDER_SOURCE_DIR "/policies/" + name);
   REQUIRE(file);
-  return json::parse(file);
+  return Json::parse(file);
 }
 
-std::vector<std::string> problems_of(const json& document) {
+std::vector<std::string> problems_of(const Json& document) {
   auto policy = parse_policy("p", "p.json", document, Host{8});
   std::vector<std::string> all;
   if (!policy)
@@ -33,39 +32,39 @@ std::string dotted(const Pointer& at) {
 }
 
 // The complaint about exactly this key, if any.
-std::string complaint(const json& document, const Pointer& at) {
+std::string complaint(const Json& document, const Pointer& at) {
   for (const auto& problem : problems_of(document))
     if (problem.starts_with(dotted(at) + ": ")) return problem;
   return "";
 }
 
-json with(json document, const Pointer& at, json value) {
+Json with(Json document, const Pointer& at, Json value) {
   document[at] = std::move(value);
   return document;
 }
 
 size_t leaves = 0;
 
-void check_range(const json& schema, const json& document, const Pointer& at) {
-  const json min = schema.at("minimum"), max = schema.at("maximum");
+void check_range(const Json& schema, const Json& document, const Pointer& at) {
+  const Json min = schema.at("minimum"), max = schema.at("maximum");
   const std::string range = min.dump() + ".." + max.dump();
-  for (const json& outside : {json(min.get<double>() - 0.001), json(max.get<double>() + 1)}) {
+  for (const Json& outside : {Json(min.get<double>() - 0.001), Json(max.get<double>() + 1)}) {
     // A fraction below an integer's minimum is no integer; take the next one.
-    const json value = schema.at("type") == "integer" && outside < min ? json(min.get<int64_t>() - 1) : outside;
+    const Json value = schema.at("type") == "integer" && outside < min ? Json(min.get<int64_t>() - 1) : outside;
     CHECK(complaint(with(document, at, value), at).find("is outside " + range) != std::string::npos);
   }
-  for (const json& inside : {min, max})
+  for (const Json& inside : {min, max})
     CHECK(complaint(with(document, at, inside), at).find("is outside") == std::string::npos);
 }
 
-void check_leaf(const json& schema, const json& document, const Pointer& at) {
+void check_leaf(const Json& schema, const Json& document, const Pointer& at) {
   leaves++;
   CAPTURE(at.to_string());
   CHECK(schema.at("description").get<std::string>().size() > 10);
-  CHECK(complaint(with(document, at, json::array({json::object()})), at) != "");  // no key takes that
+  CHECK(complaint(with(document, at, Json::array({Json::object()})), at) != "");  // no key takes that
   if (schema.contains("minimum")) check_range(schema, document, at);
   if (schema.contains("oneOf")) {  // a number or "host"
-    json number = schema["oneOf"][0];
+    Json number = schema["oneOf"][0];
     check_range(number, document, at);
     CHECK(complaint(with(document, at, schema["oneOf"][1].at("const")), at).find("number") == std::string::npos);
     CHECK(complaint(with(document, at, "else"), at) != "");
@@ -82,24 +81,25 @@ void check_leaf(const json& schema, const json& document, const Pointer& at) {
   if (schema.value("type", "") == "integer") CHECK(complaint(with(document, at, 100.5), at) != "");
 }
 
-void check_object(const json& schema, const json& complete, const json& document, const Pointer& at) {
+void check_object(const Json& schema, const Json& complete, const Json& document, const Pointer& at) {
   CHECK(schema.at("additionalProperties") == false);
   std::vector<std::string> known;
   for (const auto& [key, child] : schema.at("properties").items()) known.push_back(key);
+  std::sort(known.begin(), known.end());
   std::string listed;
   for (const auto& key : known) listed += (listed.empty() ? "" : ", ") + key;
   const auto told = complaint(with(document, at / "nonsense", 1), at / "nonsense");
   CHECK(told.ends_with("known keys: " + listed));
 
-  const json required = complete.value("required", json::array());
+  const Json required = complete.value("required", Json::array());
   for (const auto& [key, child] : schema.at("properties").items()) {
-    json without = document;
+    Json without = document;
     without[at].erase(key);
     const bool is_required = std::find(required.begin(), required.end(), key) != required.end();
     CAPTURE((at / key).to_string());
     CHECK((complaint(without, at / key) == dotted(at / key) + ": missing") == is_required);
     if (child.contains("properties")) {
-      check_object(child, complete.value("properties", json::object()).value(key, json::object()), document, at / key);
+      check_object(child, complete.value("properties", Json::object()).value(key, Json::object()), document, at / key);
     } else if (!child.contains("propertyNames") && child.value("type", "") != "array") {
       check_leaf(child, document, at / key);
     }
@@ -109,17 +109,17 @@ void check_object(const json& schema, const json& complete, const json& document
 }  // namespace
 
 TEST_CASE("the schema and the parser agree on keys, types, ranges and what is required", "[policies]") {
-  const json schema = load("policy.schema.json");
+  const Json schema = load("policy.schema.json");
   leaves = 0;
   check_object(schema, schema["$defs"]["complete"], load("default.json"), Pointer(""));
   CHECK(leaves >= 35);  // it did look
 }
 
 TEST_CASE("the schema and the parser agree on lists and variables", "[policies]") {
-  const json properties = load("policy.schema.json")["properties"];
-  const json document = load("default.json");
+  const Json properties = load("policy.schema.json")["properties"];
+  const Json document = load("default.json");
   for (const auto& language : properties["languages"]["items"]["enum"])
-    CHECK(problems_of(with(document, Pointer("/languages"), json::array({language}))).empty());
+    CHECK(problems_of(with(document, Pointer("/languages"), Json::array({language}))).empty());
   CHECK(properties["environment"]["maxProperties"] == 32);
   CHECK(properties["workspaces"]["maxItems"] == 1024);
   const auto described = properties["environment"]["description"].get<std::string>();
@@ -133,7 +133,7 @@ TEST_CASE("the schema and the parser agree on lists and variables", "[policies]"
 }
 
 TEST_CASE("every shipped schema describes every key", "[policies]") {
-  std::function<void(const json&, const std::string&)> look = [&](const json& schema, const std::string& where) {
+  std::function<void(const Json&, const std::string&)> look = [&](const Json& schema, const std::string& where) {
     if (!schema.is_object()) return;
     if (schema.contains("properties") && !where.ends_with("complete") && where.find("/complete/") == where.npos)
       for (const auto& [key, child] : schema["properties"].items()) {

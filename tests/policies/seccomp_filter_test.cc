@@ -3,6 +3,7 @@
 #include <linux/audit.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -17,20 +18,19 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "policies/seccomp.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 #include "tests/policies/bpf_evaluator.h"
 
 using namespace policies;
-using nlohmann::json;
 
 #if defined(__x86_64__)
 namespace {
 
-json document() { return json::parse(std::ifstream(WARDER_SOURCE_DIR "/policies/seccomp/default.json")); }
+Json document() { return Json::parse(std::ifstream(WARDER_SOURCE_DIR "/policies/seccomp/default.json")); }
 
 const std::vector<sock_filter>& filter() {
   static const std::vector<sock_filter> program = [] {
@@ -131,6 +131,14 @@ TEST_CASE("the shipped filter answers each call as its profile says", "[seccomp]
       {"socket(AF_INET)", SYS_socket, {AF_INET}, kAllow},
       {"socket(AF_INET6)", SYS_socket, {AF_INET6}, kAllow},
       {"socket(AF_INET) with high bits, as the kernel reads it", SYS_socket, {kHigh | AF_INET}, kAllow},
+      {"socket(AF_INET, UDP)", SYS_socket, {AF_INET, SOCK_DGRAM, IPPROTO_UDP}, kAllow},
+      {"socket(AF_INET6, TCP)", SYS_socket, {AF_INET6, SOCK_STREAM, IPPROTO_TCP}, kAllow},
+      {"socket(AF_INET, SCTP)", SYS_socket, {AF_INET, SOCK_STREAM, IPPROTO_SCTP}, kDenied},
+      {"socket(AF_INET, DCCP)", SYS_socket, {AF_INET, SOCK_STREAM, IPPROTO_DCCP}, kDenied},
+      {"socket(AF_INET6, UDP-Lite)", SYS_socket, {AF_INET6, SOCK_DGRAM, IPPROTO_UDPLITE}, kDenied},
+      {"socket(AF_INET, MPTCP)", SYS_socket, {AF_INET, SOCK_STREAM, 262}, kDenied},
+      {"renameat2(RENAME_EXCHANGE)", SYS_renameat2, {0, 0, 0, 0, 2}, kAllow},
+      {"renameat2(RENAME_WHITEOUT)", SYS_renameat2, {0, 0, 0, 0, 4}, kDenied},
       {"socket(AF_NETLINK)", SYS_socket, {AF_NETLINK}, kDenied},
       {"socket(AF_VSOCK)", SYS_socket, {AF_VSOCK}, kDenied},
       {"socket(AF_VSOCK) with high bits", SYS_socket, {kHigh | AF_VSOCK}, kDenied},
@@ -266,7 +274,7 @@ TEST_CASE("the audit profile refuses the same and logs it", "[seccomp]") {
   auto base = parse_seccomp("default", document(), nullptr);
   REQUIRE(base);
   auto audit =
-      parse_seccomp("audit", json::parse(std::ifstream(WARDER_SOURCE_DIR "/policies/seccomp/audit.json")), &*base);
+      parse_seccomp("audit", Json::parse(std::ifstream(WARDER_SOURCE_DIR "/policies/seccomp/audit.json")), &*base);
   REQUIRE(audit);
   CHECK(seccomp_flags(*audit) == SECCOMP_FILTER_FLAG_LOG);
   auto compiled = compile_seccomp(*audit);

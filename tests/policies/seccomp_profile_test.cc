@@ -4,48 +4,47 @@
 
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "policies/seccomp.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;
-using nlohmann::json;
 
 namespace {
-json profile(json more = json::object()) {
-  json document = {{"comment", "c"}, {"newest", "set_mempolicy_home_node"}};
+Json profile(Json more = Json::object()) {
+  Json document = {{"comment", "c"}, {"newest", "set_mempolicy_home_node"}};
   document.update(more);
   return document;
 }
-json rule(json calls, json when = {}) {
-  json r = {{"comment", "c"}, {"calls", std::move(calls)}};
+Json rule(Json calls, Json when = {}) {
+  Json r = {{"comment", "c"}, {"calls", std::move(calls)}};
   if (!when.is_null()) r["when"] = std::move(when);
   return r;
 }
-std::string problems_of(const json& document) {
+std::string problems_of(const Json& document) {
   auto parsed = parse_seccomp("p", document, nullptr);
   if (parsed) return "";
   std::string all;
   for (const auto& problem : parsed.error()) all += (all.empty() ? "" : "\n") + problem.what;
   return all;
 }
-std::string with_test(json test) {
-  return problems_of(profile({{"allow", json::array({rule({"socket"}, json::array({test}))})}}));
+std::string with_test(Json test) {
+  return problems_of(profile({{"allow", Json::array({rule({"socket"}, Json::array({test}))})}}));
 }
 }  // namespace
 
 TEST_CASE("a profile that is not understood in full is refused", "[seccomp]") {
-  CHECK(problems_of(json::array()) == "a list is not an object");
-  CHECK(problems_of(json::object()) == "comment: missing\nnewest: missing");
+  CHECK(problems_of(Json::array()) == "a list is not an object");
+  CHECK(problems_of(Json::object()) == "comment: missing\nnewest: missing");
   CHECK(problems_of(profile({{"newest", "zzz"}})) == "newest: \"zzz\" is not a system call of this machine");
   CHECK(problems_of(profile({{"allow", 5}})) == "allow: not a list");
-  CHECK(problems_of(profile({{"allow", json::array({5})}})) == "allow[0]: 5 is not an object");
-  CHECK(problems_of(profile({{"allow", json::array({rule(json::array())})}})) ==
+  CHECK(problems_of(profile({{"allow", Json::array({5})}})) == "allow[0]: 5 is not an object");
+  CHECK(problems_of(profile({{"allow", Json::array({rule(Json::array())})}})) ==
         "allow[0].calls: not a list of 1 to 512 names");
-  CHECK(problems_of(profile({{"kill", json::array({rule({"ptrace"}, json::array())})}})) ==
+  CHECK(problems_of(profile({{"kill", Json::array({rule({"ptrace"}, Json::array())})}})) ==
         "kill[0].when: unknown key; known keys: calls, comment");
-  CHECK(problems_of(profile({{"allow", json::array({rule({"ptraze"})})}}))
+  CHECK(problems_of(profile({{"allow", Json::array({rule({"ptraze"})})}}))
             .starts_with("allow[0].calls: \"ptraze\" is not a system call that libseccomp"));
   CHECK(problems_of(profile({{"log", 1}})) == "log: 1 is not true or false");
 }
@@ -58,19 +57,19 @@ TEST_CASE("a test of an argument that is not understood is refused", "[seccomp]"
         "allow[0].when[0].one_of[0]: \"AF_UNIXX\" is not the name of a constant that is known here");
   CHECK(with_test({{"argument", 0}, {"one_of", {4294967296}}}) ==
         "allow[0].when[0].one_of[0]: not the name of a constant or a number in 0..4294967295");
-  CHECK(with_test({{"argument", 0}, {"one_of", json::array()}}) ==
+  CHECK(with_test({{"argument", 0}, {"one_of", Json::array()}}) ==
         "allow[0].when[0].one_of: not a list of 1 to 64 values");
   CHECK(with_test({{"argument", 0}, {"mask", {1}}, {"one_of", {2}}}) ==
         "allow[0].when[0].one_of: 0x2 has bits outside of the mask 0x1");
   CHECK(with_test({{"argument", 0}, {"without", {1}}, {"mask", {1}}}) ==
         "allow[0].when[0].mask: unknown key; known keys: argument, without");
-  json twice = json::array({{{"argument", 0}, {"one_of", {1}}}, {{"argument", 0}, {"without", {2}}}});
-  CHECK(problems_of(profile({{"allow", json::array({rule({"socket"}, twice)})}})) ==
+  Json twice = Json::array({{{"argument", 0}, {"one_of", {1}}}, {{"argument", 0}, {"without", {2}}}});
+  CHECK(problems_of(profile({{"allow", Json::array({rule({"socket"}, twice)})}})) ==
         "allow[0].when: tests argument 0 twice");
 }
 
 TEST_CASE("a profile may not contradict itself", "[seccomp]") {
-  const json test = json::array({{{"argument", 0}, {"one_of", {1}}}});
+  const Json test = Json::array({{{"argument", 0}, {"one_of", {1}}}});
   CHECK(problems_of(profile({{"allow", {rule({"read"})}}, {"kill", {rule({"read"})}}})) ==
         "read: stands in two rules, of which not all have conditions");
   CHECK(problems_of(profile({{"allow", {rule({"read"}, test), rule({"read"})}}})) ==
@@ -82,7 +81,7 @@ TEST_CASE("what an extending profile says about a call replaces what was said", 
   auto base =
       parse_seccomp("base", profile({{"allow", {rule({"read", "write"})}}, {"kill", {rule({"ptrace"})}}}), nullptr);
   REQUIRE(base);
-  json child = {{"comment", "c"}, {"log", true}, {"allow", {rule({"ptrace"})}}, {"deny", {rule({"write"})}}};
+  Json child = {{"comment", "c"}, {"log", true}, {"allow", {rule({"ptrace"})}}, {"deny", {rule({"write"})}}};
   auto parsed = parse_seccomp("child", child, &*base);
   REQUIRE(parsed);
   CHECK(parsed->newest == "set_mempolicy_home_node");
@@ -107,13 +106,13 @@ TEST_CASE("constants have the values of the headers", "[seccomp]") {
 
 TEST_CASE("a profile that compiles to more than the kernel takes is refused", "[seccomp]") {
   // Values of its own for each call: equal chains would be shared.
-  json rules = json::array();
+  Json rules = Json::array();
   for (int number = 0; number < 80; number++) {
     const std::unique_ptr<char, decltype(&std::free)> name(seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, number),
                                                            &std::free);
-    json values = json::array();
+    Json values = Json::array();
     for (int i = 0; i < 64; i++) values.push_back(number * 64 + i);
-    rules.push_back(rule({name.get()}, json::array({{{"argument", 0}, {"one_of", values}}})));
+    rules.push_back(rule({name.get()}, Json::array({{{"argument", 0}, {"one_of", values}}})));
   }
   auto parsed = parse_seccomp("huge", profile({{"allow", rules}}), nullptr);
   REQUIRE(parsed);
@@ -124,9 +123,9 @@ TEST_CASE("a profile that compiles to more than the kernel takes is refused", "[
 }
 
 TEST_CASE("a profile whose combinations would take for ever is refused at once", "[seccomp]") {
-  json values = json::array(), tests = json::array();
+  Json values = Json::array(), tests = Json::array();
   for (int i = 0; i < 64; i++) values.push_back(i);
   for (int argument = 0; argument < 6; argument++) tests.push_back({{"argument", argument}, {"one_of", values}});
-  CHECK(problems_of(profile({{"allow", json::array({rule({"socket"}, tests)})}})) ==
+  CHECK(problems_of(profile({{"allow", Json::array({rule({"socket"}, tests)})}})) ==
         "allow: calls times values are more than 8192");
 }

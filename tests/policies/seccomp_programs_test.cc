@@ -9,15 +9,14 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "policies/seccomp.h"
 #include "supervisor/base/fd.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
@@ -25,7 +24,7 @@ namespace {
 const std::vector<sock_filter>& filter() {
   static const std::vector<sock_filter> program = [] {
     auto profile = parse_seccomp(
-        "default", json::parse(std::ifstream(WARDER_SOURCE_DIR "/policies/seccomp/default.json")), nullptr);
+        "default", Json::parse(std::ifstream(WARDER_SOURCE_DIR "/policies/seccomp/default.json")), nullptr);
     if (!profile) throw std::runtime_error(profile.error().front().what);
     return compile_seccomp(*profile).value();
   }();

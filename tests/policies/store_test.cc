@@ -6,13 +6,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;
-using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
@@ -104,7 +103,7 @@ TEST_CASE("tenants.json assigns names and policies, and refuses whom it does not
 
 TEST_CASE("a file of the administrator masks the vendor's of the same name, also as a base", "[store]") {
   Folders folders;
-  json standard = json::parse(std::ifstream(folders.vendor / "default.json"));
+  Json standard = Json::parse(std::ifstream(folders.vendor / "default.json"));
   standard["limits"]["standard"]["tasks"] = 99;
   standard["description"] = "ours";
   folders.write(folders.admin / "default.json", standard.dump());

@@ -1,14 +1,12 @@
 #include "policies/tenant_rules.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace policies;
-using nlohmann::json;
 
 namespace {
-std::string problems_of(const json& document) {
+std::string problems_of(const Json& document) {
   auto rules = TenantRules::parse(document);
   if (rules) return "";
   std::string all;
@@ -22,7 +20,7 @@ std::string match(const TenantRules& rules, const Peer& peer) {
 }  // namespace
 
 TEST_CASE("the first rule that fits decides", "[tenants]") {
-  auto rules = TenantRules::parse(json::parse(R"({"rules": [
+  auto rules = TenantRules::parse(Json::parse(R"({"rules": [
     {"uid": 1000, "tenant": "alice", "policy": "trusted"},
     {"user": "root", "tenant": "admin", "policy": "root"},
     {"gid": 500, "tenant": "team", "policy": "shared"},
@@ -38,7 +36,7 @@ TEST_CASE("the first rule that fits decides", "[tenants]") {
 }
 
 TEST_CASE("a unit is a tenant, and who cannot be placed gets no later rule", "[tenants]") {
-  auto rules = TenantRules::parse(json::parse(R"({"rules": [
+  auto rules = TenantRules::parse(Json::parse(R"({"rules": [
     {"uid": 5, "policy": "first"},
     {"unit": "agent-*.service", "tenant": "agents", "policy": "strict"},
     {"default": true, "policy": "lax"}]})"));
@@ -53,7 +51,7 @@ TEST_CASE("a unit is a tenant, and who cannot be placed gets no later rule", "[t
 }
 
 TEST_CASE("who fits no rule is nobody", "[tenants]") {
-  auto rules = TenantRules::parse(json::parse(R"({"rules": [{"uid": 5, "policy": "p"}]})"));
+  auto rules = TenantRules::parse(Json::parse(R"({"rules": [{"uid": 5, "policy": "p"}]})"));
   REQUIRE(rules);
   CHECK(match(*rules, {5, 0, {}}) == "uid-5 under p");
   CHECK(match(*rules, {6, 5, {5}}) == "nobody");
@@ -99,5 +97,5 @@ TEST_CASE("rules that are not understood are refused, with rule, key and value",
        "extra: unknown key; known keys: $schema, description, rules"},
   }));
   CAPTURE(text);
-  CHECK(problems_of(json::parse(text)) == message);
+  CHECK(problems_of(Json::parse(text)) == message);
 }

@@ -32,8 +32,8 @@ TEST_CASE_METHOD(Shelf, "a tenant finds its own skills and the shared ones, its 
   Shared shared = Shared::load(shipped.path()).value();
   CHECK(shared.problems().empty());
   auto store = open();
-  REQUIRE(store.save(draft("csv", "own"), limits));
-  REQUIRE(store.save(draft("mail", "own"), limits));
+  REQUIRE(save(store, draft("csv", "own"), limits));
+  REQUIRE(save(store, draft("mail", "own"), limits));
   Library library(shared, store);
   CHECK(names(library.all()) == Names{"csv", "dates", "mail"});
   CHECK(library.read_code(*library.find("csv"), 0).value() == "own");
@@ -46,9 +46,9 @@ TEST_CASE_METHOD(Shelf, "a tenant finds its own skills and the shared ones, its 
 TEST_CASE_METHOD(Shelf, "a query finds words of names and descriptions, names first", "[skills]") {
   Shared shared;
   auto store = open();
-  REQUIRE(store.save(draft("table_diff", "1", "Compares two lists of records"), limits));
-  REQUIRE(store.save(draft("records_by_day", "1", "Groups by date"), limits));
-  REQUIRE(store.save(draft("greet", "1", "Says hello"), limits));
+  REQUIRE(save(store, draft("table_diff", "1", "Compares two lists of records"), limits));
+  REQUIRE(save(store, draft("records_by_day", "1", "Groups by date"), limits));
+  REQUIRE(save(store, draft("greet", "1", "Says hello"), limits));
   Library library(shared, store);
   CHECK(names(library.search("Records")) == Names{"records_by_day", "table_diff"});
   CHECK(names(library.search("compare lists")) == Names{"table_diff"});

@@ -10,6 +10,20 @@
 #include "supervisor/base/path.h"
 #include "tests/temp_directory.h"
 
+// The steps of a change, one after the other.
+inline Result<skills::Store::Receipt> save(skills::Store& store, const skills::Draft& draft,
+                                           const skills::StoreLimits& limits) {
+  TRY(skills::Store::Saving saving, store.plan_save(draft, limits));
+  if (saving.saved != skills::Store::Saved::same) CHECKED(skills::Store::write(saving));
+  return store.finish(std::move(saving));
+}
+inline Result<> remove(skills::Store& store, std::string_view name) {
+  TRY(skills::Store::Removal removal, store.plan_removal(name));
+  auto removed = skills::Store::remove(removal);
+  store.finish(removal);
+  return removed;
+}
+
 struct Scene {
   TempDirectory top;
   skills::StoreLimits limits{1 << 20, 20, 3};

@@ -17,7 +17,7 @@ TEST_CASE_METHOD(Scene, "a saved skill is a folder in the Agent Skills format, a
                  "[skills]") {
   {
     Store store = open();
-    auto saved = store.save(draft("filter_High_risk", "def f(): pass\n", "Only \"high\": ones\nand more"), limits);
+    auto saved = save(store, draft("filter_High_risk", "def f(): pass\n", "Only \"high\": ones\nand more"), limits);
     REQUIRE(saved);
     CHECK(saved->saved == Store::Saved::first);
   }
@@ -51,9 +51,9 @@ TEST_CASE("digests are those of sha256sum", "[skills]") {
 TEST_CASE_METHOD(Scene, "a skill keeps its last versions, and the same again is none", "[skills]") {
   Store store = open();
   for (int i = 1; i <= 5; i++)
-    REQUIRE(store.save(draft("x", fmt::format("v = {}\n", i)), limits)->entry->version() == static_cast<uint32_t>(i));
-  CHECK(store.save(draft("x", "v = 5\n"), limits)->saved == Store::Saved::same);
-  CHECK(store.save(draft("x", "v = 5\n", "Told otherwise"), limits)->saved == Store::Saved::another);
+    REQUIRE(save(store, draft("x", fmt::format("v = {}\n", i)), limits)->entry->version() == static_cast<uint32_t>(i));
+  CHECK(save(store, draft("x", "v = 5\n"), limits)->saved == Store::Saved::same);
+  CHECK(save(store, draft("x", "v = 5\n", "Told otherwise"), limits)->saved == Store::Saved::another);
   Store again = open();
   for (const Store* one : {&store, &again}) {
     const Store::Entry* entry = one->find("x");
@@ -69,8 +69,8 @@ TEST_CASE_METHOD(Scene, "a skill keeps its last versions, and the same again is 
 
 TEST_CASE_METHOD(Scene, "names are one when they differ in case and underscores only", "[skills]") {
   Store store = open();
-  REQUIRE(store.save(draft("my_skill", "1"), limits));
-  auto refused = store.save(draft("My__Skill_", "2"), limits);
+  REQUIRE(save(store, draft("my_skill", "1"), limits));
+  auto refused = save(store, draft("My__Skill_", "2"), limits);
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().what, Catch::Contains("'my_skill'"));
   CHECK(store.read_code(*store.find("my_skill"), 1).value() == "1");
@@ -81,25 +81,25 @@ TEST_CASE_METHOD(Scene, "names that are none never reach the disk", "[skills]") 
   std::string name = GENERATE(std::string(), "../x", "a/b", "a.b", "a-b", "/etc/passwd", "1a", "_", "__", ".new", "é",
                               std::string("a\0b", 3), "a\n", std::string(65, 'a'), "a b", "\xff");
   CAPTURE(name);
-  auto refused = store.save(draft(name, "1"), limits);
+  auto refused = save(store, draft(name, "1"), limits);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::invalid);
   CHECK(refused.error().what == "Invalid skill name. Use alphanumeric and underscores only.");
   CHECK(fs::is_empty(top.path()));
   CHECK(store.find(name) == nullptr);
-  CHECK(store.remove(name).error().code == Code::not_found);
+  CHECK(remove(store, name).error().code == Code::not_found);
 }
 
 TEST_CASE_METHOD(Scene, "code and descriptions are bounded text", "[skills]") {
   Store store = open();
-  CHECK(store.save(draft("x", std::string("a\0b", 3)), limits).error().code == Code::invalid);
-  CHECK(store.save(draft("x", "\xc3\x28"), limits).error().code == Code::invalid);
-  CHECK(store.save(draft("x", ""), limits).error().code == Code::invalid);
-  CHECK(store.save(draft("x", std::string(skills::kMostCodeBytes + 1, ' ')), limits).error().rule == "skills.code");
-  CHECK(store.save(draft("x", "1", std::string(1025, 'd')), limits).error().code == Code::invalid);
-  CHECK(store.save(draft("x", "1", "---\nname: other\n---\n: - & * ! \" ' \\ \x7f \xe2\x80\xa8"), limits));
+  CHECK(save(store, draft("x", std::string("a\0b", 3)), limits).error().code == Code::invalid);
+  CHECK(save(store, draft("x", "\xc3\x28"), limits).error().code == Code::invalid);
+  CHECK(save(store, draft("x", ""), limits).error().code == Code::invalid);
+  CHECK(save(store, draft("x", std::string(skills::kMostCodeBytes + 1, ' ')), limits).error().rule == "skills.code");
+  CHECK(save(store, draft("x", "1", std::string(1025, 'd')), limits).error().code == Code::invalid);
+  CHECK(save(store, draft("x", "1", "---\nname: other\n---\n: - & * ! \" ' \\ \x7f \xe2\x80\xa8"), limits));
   CHECK(open().find("x")->skill.description == "---\nname: other\n---\n: - & * ! \" ' \\ \x7f \xe2\x80\xa8");
-  CHECK(store.save(draft("y", "1", ""), limits)->entry->skill.description.empty());
+  CHECK(save(store, draft("y", "1", ""), limits)->entry->skill.description.empty());
   CHECK(open().find("y")->skill.description.empty());
 }
 
@@ -107,40 +107,43 @@ TEST_CASE_METHOD(Scene, "what a tenant may keep is counted with the older versio
                  "[skills]") {
   limits = {4096, 2, 3};
   Store store = open();
-  REQUIRE(store.save(draft("a", std::string(1000, 'a')), limits));
-  REQUIRE(store.save(draft("b", "b"), limits));
-  auto third = store.save(draft("c", "c"), limits);
+  REQUIRE(save(store, draft("a", std::string(1000, 'a')), limits));
+  REQUIRE(save(store, draft("b", "b"), limits));
+  auto third = save(store, draft("c", "c"), limits);
   REQUIRE_FALSE(third);
   CHECK(third.error().rule == "skills.count");
-  auto large = store.save(draft("a", std::string(3000, 'x')), limits);
+  auto large = save(store, draft("a", std::string(3000, 'x')), limits);
   REQUIRE_FALSE(large);
   CHECK(large.error().rule == "skills.bytes");
   CHECK(store.find("a")->version() == 1);
   CHECK_FALSE(fs::exists(top.path() / "a/000002"));
   CHECK_FALSE(fs::exists(top.path() / "c"));
-  REQUIRE(store.remove("a"));
-  CHECK(store.save(draft("c", std::string(2000, 'x')), limits));
+  REQUIRE(remove(store, "a"));
+  CHECK(save(store, draft("c", std::string(2000, 'x')), limits));
 }
 
 TEST_CASE_METHOD(Scene, "versions that a new one pushes out make room for it", "[skills]") {
   limits = {4096, 2, 2};
   Store store = open();
-  for (int i = 0; i < 10; i++) REQUIRE(store.save(draft("a", fmt::format("{}{}", i, std::string(1000, 'a'))), limits));
+  for (int i = 0; i < 10; i++) REQUIRE(save(store, draft("a", fmt::format("{}{}", i, std::string(1000, 'a'))), limits));
   CHECK(store.find("a")->versions.size() == 2);
 }
 
 TEST_CASE_METHOD(Scene, "a removed skill is gone, also after a restart, and its name is free", "[skills]") {
   Store store = open();
-  REQUIRE(store.save(draft("x", "1"), limits));
-  REQUIRE(store.remove("x"));
+  REQUIRE(save(store, draft("x", "1"), limits));
+  REQUIRE(remove(store, "x"));
   CHECK(store.entries().empty());
   CHECK(fs::is_empty(top.path()));
-  CHECK(store.remove("x").error().what == "Skill not found: x");
-  CHECK(store.save(draft("x", "2"), limits)->entry->version() == 1);
+  CHECK(remove(store, "x").error().what == "Skill not found: x");
+  CHECK(save(store, draft("x", "2"), limits)->entry->version() == 1);
 }
 
 TEST_CASE_METHOD(Scene, "what the end of a daemon leaves behind is no skill", "[skills]") {
-  { REQUIRE(open().save(draft("x", "1"), limits)); }
+  {
+    Store store = open();
+    REQUIRE(save(store, draft("x", "1"), limits));
+  }
   write("x/.new/SKILL.md", "half");        // in the middle of a save
   write("y/.new/scripts/y.py", "half");    // in the middle of a first save
   write(".gone/000001/SKILL.md", "half");  // in the middle of a removal
@@ -148,16 +151,16 @@ TEST_CASE_METHOD(Scene, "what the end of a daemon leaves behind is no skill", "[
   CHECK(store.entries().size() == 1);
   CHECK(store.problems().empty());
   CHECK_FALSE(fs::exists(top.path() / ".gone"));
-  CHECK(store.save(draft("x", "2"), limits)->entry->version() == 2);
-  CHECK(store.save(draft("y", "1"), limits)->entry->version() == 1);
+  CHECK(save(store, draft("x", "2"), limits)->entry->version() == 2);
+  CHECK(save(store, draft("y", "1"), limits)->entry->version() == 1);
 }
 
 TEST_CASE_METHOD(Scene, "what cannot be read is told and left out; the rest serves", "[skills]") {
   {
     Store store = open();
-    REQUIRE(store.save(draft("good", "1"), limits));
-    REQUIRE(store.save(draft("fallen", "1"), limits));
-    REQUIRE(store.save(draft("fallen", "2"), limits));
+    REQUIRE(save(store, draft("good", "1"), limits));
+    REQUIRE(save(store, draft("fallen", "1"), limits));
+    REQUIRE(save(store, draft("fallen", "2"), limits));
   }
   const std::string head = "---\nname: \"{}\"\ndescription: d\n---\n";
   auto head_of = [](const char* name) { return fmt::format("---\nname: {}\ndescription: d\n---\n", name); };
@@ -197,7 +200,7 @@ TEST_CASE_METHOD(Scene, "what cannot be read is told and left out; the rest serv
 
 TEST_CASE_METHOD(Scene, "a file that changed behind our back is not served as what it was", "[skills]") {
   Store store = open();
-  REQUIRE(store.save(draft("x", "1"), limits));
+  REQUIRE(save(store, draft("x", "1"), limits));
   write("x/000001/scripts/x.py", "2");
   CHECK(store.read_code(*store.find("x"), 1).error().code == Code::unavailable);
   fs::remove(top.path() / "x/000001/scripts/x.py");

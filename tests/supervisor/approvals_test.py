@@ -42,7 +42,7 @@ class ModernClient(ApprovalTest):
     def test_whoever_says_no_or_goes_away_is_told_to_the_code(self):
         who = f"the client of user {os.geteuid()}"
         for action, cause in (("decline", f"was refused by {who}"),
-                              ("cancel", f"is only done when somebody approves it, and {who} went away without an answer")):
+                              ("cancel", f"is only done when somebody approves it, and {who} dismissed the question")):
             body = self.finish(self.begin(CAUGHT), action)
             self.assertEqual(body["result"], ["denied", "calls.large-sums", f"near.add {cause}: large sums need a human",
                                               "keep b below 100"])
@@ -84,7 +84,7 @@ class ModernClient(ApprovalTest):
             questions += len(asked["inputRequests"])
             asked = self.client.again("execute_code", self.arguments, asked)["result"]
         self.assertEqual(questions, 3)
-        self.assertEqual(json.loads(asked["content"][0]["text"])["result"], ["0", "1", "2"])
+        self.assertEqual(json.loads(asked["content"][0]["text"])["result"], [0, 1, 2])
 
     def test_a_direct_call_is_asked_about_too(self):
         arguments = {"name": "near__echo", "arguments": {"text": "x\u202e\u0007y" + "z" * 20_000}}
@@ -119,7 +119,8 @@ class ModernClient(ApprovalTest):
         self.shared.stop()
         try:
             with sqlite3.connect(self.shared.state / "journal/journal.db") as database:
-                rows = database.execute("SELECT action, subject, shape FROM audit ORDER BY number DESC LIMIT 20").fetchall()
+                rows = database.execute("SELECT action, subject, shape FROM audit WHERE last_ms=0 "  # no counts of repeats
+                                        "ORDER BY number DESC LIMIT 20").fetchall()
             database.close()
         finally:
             self.shared.start()

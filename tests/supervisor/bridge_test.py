@@ -63,7 +63,7 @@ class Calls(SharedBridgeTest):
         def found(query):
             return [tool["name"] for tool in structured(self.client.call("search_tools", {"query": query}))["tools"]]
 
-        for query, call in (("totting up figures", {"code": "from servers.near import add\nresult = add(1, 2)"}),
+        for query, call in (("totting figures", {"code": "from servers.near import add\nresult = add(1, 2)"}),
                             ("parrot whatever came", None)):
             tool = "add" if call else "echo"
             self.assertNotIn(tool, found(query))
@@ -83,7 +83,7 @@ class Calls(SharedBridgeTest):
             "          warder.call_tool('near__echo', text='42')]")
         self.assertTrue(body["success"], body)
         added, echoed, rows, picture, text = body["result"]
-        self.assertEqual((added, echoed, rows, text), ({"sum": 5}, "hello", 500, "42"))
+        self.assertEqual((added, echoed, rows, text), ({"sum": 5}, "hello", 500, 42))  # a text that reads as a number is one
         self.assertEqual([block if isinstance(block, str) else block["type"] for block in picture],
                          ["one pixel", "image", "resource"])
         self.assertEqual(picture[2]["text"], "beside it")
@@ -99,6 +99,20 @@ class Calls(SharedBridgeTest):
         self.assertTrue(body["success"], body)
         self.assertEqual(body["result"], [{"sum": 3}, "hi", 3, [
             "CallError", "tool_error", "tool_error: the printer is out of paper", {"paper": 0}]])
+
+    def test_a_server_whose_name_no_import_can_have_is_called_as_imports_spell_it(self):
+        with self.daemon({"google-drive": self.server()}) as daemon, Client(daemon.socket) as client:
+            self.await_stubs(client, "google_drive")
+            for language, code in (
+                    ("javascript", "await callMCPTool('google_drive__add', {a: 1, b: 2})"),
+                    ("javascript", "await callMCPTool('google-drive__add', {a: 1, b: 2})"),
+                    ("javascript", "import {add} from 'servers/google-drive'\nawait add({a: 1, b: 2})"),
+                    ("javascript", "import * as drive from 'servers/google_drive'\nawait drive.add({a: 1, b: 2})"),
+                    ("typescript", "import {add} from 'servers/google_drive'\nconst input: {a: number} = {a: 1}\n"
+                                   "await add({...input, b: 2} as any)"),
+                    ("python", "import warder\nwarder.call_tool('google_drive__add', a=1, b=2)")):
+                with self.subTest(code=code):
+                    self.assertEqual(client.execute(code, language=language).get("result"), {"sum": 3})
 
     def test_the_shell_calls_tools(self):
         self.await_stubs(self.client)
@@ -174,6 +188,7 @@ class Direct(SharedBridgeTest):
         self.assertEqual(structured(result), {"result": [{"id": 0}, {"id": 1}]})
         result = self.client.call("call_tool", {"name": "near__picture"})
         self.assertEqual([block["type"] for block in result["content"]], ["text", "image"])
+        self.assertNotIn("structuredContent", result, "a client that prefers it would drop the picture")
         self.assertNotIn(result["content"][1]["data"], result["content"][0]["text"])
         result = self.client.call("call_tool", {"name": "near__fail"})
         self.assertTrue(result["isError"])
@@ -306,6 +321,7 @@ class Jailed(SharedBridgeTest):
     def servers(cls):
         shown = {"command": "/usr/bin/python3", "args": ["/workspace/downstream.py"]}
         return {"near": {**shown, "folder": str(cls.folder)}, "files": {**shown, "folder": "workspace"},
+                "late": {**shown, "folder": str(cls.folder / "late")}, "all": {**shown, "folder": "/"},
                 "own": {"command": "/usr/bin/python3", "args": ["-c", SMALL]}}
 
     def answer_of(self, tool, **arguments):
@@ -316,7 +332,7 @@ class Jailed(SharedBridgeTest):
         os.chown(self.folder, owner.st_uid, owner.st_gid)  # what is the daemon's it may write
         seen = self.answer_of("near__where")
         self.assertIn("result", seen, self.shared.log_text()[-2000:])
-        self.assertEqual(seen["result"]["folder"], "/mnt/workspace")  # what /workspace is a link to
+        self.assertEqual(seen["result"]["folder"], "/workspace")
         self.assertNotIn("work", seen["result"]["root"])
         self.assertIn("downstream.py", seen["result"]["files"])
         self.assertTrue((self.folder / "mine").exists())
@@ -324,6 +340,18 @@ class Jailed(SharedBridgeTest):
                                    "warder.call_tool('near__echo', text='x' * 100000) == 'x' * 100000]")
         self.assertEqual(body.get("result"), [3, True], body)
         self.assertRegex(self.shared.log_text(), "server near: ready in [0-9]+ ms, 2026-07-28, in a jail")
+
+    def test_a_folder_that_came_after_the_daemon_or_holds_its_own_files_is_shown_to_nobody(self):
+        self.assertIn("server all: no jail can be shown its folder /: it holds Warder's own files", self.shared.log_text())
+        folder = self.folder / "late"
+        folder.mkdir()
+        owner = (self.shared.state / "tenants").stat()
+        os.chown(folder, owner.st_uid, owner.st_gid)
+        for name in ("late", "all"):
+            answer = structured(self.client.call("call_tool", {"name": f"{name}__where", "arguments": {}}))
+            self.assertIn("its folder was not there when the daemon started, or holds the daemon's own files",
+                          answer["error"])
+        self.assertIn("refused the order to attach a folder", self.shared.log_text())
 
     def test_it_may_be_given_the_tenants_workspace(self):
         self.client.write_file("downstream.py", (self.folder / "downstream.py").read_text())

@@ -39,8 +39,10 @@ class OnBus(unittest.TestCase):
         (waits,) = [str(e[0]) for e in self.admin.call("ListExecutions") if e[4] == "waiting"]
         self.admin.call("KillExecution", "s", waits)
         body = self.client.executed(waiting)
-        self.assertEqual((body["execution_id"], body["success"]), (waits, False))
+        self.assertNotIn("execution_id", body, "nothing is kept of what did not run")
+        self.assertIs(body["success"], False)
         self.assertIn("administrator", body["error"])
+        self.assertIn("did not run", body["error"])
 
 
 def interface_of(text, name):
@@ -107,7 +109,7 @@ class Properties(OnBus):
         self.assertEqual(set(after["Languages"]) - {"javascript"}, {"python", "shell"})
         self.assertGreater(after["Ledger"]["printed_bytes"], 50)
         self.assertGreater(after["Ledger"]["returned_bytes"], after["Ledger"]["printed_bytes"])
-        self.assertEqual(after["Ledger"]["returned_tokens_estimated"], after["Ledger"]["returned_bytes"] * 2 // 7)
+        self.assertTrue(2 < after["Ledger"]["returned_bytes"] / after["Ledger"]["returned_tokens_estimated"] < 5)
         self.assertGreater(after["CPUUsageUSec"], before["CPUUsageUSec"])
         for times in (after["AnswerUSec"], after["WallUSec"]):
             self.assertEqual(times["of"], after["Executions"])
@@ -314,8 +316,10 @@ class Sessions(OnBus):
     def test_the_one_that_runs_takes_the_session_with_it(self):
         request, identity, _ = self.begin(session="s")
         self.admin.call("KillExecution", "s", identity)
-        self.assertEqual(self.client.executed(request)["outcome"], "cancelled")
-        self.assertIn("cancelled", self.client.execute("1", session="s")["error"])
+        body = self.client.executed(request)
+        self.assertEqual(body["outcome"], "cancelled")
+        self.assertIs(body["session"]["ended"], True)
+        self.assertEqual(self.client.execute("1", session="s")["session"]["call"], 1)
 
     def test_only_the_time_of_a_program_can_be_changed(self):
         request, _, path = self.begin(BUSY, session="s")

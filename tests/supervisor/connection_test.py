@@ -1,6 +1,8 @@
 """Clients that cancel, vanish, crowd and wait: what one does is never another's trouble, and nothing is left of it."""
 import json
 import os
+import pathlib
+import re
 import resource
 import socket
 import statistics
@@ -10,13 +12,16 @@ import unittest
 
 from harness import (
     BUSY,
+    ORDINARY_USER,
     PATIENCE,
     ROOT,
     Client,
     Daemon,
     Policies,
     Watch,
+    as_user,
     descendants,
+    eventually,
     jailed,
     jailer_of,
     let_go,
@@ -274,6 +279,9 @@ class Crowds(WithDaemon):
             with Client(self.daemon.socket) as client:
                 client.begin_running(BUSY)
 
+        def at_most(now, count):  # what was still open when it was counted may be closed by now
+            return all(a <= b for a, b in zip(now, count))
+
         def settled(count=None):
             with Watch(jailed(self.daemon)) as watch:
                 self.assertEqual(watch.survivors(10), {})
@@ -281,16 +289,21 @@ class Crowds(WithDaemon):
             while True:  # each turn asks the daemon something: closing is done in turns of its loop
                 self.client.request("server/discover")
                 now = (descriptors(daemon), descriptors(jailer))
-                if count is None or now == count or time.monotonic() > until:
+                if count is None or at_most(now, count) or time.monotonic() > until:
                     return now
 
         burden()
         settled()
         self.client.request("server/discover")
-        before = settled()
-        for _ in range(3):
-            burden()
-        self.assertEqual(settled(before), before)
+        counts = [settled()]
+        for _ in range(3):  # an interpreter that is built ahead may come late, once; what leaks grows every time
+            for _ in range(3):
+                burden()
+            counts.append(settled(counts[-1]))
+            if at_most(counts[-1], counts[-2]):
+                break
+        else:
+            self.fail(f"descriptors of the daemon and of its jailer: {counts}")
         self.assertEqual(set(descendants(daemon)), {jailer})
 
     def test_two_thousand_connections(self):
@@ -345,6 +358,58 @@ class Crowds(WithDaemon):
 
 
 @unittest.skipUnless(ROOT, "only root can be two users")
+class Unread(WithDaemon):
+    """Answers that nobody reads are bounded for all connections of a user together."""
+
+    CONNECTIONS, REQUESTS = 60, 4
+    BOUND = 128 << 20
+    SIZE = (4 << 20) - 100
+
+    def memory(self, field):
+        status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
+        return int(re.search(rf"^{field}:\s+(\d+) kB$", status, re.M)[1]) << 10
+
+    def unread(self):
+        with socket.socket(socket.AF_UNIX) as metrics:
+            metrics.connect(str(self.daemon.directory / "metrics.sock"))
+            metrics.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            text = b"".join(iter(lambda: metrics.recv(65536), b"")).decode()
+        return int(re.search(r"^warder_unread_bytes (\d+)$", text, re.M)[1])
+
+    def setUp(self):
+        self.daemon = Daemon()
+        self.daemon.arguments += ["--metrics", self.daemon.directory / "metrics.sock"]
+        self.enterContext(self.daemon)
+        self.client = self.enterContext(Client(self.daemon.socket))
+
+    def test_they_are_bounded_others_are_served_and_nothing_is_lost(self):
+        made = self.client.execute(f"open('big', 'w').write('x' * {self.SIZE})")
+        self.assertEqual(made["outcome"], "ok")
+        before = self.memory("VmRSS")
+        deaf = []
+        for _ in range(self.CONNECTIONS):
+            one = self.enterContext(Client(self.daemon.socket))
+            deaf.append((one, [one.begin("resources/read", uri="workspace:///big") for _ in range(self.REQUESTS)]))
+        eventually(lambda: self.unread() >= self.BOUND, "as much is unread as may be")
+        self.assertLess(self.unread(), self.BOUND + (32 << 20))
+        # A debug build keeps 256 MiB of what was freed. Without the bound it is more than 700 MiB, and that beside it.
+        self.assertLess(self.memory("VmHWM") - before, 640 << 20)
+        if ROOT:
+            other = self.enterContext(as_user(ORDINARY_USER, lambda: Client(self.daemon.socket)))
+            self.assertEqual(other.execute("result = 1")["result"], 1)
+        waits = self.client.begin("resources/read", uri="workspace:///big")
+        for one, requests in deaf[:3]:
+            for request in requests:
+                [contents] = one.answer(request)["result"]["contents"]
+                self.assertEqual(len(contents["text"]), self.SIZE)
+            self.assertEqual(one.order, requests)
+        for one, _ in deaf:
+            one.close()
+        [contents] = self.client.answer(waits)["result"]["contents"]
+        self.assertEqual(len(contents["text"]), self.SIZE)
+        eventually(lambda: self.unread() == 0, "nothing is unread")
+
+
 class Tenants(WithDaemon):
     ALICE, BOB = 61001, 61002
 

@@ -59,13 +59,13 @@ class Catalog(unittest.TestCase):
     def test_a_prompt_begins_with_code_and_its_language_is_completed(self):
         with Daemon(arguments=["--catalog", self.folder]) as daemon, Client(daemon.socket) as client:
             ref = {"type": "ref/prompt", "name": "solve_with_code"}
-            self.assertEqual(self.complete(client, "language", ref=ref), ["python", "javascript", "shell"])
+            self.assertEqual(self.complete(client, "language", ref=ref), ["python", "javascript", "typescript", "shell"])
             self.assertEqual(self.complete(client, "language", "ja", ref=ref), ["javascript"])
             got = client.request("prompts/get", name="solve_with_code", arguments={"task": "count", "language": "shell"})
             text = got["messages"][0]["content"]["text"]
             self.assertIn("in shell", text)
             self.assertTrue(text.endswith("count"), text)
-            with self.assertRaisesRegex(RuntimeError, "not python, javascript or shell"):
+            with self.assertRaisesRegex(RuntimeError, "not python, javascript, typescript or shell"):
                 client.request("prompts/get", name="solve_with_code", arguments={"task": "count", "language": "c"})
 
     def test_a_catalogue_of_ones_own_is_served_and_followed(self):

@@ -148,9 +148,19 @@ class Doctor(unittest.TestCase):
         client(".claude.json", {"mcpServers": {"other": {"command": "true"}}, "projects": {"/a": 1}})
         client(".codex/config.toml", '[mcp_servers.warder]\ncommand = "warder"\n')
         client(".config/Code/User/mcp.json", "[" * 1000)
+        client(".config/zed/settings.json", '// mine\n{"context_servers": {"warder": {"command": "warder"}}}')
+        client(".codeium/windsurf/mcp_config.json", {"mcpServers": {"warder": {"command": WARDER}}})
+        client(".config/opencode/opencode.json", {"mcp": {"warder": {"type": "local", "command": [WARDER, "mcp"]}}})
+        client(".config/amp/settings.json", {"amp.mcpServers": {"warder": {"command": WARDER, "args": ["mcp"]}}})
+        client(".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+               {"mcpServers": {}})
         found = self.look()
         self.assertEqual({what: found[what]["health"] for what in ("cursor", "gemini", "claude-code", "codex", "vscode")},
                          {"cursor": "good", "gemini": "bad", "claude-code": "note", "codex": "good", "vscode": "note"})
+        self.assertEqual({what: found[what]["health"] for what in ("zed", "windsurf", "opencode", "amp", "cline")},
+                         {"zed": "good", "windsurf": "good", "opencode": "good", "amp": "good", "cline": "note"})
+        client("opencode.json", {"mcp": {"servers": {"warder": {"type": "local", "command": ["/nowhere/warder"]}}}})
+        self.assertEqual(self.look()["opencode"]["health"], "bad")
         self.assertNotIn("goose", found)
         self.assertEqual(found["claude-code"]["remedy"], "warder config claude-code")
         client(".claude.json", {"projects": {"/a": {"mcpServers": {"jails": {"command": WARDER}}}}})

@@ -212,7 +212,7 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
         self.assertEqual(body["result"]["stats"]["count"], len(active))
         self.assertEqual(body["result"]["stats"]["price_sum"], sum(r["price"] for r in active))
         self.assertEqual(body["files"], {"created": ["summary.json"]})
-        read = self.client.call("read_workspace_file", {"filename": "summary.json"})["structuredContent"]
+        read = body_of(self.client.call("read_workspace_file", {"filename": "summary.json"}))
         self.assertEqual(json.loads(read["content"]), body["result"]["stats"])
 
     def test_files_that_changed_are_told(self):
@@ -251,7 +251,7 @@ result = {"stats": stats, "sample": summarize_list(active, limit=2)}
         body = self.execute("cat /workspace/by-python /workspace/by-javascript /workspace/by-shell", language="shell")
         self.assertEqual(body["output"], ["pythonjavascriptshell"], body)
         for name in ("python", "javascript", "shell"):
-            read = self.client.call("read_workspace_file", {"filename": f"by-{name}"})["structuredContent"]
+            read = body_of(self.client.call("read_workspace_file", {"filename": f"by-{name}"}))
             self.assertEqual(read["content"], name)
             self.assertFalse(
                 self.client.call("delete_workspace_file", {"filename": f"by-{name}"}).get("isError", False)
@@ -317,15 +317,13 @@ class Output(WithDaemon):
         self.assertEqual(body["output"][-1], f"line {self.LINES - 1:06}", "and the tail")
         self.assertLess(sum(len(line) + 1 for line in body["output"]), 25_000)
 
-        read = self.client.call("read_workspace_file", {"filename": uri, "offset": 12 * 1000, "limit": 24})[
-            "structuredContent"
-        ]
+        read = body_of(self.client.call("read_workspace_file", {"filename": uri, "offset": 12 * 1000, "limit": 24}))
         self.assertEqual(
             (read["content"], read["size"], read["more"]), ("line 001000\nline 001001\n", len(whole), True)
         )
         parts, offset = [], 0
         while True:
-            part = self.client.call("read_workspace_file", {"filename": uri, "offset": offset})["structuredContent"]
+            part = body_of(self.client.call("read_workspace_file", {"filename": uri, "offset": offset}))
             parts.append(part["content"])
             offset += part["length"]
             if not part["more"]:

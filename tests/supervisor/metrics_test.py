@@ -120,9 +120,27 @@ class Metrics(unittest.TestCase):
         self.assertEqual(sum(after["warder_refusals"][1].values()) - sum(before["warder_refusals"][1].values()), 1)
         self.assertEqual(sum(after["warder_starts"][1].values()) - sum(before["warder_starts"][1].values()), 2)
 
+    def test_the_loop_waits_for_no_disk_whatever_is_kept(self):
+        before = self.value("warder_disk_waits", "_total", thread="other")
+        with Client(self.daemon.socket) as client:
+            def keep(tool, **arguments):
+                self.assertNotIn("isError", client.call(tool, arguments))
+            for i in range(3):
+                keep("sanitize_pii", text=f"mail disk{i}@waits.example")
+            keep("sanitize_pii", text=" ".join(f"m{i}@{'x' * 60}.example" for i in range(12_000)))  # a log written anew
+            for code in ("a = 1", "a = 2", "a = 2"):
+                keep("save_skill", name="kept", code=code)
+            keep("delete_skill", name="kept")
+            in_jail = "result = [tokenize_pii('jail@waits.example')[0], save_skill('own', 'b = 1')]"
+            self.assertEqual(client.execute(in_jail)["outcome"], "ok")
+        self.assertEqual(self.value("warder_disk_waits", "_total", thread="loop"), 0)
+        self.assertGreaterEqual(self.value("warder_disk_waits", "_total", thread="other") - before, 3 + 2 + 3 * 5)
+
     def test_every_family_is_there_with_its_type(self):
         self.assertEqual({name: kind for name, (kind, _) in self.metrics().items()}, {
-            "warder_build": "info", "warder_start_time_seconds": "gauge", "warder_executions": "counter",
+            "warder_build": "info", "warder_start_time_seconds": "gauge", "warder_disk_waits": "counter",
+            "warder_unread_bytes": "gauge",
+            "warder_executions": "counter",
             "warder_executions_now": "gauge", "warder_refusals": "counter", "warder_starts": "counter",
             "warder_answer_seconds": "histogram", "warder_program_seconds": "histogram",
             "warder_cpu_seconds": "counter", "warder_memory_bytes": "gauge", "warder_pool_jails": "gauge",

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 from harness import (
+    HOLD,
     ORDINARY_USER,
     PATIENCE,
     ROOT,
@@ -19,8 +20,10 @@ from harness import (
     Daemon,
     Policies,
     Service,
+    body_of,
     installed_copy,
     jailer_of,
+    let_go,
     wait_for_status,
 )
 
@@ -172,10 +175,12 @@ class ConfigurationFile(Folder):
             "a wrong bus": ('{"bus": "nowhere"}', "nowhere"),
             "policies as text": ('{"policies": "/etc"}', "policies"),
             "ids of the host": ('{"id_range": {"first": 0, "count": 65536}}', "id_range.first"),
-            "too few ids": ('{"id_range": {"first": 100000, "count": 1}}', "id_range.count"),
+            "too few ids": ('{"id_range": {"first": 100000, "count": 3}}', "id_range.count"),
             "an unknown id key": ('{"id_range": {"first": 100000, "count": 99, "step": 2}}', "step"),
             "a journal of a wrong kind": ('{"journal": {"durability": "fast"}}', "journal.durability"),
             "a journal that keeps nothing": ('{"journal": {"executions_kept": 0}}', "journal.executions_kept"),
+            "an audit of too few bytes": ('{"journal": {"audit_kept_bytes": 1000}}', "journal.audit_kept_bytes"),
+            "an audit of bytes in words": ('{"journal": {"audit_kept_bytes": "1G"}}', "journal.audit_kept_bytes"),
             "an unknown journal key": ('{"journal": {"sync": true}}', "sync"),
             "a collector that is none": ('{"traces": "localhost:4318"}', "traces: localhost:4318"),
             "a collector without a place": ('{"traces": {"headers": "/x"}}', "traces.url"),
@@ -325,7 +330,9 @@ class Privileges(Folder):
     def test_the_daemon_has_none(self):
         with Daemon() as daemon:
             threads = os.listdir(f"/proc/{daemon.process.pid}/task")
-            self.assertEqual(len(threads), 2, "the loop's, and the journal's writer")
+            # The loop's, the journal's writer, two for the stubs of /servers, one each for what changes in the catalogue,
+            # for what was learned from searches, for vaults and for skills, and one while WordNet is read.
+            self.assertIn(len(threads), (8, 9))
             for status in (status_of(daemon.process.pid, thread) for thread in threads):
                 for name in ("CapInh", "CapPrm", "CapEff", "CapAmb", *(["CapBnd"] if ROOT else [])):
                     self.assertEqual(int(status[name], 16), 0, name)
@@ -348,13 +355,36 @@ class Privileges(Folder):
     @unittest.skipUnless(ROOT, "only root can look")
     def test_the_jailer_holds_nothing_of_the_daemon(self):
         with Daemon() as daemon:
-            held = set()
+            held, usable = set(), set()
             for descriptor in pathlib.Path(f"/proc/{jailer_of(daemon)}/fd").iterdir():
                 with contextlib.suppress(FileNotFoundError):  # closed meanwhile: it builds jails
-                    held.add(os.readlink(descriptor))
+                    name = os.readlink(descriptor)
+                    held.add(name)
+                    info = descriptor.parent.parent / "fdinfo" / descriptor.name
+                    if not int(info.read_text().split("flags:")[1].split()[0], 8) & os.O_PATH:
+                        usable.add(name)
             self.assertEqual(len([name for name in held if name.startswith("socket:")]), 1, f"one, for orders: {held}")
-            for place in (daemon.state, daemon.state / "tenants", daemon.state / "self-test"):
+            for place in (daemon.state, daemon.state / "journal", daemon.state / "self-test"):
                 self.assertNotIn(str(place), held)
+            for place in (daemon.state / "tenants", daemon.state / "bridge"):  # to know what lies below
+                self.assertIn(str(place), held)
+                self.assertNotIn(str(place), usable)
+
+    @unittest.skipUnless(ROOT, "only root's daemon has a range of ids")
+    def test_no_jail_has_the_daemons_id(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        config = pathlib.Path(folder, "config.json")
+        config.write_text('{"id_range": {"first": 100000, "count": 4}}')  # init, two runners, the daemon
+        with Daemon(arguments=["--config", config], policies=self.enterContext(Policies())) as daemon:
+            self.assertEqual(os.stat(f"/proc/{daemon.process.pid}").st_uid, 100003)
+            with Client(daemon.socket) as client:
+                running = [client.begin_running(HOLD, timeout_seconds=PATIENCE) for _ in range(2)]
+                more = body_of(client.call("execute_code", {"code": "result = 1"}))
+                self.assertFalse(more["success"], more)
+                self.assertIn("every host id of the jails' range is in use", json.dumps(more))
+                let_go(daemon)
+                for one in running:
+                    self.assertTrue(body_of(client.answer(one)["result"])["success"])
 
     def test_state_is_closed_to_others(self):
         with Daemon() as daemon:
@@ -368,8 +398,8 @@ class Privileges(Folder):
 class OrdinaryUser(Folder):
     """Without root: the same two processes in a user namespace of their own; what is weaker is said."""
 
-    def start_as_somebody(self, top):
-        launcher = ("setpriv", f"--reuid={ORDINARY_USER}", f"--regid={ORDINARY_USER}", "--clear-groups") if ROOT else ()
+    def start_as_somebody(self, top, group=ORDINARY_USER):
+        launcher = ("setpriv", f"--reuid={ORDINARY_USER}", f"--regid={group}", "--clear-groups") if ROOT else ()
         if ROOT and not shutil.which("setpriv"):
             self.skipTest("NOT TESTED: no setpriv here to become an ordinary user")
         probe = subprocess.run(
@@ -389,6 +419,11 @@ class OrdinaryUser(Folder):
         if ROOT:
             os.chown(daemon.directory, ORDINARY_USER, ORDINARY_USER)
         return daemon
+
+    @unittest.skipUnless(ROOT, "only root can choose the group")
+    def test_the_users_group_may_have_another_number(self):
+        with installed_copy() as top, self.start_as_somebody(top, group=12321) as daemon, Client(daemon.socket) as client:
+            self.assertEqual(client.execute("import os\nresult = [os.getuid(), os.getgid()]")["result"], [1000, 1000])
 
     def test_serves_and_says_what_is_weaker(self):
         with installed_copy() as top, self.start_as_somebody(top) as daemon:

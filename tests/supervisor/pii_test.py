@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Personal data between agents, the code they run and the vault: what leaves, who gets it back, what survives."""
+import contextlib
 import json
 import os
 import signal
@@ -90,6 +91,28 @@ class Vault(unittest.TestCase):
                 self.assertNotIn(EMAIL.encode(), file.read_bytes())
             key = daemon.state / "master.key"
             self.assertEqual(key.stat().st_mode & 0o777, 0o600)
+
+    def test_what_was_answered_is_kept_though_the_daemon_is_ending(self):
+        texts = [f"user{i}@ending.example" for i in range(60)]
+        with pii(restore="agents") as policies, Daemon(policies=policies) as daemon:
+            with Client(daemon.socket) as client:
+                requests = [client.begin("tools/call", name="sanitize_pii", arguments={"text": text}) for text in texts]
+                client.answer(requests[0])
+                daemon.process.send_signal(signal.SIGTERM)
+                with contextlib.suppress(EOFError, ConnectionError):
+                    while len(client.answers) < len(requests):
+                        client.take()
+            daemon.stop()
+            tokens = {}
+            for request, text in zip(requests, texts):
+                result = client.answers.get(request, {}).get("result", {})
+                if result and not result.get("isError"):
+                    tokens[answer(result)["sanitized_text"]] = text
+            self.assertTrue(tokens)
+            daemon.start()
+            with Client(daemon.socket) as client:
+                restored = answer(client.call("restore_pii", {"text": "\n".join(tokens)}))["restored_text"]
+            self.assertEqual(restored.split("\n"), list(tokens.values()))
 
     def test_a_vault_of_another_key_is_refused_with_the_way_out(self):
         with Daemon() as daemon:

@@ -10,6 +10,7 @@ import pathlib
 import re
 import secrets
 import signal
+import socket
 import time
 import unittest
 
@@ -378,6 +379,31 @@ class OtherLanguages(unittest.TestCase):
                     self.assertIn("42", json.dumps(body_of(result)))
                     return receipt_of(result)["start"] == "exec"
                 eventually(tried, f"a waiting jail for {language}")
+
+
+    def test_the_first_typescript_finds_a_jail_of_javascript_and_later_ones_their_own(self):
+        code = "const list: number[] = [6, 7]\nlist.reduce((a: number, b: number): number => a * b)"
+        policies = self.enterContext(Policies(pool={"least": 1, "most": 1, "zygotes": False}, languages=["javascript", "typescript"]))
+        daemon = Daemon(policies=policies)
+        daemon.arguments += ["--metrics", daemon.socket.parent / "metrics.sock"]
+        with daemon, Client(daemon.socket) as client:
+            def waiting(language):
+                with socket.socket(socket.AF_UNIX) as metrics:
+                    metrics.connect(str(daemon.socket.parent / "metrics.sock"))
+                    metrics.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                    text = metrics.makefile().read()
+                return f'warder_pool_jails{{language="{language}",state="waiting"}} 1\n' in text
+
+            def run():
+                result = client.call("execute_code", {"code": code, "language": "typescript"})
+                self.assertEqual(body_of(result).get("result"), 42, result)
+                return receipt_of(result)["start"]
+
+            eventually(lambda: waiting("javascript"), "a waiting jail of JavaScript")
+            self.assertFalse(waiting("typescript"))
+            self.assertEqual(run(), "exec")
+            eventually(lambda: waiting("typescript"), "a waiting jail of TypeScript")
+            self.assertEqual(run(), "exec")
 
 
 if __name__ == "__main__":

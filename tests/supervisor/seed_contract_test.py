@@ -101,24 +101,24 @@ class Definitions(Served):
 
     def test_annotations(self):
         """As a client understands them: what is left out has the specification's default."""
-        reads, changes = ("read",), ("write", "idempotent")
+        reads = ("read",)
         expected = {
             "execute_code": ("write", "destructive"),  # no network: not of the open world
             "search_tools": reads, "get_tool_definition": reads, "list_tool_categories": reads, "list_skills": reads,
             "load_skill": reads, "list_workspace_files": reads, "read_workspace_file": reads, "get_execution_stats": reads,
-            "sanitize_pii": reads, "restore_pii": reads, "save_skill": changes,
-            "write_workspace_file": ("write",),  # to append twice is to append twice
-            "delete_workspace_file": ("write", "destructive", "idempotent"), "delete_skill": ("write", "destructive"),
+            "sanitize_pii": reads, "restore_pii": reads, "save_skill": ("write",),
+            "write_workspace_file": ("write", "destructive"),  # what it replaces is lost
+            "delete_workspace_file": ("write", "destructive"), "delete_skill": ("write", "destructive"),
             "call_tool": ("write", "destructive", "open world"),
         }
         for tool in self.client.request("tools/list")["tools"]:
             with self.subTest(tool=tool["name"]):
                 hints = tool.get("annotations", {})
                 told = ["read"] if hints.get("readOnlyHint", False) else ["write"]
-                if told == ["write"]:  # of what only reads, the others say nothing
+                if told == ["write"]:  # of what only reads, these say nothing
                     told += ["destructive"] * hints.get("destructiveHint", True)
                     told += ["idempotent"] * hints.get("idempotentHint", False)
-                    told += ["open world"] * hints.get("openWorldHint", True)
+                told += ["open world"] * hints.get("openWorldHint", True)
                 self.assertEqual(tuple(told), expected[tool["name"]])
                 self.assertEqual(tool.get("_meta", {}).get("anthropic/requiresUserInteraction", False),
                                  tool["name"] == "restore_pii")
@@ -201,11 +201,15 @@ class ExecuteCode(Served):
 
     def test_context_vars_are_data_and_take_no_ones_name(self):
         self.assertEqual(self.value_of("result = rows[1]", context_vars={"rows": [1, "it's \"data\"\n"]}), "it's \"data\"\n")
-        for name in ("__builtins__", "read_file", "print", "json", "tokenize_pii"):
+        for name in ("read_file", "print", "json", "tokenize_pii", "date", "id", "input", "type", "filter", "format", "list",
+                     "max", "workspace", "datetime"):
             with self.subTest(name=name):
-                body = self.execute("result = 1", context_vars={name: "x"})
-                self.assertFalse(body["success"])
-                self.assertIn(name, body["error"])
+                self.assertEqual(self.value_of(f"result = {name}", context_vars={name: "mine"}), "mine")
+        # What no variable can be called is in the dict alone, and the interpreter's own stays what it is.
+        for name in ("__builtins__", "from", "my-var"):
+            with self.subTest(name=name):
+                self.assertEqual(self.value_of(f"result = [context_vars[{name!r}], len([1, 2])]",
+                                               context_vars={name: "mine"}), ["mine", 2])
 
 
 class Helpers(Served):
@@ -348,7 +352,8 @@ class Workspace(Served):
                       "for i in range(50): open(f'many/{i}', 'w').close()\nresult = 1")
         listed = self.ask("list_workspace_files", subpath="many", limit=10)
         self.assertEqual((len(listed["files"]), listed["more"]), (10, True))
-        self.assertIs(self.refused("list_workspace_files", subpath="no-such-folder")["success"], False)
+        missing = self.ask("list_workspace_files", subpath="no-such-folder")
+        self.assertEqual((missing["files"], missing["note"]), ([], "there is no folder 'no-such-folder'"))
 
     def test_the_hosts_paths_are_told_nowhere(self):
         told = json.dumps([self.ask("list_workspace_files"), self.refused("read_workspace_file", filename="nowhere"),

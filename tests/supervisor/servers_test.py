@@ -41,13 +41,27 @@ class Servers(unittest.TestCase):
             self.assertTrue(body["success"], body)
             top, files, signature, documented, names, text = body["result"]
             self.assertEqual(top, ["__init__.py", "call.js", "github"])
-            self.assertEqual(files, ["__init__.py", "create_issue.js", "create_issue.py", "index.js"])
+            self.assertEqual(files, ["__init__.py", "create_issue.js", "create_issue.py", "index.d.ts", "index.js"])
             self.assertIn("title: 'str', *, labels: 'list[str]' = Ellipsis", signature)
             self.assertEqual((documented, names, text), (True, ["create_issue"], True))
             body = client.execute("const {create_issue} = require('/servers/github');\n"
                                   "return [typeof create_issue, require('fs').readdirSync('/servers').length]",
                                   language="javascript")
             self.assertEqual(body["result"], ["function", 3], body)
+            for code in ("import {create_issue} from 'servers/github'\ntypeof create_issue",
+                         "import * as github from 'servers/github'\ntypeof github.create_issue",
+                         "import github from '/servers/github'\ntypeof github.create_issue",
+                         "const {create_issue} = await import('servers/github')\ntypeof create_issue",
+                         "const {create_issue} = await import('/servers/github/index.js')\ntypeof create_issue",
+                         "typeof require('servers/github').create_issue", "typeof require('./servers/github').create_issue",
+                         "typeof require('servers/github/create_issue')"):
+                with self.subTest(code=code):
+                    body = client.execute(code, language="javascript")
+                    self.assertEqual(body.get("result"), "function", body)
+            body = client.execute("import {create_isue} from 'servers/github'", language="javascript")
+            self.assertIn("did you mean 'create_issue'?", body["error"])
+            body = client.execute("import {x} from 'servers/gitub'", language="javascript")
+            self.assertIn("there is no server 'gitub' (did you mean 'github'?)", body["error"])
 
     def test_a_call_says_that_nobody_carries_it_yet(self):
         with self.daemon() as daemon, Client(daemon.socket) as client:
@@ -116,11 +130,11 @@ class Servers(unittest.TestCase):
             body = client.execute("import os\nresult = [name for _, folders, files in os.walk('/servers') for name in "
                                   "folders + files]")
             for name in body["result"]:
-                self.assertRegex(name, r"\A[A-Za-z_][A-Za-z0-9_]*(\.py|\.js)?\Z")
+                self.assertRegex(name, r"\A[A-Za-z_][A-Za-z0-9_]*(\.py|\.js|\.d\.ts)?\Z")
 
 
 class Learning(unittest.TestCase):
-    QUERY = "report that the login page crashes"
+    QUERY = "flamingo pelican"  # words of no tool; of three, some of the few tools would be listed
 
     def listed(self, client):
         text = client.call("search_tools", {"query": self.QUERY})["content"][0]["text"]

@@ -62,11 +62,11 @@ class Found(WithDaemon):
                                   "import": "from skills import invoice_totals"})
         self.assertEqual(found["count"], len(found["tools"]))
         self.assertEqual(self.value_of(f"{totals['import']}\ninvoice_totals([1, 2])"), 3)
-        script = self.ok("search_tools", query="shout", detail_level="brief")["tools"][-1]
+        script = self.ok("search_tools", query="shout", detail_level="brief")["tools"][0]
         self.assertEqual(script, {"name": "shout", "kind": "skill", "mcp_server": None,
                                   "import": "const shout = require('skills/shout')"})
         self.assertEqual(self.value_of(f"{script['import']}; return shout('x')", language="javascript"), "X")
-        full = self.ok("search_tools", query="group_by", detail_level="full")["tools"][-1]
+        full = self.ok("search_tools", query="group_by", detail_level="full")["tools"][0]
         self.assertEqual((full["name"], full["uri"]), ("group_by", "skill://group-by"))
 
     def test_skills_keep_to_filters_and_places(self):

@@ -36,8 +36,7 @@ class Workspaces(Case):
         self.assertEqual(self.execute("read_file('f')", "customer-a")["result"], "a")
         self.assertEqual(self.execute("write_file('g', 'by code')", "customer-a")["files"], {"created": ["g"]})
         self.assertEqual(self.read("workspace:///g", "customer-a"), "by code")
-        self.assertEqual(self.call("read_workspace_file", {"filename": "g"}, "customer-a")["structuredContent"]["content"],
-                         "by code")
+        self.assertEqual(body_of(self.call("read_workspace_file", {"filename": "g"}, "customer-a"))["content"], "by code")
         for other in (None, "default", "customer-b"):
             with self.subTest(other=other):
                 self.assertEqual(self.execute("list_files()", other)["result"], [])
@@ -178,8 +177,8 @@ class Logs(Case):
                              task="Save initial state")
         second = self.execute("import warder\nwarder.checkpoint(3, 'Working on data analysis')\n1 / 0", session="log")
         document = self.log("log")
-        self.assertEqual(list(document), ["session_id", "customer_uid", "started_at", "ended_at", "tasks", "state_files",
-                                          "checkpoint"])
+        self.assertEqual(list(document), ["session_id", "customer_uid", "description", "started_at", "ended_at", "tasks",
+                                          "state_files", "checkpoint"])
         self.assertEqual(document["session_id"], "log")
         self.assertIsNone(document["ended_at"])
         task = document["tasks"][0]

@@ -9,8 +9,8 @@ from pool_test import receipt_of
 
 CODE = {"javascript": "return 1", "python": "result = 1"}
 # Copies of a node answer wrong, which its zygote's first one shows.
-FILE, SOUND, DAMAGED = ("lib/warder/guest/javascript/execution.js", "let text = JSON.stringify(this.#message)",
-                        "let text = JSON.stringify({...this.#message, value: 0})")
+FILE, SOUND, DAMAGED = ("lib/warder/guest/javascript/answer.js", "text = this.#encoded();",
+                        "text = stringify({...this.#message, value: 0});")
 POLICY = {"pool": {"least": 1, "most": 2, "zygotes": True}, "languages": list(CODE)}
 
 

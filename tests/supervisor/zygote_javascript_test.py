@@ -227,8 +227,8 @@ class Damaged(unittest.TestCase):
         "copies end": ("copies.js", r"  seed\(random\);", "  process.abort();"),
         "copies say something else": ("life.js", r"type: 'ready'",
                                       "type: process.pid === 2 && require.main.filename.endsWith('zygote.js') ? 'else' : 'ready'"),
-        "copies answer wrong": ("execution.js", r"let text = JSON\.stringify\(this\.#message\)",
-                                "let text = JSON.stringify({...this.#message, value: 0})"),
+        "copies answer wrong": ("answer.js", r"let text = encoded\(this\.#message\)",
+                                "let text = encoded({...this.#message, value: 0})"),
     }
 
     def test_programs_run_in_a_node_of_their_own(self):

@@ -1,7 +1,11 @@
 // The guest socket: whole messages over a SOCK_SEQPACKET descriptor, and calls that many promises may await at once.
 // A packet is one byte, `F` (final) or `M` (more follows), and at most 65,535 bytes of UTF-8 JSON.
 'use strict';
+const process = require('process');
+const {Buffer} = require('buffer');
 const fs = require('fs');
+
+const {parse, stringify} = JSON; // code may replace it
 
 const FD = 3;
 const PART = 65535;
@@ -56,7 +60,7 @@ class Assembler {
     this.#size = 0;
     let message;
     try {
-      message = JSON.parse(decoder.decode(data));
+      message = parse(decoder.decode(data));
     } catch (e) {
       throw new ProtocolError('a message is not JSON');
     }
@@ -72,6 +76,7 @@ class Channel {
   #calls = new Map();
   #lastId = 0;
   #socket;
+  #handle; // of the socket
   #fd;
 
   // `fd`: for a rehearsal, another than the guest socket.
@@ -79,14 +84,19 @@ class Channel {
     this.#fd = fd;
   }
 
-  // The next message, without an event loop; null at the end of the stream.
+  // The next message that is no late reply to a call, without an event loop; null at the end of the stream.
   receiveSync() {
-    for (;;) {
-      const packet = Buffer.allocUnsafe(PART + 2); // one more than a packet may have: so a longer one shows
-      const size = fs.readSync(this.#fd, packet, 0, packet.length, null);
-      if (size === 0) return null;
-      const message = this.#assembler.add(packet.subarray(0, size));
-      if (message !== undefined) return message;
+    this.#handle?.setBlocking(true);
+    try {
+      for (;;) {
+        const packet = Buffer.allocUnsafe(PART + 2); // one more than a packet may have: so a longer one shows
+        const size = fs.readSync(this.#fd, packet, 0, packet.length, null);
+        if (size === 0) return null;
+        const message = this.#assembler.add(packet.subarray(0, size));
+        if (message !== undefined && message.type !== 'reply') return message;
+      }
+    } finally {
+      this.#handle?.setBlocking(false);
     }
   }
 
@@ -165,11 +175,11 @@ class Channel {
       throw new CallError({code: 'too_many', message: `${CALLS_LIMIT} calls are waiting for their answers already`,
         remedy: 'make fewer calls at once'});
     }
-    const {plain} = require('./values.js');
+    const {encoded, plain} = require('./values.js');
     let text;
     const id = ++this.#lastId;
     try {
-      text = JSON.stringify({type: 'call', id, name, arguments: plain(args ?? {}, this.maxMessage).value});
+      text = encoded({type: 'call', id, name, arguments: plain(args ?? {}, this.maxMessage).value});
     } catch (e) {
       throw new CallError({code: 'invalid', message: `the arguments of '${name}' cannot be sent: ${e.message}`});
     }
@@ -185,10 +195,10 @@ class Channel {
   #listen() {
     if (this.#socket === undefined) {
       const {Pipe, constants} = process.binding('pipe_wrap');
-      const handle = new Pipe(constants.SOCKET);
-      handle.open(this.#fd);
+      this.#handle = new Pipe(constants.SOCKET);
+      this.#handle.open(this.#fd);
       const {Socket} = require('net');
-      this.#socket = new Socket({handle, readable: true, writable: false});
+      this.#socket = new Socket({handle: this.#handle, readable: true, writable: false});
       const gone = () => this.#endAll({code: 'gone', message: 'the supervisor has closed the channel'});
       this.#socket.on('data', (packet) => this.#read(packet)).on('end', gone).on('error', gone);
     }
@@ -211,6 +221,11 @@ class Channel {
     if (message.error === undefined || message.error === null) call.resolve(message.result);
     else call.fail(message.error);
     if (this.#calls.size === 0) this.#socket?.unref();
+  }
+
+  // Calls that still wait fail: the order that made them is answered.
+  abandon() {
+    if (this.#calls.size > 0) this.#endAll({code: 'cancelled', message: 'the execution was answered before this call was'});
   }
 
   #endAll(error) {

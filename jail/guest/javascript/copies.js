@@ -1,6 +1,7 @@
 // What a zygote does before it is copied, and what a copy makes its own: nothing that must be random or new may be what
 // another copy has. OpenSSL, and so `crypto`, notices the new process id by itself.
 'use strict';
+const process = require('process');
 const v8 = require('v8');
 const vm = require('vm');
 

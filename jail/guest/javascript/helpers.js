@@ -1,6 +1,7 @@
 // What jailed code finds bound besides Node's own: tools, skills, files of the workspace, and small things.
 // Refusing paths that leave the workspace is a courtesy with a clear message; the wall is the kernel's.
 'use strict';
+const process = require('process');
 const nodeFs = require('fs');
 const path = require('path');
 const {promises} = nodeFs; // loaded on first use: here, while nobody waits

@@ -1,6 +1,7 @@
 // The life of a runner: it warms itself, says that it is ready, waits for the one order and carries it out. A zygote does
 // the first for all of its copies.
 'use strict';
+const process = require('process');
 const fs = require('fs');
 const {Channel, ProtocolError} = require('./channel.js');
 const {Execution} = require('./execution.js');
@@ -9,6 +10,7 @@ const {rehearse} = require('./rehearsal.js');
 const {ownStreams} = require('./streams.js');
 
 const EX_PROTOCOL = 76; // sysexits.h
+const LANGUAGE = process.argv[2] ?? 'javascript'; // what is rehearsed
 
 // Null when nobody wants this jail any more.
 function receiveOrder(channel) {
@@ -38,7 +40,7 @@ function warm(then) {
 }
 
 function rehearseLife(then) {
-  rehearse(receiveOrder, then);
+  rehearse(receiveOrder, LANGUAGE, then);
 }
 
 // The message that tells it. `began`: process.hrtime.bigint() of its beginning.
@@ -64,7 +66,8 @@ function live(began, prepare, end) {
     const order = receiveOrder(channel);
     if (order === null) end(0);
     channel.maxMessage = order.max_message;
-    new Execution(order, channel, end).run();
+    if (order.session === true) require('./session.js').run(order, channel, receiveOrder, end);
+    else new Execution(order, channel, end).run();
   })));
 }
 

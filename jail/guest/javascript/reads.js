@@ -1,6 +1,8 @@
 // How much code reads of the files of its workspace with readFile and readFileSync: for the ledger of bytes, and
 // nobody's proof. Not counted: streams, descriptors, other processes.
 'use strict';
+const process = require('process');
+const {Buffer} = require('buffer');
 const fs = require('fs');
 
 const own = {readFile: fs.readFile, readFileSync: fs.readFileSync, promised: fs.promises.readFile};

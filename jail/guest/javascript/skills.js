@@ -4,21 +4,11 @@
 'use strict';
 const fs = require('fs');
 const path = require('path');
-const Module = require('module');
+const {addSource, hasSource} = require('./sources.js');
 
 const FOLDER = '/skills';
 const NAME = /^\/?skills\/([A-Za-z0-9_-]+)(?:\.js)?$/;
 const FILE = /^\/skills\/([A-Za-z_][A-Za-z0-9_]*)\.(js|py)$/;
-
-const sources = new Map(); // of the files that are on no disk
-
-function compileThem() {
-  const js = Module._extensions['.js'];
-  Module._extensions['.js'] = (module, file) => {
-    if (sources.has(file)) module._compile(sources.get(file), file);
-    else js(module, file);
-  };
-}
 
 // The file that `request` means; `usual(request)` is what Node would say, which may be an error.
 function resolve(request, workspace, channel, usual) {
@@ -33,7 +23,7 @@ function resolve(request, workspace, channel, usual) {
   const [, name] = NAME.exec(request) ?? [];
   if (name === undefined) return usual(request);
   const file = `${FOLDER}/${name}.js`;
-  if (sources.has(file)) return file;
+  if (hasSource(file)) return file;
   let skill;
   try {
     skill = channel.callSync('load_skill', {name});
@@ -44,8 +34,7 @@ function resolve(request, workspace, channel, usual) {
   }
   const {language} = skill.metadata;
   if (language !== 'javascript') throw new Error(`the skill '${name}' is ${language}, and cannot be required here`);
-  if (sources.size === 0) compileThem();
-  sources.set(file, skill.code);
+  addSource(file, skill.code);
   return file;
 }
 

@@ -1,5 +1,6 @@
 // The process's streams, synchronous: nothing is lost at an exit, and lines keep their order with other programs'.
 'use strict';
+const process = require('process');
 const {Writable} = require('stream');
 const {writeAll} = require('./channel.js');
 

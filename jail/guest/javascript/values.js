@@ -1,11 +1,22 @@
 // JavaScript values to JSON that every strict parser reads: what has no JSON form gets the nearest readable one.
 // Bounded where the supervisor's parser is: depth, size, finite numbers.
 'use strict';
+const {Buffer} = require('buffer');
 const {types, inspect} = require('util');
+
+const {stringify} = JSON; // code may replace it
 
 const MAX_DEPTH = 60; // the supervisor takes 64, and a message adds some around the value
 
-class Unanswerable extends Error {}
+// Objects put keys that are whole numbers before all others. Those of a Map are marked, so that they keep their order until
+// they are text.
+const INDEX = /^\d{1,10}$/;
+const MARK = `\0${Math.random().toString(36).slice(2)} `; // nobody's key begins so
+const MARK_IN_TEXT = stringify(MARK).slice(0, -1);
+
+class Unanswerable extends Error {
+  hasNoForm = false; // whatever its size
+}
 
 // {value, asText}: `value` of objects, arrays, strings, numbers, booleans and null only; undefined has none.
 // `asText` is the type's name when the whole value became a text.
@@ -25,9 +36,13 @@ function plain(value, limit) {
     return string;
   }
 
+  function refuse(why) {
+    throw Object.assign(new Unanswerable(why), {hasNoForm: true});
+  }
+
   function inside(object, depth, convert) {
-    if (depth >= MAX_DEPTH) throw new Unanswerable(`it is nested more than ${MAX_DEPTH} deep`);
-    if (open.has(object)) throw new Unanswerable('it contains itself: an object is among its own members');
+    if (depth >= MAX_DEPTH) refuse(`it is nested more than ${MAX_DEPTH} deep`);
+    if (open.has(object)) refuse('it contains itself: an object is among its own members');
     open.add(object);
     const converted = convert(depth + 1);
     open.delete(object);
@@ -50,7 +65,7 @@ function plain(value, limit) {
     const names = entries.map(([key]) => (['object', 'symbol'].includes(typeof key) ? undefined : String(key)));
     if (names.includes(undefined) || new Set(names).size < names.length)
       return entries.map(([key, member]) => [of(key, depth + 1) ?? null, of(member, depth + 1) ?? null]);
-    return object(names.map((name, i) => [name, entries[i][1]]), depth);
+    return object(names.map((name, i) => [INDEX.test(name) ? MARK + name : name, entries[i][1]]), depth);
   }
 
   function object(entries, depth) {
@@ -73,6 +88,8 @@ function plain(value, limit) {
     if (ArrayBuffer.isView(value)) return array(value, depth);
     if (types.isMap(value)) return inside(value, depth, (inner) => map([...value], inner));
     if (types.isSet(value)) return inside(value, depth, (inner) => array([...value], inner));
+    if (types.isMapIterator(value) || types.isSetIterator(value) || isArrayIterator(value))
+      return inside(value, depth, (inner) => array([...value], inner));
     if (types.isBoxedPrimitive(value)) return of(value.valueOf(), depth);
     if (types.isNativeError(value) || value instanceof Error) return text(String(value), depth, value.name);
     if (types.isRegExp(value) || types.isPromise(value) || types.isWeakMap(value) || types.isWeakSet(value))
@@ -97,4 +114,14 @@ function plain(value, limit) {
   return {value: of(value, 0), asText};
 }
 
-module.exports = {plain, Unanswerable};
+function isArrayIterator(value) {
+  return Object.prototype.toString.call(value) === '[object Array Iterator]';
+}
+
+// The text of a message that holds what plain() made.
+function encoded(message) {
+  const text = stringify(message);
+  return text.includes(MARK_IN_TEXT) ? text.split(MARK_IN_TEXT).join('"') : text;
+}
+
+module.exports = {encoded, plain, Unanswerable};

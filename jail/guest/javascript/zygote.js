@@ -2,6 +2,7 @@
 // descriptor 3. Like runner.js, but this process never runs code of a tenant: it gets warm once and is copied for each
 // jail.
 'use strict';
+const process = require('process');
 const began = process.hrtime.bigint();
 const {live, readyMessage, rehearse, warm} = require('./life.js');
 const {prepareForCopies, renew} = require('./copies.js');

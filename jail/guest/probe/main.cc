@@ -82,6 +82,8 @@ void check_files() {
   expect(refused(open("/etc/passwd", O_WRONLY)), "/etc is read-only");
   expect(refused(open("/warder/x", O_WRONLY | O_CREAT, 0600)), "/warder is read-only");
   expect(refused(open("/mnt/x", O_WRONLY | O_CREAT, 0600)), "/mnt is read-only");
+  expect(refused(open("/servers/x", O_WRONLY | O_CREAT, 0600)), "/servers is read-only");
+  expect(refused(open("/skills/x", O_WRONLY | O_CREAT, 0600)), "/skills is read-only");
   int fd = open("/tmp/x", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   expect(fd >= 0, "/tmp can be written");
   if (fd >= 0) close(fd);
@@ -135,6 +137,6 @@ int main() {
   check_system_calls();
   check_files();
   struct stat workspace {};
-  expect(stat("/workspace/", &workspace) == 0 && S_ISDIR(workspace.st_mode), "the workspace is attached");
+  expect(lstat("/workspace", &workspace) == 0 && S_ISDIR(workspace.st_mode), "the workspace is attached");
   return send(R"({"type":"result","value":[)" + failures + "]}") ? 0 : 1;
 }

@@ -12,7 +12,7 @@ namespace {
 Result<int> decide(const Given& given, const char* word, const char* method, const std::string& reason) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   const bool denies = std::string_view(method) == "Deny";
-  json told = json::array();
+  Json told = Json::array();
   int status = 0;
   for (const auto& id : given.words) {
     BusClient::Arguments arguments{"s", {id}};
@@ -35,12 +35,12 @@ Result<int> decide(const Given& given, const char* word, const char* method, con
 Result<int> run_approvals(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   if (!given.has("all")) warderd.ask_nobody_to_authenticate();  // everybody sees their own without
-  TRY(const json all, warderd.call(kPath, kManager, "ListApprovals"));
+  TRY(const Json all, warderd.call(kPath, kManager, "ListApprovals"));
   if (given.json) {
     print_json(all);
     return 0;
   }
-  for (const json& one : all) {
+  for (const Json& one : all) {
     const auto execution = text(one, "Execution"), why = text(one, "Why");
     std::string shown = text(one, "Id") + "  " + text(one, "Tool") + " " + text(one, "Arguments") + "\n    tenant " +
                         text(one, "Tenant") + ", " + (execution.empty() ? "a direct call" : "execution " + execution) +

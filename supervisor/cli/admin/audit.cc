@@ -2,12 +2,17 @@
 // one, and changes nothing in it. What a whole chain proves, and what not: supervisor/journal/audit.h.
 #include "supervisor/journal/audit.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/values.h"
 #include "supervisor/cli/terminal.h"
+#include "supervisor/journal/own_files.h"
 
 namespace admin {
 namespace {
@@ -19,7 +24,8 @@ std::string file_of(const std::string& named) {
   std::error_code gone;
   for (const char* below : {"journal/journal.db", "journal.db"}) {
     const auto file = std::filesystem::path(named) / below;
-    if (std::filesystem::exists(file, gone)) return file.string();
+    for (const auto& there : {file, file.parent_path() / "in-use"})
+      if (std::filesystem::exists(there, gone)) return file.string();
   }
   return named;
 }
@@ -30,23 +36,84 @@ Result<journal::AuditVerdict> verify(const std::string& file) {
   return journal::verify_audit(database);
 }
 
+std::string_view name_of(journal::AuditKind kind) {
+  if (kind == journal::AuditKind::call) return "calls";
+  return kind == journal::AuditKind::refusal ? "refusals" : "approvals";
+}
+
+std::string time_of(int64_t ms) {
+  const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
+  std::tm parts{};
+  if (::gmtime_r(&seconds, &parts) == nullptr) return "a year beyond all calendars";
+  char text[64];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+using Share = journal::AuditVerdict::Share;
+
+Json json_of(const Share& share) {
+  Json told{{"entries", share.entries}, {"calls", share.calls}};
+  if (share.since_ms > 0) told["since"] = time_of(share.since_ms), told["until"] = time_of(share.until_ms);
+  return told;
+}
+
+std::string text_of(const Share& share) {
+  std::string text = fmt::format("{} entries of {} calls", share.entries, share.calls);
+  if (share.since_ms > 0) text += fmt::format(", {} to {}", time_of(share.since_ms), time_of(share.until_ms));
+  return text;
+}
+
+Json json_of(const journal::AuditVerdict& verdict) {
+  Json forgotten = json_of(verdict.forgotten);
+  forgotten["said_by"] = verdict.said_by;
+  forgotten["unproven"] = verdict.unproven;
+  forgotten["shares"] = Json::array();
+  for (const Share& share : verdict.shares) {
+    Json one = json_of(share);
+    one["tenant"] = share.account, one["kind"] = name_of(share.kind);
+    forgotten["shares"].push_back(std::move(one));
+  }
+  return {{"entries", verdict.entries},
+          {"calls", verdict.calls},
+          {"unsealed", verdict.unsealed},
+          {"head", verdict.head},
+          {"forgotten", std::move(forgotten)}};
+}
+
+std::string text_of(const journal::AuditVerdict& verdict) {
+  std::string text = fmt::format("{} entries of {} calls", verdict.entries, verdict.calls);
+  text = verdict.problem.empty() ? fmt::format("whole: {}, head {}\n", text, verdict.head)
+                                 : fmt::format("BROKEN after {}: {}\n", text, verdict.problem);
+  if (verdict.unsealed > 0) text += fmt::format("of the last minute: {} repeats, not sealed yet\n", verdict.unsealed);
+  if (verdict.forgotten.entries == 0) return text;
+  text += fmt::format("forgotten, beyond the journal's limits: {}\n", text_of(verdict.forgotten));
+  if (verdict.unproven > 0)
+    text += fmt::format("  {} of them by an older version: no entry says so\n", verdict.unproven);
+  for (const Share& share : verdict.shares)
+    text += fmt::format("  {} of {}: {}\n", name_of(share.kind),
+                        share.account.empty() ? "tenants of which nothing is left" : share.account, text_of(share));
+  return text;
+}
+
 }  // namespace
 
 Result<int> verify_audit_chain(const Given& given) {
   const std::string file = file_of(given.words.empty() ? kStandard : given.words.front());
+  const std::string trouble = journal::trouble_of_daemon(file);
   auto verdict = verify(file);
-  if (!verdict)
+  if (!verdict && trouble.empty())
     return fail(Code::unavailable, file + " cannot be verified: " + verdict.error().what,
                 "name the daemon's journal.db or its state folder, and be root or the daemon's user");
+  if (!verdict) verdict = journal::AuditVerdict{};
+  if (!trouble.empty()) verdict->problem = trouble;
   const bool whole = verdict->problem.empty();
   if (given.json) {
-    json told{{"file", file}, {"whole", whole}, {"entries", verdict->entries}, {"head", verdict->head}};
+    Json told = json_of(*verdict);
+    told["file"] = file, told["whole"] = whole;
     if (!whole) told["problem"] = verdict->problem;
     print_json(told);
   } else {
-    const std::string counted = std::to_string(verdict->entries) + " entries";
-    cli::print_text(stdout, whole ? "whole: " + counted + ", head " + verdict->head + "\n"
-                                  : "BROKEN after " + counted + ": " + verdict->problem + "\n");
+    cli::print_text(stdout, text_of(*verdict));
   }
   return whole ? 0 : 1;
 }

@@ -77,11 +77,11 @@ bool is_on(sd_bus* bus) {
 }
 
 // The properties that objects have on one interface.
-std::vector<json> objects_with(const json& all, const char* interface) {
-  std::vector<json> found;
+std::vector<Json> objects_with(const Json& all, const char* interface) {
+  std::vector<Json> found;
   if (!all.is_object()) return found;
   for (const auto& [path, interfaces] : all.items())
-    if (const json& one = member(interfaces, interface); one.is_object()) found.push_back(one);
+    if (const Json& one = member(interfaces, interface); one.is_object()) found.push_back(one);
   return found;
 }
 
@@ -108,7 +108,7 @@ Result<BusClient> BusClient::connect(const std::string& where) {
 
 bool BusClient::has_daemon() const { return is_on(bus_.get()); }
 
-Result<json> BusClient::call(const std::string& path, const std::string& interface, const std::string& member,
+Result<Json> BusClient::call(const std::string& path, const std::string& interface, const std::string& member,
                              const Arguments& arguments) const {
   sd_bus_message *made = nullptr, *answer = nullptr;
   int r = sd_bus_message_new_method_call(bus_.get(), &made, kName, path.c_str(), interface.c_str(), member.c_str());
@@ -116,7 +116,7 @@ Result<json> BusClient::call(const std::string& path, const std::string& interfa
   MessagePtr message(made);
   sd_bus_message_set_allow_interactive_authorization(made, may_ask_);
   for (size_t i = 0; i < arguments.types.size() && r >= 0; i++) {
-    const json& value = arguments.values[i];
+    const Json& value = arguments.values[i];
     if (arguments.types[i] == 's') r = sd_bus_message_append(made, "s", value.get_ref<const std::string&>().c_str());
     if (arguments.types[i] == 't') r = sd_bus_message_append(made, "t", value.get<uint64_t>());
     if (arguments.types[i] == 'u') r = sd_bus_message_append(made, "u", value.get<uint32_t>());
@@ -127,18 +127,18 @@ Result<json> BusClient::call(const std::string& path, const std::string& interfa
   if (r < 0) return tl::unexpected<Error>(failure.told(r, member));
   MessagePtr reply(answer);
   TRY(auto values, read_values(answer));
-  if (values.empty()) return json();
+  if (values.empty()) return Json();
   if (values.size() == 1) return std::move(values.front());
-  return json(std::move(values));
+  return Json(std::move(values));
 }
 
-Result<json> BusClient::properties(const std::string& path, const std::string& interface) const {
+Result<Json> BusClient::properties(const std::string& path, const std::string& interface) const {
   return call(path, "org.freedesktop.DBus.Properties", "GetAll", {"s", {interface}});
 }
 
-std::vector<json> executions_in(const json& objects) {
-  std::vector<json> found = objects_with(objects, kExecution);
-  std::sort(found.begin(), found.end(), [](const json& one, const json& other) {
+std::vector<Json> executions_in(const Json& objects) {
+  std::vector<Json> found = objects_with(objects, kExecution);
+  std::sort(found.begin(), found.end(), [](const Json& one, const Json& other) {
     const bool first = text(one, "State") == "ended", second = text(other, "State") == "ended";
     if (first != second) return second;
     return number(one, "AskedUSec") < number(other, "AskedUSec");
@@ -146,20 +146,20 @@ std::vector<json> executions_in(const json& objects) {
   return found;
 }
 
-std::vector<json> tenants_in(const json& objects) {
-  std::vector<json> found = objects_with(objects, kTenant);
+std::vector<Json> tenants_in(const Json& objects) {
+  std::vector<Json> found = objects_with(objects, kTenant);
   std::sort(found.begin(), found.end(),
-            [](const json& one, const json& other) { return text(one, "Name") < text(other, "Name"); });
+            [](const Json& one, const Json& other) { return text(one, "Name") < text(other, "Name"); });
   return found;
 }
 
-Result<std::vector<json>> BusClient::tenants() const {
-  TRY(json all, call(kPath, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects"));
+Result<std::vector<Json>> BusClient::tenants() const {
+  TRY(Json all, call(kPath, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects"));
   return tenants_in(all);
 }
 
-Result<std::vector<json>> BusClient::executions() const {
-  TRY(json all, call(kPath, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects"));
+Result<std::vector<Json>> BusClient::executions() const {
+  TRY(Json all, call(kPath, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects"));
   return executions_in(all);
 }
 
@@ -172,7 +172,7 @@ Result<> BusClient::follow(const Take& take) const {
     auto& state = *static_cast<Taking*>(data);
     const char* name = sd_bus_message_get_member(message);
     auto values = read_values(message);
-    if (values && state.more) state.more = state.take(name ? name : "", json(*std::move(values)));
+    if (values && state.more) state.more = state.take(name ? name : "", Json(*std::move(values)));
     return 0;
   };
   auto gone = [](sd_bus_message*, void* data, sd_bus_error*) {
@@ -184,7 +184,7 @@ Result<> BusClient::follow(const Take& take) const {
   int r = sd_bus_match_signal(bus_.get(), nullptr, kName, kPath, kManager, nullptr, heard, &taking);
   if (r >= 0) r = sd_bus_add_match(bus_.get(), nullptr, owner.c_str(), gone, &taking);
   if (r < 0) return fail_errno(-r, "listen to warderd", Code::unavailable);
-  TRY(json subscribed, call(kPath, kManager, "Subscribe"));
+  TRY(Json subscribed, call(kPath, kManager, "Subscribe"));
   while (taking.more && !taking.gone) {
     const int done = sd_bus_process(bus_.get(), nullptr);
     if (done < 0) return fail_errno(-done, "the bus has gone", Code::unavailable);

@@ -31,20 +31,20 @@ class BusClient {
   // The arguments are strings and, after them, numbers: "s", "sstu", ...
   struct Arguments {
     std::string types;
-    std::vector<json> values;
+    std::vector<Json> values;
   };
   // All values of the answer: nothing, one, or an array of several.
-  Result<json> call(const std::string& path, const std::string& interface, const std::string& member,
+  Result<Json> call(const std::string& path, const std::string& interface, const std::string& member,
                     const Arguments& arguments = {}) const;
   // Properties by name.
-  Result<json> properties(const std::string& path, const std::string& interface) const;
+  Result<Json> properties(const std::string& path, const std::string& interface) const;
   // Executions: their properties, oldest first; those that ended last.
-  Result<std::vector<json>> executions() const;
+  Result<std::vector<Json>> executions() const;
   // Tenants: their properties, by name.
-  Result<std::vector<json>> tenants() const;
+  Result<std::vector<Json>> tenants() const;
 
   // Calls `take` for each signal of the Manager, until it says no more. Errors: unavailable, too, when the daemon ends.
-  using Take = std::function<bool(const std::string& member, const json& arguments)>;
+  using Take = std::function<bool(const std::string& member, const Json& arguments)>;
   Result<> follow(const Take& take) const;
 
  private:
@@ -57,10 +57,10 @@ class BusClient {
 
 // Of what the object manager answers: the properties of executions, oldest first, those that ended last; of tenants, by
 // name.
-std::vector<json> executions_in(const json& objects);
-std::vector<json> tenants_in(const json& objects);
+std::vector<Json> executions_in(const Json& objects);
+std::vector<Json> tenants_in(const Json& objects);
 
 // The message's values from where it is read to its end.
-Result<std::vector<json>> read_values(sd_bus_message* message);
+Result<std::vector<Json>> read_values(sd_bus_message* message);
 
 }  // namespace admin

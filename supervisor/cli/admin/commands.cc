@@ -14,7 +14,7 @@ const Command kExplain{
     nullptr,
     "Tell whether a request would be refused, by which rule of which file, and what to change; each flag asks about "
     "one thing. Exit status: 1 if something would be refused",
-    {{"--language", "python|javascript|shell", "A program in this language"},
+    {{"--language", "python|javascript|typescript|shell", "A program in this language"},
      {"--memory", "MB", "With this much memory"},
      {"--timeout", "SECONDS", "That may run this long"},
      {"--workspace", "NAME", "In this workspace"},

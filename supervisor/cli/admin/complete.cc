@@ -46,7 +46,7 @@ enum class Ended { offered, left_out };
 
 Result<Words> executions_of(const Given& given, Ended ended) {
   TRY(BusClient client, connect_quietly(given.bus));
-  TRY(json listed, client.call(kPath, kManager, "ListExecutions"));  // id, object, tenant, language, state, uid
+  TRY(Json listed, client.call(kPath, kManager, "ListExecutions"));  // id, object, tenant, language, state, uid
   Words ids;
   for (const auto& one : listed)
     if (ended == Ended::offered || text(element(one, 4)) != "ended") ids.push_back(text(element(one, 0)));
@@ -55,7 +55,7 @@ Result<Words> executions_of(const Given& given, Ended ended) {
 
 Result<Words> approvals_of(const Given& given) {
   TRY(BusClient client, connect_quietly(given.bus));
-  TRY(json listed, client.call(kPath, kManager, "ListApprovals"));
+  TRY(Json listed, client.call(kPath, kManager, "ListApprovals"));
   Words ids;
   for (const auto& one : listed) ids.push_back(text(one, "Id"));
   return ids;

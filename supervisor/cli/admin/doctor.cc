@@ -22,8 +22,8 @@ using doctor::Finding;
 using doctor::Findings;
 using doctor::Health;
 
-json told(const Finding& finding) {
-  json one = {{"what", finding.what}, {"health", doctor::health_name(finding.health)}, {"found", finding.found}};
+Json told(const Finding& finding) {
+  Json one = {{"what", finding.what}, {"health", doctor::health_name(finding.health)}, {"found", finding.found}};
   if (!finding.remedy.empty()) one["remedy"] = finding.remedy;
   return one;
 }
@@ -66,7 +66,7 @@ Result<int> run_doctor(const Given& given) {
   };
   const auto bad = count(Health::bad);
   if (given.json) {
-    json list = json::array();
+    Json list = Json::array();
     for (const auto& finding : all) list.push_back(told(finding));
     print_json({{"good", bad == 0}, {"findings", std::move(list)}});
   } else {

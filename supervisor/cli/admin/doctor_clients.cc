@@ -35,6 +35,15 @@ constexpr ClientFile kFiles[] = {
     {"claude-desktop", Below::home, ".config/Claude/claude_desktop_config.json", "mcpServers"},
     {"cursor", Below::home, ".cursor/mcp.json", "mcpServers"},
     {"gemini", Below::home, ".gemini/settings.json", "mcpServers"},
+    {"zed", Below::home, ".config/zed/settings.json", nullptr},  // with comments
+    {"zed", Below::project, ".zed/settings.json", nullptr},
+    {"windsurf", Below::home, ".codeium/windsurf/mcp_config.json", "mcpServers"},
+    {"opencode", Below::home, ".config/opencode/opencode.json", "mcp"},
+    {"opencode", Below::project, "opencode.json", "mcp"},
+    {"cline", Below::home, ".config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+     "mcpServers"},
+    {"amp", Below::home, ".config/amp/settings.json", "amp.mcpServers"},
+    {"amp", Below::project, ".amp/settings.json", "amp.mcpServers"},
     {"vscode", Below::home, ".config/Code/User/mcp.json", "servers"},
     {"vscode", Below::project, ".vscode/mcp.json", "servers"},
     {"codex", Below::home, ".codex/config.toml", nullptr},
@@ -50,20 +59,27 @@ bool exists_on_path(const std::string& command) {
   return false;
 }
 
-// The entry that is called warder or runs it; nullptr: none.
-const json* entry_in(const json& servers) {
-  if (!servers.is_object()) return nullptr;
-  for (const auto& [name, entry] : servers.items())
-    if (name == "warder" || fs::path(text(entry, "command")).filename() == "warder") return &entry;
-  return nullptr;
+// opencode has the program and its arguments in one list.
+std::string command_of(const Json& entry) {
+  const Json& command = member(entry, "command");
+  const bool listed = command.is_array() && !command.empty() && command[0].is_string();
+  return listed ? command[0].get<std::string>() : text(entry, "command");
 }
 
-const json* find_entry(const json& document, const char* key) {
-  if (const json* entry = entry_in(member(document, key))) return entry;
-  const json& projects = member(document, "projects");  // of Claude Code: servers of one folder
+// The entry that is called warder or runs it; nullptr: none.
+const Json* entry_in(const Json& servers) {
+  if (!servers.is_object()) return nullptr;
+  for (const auto& [name, entry] : servers.items())
+    if (name == "warder" || fs::path(command_of(entry)).filename() == "warder") return &entry;
+  return entry_in(member(servers, "servers"));  // of opencode 2
+}
+
+const Json* find_entry(const Json& document, const char* key) {
+  if (const Json* entry = entry_in(member(document, key))) return entry;
+  const Json& projects = member(document, "projects");  // of Claude Code: servers of one folder
   if (!projects.is_object()) return nullptr;
   for (const auto& project : projects)
-    if (const json* entry = entry_in(member(project, key))) return entry;
+    if (const Json* entry = entry_in(member(project, key))) return entry;
   return nullptr;
 }
 
@@ -82,9 +98,9 @@ Finding judge(const ClientFile& known, const std::string& path) {
   const auto parsed = parse_json(all.str());
   if (!parsed)
     return {what, Health::note, path + ": " + parsed.error().what, "mend the file; the client reads none of it"};
-  const json* entry = find_entry(*parsed, known.key);
+  const Json* entry = find_entry(*parsed, known.key);
   if (!entry) return {what, Health::note, path + " does not name warder", connect};
-  const std::string command = text(*entry, "command");
+  const std::string command = command_of(*entry);
   if (command.empty()) return {what, Health::bad, path + ": the entry has no command", connect};
   if (!exists_on_path(command))
     return {what, Health::bad, fmt::format("{}: there is no program {}", path, command), connect};

@@ -60,7 +60,7 @@ Finding judge_answer(const std::string& line) {
   const std::string what = "execution";
   const auto message = parse_json(line);
   if (!message) return {what, Health::bad, "the daemon answered with what is no JSON", "update warder and warderd"};
-  const json& result = member(*message, "result");
+  const Json& result = member(*message, "result");
   const auto body = parse_json(text(element(member(result, "content"), 0), "text"));
   if (!body || !body->is_object()) {
     const std::string why = text(member(*message, "error"), "message");
@@ -68,8 +68,8 @@ Finding judge_answer(const std::string& line) {
             "journalctl -u warder says more"};
   }
   std::vector<std::string> weaker;
-  const json& receipt = member(member(result, "_meta"), "org.warder/receipt");
-  if (const json& list = member(receipt, "weaker"); list.is_array())
+  const Json& receipt = member(member(result, "_meta"), "org.warder/receipt");
+  if (const Json& list = member(receipt, "weaker"); list.is_array())
     for (const auto& one : list) weaker.push_back(text(one));
   return doctor::judge_execution(text(*body, "outcome"), text(*body, "error"), text(*body, "remedy"), weaker);
 }
@@ -83,17 +83,23 @@ Finding look_at_execution(int fd) {
   return judge_answer(*answer);
 }
 
-// What only the daemon sees: its waiting jails, and whether its spans arrive. Nothing where we may not ask it.
+Health health_of(const std::string& name) {
+  for (Health health : {Health::good, Health::bad})
+    if (name == doctor::health_name(health)) return health;
+  return Health::note;
+}
+
+// What only the daemon sees: its waiting jails, its journal's files, and whether its spans arrive. Nothing where we may
+// not ask it.
 Findings look_at_own_findings(BusClient& client) {
   client.ask_nobody_to_authenticate();
   const auto told = client.call(kPath, kManager, "RunDoctor");
   Findings all;
   if (!told || !told->is_array()) return all;
-  for (const json& one : *told) {
+  for (const Json& one : *told) {
     const std::string what = text(element(one, 0));
-    if (what != "pool" && what != "traces") continue;
-    const bool good = text(element(one, 1)) == doctor::health_name(Health::good);
-    all.push_back({what, good ? Health::good : Health::note, text(element(one, 2)), text(element(one, 3))});
+    if (what != "pool" && what != "traces" && what != "journal") continue;
+    all.push_back({what, health_of(text(element(one, 1))), text(element(one, 2)), text(element(one, 3))});
   }
   return all;
 }

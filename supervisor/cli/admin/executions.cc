@@ -10,7 +10,7 @@ uint64_t usec_since(uint64_t usec) {
   return count > usec ? count - usec : 0;
 }
 
-std::vector<std::string> executions_table(const std::vector<json>& executions, size_t width) {
+std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width) {
   const std::vector<Column> columns = {{"ID"},
                                        {"TENANT", Align::left, Fit::shrinks},
                                        {"LANGUAGE"},
@@ -20,7 +20,7 @@ std::vector<std::string> executions_table(const std::vector<json>& executions, s
                                        {"CPU", Align::right},
                                        {"MEMORY", Align::right}};
   std::vector<Line> lines;
-  for (const json& execution : executions) {
+  for (const Json& execution : executions) {
     const auto outcome = text(execution, "Outcome");
     lines.push_back({text(execution, "Id"), text(execution, "Tenant"), text(execution, "Language"),
                      outcome.empty() ? text(execution, "State") : outcome,

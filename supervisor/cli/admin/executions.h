@@ -10,7 +10,7 @@
 namespace admin {
 
 // A line of titles, then one for each execution.
-std::vector<std::string> executions_table(const std::vector<json>& executions, size_t width);
+std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width);
 // How long ago that was, of microseconds since 1970; 0 in the future.
 uint64_t usec_since(uint64_t usec);
 

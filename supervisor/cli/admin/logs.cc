@@ -45,7 +45,7 @@ void print_piece(Stream& stream, const std::string& bytes, const Given& given, c
 // All that there is by now.
 Result<> print_more(const BusClient& warderd, const Given& given, const std::string& id, Stream& stream) {
   for (;;) {
-    TRY(json answer, warderd.call(kPath, kManager, "ReadOutput", {"sstu", {id, stream.name, stream.offset, kAtOnce}}));
+    TRY(Json answer, warderd.call(kPath, kManager, "ReadOutput", {"sstu", {id, stream.name, stream.offset, kAtOnce}}));
     const std::string bytes = text(element(answer, 0));
     stream.offset += bytes.size();
     const bool all = bytes.empty() || stream.offset >= number(element(answer, 1));
@@ -77,19 +77,19 @@ Result<int> print_output(const BusClient& warderd, const Given& given, const std
 }
 
 // As in units/dbus/org.warder.Warder1.Manager.xml.
-json event(const std::string& name, const json& arguments) {
-  static const json kNames = {
+Json event(const std::string& name, const Json& arguments) {
+  static const Json kNames = {
       {"ExecutionStarted", {"id", "execution", "tenant", "language"}},
       {"ExecutionFinished", {"id", "execution", "tenant", "outcome", "wall_usec", "cpu_usec", "memory_peak_bytes"}},
       {"LimitReached", {"id", "tenant", "limit"}},
-      {"PolicyReloaded", json::array({"policies"})}};
-  json all = {{"event", name}};
-  const json& names = member(kNames, name.c_str());
+      {"PolicyReloaded", Json::array({"policies"})}};
+  Json all = {{"event", name}};
+  const Json& names = member(kNames, name.c_str());
   for (size_t i = 0; i < names.size(); i++) all[text(names[i])] = element(arguments, i);
   return all;
 }
 
-std::string told(const std::string& name, const json& a) {
+std::string told(const std::string& name, const Json& a) {
   auto of = [&a](size_t i) { return text(element(a, i)); };
   auto amount = [&a](size_t i) { return number(element(a, i)); };
   if (name == "ExecutionStarted") return of(0) + " started: tenant " + of(2) + ", " + of(3);
@@ -110,7 +110,7 @@ Result<int> run_logs(const Given& given) {
     return fail(Code::invalid, "--stdout and --stderr exclude each other", "both are printed without them");
   TRY(BusClient warderd, BusClient::connect(given.bus));
   if (!given.words.empty()) return print_output(warderd, given, given.words.front());
-  auto print = [&given](const std::string& name, const json& arguments) {
+  auto print = [&given](const std::string& name, const Json& arguments) {
     if (given.json) {
       print_json(event(name, arguments));
     } else if (const auto line = told(name, arguments); !line.empty()) {

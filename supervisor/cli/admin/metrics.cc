@@ -64,7 +64,7 @@ Result<std::string> fetch(const std::string& path) {
 }
 
 // name{a="b",c="d"} 1.5; what is none is left out.
-json sample_in(std::string_view line) {
+Json sample_in(std::string_view line) {
   const size_t space = line.rfind(' ');
   if (space == line.npos || line.starts_with('#')) return {};
   double value = 0;
@@ -72,7 +72,7 @@ json sample_in(std::string_view line) {
   if (std::from_chars(digits.data(), digits.data() + digits.size(), value).ec != std::errc()) return {};
   const std::string_view whole = line.substr(0, space);
   const size_t brace = whole.find('{');
-  json labels = json::object();
+  Json labels = Json::object();
   for (size_t at = brace; at < whole.size();) {
     const size_t equals = whole.find("=\"", at);
     if (equals == whole.npos) break;
@@ -97,10 +97,10 @@ Result<int> run_metrics(const Given& given) {
     cli::print_text(stdout, text);
     return 0;
   }
-  json samples = json::array();
+  Json samples = Json::array();
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    if (json sample = sample_in(std::string_view(text).substr(at, end - at)); !sample.is_null())
+    if (Json sample = sample_in(std::string_view(text).substr(at, end - at)); !sample.is_null())
       samples.push_back(std::move(sample));
     at = end + 1;
   }

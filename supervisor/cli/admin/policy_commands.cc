@@ -26,7 +26,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 // "limits.maximum.tasks = 256    /etc/warder/policies/a.json"
-void print_keys(const json& value, const std::string& path, const std::vector<PolicyDocument>& documents) {
+void print_keys(const Json& value, const std::string& path, const std::vector<PolicyDocument>& documents) {
   if (value.is_object() && !value.empty()) {
     for (const auto& [key, child] : value.items()) print_keys(child, path.empty() ? key : path + "." + key, documents);
     return;
@@ -35,8 +35,8 @@ void print_keys(const json& value, const std::string& path, const std::vector<Po
   cli::print_text(stdout, fmt::format("{:<52} {}\n", text, origin_of(documents, path)));
 }
 
-json told(const Answer& answer) {
-  json out = {
+Json told(const Answer& answer) {
+  Json out = {
       {"about", answer.about}, {"answer", allowed_name(answer.allowed)}, {"why", answer.why}, {"rule", answer.rule}};
   if (!answer.file.empty()) out["file"] = answer.file;
   if (!answer.remedy.empty()) out["remedy"] = answer.remedy;
@@ -57,7 +57,7 @@ Result<int> check_policies(const Given& given) {
   if (!store && store.error().code == Code::not_found) return tl::unexpected<Error>(std::move(store).error());
   const auto problems = store ? std::vector<std::string>{} : lines_of(store.error().what);
   if (given.json) {
-    json out = {{"good", store.has_value()}, {"problems", problems}};
+    Json out = {{"good", store.has_value()}, {"problems", problems}};
     if (store) out["policies"] = store->names();
     print_json(out);
   } else {
@@ -73,9 +73,9 @@ Result<int> show_policy(const Given& given) {
   if (!chosen.policy)
     return fail(Code::denied, "no rule of " + chosen.file + " fits whoever asks", "warder policy explain says more");
   const auto documents = documents_of(store.folders(), chosen.policy->name);
-  const json all = merged(documents);
+  const Json all = merged(documents);
   if (given.json) {
-    json out = {{"policy", chosen.policy->name}, {"document", all}};
+    Json out = {{"policy", chosen.policy->name}, {"document", all}};
     if (!chosen.tenant.empty()) out["tenant"] = chosen.tenant;
     print_json(out);
     return 0;
@@ -91,9 +91,9 @@ Result<int> explain_policy(const Given& given) {
   TRY(const ChosenPolicy chosen, choose_policy(store, given));
   TRY(const auto answers, answer_request(store, chosen, given));
   if (given.json) {
-    json list = json::array();
+    Json list = Json::array();
     for (const auto& answer : answers) list.push_back(told(answer));
-    json out = {{"answers", std::move(list)}};
+    Json out = {{"answers", std::move(list)}};
     if (chosen.policy) out["policy"] = chosen.policy->name;
     if (!chosen.tenant.empty()) out["tenant"] = chosen.tenant;
     print_json(out);

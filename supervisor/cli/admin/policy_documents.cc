@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kMostDocuments = 9;  // the store takes no longer chain
 
-const json* find_key(const json& document, std::string_view key) {
-  const json* at = &document;
+const Json* find_key(const Json& document, std::string_view key) {
+  const Json* at = &document;
   while (!key.empty()) {
     const std::string part(key.substr(0, key.find('.')));
     key.remove_prefix(std::min(key.size(), part.size() + 1));
@@ -48,8 +48,8 @@ std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders
   return documents;
 }
 
-json merged(const std::vector<PolicyDocument>& documents) {
-  json all = json::object();
+Json merged(const std::vector<PolicyDocument>& documents) {
+  Json all = Json::object();
   for (auto document = documents.rbegin(); document != documents.rend(); ++document)
     all = policies::merged(all, document->value);
   all.erase("extends");

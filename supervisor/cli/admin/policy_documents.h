@@ -12,13 +12,13 @@ namespace admin {
 
 struct PolicyDocument {
   std::string file;
-  json value;
+  Json value;
 };
 
 // A document and those that it extends, itself first. Empty when there is none of that name.
 std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders, std::string name);
 // All of them as one.
-json merged(const std::vector<PolicyDocument>& documents);
+Json merged(const std::vector<PolicyDocument>& documents);
 // The file that says what holds for a key: "limits.maximum.memory_bytes". Empty when none does.
 std::string origin_of(const std::vector<PolicyDocument>& documents, std::string_view key);
 

@@ -38,10 +38,10 @@ std::vector<CallRule> rules_about(const std::vector<PolicyDocument>& profile, co
   std::vector<CallRule> found;
   for (const char* list : {"kill", "deny", "missing", "allow"}) {
     for (const auto& document : profile) {
-      const json& rules = member(document.value, list);
+      const Json& rules = member(document.value, list);
       for (size_t i = 0; i < rules.size(); i++) {
-        const json& calls = member(rules[i], "calls");
-        if (std::find(calls.begin(), calls.end(), json(call)) == calls.end()) continue;
+        const Json& calls = member(rules[i], "calls");
+        if (std::find(calls.begin(), calls.end(), Json(call)) == calls.end()) continue;
         found.push_back({list, text(rules[i], "comment"), document.file, i, rules[i].contains("when")});
       }
     }
@@ -105,7 +105,7 @@ bool names_tool(const policies::CallRule& rule, const std::string& tool) {
 // A tool of another server: the first rule that fits the name and the arguments.
 Result<Answer> about_other_tool(const Request& request, const std::string& tool, const Given& given) {
   const std::string about = "tool " + tool, arguments_text = given.value("arguments", "");
-  json arguments = json::object();
+  Json arguments = Json::object();
   if (!arguments_text.empty()) {
     auto parsed = parse_json(arguments_text);
     if (!parsed || !parsed->is_object())
@@ -157,7 +157,7 @@ Answer about_skills(const Request& request) {
 }
 
 Answer about_personal_data(const Request& request) {
-  const json all = merged(request.documents);
+  const Json all = merged(request.documents);
   const std::string who = text(member(all, "pii"), "restore");
   Allowed allowed = Allowed::no;
   std::string why = "nobody gets back what tokens stand for";

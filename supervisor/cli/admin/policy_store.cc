@@ -56,11 +56,11 @@ Result<policies::Peer> find_peer(const std::string& user) {
 }
 
 // "rules[1]" of tenants.json: the first with which it finds anything.
-std::string deciding_rule(const json& tenants, const policies::Peer& peer) {
-  const json& rules = member(tenants, "rules");
+std::string deciding_rule(const Json& tenants, const policies::Peer& peer) {
+  const Json& rules = member(tenants, "rules");
   for (size_t i = 0; i < rules.size(); i++) {
-    json first = tenants;
-    first["rules"] = json::array();
+    Json first = tenants;
+    first["rules"] = Json::array();
     for (size_t j = 0; j <= i; j++) first["rules"].push_back(rules[j]);
     const auto parsed = policies::TenantRules::parse(first);
     if (parsed && parsed->find(peer)) return fmt::format("rules[{}]", i);

@@ -11,9 +11,9 @@ namespace admin {
 Result<int> run_ps(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   TRY(auto all, warderd.executions());
-  if (!given.has("all")) std::erase_if(all, [](const json& execution) { return text(execution, "State") == "ended"; });
+  if (!given.has("all")) std::erase_if(all, [](const Json& execution) { return text(execution, "State") == "ended"; });
   if (given.json) {
-    print_json(json(all));
+    print_json(Json(all));
     return 0;
   }
   for (const auto& line : executions_table(all, terminal_width())) std::printf("%s\n", line.c_str());
@@ -22,7 +22,7 @@ Result<int> run_ps(const Given& given) {
 
 Result<int> run_kill(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
-  json told = json::array();
+  Json told = Json::array();
   int status = 0;
   for (const auto& id : given.words) {
     auto killed = warderd.call(kPath, kManager, "KillExecution", {"s", {id}});

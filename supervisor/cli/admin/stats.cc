@@ -9,16 +9,16 @@
 namespace admin {
 namespace {
 
-std::string count_text(const json& of, const char* key) { return std::to_string(number(of, key)); }
+std::string count_text(const Json& of, const char* key) { return std::to_string(number(of, key)); }
 
-std::string counts_text(const json& counts) {
+std::string counts_text(const Json& counts) {
   std::string all;
   for (const auto& [name, count] : counts.items())
     all += (all.empty() ? "" : ", ") + name + " " + std::to_string(number(count));
   return all.empty() ? "none" : all;
 }
 
-std::string times_text(const json& times) {
+std::string times_text(const Json& times) {
   return "p50 " + usec_text(number(times, "p50")) + ", p90 " + usec_text(number(times, "p90")) + ", p99 " +
          usec_text(number(times, "p99")) + ", max " + usec_text(number(times, "max")) + " (of the newest " +
          count_text(times, "of") + ")";
@@ -33,12 +33,12 @@ void row(std::string name, const std::string& shown) {
 
 Result<int> run_stats(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
-  TRY(json all, warderd.properties(kPath, kManager));
+  TRY(Json all, warderd.properties(kPath, kManager));
   if (given.json) {
     print_json(all);
     return 0;
   }
-  const json& ledger = member(all, "Ledger");
+  const Json& ledger = member(all, "Ledger");
   row("warderd",
       text(all, "Version") + ", " + text(all, "State") + ", up " + usec_text(usec_since(number(all, "StartedUSec"))));
   row("now", count_text(all, "Running") + " running, " + count_text(all, "Waiting") + " waiting, " +

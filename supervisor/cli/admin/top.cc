@@ -55,18 +55,18 @@ struct View {
   std::string said;    // about the last key
 };
 
-std::vector<json> sorted(std::vector<json> all, const View& view) {
-  std::erase_if(all, [](const json& execution) { return text(execution, "State") == "ended"; });
+std::vector<Json> sorted(std::vector<Json> all, const View& view) {
+  std::erase_if(all, [](const Json& execution) { return text(execution, "State") == "ended"; });
   const std::string property = property_of(view.sort);
-  std::stable_sort(all.begin(), all.end(), [&](const json& one, const json& other) {
+  std::stable_sort(all.begin(), all.end(), [&](const Json& one, const Json& other) {
     const uint64_t first = number(one, property.c_str()), second = number(other, property.c_str());
     return view.sort == "age" ? first < second : first > second;
   });
   return all;
 }
 
-std::vector<std::string> head(const json& daemon, const View& view, size_t width) {
-  const json& answers = member(daemon, "AnswerUSec");
+std::vector<std::string> head(const Json& daemon, const View& view, size_t width) {
+  const Json& answers = member(daemon, "AnswerUSec");
   auto count = [&daemon](const char* key) { return std::to_string(number(daemon, key)); };
   std::vector<std::string> lines = {
       "warderd " + text(daemon, "Version") + " " + text(daemon, "State") + "   up " +
@@ -82,14 +82,14 @@ std::vector<std::string> head(const json& daemon, const View& view, size_t width
   return lines;
 }
 
-int place_of(const std::string& id, const std::vector<json>& executions) {
+int place_of(const std::string& id, const std::vector<Json>& executions) {
   for (size_t i = 0; i < executions.size(); i++)
     if (text(executions[i], "Id") == id) return static_cast<int>(i);
   return -1;
 }
 
 // The whole screen; of executions that do not fit, those around the chosen one.
-void show(const json& daemon, const std::vector<json>& executions, const View& view) {
+void show(const Json& daemon, const std::vector<Json>& executions, const View& view) {
   const size_t width = terminal_width() > 0 ? terminal_width() : kUsualWidth;
   const size_t height = terminal_height() > 0 ? terminal_height() : kUsualHeight;
   const size_t room = height > kHeadLines + 1 ? height - kHeadLines - 1 : 1;
@@ -109,7 +109,7 @@ void show(const json& daemon, const std::vector<json>& executions, const View& v
   std::fflush(stdout);
 }
 
-void choose(View& view, const std::vector<json>& executions, int step) {
+void choose(View& view, const std::vector<Json>& executions, int step) {
   if (executions.empty()) return;
   const int last = static_cast<int>(executions.size()) - 1;
   int at = place_of(view.chosen, executions);
@@ -128,7 +128,7 @@ void kill_chosen(View& view, const BusClient& warderd) {
 
 enum class After { goes_on, ends };
 
-After take_keys(std::string_view keys, View& view, const std::vector<json>& executions, const BusClient& warderd) {
+After take_keys(std::string_view keys, View& view, const std::vector<Json>& executions, const BusClient& warderd) {
   while (!keys.empty()) {
     const bool arrow = keys.size() >= 3 && keys[0] == '\x1b' && (keys[1] == '[' || keys[1] == 'O');
     const char key = keys[arrow ? 2 : 0];
@@ -157,7 +157,7 @@ Result<int> watch(const BusClient& warderd, View view, long count, int delay_ms)
   if (!signals) return fail_errno(errno, "signalfd");
   Screen screen;
   for (long shown = 0; count == 0 || shown < count; shown++) {
-    TRY(json daemon, warderd.properties(kPath, kManager));
+    TRY(Json daemon, warderd.properties(kPath, kManager));
     TRY(auto all, warderd.executions());
     const auto executions = sorted(std::move(all), view);
     show(daemon, executions, view);
@@ -179,7 +179,7 @@ Result<int> watch(const BusClient& warderd, View view, long count, int delay_ms)
 Result<int> print_pictures(const BusClient& warderd, const View& view, long count, int delay_ms, const Given& given) {
   for (long shown = 0; (count == 0 || shown < count) && !std::ferror(stdout); shown++) {
     if (shown > 0) ::poll(nullptr, 0, delay_ms);
-    TRY(json daemon, warderd.properties(kPath, kManager));
+    TRY(Json daemon, warderd.properties(kPath, kManager));
     TRY(auto all, warderd.executions());
     const auto executions = sorted(std::move(all), view);
     if (given.json) {

@@ -13,23 +13,23 @@ namespace {
 constexpr int kDeepest = 16;
 
 template <class T>
-int read_as(sd_bus_message* message, char type, json& value) {
+int read_as(sd_bus_message* message, char type, Json& value) {
   T read{};
   const int r = sd_bus_message_read_basic(message, type, &read);
   value = read;
   return r;
 }
 
-int read_value(sd_bus_message* message, json& value, int depth);
+int read_value(sd_bus_message* message, Json& value, int depth);
 
-int read_text(sd_bus_message* message, char type, json& value) {
+int read_text(sd_bus_message* message, char type, Json& value) {
   const char* text = nullptr;
   const int r = sd_bus_message_read_basic(message, type, &text);
   if (r > 0) value = valid_utf8(text);
   return r;
 }
 
-int read_bytes(sd_bus_message* message, json& value) {
+int read_bytes(sd_bus_message* message, Json& value) {
   const void* bytes = nullptr;
   size_t size = 0;
   const int r = sd_bus_message_read_array(message, 'y', &bytes, &size);
@@ -37,14 +37,14 @@ int read_bytes(sd_bus_message* message, json& value) {
   return r;
 }
 
-int read_container(sd_bus_message* message, char type, const char* contents, json& value, int depth) {
+int read_container(sd_bus_message* message, char type, const char* contents, Json& value, int depth) {
   const bool dictionary = type == 'a' && contents[0] == '{';
-  value = dictionary ? json::object() : json::array();
+  value = dictionary ? Json::object() : Json::array();
   int r = sd_bus_message_enter_container(message, type, contents);
   while (r >= 0 && sd_bus_message_at_end(message, 0) == 0) {
-    json item;
+    Json item;
     if (dictionary) {
-      json key;
+      Json key;
       r = sd_bus_message_enter_container(message, 'e', std::string(contents + 1, std::strlen(contents) - 2).c_str());
       if (r >= 0) r = read_value(message, key, depth + 1);
       if (r >= 0) r = read_value(message, item, depth + 1);
@@ -58,7 +58,7 @@ int read_container(sd_bus_message* message, char type, const char* contents, jso
   return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-int read_value(sd_bus_message* message, json& value, int depth) {
+int read_value(sd_bus_message* message, Json& value, int depth) {
   if (depth > kDeepest) return -EBADMSG;
   char type = 0;
   const char* contents = nullptr;
@@ -100,31 +100,31 @@ int read_value(sd_bus_message* message, json& value, int depth) {
   }
 }
 
-const json kNothing;
+const Json kNothing;
 
 }  // namespace
 
-const json& member(const json& of, const char* key) {
+const Json& member(const Json& of, const char* key) {
   if (!of.is_object()) return kNothing;
   const auto found = of.find(key);
   return found == of.end() ? kNothing : *found;
 }
 
-const json& element(const json& of, size_t index) { return of.is_array() && index < of.size() ? of[index] : kNothing; }
+const Json& element(const Json& of, size_t index) { return of.is_array() && index < of.size() ? of[index] : kNothing; }
 
-uint64_t number(const json& value) { return value.is_number_unsigned() ? value.get<uint64_t>() : 0; }
+uint64_t number(const Json& value) { return value.is_number_unsigned() ? value.get<uint64_t>() : 0; }
 
-std::string text(const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); }
+std::string text(const Json& value) { return value.is_string() ? value.get<std::string>() : std::string(); }
 
-void print_json(const json& value) {
-  std::printf("%s\n", value.dump(-1, ' ', true, json::error_handler_t::replace).c_str());
+void print_json(const Json& value) {
+  std::printf("%s\n", value.dump(-1, ' ', true, Json::error_handler_t::replace).c_str());
   std::fflush(stdout);
 }
 
-Result<std::vector<json>> read_values(sd_bus_message* message) {
-  std::vector<json> values;
+Result<std::vector<Json>> read_values(sd_bus_message* message) {
+  std::vector<Json> values;
   while (sd_bus_message_at_end(message, 1) == 0) {
-    json value;
+    Json value;
     if (int r = read_value(message, value, 0); r < 0) return fail_errno(-r, "read the answer of warderd");
     values.push_back(std::move(value));
   }

@@ -2,20 +2,19 @@
 // another kind is 0 or empty, never an exception.
 #pragma once
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
+
+#include "supervisor/base/json_value.h"
 
 namespace admin {
 
-using nlohmann::json;
-
-const json& member(const json& of, const char* key);  // null where there is none
-const json& element(const json& of, size_t index);
-uint64_t number(const json& value);
-std::string text(const json& value);
-inline uint64_t number(const json& of, const char* key) { return number(member(of, key)); }
-inline std::string text(const json& of, const char* key) { return text(member(of, key)); }
+const Json& member(const Json& of, const char* key);  // null where there is none
+const Json& element(const Json& of, size_t index);
+uint64_t number(const Json& value);
+std::string text(const Json& value);
+inline uint64_t number(const Json& of, const char* key) { return number(member(of, key)); }
+inline std::string text(const Json& of, const char* key) { return text(member(of, key)); }
 // For --json: one line, ASCII alone, so that no terminal is driven by it.
-void print_json(const json& value);
+void print_json(const Json& value);
 
 }  // namespace admin

@@ -20,11 +20,11 @@ uint64_t now_ms() {
 }
 
 // What the plots are drawn of.
-json moment(const json& manager, uint64_t when) {
-  const json& answers = member(manager, "AnswerUSec");
+Json moment(const Json& manager, uint64_t when) {
+  const Json& answers = member(manager, "AnswerUSec");
   const auto counts = [&](const char* key) {
-    const json& found = member(manager, key);
-    return found.is_object() ? found : json::object();
+    const Json& found = member(manager, key);
+    return found.is_object() ? found : Json::object();
   };
   return {{"t", when},
           {"running", number(manager, "Running")},
@@ -38,7 +38,7 @@ json moment(const json& manager, uint64_t when) {
           {"memory_bytes", number(manager, "MemoryBytes")}};
 }
 
-json first_of(std::vector<json> rows) {
+Json first_of(std::vector<Json> rows) {
   if (rows.size() > kMostRows) rows.resize(kMostRows);
   return rows;
 }
@@ -71,7 +71,7 @@ Result<> Watch::connect() {
   return {};
 }
 
-Task<Result<json>> Watch::call(const char* interface, const char* member, const char* argument) {
+Task<Result<Json>> Watch::call(const char* interface, const char* member, const char* argument) {
   sd_bus_message* made = nullptr;
   int r =
       sd_bus_message_new_method_call(line_->connection->get(), &made, "org.warder.Warder1", kPath, interface, member);
@@ -81,15 +81,15 @@ Task<Result<json>> Watch::call(const char* interface, const char* member, const 
   if (argument) r = sd_bus_message_append(made, "s", argument);
   if (r < 0) co_return fail_errno(-r, fmt::format("call {}", member));
   CO_TRY(bus::MessagePtr answer, co_await line_->connection->call(std::move(question), kPatience));
-  CO_TRY(std::vector<json> values, read_values(answer.get()));
-  if (values.empty()) co_return json();
+  CO_TRY(std::vector<Json> values, read_values(answer.get()));
+  if (values.empty()) co_return Json();
   co_return std::move(values.front());
 }
 
 Task<Result<>> Watch::ask_all() {
   CO_CHECKED(connect());
-  CO_TRY(json manager, co_await call("org.freedesktop.DBus.Properties", "GetAll", kManager));
-  CO_TRY(json objects, co_await call("org.freedesktop.DBus.ObjectManager", "GetManagedObjects", nullptr));
+  CO_TRY(Json manager, co_await call("org.freedesktop.DBus.Properties", "GetAll", kManager));
+  CO_TRY(Json objects, co_await call("org.freedesktop.DBus.ObjectManager", "GetManagedObjects", nullptr));
   manager_ = std::move(manager);
   executions_ = first_of(executions_in(objects));
   tenants_ = first_of(tenants_in(objects));
@@ -117,7 +117,7 @@ Task<> Watch::look() {
   if (!round->result) {
     problem_ = "warderd does not answer: " + round->result.error().what;
     manager_ = nullptr;
-    executions_ = tenants_ = json::array();
+    executions_ = tenants_ = Json::array();
     line_.reset();
     tried_++;
     co_return;
@@ -127,13 +127,13 @@ Task<> Watch::look() {
 }
 
 std::string Watch::state(uint64_t since) const {
-  json told = {{"now", now_ms()}, {"executions", executions_}, {"tenants", tenants_}, {"history", json::array()}};
+  Json told = {{"now", now_ms()}, {"executions", executions_}, {"tenants", tenants_}, {"history", Json::array()}};
   if (!problem_.empty()) told["problem"] = problem_;
   if (manager_.is_object()) told["manager"] = manager_;
-  for (const json& one : history_) {
+  for (const Json& one : history_) {
     if (number(one, "t") > since) told["history"].push_back(one);
   }
-  return told.dump(-1, ' ', true, json::error_handler_t::replace);
+  return told.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace admin

@@ -37,15 +37,15 @@ class Watch {
   Result<> connect();
   Task<> ask(std::shared_ptr<Round> round);
   Task<Result<>> ask_all();
-  Task<Result<json>> call(const char* interface, const char* member, const char* argument);
+  Task<Result<Json>> call(const char* interface, const char* member, const char* argument);
 
   Loop& loop_;
   std::vector<std::string> buses_;  // to be tried in turn
   size_t tried_ = 0;
   std::shared_ptr<Line> line_;
   std::string problem_ = "warderd has not answered yet";
-  json manager_, executions_ = json::array(), tenants_ = json::array();
-  std::deque<json> history_;
+  Json manager_, executions_ = Json::array(), tenants_ = Json::array();
+  std::deque<Json> history_;
   Scope asking_;  // last: cancelled first
 };
 

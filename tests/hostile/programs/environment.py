@@ -1,6 +1,9 @@
 # Looks for what the daemon knows: variables, arguments, the environment of processes above.
 KNOWN = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_CTYPE", "TMPDIR", "SHELL", "PYTHONDONTWRITEBYTECODE", "MPLBACKEND",
-         "MPLCONFIGDIR", "WARDER_WORKSPACE"}
+         "MPLCONFIGDIR", "WARDER_WORKSPACE",
+         # Installers are told that there is no network.
+         "PIP_NO_INDEX", "PIP_DISABLE_PIP_VERSION_CHECK", "UV_OFFLINE", "NPM_CONFIG_OFFLINE", "NPM_CONFIG_AUDIT",
+         "NPM_CONFIG_FUND", "NPM_CONFIG_UPDATE_NOTIFIER", "CARGO_NET_OFFLINE", "GOPROXY"}
 extra = sorted(set(os.environ) - KNOWN)
 attempt(f"variables {extra}", bool(extra))
 first = {entry.split(b"=")[0].decode() for entry in open("/proc/self/environ", "rb").read().split(b"\0") if entry}

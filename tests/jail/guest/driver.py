@@ -13,8 +13,10 @@ import unittest
 GUEST = os.environ["WARDER_GUEST"]
 BOUND = 30  # seconds after which a runner counts as hung
 COMMANDS = {
-    "python": ["/usr/bin/python3", "-I", "-S", "-u", f"{GUEST}/python/runner.py"],
+    "python": ["/usr/bin/python3", "-I", "-S", "-B", "-u", f"{GUEST}/python/runner.py"],
     "javascript": ["/usr/bin/node", "--no-warnings", "--experimental-vm-modules", f"{GUEST}/javascript/runner.js"],
+    "typescript": ["/usr/bin/node", "--no-warnings", "--experimental-vm-modules", f"{GUEST}/javascript/runner.js",
+                   "typescript"],
     "shell": [f"{GUEST}/shell/warder-shell-runner"],
 }
 PART = 65535

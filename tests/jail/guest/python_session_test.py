@@ -2,38 +2,15 @@
 import threading
 import unittest
 
-from driver import BOUND, GuestTest, echo
+from driver import BOUND
+from sessions import SessionTest
 
 
-class SessionTest(GuestTest):
+class Case(SessionTest):
     language = "python"
 
-    def setUp(self):
-        super().setUp()
-        self.runner = self.start()
-        self.assertEqual(self.runner.receive()["type"], "ready")
 
-    def tearDown(self):
-        self.runner.socket.close()
-        self.runner.process.wait(BOUND)
-
-    def ask(self, code, answer=echo, **fields):
-        """One order to its result."""
-        self.runner.send(self.order(code, session=True, **fields))
-        while (got := self.runner.receive())["type"] == "call":
-            for reply in answer(got):
-                self.runner.send(reply)
-        self.assertEqual(got["type"], "result")
-        return got
-
-    def value_of(self, code, **fields):
-        got = self.ask(code, **fields)
-        self.assertNotIn("error", got)
-        self.assertEqual(got["status"], 0)
-        return got.get("value")
-
-
-class State(SessionTest):
+class State(Case):
     def test_names_modules_functions_and_files_stay(self):
         self.value_of("import base64 as b\nx = [1]\ndef f(): return x\nfile = open('log', 'w')\nfile.write('one ')")
         self.assertEqual(self.read("log"), "one ", "what was left open is flushed")
@@ -57,7 +34,7 @@ class State(SessionTest):
         self.assertEqual(self.value_of("read_file('x')"), "mine")
 
 
-class Answers(SessionTest):
+class Answers(Case):
     def test_result_answers_only_the_order_that_set_it(self):
         self.assertEqual(self.value_of("result = 5"), 5)
         self.assertEqual(self.value_of("result + 1"), 6)
@@ -91,7 +68,13 @@ class Answers(SessionTest):
         self.assertEqual(self.value_of("[a, context_vars]"), [2, {}])
         self.value_of("own = 1")
         self.assertEqual(self.value_of("own", context_vars={"own": 2}), 2)
-        self.assertIn("'read_file' is taken", self.ask("1", context_vars={"read_file": 1})["error"])
+        self.assertEqual(self.ask("read_file", context_vars={"read_file": 1})["value"], 1)
+
+    def test_a_return_answers_the_order_that_it_ends(self):
+        self.assertEqual(self.ask("result = 1\nx = 2")["value"], 1)
+        self.assertEqual(self.ask("```python\nif x == 2:\n    return x\n```")["value"], 2)
+        self.assertNotIn("value", self.ask("if x == 3: return x"))
+        self.assertEqual(self.ask("[true, result]")["value"], [True, 1])
 
     def test_a_traceback_shows_the_lines_of_the_orders_they_are_from(self):
         self.value_of("def f(x):\n    return 1 / x  # of the first")
@@ -106,7 +89,7 @@ class Answers(SessionTest):
         self.assertEqual(self.value_of("len(x)", max_message=4096), 5000)
 
 
-class Others(SessionTest):
+class Others(Case):
     """Threads and processes that an order leaves behind."""
 
     def test_a_thread_goes_on_and_the_answer_does_not_wait_for_it(self):
@@ -156,7 +139,7 @@ class Others(SessionTest):
         self.assertEqual(self.value_of("7"), 7)
 
 
-class Ends(SessionTest):
+class Ends(Case):
     def test_closing_the_socket_ends_it(self):
         self.value_of("import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()")
         self.runner.socket.close()

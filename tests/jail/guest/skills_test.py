@@ -35,6 +35,19 @@ class Python(GuestTest):
                             answer=store)
         self.assertEqual(end.value, ["add"])
 
+    def test_help_shows_what_a_skill_says_of_itself_and_else_its_description(self):
+        def describe(call):
+            if call["name"] != "load_skill":
+                return [{"type": "reply", "id": call["id"], "error": {"code": "not_found", "message": "no"}}]
+            name = call["arguments"]["name"]
+            code = {"plain": "def plain(a): return a", "told": "'''Of the module.'''\ndef told(a): 'Of the function.'"}[name]
+            metadata = {"language": "python", "description": "Answers what it gets."}
+            return [{"type": "reply", "id": call["id"], "result": {"name": name, "code": code, "metadata": metadata}}]
+
+        end = self.run_code("from skills import plain, told\nhelp(plain.plain)\nhelp(told)", answer=describe)
+        for words in ("plain(a)\n    Answers what it gets.", "Of the module.", "Of the function."):
+            self.assertIn(words, end.stdout)
+
     def test_what_can_be_called_says_what_it_has_else(self):
         STORE["many"] = ("python", "def one(): pass\ndef two(): pass\n")
         end = self.run_code("from skills import many\nmany()", answer=store)

@@ -1,13 +1,11 @@
-#include <nlohmann/json.hpp>
 
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
-using nlohmann::json;
-
 TEST_CASE("Fields reads each kind of field", "[fields]") {
-  json object = {{"n", 1.5},    {"i", 7},          {"whole", 5.0},   {"b", true},
+  Json object = {{"n", 1.5},    {"i", 7},          {"whole", 5.0},   {"b", true},
                  {"s", "text"}, {"l", {"x", "y"}}, {"none", nullptr}};
   Fields in(object, "limits");
   CHECK(in.number("n", 0, 2).value() == 1.5);
@@ -22,7 +20,7 @@ TEST_CASE("Fields reads each kind of field", "[fields]") {
 }
 
 TEST_CASE("Fields takes the fallback where a field is absent or null", "[fields]") {
-  json object = {{"none", nullptr}};
+  Json object = {{"none", nullptr}};
   Fields in(object, "");
   CHECK(in.number_or("n", 0, 1, 0.5).value() == 0.5);
   CHECK(in.integer_or("none", 0, 1, 9).value() == 9);
@@ -34,17 +32,17 @@ TEST_CASE("Fields takes the fallback where a field is absent or null", "[fields]
 }
 
 TEST_CASE("Fields names path, value and range of what it refuses", "[fields]") {
-  auto [value, message] = GENERATE(table<json, std::string>({
+  auto [value, message] = GENERATE(table<Json, std::string>({
       {64, "limits.cpus: 64 is outside 0.01..8"},
       {0.001, "limits.cpus: 0.001 is outside 0.01..8"},
       {"two", "limits.cpus: \"two\" is not a number"},
-      {json::array(), "limits.cpus: a list is not a number"},
-      {json::object(), "limits.cpus: an object is not a number"},
+      {Json::array(), "limits.cpus: a list is not a number"},
+      {Json::object(), "limits.cpus: an object is not a number"},
       {true, "limits.cpus: true is not a number"},
       {nullptr, "limits.cpus: missing"},
       {std::string(200, 'x'), "limits.cpus: \"" + std::string(60, 'x') + "\"... is not a number"},
   }));
-  json object = {{"cpus", value}};
+  Json object = {{"cpus", value}};
   Fields in(object, "limits");
   auto read = in.number("cpus", 0.01, 8);
   REQUIRE_FALSE(read);
@@ -53,7 +51,7 @@ TEST_CASE("Fields names path, value and range of what it refuses", "[fields]") {
 }
 
 TEST_CASE("Fields refuses integers that are none or do not fit", "[fields]") {
-  auto [value, message] = GENERATE(table<json, std::string>({
+  auto [value, message] = GENERATE(table<Json, std::string>({
       {1.5, "n: 1.5 is not an integer"},
       {"1", "n: \"1\" is not an integer"},
       {-1, "n: -1 is outside 0..100"},
@@ -62,7 +60,7 @@ TEST_CASE("Fields refuses integers that are none or do not fit", "[fields]") {
       {1e300, "n: 1e+300 is outside 0..100"},
       {-5.0, "n: -5 is outside 0..100"},
   }));
-  json object = {{"n", value}};
+  Json object = {{"n", value}};
   Fields in(object, "");
   auto read = in.integer("n", 0, 100);
   REQUIRE_FALSE(read);
@@ -70,7 +68,7 @@ TEST_CASE("Fields refuses integers that are none or do not fit", "[fields]") {
 }
 
 TEST_CASE("no integer wraps around, however wide the range", "[fields]") {
-  json object = {{"u", UINT64_MAX}, {"f", 1e300}, {"ok", INT64_MIN}};
+  Json object = {{"u", UINT64_MAX}, {"f", 1e300}, {"ok", INT64_MIN}};
   Fields in(object, "");
   CHECK_FALSE(in.integer("u", INT64_MIN, INT64_MAX));
   CHECK_FALSE(in.integer("f", INT64_MIN, INT64_MAX));
@@ -78,7 +76,7 @@ TEST_CASE("no integer wraps around, however wide the range", "[fields]") {
 }
 
 TEST_CASE("Fields refuses texts and lists of the wrong kind or size", "[fields]") {
-  json object = {{"s", "four"}, {"o", "c"}, {"l", {"a", 2}}, {"b", 1}, {"many", json::array()}};
+  Json object = {{"s", "four"}, {"o", "c"}, {"l", {"a", 2}}, {"b", 1}, {"many", Json::array()}};
   for (int i = 0; i < 1025; i++) object["many"].push_back("x");
   Fields in(object, "p");
   CHECK(in.string("s", 3).error().what == "p.s: 4 bytes are more than 3");
@@ -90,7 +88,7 @@ TEST_CASE("Fields refuses texts and lists of the wrong kind or size", "[fields]"
 }
 
 TEST_CASE("Fields refuses keys that nobody asked for and lists the known ones", "[fields]") {
-  json object = {{"cpu", 1}};
+  Json object = {{"cpu", 1}};
   Fields in(object, "limits");
   (void)in.find("tasks");
   (void)in.find("cpus");
@@ -100,7 +98,7 @@ TEST_CASE("Fields refuses keys that nobody asked for and lists the known ones", 
 }
 
 TEST_CASE("an unknown key is shown without its control bytes and not in full", "[fields]") {
-  json object = {{"\x1b[2J" + std::string(500, 'k'), 1}};
+  Json object = {{"\x1b[2J" + std::string(500, 'k'), 1}};
   Fields in(object, "");
   const std::string what = in.done().error().what;
   CHECK(what.substr(0, 7) == "\\x1b[2J");
@@ -108,7 +106,7 @@ TEST_CASE("an unknown key is shown without its control bytes and not in full", "
 }
 
 TEST_CASE("Fields says so when there is no object to read", "[fields]") {
-  json list = json::array();
+  Json list = Json::array();
   Fields in(list, "limits");
   CHECK(in.number("cpus", 0, 1).error().what == "limits: a list is not an object");
   CHECK(in.string_or("s", "x").error().what == "limits: a list is not an object");

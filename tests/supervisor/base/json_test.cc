@@ -1,10 +1,9 @@
 #include "supervisor/base/json.h"
 
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
-
-using nlohmann::json;
 
 namespace {
 std::string in_quotes(std::string_view text) {
@@ -18,14 +17,14 @@ std::string nested(int depth) { return std::string(depth, '[') + std::string(dep
 TEST_CASE("parse_json reads every kind of value", "[json]") {
   auto value = parse_json(R"( {"a":[1,-2,3.5,true,null,"x"],"b":{"c":{}},"d":[],"a2":18446744073709551615} )");
   REQUIRE(value);
-  json expected = {{"a", {1, -2, 3.5, true, nullptr, "x"}}, {"b", {{"c", json::object()}}}, {"d", json::array()}};
+  Json expected = {{"a", {1, -2, 3.5, true, nullptr, "x"}}, {"b", {{"c", Json::object()}}}, {"d", Json::array()}};
   expected["a2"] = UINT64_MAX;
   CHECK(*value == expected);
   CHECK(parse_json("7")->get<int>() == 7);
 }
 
 TEST_CASE("the last of two equal keys counts", "[json]") {
-  CHECK(*parse_json(R"({"a":{"x":1},"a":[2]})") == json({{"a", {2}}}));
+  CHECK(*parse_json(R"({"a":{"x":1},"a":[2]})") == Json({{"a", {2}}}));
 }
 
 TEST_CASE("parse_json says what is wrong and where", "[json]") {
@@ -171,7 +170,7 @@ TEST_CASE("quoting finds each special byte at each place of a word", "[json]") {
       text[place] = static_cast<char>(c);
       std::string valid = valid_utf8(text);
       const std::string quoted = in_quotes(text);
-      if (json::parse(quoted) != valid || quoted.find_first_of("\x7f\n") != quoted.npos)
+      if (Json::parse(quoted) != valid || quoted.find_first_of("\x7f\n") != quoted.npos)
         FAIL("byte " << c << " at " << place << ": " << quoted);
     }
   }
@@ -183,31 +182,67 @@ TEST_CASE("dump_json writes what parse_json reads", "[json]") {
   REQUIRE(value);
   CHECK(dump_json(*value) == text);
   CHECK(*parse_json(dump_json(*value)) == *value);
-  CHECK(dump_json(json(INT64_MIN)) == "-9223372036854775808");
-  CHECK(dump_json(json(UINT64_MAX)) == "18446744073709551615");
-  CHECK(dump_json(json(0.1)) == "0.1");
-  CHECK(dump_json(json()) == "null");
+  CHECK(dump_json(Json(INT64_MIN)) == "-9223372036854775808");
+  CHECK(dump_json(Json(UINT64_MAX)) == "18446744073709551615");
+  CHECK(dump_json(Json(0.1)) == "0.1");
+  CHECK(dump_json(Json()) == "null");
 }
 
-TEST_CASE("dump_json keeps the order of ordered_json", "[json]") {
-  nlohmann::ordered_json value;
+TEST_CASE("objects keep the order of their keys", "[json]") {
+  Json value;
   value["z"] = 1;
-  value["a"] = nlohmann::ordered_json::array({"x"});
+  value["a"] = Json::array({"x"});
   CHECK(dump_json(value) == R"({"z":1,"a":["x"]})");
+
+  SECTION("when they are read") {
+    const std::string text = R"({"zebra":4,"ape":{"y":3,"x":2},"mule":1})";
+    CHECK(dump_json(*parse_json(text)) == text);
+    CHECK(dump_json(Json(*parse_json(text))) == text);
+  }
+  SECTION("of a key that comes twice the last value counts, at the first place") {
+    CHECK(dump_json(*parse_json(R"({"b":1,"a":2,"b":3})")) == R"({"b":3,"a":2})");
+  }
+  SECTION("when keys go and come") {
+    value["m"] = 2;
+    value.erase("z");
+    value["z"] = 3;
+    CHECK(dump_json(value) == R"({"a":["x"],"m":2,"z":3})");
+  }
+  SECTION("two objects are equal whatever their order") {
+    CHECK(*parse_json(R"({"a":1,"b":{"c":2,"d":3}})") == *parse_json(R"({"b":{"d":3,"c":2},"a":1})"));
+    CHECK(*parse_json(R"({"a":1})") != *parse_json(R"({"b":1})"));
+    CHECK(*parse_json(R"({"a":1,"b":2})") != *parse_json(R"({"a":1})"));
+  }
+}
+
+TEST_CASE("an object of many keys finds each of them, and keeps their order", "[json]") {
+  std::string text = "{";
+  for (int i = 0; i < 100'000; i++) text += fmt::format("{}\"k{}\":{}", i == 0 ? "" : ",", (i * 7919) % 100'000, i);
+  text += "}";
+  auto value = parse_json(text);
+  REQUIRE(value);
+  CHECK(value->size() == 100'000);
+  CHECK((*value)["k7919"] == 1);
+  CHECK(value->find("absent") == value->end());
+  CHECK(dump_json(*value) == text);
+  for (int i = 1; i < 100'000; i++) value->erase(fmt::format("k{}", i));
+  CHECK(dump_json(*value) == R"({"k0":0})");
+  (*value)["new"] = 1;
+  CHECK(dump_json(*value) == R"({"k0":0,"new":1})");
 }
 
 TEST_CASE("dump_json has an answer for what JSON cannot say", "[json]") {
-  CHECK(dump_json(json(std::numeric_limits<double>::quiet_NaN())) == "null");
-  CHECK(dump_json(json::binary({1, 2})) == "null");
-  CHECK(dump_json(json("\xff")) == "\"\xef\xbf\xbd\"");
-  CHECK(dump_json(json({{"\xff\x7f", 1}})) == "{\"\xef\xbf\xbd\\u007f\":1}");
+  CHECK(dump_json(Json(std::numeric_limits<double>::quiet_NaN())) == "null");
+  CHECK(dump_json(Json::binary({1, 2})) == "null");
+  CHECK(dump_json(Json("\xff")) == "\"\xef\xbf\xbd\"");
+  CHECK(dump_json(Json({{"\xff\x7f", 1}})) == "{\"\xef\xbf\xbd\\u007f\":1}");
 }
 
 TEST_CASE("dump_json survives a value deeper than its stack", "[json]") {
   constexpr int kDeep = 200'000;
-  json value = json::array();
+  Json value = Json::array();
   for (int i = 1; i < kDeep; i++) {
-    json outer = json::array();
+    Json outer = Json::array();
     outer.push_back(std::move(value));
     value = std::move(outer);
   }

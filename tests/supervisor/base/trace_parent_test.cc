@@ -1,7 +1,6 @@
 #include "supervisor/base/trace_parent.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 TEST_CASE("a traceparent is taken as the standard writes it", "[trace]") {
@@ -66,14 +65,13 @@ TEST_CASE("what is no tracestate is none", "[trace]") {
 }
 
 TEST_CASE("the context of a request is in its _meta", "[trace]") {
-  using nlohmann::json;
   const std::string parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   const TraceContext both = read_trace_context({{"traceparent", parent}, {"tracestate", "a=1"}});
   CHECK(both.parent.text == parent);
   CHECK(both.state == "a=1");
   CHECK(read_trace_context({{"traceparent", parent}, {"tracestate", {"a=1"}}}).state.empty());
-  for (const json& none : {json(), json(7), json::array({parent}), json{{"tracestate", "a=1"}},
-                           json{{"traceparent", {parent}}}, json{{"traceparent", "00"}, {"tracestate", "a=1"}}}) {
+  for (const Json& none : {Json(), Json(7), Json::array({parent}), Json{{"tracestate", "a=1"}},
+                           Json{{"traceparent", {parent}}}, Json{{"traceparent", "00"}, {"tracestate", "a=1"}}}) {
     CAPTURE(none.dump());
     CHECK(read_trace_context(none).empty());
     CHECK(read_trace_context(none).state.empty());

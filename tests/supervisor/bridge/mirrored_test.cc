@@ -3,10 +3,8 @@
 #include "supervisor/bridge/http_transport.h"
 #include "tests/catch.h"
 
-using nlohmann::json;
-
 TEST_CASE("arguments become headers where a schema says so", "[bridge]") {
-  const json schema = json::parse(R"({"type": "object", "properties": {
+  const Json schema = Json::parse(R"({"type": "object", "properties": {
     "region": {"type": "string", "x-mcp-header": "Region"},
     "options": {"type": "object", "properties": {"level": {"type": "integer", "x-mcp-header": "Level"},
                                                   "dry": {"type": "boolean", "x-mcp-header": "Dry"}}},
@@ -14,11 +12,11 @@ TEST_CASE("arguments become headers where a schema says so", "[bridge]") {
   auto all = bridge::read_mirrored(schema);
   REQUIRE(all);
   const bridge::Transport::Headers both{
-      {"Mcp-Param-Dry", "true"}, {"Mcp-Param-Level", "42"}, {"Mcp-Param-Region", "eu"}};
-  CHECK(bridge::mirror(*all, json::parse(R"({"region": "eu", "options": {"level": 42, "dry": true}, "other": "x"})")) ==
+      {"Mcp-Param-Region", "eu"}, {"Mcp-Param-Level", "42"}, {"Mcp-Param-Dry", "true"}};
+  CHECK(bridge::mirror(*all, Json::parse(R"({"region": "eu", "options": {"level": 42, "dry": true}, "other": "x"})")) ==
         both);
-  CHECK(bridge::mirror(*all, json::parse(R"({"region": null, "options": 3})")).empty());
-  CHECK(bridge::mirror(*all, json::array()).empty());
+  CHECK(bridge::mirror(*all, Json::parse(R"({"region": null, "options": 3})")).empty());
+  CHECK(bridge::mirror(*all, Json::array()).empty());
 }
 
 TEST_CASE("a schema that breaks the rules of headers is refused", "[bridge]") {
@@ -30,7 +28,7 @@ TEST_CASE("a schema that breaks the rules of headers is refused", "[bridge]") {
                        R"({"properties": {"a": {"type": "string", "x-mcp-header": "A"},
                                           "b": {"type": "string", "x-mcp-header": "a"}}})");
   CAPTURE(text);
-  CHECK_FALSE(bridge::read_mirrored(json::parse(text)));
+  CHECK_FALSE(bridge::read_mirrored(Json::parse(text)));
 }
 
 TEST_CASE("header values are plain, or encoded", "[bridge]") {

@@ -5,15 +5,14 @@
 using bridge::Newlines;
 using bridge::read_question;
 using bridge::shown_text;
-using nlohmann::json;
 
 namespace {
 
-json with_field(const json& field) {
+Json with_field(const Json& field) {
   return {{"message", "?"}, {"requestedSchema", {{"type", "object"}, {"properties", {{"a", field}}}}}};
 }
 
-Result<bridge::Question> question_of(const char* field) { return read_question(with_field(json::parse(field))); }
+Result<bridge::Question> question_of(const char* field) { return read_question(with_field(Json::parse(field))); }
 
 }  // namespace
 
@@ -29,7 +28,7 @@ TEST_CASE("every kind of field that the specification allows is taken as it is",
     const auto question = question_of(field);
     INFO(field);
     REQUIRE(question);
-    CHECK(question->schema["properties"]["a"] == json::parse(field));
+    CHECK(question->schema["properties"]["a"] == Json::parse(field));
     CHECK_FALSE(question->wants_2025_11_25);
   }
   for (const char* field : {
@@ -40,7 +39,7 @@ TEST_CASE("every kind of field that the specification allows is taken as it is",
     const auto question = question_of(field);
     INFO(field);
     REQUIRE(question);
-    CHECK(question->schema["properties"]["a"] == json::parse(field));
+    CHECK(question->schema["properties"]["a"] == Json::parse(field));
     CHECK(question->wants_2025_11_25);
   }
 }
@@ -91,24 +90,24 @@ TEST_CASE("what a flat form cannot hold is refused", "[questions]") {
            R"({"message":"?","requestedSchema":{"type":"object","properties":{"a\nb":{"type":"string"}}}})",
        }) {
     INFO(params);
-    CHECK_FALSE(read_question(json::parse(params)));
+    CHECK_FALSE(read_question(Json::parse(params)));
   }
 }
 
 TEST_CASE("a question has so many fields, choices and bytes", "[questions]") {
-  json many = with_field({{"type", "string"}});
+  Json many = with_field({{"type", "string"}});
   for (size_t i = 1; i < bridge::Question::kMaxFields; i++)
     many["requestedSchema"]["properties"]["f" + std::to_string(i)] = {{"type", "boolean"}};
   CHECK(read_question(many));
   many["requestedSchema"]["properties"]["one more"] = {{"type", "boolean"}};
   CHECK_FALSE(read_question(many));
 
-  json choices = {{"type", "string"}, {"enum", std::vector<std::string>(bridge::Question::kMaxChoices, "x")}};
+  Json choices = {{"type", "string"}, {"enum", std::vector<std::string>(bridge::Question::kMaxChoices, "x")}};
   CHECK(read_question(with_field(choices)));
   choices["enum"].push_back("x");
   CHECK_FALSE(read_question(with_field(choices)));
 
-  json words = with_field({{"type", "string"}});
+  Json words = with_field({{"type", "string"}});
   words["message"] = std::string(bridge::Question::kMaxMessage, 'x');
   CHECK(read_question(words));
   words["message"] = std::string(bridge::Question::kMaxMessage + 1, 'x');
@@ -116,9 +115,9 @@ TEST_CASE("a question has so many fields, choices and bytes", "[questions]") {
 }
 
 TEST_CASE("an answer holds what the form asked for and nothing else", "[questions]") {
-  json params = with_field({{"type", "string"}, {"enum", {"small", "large"}}});
+  Json params = with_field({{"type", "string"}, {"enum", {"small", "large"}}});
   params["requestedSchema"]["properties"]["count"] = {{"type", "integer"}, {"minimum", 1}};
-  params["requestedSchema"]["required"] = json::array({"a"});
+  params["requestedSchema"]["required"] = Json::array({"a"});
   // What libraries add says nothing about an answer.
   params["requestedSchema"]["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   params["requestedSchema"]["additionalProperties"] = true;
@@ -127,13 +126,13 @@ TEST_CASE("an answer holds what the form asked for and nothing else", "[question
   CHECK_FALSE(question->schema.contains("additionalProperties"));
   CHECK(question->fits({{"a", "small"}}));
   CHECK(question->fits({{"a", "large"}, {"count", 3}}));
-  for (const json& content : std::vector<json>{json::object(),
+  for (const Json& content : std::vector<Json>{Json::object(),
                                                {{"a", "huge"}},
                                                {{"a", "small"}, {"count", 0}},
                                                {{"a", "small"}, {"count", "3"}},
                                                {{"a", "small"}, {"b", 1}},
                                                "small",
-                                               json::array({"small"}),
+                                               Json::array({"small"}),
                                                nullptr}) {
     INFO(content);
     CHECK_FALSE(question->fits(content));

@@ -1,19 +1,16 @@
 #include "supervisor/bridge/server_config.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "supervisor/bridge/secrets.h"
 #include "tests/catch.h"
 
-using nlohmann::json;
-
 TEST_CASE("a server is a command, or an address", "[bridge]") {
-  const json document = {{"near", {{"command", "/bin/near"}, {"args", {"-v"}}}},
+  const Json document = {{"near", {{"command", "/bin/near"}, {"args", {"-v"}}}},
                          {"far", {{"type", "http"}, {"url", "https://example.org/mcp"}, {"headers", {{"X-A", "1"}}}}},
                          {"local", {{"url", "unix:///run/s.sock#/mcp"}, {"share", "everybody"}}}};
   auto servers = bridge::read_servers(document, "servers");
   REQUIRE(servers);
-  const auto &far = servers->at(0), &local = servers->at(1), &near = servers->at(2);
+  const auto &near = servers->at(0), &far = servers->at(1), &local = servers->at(2);
   CHECK((!near.remote() && near.command == std::vector<std::string>{"/bin/near", "-v"}));
   CHECK((far.remote() && far.url == "https://example.org/mcp" && far.headers.at("X-A") == "1"));
   CHECK((local.remote() && local.socket == "/run/s.sock" && local.url == "http://localhost/mcp"));
@@ -36,9 +33,23 @@ TEST_CASE("what is wrong with an address is named", "[bridge]") {
       {R"({"url": "http://x/", "command": "/bin/x"})", "servers.a.command: " + known},
   }));
   CAPTURE(text);
-  auto servers = bridge::read_servers({{"a", json::parse(text)}}, "servers");
+  auto servers = bridge::read_servers({{"a", Json::parse(text)}}, "servers");
   REQUIRE_FALSE(servers);
   CHECK(servers.error().what == message);
+}
+
+TEST_CASE("a server that starts where code may write has no secrets, unless it is said that code may take them",
+          "[bridge]") {
+  const Json unsafe = Json::parse(R"({"command": "/bin/x", "folder": "workspace", "secrets": {"A": "/token"}})");
+  auto refused = bridge::read_servers({{"a", unsafe}}, "servers");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().what.starts_with("servers.a.secrets: the server starts in the tenant's workspace"));
+  CHECK(refused.error().hint.find("secrets_open_to_code") != std::string::npos);
+  Json open = unsafe, elsewhere = unsafe, without = unsafe;
+  open["secrets_open_to_code"] = true;
+  elsewhere["folder"] = "/srv/x";
+  without.erase("secrets");
+  for (const Json& server : {open, elsewhere, without}) CHECK(bridge::read_servers({{"a", server}}, "servers"));
 }
 
 TEST_CASE("secrets are hidden as they are and as JSON writes them, headers by what follows their scheme", "[bridge]") {

@@ -10,21 +10,20 @@ using bridge::Question;
 using bridge::Reply;
 using bridge::RequestClock;
 using bridge::ServerQuestions;
-using nlohmann::json;
 
 namespace {
 
-const json kParams = {{"message", "?"}, {"requestedSchema", {{"type", "object"}, {"properties", json::object()}}}};
+const Json kParams = {{"message", "?"}, {"requestedSchema", {{"type", "object"}, {"properties", Json::object()}}}};
 
 // A connection with calls on it, and persons who answer when they are told to.
 struct Scene {
   Loop loop;
-  std::vector<json> sent;
+  std::vector<Json> sent;
   size_t alive = 0;  // questions that somebody is looking at
   std::vector<std::string> shown_to;
   std::vector<std::shared_ptr<Event>> decisions;
   RequestClock clock{loop, RequestClock::kForever, [] {}};
-  ServerQuestions questions{loop, [this](const json& message) { sent.push_back(message); }};
+  ServerQuestions questions{loop, [this](const Json& message) { sent.push_back(message); }};
 
   Task<Reply> think(std::string whose) {
     struct Alive {
@@ -66,7 +65,7 @@ TEST_CASE("the question of the one call that is open is put to whoever called", 
   CHECK(scene.sent.empty());
   scene.decide(0);
   REQUIRE(scene.sent.size() == 1);
-  CHECK(scene.sent[0] == json::parse(R"({"jsonrpc":"2.0","id":"q","result":{"action":"accept","content":{}}})"));
+  CHECK(scene.sent[0] == Json::parse(R"({"jsonrpc":"2.0","id":"q","result":{"action":"accept","content":{}}})"));
   CHECK(scene.alive == 0);
   CHECK(scene.questions.waiting() == 0);
 }
@@ -145,7 +144,7 @@ TEST_CASE("an id that is in use asks nothing, and one that was answered may be u
 TEST_CASE("a call has so many questions, and what is none is refused", "[questions]") {
   Scene scene;
   scene.open(1, "ada");
-  scene.questions.ask(0, json{{"message", 1}}, {});
+  scene.questions.ask(0, Json{{"message", 1}}, {});
   REQUIRE(scene.sent.size() == 1);
   CHECK(scene.sent[0]["error"]["code"] == -32602);
   for (size_t i = 1; i < ServerQuestions::kMostOfCall; i++) scene.questions.ask(i, kParams, {});

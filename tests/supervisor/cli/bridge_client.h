@@ -10,10 +10,10 @@ struct Bridge : Process {
       : Process({"mcp", "--socket", daemon.path()}, std::move(environment)) {}
 };
 
-inline const json kInitialize = {{"protocolVersion", "2025-06-18"},
-                                 {"capabilities", json::object()},
+inline const Json kInitialize = {{"protocolVersion", "2025-06-18"},
+                                 {"capabilities", Json::object()},
                                  {"clientInfo", {{"name", "test"}, {"version", "1"}}}};
-inline const json kInitialized = {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}};
+inline const Json kInitialized = {{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}};
 
 // The legacy handshake through a bridge to a daemon that answers it.
 inline void shake_hands(Bridge& bridge, Peer& peer) {
@@ -25,12 +25,12 @@ inline void shake_hands(Bridge& bridge, Peer& peer) {
   CHECK(peer.request()["method"] == "notifications/initialized");
 }
 
-inline json call(const json& id, const std::string& code = "1") {
+inline Json call(const Json& id, const std::string& code = "1") {
   return request(id, "tools/call", {{"name", "execute_code"}, {"arguments", {{"code", code}}}});
 }
 
-inline json answer_text(const json& message) {
-  return json::parse(message.at("result").at("content").at(0).at("text").get<std::string>());
+inline Json answer_text(const Json& message) {
+  return Json::parse(message.at("result").at("content").at(0).at("text").get<std::string>());
 }
 
 }  // namespace cli_test

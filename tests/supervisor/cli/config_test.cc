@@ -1,12 +1,10 @@
 #include "supervisor/cli/config.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cli/processes.h"
 
 using namespace cli;
-using nlohmann::json;
 
 namespace {
 
@@ -20,37 +18,45 @@ std::string text_for(std::string_view client, const SocketPath& socket) {
 }
 
 // What Python's own parsers make of a TOML or YAML text, as JSON.
-json parsed_by_python(const std::string& program, const std::string& text) {
+Json parsed_by_python(const std::string& program, const std::string& text) {
   cli_test::Process python({"/usr/bin/python3", "-c", program});
   cli_test::write_all(python.in.get(), text);
   python.in.reset();
   const std::string out = python.out.rest();
   INFO(python.err.rest());
-  return json::parse(out);
+  return Json::parse(out);
 }
 
 }  // namespace
 
 TEST_CASE("every client gets its own form of the same command", "[config]") {
-  const json plain = {{"command", "/opt/warder/bin/warder"}, {"args", {"mcp"}}};
-  json typed = plain;
+  const Json plain = {{"command", "/opt/warder/bin/warder"}, {"args", {"mcp"}}};
+  Json typed = plain;
   typed["type"] = "stdio";
-  json gemini = plain;
+  Json gemini = plain;
   gemini["timeout"] = 600000;
-  CHECK(json::parse(text_for("claude-code", kDefault)) == json{{"mcpServers", {{"warder", typed}}}});
-  CHECK(json::parse(text_for("claude-desktop", kDefault)) == json{{"mcpServers", {{"warder", plain}}}});
-  CHECK(json::parse(text_for("vscode", kDefault)) == json{{"servers", {{"warder", typed}}}});
-  CHECK(json::parse(text_for("cursor", kDefault)) == json{{"mcpServers", {{"warder", typed}}}});
-  CHECK(json::parse(text_for("gemini", kDefault)) == json{{"mcpServers", {{"warder", gemini}}}});
-  CHECK(json::parse(text_for("inspector", kDefault)) == json{{"mcpServers", {{"warder", typed}}}});
-  CHECK(json::parse(text_for("generic", kDefault)) == plain);
+  CHECK(Json::parse(text_for("claude-code", kDefault)) == Json{{"mcpServers", {{"warder", typed}}}});
+  CHECK(Json::parse(text_for("claude-desktop", kDefault)) == Json{{"mcpServers", {{"warder", plain}}}});
+  CHECK(Json::parse(text_for("vscode", kDefault)) == Json{{"servers", {{"warder", typed}}}});
+  CHECK(Json::parse(text_for("cursor", kDefault)) == Json{{"mcpServers", {{"warder", typed}}}});
+  CHECK(Json::parse(text_for("gemini", kDefault)) == Json{{"mcpServers", {{"warder", gemini}}}});
+  CHECK(Json::parse(text_for("inspector", kDefault)) == Json{{"mcpServers", {{"warder", typed}}}});
+  CHECK(Json::parse(text_for("generic", kDefault)) == plain);
+  Json patient = plain;
+  patient["timeout"] = 600;
+  const Json local = {{"type", "local"}, {"command", {"/opt/warder/bin/warder", "mcp"}}, {"enabled", true}};
+  CHECK(Json::parse(text_for("zed", kDefault)) == Json{{"context_servers", {{"warder", patient}}}});
+  CHECK(Json::parse(text_for("windsurf", kDefault)) == Json{{"mcpServers", {{"warder", plain}}}});
+  CHECK(Json::parse(text_for("opencode", kDefault)) == Json{{"mcp", {{"warder", local}}}});
+  CHECK(Json::parse(text_for("cline", kDefault)) == Json{{"mcpServers", {{"warder", patient}}}});
+  CHECK(Json::parse(text_for("amp", kDefault)) == Json{{"amp.mcpServers", {{"warder", plain}}}});
 }
 
 TEST_CASE("Codex gets TOML that a TOML parser reads, whatever the path holds", "[config]") {
-  const json parsed = parsed_by_python("import json, sys, tomllib; print(json.dumps(tomllib.load(sys.stdin.buffer)))",
+  const Json parsed = parsed_by_python("import json, sys, tomllib; print(json.dumps(tomllib.load(sys.stdin.buffer)))",
                                        text_for("codex", kAsked));
   CHECK(parsed["mcp_servers"]["warder"]["command"] == "/opt/warder/bin/warder");
-  CHECK(parsed["mcp_servers"]["warder"]["args"] == json::array({"mcp", "--socket", kAsked.path}));
+  CHECK(parsed["mcp_servers"]["warder"]["args"] == Json::array({"mcp", "--socket", kAsked.path}));
 }
 
 TEST_CASE("goose gets YAML", "[config]") {
@@ -87,7 +93,7 @@ TEST_CASE("warder config prints the entry alone on standard output, the place on
     CHECK(config.wait().status == 0);
     CHECK(text.find("/relative.sock\"") != std::string::npos);  // made absolute
     CHECK(text.find(std::filesystem::canonical(cli_test::warder_program()).string()) != std::string::npos);
-    if (*name != "codex" && *name != "goose") CHECK(json::accept(text));
+    if (*name != "codex" && *name != "goose") CHECK(Json::accept(text));
     CHECK(config.err.rest().find('\n') != std::string::npos);
   }
   CHECK(count == known_clients().size());

@@ -1,8 +1,8 @@
 #include "supervisor/cli/envelope.h"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using namespace cli;

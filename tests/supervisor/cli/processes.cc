@@ -65,10 +65,10 @@ std::optional<std::string> LineInput::line(Wait wait) {
   }
 }
 
-json LineInput::message(Wait wait) {
+Json LineInput::message(Wait wait) {
   const auto text = line(wait);
   if (!text) give_up("the stream ended instead of another message");
-  return json::parse(*text);
+  return Json::parse(*text);
 }
 
 std::string LineInput::rest(Wait wait) {
@@ -174,22 +174,22 @@ Peer FakeDaemon::accept(Wait wait) {
 
 Peer FakeDaemon::accept_bridge() {
   Peer peer = accept();
-  const json hello = peer.request();
+  const Json hello = peer.request();
   if (hello.value("method", "") != "notifications/org.warder/hello")
     give_up("the first line is not hello: " + hello.dump());
   return peer;
 }
 
-json request(const json& id, const std::string& method, json params) {
+Json request(const Json& id, const std::string& method, Json params) {
   return {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}};
 }
 
-json modern_request(const json& id, const std::string& method, json params) {
+Json modern_request(const Json& id, const std::string& method, Json params) {
   params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28";
-  params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json::object();
+  params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = Json::object();
   return request(id, method, std::move(params));
 }
 
-json result(const json& id, json value) { return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(value)}}; }
+Json result(const Json& id, Json value) { return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(value)}}; }
 
 }  // namespace cli_test

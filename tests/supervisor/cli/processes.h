@@ -4,17 +4,16 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "supervisor/base/fd.h"
+#include "supervisor/base/json_value.h"
 #include "tests/temp_directory.h"
 
 namespace cli_test {
 
-using nlohmann::json;
 using namespace std::chrono_literals;
 using Wait = std::chrono::milliseconds;
 
@@ -29,7 +28,7 @@ class LineInput {
   explicit LineInput(Fd fd = {}) : fd_(std::move(fd)) {}
   // The next line without its newline; nothing at the end of the stream. Throws when neither comes in time.
   std::optional<std::string> line(Wait wait = kSoon);
-  json message(Wait wait = kSoon);  // throws at the end of the stream
+  Json message(Wait wait = kSoon);  // throws at the end of the stream
   std::string rest(Wait wait = kSoon);
   bool quiet_for(Wait wait);  // nothing arrives
   int fd() const { return fd_.get(); }
@@ -57,7 +56,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void send_line(std::string_view line) { write_all(in.get(), std::string(line) + "\n"); }
-  void send(const json& message) { send_line(message.dump()); }
+  void send(const Json& message) { send_line(message.dump()); }
   Ended wait(Wait wait = kSoon);
   void signal(int number);
   pid_t pid() const { return pid_; }
@@ -77,8 +76,8 @@ class Peer {
  public:
   explicit Peer(Fd fd);
   void send_line(std::string_view line) { write_all(lines.fd(), std::string(line) + "\n"); }
-  void send(const json& message) { send_line(message.dump()); }
-  json request(Wait wait = kSoon) { return lines.message(wait); }
+  void send(const Json& message) { send_line(message.dump()); }
+  Json request(Wait wait = kSoon) { return lines.message(wait); }
   void close() { lines.close(); }
 
   LineInput lines;
@@ -99,8 +98,8 @@ class FakeDaemon {
   Fd listener_;
 };
 
-json request(const json& id, const std::string& method, json params = json::object());
-json modern_request(const json& id, const std::string& method, json params = json::object());
-json result(const json& id, json value = json::object());
+Json request(const Json& id, const std::string& method, Json params = Json::object());
+Json modern_request(const Json& id, const std::string& method, Json params = Json::object());
+Json result(const Json& id, Json value = Json::object());
 
 }  // namespace cli_test

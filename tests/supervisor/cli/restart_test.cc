@@ -1,3 +1,9 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+
 #include "tests/supervisor/cli/bridge_client.h"
 
 using namespace cli_test;
@@ -15,10 +21,10 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
     CHECK(peer.request()["id"] == "a");
     CHECK(peer.request()["id"] == 2);
     peer.close();
-    for (const json& id : {json("a"), json(2)}) {
-      const json lost = bridge.out.message();
+    for (const Json& id : {Json("a"), Json(2)}) {
+      const Json lost = bridge.out.message();
       CAPTURE(lost.dump());
-      CHECK((lost["id"] == id || lost["id"] == (id == 2 ? json("a") : json(2))));
+      CHECK((lost["id"] == id || lost["id"] == (id == 2 ? Json("a") : Json(2))));
       CHECK(lost["result"]["isError"] == true);
       CHECK_FALSE(lost["result"].contains("resultType"));
       CHECK(answer_text(lost)["success"] == false);
@@ -30,7 +36,7 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
     bridge.send(modern_request(1, "tools/call", {{"name", "execute_code"}}));
     CHECK(peer.request()["id"] == 1);
     peer.close();
-    const json lost = bridge.out.message();
+    const Json lost = bridge.out.message();
     CHECK(lost["result"]["resultType"] == "complete");
     CHECK(lost["result"]["isError"] == true);
   }
@@ -44,7 +50,7 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
     shake_hands(bridge, peer);
     peer.close();
     Peer again = daemon.accept_bridge();
-    const json repeated = again.request();
+    const Json repeated = again.request();
     CHECK(repeated["method"] == "initialize");
     CHECK(repeated["params"] == kInitialize);
     CHECK(repeated["id"] != 0);
@@ -58,12 +64,26 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
   }
   SECTION("what changes nothing is asked again, and the client notices nothing") {
     bridge.send(modern_request(1, "tools/list"));
-    const json asked = peer.request();
+    const Json asked = peer.request();
     peer.close();
     Peer again = daemon.accept_bridge();
     CHECK(again.request() == asked);
-    again.send(result(1, {{"tools", json::array()}}));
-    CHECK(bridge.out.message() == result(1, {{"tools", json::array()}}));
+    again.send(result(1, {{"tools", Json::array()}}));
+    CHECK(bridge.out.message() == result(1, {{"tools", Json::array()}}));
+  }
+  SECTION("a list as often as the daemon ends: it runs nothing") {
+    bridge.send(modern_request(1, "tools/list"));
+    CHECK(peer.request()["method"] == "tools/list");
+    peer.close();
+    for (int times = 0; times < 4; times++) {
+      Peer again = daemon.accept_bridge();
+      CHECK(again.request()["method"] == "tools/list");
+      again.close();
+    }
+    Peer last = daemon.accept_bridge();
+    CHECK(last.request()["id"] == 1);
+    last.send(result(1, {{"tools", Json::array()}}));
+    CHECK(bridge.out.message() == result(1, {{"tools", Json::array()}}));
   }
   SECTION("but not a third time: a request that ends the daemon is given up") {
     bridge.send(modern_request(1, "resources/read", {{"uri", "workspace:///poison"}}));
@@ -73,7 +93,9 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
     CHECK(second.request()["id"] == 1);
     second.close();
     Peer third = daemon.accept_bridge();
-    CHECK(bridge.out.message()["error"]["code"] == -32603);
+    const Json given_up = bridge.out.message()["error"];
+    CHECK(given_up["code"] == -32603);
+    CHECK(given_up["message"].get<std::string>().find("changes nothing") != std::string::npos);
     CHECK(third.lines.quiet_for(50ms));
   }
   SECTION("an initialize that was not answered is asked again under its own id") {
@@ -87,7 +109,7 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
   }
   SECTION("a cancelled call is not answered") {
     bridge.send(call(1));
-    bridge.send(json{{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", 1}}}});
+    bridge.send(Json{{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", 1}}}});
     CHECK(peer.request()["id"] == 1);
     CHECK(peer.request()["method"] == "notifications/cancelled");
     peer.close();
@@ -105,8 +127,8 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
   }
   SECTION("subscriptions stand again, acknowledged once, and hear that the tools may have changed") {
     bridge.send(modern_request("sub", "subscriptions/listen", {{"notifications", {{"toolsListChanged", true}}}}));
-    const json listen = peer.request();
-    const json acknowledged = {{"jsonrpc", "2.0"},
+    const Json listen = peer.request();
+    const Json acknowledged = {{"jsonrpc", "2.0"},
                                {"method", "notifications/subscriptions/acknowledged"},
                                {"params", {{"_meta", {{"io.modelcontextprotocol/subscriptionId", "sub"}}}}}};
     peer.send(acknowledged);
@@ -115,17 +137,17 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
     Peer again = daemon.accept_bridge();
     CHECK(again.request() == listen);
     again.send(acknowledged);
-    const json changed = bridge.out.message();
+    const Json changed = bridge.out.message();
     CHECK(changed["method"] == "notifications/tools/list_changed");
     CHECK(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "sub");
-    again.send(json{{"jsonrpc", "2.0"}, {"method", "next"}});
+    again.send(Json{{"jsonrpc", "2.0"}, {"method", "next"}});
     CHECK(bridge.out.message()["method"] == "next");  // no second acknowledgement between
   }
   SECTION("what the daemon had asked the client is withdrawn") {
     peer.send(request("ask-1", "elicitation/create"));
     CHECK(bridge.out.message()["id"] == "ask-1");
     peer.close();
-    const json withdrawn = bridge.out.message();
+    const Json withdrawn = bridge.out.message();
     CHECK(withdrawn["method"] == "notifications/cancelled");
     CHECK(withdrawn["params"]["requestId"] == "ask-1");
   }
@@ -156,6 +178,138 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
   }
 }
 
+namespace {
+
+Json refusal() {
+  return {{"code", -32603},
+          {"message", "tenant 'uid-0' has 64 connections already"},
+          {"data", {{"code", "exhausted"}, {"org.warder/not-run", "refused"}, {"remedy", "close some"}}}};
+}
+
+Json error(const Json& id, Json of) {
+  Json message = {{"jsonrpc", "2.0"}};
+  if (!id.is_null()) message["id"] = id;
+  message["error"] = std::move(of);
+  return message;
+}
+
+// What a daemon that ends answers to a call, or a subscription.
+Json draining(const Json& id, Json more = Json::object()) {
+  more["_meta"]["org.warder/not-run"] = "draining";
+  return result(id, std::move(more));
+}
+
+}  // namespace
+
+TEST_CASE("a connection that the daemon refuses is tried again, and then nothing is said to have run", "[bridge]") {
+  FakeDaemon daemon;
+  daemon.start();
+  Bridge bridge(daemon);
+  const bool with_id = GENERATE(true, false);
+  CAPTURE(with_id);
+  bridge.send(modern_request(1, "tools/list"));
+  bridge.send(call(2));
+  bridge.send(call(3));
+  auto refuse = [&](Peer& peer) {
+    CHECK(peer.request()["id"] == 1);
+    peer.send(with_id ? error(1, refusal()) : error(nullptr, refusal()));
+    peer.close();
+  };
+  Peer first = daemon.accept_bridge();
+  refuse(first);
+
+  SECTION("a place is free: all of it is sent again, in order") {
+    Peer again = daemon.accept_bridge();
+    for (int id = 1; id <= 3; id++) {
+      CHECK(again.request()["id"] == id);
+      again.send(result(id));
+      CHECK(bridge.out.message() == result(id));
+    }
+  }
+  SECTION("no place is free") {
+    const pid_t refusing = ::fork();  // as often as the bridge comes
+    if (refusing == 0) {
+      try {
+        for (;;) {
+          Peer again = daemon.accept_bridge();
+          again.request();
+          again.send(error(nullptr, refusal()));
+          again.close();
+        }
+      } catch (...) {
+      }
+      ::_exit(0);
+    }
+    std::map<int, Json> answers;
+    for (int i = 0; i < 3; i++) {
+      const Json answer = bridge.out.message();
+      answers[answer["id"]] = answer;
+    }
+    ::kill(refusing, SIGKILL);
+    ::waitpid(refusing, nullptr, 0);
+    CHECK(answers[1]["result"]["tools"].is_array());
+    for (int id : {2, 3}) {
+      const Json told = answer_text(answers[id]);
+      CAPTURE(told.dump());
+      CHECK(answers[id]["result"]["isError"] == true);
+      CHECK(told["error"] ==
+            "warderd refused the connection, nothing was executed: tenant 'uid-0' has 64 connections already");
+      CHECK(told["remedy"] == "close some");
+    }
+    CHECK(bridge.err.line()->find("64 connections") != std::string::npos);
+  }
+}
+
+TEST_CASE("calls that a daemon does not take, as it ends, go to the next one", "[bridge]") {
+  FakeDaemon daemon;
+  daemon.start();
+  Bridge bridge(daemon);
+  Peer peer = daemon.accept_bridge();
+  bridge.send(modern_request("sub", "subscriptions/listen", {{"notifications", Json::object()}}));
+  CHECK(peer.request()["id"] == "sub");
+  bridge.send(call(1));
+  CHECK(peer.request()["id"] == 1);
+  bridge.send(call(2));
+  CHECK(peer.request()["id"] == 2);
+
+  peer.send(draining("sub"));
+  peer.send(draining(2, {{"content", Json::array()}, {"isError", true}}));
+  bridge.send(modern_request(3, "tools/list"));  // is still answered by the daemon that ends
+  CHECK(peer.request()["id"] == 3);
+  peer.send(result(3, {{"tools", Json::array()}}));
+  CHECK(bridge.out.message()["id"] == 3);  // and of the others the client has heard nothing
+  bridge.send(call(4));                    // not even sent
+  bridge.send(call(5));
+  bridge.send(Json{{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", 5}}}});
+  CHECK(peer.request()["method"] == "notifications/cancelled");
+  peer.send(result(1));
+  CHECK(bridge.out.message()["id"] == 1);  // it ran, and was awaited
+  peer.close();
+
+  Peer again = daemon.accept_bridge();
+  CHECK(again.request()["id"] == "sub");
+  for (int id : {2, 4}) {
+    CHECK(again.request()["id"] == id);
+    again.send(result(id));
+    CHECK(bridge.out.message() == result(id));
+  }
+  CHECK(again.lines.quiet_for(50ms));
+}
+
+TEST_CASE("what a program prints is not taken for the daemon's word that it did not run", "[bridge]") {
+  FakeDaemon daemon;
+  daemon.start();
+  Bridge bridge(daemon);
+  Peer peer = daemon.accept_bridge();
+  bridge.send(call(1));
+  peer.request();
+  const Json answer =
+      result(1, {{"content", {{{"type", "text"}, {"text", R"("_meta":{"org.warder/not-run":"draining"})"}}}},
+                 {"structuredContent", {{"_meta", {{"org.warder/not-run", "draining"}}}}}});
+  peer.send(answer);
+  CHECK(bridge.out.message() == answer);
+}
+
 TEST_CASE("requests that come while the daemon restarts wait for it", "[bridge]") {
   FakeDaemon daemon;
   daemon.start();
@@ -175,7 +329,7 @@ TEST_CASE("requests that come while the daemon restarts wait for it", "[bridge]"
     daemon.stop();
     again.close();
     bridge.send(call(2));
-    const json refused = bridge.out.message();
+    const Json refused = bridge.out.message();
     CHECK(refused["id"] == 2);
     CHECK(answer_text(refused)["error"].get<std::string>().find("nothing was executed") != std::string::npos);
   }
@@ -192,7 +346,7 @@ TEST_CASE("without a daemon the bridge answers in its place", "[bridge]") {
                                                                              {"2025-11-25", "2025-11-25"},
                                                                              {"1999-01-01", "2025-11-25"}}));
     bridge.send(request(0, "initialize", {{"protocolVersion", asked}}));
-    const json greeted = bridge.out.message();
+    const Json greeted = bridge.out.message();
     CHECK(greeted["result"]["protocolVersion"] == answered);
     CHECK(greeted["result"]["serverInfo"]["name"] == "warder");
     CHECK(greeted["result"]["capabilities"]["tools"]["listChanged"] == true);
@@ -200,15 +354,15 @@ TEST_CASE("without a daemon the bridge answers in its place", "[bridge]") {
   }
   SECTION("discovery, ping and the tool list") {
     bridge.send(modern_request(1, "server/discover"));
-    const json found = bridge.out.message()["result"];
-    CHECK(found["supportedVersions"] == json::array({"2026-07-28"}));
+    const Json found = bridge.out.message()["result"];
+    CHECK(found["supportedVersions"] == Json::array({"2026-07-28"}));
     CHECK(found["resultType"] == "complete");
     CHECK(found["ttlMs"] == 0);
     CHECK(found["instructions"].get<std::string>().find(daemon.path()) != std::string::npos);
     bridge.send(request(2, "ping"));
     CHECK(bridge.out.message() == result(2));
     bridge.send(request(3, "tools/list"));
-    const json tools = bridge.out.message()["result"]["tools"];
+    const Json tools = bridge.out.message()["result"]["tools"];
     REQUIRE(tools.size() == 1);
     CHECK(tools[0]["name"] == "execute_code");
     CHECK(tools[0]["inputSchema"]["type"] == "object");
@@ -217,16 +371,16 @@ TEST_CASE("without a daemon the bridge answers in its place", "[bridge]") {
     auto strange = modern_request(1, "tools/list");
     strange["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01";
     bridge.send(strange);
-    const json refused = bridge.out.message()["error"];
+    const Json refused = bridge.out.message()["error"];
     CHECK(refused["code"] == -32022);
-    CHECK(refused["data"]["supported"] == json::array({"2026-07-28"}));
+    CHECK(refused["data"]["supported"] == Json::array({"2026-07-28"}));
     CHECK(refused["data"]["requested"] == "2099-01-01");
   }
   SECTION("a call is a tool error with the command to run") {
     bridge.send(call(1));
-    const json refused = bridge.out.message()["result"];
+    const Json refused = bridge.out.message()["result"];
     CHECK(refused["isError"] == true);
-    const json text = json::parse(refused["content"][0]["text"].get<std::string>());
+    const Json text = Json::parse(refused["content"][0]["text"].get<std::string>());
     CHECK(text["remedy"].get<std::string>().find("--socket " + daemon.path()) != std::string::npos);
   }
   SECTION("anything else is an error, garbage too, and notifications are ignored") {
@@ -234,7 +388,7 @@ TEST_CASE("without a daemon the bridge answers in its place", "[bridge]") {
     CHECK(bridge.out.message()["error"]["data"]["code"] == "unavailable");
     bridge.send_line("[]]");
     bridge.send(kInitialized);
-    const json refused = bridge.out.message();
+    const Json refused = bridge.out.message();
     CHECK(refused["error"]["code"] == -32600);
     CHECK_FALSE(refused.contains("id"));
     bridge.send_line(R"([{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}])");
@@ -260,7 +414,7 @@ TEST_CASE("a daemon that appears later is found, and the client is told", "[brid
     bridge.out.message();
     daemon.start();
     Peer peer = daemon.accept_bridge();
-    const json repeated = peer.request();
+    const Json repeated = peer.request();
     CHECK(repeated["method"] == "initialize");
     CHECK(peer.request()["method"] == "notifications/initialized");
     peer.send(result(repeated["id"]));
@@ -270,7 +424,7 @@ TEST_CASE("a daemon that appears later is found, and the client is told", "[brid
   }
   SECTION("modern, with a subscription that was taken in its absence") {
     bridge.send(modern_request(9, "subscriptions/listen", {{"notifications", {{"toolsListChanged", true}}}}));
-    const json acknowledged = bridge.out.message();
+    const Json acknowledged = bridge.out.message();
     CHECK(acknowledged["method"] == "notifications/subscriptions/acknowledged");
     CHECK(acknowledged["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == 9);
     CHECK(acknowledged["params"]["notifications"]["toolsListChanged"] == true);
@@ -285,7 +439,7 @@ TEST_CASE("a daemon that appears later is found, and the client is told", "[brid
     Peer peer = daemon.accept_bridge();
     bridge.send(request(1, "tools/list"));
     CHECK(peer.request()["id"] == 1);
-    const json listed = {{"tools", {{{"name", "fake"}}}}};
+    const Json listed = {{"tools", {{{"name", "fake"}}}}};
     peer.send(result(1, listed));
     bridge.out.message();
     daemon.stop();

@@ -3,8 +3,7 @@
 
 #include <signal.h>
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 #include "tests/supervisor/cli/processes.h"
 
@@ -12,13 +11,12 @@ using namespace cli;
 using cli_test::FakeDaemon;
 using cli_test::Peer;
 using cli_test::Process;
-using nlohmann::json;
 using namespace std::chrono_literals;
 
 namespace {
 
-json answered(const json& id, const json& answer, json meta = json::object()) {
-  json result = {{"resultType", "complete"},
+Json answered(const Json& id, const Json& answer, Json meta = Json::object()) {
+  Json result = {{"resultType", "complete"},
                  {"content", {{{"type", "text"}, {"text", answer.dump()}}}},
                  {"isError", !answer.value("success", false)}};
   if (!meta.empty()) result["_meta"] = std::move(meta);
@@ -28,7 +26,7 @@ json answered(const json& id, const json& answer, json meta = json::object()) {
 }  // namespace
 
 TEST_CASE("the exit status tells how the program ended", "[run]") {
-  const auto [answer, status] = GENERATE(table<json, int>({
+  const auto [answer, status] = GENERATE(table<Json, int>({
       {{{"success", true}, {"outcome", "ok"}}, 0},
       {{{"success", true}}, 0},
       {{{"success", false}}, 1},
@@ -44,7 +42,7 @@ TEST_CASE("the exit status tells how the program ended", "[run]") {
       {{{"success", false}, {"outcome", "forbidden_call"}}, 1},
       {{{"success", false}, {"outcome", "cancelled"}}, 130},
       {{{"success", false}, {"outcome", "internal"}}, 125},
-      {json::array(), 1},
+      {Json::array(), 1},
       {{{"outcome", 7}, {"exit_status", "x"}}, 1},
   }));
   CAPTURE(answer.dump());
@@ -57,23 +55,24 @@ TEST_CASE("one request says everything; no handshake is needed", "[run]") {
   options.language = "python";
   options.timeout_seconds = 2.5;
   options.context = {{"n", "7"}, {"name", "Ada"}, {"list", "[1,2]"}};
-  const json request = json::parse(run_request(options, 3));
+  const Json request = Json::parse(run_request(options, 3));
   CHECK(request["id"] == 3);
   CHECK(request["method"] == "tools/call");
   CHECK(request["params"]["name"] == "execute_code");
-  const json& arguments = request["params"]["arguments"];
+  const Json& arguments = request["params"]["arguments"];
   CHECK(arguments["code"] == "print(1)\n");
   CHECK(arguments["timeout_seconds"] == 2.5);
   CHECK_FALSE(arguments.contains("memory_mb"));
-  CHECK(arguments["context_vars"] == json{{"n", 7}, {"name", "Ada"}, {"list", {1, 2}}});
-  const json& meta = request["params"]["_meta"];
+  CHECK(arguments["context_vars"] == Json{{"n", 7}, {"name", "Ada"}, {"list", {1, 2}}});
+  const Json& meta = request["params"]["_meta"];
   CHECK(meta["io.modelcontextprotocol/protocolVersion"] == "2026-07-28");
-  CHECK(meta["io.modelcontextprotocol/clientCapabilities"] == json::object());
+  CHECK(meta["io.modelcontextprotocol/clientCapabilities"] == Json::object());
 }
 
 TEST_CASE("small helpers of the command line", "[run]") {
   CHECK(language_of("a.py") == "python");
   CHECK(language_of("a.mjs") == "javascript");
+  CHECK(language_of("a.ts") == "typescript");
   CHECK(language_of("dir.js/a.sh") == "shell");
   CHECK(language_of("-") == "python");
   CHECK(parse_context("a=b=c") == std::pair<std::string, std::string>("a", "b=c"));
@@ -92,9 +91,9 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
   SECTION("output, result, standard error, exit status") {
     Process run({"run", "--socket", daemon.path(), "-c", "code"});
     Peer peer = daemon.accept();
-    const json request = peer.request();
+    const Json request = peer.request();
     CHECK(request["params"]["arguments"]["code"] == "code");
-    peer.send(json{{"jsonrpc", "2.0"}, {"method", "notifications/message"}});  // not ours
+    peer.send(Json{{"jsonrpc", "2.0"}, {"method", "notifications/message"}});  // not ours
     peer.send(answered(request["id"], {{"success", false},
                                        {"outcome", "exit"},
                                        {"exit_status", 5},
@@ -110,7 +109,7 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
     cli_test::write_all(run.in.get(), "1/0");
     run.in.reset();
     Peer peer = daemon.accept();
-    const json request = peer.request();
+    const Json request = peer.request();
     CHECK(request["params"]["arguments"]["code"] == "1/0");
     peer.send(
         answered(request["id"], {{"success", false}, {"outcome", "error"}, {"error", "E"}, {"traceback", "T\nE"}}));
@@ -120,16 +119,16 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
   SECTION("--json and --receipt") {
     Process run({"run", "--socket", daemon.path(), "-c", "1", "--json", "--receipt"});
     Peer peer = daemon.accept();
-    const json answer = {{"success", true}, {"outcome", "ok"}, {"output", {"x"}}};
+    const Json answer = {{"success", true}, {"outcome", "ok"}, {"output", {"x"}}};
     peer.send(answered(peer.request()["id"], answer, {{"org.warder/receipt", {{"namespaces", {"user", "pid"}}}}}));
-    CHECK(json::parse(run.out.rest()) == answer);
-    CHECK(json::parse(run.err.rest()) == json{{"namespaces", {"user", "pid"}}});
+    CHECK(Json::parse(run.out.rest()) == answer);
+    CHECK(Json::parse(run.err.rest()) == Json{{"namespaces", {"user", "pid"}}});
     CHECK(run.wait().status == 0);
   }
   SECTION("an error of warderd, with its remedy") {
     Process run({"run", "--socket", daemon.path(), "-c", "1"});
     Peer peer = daemon.accept();
-    peer.send(json{{"jsonrpc", "2.0"},
+    peer.send(Json{{"jsonrpc", "2.0"},
                    {"id", peer.request()["id"]},
                    {"error", {{"code", -32603}, {"message", "no jails left"}, {"data", {{"remedy", "wait"}}}}}});
     const std::string errors = run.err.rest();
@@ -148,9 +147,9 @@ TEST_CASE("warder run prints what the program said and ends as it did", "[run][p
   SECTION("interrupted: the execution is cancelled") {
     Process run({"run", "--socket", daemon.path(), "-c", "1"});
     Peer peer = daemon.accept();
-    const json request = peer.request();
+    const Json request = peer.request();
     run.signal(SIGINT);
-    const json cancelled = peer.request();
+    const Json cancelled = peer.request();
     CHECK(cancelled["method"] == "notifications/cancelled");
     CHECK(cancelled["params"]["requestId"] == request["id"]);
     CHECK(run.wait().status == 130);

@@ -1,40 +1,11 @@
 // The audit chain: what was written is proven, what was changed is found.
 #include "supervisor/journal/audit.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
-#include "tests/temp_directory.h"
+#include "tests/supervisor/journal/chain.h"
 
 using namespace journal;
-using nlohmann::json;
-
-namespace {
-
-struct Chain {
-  TempDirectory folder;
-  Database database;
-
-  explicit Chain(int entries) : database(open_file()) {
-    for (int i = 1; i <= entries; i++) add(i);
-  }
-  Database open_file() {
-    auto opened = open_checked(folder.path() / "journal.db", {audit_part()});
-    REQUIRE(opened);
-    return std::move(opened->database);
-  }
-  void add(int i) {
-    AuditEntry entry{1000 + i, "acme", 1000, 77, "tools/call", "tool-" + std::to_string(i), "{}"};
-    REQUIRE(append_audit(database, entry));
-  }
-  AuditVerdict verdict() {
-    auto found = verify_audit(database);
-    REQUIRE(found);
-    return *found;
-  }
-};
-
-}  // namespace
 
 TEST_CASE("a chain that nobody touched is whole, over restarts too", "[journal]") {
   Chain chain(20);
@@ -42,8 +13,8 @@ TEST_CASE("a chain that nobody touched is whole, over restarts too", "[journal]"
   CHECK(chain.verdict().entries == 20);
   const std::string head = chain.verdict().head;
   CHECK(head.size() == 64);
-  chain.database = Database(chain.open_file());
-  chain.add(21);
+  chain.reopen();
+  chain.add("tool-21");
   CHECK(chain.verdict().problem.empty());
   CHECK(chain.verdict().entries == 21);
   CHECK(chain.verdict().head != head);
@@ -57,6 +28,11 @@ TEST_CASE("an entry that was changed, removed, added or moved is found", "[journ
       {"UPDATE audit SET at_ms=at_ms+1 WHERE number=20", 19, "entry 20 is not"},
       {"UPDATE audit SET uid=0 WHERE number=3", 2, "entry 3 is not"},
       {"UPDATE audit SET shape='{\"a\":1}' WHERE number=3", 2, "entry 3 is not"},
+      {"UPDATE audit SET kind=1 WHERE number=3", 2, "entry 3 is not"},
+      {"UPDATE audit SET count=2 WHERE number=3", 2, "entry 3 is not"},
+      {"UPDATE audit SET last_ms=5 WHERE number=3", 2, "entry 3 is not"},
+      {"UPDATE audit SET version=0 WHERE number=3", 2, "entry 3 is not"},
+      {"UPDATE audit SET version=2 WHERE number=3", 2, "entry 3 is not"},
       // What moves from one field to the next changes the entry.
       {"UPDATE audit SET action='tools/calltool', subject='-5' WHERE number=5", 4, "entry 5 is not"},
       {"DELETE FROM audit WHERE number=7", 6, "entry 7 is missing"},
@@ -67,8 +43,12 @@ TEST_CASE("an entry that was changed, removed, added or moved is found", "[journ
       {"UPDATE audit SET number=-1 WHERE number=4; UPDATE audit SET number=4 WHERE number=5; "
        "UPDATE audit SET number=5 WHERE number=-1",
        3, "entry 4 is not"},
-      {"INSERT INTO audit SELECT 21, at_ms, tenant, uid, pid, action, subject, shape, hash FROM audit WHERE number=20",
+      {"INSERT INTO audit(number, at_ms, tenant, uid, pid, action, subject, shape, hash, version) "
+       "SELECT 21, at_ms, tenant, uid, pid, action, subject, shape, hash, version FROM audit WHERE number=20",
        20, "entry 21 is not"},
+      // A gap that no sweep made.
+      {"INSERT INTO audit_gaps SELECT 7, 7, hash FROM audit WHERE number=7; DELETE FROM audit WHERE number=7", 19,
+       "1 entries are missing, and no entry says that they were forgotten"},
       {"UPDATE audit_ends SET hash=zeroblob(32) WHERE which='last'", 20, "is not the last one"},
   }));
   CAPTURE(tampering);
@@ -80,29 +60,108 @@ TEST_CASE("an entry that was changed, removed, added or moved is found", "[journ
   CHECK(chain.verdict().entries == good);
 }
 
-TEST_CASE("old entries are forgotten from the front, and the rest is still one chain", "[journal]") {
-  Chain chain(50);
-  CHECK(forget_audit(chain.database, 40, 0, 1000).value_or(0) == 10);
-  CHECK(chain.verdict().entries == 40);
+TEST_CASE("repeats within a minute are counted, and told by one entry when the minute is over", "[journal]") {
+  Chain chain;
+  for (int i = 0; i < 1000; i++) chain.add("same");
+  chain.add("other");
+  CHECK(chain.verdict().entries == 2);
+  CHECK(chain.verdict().calls == 2);
+  CHECK(chain.verdict().unsealed == 999);
+  CHECK(seal_repeats(chain.database, 1'000'001 + kRepeatWindowMs - 1, 100).value_or(9) == 0);  // not yet
+  CHECK(seal_repeats(chain.database, chain.clock_ms + kRepeatWindowMs, 100).value_or(9) == 2);
   CHECK(chain.verdict().problem.empty());
-  CHECK(forget_audit(chain.database, 1000, 1016, 1000).value_or(0) == 5);  // 11..15 are older
-  CHECK(forget_audit(chain.database, 10, 0, 7).value_or(0) == 7);          // no more at once
-  CHECK(chain.verdict().entries == 28);
-  chain.add(51);
+  CHECK(chain.verdict().entries == 3);
+  CHECK(chain.verdict().calls == 1001);
+  CHECK(chain.verdict().unsealed == 0);
+  CHECK(chain.number("SELECT count FROM audit WHERE number=3") == 999);
+  CHECK(chain.number("SELECT at_ms FROM audit WHERE number=3") == 1'000'002);
+  CHECK(chain.number("SELECT last_ms FROM audit WHERE number=3") == 1'001'000);
+  CHECK(chain.number("SELECT subject='same' AND shape='{}' AND pid=77 FROM audit WHERE number=3") == 1);
+  REQUIRE(chain.database.execute("UPDATE audit SET count=99 WHERE number=3"));
+  CHECK(chain.verdict().problem == "entry 3 is not what was written, or does not follow entry 2");
+}
+
+TEST_CASE("a repeat after its minute is an entry again, and the counts before it are told first", "[journal]") {
+  Chain chain;
+  chain.add("same");
+  chain.add("same");
+  chain.clock_ms += kRepeatWindowMs;
+  chain.add("same");
+  CHECK(chain.verdict().entries == 3);
+  CHECK(chain.verdict().calls == 3);
+  CHECK(chain.number("SELECT at_ms FROM audit WHERE number=2") == 1'000'002);
+  CHECK(chain.number("SELECT at_ms FROM audit WHERE number=3") == 1'000'003 + kRepeatWindowMs);
+  chain.clock_ms -= 10 * kRepeatWindowMs;  // a clock that was set back
+  chain.add("same");
+  CHECK(chain.verdict().entries == 4);
   CHECK(chain.verdict().problem.empty());
-  REQUIRE(chain.database.execute("DELETE FROM audit WHERE number=(SELECT min(number) FROM audit)"));
-  CHECK(chain.verdict().problem == "entry 23 is missing");
+}
+
+TEST_CASE("what differs in anything is no repeat; what `same` leaves out may differ", "[journal]") {
+  Chain chain;
+  const AuditEntry entry{5, "acme", 1, 2, "call", "a.b", R"({"verdict":"ok"})"};
+  REQUIRE(append_audit(chain.database, entry));
+  auto changed = [&](auto change) {
+    AuditEntry other = entry;
+    change(other);
+    const uint64_t before = chain.verdict().entries;
+    REQUIRE(append_audit(chain.database, other));
+    return chain.verdict().entries > before;
+  };
+  CHECK_FALSE(changed([](AuditEntry& e) { e.at_ms = 6; }));
+  CHECK(changed([](AuditEntry& e) { e.tenant = "acme/reports"; }));
+  CHECK(changed([](AuditEntry& e) { e.uid = 9; }));
+  CHECK(changed([](AuditEntry& e) { e.pid = 9; }));
+  CHECK(changed([](AuditEntry& e) { e.action = "question"; }));
+  CHECK(changed([](AuditEntry& e) { e.subject = "a.c"; }));
+  CHECK(changed([](AuditEntry& e) { e.shape = R"({"verdict":"failed"})"; }));
+  CHECK(changed([](AuditEntry& e) { e.kind = AuditKind::refusal; }));
+  CHECK_FALSE(changed([&](AuditEntry& e) { e.same = entry.shape, e.shape = R"({"verdict":"ok","ms":7})"; }));
+  // A person's word is told each time.
+  CHECK(changed([](AuditEntry& e) { e.kind = AuditKind::approval; }));
+  CHECK(changed([](AuditEntry& e) { e.kind = AuditKind::approval; }));
+}
+
+TEST_CASE("a flood whose every call is another is told by tool, then by action, and every call is counted",
+          "[journal]") {
+  Chain chain;
+  constexpr int kCalls = 20'000;
+  for (int i = 0; i < kCalls; i++) {
+    chain.add("tool-" + std::to_string(i % 3), "acme/" + std::to_string(i % 2), AuditKind::call, std::to_string(i));
+    chain.clock_ms--;  // all within the minute
+  }
+  CHECK(chain.verdict().entries < 610);
+  for (int i = 0; i < kCalls; i++) chain.add(std::to_string(i), "acme", AuditKind::refusal), chain.clock_ms--;
+  CHECK(chain.verdict().entries < 610 + 710);
+  chain.add("mine", "other");  // whom that does not touch
+  CHECK(chain.number("SELECT count(*) FROM audit WHERE tenant='other' AND subject='mine'") == 1);
+  REQUIRE(seal_repeats(chain.database, INT64_MAX, 100'000));
+  const AuditVerdict after = chain.verdict();
+  CHECK(after.problem.empty());
+  CHECK(after.calls == 2 * kCalls + 1);
+  CHECK(after.unsealed == 0);
+  CHECK(chain.number("SELECT max(count) FROM audit WHERE kind=0") > 3'000);
+  CHECK(chain.number("SELECT count FROM audit WHERE subject='*' AND kind=1 AND count>1") > 19'000);
+}
+
+TEST_CASE("what a client names is cut before it is kept", "[journal]") {
+  AuditEntry entry;
+  entry.subject = std::string(1 << 20, 's');
+  entry.shape = "{\"a\":\"" + std::string(1 << 20, 'x') + "\"}";
+  bound_sizes(entry);
+  CHECK(entry.subject.size() == 640);
+  CHECK(entry.shape == R"({"...":1048584})");
 }
 
 TEST_CASE("the shape of arguments tells types and sizes, and no value", "[journal]") {
-  const json arguments = json::parse(
+  const Json arguments = Json::parse(
       R"j({"code":"print('secret')","timeout_seconds":1.5,"context_vars":{"password":"hunter2"},"tags":[1,2],"x":null})j");
   CHECK(
       shape_of(arguments) ==
-      R"j({"code":"string(15)","context_vars":"object(1)","tags":"array(2)","timeout_seconds":"number","x":"null"})j");
-  CHECK(shape_of(json(7)) == "{}");
-  json many = json::object();
+      R"j({"code":"string(15)","timeout_seconds":"number","context_vars":"object(1)","tags":"array(2)","x":"null"})j");
+  CHECK(shape_of(Json(7)) == "{}");
+  Json many = Json::object();
   for (int i = 0; i < 100; i++) many["key" + std::to_string(i) + std::string(500, 'k')] = i;
   CHECK(shape_of(many).size() < 4000);
-  CHECK(json::parse(shape_of(many))["..."] == 68);
+  CHECK(Json::parse(shape_of(many))["..."] == 68);
 }

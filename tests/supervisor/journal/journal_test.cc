@@ -11,58 +11,12 @@
 #include "supervisor/journal/record.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
-#include "tests/temp_directory.h"
+#include "tests/supervisor/journal/scene.h"
 
 using namespace journal;
 using namespace std::chrono_literals;
 
 namespace {
-
-struct Scene {
-  TempDirectory folder;
-  Loop loop;
-  std::unique_ptr<Journal> book;
-
-  explicit Scene(Settings settings = {}) { open(settings); }
-  void open(Settings settings = {}) {
-    auto opened = Journal::open(loop, folder.path(), settings);
-    REQUIRE(opened);
-    book = *std::move(opened);
-  }
-  Database reader() {
-    auto database = Database::open(folder.path() / "journal.db", Database::Access::read_only);
-    REQUIRE(database);
-    return *std::move(database);
-  }
-  Journal::Execution begin(const std::string& id, const std::string& tenant = "acme",
-                           const std::string& language = "python") {
-    return book->begin({id, tenant, language, "default", 4, now_ms()});
-  }
-  void run(const std::string& id, const std::string& outcome = "ok", int64_t wall_us = 1000, Ledger ledger = {}) {
-    auto ended = await(loop, book->end(begin(id), ended_with(outcome, wall_us, ledger)));
-    REQUIRE(ended);
-  }
-  static Ended ended_with(const std::string& outcome, int64_t wall_us = 1000, Ledger ledger = {}) {
-    Ended ended;
-    ended.outcome = outcome;
-    ended.wall_us = wall_us;
-    ended.took_us = wall_us * 2;
-    ended.ledger = ledger;
-    return ended;
-  }
-  Statistics statistics(const std::string& tenant = "acme") {
-    auto found = await(loop, book->statistics(tenant));
-    REQUIRE(found);
-    return *found;
-  }
-  std::string outcome_of(const std::string& id) {
-    Database database = reader();
-    auto row = find_execution(database, id);
-    REQUIRE(row);
-    if (!*row) return "no row";
-    return (*row)->outcome.empty() ? "running" : (*row)->outcome;
-  }
-};
 
 Task<> end_it(Journal& book, Journal::Execution execution, Ended ended, int& answered) {
   auto written = co_await book.end(std::move(execution), std::move(ended));
@@ -117,7 +71,7 @@ TEST_CASE("what is answered is there after the next start, though nothing was co
     };
     REQUIRE(await(loop, (*after)->run(verify)));
     CHECK(verdict.problem.empty());
-    CHECK(verdict.entries == 50);
+    CHECK(verdict.calls + verdict.unsealed == 50);
   }
   disk.count_down();
   REQUIRE(run_until(scene.loop, [&] { return held.done(); }));
@@ -241,7 +195,6 @@ TEST_CASE("the ledger counts bytes; what was kept out is never more than what wa
   CHECK(quiet.kept_out_bytes() == 0);
   Ledger loud{1000, 5'000'000, 200'000, 7'000};
   CHECK(loud.kept_out_bytes() == 5'199'000);
-  CHECK(estimated_tokens(3500) == 1000);
   Scene scene;
   scene.run("quiet", "ok", 1000, quiet);
   scene.run("loud", "ok", 1000, loud);
@@ -258,11 +211,30 @@ TEST_CASE("the ledger counts bytes; what was kept out is never more than what wa
   CHECK(scene.book->since_start("acme").kept_out_bytes == 5'199'000 + 3'999'900);
 }
 
+TEST_CASE("tokens are kept beside bytes, and no more are claimed than were kept out", "[journal]") {
+  Ledger loud{1000, 50'000, 20'000, 7'000, 30'000, 300, 15'000, 6'000, 2'000, 9'000};
+  CHECK(loud.kept_out_tokens() == 30'000 / 10 * 9 - 300);
+  CHECK(Ledger{1000, 50'000, 0, 0, 0, 300, 200}.kept_out_tokens() == 0);
+  CHECK(Ledger{1000, 50, 0, 0, 0, 10, 200}.kept_out_tokens() == 0);  // no bytes, no tokens
+  Scene scene;
+  scene.run("loud", "ok", 1000, loud);
+  const Totals all = scene.statistics().totals;
+  CHECK(all.ledger.returned_tokens == 300);
+  CHECK(all.ledger.read_tokens == 9'000);
+  CHECK(all.ledger.definitions_avoided_tokens == 2'000);
+  CHECK(all.kept_out_tokens == loud.kept_out_tokens());
+  CHECK(scene.book->since_start("acme").kept_out_tokens == loud.kept_out_tokens());
+}
+
 TEST_CASE("a line of a spool that an older daemon wrote still counts", "[journal]") {
-  Ended ended = Scene::ended_with("ok", 1000, Ledger{1, 2, 3, 4, 5});
+  Ended ended = Scene::ended_with("ok", 1000, Ledger{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   ended.id = "e1";
   std::string line = to_line({7, Finished{{"e1", "acme", "python", "default", 4, 1}, ended}});
-  REQUIRE(line.find(",4,5]") != std::string::npos);
+  constexpr std::string_view kTokens = ",6,7,8,9,10]";
+  REQUIRE(line.find(",4,5,6,7,8,9,10]") != std::string::npos);
+  CHECK(std::get<Finished>(from_line(line)->what).ended.ledger.read_tokens == 10);
+  line.replace(line.find(kTokens), kTokens.size(), "]");
+  CHECK(std::get<Finished>(from_line(line)->what).ended.ledger.returned_tokens == 0);
   CHECK(std::get<Finished>(from_line(line)->what).ended.ledger.read_bytes == 5);
   line.replace(line.find(",4,5]"), 5, ",4]");
   auto older = from_line(line);
@@ -288,10 +260,10 @@ TEST_CASE("rows beyond the limits go, totals and running executions stay", "[jou
   };
   CHECK(forget(1000, 0, 1000) == 0);
   CHECK(forget(10, 0, 5) == 5);
-  CHECK(forget(10, 0, 1000) == 15);
-  CHECK(scene.outcome_of("e19") == "no row");
-  CHECK(scene.outcome_of("e20") == "ok");
-  CHECK(forget(1000, now_ms() + 1000, 1000) == 10);
+  CHECK(forget(10, 0, 1000) == 16);  // nine and the one that runs stay
+  CHECK(scene.outcome_of("e20") == "no row");
+  CHECK(scene.outcome_of("e21") == "ok");
+  CHECK(forget(1000, now_ms() + 1000, 1000) == 9);
   CHECK(scene.outcome_of("running") == "running");
   CHECK(scene.statistics().totals.executions == 30);
   REQUIRE(await(scene.loop, scene.book->end(std::move(running), Scene::ended_with("ok"))));

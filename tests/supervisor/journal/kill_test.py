@@ -86,10 +86,14 @@ class Killed(unittest.TestCase):
         rows = self.rows()
         lost = {name for name, outcome in acknowledged.items() if rows.get(name) != outcome}
         self.assertEqual(lost, set())
+        # Of each call that was answered the audit tells, in an entry of its own or in the count of a flood.
+        ((calls,),) = self.ask("SELECT (SELECT sum(count) FROM audit WHERE kind=0) + "
+                               "(SELECT coalesce(sum(count), 0) FROM audit_repeats)")
+        self.assertGreaterEqual(calls, len(acknowledged))
         self.assertGreater(len(acknowledged), kills)  # it was under load
         self.assertGreater(list(rows.values()).count("interrupted"), kills // 2)  # and was met at work
         self.assertLessEqual({file.name for file in self.folder.iterdir()},
-                             {"journal.db", "journal.db-wal", "journal.db-shm", "spool"})
+                             {"journal.db", "journal.db-wal", "journal.db-shm", "spool", "in-use"})
 
     def test_buffered(self):
         self.check("buffered", KILLS)

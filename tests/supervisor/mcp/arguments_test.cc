@@ -3,13 +3,10 @@
 #include "supervisor/mcp/registry.h"
 #include "tests/catch.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace {
 
-ordered_json schema() {
-  return ordered_json::parse(R"({
+Json schema() {
+  return Json::parse(R"({
     "type": "object",
     "properties": {
       "code": {"type": "string", "minLength": 1, "maxLength": 4},
@@ -32,7 +29,7 @@ TEST_CASE("arguments that fit the schema have no problems", "[mcp]") {
                                    R"({"code":"x","tags":[],"options":{"a":[1]},"flag":false,"maybe":null})",
                                    R"({"code":"x","ratio":1,"language":"shell"})");
   CAPTURE(arguments);
-  CHECK_FALSE(mcp::find_problems(schema(), json::parse(arguments)));
+  CHECK_FALSE(mcp::find_problems(schema(), Json::parse(arguments)));
 }
 
 TEST_CASE("a problem names the argument, the value and what is allowed", "[mcp]") {
@@ -59,14 +56,70 @@ TEST_CASE("a problem names the argument, the value and what is allowed", "[mcp]"
        "memory_mb, ratio, flag, tags, options, maybe"},
   }));
   CAPTURE(arguments);
-  auto found = mcp::find_problems(schema(), json::parse(arguments));
+  auto found = mcp::find_problems(schema(), Json::parse(arguments));
   REQUIRE(found);
   CHECK(*found == problem);
 }
 
+TEST_CASE("an unknown argument that is like a known one is told with it", "[mcp]") {
+  const Json tool = {{"type", "object"},
+                     {"properties",
+                      {{"code", {{"type", "string"}}},
+                       {"timeout_seconds", {{"type", "number"}}},
+                       {"language", {{"type", "string"}}},
+                       {"filename", {{"type", "string"}}}}}};
+  auto [written, meant] = GENERATE(table<std::string, std::string>({{"timeout", "timeout_seconds"},
+                                                                    {"timeoutMs", "timeout_seconds"},
+                                                                    {"lang", "language"},
+                                                                    {"file_path", "filename"},
+                                                                    {"source_code", "code"}}));
+  CHECK(mcp::find_problems(tool, {{written, 1}}) == "argument '" + written + "': unknown; did you mean " + meant +
+                                                        "? This tool takes code, timeout_seconds, language, filename");
+}
+
+TEST_CASE("values are taken as they are meant where there is no doubt", "[mcp]") {
+  const mcp::Spellings spellings = {{"language", {{"bash", "shell"}, {"js", "javascript"}}}};
+  auto [written, meant] = GENERATE(table<std::string, std::string>({
+      {R"({"memory_mb":"30"})", R"({"memory_mb":30})"},
+      {R"({"ratio":"0.5"})", R"({"ratio":0.5})"},
+      {R"({"flag":"True"})", R"({"flag":true})"},
+      {R"({"options":"{\"a\":1}"})", R"({"options":{"a":1}})"},
+      {R"({"tags":"[\"a\"]"})", R"({"tags":["a"]})"},
+      {R"({"language":"Python"})", R"({"language":"python"})"},
+      {R"({"language":"BASH"})", R"({"language":"shell"})"},
+      // What is doubtful, or not what the schema has, stays.
+      {R"({"memory_mb":"512MB"})", R"({"memory_mb":"512MB"})"},
+      {R"({"memory_mb":"1.5"})", R"({"memory_mb":"1.5"})"},
+      {R"({"flag":"1"})", R"({"flag":"1"})"},
+      {R"({"flag":"yes"})", R"({"flag":"yes"})"},
+      {R"({"options":"[1]"})", R"({"options":"[1]"})"},
+      {R"({"language":"js"})", R"({"language":"js"})"},
+      {R"({"code":"30","maybe":"null"})", R"({"code":"30","maybe":"null"})"},
+      {R"({"unknown":"30"})", R"({"unknown":"30"})"},
+  }));
+  CAPTURE(written);
+  Json arguments = Json::parse(written);
+  mcp::take_as_meant(schema(), spellings, arguments);
+  CHECK(arguments == Json::parse(meant));
+}
+
+TEST_CASE("the memory of a value that came as its text is counted", "[mcp]") {
+  std::string text = "[\"a\"";
+  for (int i = 0; i < 1000; i++) text += ",\"a\"";
+  Json arguments = {{"tags", text + "]"}};
+  CHECK(mcp::take_as_meant(schema(), {}, arguments) > 16'000);
+  CHECK(arguments["tags"].size() == 1001);
+}
+
+TEST_CASE("a long text is not read as a value", "[mcp]") {
+  Json arguments = {{"tags", "[" + std::string(1 << 20, ' ') + "]"}};
+  CHECK(mcp::take_as_meant(schema(), {}, arguments) == 0);
+  CHECK(arguments["tags"].is_string());
+}
+
 TEST_CASE("an argument without a name in the schema is refused unless the schema allows it", "[mcp]") {
   auto open = schema();
-  const json arguments = {{"code", "x"}, {"more", 1}};
+  const Json arguments = {{"code", "x"}, {"more", 1}};
   CHECK(mcp::find_problems(open, arguments));
   open["additionalProperties"] = false;
   CHECK(mcp::find_problems(open, arguments));
@@ -78,7 +131,7 @@ TEST_CASE("an argument without a name in the schema is refused unless the schema
 }
 
 TEST_CASE("the list of problems is bounded, however many there are", "[mcp]") {
-  json arguments = {{"code", "x"}};
+  Json arguments = {{"code", "x"}};
   for (int i = 0; i < 1000; i++) arguments["unknown" + std::to_string(i)] = i;
   auto found = mcp::find_problems(schema(), arguments);
   REQUIRE(found);
@@ -92,11 +145,11 @@ TEST_CASE("a schema that is not portable is told apart, keyword by keyword", "[m
   tool.input_schema = {{"type", "object"}, {"properties", {{"a", {{"type", "string"}}}}}};
   REQUIRE(mcp::portability_problems(tool).empty());
   SECTION("composition at the root") {
-    tool.input_schema["anyOf"] = ordered_json::array();
+    tool.input_schema["anyOf"] = Json::array();
     CHECK(mcp::portability_problems(tool) == std::vector<std::string>{"t: the input schema uses anyOf"});
   }
   SECTION("a list of types") {
-    tool.input_schema["properties"]["a"]["type"] = ordered_json::array({"string", "null"});
+    tool.input_schema["properties"]["a"]["type"] = Json::array({"string", "null"});
     CHECK(mcp::portability_problems(tool) == std::vector<std::string>{"t: 'a' has a list of types"});
   }
   SECTION("a description that clients would cut") {
@@ -104,7 +157,7 @@ TEST_CASE("a schema that is not portable is told apart, keyword by keyword", "[m
     CHECK(mcp::portability_problems(tool).size() == 1);
   }
   SECTION("an output schema that is not an object's") {
-    tool.output_schema = ordered_json::object({{"type", "array"}});
+    tool.output_schema = Json::object({{"type", "array"}});
     CHECK(mcp::portability_problems(tool).size() == 1);
   }
 }

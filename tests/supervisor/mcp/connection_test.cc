@@ -33,8 +33,8 @@ TEST_CASE("one client waits for nothing that another one asked", "[mcp]") {
 TEST_CASE("an id comes back exactly as it was sent", "[mcp]") {
   Fixture f;
   auto client = f.connect();
-  const json id = GENERATE(json(0), json(-1), json(9007199254740993), json(18446744073709551615u), json("7"), json(""),
-                           json("a\"\\\n\u2028\u00e4"), json(std::string(1000, 'i')));
+  const Json id = GENERATE(Json(0), Json(-1), Json(9007199254740993), Json(18446744073709551615u), Json("7"), Json(""),
+                           Json("a\"\\\n\u2028\u00e4"), Json(std::string(1000, 'i')));
   CHECK(client->ask(request(id, "ping"))["id"] == id);
 }
 
@@ -81,16 +81,63 @@ TEST_CASE("a connection runs a limited number of handlers and still answers ping
   CHECK(client->ask(call(5, "echo", {{"text", "x"}}))["result"]["content"][0]["text"] == "x");
 }
 
+TEST_CASE("of a tool that queues, many calls may wait on one connection", "[mcp]") {
+  Fixture f;
+  f.limits.calls = 2;
+  f.limits.queued_calls = 1000;
+  auto client = f.legacy();
+  for (int i = 0; i < 1000; i++) client->send(call(i, "wait"));
+  const Json refused = client->ask(call(1000, "wait"));
+  CHECK(f.held == 1000);
+  CHECK(refused["id"] == 1000);
+  CHECK(refused["error"]["data"]["code"] == "exhausted");
+  CHECK(refused["error"]["message"].get<std::string>().find("did not run") != std::string::npos);
+  CHECK(client->ask(request("p", "ping"))["id"] == "p");
+  CHECK(client->ask(call("e", "echo", {{"text", "x"}}))["id"] == "e");  // other tools have places of their own
+  client->send(cancel(500));
+  wait_until(f.loop, [&] { return f.held == 999; });
+  client->send(call(1001, "wait"));
+  wait_until(f.loop, [&] { return f.held == 1000; });
+}
+
+TEST_CASE("requests in work are bounded in bytes over all connections of a user", "[mcp]") {
+  Fixture f;
+  auto account = std::make_shared<mcp::Account>();
+  account->max_call_bytes = 5 << 20;  // a request of 1 MiB counts as twice its text
+  mcp::Connection::Accepted one, two;
+  one.account = two.account = account;
+  auto first = f.connect(std::move(one)), second = f.connect(std::move(two));
+  const std::string large(1 << 20, 'x');
+  auto wait = [&](int id) {
+    auto message = modern(id, "tools/call", {{"name", "wait"}, {"arguments", Json::object()}});
+    message["params"]["_meta"]["filling"] = large;
+    return message;
+  };
+  first->send(wait(1));
+  second->send(wait(2));
+  wait_until(f.loop, [&] { return f.held == 2; });
+  const Json refused = first->ask(wait(3));
+  CHECK(refused["error"]["data"]["code"] == "exhausted");
+  CHECK(f.held == 2);
+  second->send(cancel(2));
+  wait_until(f.loop, [&] { return f.held == 1; });
+  first->send(wait(4));
+  wait_until(f.loop, [&] { return f.held == 2; });
+  first->close();
+  second->close();
+  wait_until(f.loop, [&] { return account->call_bytes == 0; });
+}
+
 TEST_CASE("progress is sent with the client's token, only rising, and never after the answer", "[mcp]") {
   Fixture f;
   auto client = f.legacy();
-  const json token = GENERATE(json("t"), json(0));
+  const Json token = GENERATE(Json("t"), Json(0));
   auto steps = call(1, "steps");
   steps["params"]["_meta"]["progressToken"] = token;
   client->send(steps);
   auto first = client->message();
   CHECK(first["method"] == "notifications/progress");
-  CHECK(first["params"] == json{{"progressToken", token}, {"progress", 1.0}, {"total", 3.0}, {"message", "one"}});
+  CHECK(first["params"] == Json{{"progressToken", token}, {"progress", 1.0}, {"total", 3.0}, {"message", "one"}});
   auto second = client->message()["params"];
   CHECK(second["progress"] == 2.5);
   CHECK(second["message"] == "more \xef\xbf\xbd than half");
@@ -111,7 +158,7 @@ TEST_CASE("a handler knows who asks, in which version and with which capabilitie
   accepted.peer = {11, 22, 33};
   accepted.user = std::make_shared<std::string>("tenant");
   auto client = f.connect(std::move(accepted));
-  json params = {{"name", "hold"},
+  Json params = {{"name", "hold"},
                  {"_meta",
                   {{"traceparent", "00-1-2-03"},
                    {"io.modelcontextprotocol/clientInfo", {{"name", "c"}}},
@@ -181,7 +228,7 @@ TEST_CASE("a connection that ends with nothing in work is gone", "[mcp]") {
 
 TEST_CASE("arrays of messages work in 2025-03-26 and nowhere else", "[mcp]") {
   Fixture f;
-  const json two = json::array({request(1, "ping"), call(2, "hold", {{"name", "a"}}), cancel("x"), call(3, "hold"), 5});
+  const Json two = Json::array({request(1, "ping"), call(2, "hold", {{"name", "a"}}), cancel("x"), call(3, "hold"), 5});
   SECTION("answered as one array, without what was cancelled") {
     auto client = f.legacy("2025-03-26");
     client->send(two);
@@ -196,11 +243,11 @@ TEST_CASE("arrays of messages work in 2025-03-26 and nowhere else", "[mcp]") {
   }
   SECTION("empty and huge ones are errors, and notifications alone have no answer") {
     auto client = f.legacy("2025-03-26");
-    CHECK(client->ask(json::array())["error"]["code"] == -32600);
-    json many = json::array();
+    CHECK(client->ask(Json::array())["error"]["code"] == -32600);
+    Json many = Json::array();
     for (int i = 0; i < 65; i++) many.push_back(request(i, "ping"));
     CHECK(client->ask(many)["error"]["code"] == -32600);
-    client->send(json::array({cancel(1)}));
+    client->send(Json::array({cancel(1)}));
     CHECK(client->silent());
   }
   SECTION("refused in other versions and before a handshake") {
@@ -224,7 +271,9 @@ TEST_CASE("draining refuses new calls, lets running ones end and then says so", 
   auto waiting = start(wait(f.server, drained));
   auto refused = client->ask(call(2, "echo", {{"text", "x"}}))["result"];
   CHECK(refused["isError"] == true);
+  CHECK(refused["structuredContent"]["success"] == false);
   CHECK(refused["structuredContent"]["code"] == "unavailable");
+  CHECK(refused["_meta"]["org.warder/not-run"] == "draining");
   CHECK(client->ask(request(3, "ping"))["id"] == 3);
   settle(f.loop);
   CHECK_FALSE(drained);
@@ -279,7 +328,7 @@ TEST_CASE("a slow reader loses progress, not answers", "[mcp]") {
   f.limits.outbox.full_bytes = 1 << 20;
   mcp::ToolDefinition flood;
   flood.name = "flood";
-  f.server.add_tool(std::move(flood), [](mcp::RequestContext& context, json) -> Task<mcp::ToolResult> {
+  f.server.add_tool(std::move(flood), [](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
     for (int i = 0; i < 100'000; i++) context.progress(i, {}, std::string(500, 'x'));
     co_return mcp::ToolResult::text("done");
   });
@@ -288,7 +337,7 @@ TEST_CASE("a slow reader loses progress, not answers", "[mcp]") {
   request["params"]["_meta"]["progressToken"] = "t";
   client->send(request);
   size_t notifications = 0;
-  json last;
+  Json last;
   while (!last.contains("id")) {
     last = client->message();
     notifications++;

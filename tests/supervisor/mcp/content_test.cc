@@ -3,15 +3,13 @@
 #include "tests/catch.h"
 
 using mcp::Version;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 namespace {
 
-json wire(const mcp::ToolResult& result, Version version) {
+Json wire(const mcp::ToolResult& result, Version version) {
   std::string members;
   mcp::append_tool_result(members, result, version);
-  return json::parse("{" + members + "}");
+  return Json::parse("{" + members + "}");
 }
 
 }  // namespace
@@ -21,11 +19,11 @@ TEST_CASE("a tool result carries only what the version knows", "[mcp]") {
   result.content = {mcp::Text{"hi"}, mcp::Image{"aW1n", "image/png"}, mcp::Audio{"d2F2", "audio/wav"},
                     mcp::ResourceLink{"exec:///1/stdout", "stdout", "", "", "text/plain", 12},
                     mcp::ResourceContents{"test://r", "text/plain", mcp::ResourceContents::Kind::text, "inside"}};
-  result.structured = ordered_json::object({{"z", 1}});
+  result.structured = Json::object({{"z", 1}});
 
   SECTION("everything in the newest") {
     auto w = wire(result, Version::v2026_07_28);
-    CHECK(w == json::parse(R"({"content":[{"type":"text","text":"hi"},
+    CHECK(w == Json::parse(R"({"content":[{"type":"text","text":"hi"},
       {"type":"image","data":"aW1n","mimeType":"image/png"},{"type":"audio","data":"d2F2","mimeType":"audio/wav"},
       {"type":"resource_link","uri":"exec:///1/stdout","name":"stdout","mimeType":"text/plain","size":12},
       {"type":"resource","resource":{"uri":"test://r","mimeType":"text/plain","text":"inside"}}],
@@ -35,18 +33,18 @@ TEST_CASE("a tool result carries only what the version knows", "[mcp]") {
     auto w = wire(result, Version::v2025_03_26);
     CHECK_FALSE(w.contains("structuredContent"));
     CHECK(w["content"][2]["type"] == "audio");
-    CHECK(w["content"][3] == json{{"type", "text"}, {"text", "stdout: exec:///1/stdout"}});
+    CHECK(w["content"][3] == Json{{"type", "text"}, {"text", "stdout: exec:///1/stdout"}});
   }
   SECTION("no audio in 2024-11-05") {
     CHECK(wire(result, Version::v2024_11_05)["content"][2] ==
-          json{{"type", "text"}, {"text", "[audio/wav, 4 bytes as base64]"}});
+          Json{{"type", "text"}, {"text", "[audio/wav, 4 bytes as base64]"}});
   }
 }
 
 TEST_CASE("structured content that the version cannot carry arrives as text", "[mcp]") {
   mcp::ToolResult result;
-  result.structured = ordered_json::array({1, 2});  // an object was demanded before 2026-07-28
-  CHECK(wire(result, Version::v2026_07_28)["structuredContent"] == json::array({1, 2}));
+  result.structured = Json::array({1, 2});  // an object was demanded before 2026-07-28
+  CHECK(wire(result, Version::v2026_07_28)["structuredContent"] == Json::array({1, 2}));
   auto w = wire(result, Version::v2025_11_25);
   CHECK_FALSE(w.contains("structuredContent"));
   CHECK(w["content"][0]["text"] == "[1,2]");
@@ -57,8 +55,9 @@ TEST_CASE("an error result says what, by which rule and what to do", "[mcp]") {
   CHECK(result.is_error);
   auto w = wire(result, Version::v2025_11_25);
   CHECK(w["isError"] == true);
-  CHECK(w["structuredContent"].dump() == R"({"code":"denied","message":"no","remedy":"ask","rule":"limits.x"})");
-  CHECK(json::parse(w["content"][0]["text"].get<std::string>()) == w["structuredContent"]);
+  CHECK(w["structuredContent"].dump() ==
+        R"({"success":false,"error":"no","code":"denied","rule":"limits.x","remedy":"ask"})");
+  CHECK(Json::parse(w["content"][0]["text"].get<std::string>()) == w["structuredContent"]);
 }
 
 TEST_CASE("no text can break the line it travels in", "[mcp]") {
@@ -68,5 +67,5 @@ TEST_CASE("no text can break the line it travels in", "[mcp]") {
   for (unsigned char c : members) REQUIRE((c >= 0x20 && c != 0x7f));
   CHECK(members.find("\xe2\x80\xa8") == members.npos);
   CHECK(members.find("\xe2\x80\xa9") == members.npos);
-  CHECK_NOTHROW(json::parse("{" + members + "}"));
+  CHECK_NOTHROW(Json::parse("{" + members + "}"));
 }

@@ -5,17 +5,15 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/mcp/server.h"
 
 using namespace std::chrono_literals;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -27,7 +25,7 @@ mcp::ResourceContents text_resource(std::string uri, std::string mime_type, std:
   return {std::move(uri), std::move(mime_type), mcp::ResourceContents::Kind::text, std::move(text)};
 }
 
-mcp::ToolDefinition tool(std::string name, std::string description, ordered_json properties = ordered_json::object()) {
+mcp::ToolDefinition tool(std::string name, std::string description, Json properties = Json::object()) {
   mcp::ToolDefinition definition;
   definition.name = std::move(name);
   definition.description = std::move(description);
@@ -38,7 +36,7 @@ mcp::ToolDefinition tool(std::string name, std::string description, ordered_json
 // A tool that always answers the same.
 void add_constant(mcp::Server& server, std::string name, std::string description, mcp::ToolResult answer) {
   server.add_tool(tool(std::move(name), std::move(description)),
-                  [answer](mcp::RequestContext&, json) -> Task<mcp::ToolResult> { co_return answer; });
+                  [answer](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> { co_return answer; });
 }
 
 void add_content_tools(mcp::Server& server) {
@@ -61,21 +59,21 @@ void add_content_tools(mcp::Server& server) {
 
 void add_behaving_tools(mcp::Server& server) {
   server.add_tool(tool("test_tool_with_logging", "Logs three times."),
-                  [](mcp::RequestContext& context, json) -> Task<mcp::ToolResult> {
-                    context.log(mcp::Severity::info, "Tool execution started");
+                  [](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
+                    co_await context.log(mcp::Severity::info, "Tool execution started");
                     co_await sleep_for(context.loop, 50ms);
-                    context.log(mcp::Severity::info, "Tool processing data");
+                    co_await context.log(mcp::Severity::info, "Tool processing data");
                     co_await sleep_for(context.loop, 50ms);
-                    context.log(mcp::Severity::info, "Tool execution completed");
+                    co_await context.log(mcp::Severity::info, "Tool execution completed");
                     co_return mcp::ToolResult::text("Tool with logging executed successfully");
                   });
   server.add_tool(tool("test_logging_tool", "Logs once."),
-                  [](mcp::RequestContext& context, json) -> Task<mcp::ToolResult> {
-                    context.log(mcp::Severity::info, "test_logging_tool was called");
+                  [](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
+                    co_await context.log(mcp::Severity::info, "test_logging_tool was called");
                     co_return mcp::ToolResult::text("logged");
                   });
   server.add_tool(tool("test_tool_with_progress", "Reports 0, 50 and 100 of 100."),
-                  [](mcp::RequestContext& context, json) -> Task<mcp::ToolResult> {
+                  [](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
                     for (const int percent : {0, 50, 100}) {
                       if (percent > 0) co_await sleep_for(context.loop, 50ms);
                       context.progress(percent, 100);
@@ -84,11 +82,11 @@ void add_behaving_tools(mcp::Server& server) {
                   });
   auto needs_sampling = tool("test_missing_capability", "Needs a client that can sample.");
   needs_sampling.client_capabilities = {"sampling"};
-  server.add_tool(std::move(needs_sampling), [](mcp::RequestContext&, json) -> Task<mcp::ToolResult> {
+  server.add_tool(std::move(needs_sampling), [](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
     co_return mcp::ToolResult::text("The client can sample.");
   });
   auto with_schema = tool("json_schema_2020_12_tool", "Its schema uses every keyword that must be kept.");
-  with_schema.input_schema = ordered_json::parse(R"({
+  with_schema.input_schema = Json::parse(R"({
     "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
     "$defs": {"address": {"$anchor": "addressDef", "type": "object",
                           "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
@@ -98,17 +96,17 @@ void add_behaving_tools(mcp::Server& server) {
     "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
     "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
     "then": {"required": ["phone"]}, "else": {"required": ["email"]}, "additionalProperties": false})");
-  server.add_tool(std::move(with_schema), [](mcp::RequestContext&, json arguments) -> Task<mcp::ToolResult> {
+  server.add_tool(std::move(with_schema), [](mcp::RequestContext&, Json arguments) -> Task<mcp::ToolResult> {
     co_return mcp::ToolResult::text(dump_json(arguments));
   });
   // For load and for clients' tests of our own: any text back, and a wait that can be cancelled.
   server.add_tool(tool("echo", "Answers with what it is given.", {{"text", {{"type", "string"}}}}),
-                  [](mcp::RequestContext&, json arguments) -> Task<mcp::ToolResult> {
+                  [](mcp::RequestContext&, Json arguments) -> Task<mcp::ToolResult> {
                     co_return mcp::ToolResult::text(arguments.value("text", ""));
                   });
   server.add_tool(
       tool("wait", "Answers later.", {{"milliseconds", {{"type", "integer"}, {"minimum", 0}, {"maximum", 60000}}}}),
-      [](mcp::RequestContext& context, json arguments) -> Task<mcp::ToolResult> {
+      [](mcp::RequestContext& context, Json arguments) -> Task<mcp::ToolResult> {
         const std::chrono::milliseconds duration(arguments.value("milliseconds", 0));
         co_await sleep_for(context.loop, duration);
         co_return mcp::ToolResult::text("waited");
@@ -126,7 +124,7 @@ Result<std::vector<mcp::ResourceContents>> contents_of(const std::string& uri) {
     contents.push_back(text_resource(uri, "text/plain", "Watched resource content"));
   } else if (uri.starts_with(kBefore) && uri.ends_with(kAfter) && uri.size() > kBefore.size() + kAfter.size()) {
     const std::string id = uri.substr(kBefore.size(), uri.size() - kBefore.size() - kAfter.size());
-    const ordered_json value = {{"id", id}, {"templateTest", true}, {"data", "Data for ID: " + id}};
+    const Json value = {{"id", id}, {"templateTest", true}, {"data", "Data for ID: " + id}};
     contents.push_back(text_resource(uri, "application/json", dump_json(value)));
   } else {
     return fail(Code::not_found, "no resource '" + uri + "'");
@@ -156,14 +154,14 @@ mcp::PromptMessage said(mcp::Block content) { return {mcp::PromptMessage::Role::
 void add_prompts(mcp::Server& server) {
   using enum mcp::PromptArgument::Need;
   using Answer = Task<Result<mcp::PromptResult>>;
-  server.add_prompt({"test_simple_prompt", "", "Without arguments.", {}}, [](mcp::RequestContext&, json) -> Answer {
+  server.add_prompt({"test_simple_prompt", "", "Without arguments.", {}}, [](mcp::RequestContext&, Json) -> Answer {
     mcp::PromptResult result;
     result.messages.push_back(said(mcp::Text{"This is a simple prompt for testing."}));
     co_return result;
   });
   server.add_prompt(
       {"test_prompt_with_arguments", "", "With two.", {{"arg1", "First.", required}, {"arg2", "Second.", required}}},
-      [](mcp::RequestContext&, json arguments) -> Answer {
+      [](mcp::RequestContext&, Json arguments) -> Answer {
         mcp::PromptResult result;
         result.messages.push_back(
             said(mcp::Text{"Prompt with arguments: arg1='" + arguments["arg1"].get<std::string>() + "', arg2='" +
@@ -172,14 +170,14 @@ void add_prompts(mcp::Server& server) {
       });
   server.add_prompt(
       {"test_prompt_with_embedded_resource", "", "With a resource.", {{"resourceUri", "Which.", required}}},
-      [](mcp::RequestContext&, json arguments) -> Answer {
+      [](mcp::RequestContext&, Json arguments) -> Answer {
         mcp::PromptResult result;
         result.messages.push_back(said(text_resource(arguments["resourceUri"].get<std::string>(), "text/plain",
                                                      "Embedded resource content for testing.")));
         result.messages.push_back(said(mcp::Text{"Please process the embedded resource above."}));
         co_return result;
       });
-  server.add_prompt({"test_prompt_with_image", "", "With an image.", {}}, [](mcp::RequestContext&, json) -> Answer {
+  server.add_prompt({"test_prompt_with_image", "", "With an image.", {}}, [](mcp::RequestContext&, Json) -> Answer {
     mcp::PromptResult result;
     result.messages.push_back(said(mcp::Image{kPng, "image/png"}));
     result.messages.push_back(said(mcp::Text{"Please analyze the image above."}));

@@ -61,7 +61,7 @@ TEST_CASE("a line of the largest size is whole, and its memory is given back", "
   CHECK(lines.capacity() <= 64 << 10);
 }
 
-TEST_CASE("an endless line costs no more memory than the longest allowed one", "[mcp]") {
+TEST_CASE("an endless line costs no memory beyond the longest allowed one, and is told when it ends", "[mcp]") {
   LineSplitter lines(100'000);
   const std::string piece(4096, 'x');
   size_t reports = 0;
@@ -72,6 +72,41 @@ TEST_CASE("an endless line costs no more memory than the longest allowed one", "
     lines.commit(n);
     while (lines.next()) reports++;
   }
-  CHECK(reports == 1);
+  CHECK(reports == 0);
   CHECK(lines.capacity() <= 100'003);
+  lines.space()[0] = '\n';
+  lines.commit(1);
+  const auto ended = lines.next();
+  REQUIRE(ended);
+  CHECK(ended->kind == LineSplitter::Kind::too_long);
+  CHECK_FALSE(ended->found);
+  CHECK_FALSE(lines.next());
+}
+
+TEST_CASE("a line that is too long is reported with its id, wherever in it that stands", "[mcp]") {
+  const size_t piece = GENERATE(1u, 7u, 65536u);
+  const std::string filling(1000, 'x');
+  const auto [before, behind] = GENERATE_COPY(table<std::string, std::string>({
+      {R"({"jsonrpc":"2.0","id":5,"method":"ping","params":{"id":1,"a":")", R"("}})"},
+      {R"({"method":"ping","params":{"id":1,"a":")", R"("},"jsonrpc":"2.0","id":5})"},
+  }));
+  CAPTURE(piece, before);
+  std::vector<std::string> ids;
+  LineSplitter lines(100);
+  std::string bytes = before + filling + behind + "\nshort\n" + before + filling + behind;
+  auto note = [&](const LineSplitter::Item& item) {
+    ids.push_back(item.kind == LineSplitter::Kind::line ? std::string(item.text)
+                  : item.found                          ? item.found->raw_id
+                                                        : "none");
+  };
+  for (size_t at = 0; at < bytes.size();) {
+    auto space = lines.space();
+    const size_t n = std::min({piece, space.size(), bytes.size() - at});
+    std::memcpy(space.data(), bytes.data() + at, n);
+    lines.commit(n);
+    at += n;
+    while (auto item = lines.next()) note(*item);
+  }
+  if (auto last = lines.rest()) note(*last);
+  CHECK(ids == std::vector<std::string>{"5", "short", "5"});
 }

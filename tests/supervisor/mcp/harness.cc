@@ -23,6 +23,10 @@ void settle(Loop& loop) {
 
 Client::Client(Loop& loop, Fd socket) : loop_(loop) {
   socket_ = AsyncFd::adopt(loop, std::move(socket)).value();
+  start_reading();
+}
+
+void Client::start_reading() {
   reader_.emplace(read());
   reader_->resume();
 }
@@ -101,8 +105,7 @@ struct Alive {
   }
 };
 
-mcp::ToolDefinition tool(std::string name, ordered_json properties = ordered_json::object(),
-                         std::vector<std::string> required = {}) {
+mcp::ToolDefinition tool(std::string name, Json properties = Json::object(), std::vector<std::string> required = {}) {
   mcp::ToolDefinition definition;
   definition.name = std::move(name);
   definition.description = "For tests.";
@@ -119,11 +122,11 @@ Fixture::Fixture() : server(loop, {"test", "1.2.3", "Test", "Be kind."}) {
   server.enable_logging();
   auto echo = tool("echo", {{"text", {{"type", "string"}, {"maxLength", 20'000'000}}}}, {"text"});
   echo.annotations.read_only = true;
-  server.add_tool(std::move(echo), [](mcp::RequestContext&, json arguments) -> Task<mcp::ToolResult> {
+  server.add_tool(std::move(echo), [](mcp::RequestContext&, Json arguments) -> Task<mcp::ToolResult> {
     co_return mcp::ToolResult::text(arguments["text"].get<std::string>());
   });
   server.add_tool(tool("hold", {{"name", {{"type", "string"}}}}),
-                  [this](mcp::RequestContext& context, json arguments) -> Task<mcp::ToolResult> {
+                  [this](mcp::RequestContext& context, Json arguments) -> Task<mcp::ToolResult> {
                     last_context = &context;
                     Alive alive(*this);
                     auto event = std::make_shared<Event>();
@@ -132,36 +135,44 @@ Fixture::Fixture() : server(loop, {"test", "1.2.3", "Test", "Be kind."}) {
                     alive.finished = true;
                     co_return mcp::ToolResult::text("released " + arguments.value("name", ""));
                   });
-  server.add_tool(tool("steps"), [](mcp::RequestContext& context, json) -> Task<mcp::ToolResult> {
+  server.add_tool(tool("steps"), [](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
     context.progress(1, 3, "one");
     context.progress(1, 3, "again");  // not greater: not sent
     context.progress(0.5);
     context.progress(2.5, 3, "more \xff than half");
     co_return mcp::ToolResult::text("done");
   });
-  server.add_tool(tool("log"), [](mcp::RequestContext& context, json) -> Task<mcp::ToolResult> {
-    context.log(mcp::Severity::debug, "fine");
-    context.log(mcp::Severity::error, "bad", "test");
+  server.add_tool(tool("log"), [](mcp::RequestContext& context, Json) -> Task<mcp::ToolResult> {
+    co_await context.log(mcp::Severity::debug, "fine");
+    co_await context.log(mcp::Severity::error, "bad", "test");
     co_return mcp::ToolResult::text("logged");
   });
-  server.add_tool(tool("boom"), [](mcp::RequestContext&, json) -> Task<mcp::ToolResult> {
+  server.add_tool(tool("boom"), [](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
     throw std::runtime_error("secret detail");
     co_return mcp::ToolResult::text("");
   });
   server.add_tool(tool("big", {{"bytes", {{"type", "integer"}, {"minimum", 0}}}}, {"bytes"}),
-                  [](mcp::RequestContext&, json arguments) -> Task<mcp::ToolResult> {
+                  [](mcp::RequestContext&, Json arguments) -> Task<mcp::ToolResult> {
                     co_return mcp::ToolResult::text(std::string(arguments["bytes"].get<size_t>(), 'x'));
                   });
   auto data = tool("data");
-  data.output_schema = ordered_json::object({{"type", "object"}});
-  server.add_tool(std::move(data), [](mcp::RequestContext&, json) -> Task<mcp::ToolResult> {
-    ordered_json value = {{"b", 1}, {"a", 2}};
+  data.output_schema = {{"type", "object"}, {"required", {"a", "b"}}};
+  server.add_tool(std::move(data), [](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
+    Json value = {{"b", 1}, {"a", 2}};
     co_return mcp::ToolResult::data(std::move(value));
   });
   auto needy = tool("needs_sampling");
   needy.client_capabilities = {"sampling"};
   server.add_tool(std::move(needy),
-                  [](mcp::RequestContext&, json) -> Task<mcp::ToolResult> { co_return mcp::ToolResult::text("fine"); });
+                  [](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> { co_return mcp::ToolResult::text("fine"); });
+  auto wait = tool("wait");
+  wait.queues = true;
+  server.add_tool(std::move(wait), [this](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
+    Alive alive(*this);
+    auto never = std::make_shared<Event>();
+    co_await *never;
+    co_return mcp::ToolResult::text("");
+  });
 }
 
 std::unique_ptr<Client> Fixture::connect(mcp::Connection::Accepted accepted) {
@@ -178,32 +189,32 @@ std::unique_ptr<Client> Fixture::connect(mcp::Connection::Accepted accepted) {
 
 std::unique_ptr<Client> Fixture::legacy(const std::string& version) {
   auto client = connect();
-  const json hello = {{"protocolVersion", version},
-                      {"capabilities", json::object()},
+  const Json hello = {{"protocolVersion", version},
+                      {"capabilities", Json::object()},
                       {"clientInfo", {{"name", "t"}, {"version", "0"}}}};
-  const json answer = client->ask(request("hello", "initialize", hello));
+  const Json answer = client->ask(request("hello", "initialize", hello));
   REQUIRE(answer["result"]["protocolVersion"] == version);
-  client->send(json{{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}});
+  client->send(Json{{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}});
   return client;
 }
 
-json request(const json& id, const std::string& method, json params) {
+Json request(const Json& id, const std::string& method, Json params) {
   return {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}};
 }
 
-json modern(const json& id, const std::string& method, json params) {
+Json modern(const Json& id, const std::string& method, Json params) {
   params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28";
   if (!params["_meta"].contains("io.modelcontextprotocol/clientCapabilities")) {
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json::object();
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = Json::object();
   }
   return request(id, method, std::move(params));
 }
 
-json call(const json& id, const std::string& name, json arguments) {
+Json call(const Json& id, const std::string& name, Json arguments) {
   return request(id, "tools/call", {{"name", name}, {"arguments", std::move(arguments)}});
 }
 
-json cancel(const json& id) {
+Json cancel(const Json& id) {
   return {{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", id}}}};
 }
 

@@ -4,10 +4,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/connection.h"
 #include "supervisor/mcp/listener.h"
@@ -15,9 +15,6 @@
 #include "tests/catch.h"
 
 namespace mcp_test {
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 // Runs the loop until `done`, or fails the test.
 void wait_until(Loop& loop, const std::function<bool()>& done,
@@ -33,10 +30,10 @@ class Client {
   static std::unique_ptr<Client> connect(Loop& loop, const std::string& path);
 
   void write(std::string_view bytes);  // as they are
-  void send(const json& message) { write(message.dump() + "\n"); }
+  void send(const Json& message) { write(message.dump() + "\n"); }
   std::string line();  // the next one
-  json message() { return json::parse(line()); }
-  json ask(const json& request) {
+  Json message() { return Json::parse(line()); }
+  Json ask(const Json& request) {
     send(request);
     return message();
   }
@@ -44,6 +41,7 @@ class Client {
   bool silent();
   bool at_end();  // waits for it
   void stop_reading() { reader_.reset(); }
+  void start_reading();
   void half_close();
   void close();
   bool is_closed() const { return ended_; }
@@ -60,7 +58,7 @@ class Client {
 };
 
 // Tools: echo {text}, hold {} (until released; counts who lives), steps {} (progress), log {}, boom {} (throws),
-// big {bytes}, data {}, needs_sampling {}.
+// big {bytes}, data {}, needs_sampling {}, wait {} (never ends, and queues)
 struct Fixture {
   Loop loop;
   mcp::Server server;
@@ -79,10 +77,10 @@ struct Fixture {
   std::unique_ptr<Client> legacy(const std::string& version = "2025-11-25");
 };
 
-json request(const json& id, const std::string& method, json params = json::object());
-json modern(const json& id, const std::string& method, json params = json::object());
-json call(const json& id, const std::string& tool, json arguments = json::object());
-json cancel(const json& id);
+Json request(const Json& id, const std::string& method, Json params = Json::object());
+Json modern(const Json& id, const std::string& method, Json params = Json::object());
+Json call(const Json& id, const std::string& tool, Json arguments = Json::object());
+Json cancel(const Json& id);
 size_t open_descriptors();
 
 }  // namespace mcp_test

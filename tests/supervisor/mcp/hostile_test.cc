@@ -42,7 +42,8 @@ TEST_CASE("whatever a line says, the server answers or ignores it and goes on", 
       {"{}", -32600},
       {R"({"jsonrpc":"2.0","id":null,"method":"ping"})", -32600},
       {R"({"jsonrpc":"2.0","id":1.5,"method":"ping"})", -32600},
-      {R"({"jsonrpc":"2.0","id":1e2,"method":"ping"})", -32600},
+      {R"({"jsonrpc":"2.0","id":1e2,"method":"ping"})", kResult},
+      {R"({"jsonrpc":"2.0","id":1e300,"method":"ping"})", -32600},
       {R"({"jsonrpc":"2.0","id":12345678901234567890123,"method":"ping"})", -32600},
       {R"({"jsonrpc":"2.0","id":{},"method":"ping"})", -32600},
       {R"({"jsonrpc":"2.0","id":true,"method":"ping"})", -32600},
@@ -53,7 +54,7 @@ TEST_CASE("whatever a line says, the server answers or ignores it and goes on", 
       {R"({"jsonrpc":"2.0","id":"x"})", -32600},
       {R"({"jsonrpc":"2.0","id":"x","method":7})", -32600},
       {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":[1]})", -32600},
-      {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":null})", -32600},
+      {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":null})", kResult},
       {R"({"jsonrpc":"2.0","id":"x","method":"\u0000\u001b[31m"})", -32601},
       {R"({"jsonrpc":"2.0","id":"x","method":")" + std::string(100'000, 'm') + R"("})", -32601},
       {R"({"jsonrpc":"2.0","method":"ping"})", kSilence},
@@ -67,7 +68,7 @@ TEST_CASE("whatever a line says, the server answers or ignores it and goes on", 
       {nested(64), -32600},
       {nested(100'000), -32600},
       {std::string(300'000, '['), -32600},
-      {"[" + std::string(900'000, ','), -32600},
+      {"[" + std::string(900'000, ','), -32700},
       {R"({"jsonrpc":"2.0","id":"x","id":"y","method":"garbage","method":"ping"})", kResult},
       {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":{"n":1e999}})", -32700},
       {R"({"jsonrpc":"2.0","id":"x","method":"ping","params":{"n":123456789012345678901234567890}})", kResult},
@@ -91,9 +92,9 @@ TEST_CASE("whatever a line says, the server answers or ignores it and goes on", 
   client->write(line.bytes + "\n");
   if (line.code != kSilence) {
     const std::string text = client->line();
-    const json answer = json::parse(text);
+    const Json answer = Json::parse(text);
     CAPTURE(text.substr(0, 200));
-    if (line.code == kResult) CHECK(answer["result"] == json::object());
+    if (line.code == kResult) CHECK(answer["result"] == Json::object());
     if (line.code < 0) CHECK(answer["error"]["code"] == line.code);
     CHECK_FALSE((answer.contains("id") && answer["id"].is_null()));
     CHECK(text.size() < 2000);  // an error does not send back what it was sent
@@ -118,7 +119,7 @@ TEST_CASE("lone surrogates and broken UTF-8 come back as replacement characters"
       std::string_view("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\","
                        "\"arguments\":{\"text\":\"a\\ud83db\\udc00c\\ud83d\\ude00 \xff \\u2028\"}}}\n"));
   const std::string line = client->line();
-  CHECK(json::parse(line)["result"]["content"][0]["text"] ==
+  CHECK(Json::parse(line)["result"]["content"][0]["text"] ==
         "a\xef\xbf\xbd"
         "b\xef\xbf\xbd"
         "c\xf0\x9f\x98\x80 \xef\xbf\xbd \xe2\x80\xa8");

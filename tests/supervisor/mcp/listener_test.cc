@@ -128,6 +128,7 @@ TEST_CASE("connections beyond a limit are told so and closed; the rest work", "[
   auto why = refused->message();
   CHECK_FALSE(why.contains("id"));
   CHECK(why["error"]["data"]["code"] == "exhausted");
+  CHECK(why["error"]["data"]["org.warder/not-run"] == "refused");
   CHECK(refused->at_end());
   CHECK(clients[0]->ask(request(2, "ping"))["id"] == 2);
   clients.pop_back();
@@ -145,6 +146,7 @@ TEST_CASE("a peer that is not admitted gets the reason", "[mcp]") {
   auto client = f.dial();
   auto answer = client->ask(request(1, "initialize", {{"protocolVersion", "2025-11-25"}}));
   CHECK(answer["error"]["message"] == "user " + std::to_string(::getuid()) + " has no tenant");
+  CHECK(answer["error"]["data"]["org.warder/not-run"] == "refused");
   CHECK(client->at_end());
 }
 

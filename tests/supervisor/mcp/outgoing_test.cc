@@ -8,13 +8,13 @@ using namespace mcp_test;
 
 namespace {
 
-json called(int id, const std::string& tool, json arguments = json::object()) {
+Json called(int id, const std::string& tool, Json arguments = Json::object()) {
   return modern(id, "tools/call", {{"name", tool}, {"arguments", std::move(arguments)}});
 }
 
 // Replaces "ada" by "[A]" and long numbers by "[N]"; fails for "poison".
 struct Replace : mcp::OutgoingTexts {
-  explicit Replace(size_t& settled) : settled_(settled) {}
+  explicit Replace(size_t& settled, std::shared_ptr<Event> held = {}) : settled_(settled), held_(std::move(held)) {}
   Result<std::string> clean(std::string_view text) override {
     if (text.find("poison") != text.npos) return fail(Code::exhausted, "poison is the word", "wait", "pii.vault");
     std::string cleaned(text);
@@ -22,25 +22,28 @@ struct Replace : mcp::OutgoingTexts {
     for (size_t at = 0; (at = cleaned.find("4111111111111111", at)) != cleaned.npos;) cleaned.replace(at, 16, "[N]");
     return cleaned;
   }
-  Result<> settle() override {
+  Task<Result<>> settle() override {
     settled_++;
-    return {};
+    if (held_) co_await *held_;
+    co_return Result<>{};
   }
   size_t& settled_;
+  std::shared_ptr<Event> held_;
 };
 
 struct Cleaned : Fixture {
   size_t settled = 0;
   bool on = true;
+  std::shared_ptr<Event> held;  // until then nothing is settled
   Cleaned() {
     server.set_outgoing([this](const mcp::RequestContext&) -> std::unique_ptr<mcp::OutgoingTexts> {
       if (!on) return nullptr;
-      return std::make_unique<Replace>(settled);
+      return std::make_unique<Replace>(settled, held);
     });
   }
 };
 
-ordered_json cleaned(ordered_json value) {
+Json cleaned(Json value) {
   size_t settled = 0;
   Replace texts(settled);
   REQUIRE(mcp::clean_value(texts, value));
@@ -80,7 +83,7 @@ void offer_ada(mcp::Server& server) {
     all.push_back(std::move(prompt));
     co_return all;
   };
-  prompts.get = [](mcp::RequestContext&, std::string name, json) -> Task<Result<mcp::PromptResult>> {
+  prompts.get = [](mcp::RequestContext&, std::string name, Json) -> Task<Result<mcp::PromptResult>> {
     if (name != "greet") co_return fail(Code::invalid, "ada has no such prompt");
     mcp::PromptResult result;
     result.description = "for ada";
@@ -95,9 +98,9 @@ void offer_ada(mcp::Server& server) {
     completion.values.push_back("ada");
     co_return completion;
   });
-  server.add_method("things/list", [](mcp::RequestContext&, json params) -> Task<Result<ordered_json>> {
+  server.add_method("things/list", [](mcp::RequestContext&, Json params) -> Task<Result<Json>> {
     if (params.contains("wrong")) co_return fail(Code::invalid, "ada", "ask ada", "ada.rule");
-    ordered_json answer = {{"things", {"ada", {{"ada", "x://a%64a"}}}}};
+    Json answer = {{"things", {"ada", {{"ada", "x://a%64a"}}}}};
     co_return answer;
   });
 }
@@ -111,6 +114,18 @@ TEST_CASE("texts of a tool's answer are looked at before they leave, for those w
   CHECK(f.settled == 1);
   f.on = false;
   CHECK(client->ask(called(2, "echo", {{"text", "ada l."}}))["result"]["content"][0]["text"] == "ada l.");
+}
+
+TEST_CASE("an answer leaves when what it names is settled, and other requests are answered meanwhile", "[mcp]") {
+  Cleaned f;
+  f.held = std::make_shared<Event>();
+  auto client = f.connect();
+  client->send(called(1, "echo", {{"text", "ada"}}));
+  CHECK(client->silent());
+  CHECK(f.settled == 1);
+  CHECK(client->ask(modern(2, "server/discover"))["id"] == 2);
+  f.held->fire();
+  CHECK(client->message()["result"]["content"][0]["text"] == "[A]");
 }
 
 TEST_CASE("errors are looked at, too", "[mcp]") {
@@ -170,9 +185,9 @@ TEST_CASE("lines are looked at together", "[mcp]") {
       if (auto at = cleaned.find("begin\nend"); at != cleaned.npos) cleaned.replace(at, 9, "[K]");
       return cleaned;
     }
-    Result<> settle() override { return {}; }
+    Task<Result<>> settle() override { co_return Result<>{}; }
   } texts;
-  ordered_json lines = {"a", "begin", "end", ""};
+  Json lines = {"a", "begin", "end", ""};
   REQUIRE(mcp::clean_value(texts, lines));
   CHECK(lines.dump() == R"(["a","[K]",""])");
 }
@@ -184,7 +199,6 @@ TEST_CASE("structured content and its text stay the same thing", "[mcp]") {
   REQUIRE(mcp::clean(texts, result));
   CHECK(result.structured->dump() == R"({"name":"[A]\n[A]"})");
   CHECK(std::get<mcp::Text>(result.content.at(0)).text == R"({"name":"[A]\n[A]"})");
-  CHECK(settled == 1);
 }
 
 TEST_CASE("resources, prompts, completions and links are looked at; pictures are not", "[mcp]") {
@@ -217,7 +231,6 @@ TEST_CASE("resources, prompts, completions and links are looked at; pictures are
   completion.values = {"ada", "b"};
   REQUIRE(mcp::clean(texts, completion));
   CHECK(completion.values == std::vector<std::string>{"[A]", "b"});
-  CHECK(settled == 4);
 }
 
 TEST_CASE("progress tells no text where texts are looked at", "[mcp]") {
@@ -227,7 +240,7 @@ TEST_CASE("progress tells no text where texts are looked at", "[mcp]") {
   ask["params"]["_meta"]["progressToken"] = "t";
   client->send(ask);
   size_t told = 0;
-  for (json message = client->message(); message.contains("method"); message = client->message()) {
+  for (Json message = client->message(); message.contains("method"); message = client->message()) {
     CHECK_FALSE(message["params"].contains("message"));
     told++;
   }
@@ -237,17 +250,17 @@ TEST_CASE("progress tells no text where texts are looked at", "[mcp]") {
 TEST_CASE("what providers and extensions answer is looked at, whatever the method", "[mcp]") {
   Cleaned f;
   offer_ada(f.server);
-  const json reference = {{"type", "ref/prompt"}, {"name", "p"}};
-  const auto [method, params, expected] = GENERATE_COPY(table<std::string, json, std::string>({
-      {"resources/list", json::object(), R"("nextCursor":"0:[A]")"},
+  const Json reference = {{"type", "ref/prompt"}, {"name", "p"}};
+  const auto [method, params, expected] = GENERATE_COPY(table<std::string, Json, std::string>({
+      {"resources/list", Json::object(), R"("nextCursor":"0:[A]")"},
       {"resources/read", {{"uri", "x://y"}}, R"("text":"of [A]")"},
-      {"prompts/list", json::object(), R"("description":"for [A]","name":"[A]")"},
+      {"prompts/list", Json::object(), R"("title":"of [A]","description":"for [A]")"},
       {"prompts/get", {{"name", "greet"}}, R"("uri":"x://[A]")"},
       {"prompts/get", {{"name", "other"}}, R"("message":"[A] has no such prompt")"},
       {"completion/complete",
        {{"ref", reference}, {"argument", {{"name", "x"}, {"value", ""}}}},
        R"("values":["[A]"])"},
-      {"things/list", json::object(), R"("things":["[A]",{"[A]":"x://[A]"}])"},
+      {"things/list", Json::object(), R"("things":["[A]",{"[A]":"x://[A]"}])"},
       {"things/list", {{"wrong", 1}}, R"("remedy":"ask [A]")"},
   }));
   CAPTURE(method);

@@ -12,7 +12,7 @@ mcp::PromptProvider numbered_prompts(std::string prefix, int count, std::string 
     for (int i = 0; i < count; i++) prompts.push_back({prefix + std::to_string(i), "", "One of many.", {}});
     co_return prompts;
   };
-  provider.get = [prefix, text](mcp::RequestContext&, std::string name, json) -> Task<Result<mcp::PromptResult>> {
+  provider.get = [prefix, text](mcp::RequestContext&, std::string name, Json) -> Task<Result<mcp::PromptResult>> {
     if (!name.starts_with(prefix)) co_return fail(Code::not_found, "none of mine");
     mcp::PromptResult result;
     result.messages.push_back({mcp::PromptMessage::Role::user, mcp::Text{text + name}});
@@ -39,7 +39,7 @@ mcp::ResourceProvider one_resource(const std::string& scheme) {
   return provider;
 }
 
-std::vector<std::string> names(const json& list, const char* key = "name") {
+std::vector<std::string> names(const Json& list, const char* key = "name") {
   std::vector<std::string> all;
   for (const auto& one : list) all.push_back(one[key]);
   return all;
@@ -58,7 +58,7 @@ mcp::CompletionHandler completes(std::string reference, std::string value) {
 
 TEST_CASE("prompts of providers come after the fixed ones, page by page, the first of a name counts", "[mcp]") {
   Fixture f;
-  f.server.add_prompt({"fixed", "", "", {}}, [](mcp::RequestContext&, json) -> Task<Result<mcp::PromptResult>> {
+  f.server.add_prompt({"fixed", "", "", {}}, [](mcp::RequestContext&, Json) -> Task<Result<mcp::PromptResult>> {
     co_return mcp::PromptResult{"from the program", {}};
   });
   f.server.add_prompts(numbered_prompts("fix", 150, "first "));
@@ -73,7 +73,7 @@ TEST_CASE("prompts of providers come after the fixed ones, page by page, the fir
   CHECK(page["prompts"].size() == 54);
   CHECK(names(page["prompts"]).back() == "f2");
   CHECK_FALSE(page.contains("nextCursor"));
-  for (json wrong : {json("x"), json("200"), json("100x"), json("-1"), json("0"), json("7"), json(3)}) {
+  for (Json wrong : {Json("x"), Json("200"), Json("100x"), Json("-1"), Json("0"), Json("7"), Json(3)}) {
     CAPTURE(wrong);
     CHECK(client->ask(request(3, "prompts/list", {{"cursor", wrong}}))["error"]["code"] == -32602);
   }
@@ -95,7 +95,7 @@ TEST_CASE("providers alone make prompts a capability", "[mcp]") {
   f.server.add_prompts(numbered_prompts("p", 0, ""));
   auto client = f.connect();
   CHECK(client->ask(modern(1, "server/discover"))["result"]["capabilities"].contains("prompts"));
-  CHECK(client->ask(modern(2, "prompts/list"))["result"]["prompts"] == json::array());
+  CHECK(client->ask(modern(2, "prompts/list"))["result"]["prompts"] == Json::array());
 }
 
 TEST_CASE("a resource is read by the provider of its prefix, and all are one list", "[mcp]") {
@@ -119,35 +119,35 @@ TEST_CASE("completion asks one handler after the other; a reference that nobody 
   f.server.add_completion(completes("b", "from b"));
   auto client = f.legacy();
   auto ask = [&](const char* name) {
-    json asked = {{"ref", {{"type", "ref/prompt"}, {"name", name}}}, {"argument", {{"name", "x"}, {"value", ""}}}};
+    Json asked = {{"ref", {{"type", "ref/prompt"}, {"name", name}}}, {"argument", {{"name", "x"}, {"value", ""}}}};
     return client->ask(request(1, "completion/complete", asked));
   };
-  CHECK(ask("b")["result"]["completion"] == json::parse(R"({"values":["from b"],"hasMore":false})"));
+  CHECK(ask("b")["result"]["completion"] == Json::parse(R"({"values":["from b"],"hasMore":false})"));
   CHECK(ask("c")["error"]["code"] == -32602);
 }
 
 TEST_CASE("methods of extensions answer in both eras, and the extension is announced", "[mcp]") {
   Fixture f;
   f.server.add_extension("org.example/things", {{"fast", true}});
-  auto handler = [](mcp::RequestContext&, json params) -> Task<Result<ordered_json>> {
+  auto handler = [](mcp::RequestContext&, Json params) -> Task<Result<Json>> {
     if (params.contains("wrong")) co_return fail(Code::invalid, "that is wrong");
-    ordered_json answer = {{"things", ordered_json::array({1, 2})}};
+    Json answer = {{"things", Json::array({1, 2})}};
     co_return answer;
   };
   f.server.add_method("things/list", handler, mcp::Caching{5, mcp::Caching::Scope::requester});
   CHECK_THROWS_AS(f.server.add_method("things/list", handler), std::invalid_argument);
   CHECK_THROWS_AS(f.server.add_method("tools/list", handler), std::invalid_argument);
   auto client = f.legacy();
-  CHECK(client->ask(request(1, "things/list"))["result"] == json::parse(R"({"things":[1,2]})"));
+  CHECK(client->ask(request(1, "things/list"))["result"] == Json::parse(R"({"things":[1,2]})"));
   auto answer = client->ask(modern(2, "things/list"))["result"];
   CHECK(answer["things"].size() == 2);
   CHECK(answer["ttlMs"] == 5);
   CHECK(answer["resultType"] == "complete");
   CHECK(client->ask(request(3, "things/list", {{"wrong", 1}}))["error"]["code"] == -32602);
   CHECK(client->ask(modern(4, "server/discover"))["result"]["capabilities"]["extensions"] ==
-        json::parse(R"({"org.example/things":{"fast":true}})"));
+        Json::parse(R"({"org.example/things":{"fast":true}})"));
   auto old = f.connect();
   auto hello =
-      old->ask(request(0, "initialize", {{"protocolVersion", "2025-06-18"}, {"capabilities", json::object()}}));
+      old->ask(request(0, "initialize", {{"protocolVersion", "2025-06-18"}, {"capabilities", Json::object()}}));
   CHECK_FALSE(hello["result"]["capabilities"].contains("extensions"));
 }

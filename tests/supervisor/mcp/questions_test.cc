@@ -16,7 +16,7 @@ struct Asking : Fixture {
     tool.name = "ask";
     tool.description = "For tests.";
     tool.input_schema = {{"type", "object"}, {"properties", {{"bytes", {{"type", "integer"}}}}}};
-    server.add_tool(std::move(tool), [this](mcp::RequestContext& context, json arguments) -> Task<mcp::ToolResult> {
+    server.add_tool(std::move(tool), [this](mcp::RequestContext& context, Json arguments) -> Task<mcp::ToolResult> {
       const auto question = context.elicit({"go on?"}, [](mcp::Elicited) {});
       const auto decided = waiting.emplace_back(std::make_shared<Event>());
       co_await *decided;
@@ -24,9 +24,9 @@ struct Asking : Fixture {
       co_return mcp::ToolResult::text(std::string(arguments["bytes"].get<size_t>(), 'x'));
     });
   }
-  json asks(const json& id, size_t bytes, const json& state = nullptr) {
-    json params = {{"name", "ask"}, {"arguments", {{"bytes", bytes}}}};
-    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = {{"elicitation", json::object()}};
+  Json asks(const Json& id, size_t bytes, const Json& state = nullptr) {
+    Json params = {{"name", "ask"}, {"arguments", {{"bytes", bytes}}}};
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = {{"elicitation", Json::object()}};
     if (!state.is_null()) params["requestState"] = state;
     return modern(id, "tools/call", params);
   }
@@ -43,12 +43,12 @@ TEST_CASE("what came of a request is kept for a client that comes back late, up 
   Asking fixture;
   auto client = fixture.connect();
   constexpr size_t kBytes = 5 << 20;  // two are more than is kept
-  json first = client->ask(fixture.asks(1, kBytes)), second = client->ask(fixture.asks(2, kBytes));
+  Json first = client->ask(fixture.asks(1, kBytes)), second = client->ask(fixture.asks(2, kBytes));
   CHECK(first["result"]["resultType"] == "input_required");
   fixture.decide();
-  json kept = client->ask(fixture.asks(3, kBytes, first["result"]["requestState"]));
+  Json kept = client->ask(fixture.asks(3, kBytes, first["result"]["requestState"]));
   CHECK(kept["result"]["content"][0]["text"].get<std::string>().size() == kBytes);
-  json lost = client->ask(fixture.asks(4, kBytes, second["result"]["requestState"]));
+  Json lost = client->ask(fixture.asks(4, kBytes, second["result"]["requestState"]));
   CHECK(lost["error"]["code"] == -32603);
   CHECK(lost["error"]["message"] ==
         "The call was done, but its answer was too large to be kept until it was asked for");
@@ -57,20 +57,20 @@ TEST_CASE("what came of a request is kept for a client that comes back late, up 
 TEST_CASE("a request is repeated just as it was, but for what says how it travels", "[mcp]") {
   Asking fixture;
   auto client = fixture.connect();
-  const json asked = fixture.asks(1, 10), state = client->ask(asked)["result"]["requestState"];
-  for (const auto& [place, value] : std::map<std::string, json>{{"/params/arguments/bytes", 11},
+  const Json asked = fixture.asks(1, 10), state = client->ask(asked)["result"]["requestState"];
+  for (const auto& [place, value] : std::map<std::string, Json>{{"/params/arguments/bytes", 11},
                                                                 {"/params/name", "echo"},
                                                                 {"/params/another", 1},
                                                                 {"/params/_meta/org.warder~1workspace", "b"}}) {
-    json other = fixture.asks(2, 10, state);
-    other[json::json_pointer(place)] = value;
+    Json other = fixture.asks(2, 10, state);
+    other[Json::json_pointer(place)] = value;
     INFO(place);
     CHECK(client->ask(other)["error"]["code"] == -32602);
   }
-  json again = fixture.asks(3, 10, state);
+  Json again = fixture.asks(3, 10, state);
   again["params"]["_meta"]["progressToken"] = "p";
   again["params"]["_meta"]["traceparent"] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  again["params"]["inputResponses"] = json::object();
+  again["params"]["inputResponses"] = Json::object();
   CHECK(client->ask(again)["result"]["resultType"] == "input_required");
 }
 

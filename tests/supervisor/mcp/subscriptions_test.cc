@@ -17,6 +17,7 @@ struct Changing : Fixture {
       co_return fail(Code::not_found, "nothing here");
     };
     provider.changes = mcp::ResourceProvider::Changes::told;
+    provider.prefixes = {"a://", "b://"};
     server.add_resources(std::move(provider));
   }
   std::unique_ptr<Client> user(const std::string& name, bool handshake) {
@@ -31,24 +32,24 @@ struct Changing : Fixture {
   }
 };
 
-json listening(const json& id, json notifications) {
+Json listening(const Json& id, Json notifications) {
   return modern(id, "subscriptions/listen", {{"notifications", std::move(notifications)}});
 }
 
-const json kTag = json::parse(R"({"io.modelcontextprotocol/subscriptionId":"s"})");
+const Json kTag = Json::parse(R"({"io.modelcontextprotocol/subscriptionId":"s"})");
 
 }  // namespace
 
 TEST_CASE("legacy clients hear of lists by themselves, of resources when they have subscribed", "[mcp]") {
   Changing f;
   auto client = f.user("ada", true);
-  CHECK(client->ask(request(1, "resources/subscribe", {{"uri", "a://1"}}))["result"] == json::object());
+  CHECK(client->ask(request(1, "resources/subscribe", {{"uri", "a://1"}}))["result"] == Json::object());
   f.server.lists_changed(mcp::Changed::resources);
   CHECK(client->message() ==
-        json::parse(R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{}})"));
+        Json::parse(R"({"jsonrpc":"2.0","method":"notifications/resources/list_changed","params":{}})"));
   f.server.resource_updated("a://2");
   f.server.resource_updated("a://1");
-  CHECK(client->message()["params"] == json::parse(R"({"uri":"a://1"})"));
+  CHECK(client->message()["params"] == Json::parse(R"({"uri":"a://1"})"));
   client->ask(request(2, "resources/unsubscribe", {{"uri", "a://1"}}));
   f.server.resource_updated("a://1");
   f.server.lists_changed(mcp::Changed::tools);  // this server never says so
@@ -56,7 +57,7 @@ TEST_CASE("legacy clients hear of lists by themselves, of resources when they ha
   CHECK(client->ask(request(3, "resources/subscribe"))["error"]["code"] == -32602);
   CHECK(client->ask(request(4, "resources/subscribe", {{"uri", std::string(5000, 'x')}}))["error"]["code"] == -32602);
   for (int i = 0; i < 256; i++) client->ask(request(5, "resources/subscribe", {{"uri", "b://" + std::to_string(i)}}));
-  CHECK(client->ask(request(6, "resources/subscribe", {{"uri", "b://255"}}))["result"] == json::object());
+  CHECK(client->ask(request(6, "resources/subscribe", {{"uri", "b://255"}}))["result"] == Json::object());
   CHECK(client->ask(request(7, "resources/subscribe", {{"uri", "b://256"}}))["error"]["code"] == -32602);
 }
 
@@ -71,7 +72,7 @@ TEST_CASE("a modern subscription is acknowledged first and tagged always, until 
   CHECK(acknowledged["method"] == "notifications/subscriptions/acknowledged");
   // Prompts of this server never change: it does not agree to tell of them.
   CHECK(acknowledged["params"]["notifications"] ==
-        json::parse(R"({"resourcesListChanged":true,"resourceSubscriptions":["a://1"]})"));
+        Json::parse(R"({"resourcesListChanged":true,"resourceSubscriptions":["a://1"]})"));
   CHECK(acknowledged["params"]["_meta"] == kTag);
   f.server.resource_updated("a://1");
   auto updated = client->message();
@@ -90,9 +91,9 @@ TEST_CASE("a modern subscription is acknowledged first and tagged always, until 
 TEST_CASE("a subscription that makes no sense is refused", "[mcp]") {
   Changing f;
   auto client = f.connect();
-  for (const json& wrong :
-       {json(1), json::parse(R"({"resourcesListChanged":1})"), json::parse(R"({"resourceSubscriptions":"a"})"),
-        json::parse(R"({"resourceSubscriptions":[1]})")}) {
+  for (const Json& wrong :
+       {Json(1), Json::parse(R"({"resourcesListChanged":1})"), Json::parse(R"({"resourceSubscriptions":"a"})"),
+        Json::parse(R"({"resourceSubscriptions":[1]})")}) {
     CAPTURE(wrong);
     CHECK(client->ask(listening(1, wrong))["error"]["code"] == -32602);
   }
@@ -113,6 +114,23 @@ TEST_CASE("a change reaches those it concerns, on all their connections", "[mcp]
   CHECK(bob->message()["method"] == "notifications/resources/list_changed");
 }
 
+TEST_CASE("many changes of a list in a second are told at once and once more", "[mcp]") {
+  Changing f;
+  auto client = f.user("ada", true);
+  for (int i = 0; i < 5; i++) f.server.lists_changed(mcp::Changed::resources);
+  CHECK(client->message()["method"] == "notifications/resources/list_changed");
+  CHECK(client->silent());
+  CHECK(client->message()["method"] == "notifications/resources/list_changed");
+  CHECK(client->silent());
+}
+
+TEST_CASE("a resource that nobody here reads is left out of what is acknowledged", "[mcp]") {
+  Changing f;
+  auto client = f.user("ada", false);
+  client->send(listening("s", {{"resourceSubscriptions", {"nope://x", "a://1", "relative"}}}));
+  CHECK(client->message()["params"]["notifications"] == Json::parse(R"({"resourceSubscriptions":["a://1"]})"));
+}
+
 TEST_CASE("a server that drains ends subscriptions with an answer and does not wait for them", "[mcp]") {
   Changing f;
   auto client = f.user("ada", false);
@@ -122,14 +140,15 @@ TEST_CASE("a server that drains ends subscriptions with an answer and does not w
   auto ended = client->message();
   CHECK(ended["id"] == "s");
   CHECK(ended["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s");
+  CHECK(ended["result"]["_meta"]["org.warder/not-run"] == "draining");  // a bridge asks again
   CHECK(f.server.calls() == 0);
 }
 
 TEST_CASE("what never changes offers no subscriptions", "[mcp]") {
   Fixture f;
   auto client = f.connect();
-  CHECK(client->ask(listening(1, json::object()))["error"]["code"] == -32601);
+  CHECK(client->ask(listening(1, Json::object()))["error"]["code"] == -32601);
   Changing g;
   CHECK(g.connect()->ask(modern(1, "server/discover"))["result"]["capabilities"]["resources"] ==
-        json::parse(R"({"subscribe":true,"listChanged":true})"));
+        Json::parse(R"({"subscribe":true,"listChanged":true})"));
 }

@@ -6,13 +6,13 @@ using namespace mcp_test;
 
 namespace {
 
-json called(int id, const std::string& tool, json arguments = json::object()) {
+Json called(int id, const std::string& tool, Json arguments = Json::object()) {
   return modern(id, "tools/call", {{"name", tool}, {"arguments", std::move(arguments)}});
 }
 
 std::vector<std::string> listed(Client& client, int id) {
   std::vector<std::string> names;
-  const json answer = client.ask(modern(id, "tools/list"));
+  const Json answer = client.ask(modern(id, "tools/list"));
   for (const auto& tool : answer["result"]["tools"]) names.push_back(tool["name"]);
   return names;
 }
@@ -40,11 +40,11 @@ TEST_CASE("each user is offered its own tools", "[mcp]") {
 }
 
 TEST_CASE("an optional argument that is null is absent", "[mcp]") {
-  const auto schema = ordered_json::parse(R"({
+  const auto schema = Json::parse(R"({
     "properties": {"query": {"type": "string"}, "category": {"type": "string"}, "any": {},
                    "nullable": {"type": ["string", "null"]}},
     "required": ["query"]})");
-  auto dropped = [&](json arguments) {
+  auto dropped = [&](Json arguments) {
     mcp::drop_absent(schema, arguments);
     return arguments.dump();
   };
@@ -53,7 +53,7 @@ TEST_CASE("an optional argument that is null is absent", "[mcp]") {
   CHECK(dropped({{"nullable", nullptr}}) == R"({"nullable":null})");
   CHECK(dropped({{"any", nullptr}}) == R"({"any":null})");
   CHECK(dropped({{"unknown", nullptr}}) == R"({"unknown":null})");
-  json arguments = {{"query", nullptr}, {"category", nullptr}};
+  Json arguments = {{"query", nullptr}, {"category", nullptr}};
   mcp::drop_absent(schema, arguments);
   CHECK(mcp::find_problems(schema, arguments) == "argument 'query': null is not of type string");
 }

@@ -57,6 +57,17 @@ TEST_CASE("nothing changed, nothing is said", "[changes]") {
   CHECK(compare(before, snapshot(scene)).empty());
 }
 
+TEST_CASE("what an interpreter keeps for itself is no change", "[changes]") {
+  Scene scene;
+  Snapshot before = snapshot(scene);
+  fs::create_directories(scene.inside / "skills/__pycache__");
+  fs::create_directories(scene.inside / "__pycache__");
+  Scene::put(scene.inside / "skills/__pycache__/a.cpython-311.pyc", "x");
+  Scene::put(scene.inside / "__pycache__/b.cpython-311.pyc", "x");
+  Scene::put(scene.inside / "not__pycache__", "x");
+  CHECK(compare(before, snapshot(scene)).created.paths == Paths{"not__pycache__"});
+}
+
 TEST_CASE("long lists are cut and the rest is counted", "[changes]") {
   Scene scene;
   Snapshot before = snapshot(scene);

@@ -1,11 +1,9 @@
 // Session logs: the document that clients know, from lines that are only appended.
 #include "supervisor/tenants/sessions.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/supervisor/tenants/scene.h"
 
-using nlohmann::json;
 using namespace tenants;
 
 namespace {
@@ -18,10 +16,10 @@ struct Sessions : Scene {
     std::filesystem::create_directories(folder);
     logs.emplace(open_directory(folder.string()).value(), "user_12345");
   }
-  json document(const char* id) {
+  Json document(const char* id) {
     auto text = logs->read(id);
     REQUIRE(text);
-    return json::parse(*text);
+    return Json::parse(*text);
   }
 };
 
@@ -40,8 +38,8 @@ TEST_CASE("a session's log reads as the document that its clients know", "[tenan
   REQUIRE(s.logs->checkpoint("session_001", {2, "task_002", "nearly", "2026-11-21T10:25:00Z"}));
   CHECK(s.document("session_001")["ended_at"].is_null());
   REQUIRE(s.logs->end("session_001", "2026-11-21T10:30:00Z"));
-  CHECK(s.document("session_001") == json::parse(R"({
-    "session_id": "session_001", "customer_uid": "user_12345",
+  CHECK(s.document("session_001") == Json::parse(R"({
+    "session_id": "session_001", "customer_uid": "user_12345", "description": "",
     "started_at": "2026-11-21T10:00:00Z", "ended_at": "2026-11-21T10:30:00Z",
     "tasks": [
       {"task_id": "task_001", "description": "Calculate", "code": "result = 5 + 3", "result": "8.0", "output": "said\n",
@@ -53,6 +51,19 @@ TEST_CASE("a session's log reads as the document that its clients know", "[tenan
   REQUIRE(s.logs->begin("session_001", "2026-11-21T11:00:00Z"));  // resumed
   CHECK(s.document("session_001")["started_at"] == "2026-11-21T10:00:00Z");
   CHECK(s.document("session_001")["ended_at"].is_null());
+}
+
+TEST_CASE("a session's description is the last that a task or a checkpoint gave", "[tenants]") {
+  Sessions s;
+  REQUIRE(s.logs->begin("a", "2026-11-21T10:00:00Z"));
+  auto first = task("task_001", "1");
+  first.session_description = "Import";
+  REQUIRE(s.logs->add("a", first));
+  REQUIRE(s.logs->add("a", task("task_002", "2")));
+  CHECK(s.document("a")["description"] == "Import");
+  REQUIRE(s.logs->checkpoint("a", {1, "task_002", "", "2026-11-21T10:10:00Z", "Nightly import"}));
+  REQUIRE(s.logs->end("a", "2026-11-21T10:30:00Z"));
+  CHECK(s.document("a")["description"] == "Nightly import");
 }
 
 TEST_CASE("a line that a crash cut costs itself only, and nothing that was written changes", "[tenants]") {

@@ -163,6 +163,26 @@ TEST_CASE("a named workspace shares nothing with its tenant's own or with anothe
   CHECK(a->workspace().quota().limits().bytes == 1 << 20);  // each has its own
 }
 
+TEST_CASE("names of workspaces may have capitals, and differ in more than these", "[tenants]") {
+  Daemon daemon;
+  Scene::put(daemon.policies / "small.json", R"({"extends": "default", "workspaces": ["customer_*", "D*"]})");
+  REQUIRE(daemon.store->reload());
+  auto member = daemon.admit(1001).value();
+  auto capital = daemon.registry->workspace(*member, "customer_A");
+  REQUIRE(capital);
+  CHECK((*capital)->name() == "one/customer_A");
+  CHECK(fs::exists(daemon.state / "tenants/one/workspaces/customer_A/workspace"));
+  for (const char* name : {"customer_a", "Default"}) {
+    CAPTURE(name);
+    auto refused = daemon.registry->workspace(*member, name);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::invalid);
+    CHECK(refused.error().what.find("in capitals only") != std::string::npos);
+    CHECK_FALSE(fs::exists(daemon.state / "tenants/one/workspaces" / name));
+  }
+  CHECK(daemon.registry->workspace(*member, "customer_A").value() == *capital);
+}
+
 TEST_CASE("a workspace that a policy does not allow, or one too many, is refused with its rule", "[tenants]") {
   Daemon daemon;
   Scene::put(daemon.policies / "small.json",

@@ -1,6 +1,10 @@
 // The sealed vault: what survives a restart, what damage costs, and what a thief of the file learns.
 #include "supervisor/tenants/vault.h"
 
+#include <algorithm>
+#include <latch>
+
+#include "supervisor/base/durable.h"
 #include "tests/supervisor/tenants/scene.h"
 
 using namespace std::chrono_literals;
@@ -9,25 +13,28 @@ using tenants::MasterKey, tenants::SealedVault;
 namespace {
 
 struct Home {
+  Loop loop;
+  std::unique_ptr<WorkerThread> disk = WorkerThread::start(loop).value();
   TempDirectory temp;
   Fd state = open_directory(temp.path().string()).value();
   std::filesystem::path log = temp.path() / "vault/log";
 
   MasterKey key() const { return MasterKey::load(state.get(), "").value(); }
   Result<std::unique_ptr<SealedVault>> try_open(const std::string& tenant = "acme", policies::VaultLimits limits = {}) {
-    return SealedVault::open(state.get(), key().of_vault(tenant), limits);
+    return SealedVault::open(loop, *disk, state.get(), key().of_vault(tenant), limits);
   }
   std::unique_ptr<SealedVault> open(policies::VaultLimits limits = {}) {
     auto vault = try_open("acme", limits);
     REQUIRE(vault);
     return *std::move(vault);
   }
+  Result<> settle(SealedVault& vault) { return wait_for(loop, vault.settle()); }
   // One token after the other, each settled alone.
   void fill(std::initializer_list<std::string> texts) {
     auto vault = open();
     for (const auto& text : texts) {
       REQUIRE(vault->keep("[T_" + text + "]", "secret of " + text));
-      REQUIRE(vault->settle());
+      REQUIRE(settle(*vault));
     }
   }
 };
@@ -38,12 +45,12 @@ TEST_CASE("a sealed vault knows its tokens after a restart, and only what was se
   Home home;
   {
     auto vault = home.open();
-    REQUIRE(vault->settle());
+    REQUIRE(home.settle(*vault));
     CHECK_FALSE(std::filesystem::exists(home.log));  // nothing to remember: no file
     REQUIRE(vault->keep("[EMAIL_aaaaaa]", "ada@lovelace.org"));
-    REQUIRE(vault->settle());
+    REQUIRE(home.settle(*vault));
     REQUIRE(vault->keep("[SSN_bbbbbb]", "078-05-1120"));
-    REQUIRE(vault->settle());
+    REQUIRE(home.settle(*vault));
     REQUIRE(vault->keep("[PHONE_cccccc]", "555-123-4567"));
     CHECK(vault->find("[PHONE_cccccc]"));
   }
@@ -106,7 +113,7 @@ TEST_CASE("a log with a torn end loses only what was torn, wherever that is", "[
     CHECK_FALSE(vault->find("[T_edsger]"));
     CHECK(vault->damage().empty());
     REQUIRE(vault->keep("[T_new]", "text"));  // goes on where the good ones end
-    REQUIRE(vault->settle());
+    REQUIRE(home.settle(*vault));
     vault.reset();
     CHECK(home.open()->find("[T_new]") == "text");
   }
@@ -122,6 +129,7 @@ TEST_CASE("a damaged record costs itself; the file is set aside", "[vault]") {
   auto vault = home.open();
   CHECK(vault->size() == 2);
   CHECK_THAT(vault->damage(), Catch::Contains("1 records"));
+  REQUIRE(home.settle(*vault));
   CHECK(Scene::get(home.temp.path() / "vault/log.damaged") == bytes);
   vault.reset();
   vault = home.open();
@@ -152,12 +160,12 @@ TEST_CASE("a vault's tokens expire across restarts, and the log is rewritten wit
   {
     auto vault = home.open(limits);
     REQUIRE(vault->keep("[OLD_aaaaaa]", text));
-    REQUIRE(vault->settle());
+    REQUIRE(home.settle(*vault));
     vault->pass_time_for_test(61s);
     CHECK_FALSE(vault->find("[OLD_aaaaaa]"));
     for (int i = 0; i < 300; i++) {  // 3 MB
       REQUIRE(vault->keep("[NEW_" + std::to_string(i) + "]", text));
-      REQUIRE(vault->settle());
+      REQUIRE(home.settle(*vault));
       vault->pass_time_for_test(1s);
     }
     CHECK(vault->size() <= 300);
@@ -173,7 +181,7 @@ TEST_CASE("a token that is used again is written again only when it has aged", "
   auto vault = home.open(limits);
   auto use = [&] {
     REQUIRE(vault->keep("[T_aaaaaa]", "text"));
-    REQUIRE(vault->settle());
+    REQUIRE(home.settle(*vault));
     return std::filesystem::file_size(home.log);
   };
   const auto size = use();
@@ -184,15 +192,79 @@ TEST_CASE("a token that is used again is written again only when it has aged", "
   CHECK(use() > size);
 }
 
+// A job that keeps the thread busy until it is told to go on: a disk that does not answer.
+struct StuckDisk {
+  std::latch begun{1}, may_go_on{1};
+  explicit StuckDisk(Home& home) {
+    home.loop.spawn(run(*home.disk));
+    begun.wait();
+  }
+  Task<> run(WorkerThread& disk) {
+    WorkerThread::Job job = [this]() -> Result<> {
+      begun.count_down();
+      may_go_on.wait();
+      return {};
+    };
+    (void)co_await disk.run(job);
+  }
+};
+
+TEST_CASE("those who wait for a vault at the same time share one write, and the loop goes on meanwhile", "[vault]") {
+  Home home;
+  home.fill({"first"});
+  auto vault = home.open();
+  StuckDisk stuck(home);
+  const uint64_t before = durable::calls();
+  std::vector<Started<Result<>>> settling;
+  for (const char* name : {"[T_a]", "[T_b]", "[T_c]", "[T_d]"}) {
+    REQUIRE(vault->keep(name, "text"));
+    settling.push_back(start(vault->settle()));
+  }
+  REQUIRE(vault->keep("[T_a]", "text"));  // known, and on its way
+  settling.push_back(start(vault->settle()));
+  bool turned = false;
+  home.loop.defer([&] { turned = true; });
+  home.loop.run_until([&] { return turned; });
+  auto are_done = [&] { return std::count_if(settling.begin(), settling.end(), [](auto& one) { return one.done(); }); };
+  CHECK(are_done() == 0);
+  stuck.may_go_on.count_down();
+  home.loop.run_until([&] { return are_done() == 5; });
+  CHECK(durable::calls() - before == 2);  // the first, and those that came while it waited
+  CHECK(durable::calls_on_loop() == 0);
+  vault.reset();
+  CHECK(home.open()->size() == 5);
+}
+
+TEST_CASE("a token is settled though its first user left, or its first write failed", "[vault]") {
+  Home home;
+  auto vault = home.open();
+  {
+    StuckDisk stuck(home);
+    REQUIRE(vault->keep("[T_a]", "text"));
+    { auto cancelled = start(vault->settle()); }
+    REQUIRE(vault->keep("[T_a]", "text"));
+    auto second = start(vault->settle());
+    CHECK_FALSE(second.done());
+    std::filesystem::create_directory(home.temp.path() / "vault/log");  // in the way of the first write
+    stuck.may_go_on.count_down();
+    home.loop.run_until([&] { return second.done(); });
+  }
+  std::filesystem::remove(home.temp.path() / "vault/log");
+  REQUIRE(vault->keep("[T_a]", "text"));
+  CHECK(home.settle(*vault));
+  vault.reset();
+  CHECK(home.open()->find("[T_a]") == "text");
+}
+
 TEST_CASE("a vault that cannot write says so and writes later", "[vault]") {
   Home home;
   auto vault = home.open();
   Scene::put(home.temp.path() / "vault/log.new", "");
   std::filesystem::create_directory(home.temp.path() / "vault/log");  // in the way
   REQUIRE(vault->keep("[T_aaaaaa]", "text"));
-  CHECK_FALSE(vault->settle());
+  CHECK_FALSE(home.settle(*vault));
   std::filesystem::remove(home.temp.path() / "vault/log");
-  CHECK(vault->settle());
+  CHECK(home.settle(*vault));
   vault.reset();
   CHECK(home.open()->find("[T_aaaaaa]") == "text");
 }

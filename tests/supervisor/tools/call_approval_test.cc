@@ -1,10 +1,8 @@
 #include "supervisor/tools/call_approval.h"
 
-#include <nlohmann/json.hpp>
-
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
-using nlohmann::json;
 using tools::shown_arguments;
 
 TEST_CASE("whoever approves sees everything that there is room for", "[approvals]") {
@@ -14,9 +12,9 @@ TEST_CASE("whoever approves sees everything that there is room for", "[approvals
 
   std::vector<std::string> receivers(21, "ada@example.com");
   receivers.push_back("eve@example.com");
-  CHECK(*shown_arguments({{"to", receivers}}) == json{{"to", receivers}}.dump());
+  CHECK(*shown_arguments({{"to", receivers}}) == Json{{"to", receivers}}.dump());
 
-  json deep = "the innermost";
+  Json deep = "the innermost";
   for (int i = 0; i < 20; i++) deep = {{"in", deep}};
   CHECK(*shown_arguments(deep) == deep.dump());
 }
@@ -31,16 +29,16 @@ TEST_CASE("of what there is no room for long texts are cut, and it is said by ho
   CHECK(shown->find(R"("note":"short")") != shown->npos);
   CHECK(shown->find("bytes more") != shown->npos);
 
-  const auto many = shown_arguments(json(std::vector<std::string>(20, std::string(5000, 'x'))));
+  const auto many = shown_arguments(Json(std::vector<std::string>(20, std::string(5000, 'x'))));
   REQUIRE(many);
-  CHECK(json::parse(*many).size() == 20);
+  CHECK(Json::parse(*many).size() == 20);
 }
 
 TEST_CASE("a call with more members, names or items than fit is not asked about", "[approvals]") {
-  CHECK(shown_arguments(json(std::vector<int>(7000, 1))));
-  CHECK_FALSE(shown_arguments(json(std::vector<int>(9000, 1))));
+  CHECK(shown_arguments(Json(std::vector<int>(7000, 1))));
+  CHECK_FALSE(shown_arguments(Json(std::vector<int>(9000, 1))));
   CHECK_FALSE(shown_arguments({{std::string(16'000, 'n'), 1}}));
-  json large = json::object();
+  Json large = Json::object();
   for (int i = 0; i < 40; i++) large[std::to_string(i)] = std::string(1000, 'x');
   const auto refused = shown_arguments(large);
   REQUIRE_FALSE(refused);

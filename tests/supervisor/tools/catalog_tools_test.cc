@@ -2,19 +2,17 @@
 // its originals had and these must not have.
 #include "supervisor/tools/catalog_tools.h"
 
+#include "supervisor/tools/catalog_answers.h"
 #include "supervisor/tools/discovery.h"
 #include "tests/catalog/library.h"
-
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 namespace {
 
 struct Client : Library {
-  using Tool = mcp::ToolResult(const catalog::Catalog&, const json&);
+  using Tool = mcp::ToolResult(const catalog::Catalog&, const Json&);
 
   Client() {
-    put("full_catalog.json", json::parse(R"({
+    put("full_catalog.json", Json::parse(R"({
       "version": "1.0", "total_tools": 85, "core_mcps": ["enhanced-memory"],
       "categories": {
         "security": {"description": "Security analysis", "tools": {
@@ -23,7 +21,7 @@ struct Client : Library {
         "memory": {"description": "Remembering", "tools": {
           "store_memory": {"description": "Store a memory"},
           "dos_detector": {"mcp_server": "other", "description": "Another one of the name"}}}}})"));
-    json tools = json::array();
+    Json tools = Json::array();
     for (int i = 0; i < 23; i++)
       tools.push_back(
           {{"name", "widget_" + std::to_string(i)},
@@ -34,32 +32,32 @@ struct Client : Library {
            {"annotations", {{"readOnlyHint", true}}}});
     tools[0]["tags"] = {"first"};
     tools[1]["description"] = std::string(5000, 'x');
-    put("shop/widgets.json", json{{"tools", tools}});
+    put("shop/widgets.json", Json{{"tools", tools}});
     load();
   }
 
-  ordered_json ok(Tool* tool, const json& arguments) const {
+  Json ok(Tool* tool, const Json& arguments) const {
     mcp::ToolResult result = tool(*made, arguments);
     REQUIRE(result.structured);
     INFO(result.structured->dump());
     REQUIRE_FALSE(result.is_error);
-    CHECK(ordered_json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
+    CHECK(Json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
     return *result.structured;
   }
-  ordered_json error(Tool* tool, const json& arguments, std::string_view code) const {
+  Json error(Tool* tool, const Json& arguments, std::string_view code) const {
     mcp::ToolResult result = tool(*made, arguments);
     REQUIRE(result.structured);
     INFO(result.structured->dump());
     CHECK(result.is_error);
     CHECK((*result.structured)["success"] == false);
     CHECK((*result.structured)["code"] == std::string(code));
-    CHECK(ordered_json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
+    CHECK(Json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
     return *result.structured;
   }
-  ordered_json search(const json& arguments) const { return ok(tools::search_tools, arguments); }
+  Json search(const Json& arguments) const { return ok(tools::search_tools, arguments); }
 };
 
-Names keys(const ordered_json& object) {
+Names keys(const Json& object) {
   Names all;
   for (const auto& [key, value] : object.items()) all.push_back(key);
   return all;
@@ -70,9 +68,8 @@ Names keys(const ordered_json& object) {
 TEST_CASE("search_tools answers with the keys that clients know", "[discovery]") {
   Client client;
   auto answer = client.search({{"query", "denial of service"}, {"category", "security"}});
-  CHECK(answer ==
-        ordered_json::parse(R"({"query":"denial of service","category":"security","detail_level":"summary","count":1,
-    "total":1,"tools":[{"name":"dos_detector","category":"security","description":"Detect denial of service attacks",
+  CHECK(answer == Json::parse(R"({"query":"denial of service","category":"security","detail_level":"summary","count":1,
+    "total":1,"match":"strong","tools":[{"name":"dos_detector","category":"security","description":"Detect denial of service attacks",
     "mcp_server":"mcp_tools","signature":"dos_detector.{analyze_access_log, get_report}"}]})"));
   CHECK(client.search({{"query", "memory"}})["category"] == nullptr);
   CHECK(client.search({{"query", "store_memory"}})["tools"][0]["mcp_server"] == nullptr);
@@ -88,11 +85,22 @@ TEST_CASE("search_tools tells as much as it is asked for", "[discovery]") {
   CHECK(one("widget_1", "summary")["description"].get<std::string>().size() < 400);
   CHECK(one("widget_1", "full")["description"].get<std::string>().size() == 5000);
   auto full = one("widget_0", "full");
-  CHECK(keys(full) == Names{"name", "category", "description", "mcp_server", "functions", "use_cases", "annotations",
-                            "inputSchema", "outputSchema", "tags", "signature"});
+  CHECK(keys(full) == Names{"name", "category", "description", "mcp_server", "functions", "use_cases", "inputSchema",
+                            "outputSchema", "annotations", "tags", "signature"});
   auto seed = client.search({{"query", "dos"}, {"detail_level", "full"}, {"server", "mcp_tools"}})["tools"][0];
-  CHECK(seed["functions"] == json{"analyze_access_log", "get_report"});
-  CHECK(seed["use_cases"] == json{"Analyze traffic for attacks"});
+  CHECK(seed["functions"] == Json{"analyze_access_log", "get_report"});
+  CHECK(seed["use_cases"] == Json{"Analyze traffic for attacks"});
+}
+
+TEST_CASE("search_tools cuts a long query, and says how sure it is", "[discovery]") {
+  Client client;
+  std::string text = "analyze my access log for attacks ";
+  while (text.size() < 100'000) text += "of \u00FC ";
+  const auto answer = client.search({{"query", text}});
+  CHECK(answer["tools"][0]["name"] == "dos_detector");
+  CHECK(answer["query"].get<std::string>().size() <= 2000);
+  CHECK(client.search({{"query", "detect denial of service"}})["match"] == "strong");
+  CHECK(client.search({{"query", "bake an apple tart and then turn off the oven before midnight"}})["match"] == "weak");
 }
 
 TEST_CASE("search_tools finds by words, not by the whole query as one substring", "[discovery]") {
@@ -114,30 +122,34 @@ TEST_CASE("search_tools is bounded, and says so", "[discovery]") {
 
 TEST_CASE("search_tools that finds nothing says what to do", "[discovery]") {
   Client client;
-  auto [arguments, part] = GENERATE(table<json, std::string>({
-      {json{{"query", "kubernetes"}}, "no tool has: kubernetes"},
-      {json{{"query", "widget"}, {"category", "nowhere"}}, "no such category"},
-      {json{{"query", "widget"}, {"server", "nowhere"}}, "no such server"},
-      {json{{"query", "widget"}, {"category", "memory"}}, "23 fit without"},
-      {json{{"query", "\xD0\xBF\xD0\xBE\xD0\xB8\xD1\x81\xD0\xBA"}}, "English"},
+  auto [arguments, part] = GENERATE(table<Json, std::string>({
+      {Json{{"query", "kubernetes"}}, "no tool has: kubernetes"},
+      {Json{{"query", "widget"}, {"category", "nowhere"}}, "no such category"},
+      {Json{{"query", "widget"}, {"server", "nowhere"}}, "no such server"},
+      {Json{{"query", "widget"}, {"category", "memory"}}, "23 fit without"},
+      {Json{{"query", "\xD0\xBF\xD0\xBE\xD0\xB8\xD1\x81\xD0\xBA"}}, "English"},
   }));
   CAPTURE(arguments.dump());
   auto answer = client.search(arguments);
   CHECK(answer["count"] == 0);
   CHECK(answer["tools"].empty());
   CHECK_THAT(answer["hint"].get<std::string>(), Catch::Contains(part));
-  CHECK(client.search({{"query", "dos_detcetor"}})["nearest"][0]["name"] == "dos_detector");
+  CHECK(client.search({{"query", "dos_detcetor"}})["tools"][0]["name"] == "dos_detector");  // mended
+  const auto nearest = client.search({{"query", "dosdetektr"}})["nearest"][0];
+  CHECK(nearest["name"] == "dos_detector");
+  CHECK(nearest.contains("signature"));
+  CHECK(nearest.contains("description"));
 }
 
 TEST_CASE("get_tool_definition answers with the entry, its category and its schemas", "[discovery]") {
   Client client;
   auto seed = client.ok(tools::get_tool_definition, {{"tool_name", "dos_detector"}, {"category", "security"}});
-  const json expected = json::parse(R"({"name":"dos_detector","mcp_server":"mcp_tools","category":"security",
+  const Json expected = Json::parse(R"({"name":"dos_detector","mcp_server":"mcp_tools","category":"security",
     "description":"Detect denial of service attacks","functions":["analyze_access_log","get_report"],
     "use_cases":["Analyze traffic for attacks"],"since":2,"import":"from servers.mcp_tools import dos_detector"})");
   for (const auto& [key, value] : expected.items()) CHECK(seed[key] == value);
   auto widget = client.ok(tools::get_tool_definition, {{"tool_name", "widget_3"}});
-  CHECK(widget["inputSchema"]["required"] == json{"angle"});
+  CHECK(widget["inputSchema"]["required"] == Json{"angle"});
   CHECK(widget["outputSchema"]["type"] == "object");
   CHECK(widget["signature"] == "widget_3(angle: float) -> dict");
 }
@@ -146,6 +158,7 @@ TEST_CASE("get_tool_definition answers about an unknown tool, too", "[discovery]
   Client client;
   auto answer = client.error(tools::get_tool_definition, {{"tool_name", "store_memry"}}, "not_found");
   CHECK(answer["nearest"][0]["name"] == "store_memory");
+  CHECK_THAT(answer["remedy"].get<std::string>(), Catch::Contains("did you mean 'store_memory'?"));
   CHECK_FALSE(client.error(tools::get_tool_definition, {{"tool_name", "qqqqqqqqq"}}, "not_found").contains("nearest"));
 }
 
@@ -165,31 +178,52 @@ TEST_CASE("get_tool_definition heeds category and server, and takes no tool for 
 
 TEST_CASE("list_tool_categories counts what is there, whatever a file says", "[discovery]") {
   Client client;
-  auto answer = client.ok(tools::list_tool_categories, json::object());
-  CHECK(answer == ordered_json::parse(R"({"categories":{"memory":{"description":"Remembering","tool_count":2},
+  auto answer = client.ok(tools::list_tool_categories, Json::object());
+  CHECK(answer == Json::parse(R"({"categories":{"memory":{"description":"Remembering","tool_count":2},
     "security":{"description":"Security analysis","tool_count":1},"shop":{"description":"","tool_count":23}},
     "total_tools":26,"core_mcps":["enhanced-memory"],"servers":{"mcp_tools":1,"other":1,"widgets":23}})"));
   client.put("broken.json", "{");
   client.load();
-  CHECK(client.ok(tools::list_tool_categories, json::object())["problems"] == 1);
+  CHECK(client.ok(tools::list_tool_categories, Json::object())["problems"] == 1);
+}
+
+TEST_CASE("list_tool_categories stays small, whatever there is", "[discovery]") {
+  Library library;
+  for (int i = 0; i < 600; i++)
+    library.put("category_" + std::to_string(i) + "/server_with_a_name_" + std::to_string(i) + ".json",
+                Json{{"description", std::string(300, 'd')}, {"tools", {{{"name", "t"}}, {{"name", "u"}}}}});
+  library.put("big/big.json", Json{{"tools", {{{"name", "a"}}, {{"name", "b"}}, {{"name", "c"}}}}});
+  const Json answer = *tools::list_tool_categories(library.load(), Json::object()).structured;
+  CHECK(answer.dump().size() <= 2600);  // 800 tokens
+  CHECK(answer["total_tools"] == 1203);
+  CHECK(answer["categories"].contains("big"));
+  CHECK(answer["servers"].contains("big"));
+  CHECK_THAT(answer["hint"].get<std::string>(), Catch::Contains("of 601 categories"));
+}
+
+TEST_CASE("what is perhaps meant is said of a tool and of a server", "[discovery]") {
+  Client client;
+  CHECK(tools::did_you_mean(*client.made, "stor_memory", "") == "did you mean 'store_memory'?");
+  CHECK(tools::did_you_mean(*client.made, "", "widgts") == "did you mean 'widgets'?");
+  CHECK(tools::did_you_mean(*client.made, "widget0", "widgts") == "did you mean 'widgets__widget_0'?");
+  CHECK(tools::did_you_mean(*client.made, "", "qqqqqqq").empty());
 }
 
 TEST_CASE("the discovery tools name what is wrong with their arguments", "[discovery]") {
   Client client;
-  auto [tool, arguments, part] = GENERATE(table<Client::Tool*, json, std::string>({
-      {tools::search_tools, json::object(), "query"},
-      {tools::search_tools, json{{"query", 7}}, "query"},
-      {tools::search_tools, json{{"query", std::string(2001, 'x')}}, "query"},
-      {tools::search_tools, json{{"query", "x"}, {"detail_level", "everything"}},
+  auto [tool, arguments, part] = GENERATE(table<Client::Tool*, Json, std::string>({
+      {tools::search_tools, Json::object(), "query"},
+      {tools::search_tools, Json{{"query", 7}}, "query"},
+      {tools::search_tools, Json{{"query", "x"}, {"detail_level", "everything"}},
        "detail_level"},  // once: the same as full
-      {tools::search_tools, json{{"query", "x"}, {"limit", 0}}, "limit"},
-      {tools::search_tools, json{{"query", "x"}, {"limit", 51}}, "limit"},
-      {tools::search_tools, json{{"query", "x"}, {"tags", "a"}}, "tags"},
-      {tools::search_tools, json{{"query", "x"}, {"tags", json(std::vector<std::string>(17, "t"))}}, "tags"},
-      {tools::search_tools, json{{"query", "x"}, {"catgory", "a"}}, "catgory"},
-      {tools::get_tool_definition, json::object(), "tool_name"},
-      {tools::get_tool_definition, json{{"tool_name", "x"}, {"category", 1}}, "category"},
-      {tools::list_tool_categories, json{{"x", 1}}, "x"},
+      {tools::search_tools, Json{{"query", "x"}, {"limit", 0}}, "limit"},
+      {tools::search_tools, Json{{"query", "x"}, {"limit", 51}}, "limit"},
+      {tools::search_tools, Json{{"query", "x"}, {"tags", "a"}}, "tags"},
+      {tools::search_tools, Json{{"query", "x"}, {"tags", Json(std::vector<std::string>(17, "t"))}}, "tags"},
+      {tools::search_tools, Json{{"query", "x"}, {"catgory", "a"}}, "catgory"},
+      {tools::get_tool_definition, Json::object(), "tool_name"},
+      {tools::get_tool_definition, Json{{"tool_name", "x"}, {"category", 1}}, "category"},
+      {tools::list_tool_categories, Json{{"x", 1}}, "x"},
   }));
   CAPTURE(arguments.dump().substr(0, 100));
   CHECK_THAT(client.error(tool, arguments, "invalid")["error"].get<std::string>(), Catch::Contains(part));
@@ -199,7 +233,7 @@ TEST_CASE("an empty catalogue answers", "[discovery]") {
   Library empty;
   const auto& made = empty.load();
   CHECK((*tools::search_tools(made, {{"query", "x"}}).structured)["count"] == 0);
-  CHECK((*tools::list_tool_categories(made, json::object()).structured)["total_tools"] == 0);
+  CHECK((*tools::list_tool_categories(made, Json::object()).structured)["total_tools"] == 0);
   CHECK(tools::get_tool_definition(made, {{"tool_name", "x"}}).is_error);
 }
 
@@ -210,14 +244,14 @@ TEST_CASE("the discovery tools' definitions work in every client and stay small"
     CAPTURE(tool.name);
     CHECK(mcp::portability_problems(tool).empty());
     CHECK(tool.annotations.read_only);
-    bytes += tool.description.size() + tool.input_schema.dump().size() + tool.output_schema->dump().size();
+    bytes += tool.description.size() + tool.input_schema.dump().size();
   }
   CHECK(bytes < 1500);
 }
 
 TEST_CASE("the catalogue follows its folder", "[discovery]") {
   Library library;
-  library.put("a.json", json{{"tools", {{{"name", "one"}}}}});
+  library.put("a.json", Json{{"tools", {{{"name", "one"}}}}});
   Loop loop;
   auto discovery = *tools::Discovery::open(loop, library.temp.path().string());
   auto names = [&] {
@@ -236,9 +270,9 @@ TEST_CASE("the catalogue follows its folder", "[discovery]") {
   CHECK(names() == Names{"one"});
   const auto kept = discovery->current();
 
-  library.put("new/folder/b.json", json{{"tools", {{{"name", "two"}}}}});
+  library.put("new/folder/b.json", Json{{"tools", {{{"name", "two"}}}}});
   CHECK(becomes({"one", "two"}));
-  library.put("new/folder/b.json", json{{"tools", {{{"name", "three"}}}}});
+  library.put("new/folder/b.json", Json{{"tools", {{{"name", "three"}}}}});
   CHECK(becomes({"one", "three"}));
   library.put("a.json", "broken");
   CHECK(becomes({"three"}));

@@ -4,9 +4,6 @@
 
 #include "tests/catch.h"
 
-using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace {
 
 const policies::PiiRules kRules;  // the standard policy's
@@ -22,11 +19,11 @@ policies::PiiVault& of(tools::PiiVaults& vaults, const std::string& tenant) {
   return **vault;
 }
 
-ordered_json ok(const mcp::ToolResult& result) {
+Json ok(const mcp::ToolResult& result) {
   REQUIRE(result.structured);
   INFO(result.structured->dump());
   REQUIRE_FALSE(result.is_error);
-  CHECK(ordered_json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
+  CHECK(Json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
   return *result.structured;
 }
 
@@ -40,17 +37,17 @@ T wait_for(Loop& loop, Task<T> task) {
   return *std::move(value);
 }
 
-mcp::ToolResult sanitize(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
+mcp::ToolResult sanitize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
   Loop loop;
   return wait_for(loop, tools::sanitize_pii(loop, vault, rules, arguments));
 }
 
-Result<json> tokenize(policies::PiiVault& vault, const policies::PiiRules& rules, const json& arguments) {
+Result<Json> tokenize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
   Loop loop;
   return wait_for(loop, tools::tokenize_pii(loop, vault, rules, arguments));
 }
 
-ordered_json error(const mcp::ToolResult& result, std::string_view code) {
+Json error(const mcp::ToolResult& result, std::string_view code) {
   REQUIRE(result.is_error);
   CHECK((*result.structured)["success"] == false);
   CHECK((*result.structured)["code"] == std::string(code));
@@ -71,7 +68,7 @@ TEST_CASE("sanitize_pii answers with the keys that clients know", "[pii]") {
   CHECK_THAT(answer["sanitized_text"].get<std::string>(),
              Catch::Matches(R"((\[EMAIL_\w{6}\]), \1, \[CREDIT_CARD_\w{6}\] and \[IP_ADDRESS_\w{6}\])"));
   CHECK(answer["pii_found"] == 3);                                           // tokens, as before
-  CHECK(answer["pii_types"] == json{"CREDIT_CARD", "EMAIL", "IP_ADDRESS"});  // not cut at the underscore
+  CHECK(answer["pii_types"] == Json{"CREDIT_CARD", "EMAIL", "IP_ADDRESS"});  // not cut at the underscore
   auto none = ok(sanitize(vault, kRules, {{"text", "nothing"}}));
   CHECK(none.dump() == R"({"sanitized_text":"nothing","pii_found":0,"pii_types":[]})");
 }
@@ -89,7 +86,7 @@ TEST_CASE("sanitize_pii replaces what it found and nothing else", "[pii]") {
 TEST_CASE("sanitize_pii looks for some types only, if it is asked", "[pii]") {
   policies::MemoryVault vault;
   auto answer = ok(sanitize(vault, kRules, {{"text", "a@b.co 555-123-4567"}, {"types", {"phone"}}}));
-  CHECK(answer["pii_types"] == json{"PHONE"});
+  CHECK(answer["pii_types"] == Json{"PHONE"});
   CHECK_THAT(answer["sanitized_text"].get<std::string>(), Catch::StartsWith("a@b.co "));
 }
 
@@ -125,17 +122,17 @@ TEST_CASE("another kind of vault takes the place of the one in memory", "[pii]")
 
 TEST_CASE("the tools for personal data name what is wrong with their arguments", "[pii]") {
   policies::MemoryVault vault;
-  auto [arguments, part] = GENERATE(table<json, std::string>({
-      {json::object(), "text"},
-      {json{{"text", 7}}, "text"},
-      {json{{"text", "x"}, {"types", {"emial"}}}, "emial"},
-      {json{{"text", "x"}, {"types", "email"}}, "types"},
-      {json{{"text", "x"}, {"txt", ""}}, "txt"},
-      {json{{"text", std::string(4'000'001, 'x')}}, "text"},                  // its answer has it twice
-      {json{{"text", std::string(2'000'000, '"')}}, "bytes make an answer"},  // and escaped
+  auto [arguments, part] = GENERATE(table<Json, std::string>({
+      {Json::object(), "text"},
+      {Json{{"text", 7}}, "text"},
+      {Json{{"text", "x"}, {"types", {"emial"}}}, "emial"},
+      {Json{{"text", "x"}, {"types", "emial"}}, "emial"},
+      {Json{{"text", "x"}, {"txt", ""}}, "txt"},
+      {Json{{"text", std::string(4'000'001, 'x')}}, "text"},                  // its answer has it twice
+      {Json{{"text", std::string(2'000'000, '"')}}, "bytes make an answer"},  // and escaped
   }));
   CHECK_THAT(error(sanitize(vault, kRules, arguments), "invalid")["error"].get<std::string>(), Catch::Contains(part));
-  error(tools::restore_pii(vault, trusting(), json::object()), "invalid");
+  error(tools::restore_pii(vault, trusting(), Json::object()), "invalid");
 }
 
 TEST_CASE("the definitions of the tools for personal data work in every client and stay small", "[pii]") {
@@ -144,7 +141,7 @@ TEST_CASE("the definitions of the tools for personal data work in every client a
     CAPTURE(tool.name);
     CHECK(mcp::portability_problems(tool).empty());
     CHECK_FALSE(tool.annotations.open_world);
-    bytes += tool.description.size() + tool.input_schema.dump().size() + tool.output_schema->dump().size();
+    bytes += tool.description.size() + tool.input_schema.dump().size();
   }
   CHECK(bytes < 900);
 }
@@ -154,7 +151,7 @@ TEST_CASE("jailed code gets tokens with what they stand for, and no more unless 
   const std::string known = ok(sanitize(vault, kRules, {{"text", "grace@navy.mil"}}))["sanitized_text"];
   auto answer = tokenize(vault, kRules, {{"text", "mail a@b.co, not " + known}});
   REQUIRE(answer);
-  const json& tokens = (*answer)["tokens"];
+  const Json& tokens = (*answer)["tokens"];
   CHECK(tokens.size() == 2);  // the one that was in the text already, too: the map alone gives the text back
   std::string text = (*answer)["text"];
   for (const auto& [token, original] : tokens.items())
@@ -169,7 +166,7 @@ TEST_CASE("jailed code gets tokens with what they stand for, and no more unless 
   rules.restore = policies::PiiRules::Restore::code;
   CHECK((*tools::detokenize_pii(vault, rules, {{"text", known}}))["text"] == "grace@navy.mil");
   error(tools::restore_pii(vault, rules, {{"text", known}}), "denied");  // that is for agents
-  for (const json& wrong : {json::object(), json{{"text", 1}}, json{{"text", "x"}, {"more", 1}}, json(nullptr)}) {
+  for (const Json& wrong : {Json::object(), Json{{"text", 1}}, Json{{"text", "x"}, {"more", 1}}, Json(nullptr)}) {
     CHECK_FALSE(tokenize(vault, rules, wrong));
     CHECK_FALSE(tools::detokenize_pii(vault, rules, wrong));
   }

@@ -39,6 +39,20 @@ TEST_CASE("a flood of progress is thinned out, and the newest is told later", "[
   CHECK(scene.told.back().value == 1000);
 }
 
+TEST_CASE("a flood that goes on is told four times a second", "[progress]") {
+  Scene scene;
+  const auto begun = Monotonic::now();
+  double value = 0;
+  while (Monotonic::now() - begun < 6 * ProgressRelay::kEvery) {
+    bool turned = false;
+    scene.relay.take(++value, {}, "x");
+    Deadline turn(scene.loop, std::chrono::milliseconds(1), [&] { turned = true; });
+    REQUIRE(run_until(scene.loop, [&] { return turned; }));
+  }
+  const auto places = (Monotonic::now() - begun) / ProgressRelay::kEvery + 1;
+  CHECK(scene.told.size() <= ProgressRelay::kBurst + static_cast<size_t>(places));
+}
+
 TEST_CASE("nothing is told of what has ended", "[progress]") {
   Loop loop;
   size_t told = 0;

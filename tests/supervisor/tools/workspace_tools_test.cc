@@ -5,8 +5,6 @@
 #include "tests/supervisor/tenants/scene.h"
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -26,31 +24,34 @@ struct Client {
     tenant = tenants::Tenant::open(loop, state.get(), "acme", policy).value();
   }
 
-  using Tool = Task<mcp::ToolResult>(tenants::Tenant&, json);
-  mcp::ToolResult call(Tool* tool, json arguments) { return wait_for(loop, tool(*tenant, std::move(arguments))); }
-  // The answer of a call that must succeed; what the model reads as text says the same.
-  ordered_json ok(Tool* tool, json arguments) {
+  using Tool = Task<mcp::ToolResult>(tenants::Tenant&, Json);
+  mcp::ToolResult call(Tool* tool, Json arguments) { return wait_for(loop, tool(*tenant, std::move(arguments))); }
+  // The answer of a call that must succeed; what a client takes as structured content says the same.
+  Json ok(Tool* tool, Json arguments) {
     mcp::ToolResult result = call(tool, std::move(arguments));
     INFO(std::get<mcp::Text>(result.content.at(0)).text);
     REQUIRE_FALSE(result.is_error);
-    REQUIRE(result.structured);
-    CHECK((*result.structured)["success"] == true);
-    CHECK(ordered_json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
-    return *result.structured;
+    const Json answer = text_of(result);
+    CHECK(answer["success"] == true);
+    CHECK(result.structured.value_or(answer) == answer);
+    return answer;
   }
-  ordered_json error(Tool* tool, json arguments, std::string_view code) {
+  Json error(Tool* tool, Json arguments, std::string_view code) {
     mcp::ToolResult result = call(tool, std::move(arguments));
     REQUIRE(result.is_error);
     REQUIRE(result.structured);
     CHECK((*result.structured)["success"] == false);
     CHECK((*result.structured)["code"] == std::string(code));
     CHECK_FALSE((*result.structured)["error"].get<std::string>().empty());
-    CHECK(ordered_json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
+    CHECK(Json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
     return *result.structured;
   }
-  ordered_json write(json arguments) { return ok(tools::write_workspace_file, std::move(arguments)); }
-  ordered_json read(json arguments) { return ok(tools::read_workspace_file, std::move(arguments)); }
-  ordered_json list(json arguments) { return ok(tools::list_workspace_files, std::move(arguments)); }
+  Json write(Json arguments) { return ok(tools::write_workspace_file, std::move(arguments)); }
+  static Json text_of(const mcp::ToolResult& result) {
+    return Json::parse(std::get<mcp::Text>(result.content.at(0)).text);
+  }
+  Json read(Json arguments) { return ok(tools::read_workspace_file, std::move(arguments)); }
+  Json list(Json arguments) { return ok(tools::list_workspace_files, std::move(arguments)); }
   std::string on_disk(const std::string& name) { return Scene::get(workspace / name); }
 };
 
@@ -78,28 +79,31 @@ TEST_CASE("writing appends, creates and takes base64", "[tools]") {
 
 TEST_CASE("bad arguments are named", "[tools]") {
   Client client;
-  auto [tool, arguments, part] = GENERATE(table<Client::Tool*, json, std::string>({
-      {tools::write_workspace_file, json::object(), "filename"},
-      {tools::write_workspace_file, json{{"filename", "a"}}, "content"},
-      {tools::write_workspace_file, json{{"filename", 7}, {"content", "x"}}, "filename"},
-      {tools::write_workspace_file, json{{"filename", "a"}, {"content", "x"}, {"mode", "truncate"}}, "mode"},
-      {tools::write_workspace_file, json{{"filename", "a"}, {"content", "x"}, {"encoding", "latin1"}}, "encoding"},
-      {tools::write_workspace_file, json{{"filename", "a"}, {"content", "*"}, {"encoding", "base64"}}, "base64"},
-      {tools::write_workspace_file, json{{"filename", "a"}, {"content", "x"}, {"file", "b"}}, "file"},
-      {tools::write_workspace_file, json{{"filename", "../a"}, {"content", "x"}}, ".."},
-      {tools::write_workspace_file, json{{"filename", "."}, {"content", "x"}}, "folder"},
-      {tools::write_workspace_file, json::array(), "write_workspace_file"},
-      {tools::read_workspace_file, json{{"filename", "a"}, {"offset", -1}}, "offset"},
-      {tools::read_workspace_file, json{{"filename", "a"}, {"offset", 1.5}}, "offset"},
-      {tools::read_workspace_file, json{{"filename", "a"}, {"limit", 0}}, "limit"},
-      {tools::read_workspace_file, json{{"filename", "a"}, {"limit", (1 << 20) + 1}}, "limit"},
-      {tools::read_workspace_file, json{{"filename", ""}}, "empty"},
-      {tools::read_workspace_file, json{{"filename", "exec:///e1"}}, "exec:///"},
-      {tools::read_workspace_file, json{{"filename", "exec:///../stdout"}}, "execution id"},
-      {tools::list_workspace_files, json{{"depth", 0}}, "depth"},
-      {tools::list_workspace_files, json{{"limit", 10'001}}, "limit"},
-      {tools::list_workspace_files, json{{"subpath", "/"}}, "absolute"},
-      {tools::delete_workspace_file, json{{"filename", "a"}, {"recursive", "yes"}}, "recursive"},
+  auto [tool, arguments, part] = GENERATE(table<Client::Tool*, Json, std::string>({
+      {tools::write_workspace_file, Json::object(), "filename"},
+      {tools::write_workspace_file, Json{{"filename", "a"}}, "content"},
+      {tools::write_workspace_file, Json{{"filename", 7}, {"content", "x"}}, "filename"},
+      {tools::write_workspace_file, Json{{"filename", "a"}, {"content", "x"}, {"mode", "truncate"}}, "mode"},
+      {tools::write_workspace_file, Json{{"filename", "a"}, {"content", "x"}, {"encoding", "latin1"}}, "encoding"},
+      {tools::write_workspace_file, Json{{"filename", "a"}, {"content", "*"}, {"encoding", "base64"}}, "base64"},
+      {tools::write_workspace_file, Json{{"filename", "a"}, {"content", "x"}, {"file", "b"}}, "file"},
+      {tools::write_workspace_file, Json{{"filename", "../a"}, {"content", "x"}}, ".."},
+      {tools::write_workspace_file, Json{{"filename", "."}, {"content", "x"}}, "folder"},
+      {tools::write_workspace_file, Json::array(), "write_workspace_file"},
+      {tools::read_workspace_file, Json{{"filename", "a"}, {"offset", -1}}, "offset"},
+      {tools::read_workspace_file, Json{{"filename", "a"}, {"offset", 1.5}}, "offset"},
+      {tools::read_workspace_file, Json{{"filename", "a"}, {"limit", 0}}, "limit"},
+      {tools::read_workspace_file, Json{{"filename", ""}}, "empty"},
+      {tools::read_workspace_file, Json{{"filename", "exec:///e1"}}, "exec:///"},
+      {tools::read_workspace_file, Json{{"filename", "exec:///../stdout"}}, "execution id"},
+      {tools::list_workspace_files, Json{{"depth", 0}}, "depth"},
+      {tools::list_workspace_files, Json{{"limit", 0}}, "limit"},
+      {tools::list_workspace_files, Json{{"subpath", "/etc"}}, "not in /workspace"},
+      {tools::write_workspace_file, Json{{"filename", "/workspaces/a"}, {"content", "x"}}, "not in /workspace"},
+      {tools::write_workspace_file, Json{{"filename", "/workspace/../a"}, {"content", "x"}}, ".."},
+      {tools::write_workspace_file, Json{{"filename", "workspace:///%2e%2e/a"}, {"content", "x"}}, ".."},
+      {tools::write_workspace_file, Json{{"filename", "file:///etc/a"}, {"content", "x"}}, "not in /workspace"},
+      {tools::delete_workspace_file, Json{{"filename", "a"}, {"recursive", "yes"}}, "recursive"},
   }));
   CAPTURE(arguments.dump());
   auto answer = client.error(tool, arguments, "invalid");
@@ -107,11 +111,96 @@ TEST_CASE("bad arguments are named", "[tools]") {
   CHECK(fs::is_empty(client.workspace));
 }
 
+TEST_CASE("a path is taken as programs in a jail name it, and as URIs do", "[tools]") {
+  Client client;
+  const std::string written =
+      GENERATE("/workspace/d/a", "/workspace//d/a", "/mnt/workspace/d/a", "./d/a", "././d/a", "workspace/d/a",
+               "./workspace/d/a", "workspace:///d/a", "workspace:///d%2Fa", "file:///workspace/d/a");
+  CAPTURE(written);
+  CHECK(client.write({{"filename", written}, {"content", "x"}})["filename"] == "d/a");
+  CHECK(client.on_disk("d/a") == "x");
+  CHECK_FALSE(fs::exists(client.workspace / "workspace"));
+  CHECK(client.read({{"filename", written}})["content"] == "x");
+  CHECK(client.ok(tools::delete_workspace_file, {{"filename", written}})["message"] == "Deleted d/a");
+  CHECK_FALSE(fs::exists(client.workspace / "d/a"));
+}
+
+TEST_CASE("the workspace's own folder has many names", "[tools]") {
+  Client client;
+  client.write({{"filename", "a"}, {"content", "x"}});
+  const std::string written =
+      GENERATE(".", "/", "/workspace", "/workspace/", "workspace", "./workspace/", "workspace:///", "/mnt/workspace");
+  CAPTURE(written);
+  auto listed = client.list({{"subpath", written}});
+  CHECK(listed["files"] == Json::array({"a"}));
+  CHECK(listed["path"] == ".");
+}
+
+TEST_CASE("a folder that a program named workspace is meant by its name", "[tools]") {
+  Client client;
+  fs::create_directory(client.workspace / "workspace");
+  Scene::put(client.workspace / "workspace/in", "x");
+  CHECK(client.read({{"filename", "workspace/in"}})["content"] == "x");
+  CHECK(client.read({{"filename", "workspace:///workspace/in"}})["content"] == "x");
+  CHECK(client.list({{"subpath", "workspace"}})["files"] == Json::array({"workspace/in"}));
+  CHECK(client.list({{"subpath", "/workspace"}})["files"] == Json::array({"workspace/in"}));
+}
+
+TEST_CASE("after a whole path's /workspace, a second one is a folder's name", "[tools]") {
+  Client client;
+  CHECK(client.write({{"filename", "/workspace/workspace/a"}, {"content", "x"}})["filename"] == "workspace/a");
+  CHECK(client.on_disk("workspace/a") == "x");
+}
+
+TEST_CASE("a file that is named workspace is meant by its name", "[tools]") {
+  Client client;
+  Scene::put(client.workspace / "workspace", "x");
+  CHECK(client.read({{"filename", "workspace"}})["content"] == "x");
+  CHECK(client.ok(tools::delete_workspace_file, {{"filename", "workspace"}})["message"] == "Deleted workspace");
+  CHECK_FALSE(fs::exists(client.workspace / "workspace"));
+}
+
+TEST_CASE("what is named workspace is deleted, and asked for again never the whole workspace", "[tools]") {
+  Client client;
+  Scene::put(client.workspace / "precious", "x");
+  const Json order = {{"filename", "workspace"}, {"recursive", true}};
+  SECTION("a folder") {
+    fs::create_directory(client.workspace / "workspace");
+    CHECK(client.ok(tools::delete_workspace_file, order)["message"] == "Deleted workspace");
+  }
+  SECTION("a link") {
+    fs::create_directory(client.workspace / "data");
+    fs::create_symlink("data", client.workspace / "workspace");
+    CHECK(client.ok(tools::delete_workspace_file, order)["message"] == "Deleted workspace");
+    CHECK(fs::exists(client.workspace / "data"));
+  }
+  SECTION("nothing") {}
+  client.error(tools::delete_workspace_file, order, "not_found");
+  CHECK(client.on_disk("precious") == "x");
+}
+
+TEST_CASE("a folder that is not there is listed as empty, with a word that it is not", "[tools]") {
+  Client client;
+  auto listed = client.list({{"subpath", "nope"}});
+  CHECK(listed["files"] == Json::array());
+  CHECK(listed["count"] == 0);
+  CHECK(listed["note"] == "there is no folder 'nope'");
+}
+
+TEST_CASE("more than is given at once is asked for without harm", "[tools]") {
+  Client client;
+  Scene::put(client.workspace / "long", std::string((1 << 20) + 1, 'x'));
+  auto part = client.read({{"filename", "long"}, {"limit", 1 << 30}});
+  CHECK(part["length"] == 1 << 20);
+  CHECK(part["more"] == true);
+  CHECK(client.list({{"limit", 1'000'000}, {"depth", 1'000'000}})["count"] == 1);
+}
+
 TEST_CASE("a whole text file is read with the keys that clients know", "[tools]") {
   Client client;
   client.write({{"filename", "a.txt"}, {"content", "hello"}});
   auto answer = client.read({{"filename", "./a.txt"}});
-  CHECK(answer == ordered_json::parse(R"({"success":true,"filename":"./a.txt","content":"hello","size":5,"offset":0,
+  CHECK(answer == Json::parse(R"({"success":true,"filename":"a.txt","content":"hello","size":5,"offset":0,
                                           "length":5,"encoding":"utf-8","more":false})"));
 }
 
@@ -186,14 +275,16 @@ TEST_CASE("a picture is shown, unless a part of it or its bytes were asked for",
   const auto& image = std::get<mcp::Image>(shown.content[1]);
   CHECK(image.mime_type == "image/png");
   CHECK(from_base64(image.base64).value() == kPng);
-  CHECK((*shown.structured)["encoding"] == "image");
-  CHECK((*shown.structured)["content"] == "");
-  CHECK((*shown.structured)["size"] == kPng.size());
-  for (json arguments : {json{{"filename", "a.png"}, {"limit", 20}}, json{{"filename", "a.png"}, {"offset", 1}},
-                         json{{"filename", "a.png"}, {"encoding", "base64"}}}) {
+  CHECK_FALSE(shown.structured);  // a client that prefers it would drop the picture
+  const Json about = Client::text_of(shown);
+  CHECK(about["encoding"] == "image");
+  CHECK(about["content"] == "");
+  CHECK(about["size"] == kPng.size());
+  for (Json arguments : {Json{{"filename", "a.png"}, {"limit", 20}}, Json{{"filename", "a.png"}, {"offset", 1}},
+                         Json{{"filename", "a.png"}, {"encoding", "base64"}}}) {
     mcp::ToolResult spelled = client.call(tools::read_workspace_file, arguments);
     CHECK(spelled.content.size() == 1);
-    CHECK((*spelled.structured)["encoding"] == "base64");
+    CHECK(Client::text_of(spelled)["encoding"] == "base64");
   }
   Scene::put(client.workspace / "large.png", kPng + std::string(1 << 20, 'x'));
   CHECK(client.call(tools::read_workspace_file, {{"filename", "large.png"}}).content.size() == 1);
@@ -221,10 +312,10 @@ TEST_CASE("kept output is read like a file", "[tools]") {
 TEST_CASE("files are listed with the keys that clients know", "[tools]") {
   Client client;
   for (const char* name : {"b/c", "a", "b/d/e"}) client.write({{"filename", name}, {"content", "123"}});
-  CHECK(client.list(json::object()) ==
-        ordered_json::parse(R"({"success":true,"path":".","files":["a","b/c","b/d/e"],"count":3,"more":false})"));
+  CHECK(client.list(Json::object()) ==
+        Json::parse(R"({"success":true,"path":".","files":["a","b/c","b/d/e"],"count":3,"more":false})"));
   auto cut = client.list({{"subpath", "b"}, {"depth", 1}});
-  CHECK(cut["files"] == ordered_json::array({"b/c"}));
+  CHECK(cut["files"] == Json::array({"b/c"}));
   CHECK(cut["path"] == "b");
   CHECK(client.list({{"limit", 2}})["more"] == true);
   auto detailed = client.list({{"details", true}, {"limit", 1}});
@@ -232,7 +323,7 @@ TEST_CASE("files are listed with the keys that clients know", "[tools]") {
   CHECK(detailed["entries"][0]["size"] == 3);
   CHECK(detailed["entries"][0]["kind"] == "file");
   CHECK(detailed["entries"][0]["modified"].get<std::string>().size() == 20);
-  client.error(tools::list_workspace_files, {{"subpath", "missing"}}, "not_found");
+  CHECK(client.list({{"subpath", "missing"}})["note"] == "there is no folder 'missing'");
   client.error(tools::list_workspace_files, {{"subpath", "a"}}, "invalid");
 }
 
@@ -241,7 +332,7 @@ TEST_CASE("names that are not UTF-8 and links are listed without harm", "[tools]
   Scene::put(client.workspace / "\xFF\n", "x");
   fs::create_symlink("/etc/passwd", client.workspace / "link");
   auto listed = client.list({{"details", true}});
-  CHECK(listed["files"] == ordered_json::array({"link", "\xEF\xBF\xBD\n"}));
+  CHECK(listed["files"] == Json::array({"link", "\xEF\xBF\xBD\n"}));
   CHECK(listed["entries"][0]["kind"] == "link");
   client.error(tools::read_workspace_file, {{"filename", "link"}}, "denied");
 }
@@ -301,7 +392,6 @@ TEST_CASE("resources are listed in pages and read", "[tools]") {
                                                         {"workspace:///%2Fetc", Code::invalid},
                                                         {"workspace:///a%0", Code::invalid},
                                                         {"workspace:///a%zz", Code::invalid},
-                                                        {"workspace:///", Code::invalid},
                                                         {"workspace:///link", Code::denied},
                                                         {"file:///etc/passwd", Code::not_found},
                                                         {"exec:///e1/stdout", Code::not_found}}));
@@ -311,6 +401,39 @@ TEST_CASE("resources are listed in pages and read", "[tools]") {
     CHECK(wait_for(client.loop, tools::list_resources(*client.tenant, bad)).error().code == Code::invalid);
 }
 
+TEST_CASE("a folder is read as a listing, with and without a slash at its end", "[tools]") {
+  Client client;
+  Scene::put(client.workspace / "top.txt", "1");
+  std::filesystem::create_directory(client.workspace / "a b");
+  Scene::put(client.workspace / "a b" / "in.txt", "22");
+  auto read = [&](const std::string& uri) {
+    auto contents = wait_for(client.loop, tools::read_resource(*client.tenant, uri));
+    REQUIRE(contents);
+    REQUIRE(contents->size() == 1);
+    CHECK(contents->front().uri == uri);
+    CHECK(contents->front().mime_type == "application/json");
+    return Json::parse(contents->front().data);
+  };
+  for (const char* uri : {"workspace:///", "workspace:////"}) {
+    const Json root = read(uri);
+    CHECK(root["files"] == Json{"a b/in.txt", "top.txt"});
+    CHECK(root["more"] == false);
+  }
+  for (const char* uri : {"workspace:///a%20b", "workspace:///a%20b/"}) CHECK(read(uri)["files"] == Json{"a b/in.txt"});
+  for (int i = 0; i < 150; i++) Scene::put(client.workspace / ("many-" + std::to_string(i)), "");
+  CHECK(read("workspace:///")["count"] == 152);
+}
+
+TEST_CASE("a file that is too large for a resource is the caller's error, with the remedy", "[tools]") {
+  Client client;
+  Scene::put(client.workspace / "big", "");
+  std::filesystem::resize_file(client.workspace / "big", (4 << 20) + 1);
+  const auto refused = wait_for(client.loop, tools::read_resource(*client.tenant, "workspace:///big"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::invalid);
+  CHECK(refused.error().hint.find("read_workspace_file") != std::string::npos);
+}
+
 TEST_CASE("the definitions work in every client and stay small", "[tools]") {
   size_t bytes = 0;
   for (const auto& tool : {tools::write_workspace_file_definition(), tools::read_workspace_file_definition(),
@@ -318,7 +441,7 @@ TEST_CASE("the definitions work in every client and stay small", "[tools]") {
     CAPTURE(tool.name);
     CHECK(mcp::portability_problems(tool).empty());
     CHECK_FALSE(tool.annotations.open_world);
-    bytes += tool.description.size() + tool.input_schema.dump().size() + tool.output_schema->dump().size();
+    bytes += tool.description.size() + tool.input_schema.dump().size();
   }
   CHECK(bytes < 3500);
 }

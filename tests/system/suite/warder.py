@@ -22,7 +22,7 @@ PROGRAM = "/usr/sbin/warderd"
 POLICIES = pathlib.Path("/usr/lib/warder/policies")
 PATIENCE = 120  # seconds; emulation is slow, and a bound is only there to end a test that hangs
 EXECUTION = "e[0-9a-f]*/"  # names of executions' cgroups
-JAIL_IDS = range(0x70000000, 0x70000000 + 65536)  # host ids of jails (jail/host.h)
+JAIL_IDS = range(0x70000000, 0x70000000 + 65536)  # host ids of jails (jail/id_range.h)
 
 numbers = itertools.count(1)
 

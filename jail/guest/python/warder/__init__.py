@@ -28,9 +28,10 @@ class CallError(Exception):
         return text
 
 
-def checkpoint(step, context=""):
+def checkpoint(step, context="", description=None):
     """Notes in the session's log how far the work is, for whoever resumes it."""
-    return call("checkpoint", step=step, context=context)
+    described = {} if description is None else {"description": description}
+    return call("checkpoint", step=step, context=context, **described)
 
 
 def session_log(session=None):
@@ -60,7 +61,13 @@ def get_tool_definition(tool_name, **filters):
 
 
 def call_tool(name, /, **arguments):
-    """Calls a tool of another server, "server__tool", and returns what it answers; what fails raises CallError."""
+    """Calls a tool of another server, "server__tool", and returns what it answers; what fails raises CallError.
+
+    An argument whose name is a keyword of Python gets a _ behind it, as signatures show it: from_="x".
+    """
+    from keyword import iskeyword
+    arguments = {key[:-1] if key[-1:] == "_" and iskeyword(key[:-1]) else key: value
+                 for key, value in arguments.items()}
     return _tool({"name": name, "arguments": arguments})
 
 

@@ -1,5 +1,6 @@
 """One execution: its names, its code, its end, and the message that reports it."""
 import atexit
+import errno
 import gc
 import posix  # what os wraps; os is 2 ms of a cold start, and much code does without it
 import sys
@@ -11,7 +12,8 @@ from warder import _modules, _site
 from warder._stage import FILE, Refused, Stage, bind
 from warder._values import Plain, Unanswerable, encode
 
-_LAST = "<last expression>"  # no code can spell this name
+_LAST = "<last expression>"  # no code can spell these names
+_RETURNED = "<returned>"
 _AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 _reserve = [bytes(1 << 20)]  # given back when memory is out, so that it can be told; no page of it is touched
@@ -19,14 +21,23 @@ _ROOTS = ("/skills",)  # beside the workspace, where the agent's own files are
 
 
 def compiled(code, file=FILE):
-    """The code object. A last statement that is an expression leaves its value as _LAST, as a notebook shows it."""
+    """The code object. A last statement that is an expression leaves its value as _LAST, as a notebook shows it.
+
+    A `return` at the top level ends the code and leaves its value as _RETURNED.
+    """
     tree = compile(code, file, "exec", _ast.PyCF_ONLY_AST | _AWAIT, True)
     last = tree.body[-1] if tree.body else None
     if type(last) is _ast.Expr:
         place = {"lineno": last.lineno, "col_offset": last.col_offset,
                  "end_lineno": last.end_lineno, "end_col_offset": last.end_col_offset}
         tree.body[-1] = _ast.Assign([_ast.Name(_LAST, _ast.Store(), **place)], last.value, **place)
-    return compile(tree, file, "exec", _AWAIT, True)
+    try:
+        return compile(tree, file, "exec", _AWAIT, True)
+    except SyntaxError as error:
+        if error.msg != "'return' outside function":
+            raise
+        from warder._tree import with_return
+        return with_return(tree, file, _AWAIT, (_LAST, _RETURNED))
 
 
 def run_code(code, namespace):
@@ -93,14 +104,34 @@ class Execution:
         """Everything that comes before the code runs; the code object."""
         workspace = self._order["workspace"]
         sys.modules["__main__"] = self._module
-        code = compiled(self._order["code"], self._file)
+        code = self._compile()
         self._stage.enter(self._order, code)
+        self._bind_json_names(code)
         posix.chdir(workspace)
         sys.path.append(workspace)
         self._reads = self._stage.reads
         self._reads.begin(workspace)
         _modules.Watch(self._watched(), workspace)
         return code
+
+    def _compile(self):
+        """The code object; the order holds the code as it was meant from here on."""
+        try:
+            return compiled(self._order["code"], self._file)
+        except SyntaxError as error:
+            from warder._repair import compile_as_meant
+            meant = compile_as_meant(self._order["code"], self._file, compiled)
+            if meant is None:
+                raise error from None
+            self._order["code"], code = meant
+            return code
+
+    def _bind_json_names(self, code):
+        """true, false and null in code that gives them no meaning are JSON's."""
+        text = self._order["code"]
+        if "true" in text or "false" in text or "null" in text:
+            from warder._tree import bind_json_names
+            bind_json_names(text, _modules.names_of(code), self._module.__dict__)
 
     def _show_source(self, linecache):
         text = self._order["code"]
@@ -153,12 +184,26 @@ class Execution:
             from warder._trace import describe
             roots = (self._order["workspace"], posix.getcwd(), *_ROOTS)
             message["error"], message["traceback"] = describe(error, roots)
+            message["error"] += self._advice(error)
         except BaseException as e:
             message["error"] = f"{type(error).__name__} (its traceback was lost to {type(e).__name__})"
         if isinstance(error, OSError) and type(error.errno) is int:
             message["errno"] = error.errno
+        elif isinstance(error, MemoryError):  # numpy has its own kind of it
+            message["errno"] = errno.ENOMEM
         if posix.getpid() != self._pid:
             print(message.get("traceback", message["error"]), file=sys.stderr)
+
+    def _advice(self, error):
+        """What to do, behind the error's text."""
+        if isinstance(error, MemoryError):
+            return ""
+        try:
+            from warder import _advice
+            advice = _advice.of(error, self._order["code"], self._order["workspace"])
+        except Exception:  # the code has patched what this needs; the error itself is told
+            return ""
+        return f" ({advice})" if advice else ""
 
     def _exited(self, code):
         if code is None:
@@ -177,8 +222,10 @@ class Execution:
 
     def _take_answer(self):
         namespace = self._module.__dict__
-        has_result = self._has_result()
-        value = namespace["result"] if has_result else namespace.get(_LAST)
+        value = namespace.get(_RETURNED)
+        has_result = value is None and self._has_result()
+        if value is None:
+            value = namespace["result"] if has_result else namespace.get(_LAST)
         if self._may_be_picture(value):
             if self._pictures().take_value(value):
                 has_result, value = False, None
@@ -196,7 +243,12 @@ class Execution:
             self._cannot_answer(f"{type(e).__name__}: {e}")
 
     def _has_result(self):
-        return "result" in self._module.__dict__
+        namespace = self._module.__dict__
+        if "result" not in namespace:
+            return False
+        # A context variable of that name is the answer only where the code has no other.
+        given = (self._order.get("context_vars") or {}).get("result", self)
+        return namespace["result"] is not given or namespace.get(_LAST) is None
 
     def _cannot_answer(self, why):
         self._message.pop("value", None)

@@ -51,13 +51,18 @@ class Files:
         return f"Written {size} bytes to {filename}"
 
     def list_files(self, path="."):
-        """The names, relative to the workspace and sorted, of all files in a folder of it and below."""
+        """The names, relative to the workspace and sorted, of all files in a folder of it and below.
+
+        There are none in a folder that does not exist.
+        """
         import os
         top = self._inside(path)
         if os.path.isfile(top):
             return [os.path.relpath(top, self._real_root)]
+        if not os.path.isdir(top):
+            return []
         names = []
-        folders = [top]
+        folders = [top] if os.path.lexists(top) else []
         while folders:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:

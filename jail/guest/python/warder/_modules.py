@@ -56,7 +56,7 @@ def are_loaded():
 def bind(namespace, code=None):
     """Binds the preset modules and classes in `namespace`, for `code` (a code object) to find."""
     missing = [name for name in BOUND if name not in sys.modules]
-    mentioned = _names_of(code) if missing else ()
+    mentioned = names_of(code) if missing else ()
     for name in BOUND:
         if name in missing and name not in mentioned:
             namespace[name] = _Later(name, namespace)
@@ -70,7 +70,8 @@ def bind(namespace, code=None):
     namespace["timedelta"] = _datetime.timedelta
 
 
-def _names_of(code):
+def names_of(code):
+    """The names that a code object and those within it look up: globals, attributes, modules."""
     names = set()
     todo = [code]
     while todo:
@@ -80,11 +81,23 @@ def _names_of(code):
     return names
 
 
+def _path_finder():
+    from _frozen_importlib_external import PathFinder
+    return PathFinder
+
+
 def _find_servers(target):
     """`from servers.github import create_issue`: the tree of stubs in /, unless the code has a package of that name."""
-    from _frozen_importlib_external import PathFinder
-    own = PathFinder.find_spec("servers", None, target)
-    return own if own is not None and own.origin is not None else PathFinder.find_spec("servers", ["/"], target) or own
+    own = _path_finder().find_spec("servers", None, target)
+    if own is not None and own.origin is not None:
+        return own
+    found = _path_finder().find_spec("servers", ["/"], target)
+    return found if found is not None and found.origin is not None else _ask_for_stub("servers", None) or own
+
+
+def _ask_for_stub(name, path):
+    from warder import _stubs
+    return _stubs.find_spec(name, path)
 
 
 class Watch:
@@ -110,7 +123,11 @@ class Watch:
             if name == "skills" or name.startswith("skills."):
                 from warder import _skills
                 return _skills.find_spec(name, path, self._workspace, target)
-            return _find_servers(target) if name == "servers" else None
+            if name == "servers":
+                return _find_servers(target)
+            if name.startswith("servers."):
+                return _path_finder().find_spec(name, path, target) or _ask_for_stub(name, path)
+            return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:

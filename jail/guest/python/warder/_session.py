@@ -10,7 +10,7 @@ import _ast
 
 from warder import _execution
 from warder._channel import ProtocolError
-from warder._stage import bind_context, bind_trace
+from warder._stage import bind_context, bind_trace, tell_unreachable
 
 _EX_PROTOCOL = 76  # sysexits.h
 _NONE = object()
@@ -38,7 +38,7 @@ class _Shared:
         self.stage = stage
         self.orders = 0
         self.order = None  # the current one
-        self.taken = None  # names that no context variable may hide; None: nothing is prepared yet
+        self.is_prepared = False
         self.sources = {}  # of orders before linecache was loaded, by file
         self.images = None
         self.reads = None
@@ -80,6 +80,7 @@ class _Call(_execution.Execution):
         if posix.getpid() != self._pid:
             posix._exit(self._status)
         self._module.__dict__.pop(_execution._LAST, None)
+        self._module.__dict__.pop(_execution._RETURNED, None)
         self._images = self._shared.images
         self._shared.reads = self._reads
         # Before the answer, or a thread that reads for its call might take the next order and read on; and after it, for
@@ -93,14 +94,15 @@ class _Call(_execution.Execution):
         shared.sources[self._file] = order["code"]
         if "linecache" in sys.modules:
             self._show_source(sys.modules["linecache"])
-        if shared.taken is None:
+        if not shared.is_prepared:
             code = super()._prepare()
-            shared.taken = frozenset(namespace) - frozenset(order.get("context_vars") or ())
+            shared.is_prepared = True
             return code
-        code = _execution.compiled(order["code"], self._file)
-        self._result_before = namespace.get("result", _NONE)
+        code = self._compile()
         self._sets_result = _sets_result(order["code"])
-        bind_context(namespace, order, shared.taken)
+        tell_unreachable(bind_context(namespace, order))
+        self._result_before = namespace.get("result", _NONE)
+        self._bind_json_names(code)
         bind_trace(order.get("traceparent"))
         return code
 

@@ -48,13 +48,26 @@ def _source(name):
 
 
 def _shared(name):
+    code = _read(name, f"scripts/{name}.py")
+    return None if code is None else {"name": name, "code": code, "metadata": {"language": "python", "shared": True}}
+
+
+def _read(name, file):
+    """A file of a shared skill; None where there is none."""
     slug = "-".join(part for part in str(name).lower().split("_") if part)
-    path = f"{_FOLDER}/{slug}/scripts/{name}.py"
     try:
-        with open(path, encoding="utf-8") as file:
-            return {"name": name, "code": file.read(), "metadata": {"language": "python"}}
+        with open(f"{_FOLDER}/{slug}/{file}", encoding="utf-8") as opened:
+            return opened.read()
     except (OSError, ValueError):
         return None
+
+
+def _manual(name):
+    """What SKILL.md says of a shared skill, without the head of that file."""
+    text = _read(name, "SKILL.md")
+    if text is None or not text.startswith("---"):
+        return text
+    return text.partition("\n---\n")[2].strip() or None
 
 
 class Skill(type(sys)):
@@ -93,9 +106,11 @@ class _PackageLoader:
 class _Loader:
     """Code of a skill finds the names bound that the code of an execution finds; the module itself holds its own only."""
 
-    def __init__(self, file, code, workspace):
+    def __init__(self, file, skill, workspace):
         self._file = file
-        self._code = code
+        self._code = skill["code"]
+        self._about = skill["metadata"].get("description")
+        self._manual = _manual(skill["name"]) if skill["metadata"].get("shared") else None
         self._workspace = workspace
 
     def create_module(self, spec):
@@ -108,6 +123,15 @@ class _Loader:
         del names["context_vars"]
         module.__dict__["__builtins__"] = {**vars(builtins), **names}
         exec(code, module.__dict__)
+        self._document(module)
+
+    def _document(self, module):
+        """What help() shows of a skill and its function: the manual, or the description where it says nothing itself."""
+        function = module.__dict__.get(module.__name__.rpartition(".")[2])
+        own = module.__doc__ if self._manual is None else None
+        module.__doc__ = own or self._manual or self._about
+        if isinstance(function, type(find_spec)) and function.__doc__ is None:
+            function.__doc__ = self._manual or self._about
 
     def get_source(self, fullname):  # for tracebacks
         return self._code
@@ -138,6 +162,6 @@ def find_spec(fullname, path, workspace, target):
     if language != "python":
         raise ImportError(f"the skill '{name}' is {language or 'no code'}, and cannot be imported here", name=fullname)
     file = f"{_FOLDER}/{name}.py"
-    spec = ModuleSpec(fullname, _Loader(file, skill["code"], workspace), origin=file)
+    spec = ModuleSpec(fullname, _Loader(file, skill, workspace), origin=file)
     spec.has_location = True
     return spec

@@ -11,6 +11,10 @@ from warder._reads import Reads
 FILE = "<execution>"
 WORKSPACE = "/workspace"
 Module = type(sys)  # types.ModuleType, without importing types
+_KEYWORDS = frozenset((  # keyword.kwlist, without importing keyword
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
+    "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or",
+    "pass", "raise", "return", "try", "while", "with", "yield"))
 
 
 class Refused(Exception):
@@ -34,20 +38,21 @@ class Stage:
         namespace = self.module.__dict__
         if not self._has_modules:
             _modules.bind(namespace, code)
-        _bind_order(namespace, order)
+        tell_unreachable(_bind_order(namespace, order))
 
 
 def bind(namespace, order, code):
-    """Fills a `namespace` with what code finds bound. Raises Refused for a context variable that would hide any of it."""
+    """Fills a `namespace` with what code finds bound. Raises Refused, see bind_context()."""
     _modules.bind(namespace, code)
     _bind_helpers(namespace, order["workspace"])
     _bind_order(namespace, order)
 
 
 def _bind_order(namespace, order):
-    bind_context(namespace, order, namespace)
+    unreachable = bind_context(namespace, order)
     if "traceparent" in order:
         bind_trace(order["traceparent"])
+    return unreachable
 
 
 def _bind_helpers(namespace, workspace):
@@ -72,13 +77,27 @@ def bind_trace(text):
         posix.unsetenv(b"TRACEPARENT")
 
 
-def bind_context(namespace, order, taken):
-    """Binds the context variables. Raises Refused for one that would hide a name of `taken`, or Python's own."""
+def bind_context(namespace, order):
+    """Binds the context variables over whatever has their names; `context_vars` is all of them.
+
+    Returns the names that only `context_vars` reaches. Raises Refused for what is no object.
+    """
     context = order.get("context_vars") or {}
     if type(context) is not dict:
         raise Refused("context_vars is not an object of names and values")
-    for name in context:
-        if name in taken or name in ("result", "context_vars") or name.startswith("__") or hasattr(builtins, name):
-            raise Refused(f"context_vars: the name '{name}' is taken by Python or by a helper; give it another name")
     namespace["context_vars"] = context
-    namespace.update((name, value) for name, value in context.items() if name.isidentifier())
+    if not context:
+        return ()
+    unreachable = [name for name in context if not _can_be_bound(name)]
+    namespace.update((name, value) for name, value in context.items() if name not in unreachable)
+    return unreachable
+
+
+def _can_be_bound(name):
+    # Names like __builtins__ are the interpreter's own: a value in their place breaks what runs the code.
+    return name.isidentifier() and name not in _KEYWORDS and not (name.startswith("__") and name.endswith("__"))
+
+
+def tell_unreachable(names):
+    for name in names:
+        print(f"warder: {name!r} is no name that code can spell: it is context_vars[{name!r}]", file=sys.stderr)

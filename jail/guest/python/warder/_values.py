@@ -8,7 +8,6 @@ from math import isfinite
 import _json
 
 MAX_DEPTH = 60  # the supervisor takes 64, and a message adds some around the value
-MAX_ROWS = 1000  # of a table
 _SAFE = {str, bool, type(None)}
 _INT = {int}
 _FLOAT = {float}
@@ -229,26 +228,27 @@ def _from_deque(module, value):
 
 
 def _from_numpy(module, value):
-    if isinstance(value, (module.ndarray, module.generic)):
+    if isinstance(value, module.ndarray):
+        if value.dtype.names is not None:  # records
+            return [dict(zip(value.dtype.names, row)) for row in value.reshape(-1)]
+        if value.dtype.kind in "mM":  # tolist() makes integers of nanoseconds
+            return value.astype(str).tolist()
         return value.tolist()
-    return value
+    if not isinstance(value, module.generic):
+        return value
+    if isinstance(value, (module.datetime64, module.timedelta64)):
+        return None if module.isnat(value) else str(value)
+    item = value.item()
+    return float(item) if isinstance(item, module.longdouble) else item
 
 
 def _from_pandas(module, value):
     if value is module.NaT or value is module.NA:
         return None
-    if isinstance(value, module.Series):
-        value = value.to_frame(value.name if value.name is not None else "value").reset_index()
-    elif isinstance(value, module.Index):
-        return value.tolist()
-    if not isinstance(value, module.DataFrame):
+    if not type(value).__module__.startswith("pandas.") and not isinstance(value, (module.DataFrame, module.Series)):
         return value
-    text = value.head(MAX_ROWS).to_json(orient="records", date_format="iso", double_precision=15)
-    import json
-    records = json.loads(text)
-    if len(value) <= MAX_ROWS:
-        return records
-    return {"rows": len(value), "records": records, "omitted": len(value) - MAX_ROWS}
+    from warder._tables import plain_of
+    return plain_of(module, value)
 
 
 _BY_MODULE = (  # looked at only when the code, or a warm start, has loaded the module

@@ -1,0 +1,268 @@
+// A query's words against the vocabulary: which count, for how much, and what stands for those that no tool has.
+#include <algorithm>
+
+#include "catalog/everyday_words.h"
+#include "catalog/index.h"
+#include "catalog/thesaurus.h"
+
+namespace catalog {
+namespace {
+
+// Of Index::kWhole.
+constexpr int32_t kWeak = 20;      // a word that says little about what is meant
+constexpr int32_t kNumber = 20;    // a number is what to do it with, rather than what to do
+constexpr int32_t kLetter = 13;    // a single letter
+constexpr int32_t kMended = 38;    // one edit away
+constexpr int32_t kBaseForm = 51;  // "buy" for "bought"
+constexpr int32_t kSame = 24;      // of our own list
+constexpr int32_t kHint = 16;
+constexpr int32_t kSynonym = 13;  // of the thesaurus
+constexpr int32_t kWider = 6;
+
+constexpr size_t kMinMended = 5;  // bytes: of shorter words, too many are one edit away
+constexpr size_t kMaxMended = 32;
+constexpr size_t kMostMended = 4;
+constexpr uint32_t kRare = 2;           // documents: a known word may still be a typing error, of a definition, too,
+constexpr uint32_t kCommoner = 20;      // when one that is so many times as common is an edit away
+constexpr size_t kFewDocuments = 1000;  // in more, what a quarter of them has stands for nothing
+constexpr size_t kFirstBytes = 32;
+constexpr size_t kMostCorrected = 8;  // words of a query that are compared with every known one
+
+uint64_t hash(std::string_view text) {  // FNV-1a
+  uint64_t h = 14695981039346656037u;
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return h ^ (h >> 29);
+}
+
+size_t bucket_of(size_t length, char first) {
+  return length * kFirstBytes + static_cast<unsigned char>(first) % kFirstBytes;
+}
+
+bool is_number(std::string_view word) {
+  return std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+bool is_plain(std::string_view word) {
+  return std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+}  // namespace
+
+uint32_t Index::find_term(std::string_view stem) const {
+  const size_t mask = term_table_.size() - 1;
+  for (size_t at = hash(stem) & mask;; at = (at + 1) & mask) {
+    uint32_t term = term_table_[at];
+    if (term == kNone || term_text(term) == stem) return term;
+  }
+}
+
+void Index::hash_terms() {
+  size_t size = 16;
+  while (size < vocabulary() * 2) size *= 2;
+  term_table_.assign(size, kNone);
+  for (uint32_t term = 0; term < vocabulary(); term++) {
+    size_t at = hash(term_text(term)) & (size - 1);
+    while (term_table_[at] != kNone) at = (at + 1) & (size - 1);
+    term_table_[at] = term;
+  }
+}
+
+void Index::sort_by_length() {
+  length_begins_.assign((kMaxMended + 1) * kFirstBytes + 1, 0);
+  auto each = [&](auto&& take) {
+    for (uint32_t term = 0; term < vocabulary(); term++) {
+      const std::string_view text = term_text(term);
+      if (!text.empty() && text.size() <= kMaxMended && is_plain(text)) take(term, bucket_of(text.size(), text[0]));
+    }
+  };
+  each([&](uint32_t, size_t bucket) { length_begins_[bucket + 1]++; });
+  for (size_t i = 1; i < length_begins_.size(); i++) length_begins_[i] += length_begins_[i - 1];
+  by_length_.resize(length_begins_.back());
+  std::vector<uint32_t> next(length_begins_.begin(), length_begins_.end() - 1);
+  each([&](uint32_t term, size_t bucket) { by_length_[next[bucket]++] = term; });
+}
+
+// Terms one edit away whose first letter is the word's first or second: the first letter is seldom the wrong one.
+std::vector<uint32_t> Index::one_edit_away(std::string_view stem) const {
+  std::vector<uint32_t> near;
+  if (stem.size() < 2 || stem.size() >= kMaxMended || !is_plain(stem)) return near;
+  for (size_t length = stem.size() - 1; length <= stem.size() + 1; length++)
+    for (size_t i = 0; i < (stem[0] == stem[1] ? 1 : 2); i++) {
+      const size_t bucket = bucket_of(length, stem[i]);
+      for (uint32_t at = length_begins_[bucket]; at < length_begins_[bucket + 1]; at++)
+        if (const std::string_view text = term_text(by_length_[at]); text != stem && within_one_edit(stem, text))
+          near.push_back(by_length_[at]);
+    }
+  std::sort(near.begin(), near.end(), [&](uint32_t a, uint32_t b) {
+    return frequency_[a] != frequency_[b] ? frequency_[a] > frequency_[b] : a < b;
+  });
+  return near;
+}
+
+// Reads one query.
+class QueryReader {
+ public:
+  QueryReader(const Index& index, const Thesaurus* thesaurus) : index_(index), thesaurus_(thesaurus) {}
+
+  Index::Terms read(std::string_view query) {
+    read_words(query);
+    for (size_t i = 0; i < words_.size(); i++) {
+      // Neighbours that tools write as one word: "file system". It stands in for a half that no tool has alone.
+      uint32_t pair = i + 1 < words_.size() ? term_of(words_[i] + words_[i + 1]) : Index::kNone;
+      if (pair != Index::kNone) {
+        bool both = term_of(words_[i]) != Index::kNone && term_of(words_[i + 1]) != Index::kNone;
+        if (!both) {
+          add(words_[i] + words_[i + 1]);
+          i++;
+          continue;
+        }
+        found_.extras.push_back(pair);
+      }
+      add(words_[i]);
+    }
+    std::sort(found_.extras.begin(), found_.extras.end());
+    found_.extras.erase(std::unique(found_.extras.begin(), found_.extras.end()), found_.extras.end());
+    std::erase_if(found_.extras, [&](uint32_t term) {
+      return std::any_of(found_.words.begin(), found_.words.end(),
+                         [&](const auto& w) { return w.documents > 0 && w.term == term; });
+    });
+    for (auto& word : found_.words) find_others(word);
+    if (sentence_) add_wishes();
+    std::stable_sort(found_.words.begin(), found_.words.end(),
+                     [](const auto& a, const auto& b) { return a.documents < b.documents; });
+    return std::move(found_);
+  }
+
+ private:
+  uint32_t term_of(std::string_view word) const { return index_.find_term(index_.stemmer_.stem(word)); }
+
+  void read_words(std::string_view query) {
+    std::vector<std::string> stop_words;
+    Word word;
+    for (WordReader reader(query); words_.size() + stop_words.size() < kMaxQueryWords && reader.next(word);) {
+      if (word.form == Word::Form::joined) {
+        if (uint32_t term = term_of(word.text); term != Index::kNone) found_.extras.push_back(term);
+      } else {
+        said_.push_back(word.text);
+        (is_stop_word(word.text) || is_query_stop_word(word.text) ? stop_words : words_).push_back(word.text);
+      }
+    }
+    if (words_.empty()) words_ = std::move(stop_words);  // "what to do" may be all there is
+    // Of a name or two words each is meant; in a sentence some are only said.
+    sentence_ = words_.size() > 2 &&
+                std::any_of(words_.begin(), words_.end(), [](const auto& one) { return !is_weak_query_word(one); });
+  }
+
+  int32_t weight_of(std::string_view word) const {
+    if (!sentence_) return Index::kWhole;
+    if (is_weak_query_word(word)) return kWeak;
+    if (is_number(word)) return kNumber;
+    return word.size() == 1 ? kLetter : Index::kWhole;
+  }
+
+  void add(const std::string& word) {
+    const uint32_t term = term_of(word);
+    for (const auto& known : found_.words)
+      if (term == Index::kNone ? known.text == word : known.documents > 0 && known.term == term) return;
+    const uint32_t documents = term == Index::kNone ? 0 : index_.frequency_[term];
+    found_.words.push_back({word, term, documents, weight_of(word), {}});
+  }
+
+  void find_others(Index::Terms::Word& word) const {
+    if (word.weight != Index::kWhole) return;
+    const std::string stem(index_.stemmer_.stem(word.text));
+    const std::string_view base = thesaurus_ ? thesaurus_->base_form(word.text) : std::string_view();
+    const auto everyday = everyday_words().related(stem);
+    if (everyday.empty() && base.empty()) mend(word, stem);
+    for (const auto& [other, is_hint] : everyday) add_other(word, other, is_hint ? kHint : kSame);
+    if (!base.empty()) {
+      if (base != word.text) add_other(word, index_.stemmer_.stem(base), kBaseForm);
+      for (const auto& [other, kind] : thesaurus_->related(base))
+        add_other(word, other, kind == Thesaurus::Kind::synonym ? kSynonym : kWider);
+    }
+  }
+
+  // What the words around a wish say about it, and what two of them say together: "days off", "tell Anna".
+  void add_wishes() {
+    std::string before;
+    for (const std::string& word : said_) {
+      const std::string stem(index_.stemmer_.stem(word));
+      if (is_stop_word(word) || is_query_stop_word(word) || is_weak_query_word(word)) add_wish(word, stem);
+      if (!before.empty()) add_wish(before + " " + word, before + " " + stem);
+      before = stem;
+    }
+  }
+
+  void add_wish(const std::string& text, const std::string& said) {
+    const auto& meant = everyday_words().related(said);
+    if (meant.empty()) return;
+    Index::Terms::Word wish{text, 0, 0, Index::kWhole, {}};
+    for (const auto& [other, is_hint] : meant) add_other(wish, other, is_hint ? kHint : kSame);
+    if (!wish.others.empty()) found_.wishes.push_back(std::move(wish));
+  }
+
+  void mend(Index::Terms::Word& word, std::string_view stem) const {
+    if (word.text.size() < kMinMended || (word.documents > 0 && (!thesaurus_ || word.documents > kRare))) return;
+    size_t mended = 0;
+    for (uint32_t term : index_.one_edit_away(stem)) {
+      if (mended++ == kMostMended || index_.frequency_[term] < word.documents * kCommoner) break;
+      word.others.push_back({term, kMended});
+    }
+  }
+
+  void add_other(Index::Terms::Word& word, std::string_view stem, int32_t weight) const {
+    const uint32_t term = index_.find_term(stem);
+    if (term == Index::kNone || (word.documents > 0 && term == word.term)) return;
+    const uint32_t documents = index_.frequency_[term];
+    if (index_.documents_ > kFewDocuments && documents > index_.documents_ / 4) return;
+    // What is rarer than the word itself is worth no more for that.
+    if (word.documents > documents)
+      weight = std::max(1, static_cast<int32_t>(weight * index_.rarity(word.documents) / index_.rarity(documents)));
+    for (auto& known : word.others)
+      if (known.term == term) {
+        known.weight = std::max(known.weight, weight);
+        return;
+      }
+    word.others.push_back({term, weight});
+  }
+
+  const Index& index_;
+  const Thesaurus* thesaurus_;
+  std::vector<std::string> said_, words_;  // in their order: all, and those that are no stop words
+  bool sentence_ = false;
+  Index::Terms found_;
+};
+
+Index::Terms Index::terms(std::string_view query, const Thesaurus* thesaurus) const {
+  return QueryReader(*this, thesaurus).read(query);
+}
+
+Index::Terms Index::corrected(const Terms& terms) const {
+  Terms near = terms;
+  near.words.clear();
+  size_t compared = 0;
+  for (const auto& word : terms.words) {
+    if (word.documents > 0) {
+      near.words.push_back(word);
+      continue;
+    }
+    const std::string stem(stemmer_.stem(word.text));
+    if (word.text.size() < 4 || ++compared > kMostCorrected) continue;
+    const Spelling spelling(stem);
+    // One more than may differ: of the stem, for with half of "vulner" replaced it is "number".
+    unsigned best = static_cast<unsigned>(std::clamp<size_t>(stem.size() / 3, 1, 3)) + 1;
+    uint32_t found = kNone;
+    for (uint32_t term = 0; term < vocabulary(); term++) {
+      std::string_view text = term_text(term);
+      size_t longer = std::max(text.size(), stem.size()), shorter = std::min(text.size(), stem.size());
+      if (longer - shorter >= best || longer > Spelling::kMaxBytes) continue;
+      unsigned distance = spelling.distance(text);
+      if (distance >= best) continue;
+      best = distance;
+      found = term;
+    }
+    if (found != kNone) near.words.push_back({word.text, found, frequency_[found], word.weight, {}});
+  }
+  return near;
+}
+
+}  // namespace catalog

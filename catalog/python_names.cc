@@ -1,0 +1,50 @@
+#include "catalog/python_names.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+namespace catalog {
+namespace {
+
+constexpr size_t kMaxName = 100;
+
+// Python's keywords, and the name by which a stub reaches the supervisor. Sorted.
+constexpr auto kTaken = std::to_array<std::string_view>(
+    {"False", "None",   "True",     "__debug__", "_call", "and",  "as",     "assert",   "async",   "await",
+     "break", "class",  "continue", "def",       "del",   "elif", "else",   "except",   "finally", "for",
+     "from",  "global", "if",       "import",    "in",    "is",   "lambda", "nonlocal", "not",     "or",
+     "pass",  "raise",  "return",   "try",       "while", "with", "yield"});
+static_assert(std::is_sorted(kTaken.begin(), kTaken.end()));
+
+std::string python_name(std::string_view name) {
+  std::string text;
+  for (char c : name.substr(0, kMaxName)) {
+    const bool is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    text += is_good ? c : '_';
+  }
+  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) text.insert(0, "x");
+  if (std::binary_search(kTaken.begin(), kTaken.end(), text)) text += '_';
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> python_parameters(const std::vector<Property>& properties) {
+  // A property that needs no change keeps its name, whoever comes before it.
+  std::set<std::string, std::less<>> own;
+  for (const Property& property : properties)
+    if (python_name(property.name) == property.name) own.insert(property.name);
+  std::vector<std::string> names;
+  for (const Property& property : properties) {
+    const std::string plain = python_name(property.name);
+    std::string name = plain;
+    for (int i = 2; plain != property.name && own.contains(name); i++) name = plain + "_" + std::to_string(i);
+    own.insert(name);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+}  // namespace catalog

@@ -1,0 +1,293 @@
+// Search: what a text means, and what a name means.
+#include <algorithm>
+#include <utility>
+
+#include "catalog/catalog.h"
+
+namespace catalog {
+namespace {
+
+constexpr size_t kNearest = 3;
+constexpr size_t kConsidered = 200;  // tools that what was learned may move
+constexpr size_t kFewTools = 50;
+constexpr ptrdiff_t kSentence = 3;  // words that tell something, at least
+constexpr double kLearned = 1.5;    // what was learned, beside the share of the words that a tool has
+constexpr double kBehind = 0.999;   // comes just behind
+constexpr double kStrong = 0.2;     // of what was asked for; measured, see README.md
+
+bool same_letters(std::string_view a, std::string_view b) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// The same but for capitals and marks: a stub's "google_drive" is the server "google-drive".
+bool same_but_marks(std::string_view a, std::string_view b) {
+  auto plain = [](char c) {
+    if (c >= 'A' && c <= 'Z') return static_cast<char>(c + 32);
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80 ? c : '_';
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return plain(x) == plain(y); });
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && static_cast<unsigned char>(text.front()) <= ' ') text.remove_prefix(1);
+  while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.remove_suffix(1);
+  return text;
+}
+
+// In letters of ours: of other languages no definition has any word.
+bool is_sentence(const Index::Terms& terms) {
+  const auto plain = [](const Index::Terms::Word& word) {
+    return std::all_of(word.text.begin(), word.text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  };
+  return std::count_if(terms.words.begin(), terms.words.end(), plain) >= kSentence;
+}
+
+void append_new(std::vector<uint32_t>& all, const std::vector<uint32_t>& more) {
+  for (uint32_t one : more)
+    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+}
+
+}  // namespace
+
+// A query's filters, as numbers.
+class Catalog::Filter {
+ public:
+  Filter(const Catalog& catalog, std::string_view category, std::string_view server,
+         const std::vector<std::string>& tags)
+      : catalog_(catalog) {
+    if (!category.empty()) categories_ = matching(catalog.categories_, category);
+    if (!server.empty()) servers_ = matching(catalog.servers_, server);
+    for (const auto& tag : tags) {
+      auto& ids = tags_.emplace_back();
+      for (uint32_t id = 0; id < catalog.tag_names_.size(); id++)
+        if (same_letters(catalog.tag_names_[id], tag)) ids.push_back(id);
+    }
+  }
+  bool filters() const { return categories_ || servers_ || !tags_.empty(); }
+  bool operator()(uint32_t number) const {
+    const Record& record = catalog_.records_[number];
+    if (categories_ && !(*categories_)[record.category]) return false;
+    if (servers_ && !(*servers_)[record.server]) return false;
+    const auto begin = catalog_.tag_ids_.begin() + (number == 0 ? 0 : catalog_.records_[number - 1].tags_end);
+    const auto end = catalog_.tag_ids_.begin() + record.tags_end;
+    return std::all_of(tags_.begin(), tags_.end(), [&](const auto& ids) {
+      return std::any_of(ids.begin(), ids.end(), [&](uint32_t id) { return std::find(begin, end, id) != end; });
+    });
+  }
+
+ private:
+  // Spellings that differ in case are one name.
+  static std::vector<bool> matching(const std::vector<Group>& groups, std::string_view name) {
+    std::vector<bool> all(groups.size());
+    for (size_t i = 0; i < groups.size(); i++) all[i] = same_letters(groups[i].name, name);
+    return all;
+  }
+  const Catalog& catalog_;
+  std::optional<std::vector<bool>> categories_, servers_;
+  std::vector<std::vector<uint32_t>> tags_;
+};
+
+std::vector<uint32_t> Catalog::exact(std::string_view text) const {
+  const std::string plain = folded(text);
+  std::vector<uint32_t> all = named(names_, plain);
+  // Of several spellings, the one that was asked for comes first.
+  std::stable_partition(all.begin(), all.end(), [&](uint32_t number) { return tool(number).name == text; });
+  append_new(all, named(segments_, plain));
+  return all;
+}
+
+std::string Catalog::take_server(std::string_view& text) const {
+  std::string_view rest = text;
+  if (rest.starts_with("mcp__")) rest.remove_prefix(5);  // as some clients show tools
+  const Group* best = nullptr;
+  std::string_view after;
+  for (const Group& server : servers_) {
+    if (server.name.empty() || rest.size() <= server.name.size()) continue;
+    if (!same_but_marks(rest.substr(0, server.name.size()), server.name)) continue;
+    for (std::string_view separator : kNameSeparators) {
+      std::string_view tail = rest.substr(server.name.size());
+      if (!tail.starts_with(separator) || tail.size() == separator.size()) continue;
+      if (best && best->name.size() >= server.name.size()) break;
+      best = &server;
+      after = trimmed(tail.substr(separator.size()));
+      break;
+    }
+  }
+  if (!best || after.empty()) return {};
+  text = after;
+  return best->name;
+}
+
+// Spelt like it, else sharing words with it.
+std::vector<uint32_t> Catalog::nearest_tools(std::string_view text, std::string_view server) const {
+  struct Near {
+    unsigned distance;
+    uint32_t tool;
+    auto operator<=>(const Near&) const = default;
+  };
+  std::vector<uint32_t> all;
+  const std::string plain = folded(text.substr(0, 4 * kMaxNameBytes));
+  const unsigned most = static_cast<unsigned>(plain.size() / 3);
+  std::vector<Near> near;
+  const Spelling spelling(plain);
+  const Filter passes(*this, {}, server, {});
+  std::string other;
+  for (uint32_t number = 0; number < size() && plain.size() <= Spelling::kMaxBytes; number++) {
+    const std::string_view name = tool(number).name;
+    if (name.size() + most < plain.size() || !passes(number)) continue;
+    fold(name, other);
+    if (other.size() > plain.size() + most) continue;
+    if (unsigned distance = spelling.distance(other); distance <= most) near.push_back({distance, number});
+  }
+  std::sort(near.begin(), near.end());
+  for (size_t i = 0; i < near.size() && i < kNearest; i++) all.push_back(near[i].tool);
+  if (all.size() < kNearest) {
+    Index::Mask mask;
+    if (passes.filters()) {
+      mask.assign(size(), 0);
+      for (uint32_t number = 0; number < size(); number++) mask[number] = passes(number) ? 1 : 0;
+    }
+    const auto ranking = index_.rank(index_.corrected(index_.terms(text)), kNearest, mask);
+    for (const auto& hit : ranking.hits) append_new(all, {hit.document});
+  }
+  all.resize(std::min(all.size(), kNearest));
+  return all;
+}
+
+std::string_view Catalog::nearest_server(std::string_view name) const {
+  const std::string plain = folded(name.substr(0, kMaxLabelBytes));
+  const Spelling spelling(plain);
+  unsigned best = static_cast<unsigned>(plain.size() / 3) + 1;
+  std::string_view nearest;
+  for (const Group& server : servers_) {
+    const std::string other = folded(server.name);
+    // "github" for "github-mcp", or the other way round, is near, too.
+    const bool inside = plain.size() > 2 && other.size() > 2 && (other.starts_with(plain) || plain.starts_with(other));
+    const unsigned distance = inside ? 1 : spelling.distance(other);
+    if (server.name.empty() || distance >= best) continue;
+    best = distance;
+    nearest = server.name;
+  }
+  return nearest;
+}
+
+// Behind the exact names: by words, by what such words led to before, or by both. What does not have the words takes at
+// most some of the places.
+void Catalog::rank(Found& found, const Query& query, std::string_view text, const Index::Terms& terms,
+                   const Filter& passes) const {
+  Index::Mask mask;
+  const std::vector<uint32_t> first = found.tools;
+  if (passes.filters() || !first.empty()) {
+    mask.assign(size(), 1);
+    for (uint32_t number = 0; passes.filters() && number < size(); number++) mask[number] = passes(number) ? 1 : 0;
+    for (uint32_t number : first) mask[number] = 0;
+  }
+  struct Candidate {
+    uint32_t tool;
+    double worth;
+  };
+  std::vector<Candidate> all;
+  const auto ranking = index_.rank(terms, query.learned ? std::max(query.limit, kConsidered) : query.limit, mask);
+  const double most = index_.most(terms);
+  for (const auto& hit : ranking.hits) all.push_back({hit.document, most > 0 ? std::min(1.0, hit.score / most) : 0});
+  found.total += ranking.total;
+  if (query.learned && first.size() < query.limit) {
+    size_t places = Learning::most_learned(query.limit);
+    double most_in_doubt = all.empty() ? 1 : all.front().worth * kBehind;
+    for (const auto& hint : query.learned->hints(index_, text, query.asker)) {
+      const Named meant = find(hint.tool.name, {}, hint.tool.server);
+      if (meant.tools.size() != 1) continue;
+      const uint32_t number = meant.tools.front();
+      if (tool(number).name != hint.tool.name || (!mask.empty() && mask[number] == 0)) continue;
+      auto known = std::find_if(all.begin(), all.end(), [&](const Candidate& one) { return one.tool == number; });
+      if (known == all.end()) {
+        if (places == 0) continue;
+        places--;
+        found.total++;
+        known = all.insert(all.end(), {number, 0});
+      }
+      const double worth = known->worth + kLearned * hint.part;
+      known->worth = hint.doubtful ? std::max(known->worth, std::min(worth, most_in_doubt)) : worth;
+      most_in_doubt *= hint.doubtful ? kBehind : 1;
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.worth > b.worth; });
+  }
+  found.match = !first.empty() || (!all.empty() && all.front().worth >= kStrong) ? Match::strong : Match::weak;
+  for (size_t i = 0; i < all.size() && found.tools.size() < query.limit; i++) found.tools.push_back(all[i].tool);
+}
+
+Found Catalog::search(const Query& query) const {
+  std::string_view text = trimmed(query.text);
+  std::string server = query.server;
+  std::vector<uint32_t> first = exact(text);
+  std::string_view rest = text;
+  if (std::string prefix = first.empty() ? take_server(rest) : std::string();
+      !prefix.empty() && (server.empty() || same_letters(server, prefix))) {
+    server = std::move(prefix);
+    text = rest;
+    first = exact(text);
+  }
+  const Filter passes(*this, query.category, server, query.tags);
+  std::erase_if(first, [&](uint32_t number) { return !passes(number); });
+
+  Found found;
+  found.total = first.size();
+  found.tools = std::move(first);
+  if (found.tools.size() > query.limit) found.tools.resize(query.limit);
+  if (text.empty()) {
+    for (uint32_t number = 0; number < size(); number++)
+      if (passes(number) && ++found.total <= query.limit) found.tools.push_back(number);
+    found.match = Match::strong;
+    return found;
+  }
+  const Index::Terms terms = index_.terms(text, query.thesaurus);
+  for (const auto& word : terms.words)
+    if (word.documents == 0) found.unknown_words.push_back(word.text);
+  rank(found, query, text, terms, passes);
+  if (found.total > 0) return found;
+  found.nearest = nearest_tools(text);
+  if (passes.filters()) {
+    found.elsewhere = std::max(index_.rank(terms, 1).total, exact(text).size());
+  } else if (is_sentence(terms) && size() > 0 && size() <= kFewTools) {
+    // One of the few may well be meant: to look at some costs less than another search.
+    found.guessed = true;
+    found.total = size();
+    found.tools = std::exchange(found.nearest, {});
+    for (uint32_t number = 0; number < size() && found.tools.size() < query.limit; number++)
+      append_new(found.tools, {number});
+    found.tools.resize(std::min(found.tools.size(), query.limit));
+  }
+  return found;
+}
+
+Named Catalog::find(std::string_view name, std::string_view category, std::string_view server) const {
+  Named meant;
+  meant.tools = named_so(name, category, server);
+  if (meant.tools.empty()) meant.nearest = nearest_tools(trimmed(name));
+  return meant;
+}
+
+std::vector<uint32_t> Catalog::named_so(std::string_view name, std::string_view category,
+                                        std::string_view server) const {
+  auto passing = [&](std::vector<uint32_t> all, std::string_view of_server) {
+    const Filter passes(*this, category, of_server, {});
+    std::erase_if(all, [&](uint32_t number) { return !passes(number); });
+    return all;
+  };
+  name = trimmed(name);
+  std::vector<uint32_t> tools = passing(named(names_, folded(name)), server);
+  if (std::any_of(tools.begin(), tools.end(), [&](uint32_t one) { return tool(one).name == name; }))
+    std::erase_if(tools, [&](uint32_t one) { return tool(one).name != name; });
+  if (std::string_view rest = name; tools.empty()) {
+    const std::string prefix = take_server(rest);
+    if (!prefix.empty() && (server.empty() || same_letters(server, prefix))) {
+      tools = passing(named(names_, folded(rest)), prefix);
+      if (tools.empty()) tools = passing(named(segments_, folded(rest)), prefix);
+    }
+  }
+  if (tools.empty()) tools = passing(named(segments_, folded(name)), server);
+  return tools;
+}
+
+}  // namespace catalog

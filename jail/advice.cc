@@ -1,0 +1,126 @@
+#include "jail/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace jail {
+namespace {
+
+constexpr std::string_view kNoNetwork =
+    "this jail has no network; search_tools finds tools of other servers, which reach what is outside";
+constexpr std::string_view kNothingInstalled =
+    "nothing can be installed: this jail has no network. Use what is there, or search_tools for tools of other servers";
+
+// What installers write that cannot ask their index: of pip, venv, npm, yarn, apt, cargo and go.
+constexpr std::string_view kOfInstallers[] = {"externally-managed-environment",
+                                              "No matching distribution found",
+                                              "Could not find a version that satisfies",
+                                              "No module named pip",
+                                              "ENOTCACHED",
+                                              "cache mode is 'only-if-cached'",
+                                              "Unable to locate package",
+                                              "module lookup disabled by GOPROXY=off"};
+// What they name, and others too: said only where the same line tells of a failure.
+constexpr std::string_view kOfIndexes[] = {"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org",
+                                           "/var/lib/dpkg/lock", "/var/lib/apt/lists",   "index.crates.io",
+                                           "static.crates.io",   "proxy.golang.org"};
+constexpr std::string_view kFailures[] = {"fail",   "error",  "err!",    "could not", "couldn't", "cannot",   "can't",
+                                          "unable", "denied", "refused", "timed out", "missing",  "read-only"};
+// What the C library, Python, Node, curl, wget and git say without a network.
+constexpr std::string_view kOfNetworks[] = {"Name or service not known",
+                                            "Temporary failure in name resolution",
+                                            "Temporary failure resolving",
+                                            "Network is unreachable",
+                                            "No route to host",
+                                            "No address associated with hostname",
+                                            "nodename nor servname",
+                                            "Failed to establish a new connection",
+                                            "NameResolutionError",
+                                            "Could not resolve host",
+                                            "Could not resolve proxy",
+                                            "Could not resolve hostname",
+                                            "unable to resolve host",
+                                            "unable to look up",
+                                            "getaddrinfo",
+                                            "fetch failed",
+                                            "ENOTFOUND",
+                                            "EAI_AGAIN",
+                                            "queryA ECONNREFUSED",
+                                            "queryAaaa ECONNREFUSED",
+                                            "ENETUNREACH"};
+
+struct Culprit {
+  std::string_view word;  // in the code
+  std::string_view call, rule;
+};
+constexpr Culprit kCulprits[] = {
+    {"ptrace", "ptrace", "takes over another process"},
+    {"strace", "ptrace", "takes over another process"},
+    {"ltrace", "ptrace", "takes over another process"},
+    {"gdb", "ptrace", "takes over another process"},
+    {"umount", "umount2", "changes the mount tree"},
+    {"mount", "mount", "changes the mount tree"},
+    {"pivot_root", "pivot_root", "changes the mount tree"},
+    {"fsopen", "fsopen", "changes the mount tree"},
+    {"open_tree", "open_tree", "changes the mount tree"},
+    {"bpf", "bpf", "loads code into the kernel"},
+    {"insmod", "init_module", "loads code into the kernel"},
+    {"modprobe", "init_module", "loads code into the kernel"},
+    {"init_module", "init_module", "loads code into the kernel"},
+    {"kexec", "kexec_load", "loads code into the kernel"},
+    {"swapon", "swapon", "stops the machine or its swap"},
+    {"swapoff", "swapoff", "stops the machine or its swap"},
+    {"reboot", "reboot", "stops the machine or its swap"},
+    {"shutdown", "reboot", "stops the machine or its swap"},
+};
+
+template <typename List>
+bool has_one_of(std::string_view text, const List& words) {
+  return std::any_of(std::begin(words), std::end(words), [&](std::string_view w) { return text.find(w) != text.npos; });
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// As a word of its own: "mount" is not in "amount".
+bool has_word(std::string_view text, std::string_view word) {
+  for (size_t at = 0; (at = text.find(word, at)) != text.npos; at++) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !is_letter(text[at - 1])) && (end == text.size() || !is_letter(text[end]))) return true;
+  }
+  return false;
+}
+
+// Whether a line names an index, and a failure behind or before that name.
+bool misses_index(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (!has_one_of(line, kOfIndexes)) continue;
+    std::string lower(line);
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    if (has_one_of(lower, kFailures)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string network_advice(std::string_view text) {
+  if (has_one_of(text, kOfInstallers) || misses_index(text)) return std::string(kNothingInstalled);
+  return std::string(has_one_of(text, kOfNetworks) ? kNoNetwork : "");
+}
+
+std::string forbidden_call_advice(std::string_view code) {
+  for (const Culprit& culprit : kCulprits)
+    if (has_word(code, culprit.word))
+      return fmt::format("probably {}, which {} (the code names it; the kernel does not tell which call it was)",
+                         culprit.call, culprit.rule);
+  return "one of ptrace, mount and its kin, bpf, loading of kernel modules, kexec, reboot, swapon, or a call of "
+         "another "
+         "architecture; the kernel does not tell which";
+}
+
+}  // namespace jail

@@ -1,0 +1,77 @@
+#include "jail/allowed_folders.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace jail {
+namespace {
+
+// The path of an open directory, as our mount namespace has it at one moment: the kernel walks up while it holds off
+// every rename (fs/d_path.c, prepend_path). No right to search the folders in between is needed, and we have none.
+// False when it is not below our root, or longer than a path may be.
+bool read_path(int fd, char (&path)[PATH_MAX]) {
+  char link[32];
+  *fmt::format_to_n(link, sizeof link - 1, "/proc/self/fd/{}", fd).out = '\0';
+  const ssize_t n = ::readlink(link, path, sizeof path);
+  if (n <= 0 || n >= static_cast<ssize_t>(sizeof path) || path[0] != '/') return false;
+  path[n] = '\0';
+  return true;
+}
+
+}  // namespace
+
+bool AllowedFolders::read_facts(int fd, Facts& facts) {
+  constexpr unsigned kWanted = STATX_TYPE | STATX_UID | STATX_INO | STATX_MNT_ID;
+  struct statx info {};
+  if (::statx(fd, "", AT_EMPTY_PATH, kWanted, &info) < 0 || (info.stx_mask & kWanted) != kWanted) return false;
+  facts.id = {info.stx_mnt_id, info.stx_ino, info.stx_dev_major, info.stx_dev_minor};
+  facts.owner = info.stx_uid;
+  facts.directory = S_ISDIR(info.stx_mode);
+  return true;
+}
+
+Result<AllowedFolders> AllowedFolders::make(std::vector<Fd> parents, const std::vector<Fd>& single, uint32_t owner) {
+  AllowedFolders allowed(owner);
+  Facts facts;
+  for (Fd& parent : parents) {
+    if (!read_facts(parent.get(), facts)) return fail_errno(errno, "look at the folders of workspaces (statx)");
+    allowed.parents_.push_back({std::move(parent), facts.id});
+  }
+  for (const Fd& folder : single) {
+    if (!read_facts(folder.get(), facts)) return fail_errno(errno, "look at the folders of servers (statx)");
+    allowed.single_.push_back(facts.id);
+  }
+  if (allowed.parents_.empty()) return fail(Code::internal, "the jailer was told of no folder for workspaces");
+  return allowed;
+}
+
+// On one mount, no two directories have one path at one moment. Nobody but root renames the parent, so its path is the
+// same when the other is read: whatever has it as its beginning, lies below it. A bind mount is a mount of its own.
+bool AllowedFolders::lies_below(const char* path, const Parent& parent) {
+  char above[PATH_MAX];
+  if (!read_path(parent.fd.get(), above)) return false;
+  const size_t length = std::strlen(above);
+  return std::strncmp(path, above, length) == 0 && path[length] == '/';
+}
+
+AllowedFolders::Judged AllowedFolders::judge(int directory) const {
+  Facts facts;
+  if (!read_facts(directory, facts)) return {"the kernel does not say what the folder is"};
+  if (!facts.directory) return {"it is not a directory"};
+  if (std::find(single_.begin(), single_.end(), facts.id) != single_.end()) return {nullptr, facts.id.inode, true};
+  if (facts.owner != owner_) return {"the folder does not belong to the daemon's user"};
+  char path[PATH_MAX];
+  if (!read_path(directory, path)) return {"the folder is not below the jailer's root"};
+  for (const Parent& parent : parents_) {
+    if (facts.id.mount == parent.id.mount && lies_below(path, parent)) return {nullptr, facts.id.inode, false};
+  }
+  return {"the folder does not lie below those of workspaces, on their mount"};
+}
+
+}  // namespace jail

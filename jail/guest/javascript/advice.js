@@ -1,0 +1,111 @@
+// What to do about an error that agents often make: a sentence, or nothing. Advice only; what it looks at is the agent's.
+'use strict';
+const process = require('process');
+const {absentPackage} = require('./imports.js');
+const {hasParser} = require('./syntax.js');
+
+const PYTHON_NAMES = {print: 'console.log', len: '.length', None: 'null', True: 'true', False: 'false', str: 'String',
+  int: 'Number', range: 'a for loop', dict: 'an object', self: 'this', elif: 'else if'};
+const BROWSER = ['window', 'document', 'localStorage', 'sessionStorage', 'alert', 'XMLHttpRequest', 'navigator'];
+const PYTHON = /^[ \t]*(?:def \w+\(.*\).*:|from [\w.]+ import |import \w+(?:\.\w+)*(?: as \w+)?[ \t]*$|(?:if|elif|for|while|with|else|try|except)\b[^{]*:[ \t]*$|print\(f["'])/m;
+const SHELL = /^[ \t]*(?:#!\/.*sh\b|\$ |(?:ls|cd|cat|echo|grep|curl|npm|npx|pip|pip3|git|mkdir|python3?|node|wget|apt-get|apt|sudo)(?:[ \t]+[\w./~-]|[ \t]*$))/m;
+const TYPES = /^[ \t]*(?:export )?(?:interface|enum|namespace|abstract class|declare|type \w+(?:<[^>]*>)? ?=)|[\w)\]}?]\s*:\s*(?:string|number|boolean|any|unknown|void|never|Record<|Array<|Promise<|Map<|Set<|[A-Z]\w*(?:\[\])?\s*[=,;)])| as (?:const|any|unknown|string|number|[A-Z]\w*)|\w<\w+(?:\[\])?>\(|\bsatisfies [A-Z]|\bimport type\b|!\.\w/m;
+const NETWORK = ['ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'ENETDOWN', 'EHOSTUNREACH'];
+const NO_NETWORK = "this jail has no network: search_tools finds servers' tools that reach the outside";
+
+function looksLikeTypeScript(code) {
+  return TYPES.test(code);
+}
+
+function causesOf(error) {
+  const all = [];
+  for (let at = error; at instanceof Error && !all.includes(at) && all.length < 20; at = at.cause) all.push(at);
+  return all.flatMap((it) => [it, ...(Array.isArray(it.errors) ? it.errors.slice(0, 20) : [])]);
+}
+
+function aboutName(name, code, unbound) {
+  if (PYTHON.test(code)) return inPython();
+  if (Object.hasOwn(PYTHON_NAMES, name))
+    return `in JavaScript it is ${PYTHON_NAMES[name]}; for Python give language="python"`;
+  const [command] = SHELL.exec(code) ?? [];
+  if (command?.trim().startsWith(name)) return inShell();
+  if (name === 'Deno' || name === 'Bun')
+    return `this is Node.js ${process.version}: use fs.readFile, fs.writeFile, process.env, require("child_process")`;
+  if (BROWSER.includes(name)) return `this is Node.js ${process.version}, not a browser`;
+  if (name === 'prompt' || name === 'confirm') return 'nobody can be asked here: give values in context_vars';
+  const near = unbound.find((it) => it.split(/[^\p{ID_Continue}$]/u).includes(name));
+  if (near !== undefined) return inDictionary(near);
+  return '';
+}
+
+function inDictionary(name) {
+  return `the context variable is no JavaScript name: write context_vars[${JSON.stringify(name)}]`;
+}
+
+function inShell() {
+  return 'this looks like a shell command: give language="shell"';
+}
+
+function inPython() {
+  return 'this looks like Python: give language="python"';
+}
+
+function aboutSyntax({code, language, missing, unbound}) {
+  if (missing !== undefined) return missing;
+  if (PYTHON.test(code)) return inPython();
+  if (SHELL.test(code)) return inShell();
+  const hidden = unbound?.find((name) => code.includes(name));
+  if (hidden !== undefined) return inDictionary(hidden);
+  if (language !== 'typescript' && looksLikeTypeScript(code)) return 'this looks like TypeScript: give language="typescript"';
+  return '';
+}
+
+function aboutModule(error) {
+  if (error.isTold) return '';
+  const [, name] = /Cannot find (?:module|package) '([^']*)'/.exec(error.message) ?? [];
+  if (name === undefined) return '';
+  if (/^\.{0,2}\//.test(name)) return 'paths are relative to the workspace';
+  return absentPackage(name);
+}
+
+// A module's words where none is expected.
+function aboutModuleWords(error) {
+  if (/Unexpected token 'export'|import statement|'import\.meta'/.test(error.message)) {
+    return hasParser() ? 'in a file of the workspace, that needs the ending .mjs'
+      : 'use require() or await import(): the package node-acorn is not installed';
+  }
+  return '';
+}
+
+// `about`: {code, language, unbound: context variables that are no names, missing: why TypeScript cannot be read}.
+function advise(error, about) {
+  if (!(error instanceof Error)) return '';
+  try {
+    if (error instanceof SyntaxError && !/<execution[^>]*>:\d+:\d+/.test(error.stack)) {
+      const advice = aboutSyntax(about);
+      if (advice) return advice;
+    }
+    if (error instanceof SyntaxError) return aboutModuleWords(error);
+    const [, name] = error instanceof ReferenceError && /^(\S+) is not defined/.exec(error.message) || [];
+    if (name !== undefined) return aboutName(name, about.code, about.unbound ?? []);
+    const [, callee] = error instanceof TypeError && /^(.{1,200}) is not a function$/s.exec(error.message) || [];
+    if (callee !== undefined) return require('./servers.js').adviseOnFunction(callee, about.code);
+    if (error instanceof TypeError && error.message === 'Assignment to constant variable.')
+      return 'declare with `let` what gets another value; a later call of a session may declare the name anew';
+    if (error.code === 'MODULE_NOT_FOUND' || error.code === 'ERR_MODULE_NOT_FOUND') return aboutModule(error);
+    if (error.code === 'ERR_UNSUPPORTED_ESM_URL_SCHEME' || error.code === 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING')
+      return 'this jail has no network: only what is installed can be imported';
+    const lost = causesOf(error).find((it) => NETWORK.includes(it.code));
+    if (lost !== undefined) return NO_NETWORK;
+  } catch (e) { // a getter of the agent's
+  }
+  return '';
+}
+
+// Why what was asked of the network failed, where the error itself only says that it did.
+function hiddenCause(error) {
+  if (!(error instanceof TypeError) || error.message !== 'fetch failed' || !(error.cause instanceof Error)) return '';
+  return error.cause.message || error.cause.code || '';
+}
+
+module.exports = {advise, hiddenCause, looksLikeTypeScript};

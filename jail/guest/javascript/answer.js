@@ -1,0 +1,128 @@
+// The answer of one program: its value or its pictures, its error, its end; as the `result` message that tells it.
+'use strict';
+const {Buffer} = require('buffer');
+const {inspect, types} = require('util');
+const {describe} = require('./errors.js');
+const {encoded, plain, Unanswerable} = require('./values.js');
+
+const {stringify} = JSON; // code may replace it
+
+const MOST_IMAGE_BYTES = 1 << 20;
+const MOST_INSPECTED = 64 * 1024;
+
+class Answer {
+  #channel;
+  #about;
+  #message = {type: 'result'};
+
+  // `about`: what describe() is told of the program.
+  constructor(channel, about) {
+    this.#channel = channel;
+    this.#about = about;
+  }
+
+  get hasFailed() {
+    return this.#message.error !== undefined;
+  }
+
+  // The first error is the cause.
+  fail(error) {
+    if (this.hasFailed) return;
+    if (error instanceof Refused) this.#message.error = error.message;
+    else Object.assign(this.#message, describe(error, this.#about));
+  }
+
+  exited(status) {
+    if (!this.hasFailed) this.#message.exit = status & 255;
+  }
+
+  // `isImplied`: nobody has said that this is the answer, it is the value of the last expression.
+  take(value, isImplied = false) {
+    if (isImplied && isHandle(value)) return;
+    const bytes = types.isUint8Array(value) ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined;
+    const mime = bytes && mimeOf(bytes);
+    if (mime !== undefined && bytes.length <= MOST_IMAGE_BYTES) {
+      this.#message.images = [{mime, data: bytes.toString('base64')}];
+      return;
+    }
+    try {
+      const {value: json, asText} = plain(value, this.#channel.maxMessage);
+      if (json !== undefined) this.#message.value = json;
+      if (asText !== undefined) this.#message.value_type = asText;
+    } catch (e) {
+      if (isImplied && e instanceof Unanswerable && e.hasNoForm) this.#inspect(value);
+      else this.#cannotAnswer(headOf(e));
+    }
+  }
+
+  // Sends it, and tells the status that belongs to it. `readBytes`: of files of the workspace.
+  send(status, readBytes) {
+    let text;
+    try {
+      this.#message.status = this.hasFailed ? status & 255 || 1 : status & 255;
+      if (readBytes > 0) this.#message.read_bytes = readBytes;
+      text = this.#encoded();
+    } catch (e) {
+      this.#message = {type: 'result', error: `the result could not be told: ${headOf(e)}`, status: 1};
+      text = stringify(this.#message);
+    }
+    try {
+      this.#channel.send(text);
+    } catch (e) { // nobody is left to hear
+    }
+    return this.#message.status;
+  }
+
+  #inspect(value) {
+    try {
+      this.#message.value = inspect(value, {depth: 3}).slice(0, MOST_INSPECTED);
+      this.#message.value_type = value?.constructor?.name ?? 'object';
+    } catch (e) { // a getter of the agent's
+    }
+  }
+
+  #cannotAnswer(why) {
+    delete this.#message.value;
+    delete this.#message.value_type;
+    delete this.#message.images;
+    if (this.#message.status === 0) this.#message.status = 1;
+    this.#message.error ??=
+      `the result cannot be returned: ${why}; write it to a file in the workspace, or return a summary of it`;
+  }
+
+  #encoded() {
+    const limit = this.#channel.maxMessage;
+    let text = encoded(this.#message);
+    if (Buffer.byteLength(text) > limit) {
+      this.#cannotAnswer(`it is more than ${limit} bytes of JSON, the most that can be sent`);
+      text = encoded(this.#message);
+    }
+    for (const key of ['traceback', 'error']) {
+      if (Buffer.byteLength(text) <= limit || this.#message[key] === undefined) continue;
+      this.#message[key] = this.#message[key].slice(0, Math.max(0, (limit >> 3) - 64));
+      text = encoded(this.#message);
+    }
+    return text;
+  }
+}
+
+// What keeps a program from running: told as it is.
+class Refused extends Error {}
+
+// What starting something answers, like a timer or a server: no result.
+function isHandle(value) {
+  if (value === null || typeof value !== 'object') return false;
+  return ['Timeout', 'Immediate'].includes(value.constructor?.name) || value instanceof require('events');
+}
+
+function headOf(error) {
+  return error instanceof Unanswerable ? error.message : String(error);
+}
+
+function mimeOf(bytes) {
+  if (bytes.subarray(0, 8).equals(Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))) return 'image/png';
+  if (bytes.subarray(0, 3).equals(Buffer.from('\xff\xd8\xff', 'latin1'))) return 'image/jpeg';
+  return undefined;
+}
+
+module.exports = {Answer, Refused};

@@ -1,0 +1,116 @@
+// The tools of other servers: what require('servers/x') finds. The daemon writes their files while it serves already, and a jail
+// sees those that were there when it was built: what is not there is asked for, file by file. And what an agent is told
+// when there is no such server or tool. Loaded on first use.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+const Module = require('module');
+const {addSource, hasSource} = require('./sources.js');
+const {listed, nearest} = require('./words.js');
+
+const FOLDER = '/servers';
+const REQUEST = /^\/?servers\/?([^/]*)\/?(.*)$/;
+const ASKED = /^(?:\w+\/)?\w+\.js$/;
+const ABSENT = ['not_found', 'not_available', 'gone'];
+
+let ask; // of the supervisor: (name, arguments) to what it answers
+
+// As the stubs' folders and files spell a name.
+function spelt(name) {
+  return name.replace(/[^\w.]/g, '_');
+}
+
+// The file that `request` means; `usual(request)` is what node would say, which may be an error. `workspace`: its own folder
+// `servers` comes first.
+function resolve(request, workspace, channel, usual) {
+  ask = (name, args) => channel.callSync(name, args);
+  const [, server, tool] = REQUEST.exec(request);
+  const isOwn = !request.startsWith('/') && fs.existsSync(path.join(workspace, 'servers'));
+  const places = isOwn ? [path.join(workspace, request)] : [];
+  for (const place of [...places, path.join('/', request), path.join(FOLDER, spelt(server), spelt(tool))]) {
+    try {
+      return usual(place.replace(/\/+$/, ''));
+    } catch (e) {
+      if (e.code !== 'MODULE_NOT_FOUND') throw e;
+    }
+  }
+  const file = told(path.join(spelt(server), spelt(tool)));
+  if (file !== undefined) return file;
+  throw Object.assign(new Error(absent(request, server, tool)), {code: 'MODULE_NOT_FOUND', isTold: true});
+}
+
+// A file that is not there, by its path below /servers; undefined where the catalogue has none either.
+function told(place) {
+  const name = place.endsWith('.js') ? place : place.includes('/') ? `${place}.js` : `${place}/index.js`;
+  const file = `${FOLDER}/${name}`;
+  if (!ASKED.test(name) || hasSource(file)) return hasSource(file) ? file : undefined;
+  try {
+    addSource(file, ask('stub_file', {path: name}).content);
+  } catch (e) {
+    if (ABSENT.includes(e.code)) return undefined;
+    throw e;
+  }
+  return file;
+}
+
+function absent(request, server, tool) {
+  const there = askNearest(server, tool);
+  if (there.servers.length === 0) return `there is no module '${request}': no server has tools here`;
+  if (server === '') return `'${request}' is the folder of all servers: write servers/NAME; there are: ${listed(there.servers)}`;
+  if (there.server === null || spelt(there.server).toLowerCase() !== spelt(server).toLowerCase()) {
+    const meant = there.server === null ? '' : ` (did you mean '${spelt(there.server)}'?)`;
+    return `there is no server '${server}'${meant}; there are: ${listed(there.servers)}`;
+  }
+  return absentTool(server, path.basename(tool, '.js'), there);
+}
+
+function absentTool(server, tool, {tools}) {
+  const names = tools.map(({name}) => spelt(name));
+  const near = names.length > 0 ? `; the nearest are: ${names.join(', ')}` : '';
+  return `server '${server}' has no tool '${tool}'${nearest(tool, names)}${near}`;
+}
+
+function askNearest(server, tool) {
+  const nothing = {server: null, servers: [], tools: []};
+  try {
+    return {...nothing, ...ask('nearest_tools', {server, tool})};
+  } catch (e) { // it is advice only
+    return nothing;
+  }
+}
+
+// Where `callee` is no function, as V8 writes it: of which server it was to be one, and what that has; or nothing.
+function adviseOnFunction(callee, code) {
+  const words = callee.match(/[\w$]+/g) ?? [];
+  const name = words.at(-1);
+  const loaded = loadedServers();
+  if (name === undefined || loaded.size === 0) return '';
+  const server = importedFrom(code, words) ?? [...loaded.keys()].find((it) => nearest(name, loaded.get(it)) !== '');
+  if (server === undefined || loaded.get(server)?.includes(name)) return '';
+  const there = askNearest(server, name);
+  return there.tools.length > 0 ? absentTool(server, name, there) : '';
+}
+
+// The names of the functions that this process has of each server, by its folder.
+function loadedServers() {
+  const all = new Map();
+  for (const [file, {exports}] of Object.entries(Module._cache)) {
+    const [, server, name] = /^\/servers\/(\w+)\/(\w+)\.js$/.exec(file) ?? [];
+    if (server === undefined) continue;
+    const names = name === 'index' ? Object.keys(exports) : [name];
+    all.set(server, [...all.get(server) ?? [], ...names]);
+  }
+  return all;
+}
+
+// The server of the statement that names it and one of `words`.
+function importedFrom(code, words) {
+  for (const statement of code.split(/;|\n(?=\s*(?:const|let|var|import|await|return)\b)/)) {
+    const [, server] = /['"`](?:\.?\/)?servers\/([\w.-]+)/.exec(statement) ?? [];
+    if (server !== undefined && statement.match(/[\w$]+/g).some((word) => words.includes(word) && word !== 'require'))
+      return spelt(server);
+  }
+  return undefined;
+}
+
+module.exports = {adviseOnFunction, resolve};

@@ -1,0 +1,218 @@
+// A session: order after order in one interpreter. What the code's own level declares stays, as global variables; each
+// order has its answer. It answers when its code has ended and the event loop has nothing left to do, or a little later:
+// timers and servers that are left go on while the next order runs. Between two orders everything stands still.
+'use strict';
+const process = require('process');
+const {setImmediate, setTimeout} = require('timers');
+const {Answer} = require('./answer.js');
+const {Stage} = require('./stage.js');
+
+const GRACE_MS = 1000; // for what was started and not awaited
+
+// Thrown by process.exit(): it ends the order, not the session.
+class Exit {
+  constructor(status) {
+    this.status = status;
+  }
+}
+
+class Session {
+  #channel;
+  #receive;
+  #end;
+  #stage;
+  #orders = 0;
+  #programs = new Map();
+  #constants = new Set();
+  #call; // the order that has no answer yet
+
+  constructor(channel, receive, end) {
+    this.#channel = channel;
+    this.#receive = receive;
+    this.#end = end;
+    this.#watch();
+  }
+
+  begin(order) {
+    this.#orders++;
+    this.#channel.maxMessage = order.max_message;
+    const call = this.#call = new Call(order, this.#orders, this.#channel, this.#programs, this.#constants,
+      () => this.#finish(call));
+    if (this.#stage !== undefined) this.#stage.reads.bytes = 0;
+    try {
+      this.#stage ??= new Stage(order, this.#channel);
+      call.run(this.#stage);
+    } catch (error) {
+      call.fail(error);
+    }
+  }
+
+  #watch() {
+    const isAlone = (event) => process.listenerCount(event) === 1;
+    for (const event of ['uncaughtException', 'unhandledRejection']) {
+      process.on(event, (error) => {
+        if (error instanceof Exit || isAlone(event)) this.#call?.fail(error);
+      });
+    }
+    process.on('beforeExit', () => this.#call?.idle());
+    process.exit = (code) => { throw new Exit(Number(code ?? process.exitCode ?? 0) & 255); };
+    process.reallyExit = (code) => this.#end(code ?? 0);
+  }
+
+  // Answers, and waits for the next order; nothing else happens meanwhile.
+  #finish(call) {
+    if (this.#call !== call) return;
+    this.#call = undefined;
+    this.#channel.abandon();
+    call.answer(this.#stage?.reads.bytes);
+    this.#channel.abandon();
+    const next = this.#receive(this.#channel);
+    if (next === null) this.#end(0);
+    setImmediate(() => this.begin(next)); // the event loop has something to do again
+  }
+}
+
+// One order of a session.
+class Call {
+  #order;
+  #finish;
+  #answer;
+  #about;
+  #file;
+  #returned;
+  #last;
+  #isSettled = false;
+  #isAwaitingLast = false;
+  #resultBefore;
+  #setsResult = false;
+  #constants; // of the session
+  #declared = [];
+  #fixed = new Map(); // constants that this program declares: {value, wasConstant} before it
+  #hasEnded = false;  // by exit()
+
+  constructor(order, number, channel, programs, constants, finish) {
+    this.#order = order;
+    this.#constants = constants;
+    this.#finish = finish;
+    this.#file = number === 1 ? '<execution>' : `<execution ${number}>`;
+    this.#about = {programs, roots: [order.workspace], code: order.code, language: order.language};
+    this.#answer = new Answer(channel, this.#about);
+    process.exitCode = undefined;
+  }
+
+  run(stage) {
+    const order = this.#order, about = this.#about;
+    Object.assign(about, {...stage.about(order), programs: about.programs});
+    const names = stage.bindContext(order);
+    about.unbound = names.unbound;
+    for (const name of names.bound) {
+      set(name, order.context_vars[name]);
+      this.#constants.delete(name);
+    }
+    this.#resultBefore = globalThis.result;
+    stage.modules.program = this.#file;
+    const hooks = {last: (value) => this.#keep(value), declare: (...declared) => this.#declare(...declared), named,
+      constants: REFUSING};
+    const {main, setsResult} = stage.compile(order, names, hooks, about, {file: this.#file, constants: this.#constants});
+    this.#setsResult = setsResult;
+    main().then((value) => {
+      this.#returned = value;
+      this.#settle();
+    }, (error) => this.fail(error));
+  }
+
+  fail(error) {
+    if (error instanceof Exit) {
+      this.#hasEnded = true;
+      if (!this.#answer.hasFailed) process.exitCode = error.status;
+      this.#answer.exited(error.status);
+    } else {
+      this.#answer.fail(error);
+      this.#forgetUnset();
+    }
+    setImmediate(this.#finish);
+  }
+
+  // Nothing is left to do.
+  idle() {
+    if (!this.#isSettled && !this.#isAwaitingLast)
+      this.#answer.fail(new Error('the code awaits a promise that nothing is left to settle'));
+    this.#finish();
+  }
+
+  answer(readBytes) {
+    this.#releaseUnset();
+    const {result} = globalThis;
+    const isResult = result !== undefined &&
+      (result !== this.#resultBefore || this.#setsResult && !this.#answer.hasFailed && !this.#hasEnded);
+    if (this.#returned !== undefined) this.#answer.take(this.#returned);
+    else if (isResult) this.#answer.take(result);
+    else if (this.#last !== undefined) this.#answer.take(this.#last, true);
+    const status = Number(process.exitCode ?? 0) & 255;
+    if (status !== 0 && !this.#hasEnded) this.#answer.exited(status);
+    this.#answer.send(status, readBytes);
+  }
+
+  async #keep(value) {
+    this.#isAwaitingLast = true;
+    this.#last = await value;
+  }
+
+  #settle() {
+    this.#isSettled = true;
+    setTimeout(this.#finish, GRACE_MS).unref();
+  }
+
+  // A name that is new is there at once, though without a value. One that node has keeps its value until then.
+  #declare(names, constants) {
+    for (const name of names) {
+      const isConstant = constants.has(name);
+      if (isConstant) this.#fixed.set(name, {value: globalThis[name], wasConstant: this.#constants.has(name)});
+      if (isConstant) this.#constants.add(name);
+      else this.#constants.delete(name);
+      const had = Object.getOwnPropertyDescriptor(globalThis, name);
+      if (had !== undefined && had.enumerable && 'value' in had && had.writable) continue;
+      set(name, globalThis[name]);
+      if (had === undefined) this.#declared.push(name);
+    }
+  }
+
+  // What the code has not come to is not there.
+  #forgetUnset() {
+    for (const name of this.#declared) if (globalThis[name] === undefined) delete globalThis[name];
+  }
+
+  // A constant whose declaration the code has not come to is what it was.
+  #releaseUnset() {
+    const isWhole = !this.#answer.hasFailed && !this.#hasEnded;
+    for (const [name, {value, wasConstant}] of this.#fixed)
+      if (!wasConstant && globalThis[name] === value && !(isWhole && value !== undefined)) this.#constants.delete(name);
+  }
+}
+
+// What a program's assignments to constants assign to.
+const REFUSING = new Proxy(Object.create(null), {
+  get: (_, name) => globalThis[name],
+  set() {
+    throw new TypeError('Assignment to constant variable.');
+  },
+});
+
+function set(name, value) {
+  Object.defineProperty(globalThis, name, {value, configurable: true, writable: true, enumerable: true});
+}
+
+// A function under the name that the code gave it, in its text, too.
+function named(declared, name) {
+  const toString = () => Function.prototype.toString.call(declared).replace(`__warder_${name}`, name);
+  Object.defineProperty(declared, 'toString', {value: toString, configurable: true, writable: true});
+  return Object.defineProperty(declared, 'name', {value: name, configurable: true});
+}
+
+// From the first order on: does not come back, `end(status)` ends the process. `receive(channel)`: the next order; null: there
+// is none.
+function run(order, channel, receive, end) {
+  new Session(channel, receive, end).begin(order);
+}
+
+module.exports = {run};

@@ -1,0 +1,137 @@
+// What code finds bound, and its program compiled: the same for an execution and for each order of a session.
+'use strict';
+const process = require('process');
+const vm = require('vm');
+const path = require('path');
+const Module = require('module');
+const {Refused} = require('./answer.js');
+const {FILE} = require('./errors.js');
+const {makeFiles, makeTools, utils} = require('./helpers.js');
+const {findModules, Modules} = require('./imports.js');
+const {countReads} = require('./reads.js');
+const {looksLikeTypeScript} = require('./advice.js');
+const {withoutFences} = require('./fences.js');
+const {makeProgram} = require('./program.js');
+
+const OWN_FOLDERS = ['/skills', '/servers'];
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u;
+const OURS = ['__warder', 'context_vars'];
+const TYPESCRIPT = ['typescript', 'ts', 'tsx', 'mts', 'cts'];
+
+class Stage {
+  reads;
+  modules;
+  #workspace;
+  #file;
+  #require;
+
+  // Makes the helpers global, finds the servers' tools and skills, and enters the workspace.
+  constructor(order, channel) {
+    const call = (name, args) => channel.call(name, args);
+    this.#workspace = order.workspace;
+    const helpers = {...makeTools(call), fs: makeFiles(order.workspace, call), utils, context_vars: {}};
+    for (const [name, value] of Object.entries(helpers)) define(name, value);
+    findModules(order.workspace, channel);
+    process.chdir(order.workspace);
+    this.reads = countReads(order.workspace);
+    this.#file = path.join(order.workspace, 'execution.js');
+    this.#require = Module.createRequire(this.#file);
+    this.modules = new Modules(order.workspace, this.#file, this.#require);
+  }
+
+  // The context variables that JavaScript takes as names; the others are in `context_vars` only.
+  bindContext(order) {
+    const context = order.context_vars;
+    if (typeof context !== 'object' || Array.isArray(context))
+      throw new Refused('context_vars is not an object of names and values');
+    define('context_vars', context);
+    const names = Object.keys(context);
+    const bound = names.filter((name) => IDENTIFIER.test(name) && !OURS.includes(name) && isBindable(name));
+    return {bound, unbound: names.filter((name) => !bound.includes(name))};
+  }
+
+  // What describe() is told of the programs of this stage; `programs` grows with each.
+  about(order) {
+    return {programs: new Map(), roots: [order.workspace, process.cwd(), ...OWN_FOLDERS], code: order.code,
+      language: order.language};
+  }
+
+  // The order's code as a function that runs it. The code stands in a function of its own, below one that holds the
+  // context variables, so that it may declare any name. Its first line is line 1: what is before it is on line 0.
+  // `hooks`: last(value), peek(read), and a session's declare(names, constants), named(function, name) and `constants`.
+  // `constants`: the names of the session's; undefined: there is no session.
+  compile(order, names, hooks, about, {file = FILE, constants} = {}) {
+    const isSession = constants !== undefined;
+    const {code, language} = withoutFences(order.code);
+    const isTyped = TYPESCRIPT.includes(order.language) || TYPESCRIPT.includes(language);
+    const source = isTyped ? untyped(code, file, about) : {text: code};
+    let program = makeProgram(source.text, {constants, optional: source.optional});
+    let lineOf = source.lineOf;
+    if (!program.isParsed && !isTyped && looksLikeTypeScript(code)) {
+      const meant = meantAsTypeScript(code, file, constants);
+      if (meant !== undefined) ({program, lineOf} = meant);
+    }
+    about.programs.set(file, {lines: order.code.split('\n'), lineOf, columnOf: lineOf ? undefined : program.columnOf});
+    if (program.isStrict && !('result' in globalThis)) define('result', undefined); // it answers, declared or not
+    const {bound} = names;
+    const peek = isSession ? '' : '__warder.peek(() => typeof result === "undefined" ? undefined : result);';
+    const head = '(function (require, module, exports, __filename, __dirname, __warder) {' +
+      `{let {${isSession ? '' : bound.join(', ')}} = context_vars; return async () => {${program.isStrict ? '"use strict";' : ''}${peek}`;
+    const script = new vm.Script(`${head}${program.prologue}\n${program.text}\n}}})`, {
+      filename: file,
+      lineOffset: -1,
+      // Node 20.12 on has a constant for its own loader. Before, a function, which --experimental-vm-modules allows.
+      importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ?? this.modules.load,
+    });
+    if (isSession) hooks.declare(program.declared, program.constants);
+    const warder = {...hooks, import: (...of) => this.modules.import(...of), load: this.modules.load,
+      meta: this.modules.meta};
+    const module = {exports: {}};
+    const main = script.runInThisContext().call(module.exports, this.#require, module, module.exports, this.#file,
+      this.#workspace, warder);
+    return {main, setsResult: program.setsResult};
+  }
+}
+
+function define(name, value) {
+  Object.defineProperty(globalThis, name, {value, configurable: true, writable: true, enumerable: false});
+}
+
+function untyped(code, file, about) {
+  const {strip, whyNot} = require('./typescript.js');
+  about.missing = whyNot();
+  return about.missing === undefined ? strip(code, file) : {text: code}; // which may be JavaScript as well
+}
+
+// A program with types that was called JavaScript; undefined where that is not sure.
+function meantAsTypeScript(code, file, constants) {
+  const {strip, whyNot} = require('./typescript.js');
+  if (whyNot() !== undefined) return undefined;
+  try {
+    const {text, optional, lineOf} = strip(code, file);
+    const program = makeProgram(text, {constants, optional});
+    return text !== code && (program.isParsed || isRunnable(text)) ? {program, lineOf} : undefined;
+  } catch (e) {
+    return undefined;
+  }
+}
+
+function isRunnable(text) {
+  try {
+    new vm.Script(`(async () => {${text}\n})`);
+    return true;
+  } catch (e) {
+    return false;
+  }
+}
+
+function isBindable(name) {
+  try {
+    new vm.Script(`(async () => {let ${name} = 0;})`); // a reserved word is in context_vars alone
+    return true;
+  } catch (e) {
+    return false;
+  }
+}
+
+module.exports = {Stage};

@@ -1,0 +1,228 @@
+"""What to do about an error that models often meet, in one sentence behind its text. Loaded after a failure only."""
+import sys
+
+_DATA = ("numpy", "pandas", "scipy", "matplotlib", "PIL", "openpyxl", "requests", "bs4", "lxml", "yaml", "sklearn",
+         "polars", "pyarrow", "sympy", "networkx", "seaborn", "statsmodels", "dateutil", "tabulate", "jinja2")
+_INSTEAD = {
+    "pandas": "csv, sqlite3, statistics, filter_by_field and aggregate_stats",
+    "polars": "csv, sqlite3 and statistics", "numpy": "math, statistics, array and random",
+    "scipy": "math and statistics", "openpyxl": "csv, zipfile and xml.etree", "xlrd": "csv, zipfile and xml.etree",
+    "bs4": "html.parser and xml.etree", "lxml": "xml.etree", "yaml": "json", "toml": "tomllib",
+    "dateutil": "datetime", "pytz": "zoneinfo", "matplotlib": "an SVG or a table as text",
+    "seaborn": "an SVG or a table as text", "plotly": "an SVG or a table as text", "tabulate": "str.ljust and print",
+    "simplejson": "json", "ujson": "json", "orjson": "json", "regex": "re", "pytest": "unittest", "nose": "unittest"}
+_NETWORK = ("requests", "httpx", "aiohttp", "urllib3", "boto3", "openai", "anthropic", "selenium", "playwright",
+            "slack_sdk", "github", "googleapiclient", "psycopg2", "pymysql", "pymongo", "redis", "websocket",
+            "websockets", "paramiko")
+_NO_NETWORK = ("this jail has no network; tools of other servers reach what is outside: "
+               "warder.search_tools(words) finds them")
+_SHELL = ("ls", "pwd", "cd", "cat", "grep", "echo", "pip", "pip3", "npm", "npx", "git", "curl", "wget", "node",
+          "python", "python3", "mkdir", "rm", "cp", "mv", "head", "tail", "find", "sed", "awk", "wc", "sort",
+          "whoami", "env", "tar", "unzip", "chmod", "touch", "export", "sudo", "apt", "apt-get", "which", "du", "df",
+          "jq", "sqlite3", "bash", "sh")
+_SCRIPT = ("console", "document", "window", "require", "undefined", "JSON", "Object", "process", "module",
+           "callMCPTool", "fs", "utils")
+_SCRIPT_WORDS = ("const ", "let ", "var ", "function ", "async function ", "import {", "export ", "console.", "});",
+                 "};", "await callMCPTool", "interface ", "return {")
+_USE = 'call execute_code with language="{}"'
+
+
+def of(error, code, workspace):
+    """The sentence, or nothing. `code` is what the order holds."""
+    if isinstance(error, SyntaxError):
+        return _of_syntax(error, code)
+    if isinstance(error, ImportError):
+        return _of_import(error)
+    if isinstance(error, NameError):
+        return _of_name(error, code)
+    if isinstance(error, EOFError) and "reading a line" in str(error):
+        return "nobody can type here: hand values over in context_vars"
+    if isinstance(error, AttributeError):
+        return _of_attribute(error)
+    if isinstance(error, TypeError):
+        return _of_call(error)
+    if isinstance(error, OSError):
+        return _of_file(error, workspace)
+    if isinstance(error, RuntimeError) and "asyncio.run() cannot be called" in str(error):
+        return "code here may `await` at its top level: await the coroutine itself"
+    return ""
+
+
+def _of_syntax(error, code):
+    if not (error.filename or "<execution").startswith("<execution"):
+        return ""
+    lines = [line.strip() for line in code.split("\n")]
+    full = [line for line in lines if line and not line.startswith(("#", "//", "```", "~~~"))]
+    for line in lines:
+        if line.startswith(('"""', "'''")) or line.endswith(('"""', "'''")):
+            break  # what follows may be a text
+        if line.startswith(("```", "~~~")) and line.strip("`~").strip():
+            word = line.strip("`~").strip().split()[0].lower()
+            if word in ("js", "javascript", "ts", "typescript", "jsx", "tsx", "bash", "sh", "shell", "zsh", "console"):
+                return f"this is {word}: " + _USE.format("shell" if word in ("bash", "sh", "shell", "zsh", "console")
+                                                         else "javascript")
+    for line in full:
+        if line.startswith("!") or line.startswith("%%") and line[2:].split()[:1] in (["bash"], ["sh"], ["script"]):
+            return f"`{line[:80]}` is a command of the shell: " + _USE.format("shell") + ", or subprocess.run()"
+        if line.startswith("%"):
+            return f"`{line[:80]}` is for notebooks: leave it out"
+    if any(line.startswith(_SCRIPT_WORDS) or "=>" in line or line.endswith(("{", ") {")) and "function" in line
+           for line in full):
+        return "this looks like JavaScript: " + _USE.format("javascript")
+    if full and full[0].removeprefix("$ ").split()[0] in _SHELL or lines[:1] and lines[0].startswith("#!/bin/"):
+        return "this looks like a shell's command: " + _USE.format("shell")
+    return ""
+
+
+def _line_of(error, code):
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or not trace.tb_frame.f_code.co_filename.startswith("<execution"):
+        return ""
+    lines = code.split("\n")
+    return lines[trace.tb_lineno - 1].strip() if trace.tb_lineno <= len(lines) else ""
+
+
+def _of_name(error, code):
+    name = error.name
+    if name in ("true", "false", "null"):
+        return f"in Python it is {dict(true='True', false='False', null='None')[name]}"
+    import warder
+    if name in warder.__all__:
+        return f"it is warder.{name}, after `import warder`"
+    line = _line_of(error, code)
+    if name in _SHELL and line.split(" ")[0] == name:
+        return "this looks like a shell's command: " + _USE.format("shell")
+    if name in _SCRIPT and (line.startswith(f"{name}.") or f"{name}(" in line or name == "undefined"):
+        return "this looks like JavaScript: " + _USE.format("javascript")
+    return ""
+
+
+def _of_import(error):
+    name = error.name or ""
+    if name == "servers" or name.startswith("servers."):
+        return _of_server(error, name)
+    if not isinstance(error, ModuleNotFoundError):
+        return "nothing can be installed here: " + _NO_NETWORK if "pip" in str(error) else ""
+    top = name.partition(".")[0]
+    if name != top and top in sys.modules or not top:
+        return ""
+    there = _installed()
+    known = top in _NETWORK or top in _INSTEAD or top in _DATA
+    near = None if known else _nearest(top, [*sys.stdlib_module_names, *there])
+    if near:
+        return f"did you mean {near}?"
+    remedy = "it is not installed, and nothing can be installed here"
+    if top in _NETWORK:
+        return f"{remedy}: {_NO_NETWORK}"
+    if top in _INSTEAD:
+        remedy += f"; use {_INSTEAD[top]}"
+    return f"{remedy}; besides Python's own there {'are ' + ', '.join(there) if there else 'is nothing'}"
+
+
+def _installed():
+    from importlib.machinery import PathFinder
+    return [name for name in _DATA if PathFinder.find_spec(name) is not None]
+
+
+def _of_server(error, name):
+    """`error` of an import from the stubs of other servers' tools; `name`: of the module, servers.SERVER or longer."""
+    _, _, rest = name.partition(".")
+    server, _, tool = rest.partition(".")
+    server = server or _quoted(str(error)).replace("servers", "")
+    tool = tool or (_quoted(str(error)) if name == f"servers.{server}" and "cannot import name" in str(error) else "")
+    near = _nearest_tools(server, tool)
+    find = "; warder.search_tools(words) finds tools"
+    if not near["servers"]:
+        return "no tools of other servers are known here"
+    meant = _spelt(near["server"] or "")
+    if meant and meant.lower() != server.lower():
+        tool = _spelt(near["tools"][0]["name"]) if near["tools"] else "TOOL"
+        return f"the nearest server is {meant}: from servers.{meant} import {tool}" + find
+    if not meant:
+        servers = [_spelt(one) for one in near["servers"]]
+        return f"the servers are {', '.join(servers[:12])}{', ...' if len(servers) > 12 else ''}" + find
+    return _near_in(server, near["tools"]) + find
+
+
+def _near_in(server, tools):
+    """What a server has instead of the tool that it has not."""
+    names = [_spelt(one["name"]) for one in tools]
+    if not names:
+        return f"help('servers.{server}') lists its tools"
+    return f"the nearest tools of {server} are {', '.join(names)}: from servers.{server} import {names[0]}"
+
+
+def _nearest_tools(server, tool):
+    """What the supervisor knows that is near to both; empty where it cannot be asked."""
+    import warder
+    try:
+        return warder.call("nearest_tools", server=server, tool=tool)
+    except warder.CallError:
+        return {"server": None, "servers": [], "tools": []}
+
+
+def _spelt(name):
+    """As stubs spell it."""
+    return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
+
+
+def _of_attribute(error):
+    owner, name = error.obj, error.name or ""
+    module = getattr(owner, "__name__", "")
+    if owner is not None and owner is sys.modules.get("servers"):
+        return _of_server(error, f"servers.{name}")
+    if isinstance(owner, type(sys)) and module.startswith("servers."):
+        server = module.split(".")[1]
+        return _near_in(server, _nearest_tools(server, name)["tools"])
+    if isinstance(owner, type) and (owner.__module__, module) == ("datetime", "datetime"):
+        return "`datetime` is the class here: datetime.now(); for the module, `import datetime`"
+    return ""
+
+
+def _of_call(error):
+    """The parameters, where a tool of another server was called with others."""
+    text = str(error)
+    name = text.partition("(")[0]
+    if "argument" not in text or not name.isidentifier():
+        return ""
+    for module in list(sys.modules.values()):
+        function = getattr(module, "__dict__", {}).get(name)
+        if getattr(module, "__name__", "").startswith("servers.") and callable(function):
+            import inspect
+            signature = str(inspect.signature(function)).replace(" = Ellipsis", "=...")
+            return f"it is {name}{signature}"
+    return ""
+
+
+def _of_file(error, workspace):
+    import errno
+    import os
+    name = error.filename if isinstance(error.filename, str) else ""
+    if not name:
+        return ""
+    path = os.path.join(workspace, name)
+    inside = path.startswith(workspace.rstrip("/") + "/")
+    if isinstance(error, FileNotFoundError):
+        if not inside:
+            return "files of the workspace are in /workspace: list_files() names them" if name.count("/") > 1 else ""
+        try:
+            near = _nearest(os.path.basename(path), os.listdir(os.path.dirname(path)))
+        except OSError:
+            return ""
+        return f"did you mean {near!r}?" if near else ""
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM) and not inside and not name.startswith("/tmp/"):
+        return "only /workspace and /tmp can be written"
+    return ""
+
+
+def _nearest(word, words):
+    import difflib
+    lower = {each.lower(): each for each in words}
+    near = difflib.get_close_matches(word.lower(), lower, 1, 0.7)
+    return lower[near[0]] if near else None
+
+
+def _quoted(text):
+    return text.split("'")[1] if text.count("'") > 1 else ""

@@ -1,0 +1,251 @@
+"""Code that does not compile as it was sent, but as it was meant: fences, indentation, prompts, notebooks' magics.
+
+Loaded only when the compiler has refused the code, so that right code pays nothing. Lines keep their numbers. What
+leaves code out, or changes a text, is said on stderr. Broken code stays an error: nothing here may make another program
+of it, as of an example that stands in one of its texts.
+"""
+import re
+import sys
+
+import _ast
+
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([^`]*)$")
+_PYTHON = ("", "py", "python", "python3", "ipython", "ipython3", "pycon", "tool_code", "code")
+_LITERAL = re.compile(  # texts and comments
+    r"#[^\n]*|'''(?:\\.|[^\\])*?(?:'''|\Z)|\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)|"
+    r"'(?:\\.|[^\\\n'])*'|\"(?:\\.|[^\\\n\"])*\"", re.DOTALL)
+_GOES_ON = re.compile(r"[rbuf]{0,2}['\"]|[-+*/%~.,<>=|&^:)\]}]", re.IGNORECASE)  # how a line that goes on can begin
+_INVISIBLE = {0xA0: " ", 0x202F: " ", 0x2007: " ", 0x200B: None, 0x200C: None, 0x200D: None, 0x2060: None, 0xFEFF: None}
+_QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2212: "-", 0x2013: "-", 0xFF08: "(", 0xFF09: ")",
+           0xFF0C: ",", 0xFF1A: ":"}
+_HARMLESS = ("matplotlib", "load_ext", "reload_ext", "autoreload", "config", "pylab", "precision", "capture")
+
+
+def compile_as_meant(code, file, compiled):
+    """(source, code object) of the first reading of `code` that compiles; None where there is none.
+
+    `compiled(source, file)` raises SyntaxError for what it cannot compile.
+    """
+    source, notes = code, []
+    for step in (_without_invisible, _without_fences, _without_prompts, _without_indentation, _without_magics,
+                 _without_indentation, _with_line_ends, _with_plain_quotes_outside, _with_plain_quotes,
+                 _without_entities):
+        changed, note = step(source)
+        if changed == source:
+            continue
+        source = changed
+        notes += [note] if note and note not in notes else []
+        try:
+            answer = compiled(source, file)
+        except (SyntaxError, ValueError):
+            continue
+        for note in notes:
+            print(f"warder: {note}", file=sys.stderr)
+        return source, answer
+    return None
+
+
+def _outside(code, change):
+    """`code` with what is neither text nor comment changed."""
+    parts, end = [], 0
+    for literal in _LITERAL.finditer(code):
+        parts += [change(code[end:literal.start()]), literal.group()]
+        end = literal.end()
+    return "".join([*parts, change(code[end:])])
+
+
+def _parses(code):
+    try:
+        compile(code, "<code>", "exec", _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _left_out(lines):
+    """What a note says of lines that do not run."""
+    told = [f"`{line.strip()[:60]}`" for line in lines if line.strip()]
+    more = f" and {len(told) - 4} more lines" if len(told) > 4 else ""
+    return f"; left out: {', '.join(told[:4])}{more}" if told else ""
+
+
+def _without_invisible(code):
+    changed = _outside(code, lambda part: part.translate(_INVISIBLE))
+    return changed, "invisible characters outside of texts were taken as spaces, or left out"
+
+
+def _without_fences(code):
+    """The lines between ```python and ```; what is around them is no code."""
+    lines = code.split("\n")
+    fences = [(at, *found.groups()) for at, line in enumerate(lines) if (found := _FENCE.match(line))]
+    if not fences:
+        return code, None
+    first, _, word = fences[0]
+    if len(fences) == 1 and not word.strip() and any(map(str.strip, lines[:first])) and \
+            not any(map(str.strip, lines[first + 1:])):
+        return "\n".join(lines[:first]), "left out the fence behind the code"
+    if not _is_no_code(lines[:first]):
+        return code, None
+    blocks = _outermost(lines, fences)
+    if not blocks or not _parses("\n".join(lines[slice(*blocks[0])])):
+        blocks = _pairs(lines, fences) or blocks
+    if not blocks:
+        return code, None
+    kept = [""] * len(lines)
+    for begin, end in blocks:
+        kept[begin:end] = lines[begin:end]
+    marks = {at for at, _, word in fences if _is_python(word)}
+    rest = [line for at, line in enumerate(lines) if at not in marks and not kept[at]]
+    return "\n".join(kept), "took the code between the fences" + _left_out(rest)
+
+
+def _is_no_code(lines):
+    """Whether a fence behind `lines` is one, and not in a text of a program."""
+    text = "\n".join(lines)
+    if not any(line.strip() and not line.lstrip().startswith("#") for line in lines):
+        return True
+    return not ('"""' in text or "'''" in text or text.endswith("\\") or _parses(text))
+
+
+def _is_python(word):
+    return word.strip().lower().split(" ")[0].strip("{}.") in _PYTHON
+
+
+def _closes(fence, begin):
+    (_, marks, word), (_, first, _) = fence, begin
+    return not word.strip() and marks[0] == first[0] and len(marks) >= len(first)
+
+
+def _outermost(lines, fences):
+    """From behind the first fence to the last that can close it."""
+    begin = fences[0]
+    ends = [fence[0] for fence in fences[1:] if _closes(fence, begin)]
+    if not ends or not _is_python(begin[2]) or not any(map(str.strip, lines[begin[0] + 1:ends[-1]])):
+        return []
+    return [(begin[0] + 1, ends[-1])]
+
+
+def _pairs(lines, fences):
+    """The blocks of Python, each to the next fence that closes it; none where a fence may stand in a text of a block."""
+    blocks, begin = [], None
+    for fence in [*fences, (len(lines), "", "")]:
+        if begin is None:
+            begin = fence
+        elif fence[0] == len(lines) or _closes(fence, begin):
+            if _is_python(begin[2]) and begin[0] < len(lines):
+                blocks.append((begin[0] + 1, fence[0]))
+            begin = None
+    texts = ["\n".join(lines[slice(*block)]) for block in blocks]
+    if any(text.count('"""') % 2 or text.count("'''") % 2 for text in texts):
+        return []
+    return blocks if any(map(str.strip, texts)) else []
+
+
+def _without_prompts(code):
+    """Lines behind >>> and ...; the others of such a text are what an interpreter had printed."""
+    lines = code.split("\n")
+    if not code.lstrip().startswith(">>>"):
+        return code, None
+
+    def is_own(line):
+        return line.startswith((">>> ", "... ")) or line.rstrip() in (">>>", "...")
+
+    bare = [line.lstrip() for line in lines]
+    rest = [line for line in bare if not is_own(line)]
+    return ("\n".join(line[4:] if is_own(line) else "" for line in bare),
+            "took the lines behind >>> and ... only" + _left_out(rest))
+
+
+def _without_indentation(code):
+    """Without the whitespace that all lines begin with, or all but the first."""
+    lines = code.split("\n")
+    full = [line for line in lines if line.strip()]
+    for first in (0, 1):
+        shared = _shared_indentation(full[first:])
+        if shared and (first == 0 or _can_end(full[0], [line.removeprefix(shared) for line in full[1:]])):
+            head = lines.index(full[0]) + 1 if first else 0
+            is_said = first or '"""' in code or "'''" in code
+            return ("\n".join(lines[:head] + [line.removeprefix(shared) for line in lines[head:]]),
+                    "the indentation that all lines share was taken off" + (" behind the first" if first else "")
+                    if is_said else None)
+    return code, None
+
+
+def _can_end(first, rest):
+    """Whether a program's first line is a whole statement, and what follows, `rest`, others."""
+    if first.rstrip().endswith((":", "\\")):
+        return False
+    if first.startswith(("import ", "from ", "#")):
+        return True
+    return not (any(map(_GOES_ON.match, rest)) or rest[0].startswith(("(", "[", "{")))
+
+
+def _shared_indentation(lines):
+    shared = None
+    for line in lines:
+        own = line[:len(line) - len(line.lstrip())]
+        while shared is not None and not own.startswith(shared):
+            shared = shared[:-1]
+        shared = own if shared is None else shared
+    return shared or ""
+
+
+def _without_magics(code):
+    """Without what only tells a notebook how to show things, and without installing what is there or never will be."""
+    lines, left_out = code.split("\n"), []
+    in_text = {at for literal in _LITERAL.finditer(code) if "\n" in literal.group()
+               for at in range(code.count("\n", 0, literal.start()) + 1, code.count("\n", 0, literal.end()) + 1)}
+    for at, line in enumerate(lines):
+        if at in in_text:
+            continue
+        text = line.strip()
+        word, _, rest = text.lstrip("%").partition(" ")
+        if text.startswith("%") and word in ("time", "timeit"):
+            lines[at] = line[:len(line) - len(line.lstrip())] + rest
+        elif text.startswith("%") and word in _HARMLESS or is_installing(text):
+            lines[at] = line[:len(line) - len(line.lstrip())] + "pass" if line[:1].isspace() else ""
+            left_out.append(text)
+    if not left_out:
+        return "\n".join(lines), None
+    reason = "; this jail has no network to install from" if any(map(is_installing, left_out)) else ""
+    return "\n".join(lines), f"left out, for this is no notebook: {', '.join(left_out)}{reason}"
+
+
+def is_installing(line):
+    words = line.lstrip("!% ").split()
+    return line[:1] in "!%" and words[1:2] == ["install"] and words[0] in ("pip", "pip3", "conda", "mamba", "uv")
+
+
+def _with_line_ends(code):
+    """Code whose line ends were escaped once too often: with all that JSON escapes, or only what stands between texts."""
+    if "\n" in code.strip() or "\\n" not in code:
+        return code, None
+    note = "the code came with \\n for its line ends"
+    import json
+    try:
+        plain = json.loads(f'"{code.strip()}"')
+        if _parses(plain):
+            return plain, note
+    except ValueError:
+        pass
+    if any(found.group().startswith("#") and "\\n" in found.group() for found in _LITERAL.finditer(code)):
+        return code, None  # where such a comment ends cannot be told
+    return _outside(code, lambda part: part.replace("\\n", "\n").replace("\\t", "\t")), note
+
+
+_QUOTES_NOTE = "typographic quotes, dashes and brackets were taken as plain ones"
+
+
+def _with_plain_quotes_outside(code):
+    return _outside(code, lambda part: part.translate(_QUOTES)), _QUOTES_NOTE
+
+
+def _with_plain_quotes(code):
+    return code.translate(_QUOTES), _QUOTES_NOTE
+
+
+def _without_entities(code):
+    if "&" not in code:
+        return code, None
+    import html
+    return html.unescape(code), "the code came with &lt; and the like, taken as the characters they stand for"

@@ -1,0 +1,96 @@
+"""Values of pandas as JSON: a table is a list of records, and the labels of its rows are columns like the others.
+
+Loaded by the first answer that holds such a value. Left out is only the numbering that pandas makes itself: 0, 1, 2, ...
+"""
+MAX_ROWS = 1000  # of a table; an answer that has more says how many
+
+
+def plain_of(pandas, value):
+    """`value` built of lists, dicts and single values; `value` itself when it is nothing of pandas'."""
+    if isinstance(value, pandas.DataFrame):
+        return _shown(_records(pandas, value), len(value), "records")
+    if isinstance(value, pandas.Series):
+        if _is_numbering(pandas, value.index):
+            return _shown(_cells(pandas, value.head(MAX_ROWS)), len(value), "values")
+        frame = value.to_frame(value.name if value.name is not None else "value")
+        return _shown(_records(pandas, frame), len(value), "records")
+    if isinstance(value, (pandas.Index, pandas.api.extensions.ExtensionArray)):
+        return _cells(pandas, value)
+    if isinstance(value, (pandas.Period, pandas.Interval, pandas.Timedelta)):
+        return str(value)
+    return value
+
+
+def _shown(rows, count, key):
+    if count <= MAX_ROWS:
+        return rows
+    return {"rows": count, key: rows, "omitted": count - MAX_ROWS}
+
+
+def _records(pandas, frame):
+    columns = [] if _is_numbering(pandas, frame.index) else _levels(pandas, frame.head(MAX_ROWS))
+    frame = frame.head(MAX_ROWS)
+    columns += [(_name(label), _cells(pandas, frame.iloc[:, at])) for at, label in enumerate(frame.columns)]
+    names = _unique([name for name, _ in columns])
+    if not names:
+        return [{} for _ in range(len(frame))]
+    return [dict(zip(names, row)) for row in zip(*(cells for _, cells in columns))]
+
+
+def _is_numbering(pandas, index):
+    """Whether the labels are 0, 1, 2, ... without a name: they tell nothing that the order does not."""
+    if index.nlevels > 1 or index.name is not None or getattr(index.dtype, "kind", "O") not in "iu":
+        return False
+    return index.equals(pandas.RangeIndex(len(index)))
+
+
+def _levels(pandas, frame):
+    """What labels the rows, as columns: each by its name, else as reset_index() calls it."""
+    index = frame.index
+    levels = []
+    for at in range(index.nlevels):
+        name = index.names[at]
+        if name is None:
+            name = "index" if index.nlevels == 1 and "index" not in frame.columns else f"level_{at}"
+        levels.append((_name(name), _cells(pandas, index.get_level_values(at))))
+    return levels
+
+
+def _cells(pandas, values):
+    """The single values of a column; None where there is none."""
+    return [_cell(pandas, cell) for cell in values]
+
+
+def _cell(pandas, cell):
+    if cell is None or cell is pandas.NA or cell is pandas.NaT:
+        return None
+    return None if isinstance(cell, float) and cell != cell else cell
+
+
+def _name(label):
+    """A column's key: of several levels ("n", "sum") those that say something, "n_sum"."""
+    if isinstance(label, tuple):
+        return "_".join(_text(part) for part in label if _text(part))
+    return _text(label)
+
+
+def _text(label):
+    if label is None:
+        return ""
+    if hasattr(label, "isoformat"):
+        return label.isoformat()
+    return str(label)
+
+
+def _unique(names):
+    """The same name again gets a number, as read_csv() gives it: x, x.1, x.2."""
+    taken = set()
+    unique = []
+    for name in names:
+        free, number = name, 0
+        while free in taken:
+            number += 1
+            free = f"{name}.{number}"
+        taken.add(free)
+        unique.append(free)
+    return unique

@@ -1,0 +1,76 @@
+#include "jail/living_jails.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "jail/pidfd.h"
+
+namespace jail {
+
+// When they are twice as many as lived the last time: a constant share of each build.
+void LivingJails::forget_dead() {
+  std::vector<pollfd> ends;
+  for (const auto& [pid, jail] : jails_) ends.push_back({jail.pidfd.get(), POLLIN, 0});
+  if (::poll(ends.data(), ends.size(), 0) > 0) {
+    auto jail = jails_.begin();
+    for (const pollfd& end : ends) jail = end.revents ? jails_.erase(jail) : std::next(jail);
+  }
+  look_again_at_ = std::max<size_t>(64, 2 * jails_.size());
+}
+
+bool LivingJails::has_room() {
+  if (jails_.size() >= std::min(look_again_at_, kMost)) forget_dead();
+  return jails_.size() < kMost;
+}
+
+LivingJail& LivingJails::add(int pid, Fd pidfd, uint32_t runner_id, Role role) {
+  LivingJail& jail = jails_[pid];  // one that had this number before is dead
+  jail = LivingJail{pid, std::move(pidfd), runner_id, role};
+  return jail;
+}
+
+// A process that lives has had its number since it was born. So whatever had this number after the jail was added, and
+// before it was seen alive here, is the jail.
+LivingJail* LivingJails::find(int pid) {
+  auto found = jails_.find(pid);
+  if (found == jails_.end()) return nullptr;
+  if (is_alive(found->second.pidfd.get())) return &found->second;
+  jails_.erase(found);
+  return nullptr;
+}
+
+const LivingJail* LivingJails::find_home(int pid) {
+  const LivingJail* jail = find(pid);
+  return jail && jail->role == Role::zygote ? jail : nullptr;
+}
+
+// Above a fork are the zygote, for Node the process that this is a copy of, and the home's init; what is above one that
+// ended is that init. None in between is the first of a pid namespace: jailed code is below one, and can make none.
+// All that is read belongs together. A process that ends leaves its children to another: whoever is the parent before
+// and after has lived in between. So the numbers are read upwards, then downwards, and at last the fork still lives,
+// and so does the home.
+const LivingJail* LivingJails::home_of_fork(int pidfd, int pid) {
+  constexpr int kMostBetween = 2;
+  std::array<int, kMostBetween + 2> line{pid};
+  const auto fork = pid > 0 ? read_process(pid) : std::nullopt;
+  if (!fork || fork->innermost_pid != 1) return nullptr;
+  if (std::any_of(fork->uids.begin(), fork->uids.end(), [this](uint32_t uid) { return uid != init_id_; }))
+    return nullptr;
+  line[1] = fork->parent;
+  size_t top = 1;
+  while (find_home(line[top]) == nullptr) {
+    const auto between = line[top] > 0 ? read_process(line[top]) : std::nullopt;
+    if (!between || between->innermost_pid == 1 || top + 1 == line.size()) return nullptr;
+    line[++top] = between->parent;
+  }
+  for (size_t i = top; i-- > 0;) {
+    const auto again = read_process(line[i]);
+    if (!again || again->parent != line[i + 1]) return nullptr;
+  }
+  return is_alive(pidfd) ? find_home(line[top]) : nullptr;
+}
+
+}  // namespace jail

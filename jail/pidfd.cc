@@ -1,0 +1,90 @@
+#include "jail/pidfd.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "supervisor/base/fd.h"
+
+namespace jail {
+namespace {
+
+// The first 4096 bytes of a file below /proc: a status is some 1,500, an fdinfo some 100.
+class ProcText {
+ public:
+  template <class Number>
+  ProcText(fmt::format_string<Number> path, Number number) {
+    char name[64];
+    *fmt::format_to_n(name, sizeof name - 1, path, std::forward<Number>(number)).out = '\0';
+    const Fd file(::open(name, O_RDONLY | O_CLOEXEC));
+    const ssize_t n = file ? ::read(file.get(), text_, sizeof text_) : -1;
+    size_ = n > 0 ? static_cast<size_t>(n) : 0;
+  }
+  std::string_view text() const { return {text_, size_}; }
+
+ private:
+  char text_[4096];
+  size_t size_;
+};
+
+// What follows "key:" and a tab on the first line that begins so. Nothing when no whole line does.
+std::optional<std::string_view> value_of(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (end == text.npos) return std::nullopt;
+    const std::string_view line = text.substr(0, end);
+    if (line.size() > key.size() + 1 && line.starts_with(key) && line.substr(key.size(), 2) == ":\t")
+      return line.substr(key.size() + 2);
+    text.remove_prefix(end + 1);
+  }
+  return std::nullopt;
+}
+
+template <class Number>
+std::optional<Number> whole_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+int pid_of(int pidfd) {
+  const ProcText info("/proc/self/fdinfo/{}", pidfd);
+  const auto text = value_of(info.text(), "Pid");
+  const auto pid = text ? whole_number<int>(*text) : std::nullopt;
+  return pid && *pid > 0 ? *pid : 0;  // -1: reaped
+}
+
+bool is_alive(int pidfd) { return ::syscall(SYS_pidfd_send_signal, pidfd, 0, nullptr, 0) == 0 || errno == EPERM; }
+
+std::optional<ProcessFacts> parse_status(std::string_view text) {
+  ProcessFacts facts;
+  const auto parent = value_of(text, "PPid"), pids = value_of(text, "NSpid");
+  auto uids = value_of(text, "Uid");
+  if (!parent || !pids || !uids) return std::nullopt;
+  const auto parent_pid = whole_number<int>(*parent);
+  const size_t last = pids->rfind('\t');
+  const auto innermost = whole_number<int>(last == pids->npos ? *pids : pids->substr(last + 1));
+  if (!parent_pid || *parent_pid < 0 || !innermost || *innermost <= 0) return std::nullopt;
+  facts.parent = *parent_pid;
+  facts.innermost_pid = *innermost;
+  for (size_t i = 0; i < facts.uids.size(); i++) {
+    const size_t end = std::min(uids->find('\t'), uids->size());
+    const auto uid = whole_number<uint32_t>(uids->substr(0, end));
+    if (!uid || (end == uids->size()) != (i + 1 == facts.uids.size())) return std::nullopt;
+    facts.uids[i] = *uid;
+    uids->remove_prefix(std::min(end + 1, uids->size()));
+  }
+  return facts;
+}
+
+std::optional<ProcessFacts> read_process(int pid) { return parse_status(ProcText("/proc/{}/status", pid).text()); }
+
+}  // namespace jail

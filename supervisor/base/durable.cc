@@ -1,0 +1,37 @@
+#include "supervisor/base/durable.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/loop.h"
+
+namespace durable {
+namespace {
+
+std::atomic<uint64_t> all{0}, on_loop{0};
+
+void count() {
+  all++;
+  if (Loop::runs_on_this_thread() && on_loop++ == 0)
+    log_error("bug: the loop waits for a disk, and every client with it");
+}
+
+}  // namespace
+
+int sync_data(int fd) {
+  count();
+  return ::fdatasync(fd) < 0 ? errno : 0;
+}
+
+int sync_file(int fd) {
+  count();
+  return ::fsync(fd) < 0 ? errno : 0;
+}
+
+uint64_t calls() { return all; }
+uint64_t calls_on_loop() { return on_loop; }
+
+}  // namespace durable

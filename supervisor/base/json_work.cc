@@ -1,0 +1,167 @@
+#include "supervisor/base/json_work.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "supervisor/base/log.h"
+
+namespace {
+
+constexpr int kNice = 5;
+constexpr size_t kMostRemembered = 1024;  // owners with nothing to do, whose budgets are not full again yet
+
+size_t most_threads() { return std::thread::hardware_concurrency() >= 4 ? 2 : 1; }
+
+}  // namespace
+
+struct JsonWork::Job {
+  std::function<void()> work;
+  size_t bytes = 0;
+  bool is_wanted = true;
+  Result<> result;
+  Event done;
+};
+
+struct JsonWork::Share {
+  std::deque<std::shared_ptr<Job>> waiting;
+  bool at_work = false;
+  uint64_t rate = kBytesASecond;
+  double credit = 0;  // bytes; a job may overdraw it, and the next one waits for that
+  Monotonic::time_point counted_at;
+
+  void refill(Monotonic::time_point now) {
+    const double seconds = std::chrono::duration<double>(now - counted_at).count();
+    credit = std::min(credit + seconds * static_cast<double>(rate), static_cast<double>(rate));
+    counted_at = now;
+  }
+  bool is_idle() const { return waiting.empty() && !at_work; }
+  double seconds_to_wait() const { return credit > 0 ? 0 : (1 - credit) / static_cast<double>(rate); }
+};
+
+JsonWork::JsonWork(Loop& loop) : loop_(loop), tasks_(loop) {}
+
+JsonWork::~JsonWork() {
+  tasks_.cancel_all();
+  threads_.clear();  // joins
+}
+
+size_t JsonWork::waiting() const {
+  size_t all = 0;
+  for (const auto& [name, share] : shares_) all += share.waiting.size();
+  return all;
+}
+
+Task<Result<>> JsonWork::run_one(Owner owner, size_t bytes, std::function<void()> work) {
+  auto job = std::make_shared<Job>();
+  job->work = std::move(work);
+  job->bytes = bytes;
+  const auto now = Monotonic::now();
+  forget_idle(now);
+  auto [found, is_new] = shares_.try_emplace(owner.name);
+  Share& share = found->second;
+  share.rate = std::max<uint64_t>(owner.bytes_per_second, 1);
+  if (is_new) {
+    share.credit = static_cast<double>(share.rate);
+    share.counted_at = now;
+  }
+  share.waiting.push_back(job);
+  hand_out();
+  struct Leave {
+    std::shared_ptr<Job> job;
+    ~Leave() { job->is_wanted = false; }
+  } leave{job};
+  co_await job->done;
+  co_return job->result;
+}
+
+Task<> JsonWork::free_later(std::shared_ptr<void> value) {
+  // In a share of its own, so that nobody's turn is used; what is freed was charged when it was read.
+  std::function<void()> job = [value = std::move(value)]() mutable { value.reset(); };
+  Owner nobody{"", UINT64_MAX};
+  (void)co_await run_one(std::move(nobody), 0, std::move(job));
+}
+
+JsonWork::Shares::iterator JsonWork::next_ready(Monotonic::time_point now) {
+  auto at = shares_.upper_bound(last_);
+  for (size_t seen = 0; seen < shares_.size(); seen++, ++at) {
+    if (at == shares_.end()) at = shares_.begin();
+    Share& share = at->second;
+    while (!share.waiting.empty() && !share.waiting.front()->is_wanted) share.waiting.pop_front();
+    if (share.at_work || share.waiting.empty()) continue;
+    share.refill(now);
+    if (share.credit > 0) return at;
+  }
+  return shares_.end();
+}
+
+Result<WorkerThread*> JsonWork::idle_thread() {
+  if (idle_.empty() && threads_.size() < most_threads()) {
+    TRY(auto thread, WorkerThread::start(loop_));
+    idle_.push_back(thread.get());
+    threads_.push_back(std::move(thread));
+  }
+  return idle_.empty() ? nullptr : idle_.back();
+}
+
+void JsonWork::hand_out() {
+  const auto now = Monotonic::now();
+  for (;;) {
+    auto ready = next_ready(now);
+    if (ready == shares_.end()) break;
+    auto thread = idle_thread();
+    if (thread && !*thread) return;  // whoever ends next asks again
+    last_ = ready->first;
+    Share& share = ready->second;
+    auto job = std::move(share.waiting.front());
+    share.waiting.pop_front();
+    if (!thread) {
+      job->result = tl::unexpected<Error>(std::move(thread).error());
+      loop_.defer([weak = std::weak_ptr(job)] {
+        if (auto one = weak.lock()) one->done.fire();
+      });
+      continue;
+    }
+    idle_.pop_back();
+    share.at_work = true;
+    share.credit -= static_cast<double>(job->bytes);
+    tasks_.spawn(work_on(**thread, ready->first, std::move(job)));
+  }
+  double soonest = -1;
+  for (const auto& [name, share] : shares_) {
+    if (share.at_work || share.waiting.empty()) continue;
+    const double seconds = share.seconds_to_wait();
+    if (soonest < 0 || seconds < soonest) soonest = seconds;
+  }
+  refill_ = Deadline();
+  if (soonest < 0) return;
+  const auto wait = std::chrono::milliseconds(static_cast<int64_t>(std::min(soonest, 3600.0) * 1000) + 1);
+  refill_ = Deadline(loop_, wait, [this] { hand_out(); });
+}
+
+Task<> JsonWork::work_on(WorkerThread& thread, std::string owner, std::shared_ptr<Job> job) {
+  WorkerThread::Job run = [job]() -> Result<> {
+    static thread_local const bool lowered = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice) == 0;
+    (void)lowered;  // refused: it runs as the loop does
+    auto work = std::move(job->work);
+    work();
+    return {};
+  };
+  job->result = co_await thread.run(std::move(run));
+  idle_.push_back(&thread);
+  shares_.at(owner).at_work = false;
+  job->done.fire();
+  hand_out();
+}
+
+void JsonWork::forget_idle(Monotonic::time_point now) {
+  if (shares_.size() < kMostRemembered) return;
+  for (auto at = shares_.begin(); at != shares_.end();) {
+    Share& share = at->second;
+    share.refill(now);
+    const bool is_full = share.credit >= static_cast<double>(share.rate);
+    at = share.is_idle() && is_full ? shares_.erase(at) : std::next(at);
+  }
+}

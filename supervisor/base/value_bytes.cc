@@ -1,0 +1,72 @@
+#include "supervisor/base/value_bytes.h"
+
+#include <array>
+#include <cstdint>
+
+#include "supervisor/base/json_value.h"
+
+namespace {
+
+// What a value of each kind takes beside its text, as malloc() rounds it, in a vector that grows by doubling.
+constexpr size_t kSlotBytes = 48;     // in an array, while the larger one is filled and the smaller one still there
+constexpr size_t kArrayBytes = 80;    // a vector, and its first slots
+constexpr size_t kObjectBytes = 96;   // an InsertionOrderedMap
+constexpr size_t kMemberBytes = 144;  // a node of its list, one of its index
+constexpr size_t kStringBytes = 48;   // a string
+constexpr size_t kInlineBytes = 15;   // of text, within it
+
+// By the bytes that stand for them.
+constexpr std::array<uint8_t, 256> bytes_of_marks() {
+  std::array<uint8_t, 256> bytes{};
+  bytes[','] = kSlotBytes;
+  bytes['['] = kArrayBytes;
+  bytes['{'] = kObjectBytes;
+  bytes[':'] = kMemberBytes;
+  return bytes;
+}
+
+// Where the string from `begin` on has its closing quote, or where the text ends.
+size_t end_of_string(std::string_view text, size_t begin) {
+  for (size_t quote = text.find('"', begin); quote != text.npos; quote = text.find('"', quote + 1)) {
+    size_t backslashes = 0;
+    while (quote - backslashes > begin && text[quote - backslashes - 1] == '\\') backslashes++;
+    if (backslashes % 2 == 0) return quote;
+  }
+  return text.size();
+}
+
+// Adds what `value` has to `length`. Values are nested at most 64 deep (json.h).
+void add_length(const Json& value, size_t enough, size_t& length) {
+  constexpr size_t kEach = 2;  // the shortest value, and what parts it from the next
+  length += kEach + (value.is_string() ? value.get_ref<const std::string&>().size() : 0);
+  if (value.is_array()) {
+    for (auto item = value.begin(); item != value.end() && length < enough; ++item) add_length(*item, enough, length);
+  } else if (value.is_object()) {
+    for (auto member = value.begin(); member != value.end() && length < enough; ++member) {
+      length += member.key().size();
+      add_length(member.value(), enough, length);
+    }
+  }
+}
+
+}  // namespace
+
+size_t rough_length(const Json& value, size_t enough) {
+  size_t length = 0;
+  add_length(value, enough, length);
+  return length;
+}
+
+size_t value_bytes(std::string_view text) {
+  static constexpr auto kBytes = bytes_of_marks();
+  size_t bytes = kSlotBytes;
+  for (size_t at = 0; at < text.size(); at++) {
+    bytes += kBytes[static_cast<unsigned char>(text[at])];
+    if (text[at] != '"') continue;
+    const size_t begin = at + 1;
+    at = end_of_string(text, begin);
+    const size_t length = at - begin;
+    bytes += kStringBytes + (length > kInlineBytes ? 2 * length + kStringBytes : 0);  // it grows by doubling
+  }
+  return bytes;
+}

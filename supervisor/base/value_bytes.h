@@ -1,0 +1,17 @@
+// What the values of a JSON text will take, known before they are built: a text of a few megabytes, of empty arrays
+// only, becomes a hundred times as much memory, and takes seconds to build and to free. Touches nothing but its
+// argument: any thread may ask.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "supervisor/base/json_fwd.h"
+
+// Memory that the values of a JSON text take at most, and once more while they are built; a pass over the text.
+size_t value_bytes(std::string_view text);
+
+// About how many bytes `value` has, written as JSON without escapes. Looks no further than `enough`.
+size_t rough_length(const Json& value, size_t enough = SIZE_MAX);
+
+constexpr size_t kMostValueBytes = 64 << 20;  // of one message, from whomever

@@ -1,0 +1,122 @@
+#include "supervisor/base/worker_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <uv.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+struct WorkerThread::Ticket {
+  Job job;
+  std::atomic<bool> is_wanted{true};
+  Result<> result;
+  Event done;  // fired on the loop
+};
+
+struct WorkerThread::Wake {
+  uv_async_t handle;
+  WorkerThread* worker;
+};
+
+void WorkerThread::CloseWake::operator()(Wake* wake) const {
+  uv_close(reinterpret_cast<uv_handle_t*>(&wake->handle), [](uv_handle_t* h) { delete static_cast<Wake*>(h->data); });
+}
+
+struct WorkerThread::Shared {
+  uv_async_t* wake = nullptr;
+  std::mutex mutex;
+  std::condition_variable something;
+  std::deque<std::shared_ptr<Ticket>> queued;     // by `mutex`
+  std::vector<std::shared_ptr<Ticket>> finished;  // by `mutex`
+  std::atomic<bool> ending{false};
+  std::thread thread;
+
+  void run() {
+    for (;;) {
+      std::shared_ptr<Ticket> ticket;
+      {
+        std::unique_lock lock(mutex);
+        something.wait(lock, [this] { return !queued.empty() || ending; });
+        if (ending) return;
+        ticket = std::move(queued.front());
+        queued.pop_front();
+      }
+      try {
+        if (ticket->is_wanted) ticket->result = ticket->job();
+      } catch (const std::exception& e) {
+        ticket->result = fail(Code::internal, std::string("bug in a job of the worker thread: ") + e.what());
+      }
+      ticket->job = nullptr;  // its captures end here, not on the loop
+      {
+        std::lock_guard lock(mutex);
+        finished.push_back(std::move(ticket));
+      }
+      uv_async_send(wake);
+    }
+  }
+};
+
+Result<std::unique_ptr<WorkerThread>> WorkerThread::start(Loop& loop) {
+  std::unique_ptr<WorkerThread> worker(new WorkerThread);
+  auto wake = std::make_unique<Wake>();
+  auto woken = [](uv_async_t* handle) { static_cast<Wake*>(handle->data)->worker->deliver(); };
+  if (uv_async_init(loop.uv(), &wake->handle, woken) < 0) return fail(Code::internal, "uv_async_init");
+  wake->worker = worker.get();
+  wake->handle.data = wake.get();
+  worker->wake_.reset(wake.release());
+  worker->shared_ = std::make_unique<Shared>();
+  worker->shared_->wake = &worker->wake_->handle;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited: signals are the loop's
+  try {
+    worker->shared_->thread = std::thread([shared = worker->shared_.get()] { shared->run(); });
+  } catch (const std::exception& e) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return fail(Code::internal, std::string("start a thread: ") + e.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return worker;
+}
+
+WorkerThread::~WorkerThread() {
+  if (!shared_ || !shared_->thread.joinable()) return;
+  {
+    std::lock_guard lock(shared_->mutex);
+    shared_->ending = true;
+  }
+  shared_->something.notify_one();
+  shared_->thread.join();
+}
+
+bool WorkerThread::is_ending() const { return shared_->ending; }
+
+Task<Result<>> WorkerThread::run(Job job) {
+  auto ticket = std::make_shared<Ticket>();
+  ticket->job = std::move(job);
+  {
+    std::lock_guard lock(shared_->mutex);
+    shared_->queued.push_back(ticket);
+  }
+  shared_->something.notify_one();
+  struct Leave {
+    std::shared_ptr<Ticket> ticket;
+    ~Leave() { ticket->is_wanted = false; }
+  } leave{ticket};
+  co_await ticket->done;
+  co_return ticket->result;
+}
+
+void WorkerThread::deliver() {
+  std::vector<std::shared_ptr<Ticket>> finished;
+  {
+    std::lock_guard lock(shared_->mutex);
+    finished.swap(shared_->finished);
+  }
+  for (const auto& ticket : finished) ticket->done.fire();
+}

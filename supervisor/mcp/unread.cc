@@ -1,0 +1,126 @@
+#include "supervisor/mcp/unread.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace mcp {
+
+namespace {
+constexpr size_t kForgetEvery = 64;  // waits, after which those that are gone are forgotten
+}  // namespace
+
+void UnreadBudget::look_soon() {
+  if (looking_) return;
+  looking_ = std::make_shared<bool>(true);
+  loop_.defer([this, due = std::weak_ptr<bool>(looking_)] {
+    if (due.expired()) return;  // the budget is gone
+    looking_.reset();
+    look();
+  });
+}
+
+// Gives up what is far over, then wakes those who have room.
+void UnreadBudget::look() {
+  std::vector<std::shared_ptr<UnreadAccount>> accounts;
+  for (UnreadAccount* one : accounts_)
+    if (auto alive = one->weak_from_this().lock()) accounts.push_back(std::move(alive));
+  for (const auto& one : accounts)
+    if (one->is_far_over()) one->give_up_largest();
+  if (bytes_ > 2 * limits_.daemon_bytes && !accounts.empty()) {
+    const auto most = std::max_element(accounts.begin(), accounts.end(),
+                                       [](const auto& a, const auto& b) { return a->bytes() < b->bytes(); });
+    (*most)->give_up_largest();
+  }
+  for (const auto& one : accounts) one->wake();
+}
+
+UnreadAccount::~UnreadAccount() { budget_->accounts_.erase(this); }
+
+bool UnreadAccount::is_over() const {
+  if (bytes_ == 0) return false;
+  const UnreadLimits& limits = budget_->limits_;
+  return bytes_ >= limits.account_bytes ||
+         (budget_->bytes_ >= limits.daemon_bytes && bytes_ >= limits.daemon_bytes / budget_->holders_);
+}
+
+bool UnreadAccount::is_far_over() const { return bytes_ > 2 * budget_->limits_.account_bytes; }
+
+void UnreadAccount::change(size_t before, size_t after) {
+  const bool was_holder = bytes_ > 0;
+  bytes_ += after - before;
+  budget_->bytes_ += after - before;
+  if (was_holder && bytes_ == 0) budget_->holders_--;
+  if (!was_holder && bytes_ > 0) budget_->holders_++;
+  if (was_holder != (bytes_ > 0)) keep_listed();
+  if (after < before || is_far_over() || budget_->bytes_ > 2 * budget_->limits_.daemon_bytes) budget_->look_soon();
+}
+
+void UnreadAccount::keep_listed() {
+  if (bytes_ > 0 || !waiting_.empty()) {
+    budget_->accounts_.insert(this);
+  } else {
+    budget_->accounts_.erase(this);
+  }
+}
+
+void UnreadAccount::wait_for_room(const std::shared_ptr<Event>& room) {
+  if (waiting_.size() % kForgetEvery == 0) std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
+  waiting_.push_back(room);
+  keep_listed();
+  if (waiting_.size() == 1) start_patience();
+  if (!is_over()) budget_->look_soon();
+}
+
+bool UnreadAccount::has_waiting() {
+  while (!waiting_.empty() && waiting_.front().expired()) waiting_.pop_front();
+  return !waiting_.empty();
+}
+
+// Whoever is woken may begin something whose answer is made at once.
+void UnreadAccount::wake() {
+  bool woken = false;
+  while (has_waiting() && !is_over()) {
+    const auto room = waiting_.front().lock();
+    waiting_.pop_front();
+    room->fire();
+    woken = true;
+  }
+  if (waiting_.empty()) {
+    patience_ = {};
+    keep_listed();
+  } else if (woken) {
+    start_patience();
+  }
+}
+
+void UnreadAccount::start_patience() {
+  patience_ = Deadline(budget_->loop_, budget_->limits_.patience, [this] {
+    if (!has_waiting()) return;
+    give_up_largest();
+    start_patience();
+  });
+}
+
+void UnreadAccount::give_up_largest() {
+  UnreadShare* largest = nullptr;
+  for (UnreadShare* one : shares_)
+    if (one->give_up_ && one->bytes_ > (largest ? largest->bytes_ : 0)) largest = one;
+  if (largest) largest->give_up_();
+}
+
+UnreadShare::UnreadShare(std::shared_ptr<UnreadAccount> account, std::function<void()> give_up)
+    : account_(std::move(account)), give_up_(std::move(give_up)) {
+  account_->shares_.insert(this);
+}
+
+UnreadShare::~UnreadShare() {
+  set(0);
+  account_->shares_.erase(this);
+}
+
+void UnreadShare::set(size_t bytes) {
+  if (bytes != bytes_) account_->change(std::exchange(bytes_, bytes), bytes);
+}
+
+}  // namespace mcp

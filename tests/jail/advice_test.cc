@@ -1,0 +1,54 @@
+#include "jail/advice.h"
+
+#include "tests/catch.h"
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+TEST_CASE("what programs say without a network leads to a sentence about the network", "[jail]") {
+  auto text = GENERATE(as<std::string>{}, "socket.gaierror: [Errno -2] Name or service not known",
+                       "curl: (6) Could not resolve host: example.com", "TypeError: fetch failed",
+                       "Error: getaddrinfo EAI_AGAIN example.com", "OSError: [Errno 101] Network is unreachable",
+                       "fatal: unable to access 'https://x/': Could not resolve host: x",
+                       "wget: unable to resolve host address 'x'",
+                       "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='x', port=443): Failed to "
+                       "establish a new connection",
+                       "ssh: Could not resolve hostname x: Name or service not known");
+  CAPTURE(text);
+  CHECK_THAT(jail::network_advice(text), StartsWith("this jail has no network"));
+  CHECK_THAT(jail::network_advice(text), Contains("search_tools"));
+}
+
+TEST_CASE("what installers say without their index leads to a sentence about installing", "[jail]") {
+  auto text = GENERATE(as<std::string>{}, "error: externally-managed-environment",
+                       "ERROR: No matching distribution found for x", "/usr/bin/python3: No module named pip",
+                       "npm ERR! code ENOTCACHED", "E: Unable to locate package x",
+                       "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)",
+                       "go: x: module lookup disabled by GOPROXY=off",
+                       "npm ERR! request to https://registry.npmjs.org/left-pad failed, reason: x",
+                       "E: List directory /var/lib/apt/lists/partial is missing.",
+                       "a line\nerror: failed to download https://index.crates.io/config.json\nanother");
+  CAPTURE(text);
+  CHECK_THAT(jail::network_advice(text), StartsWith("nothing can be installed: this jail has no network"));
+}
+
+TEST_CASE("other errors lead to no advice", "[jail]") {
+  auto text = GENERATE(as<std::string>{}, "", "ZeroDivisionError: division by zero", "ls: cannot access 'x'",
+                       "ValueError: the network of stations is small", "ConnectionRefusedError: [Errno 111]",
+                       "index: pypi.org", "docs: https://pypi.org/project/x\nKeyError: 'x'",
+                       "registry.npmjs.org is in package-lock.json", "ls /var/lib/apt/lists");
+  CAPTURE(text);
+  CHECK(jail::network_advice(text).empty());
+}
+
+TEST_CASE("a forbidden call is guessed from the words of the code, and the guess says so", "[jail]") {
+  CHECK_THAT(jail::forbidden_call_advice("strace -f ls"), StartsWith("probably ptrace, which takes over"));
+  CHECK_THAT(jail::forbidden_call_advice("libc.mount(b'x')"),
+             StartsWith("probably mount, which changes the mount tree"));
+  CHECK_THAT(jail::forbidden_call_advice("umount /proc"), StartsWith("probably umount2"));
+  for (const char* code : {"amount = 5", "discount(mounted)", ""}) {
+    CAPTURE(code);
+    CHECK_THAT(jail::forbidden_call_advice(code), StartsWith("one of ptrace, mount"));
+    CHECK_THAT(jail::forbidden_call_advice(code), Contains("the kernel does not tell which"));
+  }
+}

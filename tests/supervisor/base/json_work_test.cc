@@ -1,0 +1,169 @@
+// JsonWork: jobs run beside the loop, owners take turns and are held to their own budgets, and nobody is woken who
+// left.
+#include "supervisor/base/json_work.h"
+
+#include <atomic>
+#include <thread>
+
+#include "tests/catch.h"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+Result<int> answer_of(int number) { return number; }
+
+Task<> run_one(JsonWork& work, JsonWork::Owner owner, size_t bytes, int number, std::vector<int>& done) {
+  std::function<Result<int>()> job = [number] { return answer_of(number); };
+  auto got = co_await work.run<int>(std::move(owner), bytes, std::move(job));
+  if (got) done.push_back(*got);
+}
+
+// A job that waits until it is let go, so that what comes after it queues up.
+Task<> block(JsonWork& work, std::string name, std::shared_ptr<std::atomic<bool>> let_go) {
+  std::function<Result<int>()> job = [let_go]() -> Result<int> {
+    while (!*let_go) std::this_thread::sleep_for(1ms);
+    return 0;
+  };
+  JsonWork::Owner owner{std::move(name), UINT64_MAX};
+  (void)co_await work.run<int>(std::move(owner), 0, std::move(job));
+}
+
+}  // namespace
+
+TEST_CASE("a job runs on another thread, and what it returns comes back", "[work]") {
+  Loop loop;
+  JsonWork work(loop);
+  std::optional<std::thread::id> where;
+  auto ask = [](JsonWork& by, std::optional<std::thread::id>& seen) -> Task<> {
+    std::function<Result<std::thread::id>()> job = []() -> Result<std::thread::id> {
+      return std::this_thread::get_id();
+    };
+    JsonWork::Owner owner{"a"};
+    auto got = co_await by.run<std::thread::id>(std::move(owner), 1, std::move(job));
+    REQUIRE(got);
+    seen = *got;
+  };
+  loop.spawn(ask(work, where));
+  loop.run_until([&] { return where.has_value(); });
+  CHECK(*where != std::this_thread::get_id());
+}
+
+TEST_CASE("an error of a job and an exception come back as errors", "[work]") {
+  Loop loop;
+  JsonWork work(loop);
+  std::vector<std::string> said;
+  auto ask = [](JsonWork& by, bool throws, std::vector<std::string>& heard) -> Task<> {
+    std::function<Result<int>()> job = [throws]() -> Result<int> {
+      if (throws) throw std::runtime_error("thrown");
+      return fail(Code::invalid, "returned");
+    };
+    JsonWork::Owner owner{"a"};
+    auto got = co_await by.run<int>(std::move(owner), 1, std::move(job));
+    REQUIRE(!got);
+    heard.push_back(got.error().what);
+  };
+  loop.spawn(ask(work, false, said));
+  loop.spawn(ask(work, true, said));
+  loop.run_until([&] { return said.size() == 2; });
+  CHECK(said[0] == "returned");
+  CHECK(said[1].ends_with("thrown"));
+}
+
+TEST_CASE("owners take turns, and each one's jobs keep their order", "[work]") {
+  Loop loop;
+  JsonWork work(loop);
+  auto let_go = std::make_shared<std::atomic<bool>>(false);
+  // Every thread is busy while the others come.
+  for (unsigned i = 0; i < 8; i++) loop.spawn(block(work, "blocker" + std::to_string(i), let_go));
+  std::vector<int> done;
+  for (int i = 0; i < 50; i++) loop.spawn(run_one(work, {"flood", UINT64_MAX}, 1000, i, done));
+  loop.spawn(run_one(work, {"small", UINT64_MAX}, 1, 1000, done));
+  loop.defer([let_go] { *let_go = true; });
+  loop.run_until([&] { return done.size() == 51; });
+  const auto small = std::find(done.begin(), done.end(), 1000);
+  CHECK(small - done.begin() <= 3);  // at most what was at work, and one turn
+  done.erase(small);
+  CHECK(std::is_sorted(done.begin(), done.end()));
+}
+
+TEST_CASE("who has used up a budget waits, and nobody else", "[work]") {
+  Loop loop;
+  JsonWork work(loop);
+  std::vector<int> done;
+  constexpr uint64_t kNever = 1;                                       // byte a second
+  loop.spawn(run_one(work, {"spender", kNever}, 1'000'000, 1, done));  // overdrawn for eleven days
+  loop.spawn(run_one(work, {"spender", kNever}, 1, 2, done));
+  for (int i = 0; i < 20; i++) loop.spawn(run_one(work, {"other", UINT64_MAX}, 1'000'000, 100 + i, done));
+  loop.run_until([&] { return done.size() == 21; });
+  CHECK(std::find(done.begin(), done.end(), 2) == done.end());
+  CHECK(work.waiting() == 1);
+}
+
+TEST_CASE("a budget fills again", "[work]") {
+  Loop loop;
+  JsonWork work(loop);
+  std::vector<int> done;
+  for (int i = 0; i < 3; i++) loop.spawn(run_one(work, {"one", 1000}, 1010, i, done));
+  loop.run_until([&] { return done.size() == 3; });  // after 20 ms and more, at a thousand bytes a second
+  CHECK(done == std::vector{0, 1, 2});
+}
+
+TEST_CASE("a job nobody waits for any more is dropped, or ends without waking anybody", "[work]") {
+  Loop loop;
+  JsonWork work(loop);
+  auto let_go = std::make_shared<std::atomic<bool>>(false);
+  auto ran = std::make_shared<std::atomic<int>>(0);
+  auto count = [](JsonWork& by, std::shared_ptr<std::atomic<int>> counter) -> Task<> {
+    std::function<Result<int>()> job = [counter]() -> Result<int> { return ++*counter; };
+    JsonWork::Owner owner{"a"};
+    (void)co_await by.run<int>(std::move(owner), 1, std::move(job));
+    *counter += 1000;  // woken: it must not be
+  };
+  std::optional<Scope> scope(loop);
+  scope->spawn(block(work, "a", let_go));
+  scope->spawn(count(work, ran));
+  scope.reset();
+  *let_go = true;
+  std::vector<int> done;
+  loop.spawn(run_one(work, {"a"}, 1, 7, done));
+  loop.run_until([&] { return !done.empty(); });
+  CHECK(done == std::vector{7});
+  CHECK(*ran == 0);
+}
+
+TEST_CASE("it ends while a job is at work and others wait", "[work]") {
+  Loop loop;
+  auto let_go = std::make_shared<std::atomic<bool>>(false);
+  std::vector<int> done;
+  {
+    JsonWork work(loop);
+    Scope scope(loop);
+    scope.spawn(block(work, "a", let_go));
+    scope.spawn(run_one(work, {"a"}, 1, 1, done));
+    *let_go = true;
+  }
+  CHECK(done.empty());
+}
+
+TEST_CASE("a large value is freed elsewhere", "[work]") {
+  struct Seen {
+    explicit Seen(std::shared_ptr<std::optional<std::thread::id>> where) : where_(std::move(where)) {}
+    Seen(Seen&&) = default;
+    ~Seen() {
+      if (where_) *where_ = std::this_thread::get_id();
+    }
+    std::shared_ptr<std::optional<std::thread::id>> where_;
+  };
+  Loop loop;
+  auto where = std::make_shared<std::optional<std::thread::id>>();
+  {
+    JsonWork work(loop);
+    work.free_elsewhere(Seen(where));
+    std::vector<int> done;
+    loop.spawn(run_one(work, {"", UINT64_MAX}, 0, 1, done));  // the same owner: after it
+    loop.run_until([&] { return !done.empty(); });
+  }
+  REQUIRE(*where);
+  CHECK(**where != std::this_thread::get_id());
+}

@@ -1,0 +1,161 @@
+// The two readers of JSON text agree: what the fast one takes, the slow one takes, too, and makes the same value of it.
+#include "supervisor/base/strict_json.h"
+
+#include <random>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "tests/catch.h"
+
+namespace {
+
+// The same types, values and orders of keys; -0.0 is not 0.0.
+bool same(const Json& a, const Json& b) {
+  if (a.type() != b.type() || a.size() != b.size()) return false;
+  if (!a.is_structured()) return dump_json(a) == dump_json(b);
+  auto other = b.begin();
+  for (auto it = a.begin(); it != a.end(); ++it, ++other) {
+    if (a.is_object() && it.key() != other.key()) return false;
+    if (!same(*it, *other)) return false;
+  }
+  return true;
+}
+
+const std::vector<std::string>& documents() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> texts = {
+        // Right in every byte.
+        R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{"a":[1,-2,3.5,true,null]}}})",
+        " \t\r\n[ ] \n",
+        "{}",
+        "[[],{},\"\",0]",
+        R"({"z":1,"a":2,"m":{"y":3,"x":4},"z":5,"a":{"z":6}})",
+        R"(["\"\\\/\b\f\n\r\t\u0000\u001f\u007f\u00e9\u20ac\ud83d\ude00"])",
+        "[\"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \xf4\x8f\xbf\xbf \xed\x9f\xbf \xee\x80\x80\"]",
+        "[0,-0,0.0,-0.0,1e0,1E+2,1e-2,-1.5e3,0e5,0.1,1.0,100]",
+        "[9223372036854775807,9223372036854775808,18446744073709551615,-9223372036854775808]",
+        "[18446744073709551616,-9223372036854775809,123456789012345678901234567890]",
+        "[9007199254740993.0,0.30000000000000004,2.2250738585072011e-308,1.7976931348623157e308,5e-324,4.35,0.000035]",
+        "[3.141592653589793238462643383279502884197169399375105820974944592307816406286,8.5e15,123456789.123456789e-5]",
+        "true",
+        "false",
+        "null",
+        "-1",
+        "\"\"",
+        std::string(64, '[') + std::string(64, ']'),
+        // Repaired: lone surrogates, bytes that are no UTF-8, a mark of byte order.
+        R"(["\ud800","\udc00","\ud800\ud800","\ude00\ud83d","\ud83dx","\ud83d\n","\uD83D\u0041"])",
+        "[\"\xff\",\"\xc0\xaf\",\"\xed\xa0\x80\",\"\xf4\x90\x80\x80\",\"\xe2\x82\"]",
+        "\xef\xbb\xbf{\"a\":1}",
+        // Refused.
+        "",
+        " ",
+        "[",
+        "]",
+        "{",
+        "}",
+        "[1,]",
+        "[,1]",
+        "{\"a\":1,}",
+        "{\"a\" 1}",
+        "{a:1}",
+        "{'a':1}",
+        "[1 2]",
+        "1 2",
+        "[1]x",
+        "[1],",
+        "{\"a\":1}{\"b\":2}",
+        "nul",
+        "nulL",
+        "truefalse",
+        "NaN",
+        "[Infinity]",
+        "+1",
+        "01",
+        "-01",
+        "-",
+        "1.",
+        ".5",
+        "1e",
+        "1e+",
+        "0x10",
+        "1e999",
+        "-1e999",
+        "[1e-999]",
+        "1e2147483648",
+        "1e-2147483649",
+        "\"a",
+        "\"\\\"",
+        "\"\\x41\"",
+        "\"\\u12\"",
+        "\"\\u12g4\"",
+        "\"a\nb\"",
+        "\"a\tb\"",
+        std::string("\"a\0b\"", 5),
+        std::string("[1]\0", 4),
+        std::string("\0", 1),
+        "// no\n[1]",
+        "[1/* no */]",
+        "[1]//",
+        std::string(65, '[') + std::string(65, ']'),
+        std::string(70, '[') + "x",
+        "[\"\xff\"," + std::string(64, '[') + std::string(64, ']') + "]",
+        "[1}",
+        "{\"a\":[1}]",
+        "{1:2}",
+        "{null:2}",
+        "{\"a\"}",
+        "{\"\\ud800\":1,\"\\ud800\":2}",
+    };
+    // Strings longer than what a parser holds at once, with something at its edges.
+    for (const char* part :
+         {"\\n", "\\u20ac", "\\ud83d\\ude00", "\\ud83d", "\xf0\x9f\x98\x80", "\xe2\x82", "\"", "\x01"})
+      for (size_t length : {14, 15, 16, 31, 32, 4090, 4094, 4095, 4096, 4097, 9000})
+        texts.push_back("{\"" + std::string(length, 'k') + part + "\":[\"\\t" + std::string(length, 'x') + part +
+                        "y\"]}");
+    // Whatever a byte more, less or changed makes of each of them.
+    std::mt19937 random(20261123);
+    const std::string bytes = "{}[]:,\"\\/ \n0123456789-+.eEtrufalsnxd\x80\xc3\xed\xa0\xf0\xff\x01";
+    for (size_t i = 0, originals = texts.size(); i < 4000; i++) {
+      std::string text = texts[random() % originals];
+      for (size_t changes = 1 + random() % 3; changes > 0; changes--) {
+        const size_t at = random() % (text.size() + 1);
+        const char byte = bytes[random() % bytes.size()];
+        const auto how = random() % 3;
+        if (how == 0) text.insert(at, 1, byte);
+        if (how == 1 && at < text.size()) text.erase(at, 1);
+        if (how == 2 && at < text.size()) text[at] = byte;
+      }
+      texts.push_back(std::move(text));
+    }
+    return texts;
+  }();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("what the fast reader takes is what the slow one makes of it, and the rest is as before", "[json]") {
+  size_t fast_ones = 0, slow_ones = 0, refused = 0;
+  for (const std::string& text : documents()) {
+    const auto fast = read_strict_json(text, kMaxJsonDepth);
+    const auto slow = parse_json_slowly(text, kMaxJsonDepth), both = parse_json(text);
+    INFO(text.substr(0, 400));
+    if (fast) REQUIRE((slow && same(*fast, *slow)));
+    REQUIRE(both.has_value() == slow.has_value());
+    if (both) REQUIRE(same(*both, *slow));
+    if (!both) REQUIRE(both.error().what == slow.error().what);
+    (fast ? fast_ones : slow ? slow_ones : refused)++;
+  }
+  // Each kind is there, so that the comparison compares something.
+  CHECK(fast_ones > 500);
+  CHECK(slow_ones > 50);
+  CHECK(refused > 1000);
+}
+
+TEST_CASE("the fast reader takes whatever is right in every byte", "[json]") {
+  for (size_t i = 0; i < 18; i++) {
+    INFO(documents()[i]);
+    CHECK(read_strict_json(documents()[i], kMaxJsonDepth));
+  }
+}

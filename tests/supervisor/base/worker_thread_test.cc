@@ -1,0 +1,100 @@
+#include "supervisor/base/worker_thread.h"
+
+#include <atomic>
+#include <latch>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/catch.h"
+
+namespace {
+
+Task<> run_and_note(WorkerThread& worker, WorkerThread::Job job, std::vector<std::string>& ends) {
+  auto done = co_await worker.run(std::move(job));
+  ends.push_back(done ? "done" : done.error().what);
+}
+
+}  // namespace
+
+TEST_CASE("jobs run beside the loop, in their order, and their ends come back to it", "[worker]") {
+  Loop loop;
+  auto worker = WorkerThread::start(loop);
+  REQUIRE(worker);
+  const auto own = std::this_thread::get_id();
+  std::vector<int> order;
+  std::atomic<bool> elsewhere{true};
+  std::vector<std::string> ends;
+  for (int i = 0; i < 3; i++) {
+    auto job = [&order, &elsewhere, own, i]() -> Result<> {
+      order.push_back(i);
+      if (std::this_thread::get_id() == own) elsewhere = false;
+      if (i == 1) return fail(Code::unavailable, "the second fails");
+      return {};
+    };
+    loop.spawn(run_and_note(**worker, job, ends));
+  }
+  auto thrown = []() -> Result<> { throw std::runtime_error("thrown"); };
+  loop.spawn(run_and_note(**worker, thrown, ends));
+  loop.run_until([&] { return ends.size() == 4; });
+  CHECK(order == std::vector<int>{0, 1, 2});
+  CHECK(elsewhere);
+  REQUIRE(ends.size() == 4);
+  CHECK(ends[0] == "done");
+  CHECK(ends[1] == "the second fails");
+  CHECK(ends[2] == "done");
+  CHECK(ends[3] == "bug in a job of the worker thread: thrown");
+}
+
+TEST_CASE("a job that nobody waits for any more is not begun", "[worker]") {
+  Loop loop;
+  auto worker = WorkerThread::start(loop);
+  REQUIRE(worker);
+  std::latch begun(1), may_end(1);
+  std::vector<std::string> ends, order;
+  auto first = [&]() -> Result<> {
+    begun.count_down();
+    may_end.wait();
+    return {};
+  };
+  auto noted = [&order](const char* name) {
+    return [&order, name]() -> Result<> {
+      order.emplace_back(name);
+      return {};
+    };
+  };
+  loop.spawn(run_and_note(**worker, first, ends));
+  begun.wait();
+  {
+    Scope asker(loop);
+    asker.spawn(run_and_note(**worker, noted("dropped"), ends));
+    asker.cancel_all();
+  }
+  loop.spawn(run_and_note(**worker, noted("last"), ends));
+  may_end.count_down();
+  loop.run_until([&] { return ends.size() == 2; });
+  CHECK(order == std::vector<std::string>{"last"});
+}
+
+TEST_CASE("a worker thread that ends waits for the job that runs and drops those behind it", "[worker]") {
+  Loop loop;
+  std::atomic<int> begun{0}, ended{0};
+  {
+    auto worker = WorkerThread::start(loop);
+    REQUIRE(worker);
+    std::vector<std::string> ends;
+    auto job = [&begun, &ended, thread = worker->get()]() -> Result<> {
+      begun++;
+      while (!thread->is_ending()) std::this_thread::yield();
+      ended++;
+      return {};
+    };
+    loop.spawn(run_and_note(**worker, job, ends));
+    loop.spawn(run_and_note(**worker, job, ends));
+    while (begun == 0) std::this_thread::yield();
+    loop.cancel_all();
+  }
+  CHECK(begun == 1);
+  CHECK(ended == 1);
+}
