@@ -175,7 +175,7 @@ Task<> Connection::room() {
   if (!needs_room()) co_return;  // the cork is out
   room_ = std::make_shared<Event>();
   std::shared_ptr<Event> room = room_;
-  if (!outbox_.full()) accepted_.account->unread->wait_for_room(room);
+  if (!outbox_.full()) outbox_.wait_for_room(room);
   co_await *room;
 }
 
@@ -410,7 +410,7 @@ Task<> Connection::run_call(Call& call, Method method, Json params) {
   while (accepted_.account->unread->is_over()) {
     HeldUp held_up(held_up_);
     auto room = std::make_shared<Event>();
-    accepted_.account->unread->wait_for_room(room);
+    outbox_.wait_for_room(room);
     co_await *room;
   }
   Answer answer = co_await server_.answer(method, call.context, std::move(params), limits_.reply_bytes);

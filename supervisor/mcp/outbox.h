@@ -51,6 +51,8 @@ class Outbox {
   bool empty() const { return bytes_ == 0; }
   bool full() const { return bytes_ >= limits_.full_bytes; }
   bool broken() const { return broken_; }
+  // UnreadShare::wait_for_room(), after charge().
+  void wait_for_room(const std::shared_ptr<Event>& room) { unread_->wait_for_room(room); }
   // Forgets what is queued and calls nobody any more.
   void close();
 

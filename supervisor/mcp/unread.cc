@@ -57,36 +57,55 @@ void UnreadAccount::change(size_t before, size_t after) {
 }
 
 void UnreadAccount::keep_listed() {
-  if (bytes_ > 0 || !waiting_.empty()) {
+  if (bytes_ > 0 || !line_.empty()) {
     budget_->accounts_.insert(this);
   } else {
     budget_->accounts_.erase(this);
   }
 }
 
-void UnreadAccount::wait_for_room(const std::shared_ptr<Event>& room) {
-  if (waiting_.size() % kForgetEvery == 0) std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
-  waiting_.push_back(room);
+void UnreadAccount::line_up(UnreadShare& share) {
+  const bool first = line_.empty();
+  leave_line(share);
+  share.place_ = {!share.has_read_, arrivals_++};
+  line_.emplace(*share.place_, &share);
   keep_listed();
-  if (waiting_.size() == 1) start_patience();
-  if (!is_over()) budget_->look_soon();
+  if (first) start_patience();
 }
 
-bool UnreadAccount::has_waiting() {
-  while (!waiting_.empty() && waiting_.front().expired()) waiting_.pop_front();
-  return !waiting_.empty();
+void UnreadAccount::leave_line(UnreadShare& share) {
+  if (share.place_) line_.erase(*share.place_);
+  share.place_.reset();
+}
+
+UnreadShare* UnreadAccount::next_in_line() {
+  while (!line_.empty()) {
+    UnreadShare& share = *line_.begin()->second;
+    while (!share.waiting_.empty() && share.waiting_.front().expired()) share.waiting_.pop_front();
+    if (!share.waiting_.empty()) return &share;
+    leave_line(share);
+  }
+  return nullptr;
 }
 
 // Whoever is woken may begin something whose answer is made at once.
 void UnreadAccount::wake() {
   bool woken = false;
-  while (has_waiting() && !is_over()) {
-    const auto room = waiting_.front().lock();
-    waiting_.pop_front();
+  while (!is_over()) {
+    UnreadShare* share = next_in_line();
+    if (!share) break;
+    const auto room = share->waiting_.front().lock();
+    share->waiting_.pop_front();
+    share->has_read_ = false;
+    if (share->waiting_.empty()) {
+      leave_line(*share);
+    } else {
+      line_up(*share);
+    }
     room->fire();
     woken = true;
   }
-  if (waiting_.empty()) {
+  if (!next_in_line()) {
     patience_ = {};
     keep_listed();
   } else if (woken) {
@@ -96,7 +115,7 @@ void UnreadAccount::wake() {
 
 void UnreadAccount::start_patience() {
   patience_ = Deadline(budget_->loop_, budget_->limits_.patience, [this] {
-    if (!has_waiting()) return;
+    if (!next_in_line()) return;
     give_up_largest();
     start_patience();
   });
@@ -115,12 +134,25 @@ UnreadShare::UnreadShare(std::shared_ptr<UnreadAccount> account, std::function<v
 }
 
 UnreadShare::~UnreadShare() {
+  account_->leave_line(*this);
   set(0);
   account_->shares_.erase(this);
 }
 
 void UnreadShare::set(size_t bytes) {
-  if (bytes != bytes_) account_->change(std::exchange(bytes_, bytes), bytes);
+  if (bytes == bytes_) return;
+  if (bytes < bytes_ && !has_read_) {
+    has_read_ = true;
+    if (place_) account_->line_up(*this);
+  }
+  account_->change(std::exchange(bytes_, bytes), bytes);
+}
+
+void UnreadShare::wait_for_room(const std::shared_ptr<Event>& room) {
+  if (waiting_.size() % kForgetEvery == 0) std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
+  waiting_.push_back(room);
+  if (!place_) account_->line_up(*this);
+  if (!account_->is_over()) account_->budget_->look_soon();
 }
 
 }  // namespace mcp

@@ -2,15 +2,19 @@
 // and in all. A user is over its bound with `account_bytes`; while all users together have `daemon_bytes`, also with an
 // even share of that. Nothing is begun for a user who is over (Connection asks); other users go on, and what was begun
 // is answered.
-// Who does not read holds up only other connections of the same user, and those not for ever: when none of them got
-// room for `patience`, the connection with the most unread bytes is given up. So it is at twice a bound, at once:
-// what was begun before may answer with more.
+// Who does not read holds up only other connections of the same user. Of those, whoever has read gets room first: room
+// that a reader makes is its own. And nobody is held up for ever: when none of them got room for `patience`, the
+// connection with the most unread bytes is given up. So it is at twice a bound, at once: what was begun before may
+// answer with more.
 #pragma once
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "supervisor/base/loop.h"
 
@@ -23,6 +27,7 @@ struct UnreadLimits {
 };
 
 class UnreadAccount;
+class UnreadShare;
 
 // Of the whole daemon.
 class UnreadBudget {
@@ -55,15 +60,15 @@ class UnreadAccount : public std::enable_shared_from_this<UnreadAccount> {
 
   size_t bytes() const { return bytes_; }
   bool is_over() const;
-  // Fires `room` once when the user is not over any more, in the order of these calls, unless `room` is gone.
-  void wait_for_room(const std::shared_ptr<Event>& room);
 
  private:
   friend class UnreadBudget;
   friend class UnreadShare;
   void change(size_t before, size_t after);
   void wake();
-  bool has_waiting();  // forgets those that are gone
+  void line_up(UnreadShare& share);
+  void leave_line(UnreadShare& share);
+  UnreadShare* next_in_line();  // nullptr: nobody waits. Forgets those that are gone
   void start_patience();
   void give_up_largest();
   bool is_far_over() const;
@@ -71,8 +76,10 @@ class UnreadAccount : public std::enable_shared_from_this<UnreadAccount> {
 
   std::shared_ptr<UnreadBudget> budget_;
   size_t bytes_ = 0;
-  std::set<class UnreadShare*> shares_;
-  std::deque<std::weak_ptr<Event>> waiting_;
+  std::set<UnreadShare*> shares_;
+  using Place = std::pair<bool, uint64_t>;  // false: of one that has read; the number of its arrival
+  std::map<Place, UnreadShare*> line_;      // with somebody who waits for room
+  uint64_t arrivals_ = 0;
   Deadline patience_;
 };
 
@@ -87,12 +94,18 @@ class UnreadShare {
   UnreadShare& operator=(const UnreadShare&) = delete;
   void set(size_t bytes);
   size_t bytes() const { return bytes_; }
+  // Fires `room` once when the user is not over any more, unless `room` is gone: in the order of these calls, and of
+  // several shares one each in turn, those first that became less since their last turn.
+  void wait_for_room(const std::shared_ptr<Event>& room);
 
  private:
   friend class UnreadAccount;
   std::shared_ptr<UnreadAccount> account_;
   std::function<void()> give_up_;
   size_t bytes_ = 0;
+  std::deque<std::weak_ptr<Event>> waiting_;
+  std::optional<std::pair<bool, uint64_t>> place_;  // in its account's line, while somebody waits
+  bool has_read_ = false;                           // became less since its last turn
 };
 
 }  // namespace mcp

@@ -144,6 +144,19 @@ TEST_CASE("a call that waits for room is cancelled like any other", "[mcp]") {
   CHECK(staying->message()["id"] == 2);
 }
 
+TEST_CASE("a connection that reads is not held up by its user's others that do not", "[mcp]") {
+  Users f({10 * kBig, 100 * kBig, 30s});
+  auto reader = f.deaf(f.first, 7);  // asks for more than it is begun with
+  std::vector<std::unique_ptr<Client>> deaf;
+  for (int i = 0; i < 8; i++) deaf.push_back(f.deaf(f.first, 7));
+  auto late = f.connect_as(f.first);
+  late->send(small_call(1));
+  reader->send(small_call(8));  // asked for after the others'
+  reader->start_reading();
+  for (int i = 0; i < 7; i++) CHECK(reader->message()["id"] == i);
+  CHECK(reader->message()["id"] == 8);
+}
+
 TEST_CASE("shares are counted by user and in all, and room is told in the order it was asked for", "[mcp]") {
   Loop loop;
   auto budget = std::make_shared<UnreadBudget>(loop, mcp::UnreadLimits{100, 150, 30s});
@@ -164,20 +177,25 @@ TEST_CASE("shares are counted by user and in all, and room is told in the order 
   CHECK(two->is_over());
 
   std::vector<int> told;
-  auto wait = [&told](std::shared_ptr<UnreadAccount> account, std::shared_ptr<Event> room, int number) -> Task<> {
-    account->wait_for_room(room);
+  auto wait = [&told](UnreadShare& share, std::shared_ptr<Event> room, int number) -> Task<> {
+    share.wait_for_room(room);
     co_await *room;
     told.push_back(number);
   };
+  std::optional<UnreadShare> d(two), e(two);
+  e->set(1);
   auto gone = std::make_shared<Event>();
-  two->wait_for_room(gone);
+  d->wait_for_room(gone);
   gone.reset();
-  for (int i = 0; i < 3; i++) loop.spawn(wait(two, std::make_shared<Event>(), i));
+  for (int i = 0; i < 3; i++) loop.spawn(wait(*d, std::make_shared<Event>(), i));
+  for (int i = 3; i < 6; i++) loop.spawn(wait(*e, std::make_shared<Event>(), i));
   settle(loop);
   CHECK(told.empty());
+  e->set(0);  // it has read
+  CHECK(two->is_over());
   a.reset();  // now there is room in all
   settle(loop);
-  CHECK(told == std::vector<int>{0, 1, 2});
+  CHECK(told == std::vector<int>{3, 0, 4, 1, 5, 2});
   CHECK(budget->bytes() == 110);
   b.reset();
   c.reset();
