@@ -40,6 +40,7 @@ class UnreadBudget {
 
  private:
   friend class UnreadAccount;
+  friend class UnreadShare;
   void look_soon();
   void look();
   Loop& loop_;
