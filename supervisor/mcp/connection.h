@@ -11,6 +11,7 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/mcp/account.h"
 #include "supervisor/mcp/context.h"
 #include "supervisor/mcp/framing.h"
 #include "supervisor/mcp/outbox.h"
@@ -28,17 +29,6 @@ struct ConnectionLimits {
   size_t batch = 64;             // messages in one array
   OutboxLimits outbox;
   std::chrono::milliseconds refusal{5'000};  // how long a client that is refused may take to ask
-};
-
-// What connections of one user share. `line_bytes` counts the buffers of lines that have not ended yet, `call_bytes`
-// the values of requests that run or wait.
-struct Account {
-  size_t connections = 0;
-  size_t line_bytes = 0;
-  size_t max_line_bytes = 128 << 20;
-  size_t call_bytes = 0;
-  size_t max_call_bytes = 256 << 20;
-  std::shared_ptr<UnreadAccount> unread;  // answers; nullptr: the first connection makes one
 };
 
 class Connection {

@@ -176,18 +176,6 @@ Listener::Accept Listener::accept_one() {
   return spare_ ? Accept::one : Accept::failed;
 }
 
-std::shared_ptr<Account> Listener::account_of(uid_t uid) {
-  std::weak_ptr<Account>& known = accounts_[uid];
-  auto account = known.lock();
-  if (!account) {
-    account = std::make_shared<Account>();
-    account->max_line_bytes = limits_.line_bytes_per_uid;
-    account->unread = std::make_shared<UnreadAccount>(server_.unread());
-    known = account;
-  }
-  return account;
-}
-
 Result<Connection::Accepted> Listener::accept(const Fd& socket) {
   if (connections_.size() >= limits_.connections) {
     return fail(Code::exhausted,
@@ -197,7 +185,7 @@ Result<Connection::Accepted> Listener::accept(const Fd& socket) {
   if (!peer) return fail(Code::internal, "the kernel does not say who you are");
   Connection::Accepted accepted;
   accepted.peer = *std::move(peer);
-  accepted.account = account_of(accepted.peer.uid);
+  accepted.account = server_.accounts().of(accepted.peer.uid);
   if (accepted.account->connections >= limits_.connections_per_uid) {
     return fail(Code::exhausted, fmt::format("user {} already has {} connections; close one", accepted.peer.uid,
                                              accepted.account->connections));

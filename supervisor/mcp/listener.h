@@ -3,7 +3,6 @@
 #pragma once
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -16,8 +15,7 @@ namespace mcp {
 
 struct ListenerLimits {
   size_t connections = 1024;
-  size_t connections_per_uid = 256;
-  size_t line_bytes_per_uid = 128 << 20;  // buffers of requests that are still arriving
+  size_t connections_per_uid = 256;  // over all listeners of the server
   ConnectionLimits connection;
 };
 
@@ -64,7 +62,6 @@ class Listener {
   // Errors: exhausted and internal: it is turned away.
   Result<Connection::Accepted> accept(const Fd& socket);
   void start(Fd socket, Connection::Accepted accepted);
-  std::shared_ptr<Account> account_of(uid_t uid);
 
   Loop& loop_;
   Server& server_;
@@ -74,7 +71,6 @@ class Listener {
   Keep keep_;
   Fd spare_;  // given up to accept, and turn away, one client when descriptors have run out
   std::list<std::unique_ptr<Connection>> connections_;
-  std::map<uid_t, std::weak_ptr<Account>> accounts_;
   std::optional<Task<>> accepting_;
 };
 

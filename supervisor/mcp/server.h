@@ -10,6 +10,7 @@
 
 #include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/mcp/account.h"
 #include "supervisor/mcp/answers.h"
 #include "supervisor/mcp/completions.h"
 #include "supervisor/mcp/outgoing.h"
@@ -118,6 +119,7 @@ class Server {
   Subscriptions& subscriptions() { return subscriptions_; }
   // Answers of all connections that are not read yet.
   const std::shared_ptr<UnreadBudget>& unread() const { return unread_; }
+  Accounts& accounts() { return accounts_; }
   // The lists whose changes are told.
   const std::set<Changed>& told() const { return told_; }
 
@@ -162,6 +164,7 @@ class Server {
   Completions completions_;
   Subscriptions subscriptions_;
   std::shared_ptr<UnreadBudget> unread_;
+  Accounts accounts_{unread_};
   std::set<Changed> told_;
   std::vector<std::weak_ptr<Event>> listening_;  // fired when their subscriptions are to end
   struct Extension {

@@ -136,6 +136,26 @@ TEST_CASE("connections beyond a limit are told so and closed; the rest work", "[
   CHECK(f.dial()->ask(request(3, "ping"))["id"] == 3);
 }
 
+TEST_CASE("a user's limits are of all sockets together", "[mcp]") {
+  Listening f;
+  f.listener_limits.connections_per_uid = 2;
+  f.open();
+  auto first = f.dial();
+  CHECK(first->ask(request(1, "ping"))["id"] == 1);
+  Folder other;
+  const std::string path = other.path + "/s";
+  auto admit = [](const mcp::Peer&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
+  auto second = mcp::Listener::open(f.loop, f.server, mcp::listen_at(path, 0600).value(), f.listener_limits, admit);
+  REQUIRE(second);
+  auto there = Client::connect(f.loop, path);
+  CHECK(there->ask(request(1, "ping"))["id"] == 1);
+  for (auto& refused : {f.dial(), Client::connect(f.loop, path)})
+    CHECK(refused->message()["error"]["data"]["code"] == "exhausted");
+  there.reset();
+  wait_until(f.loop, [&] { return (*second)->connections() == 0; });
+  CHECK(f.dial()->ask(request(2, "ping"))["id"] == 2);
+}
+
 TEST_CASE("a peer that is not admitted gets the reason", "[mcp]") {
   Listening f;
   Fd socket = mcp::listen_at(f.path, 0600).value();

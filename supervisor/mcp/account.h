@@ -1,0 +1,43 @@
+// Accounts: what all connections of one user share, whichever listening socket they came by.
+#pragma once
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+
+#include "supervisor/mcp/unread.h"
+
+namespace mcp {
+
+// `line_bytes` counts the buffers of lines that have not ended yet, `call_bytes` the values of requests that run or
+// wait.
+struct Account {
+  size_t connections = 0;
+  size_t line_bytes = 0;
+  size_t max_line_bytes = 128 << 20;
+  size_t call_bytes = 0;
+  size_t max_call_bytes = 256 << 20;
+  std::shared_ptr<UnreadAccount> unread;  // answers; nullptr: the first connection makes one
+};
+
+class Accounts {
+ public:
+  explicit Accounts(std::shared_ptr<UnreadBudget> unread) : unread_(std::move(unread)) {}
+  // That user's; a new one when none of the user's connections is left.
+  std::shared_ptr<Account> of(uid_t uid) {
+    std::weak_ptr<Account>& known = accounts_[uid];
+    auto account = known.lock();
+    if (!account) {
+      account = std::make_shared<Account>();
+      account->unread = std::make_shared<UnreadAccount>(unread_);
+      known = account;
+    }
+    return account;
+  }
+
+ private:
+  std::shared_ptr<UnreadBudget> unread_;
+  std::map<uid_t, std::weak_ptr<Account>> accounts_;
+};
+
+}  // namespace mcp

@@ -1,0 +1,108 @@
+"""Every kind of start holds: each hostile program, and each attack on the channel to the daemon, in a jail that was built
+when it was asked for (cold), that waited with a started interpreter (exec), that a zygote forked (fork), and in a session.
+
+`hostile_test.cc` says what the programs are; here they go through the daemon as an agent's code does.
+"""
+import os
+import pathlib
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "supervisor"))
+
+from harness import Client, Daemon, Policies, body_of, eventually  # noqa: E402
+
+ENDED_THERE = {"i386_calls", "load_bpf", "trace_init", "x32_calls"}  # the filter ends the program
+PAIRS = ("_hold", "_find", "_touch")  # of two jails that run at once
+PROGRAMS = {file.stem: file.read_text() for file in sorted((HERE / "programs").glob("*.py"))
+            if not file.stem.endswith(PAIRS)}
+ATTACK = (HERE / "attack.py").read_text()
+
+# Past its interpreter, to the daemon itself.
+CHANNEL = """
+import socket, threading
+channel = socket.socket(fileno=3)
+def put(text):
+    data, size = text if isinstance(text, bytes) else text.encode(), 65534
+    for at in range(0, len(data), size):
+        channel.send((b"F" if at + size >= len(data) else b"M") + data[at:at + size])
+def drain():
+    while channel.recv(65536): pass
+def flood(text, times):
+    threading.Thread(target=drain, daemon=True).start()
+    for _ in range(times): put(text)
+"""
+VALUES = "','.join(['[]'] * 300_000)"
+CHANNEL_ATTACKS = {  # code: outcomes that hold
+    "put(b'\\xff\\xfe')": {"protocol"},
+    "put('{')": {"protocol"},
+    "channel.send(b'Xunknown')": {"protocol"},
+    "channel.send(b'')": {"protocol"},
+    "put('{\"type\":\"result\",\"status\":0,\"value\":' + '[' * 5000 + ']' * 5000 + '}')": {"protocol"},
+    "put('{\"type\":\"result\",\"status\":0,\"value\":\"' + 'x' * 1_200_000 + '\"}')": {"protocol"},
+    "put('{\"type\":\"result\",\"status\":0,\"value\":[' + ','.join(['[]'] * 600_000) + ']}')": {"protocol"},
+    "flood('{\"type\":\"call\",\"id\":1,\"name\":\"n\",\"arguments\":[' + " + VALUES + " + ']}', 50)": {"protocol"},
+    "flood('{\"type\":\"call\",\"id\":1,\"name\":\"n\",\"arguments\":{}}', 1000)": {"protocol"},
+    "import os; channel.sendmsg([b'F{}'], [(1, 1, os.dup(1).to_bytes(4, 'little'))])": {"protocol"},
+}
+
+
+class EveryStart:
+    """What each start does. `arguments`: of the executions."""
+
+    pool, start, arguments = None, None, {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.enterClassContext(policies := Policies(pool=cls.pool, limits={"standard": {"tasks": 64}}))
+        cls.daemon = cls.enterClassContext(Daemon(policies=policies, environment={"WARDER_HOSTILE_SECRET": "the daemon's"}))
+        cls.client = cls.enterClassContext(Client(cls.daemon.socket))
+        cls.separated = cls.client.execute("result = open('/proc/1/status').read()")["outcome"] == "ok"
+
+    def executed(self, code, **more):
+        """The answer of an execution that started as these tests want it."""
+        def started_so():
+            result = self.client.call("execute_code", {"code": code, **self.arguments, **more})
+            return body_of(result) if result["_meta"]["org.warder/receipt"]["start"] == self.start else None
+        return eventually(started_so, f"an execution that starts {self.start}")
+
+    def test_no_program_escapes(self):
+        around = {"host_paths": [str(HERE), str(self.daemon.directory), str(self.daemon.state)],
+                  "secret": "WARDER_HOSTILE_SECRET", "init_is_another": os.geteuid() == 0}
+        for name, text in PROGRAMS.items():
+            with self.subTest(name):
+                body = self.executed(f"{ATTACK}\n{text}\nresult = verdict()\n", context_vars=around, timeout_seconds=60)
+                if name in ENDED_THERE:
+                    self.assertIn(body["outcome"], ("forbidden_call", "signal"), body)
+                else:
+                    self.assertEqual((body["outcome"], body.get("result")), ("ok", "held"), body)
+        self.assertEqual(self.executed("result = 6 * 7")["result"], 42)
+
+    def test_no_message_to_the_daemon_does_more_than_end_its_program(self):
+        for code, outcomes in CHANNEL_ATTACKS.items():
+            with self.subTest(code[:60]):
+                body = self.executed(f"{CHANNEL}\n{code}\nimport time; time.sleep(30)", timeout_seconds=20)
+                self.assertIn(body["outcome"], outcomes, body)
+        self.assertEqual(self.executed("result = 6 * 7")["result"], 42)
+
+
+class Cold(EveryStart, unittest.TestCase):
+    pool, start = {"least": 0, "most": 0, "zygotes": False}, "cold"
+
+
+class Exec(EveryStart, unittest.TestCase):
+    pool, start = {"least": 1, "most": 1, "zygotes": False}, "exec"
+
+
+class Fork(EveryStart, unittest.TestCase):
+    pool, start = {"least": 1, "most": 1, "zygotes": True}, "fork"
+
+
+class Session(EveryStart, unittest.TestCase):
+    pool, start = {"least": 0, "most": 0, "zygotes": False}, "session"
+    arguments = {"session": "attacked", "reset_session": True}
+
+
+if __name__ == "__main__":
+    unittest.main()
