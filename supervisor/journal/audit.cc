@@ -120,25 +120,11 @@ Result<bool> count_repeat(Database& database, const std::string& key, const Audi
   return database.changed_rows() > 0;
 }
 
-AuditEntry entry_of_repeat(const Statement& row) {
-  AuditEntry entry{row.integer(2),
-                   row.text(4),
-                   static_cast<uint32_t>(row.integer(5)),
-                   static_cast<int32_t>(row.integer(6)),
-                   row.text(7),
-                   row.text(8),
-                   row.text(9)};
-  entry.kind = static_cast<AuditKind>(row.integer(10));
-  entry.count = row.integer(1);
-  entry.last_ms = row.integer(3);
-  return entry;
-}
-
 constexpr char kRepeatOfKey[] =
-    "SELECT key, count, first_ms, last_ms, tenant, uid, pid, action, subject, shape, kind FROM audit_repeats "
+    "SELECT 0, first_ms, tenant, uid, pid, action, subject, shape, key, 0, kind, count, last_ms FROM audit_repeats "
     "WHERE key=?";
 constexpr char kOldRepeats[] =
-    "SELECT key, count, first_ms, last_ms, tenant, uid, pid, action, subject, shape, kind FROM audit_repeats "
+    "SELECT 0, first_ms, tenant, uid, pid, action, subject, shape, key, 0, kind, count, last_ms FROM audit_repeats "
     "WHERE begun_ms<=? ORDER BY begun_ms LIMIT ?";
 
 Result<> end_repeat(Database& database, const std::string& key, const AuditEntry& told) {
@@ -153,7 +139,7 @@ Result<> end_earlier_repeat(Database& database, const std::string& key) {
   {
     TRY(Statement found, database.prepare(kRepeatOfKey));
     TRY(bool row, found.bind_blob(key).step());
-    if (row) earlier = entry_of_repeat(found);
+    if (row) earlier = chain::entry_of(found);
   }
   return earlier ? end_repeat(database, key, *earlier) : Result<>();
 }
@@ -243,7 +229,7 @@ Result<uint64_t> seal_repeats(Database& database, int64_t now_ms, uint64_t at_on
     for (;;) {
       TRY(bool row, rows.step());
       if (!row) break;
-      old.emplace_back(rows.blob(0), entry_of_repeat(rows));
+      old.emplace_back(rows.blob(8), chain::entry_of(rows));
     }
   }
   for (const auto& [key, told] : old) CHECKED(end_repeat(database, key, told));
@@ -253,6 +239,20 @@ Result<uint64_t> seal_repeats(Database& database, int64_t now_ms, uint64_t at_on
 }  // namespace journal
 
 namespace journal::chain {
+
+AuditEntry entry_of(const Statement& row) {
+  AuditEntry entry{row.integer(1),
+                   row.text(2),
+                   static_cast<uint32_t>(row.integer(3)),
+                   static_cast<int32_t>(row.integer(4)),
+                   row.text(5),
+                   row.text(6),
+                   row.text(7)};
+  entry.kind = static_cast<AuditKind>(row.integer(10));
+  entry.count = row.integer(11);
+  entry.last_ms = row.integer(12);
+  return entry;
+}
 
 Result<Link> read_last(Database& database) {
   TRY(Statement found, database.prepare("SELECT number, hash FROM audit_ends WHERE which='last'"));

@@ -20,6 +20,9 @@ Result<Link> read_last(Database& database);
 // The next entry, sealed to the last one. Its number.
 Result<int64_t> write_entry(Database& database, const AuditEntry& entry);
 
+// Of a row: number, at_ms, tenant, uid, pid, action, subject, shape, hash or key, version, kind, count, last_ms.
+AuditEntry entry_of(const Statement& row);
+
 // Each field with its length before it: no two lists have the same bytes.
 void add_field(std::string& bytes, std::string_view field);
 void add_field(std::string& bytes, int64_t field);

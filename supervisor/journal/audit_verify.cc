@@ -22,20 +22,6 @@ constexpr char kFirstEntries[] =
     "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, 0, 0, 1, 0 FROM audit ORDER BY number";
 constexpr char kFirstGap[] = "SELECT 1, number, hash FROM audit_ends WHERE which='before' AND number>0";
 
-AuditEntry entry_of(const Statement& row) {
-  AuditEntry entry{row.integer(1),
-                   row.text(2),
-                   static_cast<uint32_t>(row.integer(3)),
-                   static_cast<int32_t>(row.integer(4)),
-                   row.text(5),
-                   row.text(6),
-                   row.text(7)};
-  entry.kind = static_cast<AuditKind>(row.integer(10));
-  entry.count = row.integer(11);
-  entry.last_ms = row.integer(12);
-  return entry;
-}
-
 class Check {
  public:
   explicit Check(Database& database, bool first_version) : database_(database), first_version_(first_version) {}
@@ -89,7 +75,7 @@ Result<bool> Check::follow_chain() {
     if (!row) break;
     const int64_t number = rows.integer(0);
     if (number != at_.number + 1) return object(fmt::format("entry {} is missing", at_.number + 1));
-    const AuditEntry entry = entry_of(rows);
+    const AuditEntry entry = chain::entry_of(rows);
     std::string hash = chain::hash_of(rows.integer(9), at_.hash, number, entry);
     if (hash != rows.blob(8))
       return object(fmt::format("entry {} is not what was written, or does not follow entry {}", number, at_.number));

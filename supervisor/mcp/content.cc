@@ -8,15 +8,6 @@ namespace mcp {
 
 namespace {
 
-void append_member(std::string& out, std::string_view key, std::string_view value) {
-  append_key(out, key);
-  append_json_string(out, value);
-}
-
-void append_optional(std::string& out, std::string_view key, std::string_view value) {
-  if (!value.empty()) append_member(out, key, value);
-}
-
 struct BlockWriter {
   std::string& out;
   Version version;

@@ -6,13 +6,6 @@ namespace mcp {
 
 namespace {
 
-void append_member(std::string& out, std::string_view key, std::string_view value) {
-  append_key(out, key);
-  append_json_string(out, value);
-}
-void append_optional(std::string& out, std::string_view key, std::string_view value) {
-  if (!value.empty()) append_member(out, key, value);
-}
 void append_title(std::string& out, std::string_view title, Version version) {
   if (has_titles(version)) append_optional(out, "title", title);
 }

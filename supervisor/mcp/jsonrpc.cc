@@ -164,4 +164,13 @@ void append_key(std::string& members, std::string_view key) {
   members += ':';
 }
 
+void append_member(std::string& members, std::string_view key, std::string_view value) {
+  append_key(members, key);
+  append_json_string(members, value);
+}
+
+void append_optional(std::string& members, std::string_view key, std::string_view value) {
+  if (!value.empty()) append_member(members, key, value);
+}
+
 }  // namespace mcp

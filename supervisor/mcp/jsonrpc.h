@@ -80,5 +80,8 @@ std::string notification_line(std::string_view method, std::string_view params_m
 
 // Appends ,"key": (without the comma at the start of `members`).
 void append_key(std::string& members, std::string_view key);
+// The key with a string for its value; `optional`: nothing for an empty one.
+void append_member(std::string& members, std::string_view key, std::string_view value);
+void append_optional(std::string& members, std::string_view key, std::string_view value);
 
 }  // namespace mcp
