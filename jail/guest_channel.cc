@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -14,6 +15,12 @@ namespace jail {
 namespace {
 char packet[GuestChannel::kPacketBytes];  // that is being read: there is one thread, and nobody waits while it is used
 constexpr int kPacketsInATurn = 8;
+
+// Of one that sends no more. An empty packet reads like its end.
+bool has_ended(int socket) {
+  pollfd look{socket, POLLRDHUP, 0};
+  return ::poll(&look, 1, 0) != 0;
+}
 }  // namespace
 
 Task<Result<>> GuestChannel::send(std::string text) {
@@ -65,6 +72,7 @@ Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
     }
     if (n < 0 && errno != ECONNRESET) co_return fail_errno(errno, "receive from the guest", Code::unavailable);
     if (n < 0) reset_ = true;
+    if (n == 0 && !has_ended(socket_.get())) co_return fail(Code::invalid, "a packet of the guest is empty");
     if (n <= 0) {
       if (!whole.empty()) co_return fail(Code::invalid, "the guest ended in the middle of a message");
       co_return std::optional<std::string>{};

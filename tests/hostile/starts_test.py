@@ -34,28 +34,29 @@ def flood(text, times):
     for _ in range(times): put(text)
 """
 VALUES = "','.join(['[]'] * 300_000)"
+STAYS = "; import time; time.sleep(600)"  # until it is ended
 CHANNEL_ATTACKS = {  # code: outcomes that hold
+    "channel.send(b'')": {"protocol"},
     "put(b'\\xff\\xfe')": {"protocol"},
     "put('{')": {"protocol"},
     "channel.send(b'Xunknown')": {"protocol"},
-    "channel.send(b'')": {"protocol"},
     "put('{\"type\":\"result\",\"status\":0,\"value\":' + '[' * 5000 + ']' * 5000 + '}')": {"protocol"},
     "put('{\"type\":\"result\",\"status\":0,\"value\":\"' + 'x' * 1_200_000 + '\"}')": {"protocol"},
     "put('{\"type\":\"result\",\"status\":0,\"value\":[' + ','.join(['[]'] * 600_000) + ']}')": {"protocol"},
-    "flood('{\"type\":\"call\",\"id\":1,\"name\":\"n\",\"arguments\":[' + " + VALUES + " + ']}', 50)": {"protocol"},
+    "flood('{\"type\":\"call\",\"id\":1,\"name\":\"n\",\"arguments\":[' + " + VALUES + " + ']}', 50)": {"ok", "protocol"},
     "flood('{\"type\":\"call\",\"id\":1,\"name\":\"n\",\"arguments\":{}}', 1000)": {"protocol"},
     "import os; channel.sendmsg([b'F{}'], [(1, 1, os.dup(1).to_bytes(4, 'little'))])": {"protocol"},
 }
 
 
 class EveryStart:
-    """What each start does. `arguments`: of the executions."""
+    """What is done for each start."""
 
-    pool, start, arguments = None, None, {}
+    pool, start = {"least": 0, "most": 0, "zygotes": False}, None
 
     @classmethod
     def setUpClass(cls):
-        cls.enterClassContext(policies := Policies(pool=cls.pool, limits={"standard": {"tasks": 64}}))
+        cls.enterClassContext(policies := Policies(pool=cls.pool, limits={"standard": {"tmp_bytes": 32 << 20}}))
         cls.daemon = cls.enterClassContext(Daemon(policies=policies, environment={"WARDER_HOSTILE_SECRET": "the daemon's"}))
         cls.client = cls.enterClassContext(Client(cls.daemon.socket))
         cls.separated = cls.client.execute("result = open('/proc/1/status').read()")["outcome"] == "ok"
@@ -63,7 +64,7 @@ class EveryStart:
     def executed(self, code, **more):
         """The answer of an execution that started as these tests want it."""
         def started_so():
-            result = self.client.call("execute_code", {"code": code, **self.arguments, **more})
+            result = self.client.call("execute_code", {"code": code, **more})
             return body_of(result) if result["_meta"]["org.warder/receipt"]["start"] == self.start else None
         return eventually(started_so, f"an execution that starts {self.start}")
 
@@ -82,13 +83,14 @@ class EveryStart:
     def test_no_message_to_the_daemon_does_more_than_end_its_program(self):
         for code, outcomes in CHANNEL_ATTACKS.items():
             with self.subTest(code[:60]):
-                body = self.executed(f"{CHANNEL}\n{code}\nimport time; time.sleep(30)", timeout_seconds=20)
+                stays = "" if "ok" in outcomes else STAYS
+                body = self.executed(f"{CHANNEL}\n{code}{stays}", timeout_seconds=60)
                 self.assertIn(body["outcome"], outcomes, body)
         self.assertEqual(self.executed("result = 6 * 7")["result"], 42)
 
 
 class Cold(EveryStart, unittest.TestCase):
-    pool, start = {"least": 0, "most": 0, "zygotes": False}, "cold"
+    start = "cold"
 
 
 class Exec(EveryStart, unittest.TestCase):
@@ -100,8 +102,13 @@ class Fork(EveryStart, unittest.TestCase):
 
 
 class Session(EveryStart, unittest.TestCase):
-    pool, start = {"least": 0, "most": 0, "zygotes": False}, "session"
-    arguments = {"session": "attacked", "reset_session": True}
+    """The second call of a session, in the interpreter that the first one left."""
+
+    def executed(self, code, **more):
+        self.client.execute("left = True", session="s", reset_session=True)
+        body = self.client.execute(code, session="s", **more)
+        self.assertEqual(body["session"]["call"], 2, body)
+        return body
 
 
 if __name__ == "__main__":
