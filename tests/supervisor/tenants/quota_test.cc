@@ -2,6 +2,8 @@
 
 #include "tests/supervisor/tenants/scene.h"
 
+using Catch::Matchers::Contains;
+
 namespace fs = std::filesystem;
 using namespace tenants;
 
@@ -60,7 +62,10 @@ TEST_CASE("a workspace that cannot be counted takes no more", "[quota]") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::exhausted);
   CHECK(refused.error().what == "cannot write 'a': the workspace cannot be counted: it holds more than 4 files");
-  CHECK_FALSE(quota.within());
+  CHECK_THAT(refused.error().hint, Contains("delete_workspace_file with recursive"));
+  auto beyond = quota.within();
+  REQUIRE_FALSE(beyond);
+  CHECK(beyond.error().hint == refused.error().hint);
 }
 
 TEST_CASE("usage counts a hard-linked file once, sparse and special files as what they occupy", "[quota]") {
