@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "supervisor/base/deceiving_text.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
@@ -15,20 +16,6 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 tl::unexpected<Error> wrong(const std::string& where, std::string_view what) {
   return fail(Code::invalid, fmt::format("{}: {}", where, what));
-}
-
-// How many bytes at `text` are a character that a person must not be shown; 0: it is harmless. Valid UTF-8 only.
-size_t deceiving(std::string_view text) {
-  const auto at = [&text](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
-  if (at(0) < 0x20 || at(0) == 0x7F) return 1;
-  if (at(0) == 0xC2 && at(1) < 0xA0) return 2;   // C1
-  if (at(0) == 0xD8 && at(1) == 0x9C) return 2;  // U+061C
-  if (at(0) == 0xE2 && at(1) == 0x80 && ((at(2) >= 0x8B && at(2) <= 0x8F) || (at(2) >= 0xA8 && at(2) <= 0xAE)))
-    return 3;                                                                      // zero width, direction, separators
-  if (at(0) == 0xE2 && at(1) == 0x81 && at(2) >= 0xA0 && at(2) <= 0xAF) return 3;  // U+2060 to U+206F
-  if (at(0) == 0xEF && at(1) == 0xBB && at(2) == 0xBF) return 3;                   // U+FEFF
-  if (at(0) == 0xF3 && at(1) == 0xA0 && at(2) <= 0x81) return 4;                   // tags
-  return 0;
 }
 
 // Texts that stand for themselves cannot be cleaned.
@@ -225,7 +212,7 @@ std::string shown_text(std::string_view untrusted, size_t most, Newlines newline
   std::string shown;
   for (size_t i = 0; i < text.size();) {
     const size_t bytes =
-        text[i] == '\n' && newlines == Newlines::keep ? 0 : deceiving(std::string_view(text).substr(i));
+        text[i] == '\n' && newlines == Newlines::keep ? 0 : deceiving_bytes(std::string_view(text).substr(i));
     if (bytes == 0) {
       shown += text[i++];
       continue;

@@ -14,8 +14,9 @@ from bus_harness import Admin, Bus, BusDaemon
 from harness import HOLD, PATIENCE, Client, Policies, let_go, workspace_of
 
 WARDER = os.environ["WARDER"]
-# What a program may print to drive the terminal of whoever looks: colours, a title, C1 and what is no UTF-8.
-HOSTILE = r'print("\x1b]0;title\x07\x1b[31mred", "caf\u00e9", "\x9b2J")'
+# What a program may print to drive the terminal of whoever looks, or to deceive who reads: colours, a title, C1, another
+# direction of writing, nothing to be seen.
+HOSTILE = r'print("\x1b]0;title\x07\x1b[31mred", "caf\u00e9", "\x9b2J", "\u202egpj.exe", "a\u200bb")'
 
 
 def printable(text):
@@ -148,7 +149,8 @@ class Administration(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("café".encode(), shown)
         self.assertIn(b"\\x1b[31mred", shown)
-        for raw in (b"\x1b", b"\x07", b"\xc2\x9b"):
+        self.assertIn(rb"\u202egpj.exe a\u200bb", shown)
+        for raw in (b"\x1b", b"\x07", b"\xc2\x9b", "\u202e".encode(), "\u200b".encode()):
             self.assertNotIn(raw, shown)
 
     def test_logs_follow_an_execution_to_its_end(self):
