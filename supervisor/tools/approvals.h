@@ -26,7 +26,7 @@ struct Approval {
   std::string tool;       // "server.tool"
   std::string rule;       // "calls.careful"
   std::string why;        // of that rule; may be empty
-  std::string arguments;  // JSON in ASCII, long texts cut; tokens in the place of personal data
+  std::string arguments;  // JSON in ASCII, whole; tokens in the place of personal data
   uint32_t uid = 0;       // of the client
   int32_t pid = 0;
   int64_t asked_ms = 0, expires_ms = 0;  // since 1970

@@ -12,28 +12,10 @@ namespace tools {
 namespace {
 
 constexpr size_t kMostShown = 16'000;  // characters
-// Bytes of each text: the first for which all of it fits.
-constexpr size_t kTextRooms[] = {SIZE_MAX, 8000, 4000, 2000, 1000, 450};
 
-std::string shortened(const std::string& text, size_t room) {
-  if (text.size() <= room) return text;
-  const std::string_view all = text, head = all.substr(0, room / 3 * 2);
-  std::string_view tail = all.substr(all.size() - room / 3);
-  while (!tail.empty() && (static_cast<unsigned char>(tail.front()) & 0xC0) == 0x80) tail.remove_prefix(1);
-  const std::string_view begin = head.substr(0, whole_utf8_prefix(head));
-  return fmt::format("{}[... {} bytes more ...]{}", begin, all.size() - begin.size() - tail.size(), tail);
-}
-
-void shorten_texts(Json& value, size_t room) {
-  if (value.is_string()) value = shortened(value.get_ref<const std::string&>(), room);
-  if (!value.is_structured()) return;
-  for (Json& part : value) shorten_texts(part, room);
-}
-
-// False: with every text cut to `room` bytes it takes more than `left` characters. However large it is, no more than so
-// much of it is looked at.
-bool may_fit(const Json& value, size_t room, size_t& left) {
-  const size_t takes = 1 + (value.is_string() ? std::min(value.get_ref<const std::string&>().size(), room) : 0);
+// False: it takes more than `left` characters. However large it is, no more than so much of it is looked at.
+bool may_fit(const Json& value, size_t& left) {
+  const size_t takes = 1 + (value.is_string() ? value.get_ref<const std::string&>().size() : 0);
   if (takes > left) return false;
   left -= takes;
   if (!value.is_structured()) return true;
@@ -41,7 +23,7 @@ bool may_fit(const Json& value, size_t room, size_t& left) {
     const size_t name = value.is_object() ? part.key().size() : 0;
     if (name > left) return false;
     left -= name;
-    if (!may_fit(*part, room, left)) return false;
+    if (!may_fit(*part, left)) return false;
   }
   return true;
 }
@@ -69,19 +51,17 @@ std::string cause_of(const Verdict& verdict, std::chrono::seconds lasted) {
 }  // namespace
 
 Result<std::string> shown_arguments(const Json& arguments) {
-  for (const size_t room : kTextRooms) {
-    size_t left = kMostShown;
-    if (!may_fit(arguments, room, left)) continue;
-    Json shown = arguments;
-    shorten_texts(shown, room);
-    std::string text = in_ascii(shown);
+  size_t left = kMostShown;
+  if (may_fit(arguments, left)) {
+    std::string text = in_ascii(arguments);
     if (text.size() <= kMostShown) return text;
   }
   return fail(Code::invalid,
-              fmt::format("somebody is to approve this call, and its arguments take more than {} characters to show, "
-                          "even with long texts cut",
+              fmt::format("somebody is to approve this call, and its arguments take more than the {} characters that "
+                          "are shown; a part of them is never asked about",
                           kMostShown),
-              "make calls that a person can read");
+              "make several calls, each of which a person can read, or give the name of a file in the place of a long "
+              "text");
 }
 
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,

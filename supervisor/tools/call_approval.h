@@ -13,8 +13,8 @@ namespace tools {
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
                                          const policies::CallRules::Decision& decision, Json given);
 
-// JSON in ASCII, whole if there is room; else long texts are cut, and say by how much. Names, and how many members and
-// items there are, stay. Errors: invalid: more than a person can be shown.
+// JSON in ASCII, whole: the code that makes the call would choose what lies in a part that is left out.
+// Errors: invalid: it takes more than 16,000 characters.
 Result<std::string> shown_arguments(const Json& arguments);
 
 }  // namespace tools

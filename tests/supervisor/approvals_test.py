@@ -87,16 +87,25 @@ class ModernClient(ApprovalTest):
         self.assertEqual(json.loads(asked["content"][0]["text"])["result"], [0, 1, 2])
 
     def test_a_direct_call_is_asked_about_too(self):
-        arguments = {"name": "near__echo", "arguments": {"text": "x\u202e\u0007y" + "z" * 20_000}}
+        arguments = {"name": "near__echo", "arguments": {"text": "x\u202e\u0007y" + "z" * 15_000}}
         asked = self.client.ask("call_tool", arguments)["result"]
         ((_, request),) = asked["inputRequests"].items()
         text = request["params"]["message"]
         self.assertIn(r'{"text":"x\u202e\u0007yzzz', text)  # nothing that would deceive the eye
-        self.assertIn("bytes more ...]", text)
+        self.assertIn("z" * 15_000, text)  # the whole
         self.assertIn("the agent, directly", text)
-        self.assertLess(len(text), 17_000)
         answer = self.client.again("call_tool", arguments, asked)["result"]
-        self.assertEqual(len(structured(answer)["result"]), 20_004)
+        self.assertEqual(len(structured(answer)["result"]), 15_004)
+
+    def test_a_call_that_cannot_be_shown_whole_is_refused_and_nobody_is_asked(self):
+        hidden = {"text": "echo ok #" + " " * 20_000 + "rm -rf /srv; echo done"}
+        told = self.client.ask("call_tool", {"name": "near__echo", "arguments": hidden})["result"]
+        self.assertNotIn("inputRequests", told)
+        refused = structured(told)
+        self.assertIs(told["isError"], True, told)
+        self.assertEqual(refused["code"], "invalid", refused)
+        self.assertIn("16000 characters", refused["error"])
+        self.assertIn("name of a file", refused["remedy"])
 
     def test_a_client_that_shows_no_forms_is_not_asked(self):
         for capabilities in ({}, {"elicitation": {"url": {}}}, {"elicitation": None}):

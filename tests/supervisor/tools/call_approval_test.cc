@@ -19,19 +19,18 @@ TEST_CASE("whoever approves sees everything that there is room for", "[approvals
   CHECK(*shown_arguments(deep) == deep.dump());
 }
 
-TEST_CASE("of what there is no room for long texts are cut, and it is said by how much", "[approvals]") {
-  const std::string hidden = "echo ok #" + std::string(50'000, ' ') + "\nrm -rf /srv";
-  const auto shown = shown_arguments({{"command", hidden}, {"note", "short"}});
-  REQUIRE(shown);
-  CHECK(shown->size() > 5000);  // no more is cut than must be
-  CHECK(shown->find("echo ok") != shown->npos);
-  CHECK(shown->find("rm -rf /srv") != shown->npos);
-  CHECK(shown->find(R"("note":"short")") != shown->npos);
-  CHECK(shown->find("bytes more") != shown->npos);
+TEST_CASE("nobody is asked about a part of a text", "[approvals]") {
+  const std::string hidden = "echo ok #" + std::string(50'000, ' ') + "\nrm -rf /srv; echo done";
+  const auto refused = shown_arguments({{"command", hidden}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::invalid);
+  CHECK_THAT(refused.error().hint, Catch::Matchers::Contains("name of a file"));
 
-  const auto many = shown_arguments(Json(std::vector<std::string>(20, std::string(5000, 'x'))));
-  REQUIRE(many);
-  CHECK(Json::parse(*many).size() == 20);
+  const std::string frame = R"({"text":""})";
+  CHECK(shown_arguments({{"text", std::string(16'000 - frame.size(), 'x')}})->size() == 16'000);
+  CHECK_FALSE(shown_arguments({{"text", std::string(16'001 - frame.size(), 'x')}}));
+  CHECK_FALSE(shown_arguments(Json(std::vector<std::string>(20, std::string(1000, 'x')))));
+  CHECK_FALSE(shown_arguments({{"text", std::string(5000, '\x01')}}));  // \u0001
 }
 
 TEST_CASE("a call with more members, names or items than fit is not asked about", "[approvals]") {
@@ -49,8 +48,4 @@ TEST_CASE("what is shown is ASCII", "[approvals]") {
   const auto shown = shown_arguments({{"to", "\u202egro.elpmaxe"}});
   REQUIRE(shown);
   CHECK(*shown == R"({"to":"\u202egro.elpmaxe"})");
-  const auto cut = shown_arguments({{"to", std::string(30'000, 'x') + "\u202e"}, {"note", "\u202e"}});
-  REQUIRE(cut);
-  CHECK(cut->find_first_not_of(" !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`"
-                               "abcdefghijklmnopqrstuvwxyz{|}~") == cut->npos);
 }
