@@ -12,6 +12,9 @@ constexpr std::string_view kNoNetwork =
     "this jail has no network; search_tools finds tools of other servers, which reach what is outside";
 constexpr std::string_view kNothingInstalled =
     "nothing can be installed: this jail has no network. Use what is there, or search_tools for tools of other servers";
+constexpr std::string_view kNoSharedMemory =
+    "memfd_create, shmget and mmap of shared memory without a file are refused here, because no cgroup counts such "
+    "memory; map a file in /dev/shm or /tmp";
 
 // What installers write that cannot ask their index: of pip, venv, npm, yarn, apt, cargo and go.
 constexpr std::string_view kOfInstallers[] = {"externally-managed-environment",
@@ -50,6 +53,10 @@ constexpr std::string_view kOfNetworks[] = {"Name or service not known",
                                             "queryA ECONNREFUSED",
                                             "queryAaaa ECONNREFUSED",
                                             "ENETUNREACH"};
+constexpr std::string_view kMakesSharedMemory[] = {"mmap", "memfd_create", "shmget", "sysv_ipc"};
+// EPERM and ENOSYS; ENODEV is a mapping of /dev/zero.
+constexpr std::string_view kOfRefusedMemory[] = {"Operation not permitted", "Function not implemented",
+                                                 "No such device"};
 
 struct Culprit {
   std::string_view word;  // in the code
@@ -111,6 +118,11 @@ bool misses_index(std::string_view text) {
 std::string network_advice(std::string_view text) {
   if (has_one_of(text, kOfInstallers) || misses_index(text)) return std::string(kNothingInstalled);
   return std::string(has_one_of(text, kOfNetworks) ? kNoNetwork : "");
+}
+
+std::string shared_memory_advice(std::string_view text, std::string_view code) {
+  if (!has_one_of(text, kOfRefusedMemory) || !has_one_of(code, kMakesSharedMemory)) return "";
+  return std::string(kNoSharedMemory);
 }
 
 std::string forbidden_call_advice(std::string_view code) {

@@ -388,9 +388,9 @@ class Execution final : public Steered {
     // Who ends by a status of its own choice, or in a shell, may have said why on either stream.
     const bool chose_status = report_.outcome == Outcome::exit;
     if (chose_status || (failed && request_.spec.language == Language::shell)) words += "\n" + out_.last(kAdvisedOn);
-    const std::string network = network_advice(words);
-    if (network.empty()) return;
-    report_.message += (report_.message.empty() ? "" : "; ") + network;
+    std::string advice = network_advice(words);
+    if (advice.empty() && !jail_.cgroup()) advice = shared_memory_advice(words, request_.code);
+    if (!advice.empty()) report_.message += (report_.message.empty() ? "" : "; ") + advice;
   }
 
   Report conclude(const std::optional<InitReport>& report, double wall_ms) {

@@ -29,7 +29,7 @@ Result<> Meter::begin(const policies::Limits& limits, Start start) {
     cpu_before_us_ = jail_.ready()->cpu_us;
   } else {
     cpu_before_us_ = cpu_without_cgroup();
-    memory_before_ = read_process_tree(jail_.init_pid()).private_bytes;
+    memory_before_ = read_process_tree(jail_.init_pid()).memory_bytes;
   }
   return {};
 }
@@ -51,8 +51,8 @@ Meter::Look Meter::look() {
   } else {
     TreeUsage usage = read_process_tree(jail_.init_pid());
     tasks_seen_ = std::max(tasks_seen_, usage.tasks);
-    memory_seen_ = std::max(memory_seen_, usage.private_bytes);
-    look.memory_bytes = usage.private_bytes;
+    memory_seen_ = std::max(memory_seen_, usage.memory_bytes);
+    look.memory_bytes = usage.memory_bytes;
     look.tasks = usage.tasks;
   }
   return look;

@@ -122,7 +122,7 @@ struct ResourceLimit {
   uint64_t soft, hard;
 };
 
-constexpr uint32_t kPlanVersion = 3;
+constexpr uint32_t kPlanVersion = 4;
 constexpr int kMaxResourceLimits = 16;
 constexpr int kMaxArguments = 64;
 constexpr int kMaxEnvironment = 64;
@@ -135,6 +135,7 @@ struct Plan {
   Identity identity;
   RootMode root;
   uint32_t landlock_required;  // 0: go on without when the kernel has none, and say so
+  uint32_t no_zero_mapping;    // no cgroup counts shared memory: /dev/zero is a device that cannot be mapped
   uint64_t tmp_bytes;          // each of /tmp, /home/agent and /dev/shm
   uint32_t tmp_files;          // inodes of each
   uint32_t resource_limit_count;

@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace jail {
@@ -27,8 +29,9 @@ std::string read_text(const Fd& fd) {
 Fd open_text(const std::string& path) { return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)); }
 std::string read_text(const std::string& path) { return read_text(open_text(path)); }
 
-// Adds the children of every thread of `pid`; returns the number of threads.
-uint32_t add_children(int pid, std::vector<int>& found) {
+// Adds the children of every thread of `pid`; returns the number of threads. `second` gets the id of the oldest thread
+// beside the first.
+uint32_t add_children(int pid, std::vector<int>& found, std::string* second = nullptr) {
   std::string tasks = fmt::format("/proc/{}/task", pid);
   std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(tasks.c_str()), ::closedir);
   if (!listing) return 0;
@@ -36,6 +39,7 @@ uint32_t add_children(int pid, std::vector<int>& found) {
   while (dirent* entry = ::readdir(listing.get())) {
     if (entry->d_name[0] == '.') continue;
     threads++;
+    if (second && threads == 2) *second = entry->d_name;
     std::string text = read_text(fmt::format("{}/{}/children", tasks, entry->d_name));
     const char* at = text.data();
     const char* end = at + text.size();
@@ -65,6 +69,24 @@ Ticks ticks_of(int pid) {
   return {user + system, children_user + children_system};
 }
 
+// One number of a process's status, in bytes; 0 when it is not there.
+uint64_t status_bytes(std::string_view status, std::string_view key) {
+  const size_t at = status.find(key);
+  if (at == status.npos) return 0;
+  std::string_view value = status.substr(at + key.size());
+  value.remove_prefix(std::min(value.find_first_of("0123456789"), value.size()));
+  uint64_t kib = 0;
+  (void)std::from_chars(value.data(), value.data() + value.size(), kib);
+  return kib * 1024;
+}
+
+// A process whose first thread has ended, and whose others go on, tells of no memory under its own number.
+std::string status_with_memory(int pid, const std::string& second) {
+  std::string status = read_text(fmt::format("/proc/{}/status", pid));
+  if (status.find("\nVmRSS:") != status.npos || second.empty()) return status;
+  return read_text(fmt::format("/proc/{}/task/{}/status", pid, second));
+}
+
 // 0 when there is none, or more.
 int only_child_in(const std::string& text) {
   int child = 0;
@@ -77,17 +99,18 @@ int only_child_in(const std::string& text) {
 TreeUsage read_process_tree(int init_pid) {
   TreeUsage usage;
   if (init_pid <= 0) return usage;
-  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  uint64_t shared = 0;
   std::vector<int> found;
   add_children(init_pid, found);
   for (size_t i = 0; i < found.size(); i++) {
-    usage.tasks += add_children(found[i], found);
-    unsigned long size = 0, resident = 0, shared = 0;
-    if (std::sscanf(read_text(fmt::format("/proc/{}/statm", found[i])).c_str(), "%lu %lu %lu", &size, &resident,
-                    &shared) == 3 &&
-        resident > shared)
-      usage.private_bytes += (resident - shared) * page;
+    std::string second;
+    usage.tasks += add_children(found[i], found, &second);
+    const std::string status = status_with_memory(found[i], second);
+    for (std::string_view key : {"\nVmPTE:", "\nVmSwap:", "\nRssAnon:", "\nHugetlbPages:"})
+      usage.memory_bytes += status_bytes(status, key);
+    shared = std::max(shared, status_bytes(status, "\nRssShmem:"));
   }
+  usage.memory_bytes += shared;
   return usage;
 }
 

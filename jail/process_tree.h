@@ -1,5 +1,5 @@
 // Process tree: what the processes of a jail use, read from /proc. Stands in for cgroup accounting where there is none.
-// Source: proc(5): /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN), statm. A jail may change while it is read:
+// Source: proc(5): /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN), status. A jail may change while it is read:
 // the numbers are a sample, never a promise.
 #pragma once
 #include <cstdint>
@@ -10,8 +10,11 @@
 namespace jail {
 
 struct TreeUsage {
-  uint64_t private_bytes = 0;  // resident minus shared, summed
-  uint32_t tasks = 0;          // threads, init not counted
+  // Of all processes: anonymous memory, resident or swapped out, page tables and huge pages. Pages that a fork shares
+  // with its parent are counted for both. Of shared memory the largest share that one process maps: without a cgroup
+  // there is none but files of the temporary folders (policies/uncounted_memory.h), which several processes may map.
+  uint64_t memory_bytes = 0;
+  uint32_t tasks = 0;  // threads, init not counted
 };
 
 // The descendants of `init_pid`. Reads at most 1,024 processes.

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
+
+#include "policies/uncounted_memory.h"
 
 namespace jail {
 
@@ -16,6 +19,7 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
   plan->identity = host.identity;
   plan->root = host.root;
   plan->landlock_required = spec.isolation.landlock == policies::Need::required;
+  plan->no_zero_mapping = !host.cgroups;
   plan->tmp_bytes = spec.limits.tmp_bytes;
   plan->tmp_files = spec.limits.tmp_files;
 
@@ -25,10 +29,13 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
   std::copy(limits.begin(), limits.end(), plan->resource_limits);
   plan->resource_limit_count = static_cast<uint32_t>(limits.size());
 
-  if (spec.filter->program.empty() || spec.filter->program.size() > kMaxFilter)
+  std::vector<sock_filter> filter;
+  if (!host.cgroups) filter = policies::refuse_uncounted_memory();
+  filter.insert(filter.end(), spec.filter->program.begin(), spec.filter->program.end());
+  if (spec.filter->program.empty() || filter.size() > kMaxFilter)
     return fail(Code::internal, "the seccomp filter does not fit a plan");
-  std::copy(spec.filter->program.begin(), spec.filter->program.end(), plan->filter);
-  plan->filter_length = static_cast<uint32_t>(spec.filter->program.size());
+  std::copy(filter.begin(), filter.end(), plan->filter);
+  plan->filter_length = static_cast<uint32_t>(filter.size());
   plan->seccomp_flags = spec.filter->flags;
 
   size_t used = 0;

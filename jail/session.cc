@@ -57,7 +57,7 @@ void Session::end(std::string why) {
 uint64_t Session::memory_bytes() const {
   if (!alive()) return 0;
   return kept_.jail->cgroup() ? kept_.jail->cgroup().memory_bytes()
-                              : read_process_tree(kept_.jail->init_pid()).private_bytes;
+                              : read_process_tree(kept_.jail->init_pid()).memory_bytes;
 }
 
 // A cgroup that cannot be frozen is no reason to let programs go on unseen.
@@ -97,7 +97,7 @@ Task<> Session::watch_work() {
     if (used > kWorkGrainUs) worked_ = true;
     if (used > kIdleCpuUs + static_cast<uint64_t>(ms_since(since) * 1000) / kIdleShare) {
       end("it went on computing between calls, which this host cannot stop (no cgroup)");
-    } else if (read_process_tree(kept_.jail->init_pid()).private_bytes > memory_limit_) {
+    } else if (read_process_tree(kept_.jail->init_pid()).memory_bytes > memory_limit_) {
       end("it took more memory than its limit between calls");
     }
   }

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cstdio>
+#include <cstring>
 
 #include "jail/init/steps.h"
 
@@ -99,7 +100,10 @@ int bind_devices() {
   constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
   char source[32], target[64];
   for (const char* name : kDevices) {
-    snprintf(source, sizeof source, "/dev/%s", name);
+    // A shared mapping of /dev/zero is memory that belongs to no process. /dev/full reads as zeros, too, and cannot be
+    // mapped; it refuses what is written to it.
+    const bool is_replaced = plan->no_zero_mapping != 0 && strcmp(name, "zero") == 0;
+    snprintf(source, sizeof source, "/dev/%s", is_replaced ? "full" : name);
     snprintf(target, sizeof target, "mount/dev/%s", name);
     if (int error = bind(source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) return error;
   }

@@ -50,7 +50,7 @@ class Jailed : public ServerProcess {
   Task<> watch_memory() {
     for (;;) {
       co_await sleep_for(loop_, kWatchEvery);
-      if (jail::read_process_tree(jail_->init_pid()).private_bytes <= memory_bytes_) continue;
+      if (jail::read_process_tree(jail_->init_pid()).memory_bytes <= memory_bytes_) continue;
       over_memory_ = true;
       jail_->kill();
     }

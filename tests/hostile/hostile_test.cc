@@ -62,6 +62,7 @@ constexpr Attack kAttacks[] = {
     {"terminal_input"},
     {"trace_init", Expect::ended_there},
     {"trace_others"},
+    {"uncounted_memory"},
     {"write_system"},
     {"x32_calls", Expect::ended_there},
 };
@@ -87,6 +88,7 @@ jail::Request request_of(const std::string& program) {
   auto request = jails().request(Language::python, read(folder / "attack.py") + text + "\nresult = verdict()\n");
   request.context_vars = {{"host_paths", {HOSTILE_PROGRAMS, WARDER_BUILD, jails().workspace()}},
                           {"secret", "WARDER_HOSTILE_SECRET"},
+                          {"counted", jails().host().cgroups != nullptr},
                           {"init_is_another", jails().host().identity == jail::Identity::separated}};
   return request;
 }

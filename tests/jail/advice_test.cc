@@ -52,3 +52,12 @@ TEST_CASE("a forbidden call is guessed from the words of the code, and the guess
     CHECK_THAT(jail::forbidden_call_advice(code), Contains("the kernel does not tell which"));
   }
 }
+
+TEST_CASE("refused shared memory leads to a sentence about files", "[jail]") {
+  constexpr const char* kRefused = "PermissionError: [Errno 1] Operation not permitted";
+  CHECK_THAT(jail::shared_memory_advice(kRefused, "import mmap; mmap.mmap(-1, 4096)"), Contains("/dev/shm"));
+  CHECK_THAT(jail::shared_memory_advice("OSError: [Errno 38] Function not implemented", "os.memfd_create('x')"),
+             Contains("/dev/shm"));
+  CHECK(jail::shared_memory_advice(kRefused, "os.setxattr('x', 'user.y', b'')").empty());
+  CHECK(jail::shared_memory_advice("ValueError: x", "import mmap").empty());
+}

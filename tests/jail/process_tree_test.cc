@@ -2,10 +2,13 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
+#include <thread>
 
 #include "supervisor/base/fd.h"
 #include "tests/catch.h"
@@ -14,10 +17,15 @@ namespace {
 
 constexpr size_t kBytes = 16 << 20;
 
-// "init", which has two children; the second has one of its own with memory. Whoever lives holds the pipe open.
+void* map(size_t bytes, int protection, int flags) {
+  return ::mmap(nullptr, bytes, protection, flags | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+// "init", which has two children; the second has one of its own, which runs `body`. The test goes on when that has
+// called what it is given, which returns when the test ends. Whoever lives holds the pipe open.
 class Family {
  public:
-  Family() {
+  explicit Family(const std::function<void(std::function<void()>)>& body) {
     int go[2], end[2];
     REQUIRE(::pipe(go) == 0);
     REQUIRE(::pipe(end) == 0);
@@ -26,13 +34,18 @@ class Family {
     REQUIRE(init >= 0);
     if (init == 0) {
       ::close(end[1]);
+      auto wait = [&] {
+        char byte;
+        (void)!::read(end[0], &byte, 1);  // until the test closes its end
+      };
       if (::fork() > 0 && ::fork() == 0 && ::fork() == 0) {
-        void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        memset(memory, 1, kBytes);
-        (void)!::write(go[1], "x", 1);
+        body([&] {
+          (void)!::write(go[1], "x", 1);
+          wait();
+        });
+        ::_exit(0);
       }
-      char byte;
-      (void)!::read(end[0], &byte, 1);  // until the test closes its end
+      wait();
       ::_exit(0);
     }
     ::close(end[0]);
@@ -54,10 +67,60 @@ class Family {
 }  // namespace
 
 TEST_CASE("the tree below a process is counted, the process itself is not", "[jail]") {
-  Family family;
+  Family family([](const auto& hold) {
+    memset(map(kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE), 1, kBytes);
+    hold();
+  });
   auto usage = jail::read_process_tree(family.init);
   CHECK(usage.tasks == 3);
-  CHECK(usage.private_bytes >= kBytes);
+  CHECK(usage.memory_bytes >= kBytes);
+}
+
+TEST_CASE("shared memory is counted, once for all that map it", "[jail]") {
+  constexpr size_t kShared = 64 << 20;
+  Family family([](const auto& hold) {
+    void* memory = map(kShared, PROT_READ | PROT_WRITE, MAP_SHARED);
+    memset(memory, 1, kShared);
+    if (::fork() > 0) return ::pause(), void();
+    memset(memory, 2, kShared);
+    hold();
+    ::kill(::getppid(), SIGKILL);
+  });
+  auto usage = jail::read_process_tree(family.init);
+  CHECK(usage.tasks == 4);
+  CHECK(usage.memory_bytes >= kShared);
+  CHECK(usage.memory_bytes < 2 * kShared);
+}
+
+TEST_CASE("page tables are counted", "[jail]") {
+  // Reading gives each page the same zeros; only the tables that say so are memory: one page for each 2 MiB.
+  constexpr size_t kSpan = size_t{8} << 30, kStep = 2 << 20;
+  Family family([](const auto& hold) {
+    void* span = map(kSpan, PROT_READ, MAP_PRIVATE);
+    ::madvise(span, kSpan, MADV_NOHUGEPAGE);
+    for (size_t at = 0; at < kSpan; at += kStep) (void)static_cast<volatile char*>(span)[at];
+    hold();
+  });
+  CHECK(jail::read_process_tree(family.init).memory_bytes >= kSpan / kStep * 4096);
+}
+
+TEST_CASE("a process whose first thread has ended is counted", "[jail]") {
+  Family family([](const auto& hold) {
+    std::thread second([&] {
+      memset(map(kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE), 1, kBytes);
+      // Its end is seen in /proc only: nobody waits for a first thread while there are others.
+      for (char state = 0; state != 'Z';) {
+        std::FILE* stat = std::fopen("/proc/self/stat", "re");
+        if (stat == nullptr || std::fscanf(stat, "%*d (%*[^)]) %c", &state) != 1) ::_exit(1);
+        std::fclose(stat);
+        ::sched_yield();
+      }
+      hold();
+      ::_exit(0);
+    });
+    ::syscall(SYS_exit, 0);  // of this thread alone
+  });
+  CHECK(jail::read_process_tree(family.init).memory_bytes >= kBytes);
 }
 
 TEST_CASE("a process that is gone has no tree", "[jail]") {

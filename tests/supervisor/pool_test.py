@@ -113,6 +113,7 @@ class Case(unittest.TestCase):
     POOL = {}
     LANGUAGES = ["python"]
     ADMISSION = {}
+    LIMITS = {}
     canary = secrets.token_hex(8)
 
     def setUp(self):
@@ -121,7 +122,7 @@ class Case(unittest.TestCase):
             self.policies = self.enterContext(Policies(
                 pool={"least": 0 if start == "cold" else 1, "most": 0 if start == "cold" else 2, "zygotes": start == "fork",
                       **self.POOL},
-                languages=self.LANGUAGES, admission=self.ADMISSION))
+                languages=self.LANGUAGES, admission=self.ADMISSION, limits=self.LIMITS))
             self.daemon = self.daemons[start] = self.enterContext(
                 Daemon(policies=self.policies, environment={"CANARY": "canary-" + self.canary}))
             self.client = self.clients[start] = self.enterContext(Client(self.daemon.socket))

@@ -106,19 +106,29 @@ std::vector<std::string> variables_of(const json& order) {
   return variables;
 }
 
-// Code too long for one argument, as a file that only descriptors name. The shell inherits it, read-only by its seals.
+// Code too long for one argument, as a file that only descriptors name. The shell inherits it, read-only: a memfd by
+// its seals; where there are none (no cgroup counts them), a file of /tmp, opened once more.
 std::string script_of(const std::string& code) {
   int fd = ::memfd_create("execution", MFD_ALLOW_SEALING);
-  if (fd < 0) refuse(std::string("cannot hold the code: memfd_create: ") + ::strerror(errno), errno);
+  const bool is_sealed = fd >= 0;
+  if (fd < 0 && errno == ENOSYS) fd = ::open("/tmp", O_TMPFILE | O_RDWR, 0400);
+  if (fd < 0) refuse(std::string("cannot hold the code: ") + ::strerror(errno), errno);
   for (size_t at = 0; at < code.size();) {
     ssize_t n = ::write(fd, code.data() + at, code.size() - at);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) refuse(std::string("cannot hold the code: ") + ::strerror(errno), errno);
     at += static_cast<size_t>(n);
   }
-  ::lseek(fd, 0, SEEK_SET);
-  ::fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-  return "/proc/self/fd/" + std::to_string(fd);
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  if (is_sealed) {
+    ::lseek(fd, 0, SEEK_SET);
+    ::fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+    return path;
+  }
+  int read_only = ::open(path.c_str(), O_RDONLY);
+  if (read_only < 0) refuse(std::string("cannot hold the code: ") + ::strerror(errno), errno);
+  ::close(fd);
+  return "/proc/self/fd/" + std::to_string(read_only);
 }
 
 // For `warder`, which is found last. Where the policy lets so few files be open that there is no room, it finds none.

@@ -1,6 +1,10 @@
 # Runs a set-id copy of a program from memory, from the workspace and from /dev/shm.
 data = open("/usr/bin/id", "rb").read()
-fd = os.memfd_create("id", 0)
+try:
+    fd = os.memfd_create("id", 0)
+except OSError as e:  # where no cgroup counts it
+    attempt(f"memfd_create: {e!r}", e.errno != errno.ENOSYS)
+    fd = os.open("/tmp/id", os.O_CREAT | os.O_RDWR, 0o700)
 os.write(fd, data)
 refused("set-id memfd", lambda: os.fchmod(fd, 0o4755), errno.EPERM)
 read, write = os.pipe()

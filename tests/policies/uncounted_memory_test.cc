@@ -1,0 +1,60 @@
+// What the instructions in front of a profile answer where no cgroup counts memory.
+#include "policies/uncounted_memory.h"
+
+#include <linux/audit.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <cerrno>
+
+#include "tests/catch.h"
+#include "tests/policies/bpf_evaluator.h"
+
+#if defined(__x86_64__)
+namespace {
+
+constexpr uint32_t kAllow = SECCOMP_RET_ALLOW;
+constexpr uint32_t kDenied = SECCOMP_RET_ERRNO | EPERM;
+constexpr uint32_t kMissing = SECCOMP_RET_ERRNO | ENOSYS;
+constexpr uint64_t kHigh = 0xdeadbeef00000000;  // what the kernel does not look at in flags of 32 bits
+
+// In front of a profile that allows everything.
+uint32_t ask(long number, const std::array<uint64_t, 6>& arguments = {}, uint32_t arch = AUDIT_ARCH_X86_64) {
+  auto program = policies::refuse_uncounted_memory();
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, kAllow));
+  seccomp_data call{};
+  call.nr = static_cast<int>(number);
+  call.arch = arch;
+  std::copy(arguments.begin(), arguments.end(), call.args);
+  return evaluate(program, call).action;
+}
+
+uint32_t map(uint64_t flags) { return ask(SYS_mmap, {0, 4096, PROT_READ, flags, ~uint64_t{0}}); }
+
+}  // namespace
+
+TEST_CASE("memory that only a cgroup counts is refused", "[seccomp]") {
+  CHECK(ask(SYS_memfd_create) == kMissing);
+  CHECK(ask(SYS_shmget) == kMissing);
+  CHECK(map(MAP_SHARED | MAP_ANONYMOUS) == kDenied);
+  CHECK(map(MAP_SHARED_VALIDATE | MAP_ANONYMOUS) == kDenied);
+  CHECK(map(MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE | MAP_HUGETLB) == kDenied);
+  CHECK(map(kHigh | MAP_SHARED | MAP_ANONYMOUS) == kDenied);
+}
+
+TEST_CASE("memory of a process, and memory of a file, is the profile's matter", "[seccomp]") {
+  CHECK(map(MAP_PRIVATE | MAP_ANONYMOUS) == kAllow);
+  CHECK(map(MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE) == kAllow);
+  CHECK(map(MAP_PRIVATE) == kAllow);
+  CHECK(map(MAP_SHARED) == kAllow);
+  for (long number : {0l, 1l, SYS_munmap, SYS_shmat, SYS_shmctl, SYS_semget, SYS_clone, 100000l, -1l})
+    CHECK(ask(number) == kAllow);
+}
+
+TEST_CASE("calls of another architecture are the profile's matter, too", "[seccomp]") {
+  for (long number : {SYS_memfd_create, SYS_shmget, SYS_mmap})
+    CHECK(ask(number, {0, 0, 0, MAP_SHARED | MAP_ANONYMOUS}, AUDIT_ARCH_I386) == kAllow);
+  CHECK(ask(0x40000000 | SYS_memfd_create) == kAllow);  // x32
+}
+#endif
