@@ -135,7 +135,7 @@ struct Plan {
   Identity identity;
   RootMode root;
   uint32_t landlock_required;  // 0: go on without when the kernel has none, and say so
-  uint32_t no_zero_mapping;    // no cgroup counts shared memory: /dev/zero is a device that cannot be mapped
+  uint32_t memory_uncounted;   // by a cgroup: /dev/zero cannot be mapped, buffers of TCP stay small
   uint64_t tmp_bytes;          // each of /tmp, /home/agent and /dev/shm
   uint32_t tmp_files;          // inodes of each
   uint32_t resource_limit_count;

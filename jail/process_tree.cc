@@ -87,6 +87,17 @@ std::string status_with_memory(int pid, const std::string& second) {
   return read_text(fmt::format("/proc/{}/task/{}/status", pid, second));
 }
 
+// What the kernel holds for each socket at most, by default (net.core.wmem_default) and for TCP (init/loopback.cc).
+constexpr uint64_t kSocketBytes = 212'992, kFreeSockets = 64;
+
+// Sockets of the network namespace of `pid`, those among them that were sent and not received.
+uint64_t socket_bytes(int pid) {
+  const std::string text = read_text(fmt::format("/proc/{}/net/sockstat", pid));
+  uint64_t used = 0;
+  if (std::sscanf(text.c_str(), "sockets: used %lu", &used) != 1 || used <= kFreeSockets) return 0;
+  return (used - kFreeSockets) * kSocketBytes;
+}
+
 // 0 when there is none, or more.
 int only_child_in(const std::string& text) {
   int child = 0;
@@ -111,6 +122,7 @@ TreeUsage read_process_tree(int init_pid) {
     shared = std::max(shared, status_bytes(status, "\nRssShmem:"));
   }
   usage.memory_bytes += shared;
+  if (!found.empty()) usage.memory_bytes += socket_bytes(init_pid);
   return usage;
 }
 

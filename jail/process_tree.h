@@ -13,6 +13,7 @@ struct TreeUsage {
   // Of all processes: anonymous memory, resident or swapped out, page tables and huge pages. Pages that a fork shares
   // with its parent are counted for both. Of shared memory the largest share that one process maps: without a cgroup
   // there is none but files of the temporary folders (policies/uncounted_memory.h), which several processes may map.
+  // Of sockets, sent about or open, what they may hold at most, for each beyond the first 64.
   uint64_t memory_bytes = 0;
   uint32_t tasks = 0;  // threads, init not counted
 };

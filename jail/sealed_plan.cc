@@ -19,7 +19,7 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
   plan->identity = host.identity;
   plan->root = host.root;
   plan->landlock_required = spec.isolation.landlock == policies::Need::required;
-  plan->no_zero_mapping = !host.cgroups;
+  plan->memory_uncounted = !host.cgroups;
   plan->tmp_bytes = spec.limits.tmp_bytes;
   plan->tmp_files = spec.limits.tmp_files;
 

@@ -1,4 +1,5 @@
-// The network namespace holds `lo` and nothing else; this raises it. Source: netdevice(7).
+// The network namespace holds `lo` and nothing else; this raises it. Source: netdevice(7), tcp(7).
+#include <fcntl.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -7,8 +8,30 @@
 #include "jail/init/steps.h"
 
 namespace jail::init {
+namespace {
+
+// Without a cgroup, memory of sockets is their number times what each holds at most (jail/process_tree.h): TCP's
+// buffers may not grow beyond what other sockets have. /proc is still the host's; these files are of our network
+// namespace.
+int limit_tcp_buffers() {
+  constexpr const char* kFiles[] = {"/proc/sys/net/ipv4/tcp_wmem", "/proc/sys/net/ipv4/tcp_rmem"};
+  constexpr char kSizes[] = "4096 65536 212992";  // least, at first, most
+  for (const char* file : kFiles) {
+    int fd = open(file, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return errno;
+    int error = write(fd, kSizes, sizeof kSizes - 1) == sizeof kSizes - 1 ? 0 : errno;
+    close(fd);
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
+}  // namespace
 
 int raise_loopback() {
+  if (plan->memory_uncounted != 0) {
+    if (int error = limit_tcp_buffers()) return error;
+  }
   int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return errno;
   ifreq interface {

@@ -102,7 +102,7 @@ int bind_devices() {
   for (const char* name : kDevices) {
     // A shared mapping of /dev/zero is memory that belongs to no process. /dev/full reads as zeros, too, and cannot be
     // mapped; it refuses what is written to it.
-    const bool is_replaced = plan->no_zero_mapping != 0 && strcmp(name, "zero") == 0;
+    const bool is_replaced = plan->memory_uncounted != 0 && strcmp(name, "zero") == 0;
     snprintf(source, sizeof source, "/dev/%s", is_replaced ? "full" : name);
     snprintf(target, sizeof target, "mount/dev/%s", name);
     if (int error = bind(source, target, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC)) return error;

@@ -2,11 +2,15 @@
 #include "policies/uncounted_memory.h"
 
 #include <linux/audit.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <initializer_list>
 
 #include "tests/catch.h"
 #include "tests/policies/bpf_evaluator.h"
@@ -37,6 +41,7 @@ uint32_t map(uint64_t flags) { return ask(SYS_mmap, {0, 4096, PROT_READ, flags, 
 TEST_CASE("memory that only a cgroup counts is refused", "[seccomp]") {
   CHECK(ask(SYS_memfd_create) == kMissing);
   CHECK(ask(SYS_shmget) == kMissing);
+  CHECK(ask(SYS_semget) == kMissing);
   CHECK(map(MAP_SHARED | MAP_ANONYMOUS) == kDenied);
   CHECK(map(MAP_SHARED_VALIDATE | MAP_ANONYMOUS) == kDenied);
   CHECK(map(MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE | MAP_HUGETLB) == kDenied);
@@ -48,12 +53,21 @@ TEST_CASE("memory of a process, and memory of a file, is the profile's matter", 
   CHECK(map(MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE) == kAllow);
   CHECK(map(MAP_PRIVATE) == kAllow);
   CHECK(map(MAP_SHARED) == kAllow);
-  for (long number : {0l, 1l, SYS_munmap, SYS_shmat, SYS_shmctl, SYS_semget, SYS_clone, 100000l, -1l})
+  for (long number : std::initializer_list<long>{0, 1, SYS_munmap, SYS_shmat, SYS_shmctl, SYS_clone, 100000, -1})
     CHECK(ask(number) == kAllow);
 }
 
+TEST_CASE("sizes of sockets' buffers are not changed, and nobody is told", "[seccomp]") {
+  constexpr uint32_t kIgnored = SECCOMP_RET_ERRNO;
+  for (uint64_t option : {SO_SNDBUF, SO_RCVBUF, SO_SNDBUFFORCE, SO_RCVBUFFORCE})
+    CHECK(ask(SYS_setsockopt, {3, kHigh | SOL_SOCKET, kHigh | option}) == kIgnored);
+  CHECK(ask(SYS_setsockopt, {3, SOL_SOCKET, SO_REUSEADDR}) == kAllow);
+  CHECK(ask(SYS_setsockopt, {3, IPPROTO_TCP, SO_SNDBUF}) == kAllow);
+  CHECK(ask(SYS_getsockopt, {3, SOL_SOCKET, SO_SNDBUF}) == kAllow);
+}
+
 TEST_CASE("calls of another architecture are the profile's matter, too", "[seccomp]") {
-  for (long number : {SYS_memfd_create, SYS_shmget, SYS_mmap})
+  for (long number : std::initializer_list<long>{SYS_memfd_create, SYS_shmget, SYS_mmap})
     CHECK(ask(number, {0, 0, 0, MAP_SHARED | MAP_ANONYMOUS}, AUDIT_ARCH_I386) == kAllow);
   CHECK(ask(0x40000000 | SYS_memfd_create) == kAllow);  // x32
 }

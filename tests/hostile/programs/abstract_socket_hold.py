@@ -5,7 +5,7 @@ server.bind("\0warder-hostile")
 server.listen()
 shm = libc.shmget(0x57a4de4, 4096, 0o1666)
 semaphore = libc.semget(0x57a4de4, 1, 0o1666)
-attempt("System V objects could not be made", (shm < 0 and counted) or semaphore < 0)
+attempt("System V objects could not be made", counted and (shm < 0 or semaphore < 0))
 with open("/dev/shm/warder-hostile", "w") as file:
     file.write("x")
 print("holding", flush=True)

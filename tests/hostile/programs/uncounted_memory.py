@@ -5,6 +5,12 @@ if counted:
 else:
     refused("memfd_create", lambda: os.memfd_create("x"), errno.ENOSYS)
     refused("shmget", lambda: syscall(29, 0, 1 << 20, 0o1600), errno.ENOSYS)
+    refused("semget", lambda: syscall(64, 0, 32000, 0o1600), errno.ENOSYS)
+    import socket
+    pair = socket.socketpair()
+    before = pair[0].getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    pair[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)
+    attempt("the buffer of a socket grew", pair[0].getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > before)
     refused("shared memory without a file", lambda: mmap.mmap(-1, 1 << 20), errno.EPERM)
     for flags in (0x21, 0x23, 0x8021, 0x40021):  # also MAP_SHARED_VALIDATE, MAP_POPULATE, MAP_HUGETLB
         refused(f"mmap with flags {flags:#x}", lambda: syscall(9, 0, 1 << 21, 3, flags, -1, 0), errno.EPERM)
