@@ -55,7 +55,7 @@ Task<> JailerClient::read_answers() {
   }
   gone_ = true;
   for (auto& [token, waiting] : std::exchange(waiting_, {})) {
-    waiting->is_answered = false;
+    waiting->gone = why_gone_;
     fire_later(std::move(waiting));
   }
   loop_.defer(lost_);
@@ -82,7 +82,8 @@ Task<Result<std::shared_ptr<JailerClient::Waiting>>> JailerClient::ask(Order ord
   }
   waiting_.emplace(order.token, waiting);
   co_await waiting->done;
-  if (!waiting->is_answered) co_return tl::unexpected<Error>(why_gone_());
+  // This client may be gone by now, too.
+  if (waiting->gone) co_return tl::unexpected<Error>(waiting->gone());
   if (waiting->answer.error != 0) co_return tl::unexpected<Error>(failed_order(waiting->answer));
   co_return waiting;
 }

@@ -59,7 +59,7 @@ class JailerClient {
  private:
   struct Waiting {
     Event done;
-    bool is_answered = true;  // false: whoever had the order has ended
+    Error (*gone)() = nullptr;  // instead of an answer: whoever had the order has ended
     Answer answer{};
     Fd pidfd;
   };
