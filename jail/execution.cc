@@ -7,6 +7,7 @@
 
 #include "jail/advice.h"
 #include "jail/capture.h"
+#include "jail/failed_step.h"
 #include "jail/guest_message.h"
 #include "jail/receipt.h"
 #include "jail/replies.h"
@@ -66,7 +67,7 @@ class Execution final : public Steered {
       // A jail that ended meanwhile cannot be attached to; why it ended is the better answer.
       jail_.kill();
       auto report = co_await jail_.next_report();
-      if (report && report->event == InitEvent::failed) co_return failed_step(*report);
+      if (report && report->event == InitEvent::failed) co_return cannot_start(*report);
       if (!report) co_return tl::unexpected<Error>(std::move(attached).error());
       co_await draining_err;
       co_return did_not_start();
@@ -119,7 +120,8 @@ class Execution final : public Steered {
     co_await draining_err;
     calls_.cancel_all();
     mark("drained");
-    if (report && report->event == InitEvent::failed) co_return failed_step(*report);
+    if (report && report->event == InitEvent::failed) co_return cannot_start(*report);
+    if (!running() && !report && ended_ == Ended::by_itself) co_return tl::unexpected<Error>(ended_before_program());
     if (!running() && ended_ != Ended::cancelled) co_return did_not_start();
     co_return conclude(report, wall_ms);
   }
@@ -204,11 +206,8 @@ class Execution final : public Steered {
     jail_.kill();
   }
 
-  tl::unexpected<Error> failed_step(const InitReport& report) const {
-    auto error = fail_errno(report.error, fmt::format("jail step {}", step_name(report.step)), Code::unavailable);
-    if (report.step == Step::runner_exec)
-      error.value().hint = fmt::format("install {}", interpreter_of(request_.spec.language));
-    return error;
+  tl::unexpected<Error> cannot_start(const InitReport& report) const {
+    return tl::unexpected<Error>(failed_step(report.step, report.error, interpreter_of(request_.spec.language)));
   }
 
   // With what the interpreter said last.
@@ -395,6 +394,7 @@ class Execution final : public Steered {
 
   Report conclude(const std::optional<InitReport>& report, double wall_ms) {
     evidence_.ended = ended_;
+    evidence_.jailer_gone = !report && host_.jailer.is_gone();
     if (report && report->event == InitEvent::exited) {
       evidence_.wait_status = report->wait_status;
       if (report->others > request_.spec.limits.tasks) {  // init's own word for "some", or what cannot be

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jail/failed_step.h"
 #include "jail/pidfd.h"
 #include "jail/sealed_plan.h"
 #include "jail/zygote.h"
@@ -39,28 +40,6 @@ Result<Pair> make_sockets(int type) {
   Pair pair{Fd(ends[0]), Fd(ends[1])};
   if (::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno(errno, "socketpair");
   return pair;
-}
-
-Error failed_step(const InitReport& report) {
-  auto error = fail_errno(report.error, fmt::format("jail step {}", step_name(report.step)), Code::unavailable).value();
-  switch (report.step) {
-    case Step::usr_overlay:
-    case Step::root_overlay:
-      error.hint = "the kernel must allow overlayfs in user namespaces, and nothing may be mounted below /usr";
-      break;
-    case Step::proc:
-      error.hint = "a fully visible /proc is needed: a container or ProtectKernelTunables= masks it";
-      break;
-    case Step::forbid_namespaces:
-      error.hint = "/proc/sys must be writable for the daemon's service: ProtectKernelTunables= makes it read-only";
-      break;
-    case Step::runner_exec:
-      error.hint = "is the language's interpreter installed below /usr?";
-      break;
-    default:
-      break;
-  }
-  return error;
 }
 
 // Off the caller's path: wait for the last process, then remove the leaf. Without a pidfd (the request was cancelled
@@ -134,10 +113,15 @@ Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
   CO_TRY(AsyncFd packets, AsyncFd::adopt(host_.loop, std::move(ends.guest.ours)));
   guest_ = GuestChannel(host_.loop, std::move(packets));
 
-  Deadline limit(host_.loop, kBuildLimit, [this] { kill(); });
+  bool late = false;
+  Deadline limit(host_.loop, kBuildLimit, [this, &late] {
+    late = true;
+    kill();
+  });
   auto report = co_await next_report();
-  if (!report) co_return fail(Code::unavailable, "a jail ended, or was ended, while it was being built");
-  if (report->event != InitEvent::built) co_return tl::unexpected<Error>(failed_step(*report));
+  if (!report && late) co_return tl::unexpected<Error>(not_built_within(kBuildLimit));
+  if (!report) co_return tl::unexpected<Error>(ended_before_program());
+  if (report->event != InitEvent::built) co_return tl::unexpected<Error>(failed_step(report->step, report->error));
   built_ = *report;
   build_ms_ = ms_since(start);
   co_return Result<>{};

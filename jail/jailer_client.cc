@@ -1,38 +1,31 @@
 #include "jail/jailer_client.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <poll.h>
 
+#include "jail/failed_step.h"
 #include "jail/fd_message.h"
 #include "supervisor/base/log.h"
 
 namespace jail {
-namespace {
 
-auto step_failed(const Answer& answer) {
-  auto error = fail_errno(answer.error, fmt::format("jail step {}", step_name(answer.step)), Code::unavailable);
-  if (answer.step == Step::wait_for_ids && answer.error == EPERM) {
-    error.value().hint =
-        "the kernel refuses user namespaces: see kernel.unprivileged_userns_clone, user.max_user_namespaces "
-        "and AppArmor's restriction of unprivileged user namespaces";
-  }
-  return error;
-}
-
-}  // namespace
-
-JailerClient::JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost)
-    : loop_(loop), socket_(std::move(socket)), lost_(std::move(lost)), tasks_(loop) {}
+JailerClient::JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)())
+    : loop_(loop), socket_(std::move(socket)), lost_(std::move(lost)), why_gone_(gone), tasks_(loop) {}
 
 Result<std::unique_ptr<JailerClient>> JailerClient::start(Loop& loop, Fd socket, std::function<void()> lost) {
   int flags = fcntl(socket.get(), F_GETFL);
   if (fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "jailer socket");
   TRY(AsyncFd async, AsyncFd::adopt(loop, std::move(socket)));
-  return start(loop, std::move(async), std::move(lost));
+  return start(loop, std::move(async), std::move(lost), jailer_gone);
 }
 
-std::unique_ptr<JailerClient> JailerClient::start(Loop& loop, AsyncFd socket, std::function<void()> lost) {
-  auto client = std::unique_ptr<JailerClient>(new JailerClient(loop, std::move(socket), std::move(lost)));
+std::unique_ptr<JailerClient> JailerClient::start_of_zygote(Loop& loop, AsyncFd socket, std::function<void()> lost) {
+  return start(loop, std::move(socket), std::move(lost), zygote_gone);
+}
+
+std::unique_ptr<JailerClient> JailerClient::start(Loop& loop, AsyncFd socket, std::function<void()> lost,
+                                                  Error (*gone)()) {
+  auto client = std::unique_ptr<JailerClient>(new JailerClient(loop, std::move(socket), std::move(lost), gone));
   client->tasks_.spawn(client->read_answers());
   return client;
 }
@@ -62,20 +55,25 @@ Task<> JailerClient::read_answers() {
   }
   gone_ = true;
   for (auto& [token, waiting] : std::exchange(waiting_, {})) {
-    waiting->answer = Answer{token, ESRCH, Step::none, 0};
+    waiting->gone = why_gone_;
     fire_later(std::move(waiting));
   }
   loop_.defer(lost_);
 }
 
+bool JailerClient::is_gone() const {
+  pollfd socket{socket_.get(), 0, 0};
+  return gone_ || (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0);
+}
+
 Task<Result<std::shared_ptr<JailerClient::Waiting>>> JailerClient::ask(Order order, std::vector<int> fds) {
-  if (gone_)
-    co_return fail(Code::unavailable, "the jailer process is gone", "the daemon is about to restart: try again");
+  if (gone_) co_return tl::unexpected<Error>(why_gone_());
   order.token = next_token_++;
   auto waiting = std::make_shared<Waiting>();
   for (;;) {
     auto sent = send_message(socket_.get(), &order, sizeof order, fds);
     if (sent) break;
+    if (is_gone()) co_return tl::unexpected<Error>(why_gone_());
     if (sent.error().code != Code::unavailable)
       co_return tl::unexpected<Error>(std::move(sent).error().within("ask the jailer"));
     Event soon;  // the queue is full: several tasks may wait here, so poll by timer rather than by the one writer slot
@@ -84,7 +82,9 @@ Task<Result<std::shared_ptr<JailerClient::Waiting>>> JailerClient::ask(Order ord
   }
   waiting_.emplace(order.token, waiting);
   co_await waiting->done;
-  if (waiting->answer.error != 0) co_return step_failed(waiting->answer);
+  // This client may be gone by now, too.
+  if (waiting->gone) co_return tl::unexpected<Error>(waiting->gone());
+  if (waiting->answer.error != 0) co_return tl::unexpected<Error>(failed_order(waiting->answer));
   co_return waiting;
 }
 

@@ -28,8 +28,8 @@ class JailerClient {
   // A pidfd of the new jail's init, which is still building itself. Errors: unavailable, naming the Step.
   Task<Result<Fd>> build(BuildFds fds, Ids ids);
 
-  // The same for a socket that the loop knows already: a zygote's.
-  static std::unique_ptr<JailerClient> start(Loop& loop, AsyncFd socket, std::function<void()> lost);
+  // A zygote's, which takes orders to fork; of a socket that the loop knows already.
+  static std::unique_ptr<JailerClient> start_of_zygote(Loop& loop, AsyncFd socket, std::function<void()> lost);
 
   struct ForkFds {  // borrowed during the call; all required
     int plan, guest, control, out, err, go;
@@ -53,14 +53,18 @@ class JailerClient {
   // SIGKILL to a jail's init: the whole jail ends. Returns at once; the pidfd becomes readable when it is done. False
   // when the order could not be sent now.
   bool end(int pidfd);
+  // The process at the other end has ended, whether or not the loop has heard of it.
+  bool is_gone() const;
 
  private:
   struct Waiting {
     Event done;
+    Error (*gone)() = nullptr;  // instead of an answer: whoever had the order has ended
     Answer answer{};
     Fd pidfd;
   };
-  JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost);
+  JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());
+  static std::unique_ptr<JailerClient> start(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());
   Task<Result<std::shared_ptr<Waiting>>> ask(Order order, std::vector<int> fds);
   Task<> read_answers();
   void fire_later(std::shared_ptr<Waiting> waiting);
@@ -68,6 +72,7 @@ class JailerClient {
   Loop& loop_;
   AsyncFd socket_;
   std::function<void()> lost_;
+  Error (*why_gone_)();
   bool gone_ = false;
   uint64_t next_token_ = 1;
   std::unordered_map<uint64_t, std::shared_ptr<Waiting>> waiting_;

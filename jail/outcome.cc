@@ -106,7 +106,10 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
     case Outcome::protocol:
       return "the program wrote to the supervisor's own channel (descriptor 3); leave it alone";
     case Outcome::internal:
-      return "the jail ended without saying how";
+      return e.jailer_gone ? "the jail ended with warderd's jailer, the process that builds jails: a fault of the "
+                             "daemon, not of the program; the service restarts by itself"
+                           : "the jail was ended from outside, not by the program: by somebody on this machine, or by "
+                             "its kernel for want of memory";
   }
   return "";
 }

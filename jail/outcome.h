@@ -41,6 +41,7 @@ struct Evidence {
   bool guest_error = false;          // it holds an uncaught exception
   bool guest_out_of_memory = false;  // that exception is MemoryError or the language's like
   int guest_errno = 0;               // that exception's errno
+  bool jailer_gone = false;          // the jailer has ended, and every jail with it
 };
 
 // The first that applies, from the strongest cause to the weakest.
@@ -54,5 +55,8 @@ struct LimitTexts {
 };
 LimitTexts texts_of(const policies::Limits& limits);
 std::string describe(Outcome outcome, const Evidence& evidence, const LimitTexts& limits);
+// What to do after the outcome `internal`: nobody knows how far the program came.
+constexpr char kAfterInternal[] =
+    "it may have run, in part or to its end: look at what it left in the workspace, then call again";
 
 }  // namespace jail

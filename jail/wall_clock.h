@@ -1,7 +1,9 @@
 // WallClock: the time of one running program, and its end. It does not run while the program stands still: frozen by
 // whoever steers it, or held while a call of its waits for somebody; both may be at once, and it goes on after the
 // last. Held where no cgroup can stop its processes, it is charged the CPU time that they use meanwhile. Made by
-// jail/execution.cc, which says what each end means. Errors: unavailable (no cgroup), internal.
+// jail/execution.cc, which says what each end means. A limit that a loop notices late, because the daemon was stopped
+// or had much to do, is judged some turns later: what the program had sent by then is read first.
+// Errors: unavailable (no cgroup), internal.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -48,6 +50,8 @@ class WallClock {
   void stand_still();
   void go_on();
   void await_limit();
+  void reach_limit();
+  void give_turns(int left);
 
   Loop& loop_;
   Jail& jail_;
@@ -61,6 +65,7 @@ class WallClock {
   uint32_t holds_ = 0;                     // without their release()
   uint64_t held_cpu_from_us_ = 0;          // without a cgroup: used when it began to stand still
   std::chrono::microseconds held_cpu_{0};  // and since
+  double due_ms_ = 0;                      // what ran_ms() is when the deadline is noticed in time
   Deadline deadline_;
 };
 

@@ -86,7 +86,7 @@ Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Host& host, Spec spec, std::
   Deadline limit(host.loop, kReadyLimit, [home] { home->kill(); });
   CO_CHECKED(co_await home->wait_until_ready());
   auto lost = [alive = zygote->alive_] { *alive = false; };
-  zygote->orders_ = JailerClient::start(host.loop, home->guest().take_socket(), std::move(lost));
+  zygote->orders_ = JailerClient::start_of_zygote(host.loop, home->guest().take_socket(), std::move(lost));
   if (runs_in_node(copies.language)) {
     auto proved = co_await prove(host, zygote, copies);
     if (!proved) {

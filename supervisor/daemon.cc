@@ -96,7 +96,7 @@ void Daemon::watch_signals() {
     signals_->on(loop_, number, [this, number] {
       if (std::exchange(ending_, true)) return loop_.stop();  // a second one: at once
       log_notice("{}: ending after the running calls", number == SIGTERM ? "SIGTERM" : "SIGINT");
-      tasks_.spawn(drain());
+      tasks_.spawn(drain(kDrainLimit));
     });
   }
   signals_->on(loop_, SIGHUP, [this] { tasks_.spawn(reload_on_signal()); });
@@ -105,18 +105,19 @@ void Daemon::watch_signals() {
 Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // it has logged what was wrong
 
 void Daemon::end_after_running_calls() {
-  if (!std::exchange(ending_, true)) tasks_.spawn(drain());
+  if (!std::exchange(ending_, true)) tasks_.spawn(drain(kDrainLimit));
 }
 
 void Daemon::open_bus() {
   if (prepared_.options.bus == "off") return;
   bus::Served served{loop_, live_, approvals_, *pool_, *registry_, members_, prepared_.policies, prepared_.identity.uid,
-                     {},    {},    {},         {},     {}};
+                     {},    {},    {},         {},     {},         {}};
   served.reload = [this] { return reload(); };
   served.drain = [this] { end_after_running_calls(); };
   served.draining = [this] { return ending_; };
   served.forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); };
   served.doctor = [this] { return examine(); };
+  served.disk_problem = [this] { return state_disk_->trouble() ? state_disk_->trouble()->what : std::string(); };
   bus_ = std::make_unique<bus::Service>(std::move(served), prepared_.options.bus);
 }
 
@@ -147,7 +148,7 @@ Task<> Daemon::serve() {
 }
 
 Task<Result<>> Daemon::start_serving() {
-  auto lost = [this] { fail_to_serve(Error{Code::internal, 0, "the jailer process ended", "see the log above", {}}); };
+  auto lost = [this] { tasks_.spawn(end_without_jailer()); };
   CO_TRY(jailer_, jail::JailerClient::start(loop_, std::move(prepared_.jailer), lost));
   host_.reset(new jail::Host{.loop = loop_, .jailer = *jailer_, .ids = prepared_.ids});
   host_->cgroups = prepared_.cgroups ? &*prepared_.cgroups : nullptr;
@@ -167,6 +168,7 @@ Task<Result<>> Daemon::start_serving() {
   CO_CHECKED(open_journal());
   CO_TRY(vault_disk_, WorkerThread::start(loop_));
   CO_TRY(skill_disk_, WorkerThread::start(loop_));
+  watch_state_disk();
   open_traces();
   CO_CHECKED(open_catalog());
   open_approvals();
@@ -423,7 +425,7 @@ Task<Result<>> Daemon::reload_once() {
   co_return reloaded;
 }
 
-Task<> Daemon::drain() {
+Task<> Daemon::drain(std::chrono::milliseconds most) {
   service_.stopping();
   approvals_.close("warderd is ending: call again in some seconds");
   if (calls_) calls_->questions.close(loop_);
@@ -438,8 +440,8 @@ Task<> Daemon::drain() {
                          {}});
   if (server_) {
     server_->drain();
-    Deadline limit(loop_, kDrainLimit, [this] {
-      log_warning("calls still run after {} s: ending them", kDrainLimit.count());
+    Deadline limit(loop_, most, [this, most] {
+      log_warning("calls still run after {} s: ending them", most.count() / 1000);
       loop_.stop();
     });
     co_await server_->drained();

@@ -15,6 +15,7 @@
 #include "supervisor/options.h"
 #include "supervisor/privileges.h"
 #include "supervisor/service_manager.h"
+#include "supervisor/state_disk.h"
 #include "supervisor/tenants/master_key.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/call_tool.h"
@@ -84,9 +85,12 @@ class Daemon {
   doctor::Finding judge_policy_files() const;
   doctor::Finding judge_pool() const;
   doctor::Finding judge_journal() const;
+  doctor::Finding judge_state_disk() const;
   doctor::Finding judge_traces() const;  // where there are any
   void end_after_running_calls();
-  Task<> drain();
+  Task<> drain(std::chrono::milliseconds most);
+  Task<> end_without_jailer();
+  void watch_state_disk();
   void fail_to_serve(const Error& error);
 
   Loop loop_;
@@ -120,6 +124,7 @@ class Daemon {
   std::unique_ptr<tools::StubTree> servers_;
   tools::SearchLearning learning_;
   std::unique_ptr<WorkerThread> vault_disk_, skill_disk_;  // before what writes there
+  std::unique_ptr<StateDisk> state_disk_;
   tools::PiiVaults vaults_;
   std::unique_ptr<tools::Skills> skills_;
   std::unique_ptr<mcp::Server> server_;

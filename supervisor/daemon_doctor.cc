@@ -104,6 +104,7 @@ Task<Result<doctor::Findings>> Daemon::examine() {
   all.push_back({"daemon", Health::good, "listens on " + prepared_.options.socket, {}});
   all.push_back(judge_pool());
   all.push_back(judge_journal());
+  all.push_back(judge_state_disk());
   if (spans_) all.push_back(judge_traces());
   Finding execution = co_await try_execution();
   all.push_back(std::move(execution));

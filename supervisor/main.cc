@@ -14,6 +14,7 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/daemon.h"
+#include "supervisor/open_files.h"
 
 namespace {
 
@@ -142,6 +143,8 @@ Result<Prepared> prepare(Options options) {
       std::find(options.policies.begin(), options.policies.end(), "/usr/lib/warder/policies") != options.policies.end();
   TRY(policies::Store store,
       policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
+  TRY(const std::string few_files, raise_open_files(store));
+  if (!few_files.empty()) log_warning("{}", few_files);
   Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}, {}, {}, {}, {}};
   CHECKED(make_state(options, identity));
   TRY(prepared.state_lock, lock_state(options));

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "supervisor/base/disk_faults.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/loop.h"
 
@@ -19,16 +20,22 @@ void count() {
     log_error("bug: the loop waits for a disk, and every client with it");
 }
 
+int judged(int result) {
+  const int error = result < 0 ? errno : 0;
+  disk_faults::note(error);
+  return error;
+}
+
 }  // namespace
 
 int sync_data(int fd) {
   count();
-  return ::fdatasync(fd) < 0 ? errno : 0;
+  return judged(::fdatasync(fd));
 }
 
 int sync_file(int fd) {
   count();
-  return ::fsync(fd) < 0 ? errno : 0;
+  return judged(::fsync(fd));
 }
 
 uint64_t calls() { return all; }

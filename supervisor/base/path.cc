@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "supervisor/base/disk_faults.h"
 #include "supervisor/base/json.h"
 
 namespace {
@@ -26,7 +27,9 @@ int openat2_beneath(int dirfd, const char* path, int flags, mode_t mode) {
   for (int attempt = 0;; attempt++) {
     long fd = ::syscall(SYS_openat2, dirfd, path, &how, sizeof how);
     if (fd >= 0) return static_cast<int>(fd);
-    if (errno != EINTR && (errno != EAGAIN || attempt >= kAttempts)) return -1;
+    if (errno == EINTR || (errno == EAGAIN && attempt < kAttempts)) continue;
+    if (how.flags & O_CREAT) disk_faults::note(errno);
+    return -1;
   }
 }
 
@@ -332,9 +335,12 @@ Result<> write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      return fail_errno(errno, "write",
-                        errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? Code::exhausted : Code::internal);
+    if (n < 0) {
+      const int error = errno;
+      disk_faults::note(error);
+      const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+      return fail_errno(error, "write", is_full ? Code::exhausted : Code::internal);
+    }
     bytes.remove_prefix(static_cast<size_t>(n));
   }
   return {};

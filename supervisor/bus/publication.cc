@@ -155,6 +155,7 @@ const Condition& Publication::condition() {
   condition_.state = served_.draining() ? "draining" : "serving";
   condition_.policies = served_.policies.names();
   condition_.reload_problem = reload_problem_;
+  condition_.disk_problem = served_.disk_problem();
   return condition_;
 }
 

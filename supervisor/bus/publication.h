@@ -47,6 +47,7 @@ struct Served {
   std::function<void()> drain;
   std::function<bool()> draining;
   std::function<void(const std::string& tenant)> forget_searches;
+  std::function<std::string()> disk_problem;
   // Errors: exhausted while it is at work.
   std::function<Task<Result<doctor::Findings>>()> doctor;
 };
@@ -55,7 +56,7 @@ struct Served {
 struct Condition : tools::Statistics {
   std::string state;
   std::vector<std::string> policies;
-  std::string reload_problem;
+  std::string reload_problem, disk_problem;
   bool operator==(const Condition&) const = default;
 };
 

@@ -69,8 +69,8 @@ Json placeholder_tools() {
   return Json::array({std::move(tool)});
 }
 
-Json failed_call(std::string_view text, std::string_view remedy) {
-  Json answer = {{"success", false}, {"outcome", "internal"}, {"error", text}};
+Json failed_call(std::string_view text, std::string_view remedy, Ran ran) {
+  Json answer = {{"success", false}, {"outcome", "internal"}, {"error", text}, {"may_have_run", ran == Ran::maybe}};
   if (!remedy.empty()) answer["remedy"] = remedy;
   Json block = {{"type", "text"}, {"text", dump_json(answer)}};
   return {{"content", Json::array({std::move(block)})}, {"isError", true}};
@@ -107,19 +107,19 @@ std::string offline_answer(const Envelope& request, const Trouble& trouble, std:
   if (method == "resources/list") return fleeting_line(request, {{"resources", Json::array()}});
   if (method == "resources/templates/list") return fleeting_line(request, {{"resourceTemplates", Json::array()}});
   if (method == "tools/call")
-    return result_line(request,
-                       failed_call(trouble.state + ", nothing was executed: " + trouble.cause, trouble.remedy));
+    return result_line(
+        request, failed_call(trouble.state + ", nothing was executed: " + trouble.cause, trouble.remedy, Ran::no));
   return error_line(request.id, kInternal, trouble.state + ": " + trouble.cause + "; " + trouble.remedy,
                     trouble_data(trouble.cause, trouble.remedy));
 }
 
 std::string interrupted_answer(std::string_view raw_id, std::string_view method, Era era, std::string_view text,
-                               std::string_view remedy) {
+                               std::string_view remedy, Ran ran) {
   if (method != "tools/call") return error_line(raw_id, kInternal, text, trouble_data(text, remedy));
   Envelope request;
   request.id = raw_id;
   request.meta_version = era == Era::modern ? kModern : std::string_view();
-  return result_line(request, failed_call(text, remedy));
+  return result_line(request, failed_call(text, remedy, ran));
 }
 
 std::string refused_line(std::string_view raw_id, std::string_view text) {

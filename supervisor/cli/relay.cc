@@ -319,7 +319,7 @@ void Relay::disconnected() {
     if (again) continue;
     const std::string refused = refusal_ ? refusal_->state + ", nothing was executed: " + refusal_->cause : "";
     to_client_.add(interrupted_answer(lost.raw_id, lost.method, lost.era, refusal_ ? refused : kInterrupted,
-                                      refusal_ ? refusal_->remedy : kRetry));
+                                      refusal_ ? refusal_->remedy : kRetry, refusal_ ? Ran::no : Ran::maybe));
     forget(call);
   }
   for (const auto& id : asked_) {

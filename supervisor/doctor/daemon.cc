@@ -48,6 +48,11 @@ Finding judge_journal(const std::string& trouble, std::string_view durability) {
           "find out who did that; then: systemctl restart warder. What is recorded until then is lost with the file"};
 }
 
+Finding judge_state_disk(const std::string& problem, std::string remedy, const std::string& folder) {
+  if (problem.empty()) return {"state disk", Health::good, folder + " takes writes", {}};
+  return {"state disk", Health::bad, problem, std::move(remedy)};
+}
+
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem) {
   if (!reload_problem.empty())
     return {"D-Bus", Health::note, "the last reload failed: " + reload_problem,

@@ -57,6 +57,8 @@ struct Spans {            // a daemon's, and the collector they go to
 Finding judge_spans(const Spans& spans);
 // `trouble`: which of the journal's files was removed or replaced under the daemon; empty: none.
 Finding judge_journal(const std::string& trouble, std::string_view durability);
+// `problem`: why the disk of the daemon's state takes no writes, and what helps; empty: it takes them.
+Finding judge_state_disk(const std::string& problem, std::string remedy, const std::string& folder);
 // `reload_problem`: why the daemon's last reload failed; empty: it did not.
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem);
 

@@ -4,6 +4,8 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include "supervisor/base/disk_faults.h"
+
 namespace journal {
 namespace {
 
@@ -23,7 +25,16 @@ Database& Database::operator=(Database&& other) noexcept {
 }
 Database::~Database() { statements_.clear(); }
 
+void Database::note_fault(int code) const {
+  if ((code & 0xff) == SQLITE_FULL) disk_faults::note(ENOSPC);
+  if ((code & 0xff) == SQLITE_READONLY) disk_faults::note(EROFS);
+  if ((code & 0xff) != SQLITE_IOERR && (code & 0xff) != SQLITE_CANTOPEN) return;
+  const int error = handle_ ? sqlite3_system_errno(handle_.get()) : 0;
+  disk_faults::note(error == 0 ? EIO : error);
+}
+
 tl::unexpected<Error> Database::failure(int code, std::string_view doing) const {
+  note_fault(code);
   const char* said = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
   std::string what = fmt::format("{}: {}: {}", path_, doing, said);
   switch (code & 0xff) {

@@ -79,6 +79,7 @@ class Database {
   friend class Statement;
   Database() = default;
   tl::unexpected<Error> failure(int code, std::string_view doing) const;
+  void note_fault(int code) const;
   struct Close {
     void operator()(sqlite3* handle) const;
   };

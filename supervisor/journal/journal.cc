@@ -106,9 +106,10 @@ Journal::Execution Journal::begin(Begun begun) {
   return Execution(*this, std::move(begun), std::move(written));
 }
 
-Task<Result<>> Journal::begun(const Execution& execution) {
+Task<Result<>> Journal::begun(Execution& execution) {
   writer_->hurry();
   auto written = co_await Writer::committed(execution.written_);
+  if (!written) execution.journal_ = nullptr;
   co_return written;
 }
 

@@ -73,9 +73,10 @@ class Journal {
   Execution begin(Begun begun);
   // Done when the answer may be sent. Errors: it may not, for it would be forgotten.
   Task<Result<>> end(Execution execution, Ended ended);
-  // Whether the last commit failed: then wait for a begin before the program runs.
+  // Whether the last commit failed: then wait for a begin before the program runs. One that cannot be written down
+  // never was, and is counted nowhere.
   bool failing() const { return writer_->failing(); }
-  Task<Result<>> begun(const Execution& execution);
+  Task<Result<>> begun(Execution& execution);
 
   // Queued; written down with the next execution that ends, and within 20 ms.
   void audit(AuditEntry entry);

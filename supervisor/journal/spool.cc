@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "supervisor/base/disk_faults.h"
 #include "supervisor/base/path.h"
 
 namespace journal {
@@ -42,6 +43,7 @@ Result<> Spool::append(std::string_view lines) {
     return {};
   }
   const int err = n < 0 ? errno : ENOSPC;
+  disk_faults::note(err);
   if (n > 0 && ::ftruncate(file_.get(), static_cast<off_t>(size_)) < 0)
     size_ = kSpoolBytes;  // nothing behind half a line
   return fail_path(err, "write", "the journal's spool");

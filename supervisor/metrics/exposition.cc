@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "supervisor/base/disk_faults.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/version.h"
 #include "supervisor/tools/statistics.h"
@@ -65,6 +66,10 @@ void add_daemon(Text& text, const DaemonNumbers& daemon) {
   text.family("warder_disk_waits", "counter", "", "Waits until a write is on the disk; one on the loop is a bug.");
   text.sample("_total", {{"thread", "loop"}}, durable::calls_on_loop());
   text.sample("_total", {{"thread", "other"}}, durable::calls() - durable::calls_on_loop());
+  text.family("warder_disk_faults", "counter", "", "Writes that failed: full, over a quota, broken or read-only.");
+  text.sample("_total", {}, disk_faults::noted().count);
+  text.family("warder_state_disk_failing", "gauge", "", "1 while the state folder's disk takes no writes.");
+  text.sample("", {}, daemon.state_disk_failing ? 1 : 0);
 }
 
 void add_executions(Text& text, const tools::Live& live, const tools::Statistics& now) {

@@ -129,6 +129,9 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
     if (answer.quota) {
       members.string("rule", answer.quota->rule);
       members.string("remedy", answer.quota->hint);
+    } else if (report.outcome == jail::Outcome::internal) {
+      members.raw("may_have_run", "true");
+      members.string("remedy", jail::kAfterInternal);
     }
   }
   if (!report.traceback.empty()) members.string("traceback", report.traceback);
@@ -163,7 +166,9 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   return result;
 }
 
-mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error) {
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran) {
+  const bool denied = ran == Ran::no && (error.code == Code::denied || error.code == Code::exhausted ||
+                                         error.code == Code::invalid || error.code == Code::not_found);
   Members members;
   members.raw("success", "false");
   members.lines("output", "");
@@ -171,9 +176,8 @@ mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error
   members.string("code", code_name(error.code));
   if (!error.rule.empty()) members.string("rule", error.rule);
   if (!error.hint.empty()) members.string("remedy", error.hint);
+  if (!denied) members.raw("may_have_run", ran == Ran::maybe ? "true" : "false");
   if (!execution_id.empty()) members.string("execution_id", execution_id);
-  bool denied = error.code == Code::denied || error.code == Code::exhausted || error.code == Code::invalid ||
-                error.code == Code::not_found;
   members.string("outcome", denied ? "denied" : "internal");
   mcp::ToolResult result = mcp::ToolResult::error(std::move(members).take());
   return result;

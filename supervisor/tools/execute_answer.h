@@ -1,9 +1,9 @@
 // The answer of execute_code: one text block of compact JSON, image blocks, links to files that were made, and the
 // receipt in _meta.
 // Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
-// execution_id and outcome; session, stderr, exit_status, signal, usage, files, truncated, clamped, notes where they
-// say something. `success` is about the program, the protocol's isError about the tool: they differ where the status 1
-// of a shell program is an answer.
+// execution_id and outcome; with the outcome internal may_have_run; session, stderr, exit_status, signal, usage, files,
+// truncated, clamped, notes where they say something. `success` is about the program, the protocol's isError about the
+// tool: they differ where the status 1 of a shell program is an answer.
 #pragma once
 #include <string>
 #include <vector>
@@ -30,8 +30,9 @@ struct ExecuteAnswer {
 };
 mcp::ToolResult make_answer(const ExecuteAnswer& answer);
 
-// The same shape for a call without a program's answer. denied and invalid keep their outcome; the rest is `internal`.
-// `execution_id` is empty for one that never began: nothing is kept of it.
-mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error);
+// The same shape for a call without a program's answer. denied and invalid keep their outcome; the rest is `internal`,
+// and says whether the program may have run. `execution_id` is empty for one that never began: nothing is kept of it.
+enum class Ran { no, maybe };
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran = Ran::no);
 
 }  // namespace tools

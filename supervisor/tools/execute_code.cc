@@ -33,6 +33,8 @@ constexpr auto kHeartbeat = 5s;  // without output: clients give up on silence
 // In _meta, for the session's log: what the call is for, and what the session is for.
 constexpr char kTaskKey[] = "org.warder/task", kSessionKey[] = "org.warder/session-description";
 
+constexpr char kUnrecorded[] = "the program did not run, for its record cannot be kept";
+
 constexpr char kDescription[] =
     "Run code in a jail: process data there, return only a summary. "
     "Answers `result` or the last expression, and what is printed. context_vars become variables. "
@@ -86,7 +88,8 @@ struct Call {
   uint64_t fetched_bytes = 0, fetched_tokens = 0;  // answers to the code's own calls
   QuotaHold quota;
   std::string waits_for;  // before it runs
-  bool begun = false;     // the journal knows it, and it may have run
+  bool begun = false;     // the journal knows it
+  Ran ran = Ran::no;
   std::string last_line;
   bool new_output = false;
 };
@@ -331,8 +334,11 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   CO_TRY(tenants::Recording recording, tenant.executions().begin(call.id));
   auto row = call.environment.journal.begin(
       {call.id, tenant.name(), language, call.policy->name, request.code.size(), journal::now_ms()});
+  if (call.environment.journal.failing()) {
+    auto begun = co_await call.environment.journal.begun(row);
+    if (!begun) co_return tl::unexpected<Error>(std::move(begun).error().within(kUnrecorded));
+  }
   call.begun = true;
-  if (call.environment.journal.failing()) CO_CHECKED(co_await call.environment.journal.begun(row));
 
   auto keep = [&recording](tenants::Stream stream) {
     return [&recording, stream](std::string_view part) { return recording.append(stream, part).has_value(); };
@@ -367,8 +373,10 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   auto executed = co_await run_jail(call, turn, std::move(request));
   if (!executed) {
     CO_CHECKED(co_await record_failure(call, std::move(row)));
+    executed.error().what += "; the program did not run";
     co_return tl::unexpected<Error>(std::move(executed).error());
   }
+  call.ran = Ran::maybe;
   jail::Report report = *std::move(executed);
 
   tenant.workspace().invalidate();
@@ -439,8 +447,10 @@ Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::Request
   if (result) co_return *std::move(result);
   live.refuse(result.error());
   log_refused(context.loop, shown, result.error());
-  mcp::ToolResult refused = make_refusal(call.begun ? call.id : std::string(), result.error());
-  if (!call.begun && environment.admission.is_closed()) refused.meta = mcp::not_run_while_draining().meta;
+  mcp::ToolResult refused = make_refusal(call.begun ? call.id : std::string(), result.error(), call.ran);
+  const bool jailer_gone = call.ran == Ran::no && environment.host.jailer.is_gone();  // and the daemon ends with it
+  if (jailer_gone || (!call.begun && environment.admission.is_closed()))
+    refused.meta = mcp::not_run_while_draining().meta;
   co_return refused;
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "supervisor/base/disk_faults.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/worker_thread.h"
@@ -34,7 +35,10 @@ Result<> write_file(const std::string& beside, std::string_view text) {
   if (!file) return fail_errno(errno, "open " + beside);
   while (!text.empty()) {
     const ssize_t count = ::write(file.get(), text.data(), text.size());
-    if (count < 0) return fail_errno(errno, "write " + beside);
+    if (count < 0) {
+      disk_faults::note(errno);
+      return fail_errno(errno, "write " + beside);
+    }
     text.remove_prefix(static_cast<size_t>(count));
   }
   return {};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "jail/failed_step.h"
 #include "jail/fd_message.h"
 #include "tests/catch.h"
 #include "tests/jail/await.h"
@@ -118,8 +119,35 @@ TEST_CASE("answers that came together are all heard, though the first hearer end
   for (const auto& one : heard) {
     CHECK(one->has_value() == !ends);
     if (ends) CHECK(one->error().code == Code::unavailable);
+    if (ends)
+      CHECK_THAT(one->error().what, Catch::Matchers::Contains("jailer, the process that builds jails, has ended"));
   }
   REQUIRE(run_until(scene.loop, [&] { return scene.lost == (ends ? 1 : 0); }));
+}
+
+TEST_CASE("agents read what happened to their jail, not which step of ours failed", "[jail]") {
+  struct Row {
+    Step step;
+    int error;
+    const char* what;
+    const char* hint;
+  };
+  const Row rows[] = {
+      {Step::attach_workspace, ESRCH, "the jail was ended from outside before the program began", "call again"},
+      {Step::none, ESRCH, "the jail was ended from outside before the program began", "call again"},
+      {Step::attach_workspace, EINVAL, "the workspace cannot be mounted in the jail: Invalid argument", "call again"},
+      {Step::none, EMFILE, "the jailer did not carry out its order: Too many open files", "LimitNOFILE="},
+      {Step::wait_for_ids, EPERM, "jail step wait_for_ids: Operation not permitted", "user namespaces"},
+  };
+  for (const Row& row : rows) {
+    const Error error = failed_order(Answer{1, row.error, row.step, 0});
+    CAPTURE(error.what, error.hint);
+    CHECK(error.code == Code::unavailable);
+    CHECK(error.what == row.what);
+    CHECK_THAT(error.hint, Catch::Matchers::Contains(row.hint));
+  }
+  CHECK_THAT(failed_step(Step::runner_limits, EPERM).hint, Catch::Matchers::Contains("LimitNOFILE="));
+  CHECK(failed_step(Step::runner_exec, ENOENT, "/usr/bin/python3").hint == "install /usr/bin/python3");
 }
 
 TEST_CASE("who is told that the jailer is gone may end the client", "[jail]") {

@@ -119,7 +119,7 @@ TEST_CASE("an outcome's message names the limit and what to change", "[jail]") {
       {Outcome::forbidden_call, "system call"},
       {Outcome::protocol, "descriptor 3"},
       {Outcome::cancelled, "cancelled"},
-      {Outcome::internal, "without saying how"},
+      {Outcome::internal, "ended from outside"},
   }));
   CAPTURE(outcome_name(outcome));
   CHECK_THAT(describe(outcome, with_status(exited(3)), kLimits), Catch::Matchers::Contains(part));

@@ -29,6 +29,7 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[bridge]") {
       CHECK_FALSE(lost["result"].contains("resultType"));
       CHECK(answer_text(lost)["success"] == false);
       CHECK(answer_text(lost)["error"].get<std::string>().find("may have run") != std::string::npos);
+      CHECK(answer_text(lost)["may_have_run"] == true);
       CHECK(answer_text(lost)["remedy"].get<std::string>().find("retry") != std::string::npos);
     }
   }
@@ -255,6 +256,7 @@ TEST_CASE("a connection that the daemon refuses is tried again, and then nothing
       CHECK(told["error"] ==
             "warderd refused the connection, nothing was executed: tenant 'uid-0' has 64 connections already");
       CHECK(told["remedy"] == "close some");
+      CHECK(told["may_have_run"] == false);
     }
     CHECK(bridge.err.line()->find("64 connections") != std::string::npos);
   }
@@ -332,6 +334,7 @@ TEST_CASE("requests that come while the daemon restarts wait for it", "[bridge]"
     const Json refused = bridge.out.message();
     CHECK(refused["id"] == 2);
     CHECK(answer_text(refused)["error"].get<std::string>().find("nothing was executed") != std::string::npos);
+    CHECK(answer_text(refused)["may_have_run"] == false);
   }
 }
 

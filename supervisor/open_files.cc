@@ -1,0 +1,42 @@
+#include "supervisor/open_files.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+namespace {
+
+constexpr rlim_t kLeast = 256;  // for a few executions and connections at once
+// 128 executions with 12 each (ends of pipes and sockets, process, cgroup, output that is kept), 1024 connections with
+// 2 each, and 512 for waiting jails, tenants and the daemon itself.
+constexpr rlim_t kEnough = 128 * 12 + 1024 * 2 + 512;
+
+constexpr char kRaise[] =
+    "raise it: LimitNOFILE=65536 below [Service] (systemctl edit warder.service), or, started by hand, ulimit -Hn "
+    "65536";
+
+}  // namespace
+
+Result<std::string> raise_open_files(const policies::Store& policies) {
+  rlimit own{};
+  if (::getrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "getrlimit RLIMIT_NOFILE");
+  own.rlim_cur = own.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "setrlimit RLIMIT_NOFILE");
+  const std::string limit = fmt::format("the limit of open files (RLIMIT_NOFILE) is {}", own.rlim_max);
+  if (own.rlim_max < kLeast)
+    return fail(Code::unavailable, fmt::format("{}, and the daemon needs {} at least", limit, kLeast), kRaise);
+  for (const std::string& name : policies.names()) {
+    const uint32_t wanted = policies.find(name)->limits.standard.open_files;
+    if (wanted > own.rlim_max)
+      return fail(
+          Code::unavailable,
+          fmt::format("{}, and policy '{}' gives programs {} (limits.open_files): nobody gives more than they have",
+                      limit, name, wanted),
+          std::string(kRaise) + "; or lower limits.open_files in the policy");
+  }
+  if (own.rlim_max >= kEnough) return std::string();
+  return fmt::format(
+      "{}: enough for some {} executions at once, not for all that may be; calls and connections that find none free "
+      "are "
+      "refused. {}",
+      limit, own.rlim_max / 16, kRaise);
+}

@@ -1,0 +1,117 @@
+#include "supervisor/state_disk.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "supervisor/base/disk_faults.h"
+#include "supervisor/base/durable.h"
+#include "supervisor/base/fd.h"
+#include "supervisor/base/log.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLookEvery = 1s;
+constexpr size_t kTriedBytes = 256 << 10;  // more than a transaction of the journal's, as a rule
+constexpr auto kSoonAgain = 10min;         // trouble that begins so soon after the last is the same
+constexpr std::chrono::seconds kMostQuiet = 5min;
+
+// A file without a name, or of a name that is gone at once where the file system knows none such.
+Fd make_file(const std::string& folder) {
+  Fd file(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (file || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
+  const std::string path = folder + "/tried";
+  file = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const int error = errno;
+  if (file) ::unlink(path.c_str());
+  errno = error;
+  return file;
+}
+
+// 0, or the errno of what failed. Waits for the disk.
+int write_one(const std::string& folder) {
+  const Fd file = make_file(folder);
+  if (!file) return errno;
+  const std::string zeros(kTriedBytes, '\0');
+  for (size_t at = 0; at < zeros.size();) {
+    const ssize_t n = ::write(file.get(), zeros.data() + at, zeros.size() - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : ENOSPC;
+    at += static_cast<size_t>(n);
+  }
+  return durable::sync_data(file.get());
+}
+
+std::string remedy_for(int error, const std::string& folder) {
+  if (error == EDQUOT) return "raise the quota of the daemon's user on that file system, or free space there";
+  if (error == ENOSPC) return fmt::format("free space there: df -h {0}; df -i {0}", folder);
+  return "dmesg says what is wrong with it";
+}
+
+}  // namespace
+
+StateDisk::StateDisk(Loop& loop, WorkerThread& disk, std::string state, std::function<bool()> journal_failing,
+                     std::function<void()> told)
+    : loop_(loop),
+      disk_(disk),
+      state_(std::move(state)),
+      journal_failing_(std::move(journal_failing)),
+      told_(std::move(told)),
+      tasks_(loop) {
+  tasks_.spawn(watch());
+}
+
+Task<> StateDisk::watch() {
+  uint64_t seen = disk_faults::noted().count;
+  for (;;) {
+    co_await sleep_for(loop_, kLookEvery);
+    const disk_faults::Noted noted = disk_faults::noted();
+    const bool more = noted.count != seen;
+    if (!more && !trouble_) continue;
+    seen = noted.count;
+    int error = co_await try_to_write();
+    if (error != 0) {
+      seen = disk_faults::noted().count;  // our own try may be among them
+    } else if (more && journal_failing_()) {
+      error = noted.last;  // the journal needs more than we tried
+    }
+    if (error != 0 || more) last_fault_at_ = Monotonic::now();
+    if (error != 0 && !trouble_) begin(error);
+    if (error == 0 && trouble_ && Monotonic::now() - last_fault_at_ >= quiet_) end();
+  }
+}
+
+Task<int> StateDisk::try_to_write() {
+  auto error = std::make_shared<int>(0);
+  const WorkerThread::Job job = [error, folder = state_ + "/journal"]() -> Result<> {
+    *error = write_one(folder);
+    return {};
+  };
+  auto done = co_await disk_.run(job);
+  if (!done || !disk_faults::is_fault(*error)) co_return 0;  // a folder that is gone is no matter of its disk
+  co_return *error;
+}
+
+void StateDisk::begin(int error) {
+  const auto now = Monotonic::now();
+  const bool again = ended_at_ && now - *ended_at_ < kSoonAgain;
+  quiet_ = again ? std::min(std::max(2 * quiet_, 2s), kMostQuiet) : 0s;
+  began_at_ = now;
+  trouble_ = Trouble{
+      fmt::format("the state folder's disk takes no writes ({}: {})", state_, std::generic_category().message(error)),
+      remedy_for(error, state_)};
+  log_error("{}: what cannot be recorded is refused until it does; {}", trouble_->what, trouble_->remedy);
+  told_();
+}
+
+void StateDisk::end() {
+  ended_at_ = Monotonic::now();
+  trouble_.reset();
+  log_notice("the state folder's disk takes writes again ({}, after {:.0f} s)", state_, ms_since(began_at_) / 1000);
+  told_();
+}
