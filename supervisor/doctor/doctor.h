@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/busy_time.h"
 #include "supervisor/base/result.h"
 
 namespace doctor {
@@ -57,6 +58,8 @@ struct Spans {            // a daemon's, and the collector they go to
 Finding judge_spans(const Spans& spans);
 // `trouble`: which of the journal's files was removed or replaced under the daemon; empty: none.
 Finding judge_journal(const std::string& trouble, std::string_view durability);
+// The longest time that the daemon's loop was busy without a break: a note where others felt it.
+Finding judge_loop(const BusyTime::Turn& longest);
 // `reload_problem`: why the daemon's last reload failed; empty: it did not.
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem);
 
