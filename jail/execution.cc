@@ -267,7 +267,7 @@ class Execution final : public Steered {
 
   // False: nothing more is to be heard.
   bool take(GuestMessage said, size_t bytes) {
-    const Doing doing(Work::program_message, &request_.tenant);
+    const Doing doing(LoopWork::program_message, &request_.tenant);
     const bool is_call = std::holds_alternative<GuestCall>(said);
     if (!running() || (!is_call && evidence_.guest_answered)) {
       violation("an unexpected message");

@@ -5,7 +5,7 @@
 namespace jail {
 
 std::string run_message(const Request& request, size_t max_message) {
-  const Doing doing(Work::program_answer, &request.tenant);
+  const Doing doing(LoopWork::program_answer, &request.tenant);
   Json run{{"type", "run"},
            {"execution", request.id},
            {"language", language_name(request.spec.language)},

@@ -63,7 +63,7 @@ struct Daemon::Signals {
     uv_signal_start(
         &box->handle,
         [](uv_signal_t* h, int) {
-          const Doing doing(Work::other);
+          const Doing doing(LoopWork::other);
           static_cast<Box*>(h->data)->fn();
         },
         number);
@@ -379,7 +379,7 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
 }
 
 Result<> Daemon::read_policies() {
-  const Doing doing(Work::policies);
+  const Doing doing(LoopWork::policies);
   return prepared_.policies.reload();
 }
 

@@ -13,7 +13,7 @@ using doctor::Health;
 
 template <class Look>
 auto busy_with(Look look) {
-  const Doing doing(Work::doctor);
+  const Doing doing(LoopWork::doctor);
   return look();
 }
 

@@ -31,14 +31,14 @@ constexpr std::array<Name, kWorks> kNames = {{
     {"doctor", "looking at the machine for the doctor"},
 }};
 
-size_t index_of(Work work) { return static_cast<size_t>(work); }
+size_t index_of(LoopWork work) { return static_cast<size_t>(work); }
 
 }  // namespace
 
 thread_local BusyTime* Doing::of_this_thread = nullptr;
 
-std::string_view work_name(Work work) { return kNames[index_of(work)].name; }
-std::string_view work_text(Work work) { return kNames[index_of(work)].text; }
+std::string_view work_name(LoopWork work) { return kNames[index_of(work)].name; }
+std::string_view work_text(LoopWork work) { return kNames[index_of(work)].text; }
 
 int64_t BusyTime::minute_of(Monotonic::time_point now) const {
   return std::chrono::duration_cast<std::chrono::minutes>(now.time_since_epoch()).count();
@@ -50,7 +50,7 @@ void BusyTime::pause(Monotonic::time_point now) {
   since_ = now;
 }
 
-BusyTime::Piece BusyTime::begin(Work work, const std::string* whom) {
+BusyTime::Piece BusyTime::begin(LoopWork work, const std::string* whom) {
   const auto now = clock_();
   if (!under_way_) {
     under_way_ = true;
@@ -74,7 +74,7 @@ void BusyTime::end(const Piece& before) {
 // They did not end in the order in which they began, and so may name what is gone.
 void BusyTime::lose_names() {
   pause(clock_());
-  now_ = {Work::other, nullptr, now_.spent};
+  now_ = {LoopWork::other, nullptr, now_.spent};
   depth_ = 0;
   turns_++;
 }
@@ -104,7 +104,7 @@ void BusyTime::end_turn() {
       if (sums_[i].all > sums_[most].all) most = i;
     const Sum& sum = sums_[most];
     slot.minute = minute_of(now);
-    slot.longest = {busy, static_cast<Work>(most), sum.all, {}, static_cast<int64_t>(::time(nullptr))};
+    slot.longest = {busy, static_cast<LoopWork>(most), sum.all, {}, static_cast<int64_t>(::time(nullptr))};
     if (sum.longest >= kWorthAName && 2 * sum.longest > sum.all) slot.longest.whom = whom_[most];
   }
   start_anew();

@@ -11,7 +11,7 @@
 
 #include "supervisor/base/clock.h"
 
-enum class Work : uint8_t {
+enum class LoopWork : uint8_t {
   other,  // what has no name here
   client_message,
   arguments,
@@ -32,9 +32,9 @@ enum class Work : uint8_t {
   metrics,
   doctor,
 };
-constexpr size_t kWorks = static_cast<size_t>(Work::doctor) + 1;
-std::string_view work_name(Work work);  // "client_message": for metrics
-std::string_view work_text(Work work);  // "reading a client's message"
+constexpr size_t kWorks = static_cast<size_t>(LoopWork::doctor) + 1;
+std::string_view work_name(LoopWork work);  // "client_message": for metrics
+std::string_view work_text(LoopWork work);  // "reading a client's message"
 
 class BusyTime {
  public:
@@ -44,10 +44,10 @@ class BusyTime {
 
   struct Turn {
     Span busy{0};
-    Work work = Work::other;  // what took most of it
-    Span worked{0};           // of that
-    std::string whom;         // for whom: a tenant, a user; empty: for several, or nobody in particular
-    int64_t at = 0;           // when it ended, in seconds since 1970
+    LoopWork work = LoopWork::other;  // what took most of it
+    Span worked{0};                   // of that
+    std::string whom;                 // for whom: a tenant, a user; empty: for several, or nobody in particular
+    int64_t at = 0;                   // when it ended, in seconds since 1970
   };
 
   explicit BusyTime(Clock clock = &Monotonic::now) : clock_(clock) {}
@@ -62,7 +62,7 @@ class BusyTime {
  private:
   friend class Doing;
   struct Piece {
-    Work work = Work::other;
+    LoopWork work = LoopWork::other;
     const std::string* whom = nullptr;
     Span spent{0};
   };
@@ -73,7 +73,7 @@ class BusyTime {
     int64_t minute = -1;
     Turn longest;
   };
-  Piece begin(Work work, const std::string* whom);
+  Piece begin(LoopWork work, const std::string* whom);
   void end(const Piece& before);
   void lose_names();
   void start_anew();
@@ -97,7 +97,7 @@ class BusyTime {
 // nothing. `whom` must outlive it; nullptr: for whom the work around it is.
 class Doing {
  public:
-  explicit Doing(Work work, const std::string* whom = nullptr) : time_(of_this_thread) {
+  explicit Doing(LoopWork work, const std::string* whom = nullptr) : time_(of_this_thread) {
     if (!time_) return;
     before_ = time_->begin(work, whom);
     turn_ = time_->turns_;

@@ -52,7 +52,7 @@ bool Loop::runs_on_this_thread() { return Doing::of_this_thread != nullptr; }
 void Loop::defer(std::function<void()> fn) {
   deferred_->queue.push_back(std::move(fn));
   uv_idle_start(&deferred_->handle, [](uv_idle_t* h) {
-    const Doing doing(Work::other);
+    const Doing doing(LoopWork::other);
     auto& box = *static_cast<Deferred*>(h->data);
     uv_idle_stop(h);
     for (auto& f : std::exchange(box.queue, {})) f();
@@ -98,7 +98,7 @@ void AsyncFd::Poll::rearm() {
 }
 
 void AsyncFd::Poll::on_event(uv_poll_t* h, int status, int events) {
-  const Doing doing(Work::other);
+  const Doing doing(LoopWork::other);
   auto* self = static_cast<Poll*>(h->data);
   std::coroutine_handle<> wake[2];
   for (int i = 0; i < 2; i++) {
@@ -146,7 +146,7 @@ Deadline::Deadline(Loop& loop, std::chrono::milliseconds after, std::function<vo
   uv_timer_start(
       &box_->handle,
       [](uv_timer_t* h) {
-        const Doing doing(Work::other);
+        const Doing doing(LoopWork::other);
         auto fire = std::move(static_cast<Box*>(h->data)->fn);  // it may destroy the Deadline
         fire();
       },

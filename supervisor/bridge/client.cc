@@ -185,7 +185,7 @@ Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions 
 }
 
 void Client::send_request(int64_t id, Order& order) {
-  const Doing doing(Work::server_request, &reading_.owner.name);
+  const Doing doing(LoopWork::server_request, &reading_.owner.name);
   const Json message{
       {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
   transport_->send(message, std::move(order.mirrored));
@@ -254,7 +254,7 @@ void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer
 Task<> Client::take(Text text, std::optional<int64_t> of) {
   const size_t bytes = text.bytes.size();
   std::optional<Json> parsed = co_await read(std::move(text));
-  const Doing doing(Work::server_message, &reading_.owner.name);
+  const Doing doing(LoopWork::server_message, &reading_.owner.name);
   unasked_ += bytes;  // not before: while a large answer is read, what comes on other streams is no flood
   if (parsed && parsed->is_object()) {
     take_message(*parsed, of, bytes);
@@ -268,7 +268,7 @@ Task<> Client::take(Text text, std::optional<int64_t> of) {
 
 Task<std::optional<Json>> Client::read(Text text) {
   if (text.bytes.size() <= JsonWork::kSmall) {
-    const Doing doing(Work::server_message, &reading_.owner.name);
+    const Doing doing(LoopWork::server_message, &reading_.owner.name);
     co_return parsed_without(secrets_, text.bytes);
   }
   if (!text.kept) {

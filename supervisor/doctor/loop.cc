@@ -9,46 +9,46 @@ namespace {
 
 constexpr std::chrono::milliseconds kLong{100};
 
-const char* remedy_for(Work work) {
+const char* remedy_for(LoopWork work) {
   switch (work) {
-    case Work::client_message:
-    case Work::arguments:
+    case LoopWork::client_message:
+    case LoopWork::arguments:
       return "have that client send less in one call: what is large belongs in a file of the workspace "
              "(write_workspace_file, in parts)";
-    case Work::answer:
+    case LoopWork::answer:
       return "lower limits.standard.result_bytes and limits.standard.output_bytes in that tenant's policy, or have its "
              "agent ask for less at once";
-    case Work::personal_data:
+    case LoopWork::personal_data:
       return "have smaller texts sanitised at once, or let that tenant's answers leave as they are: pii.answers in its "
              "policy";
-    case Work::program_message:
-    case Work::program_answer:
-    case Work::program_output:
+    case LoopWork::program_message:
+    case LoopWork::program_answer:
+    case LoopWork::program_output:
       return "lower limits.standard.result_bytes and limits.standard.output_bytes in that tenant's policy; what is "
              "large "
              "belongs in files of its workspace";
-    case Work::jail:
+    case LoopWork::jail:
       return "have fewer programs at once (admission.concurrent_executions in the policies), and see that the machine "
              "is not short of "
              "memory: free -m";
-    case Work::server_message:
-    case Work::server_request:
+    case LoopWork::server_message:
+    case LoopWork::server_request:
       return "have its tools asked for less at once (pages, select); warder audit says which were called";
-    case Work::definitions:
-    case Work::search:
+    case LoopWork::definitions:
+    case LoopWork::search:
       return "have fewer tools: leave out servers, or parts of the catalogue, that nobody uses";
-    case Work::workspace:
+    case LoopWork::workspace:
       return "lower quota.workspace_files in that tenant's policy; see that the disk of the state directory is not "
              "slow: iostat "
              "-x";
-    case Work::journal:
-    case Work::policies:
-    case Work::doctor:
+    case LoopWork::journal:
+    case LoopWork::policies:
+    case LoopWork::doctor:
       return "see that the disk of the state directory and of the policies is not slow: iostat -x";
-    case Work::bus:
-    case Work::metrics:
+    case LoopWork::bus:
+    case LoopWork::metrics:
       return "have it asked less often";
-    case Work::other:
+    case LoopWork::other:
       break;
   }
   return "journalctl -u warder says what went on then; see whether the machine was short of processors: cat "

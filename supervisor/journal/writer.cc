@@ -65,7 +65,7 @@ Result<std::unique_ptr<Writer>> Writer::start(Loop& loop, Database database, Dur
   writer->loop_ = &loop;
   auto wake = std::make_unique<Wake>();
   auto woken = [](uv_async_t* handle) {
-    const Doing doing(Work::journal);
+    const Doing doing(LoopWork::journal);
     static_cast<Wake*>(handle->data)->writer->deliver();
   };
   if (uv_async_init(loop.uv(), &wake->handle, woken) < 0) return fail(Code::internal, "uv_async_init");

@@ -44,7 +44,7 @@ struct Connection::Hangup {
     box->handle.data = box.get();
     hangup->box.reset(box.release());
     uv_poll_start(&hangup->box->handle, UV_PRIORITIZED, [](uv_poll_t* handle, int, int) {
-      const Doing doing(Work::other);
+      const Doing doing(LoopWork::other);
       uv_poll_stop(handle);  // out-of-band data would wake us for ever; a write then finds the end
       static_cast<Box*>(handle->data)->fn();
     });
@@ -148,7 +148,7 @@ Task<> Connection::read() {
 }
 
 Connection::Progress Connection::handle_lines() {
-  const Doing doing(Work::client_message, &name_);
+  const Doing doing(LoopWork::client_message, &name_);
   Outbox::Cork cork(outbox_);
   for (int lines = 0; lines < kLinesPerTurn; lines++) {
     if (needs_room()) return Progress::room_needed;
@@ -427,7 +427,7 @@ void Connection::finish(Call& call, Answer answer) {
   if (node.empty()) return;  // we are being destroyed
   const RequestId& id = call.context.id;
   call.unread->set(0);
-  const Doing doing(Work::answer, &name_);
+  const Doing doing(LoopWork::answer, &name_);
   reply(answer ? result_line(id, *answer) : error_line(id, answer.error()), std::exchange(call.batch, nullptr));
   note_calls();  // afterwards: an answer given twice does less harm than none
   call.busy.reset();

@@ -27,7 +27,7 @@ Task<> Connection::on_large(LineSplitter::Item item) {
   auto line = co_await server_.json_work()->run(std::move(owner), text.size(), std::move(job));
   large_.reset();
   if (!line) co_return refuse({}, {ErrorCode::internal_error, line.error().what, {}}, {});
-  const Doing doing(Work::client_message, &name_);
+  const Doing doing(LoopWork::client_message, &name_);
   Outbox::Cork cork(outbox_);
   on_line(text, *std::move(line));
 }

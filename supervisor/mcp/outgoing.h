@@ -69,7 +69,7 @@ inline size_t copies_of_answer(const std::shared_ptr<OutgoingTexts>& outgoing) {
 
 template <class Texts>
 Result<> clean_any(OutgoingTexts& outgoing, Texts& texts) {
-  const Doing doing(Work::personal_data);
+  const Doing doing(LoopWork::personal_data);
   if constexpr (std::is_same_v<Texts, Json>) {
     return clean_value(outgoing, texts);
   } else {

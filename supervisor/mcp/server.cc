@@ -361,7 +361,7 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   }
   std::string members;
   if (needed <= max_bytes) {
-    const Doing doing(Work::answer);
+    const Doing doing(LoopWork::answer);
     members.reserve(needed + needed / 8 + 256);
     append_tool_result(members, result, context.version);
     finish_result(members, context.version, identity_, result.meta);
@@ -403,7 +403,7 @@ RpcError Server::unknown_tool(const std::shared_ptr<void>& user, const std::stri
 
 // What is wrong with them; as they were meant they are afterwards.
 std::optional<Error> Server::check_arguments(RequestContext& context, const ToolDefinition& tool, Json& arguments) {
-  const Doing doing(Work::arguments);
+  const Doing doing(LoopWork::arguments);
   drop_absent(tool.input_schema, arguments);
   if (!context.hold(take_as_meant(tool.input_schema, tool.spellings, arguments))) {
     return Error{Code::exhausted,

@@ -122,7 +122,7 @@ Result<> Walk::read_one(std::vector<Entry>& out) {
 }
 
 Result<bool> Walk::step(unsigned slice, std::vector<Entry>& out) {
-  const Doing doing(Work::workspace);
+  const Doing doing(LoopWork::workspace);
   for (; slice > 0; slice--) {
     if (reading_) {
       CHECKED(read_one(out));

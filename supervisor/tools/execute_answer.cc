@@ -110,7 +110,7 @@ std::string told_of_left_processes(const jail::Report& report) {
 }  // namespace
 
 mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
-  const Doing doing(Work::answer);
+  const Doing doing(LoopWork::answer);
   const jail::Report& report = *answer.report;
   bool success = report.outcome == jail::Outcome::ok;
   Members members;

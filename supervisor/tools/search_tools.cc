@@ -137,7 +137,7 @@ mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& argume
 }
 
 mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchContext& context) {
-  const Doing doing(Work::search);
+  const Doing doing(LoopWork::search);
   auto order = read_order(arguments);
   if (!order) return failure(order.error());
   catalog::Query& query = order->query;
