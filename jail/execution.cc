@@ -11,10 +11,10 @@
 #include "jail/guest_message.h"
 #include "jail/receipt.h"
 #include "jail/replies.h"
+#include "jail/run_message.h"
 #include "jail/unanswered_calls.h"
 #include "jail/wall_clock.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 
 namespace jail {
@@ -266,6 +266,7 @@ class Execution final : public Steered {
 
   // False: nothing more is to be heard.
   bool take(GuestMessage said, size_t bytes) {
+    const Doing doing(LoopWork::program_message, &request_.tenant);
     const bool is_call = std::holds_alternative<GuestCall>(said);
     if (!running() || (!is_call && evidence_.guest_answered)) {
       violation("an unexpected message");
@@ -290,19 +291,7 @@ class Execution final : public Steered {
 
   Task<Result<>> send_code() {
     if (auto before = std::exchange(request_.before_code, {})) co_await before();
-    const auto& limits = request_.spec.limits;
-    Json run{{"type", "run"},
-             {"execution", request_.id},
-             {"language", language_name(request_.spec.language)},
-             {"code", request_.code},
-             {"context_vars", request_.context_vars.is_object() ? request_.context_vars : Json::object()},
-             {"deadline_ms", limits.wall.count()},
-             {"workspace", "/workspace"},
-             {"max_message", most_message()},
-             {"tools", Json::array()}};
-    if (request_.session_call > 0) run["session"] = true;
-    if (!request_.trace.empty()) run["traceparent"] = request_.trace;
-    auto sent = co_await jail_.guest().send(dump_json(run));
+    auto sent = co_await jail_.guest().send(run_message(request_, most_message()));
     sent_ = sent.has_value();
     mark("sent");
     co_return sent;

@@ -252,6 +252,7 @@ Task<std::optional<InitReport>> Jail::next_report() {
 }
 
 void Jail::kill() {
+  const Doing doing(LoopWork::jail);
   if (!pidfd_ || killed_) return;
   if (cgroup_) (void)cgroup_.kill();  // the order to the jailer follows anyway
   killed_ = host_.jailer.end(pidfd_.get());

@@ -16,6 +16,7 @@ uint64_t Meter::cpu_without_cgroup() {
 }
 
 Result<> Meter::begin(const policies::Limits& limits, Start start) {
+  const Doing doing(LoopWork::jail);
   if (jail_.cgroup()) {
     // What waited has grown before anybody asked for it; a cold start is the execution's own.
     if (program_ == Program::later || start != Start::cold) memory_before_ = jail_.cgroup().memory_bytes();
@@ -35,6 +36,7 @@ Result<> Meter::begin(const policies::Limits& limits, Start start) {
 }
 
 Meter::Look Meter::look() {
+  const Doing doing(LoopWork::jail);
   Look look;
   if (jail_.cgroup()) {
     auto usage = jail_.cgroup().usage();

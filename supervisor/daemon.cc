@@ -61,7 +61,12 @@ struct Daemon::Signals {
     box->handle.data = box.get();
     uv_signal_init(loop.uv(), &box->handle);
     uv_signal_start(
-        &box->handle, [](uv_signal_t* h, int) { static_cast<Box*>(h->data)->fn(); }, number);
+        &box->handle,
+        [](uv_signal_t* h, int) {
+          const Doing doing(LoopWork::other);
+          static_cast<Box*>(h->data)->fn();
+        },
+        number);
     boxes.push_back(std::move(box));
   }
 };
@@ -187,6 +192,7 @@ Task<Result<>> Daemon::start_serving() {
   tasks_.spawn(expire_workspaces());
   service_.start_watchdog(loop_);
   service_.ready("serving");
+  loop_.busy_time().forget();  // nobody was kept waiting
   log_notice("warderd {} is ready", kWarderVersion);
   co_return Result<>{};
 }
@@ -374,6 +380,11 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
   server_->set_outgoing(tools::outgoing_pii(reader_of, vaults_));
 }
 
+Result<> Daemon::read_policies() {
+  const Doing doing(LoopWork::policies);
+  return prepared_.policies.reload();
+}
+
 // One at a time, and to its end, whoever waits for it. What changes meanwhile is read by another, after it.
 Task<Result<>> Daemon::reload() {
   auto asked = std::make_shared<Reload>();
@@ -398,7 +409,7 @@ Task<> Daemon::reload_until_nobody_asks() {
 Task<Result<>> Daemon::reload_once() {
   service_.reloading();
   if (discovery_) co_await discovery_->reload();
-  auto reloaded = prepared_.policies.reload();
+  auto reloaded = read_policies();
   if (!reloaded) {
     log_error("the policies stay as they were: {}", reloaded.error().what);
   } else if (registry_) {

@@ -11,6 +11,12 @@ namespace {
 using doctor::Finding;
 using doctor::Health;
 
+template <class Look>
+auto busy_with(Look look) {
+  const Doing doing(LoopWork::doctor);
+  return look();
+}
+
 std::vector<std::string> weaker_in(const std::string& receipt) {
   std::vector<std::string> weaker;
   const auto parsed = parse_json(receipt);
@@ -91,20 +97,21 @@ Task<Result<doctor::Findings>> Daemon::examine() {
     ~Busy() { flag = false; }
   } busy(examining_);
 
-  doctor::Findings all = doctor::look_at_kernel();
+  doctor::Findings all = busy_with([] { return doctor::look_at_kernel(); });
   all.push_back(judge_cgroups());
   all.push_back(doctor::judge_user_namespaces(0));  // it serves: its self-test ran in one
   co_await next_turn(loop_);
-  for (Finding& finding : doctor::look_at_programs()) all.push_back(std::move(finding));
+  for (Finding& finding : busy_with([] { return doctor::look_at_programs(); })) all.push_back(std::move(finding));
   all.push_back(judge_own_user());
   co_await next_turn(loop_);
-  all.push_back(judge_policy_files());
+  all.push_back(busy_with([this] { return judge_policy_files(); }));
   co_await next_turn(loop_);
-  all.push_back(doctor::look_at_quotas(prepared_.options.state + "/tenants"));
+  all.push_back(busy_with([this] { return doctor::look_at_quotas(prepared_.options.state + "/tenants"); }));
   all.push_back({"daemon", Health::good, "listens on " + prepared_.options.socket, {}});
   all.push_back(judge_pool());
   all.push_back(judge_journal());
   all.push_back(judge_state_disk());
+  all.push_back(doctor::judge_loop(loop_.busy_time().longest()));
   if (spans_) all.push_back(judge_traces());
   Finding execution = co_await try_execution();
   all.push_back(std::move(execution));

@@ -4,17 +4,22 @@
 
 namespace {
 
-thread_local int loops_running = 0;
-
 struct Running {
-  Running() { loops_running++; }
-  ~Running() { loops_running--; }
+  explicit Running(BusyTime& busy) : before(std::exchange(Doing::of_this_thread, &busy)) {}
+  ~Running() { Doing::of_this_thread = before; }
+  BusyTime* before;
 };
 
 }  // namespace
 
 Loop::Loop() {
   uv_loop_init(&uv_);
+  // All that libuv calls is called between one poll(2) and this, right before the next one.
+  turn_end_.reset(new TurnEnd{{}, &busy_});
+  turn_end_->handle.data = turn_end_.get();
+  uv_prepare_init(&uv_, &turn_end_->handle);
+  uv_prepare_start(&turn_end_->handle, [](uv_prepare_t* h) { static_cast<TurnEnd*>(h->data)->busy->end_turn(); });
+  uv_unref(reinterpret_cast<uv_handle_t*>(&turn_end_->handle));
   deferred_.reset(new Deferred);
   deferred_->handle.data = deferred_.get();
   uv_idle_init(&uv_, &deferred_->handle);
@@ -26,26 +31,28 @@ Loop::~Loop() {
   while (live_tasks() > 0) uv_run(&uv_, UV_RUN_ONCE);  // what cancellation left behind: reapers
   root_.reset();
   deferred_.reset();
+  turn_end_.reset();
   uv_run(&uv_, UV_RUN_DEFAULT);  // let every uv_close() finish
   if (uv_loop_close(&uv_) != 0) std::terminate();
 }
 
 void Loop::run() {
-  Running running;
+  const Running running(busy_);
   uv_run(&uv_, UV_RUN_DEFAULT);
 }
 
 void Loop::run_until(const std::function<bool()>& done) {
-  Running running;
+  const Running running(busy_);
   while (!done() && uv_run(&uv_, UV_RUN_ONCE) != 0) {
   }
 }
 
-bool Loop::runs_on_this_thread() { return loops_running > 0; }
+bool Loop::runs_on_this_thread() { return Doing::of_this_thread != nullptr; }
 
 void Loop::defer(std::function<void()> fn) {
   deferred_->queue.push_back(std::move(fn));
   uv_idle_start(&deferred_->handle, [](uv_idle_t* h) {
+    const Doing doing(LoopWork::other);
     auto& box = *static_cast<Deferred*>(h->data);
     uv_idle_stop(h);
     for (auto& f : std::exchange(box.queue, {})) f();
@@ -91,6 +98,7 @@ void AsyncFd::Poll::rearm() {
 }
 
 void AsyncFd::Poll::on_event(uv_poll_t* h, int status, int events) {
+  const Doing doing(LoopWork::other);
   auto* self = static_cast<Poll*>(h->data);
   std::coroutine_handle<> wake[2];
   for (int i = 0; i < 2; i++) {
@@ -138,6 +146,7 @@ Deadline::Deadline(Loop& loop, std::chrono::milliseconds after, std::function<vo
   uv_timer_start(
       &box_->handle,
       [](uv_timer_t* h) {
+        const Doing doing(LoopWork::other);
         auto fire = std::move(static_cast<Box*>(h->data)->fn);  // it may destroy the Deadline
         fire();
       },

@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "supervisor/base/busy_time.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
@@ -38,6 +39,7 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
 
   uv_loop_t* uv() { return &uv_; }
+  BusyTime& busy_time() { return busy_; }
   // Runs until stop() or until nothing is left to wait for.
   void run();
   void stop() { uv_stop(&uv_); }
@@ -58,7 +60,13 @@ class Loop {
     uv_idle_t handle;
     std::vector<std::function<void()>> queue;
   };
+  struct TurnEnd {
+    uv_prepare_t handle;
+    BusyTime* busy;
+  };
   uv_loop_t uv_;
+  BusyTime busy_;
+  UvPtr<TurnEnd> turn_end_;
   UvPtr<Deferred> deferred_;
   std::unique_ptr<Scope> root_;
 };

@@ -64,7 +64,10 @@ struct WorkerThread::Shared {
 Result<std::unique_ptr<WorkerThread>> WorkerThread::start(Loop& loop) {
   std::unique_ptr<WorkerThread> worker(new WorkerThread);
   auto wake = std::make_unique<Wake>();
-  auto woken = [](uv_async_t* handle) { static_cast<Wake*>(handle->data)->worker->deliver(); };
+  auto woken = [](uv_async_t* handle) {
+    const Doing doing(LoopWork::other);
+    static_cast<Wake*>(handle->data)->worker->deliver();
+  };
   if (uv_async_init(loop.uv(), &wake->handle, woken) < 0) return fail(Code::internal, "uv_async_init");
   wake->worker = worker.get();
   wake->handle.data = wake.get();

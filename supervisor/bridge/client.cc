@@ -184,6 +184,13 @@ Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions 
   co_return Result<>{};
 }
 
+void Client::send_request(int64_t id, Order& order) {
+  const Doing doing(LoopWork::server_request, &reading_.owner.name);
+  const Json message{
+      {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
+  transport_->send(message, std::move(order.mirrored));
+}
+
 Task<Result<Answer>> Client::request(Order order) {
   if (over_) co_return tl::unexpected<Error>(end_as_error());
   const int64_t id = ++last_id_;
@@ -199,9 +206,7 @@ Task<Result<Answer>> Client::request(Order order) {
   });
   Asked asked(*this, id, order.method);
   if (era_ == mcp::Era::legacy && order.method == "tools/call") questions_.open(id, std::move(order.asking), clock);
-  const Json message{
-      {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
-  transport_->send(message, std::move(order.mirrored));
+  send_request(id, order);
   co_await waiting->done;
   if (late && !waiting->answered)
     co_return fail(Code::unavailable,
@@ -249,6 +254,7 @@ void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer
 Task<> Client::take(Text text, std::optional<int64_t> of) {
   const size_t bytes = text.bytes.size();
   std::optional<Json> parsed = co_await read(std::move(text));
+  const Doing doing(LoopWork::server_message, &reading_.owner.name);
   unasked_ += bytes;  // not before: while a large answer is read, what comes on other streams is no flood
   if (parsed && parsed->is_object()) {
     take_message(*parsed, of, bytes);
@@ -261,7 +267,10 @@ Task<> Client::take(Text text, std::optional<int64_t> of) {
 }
 
 Task<std::optional<Json>> Client::read(Text text) {
-  if (text.bytes.size() <= JsonWork::kSmall) co_return parsed_without(secrets_, text.bytes);
+  if (text.bytes.size() <= JsonWork::kSmall) {
+    const Doing doing(LoopWork::server_message, &reading_.owner.name);
+    co_return parsed_without(secrets_, text.bytes);
+  }
   if (!text.kept) {
     auto copy = std::make_shared<const std::string>(text.bytes);
     text = {*copy, copy};

@@ -92,6 +92,7 @@ class Client {
   class Asked;  // takes the question back when nobody waits any more
   Task<> take(Text text, std::optional<int64_t> of);
   Task<std::optional<Json>> read(Text text);
+  void send_request(int64_t id, Order& order);
   void take_message(Json& message, std::optional<int64_t> of, size_t bytes);
   void take_response(Json& message, size_t bytes);
   void take_request(const Json& message, std::optional<int64_t> of);

@@ -143,6 +143,7 @@ Task<Result<>> Instance::learn(std::shared_ptr<Client> client) {
     if (!next.is_string() || next.get_ref<const std::string&>().empty() || next == cursor) break;
     cursor = next.get<std::string>();
   }
+  const Doing doing(LoopWork::definitions, &reading_.owner.name);
   if (told_.learned) told_.learned(Definitions::read(all));
   co_return Result<>{};
 }

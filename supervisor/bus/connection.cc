@@ -80,6 +80,7 @@ void Connection::arm() {
 }
 
 void Connection::process() {
+  const Doing doing(LoopWork::bus);
   const uint64_t until = uv_hrtime() + kTurnNs;
   for (int i = 0; i < kMessagesInTurn && lost_ && uv_hrtime() < until; i++) {
     const int r = sd_bus_process(bus_.get(), nullptr);

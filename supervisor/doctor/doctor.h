@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "supervisor/base/busy_time.h"
 #include "supervisor/base/result.h"
 
 namespace doctor {
@@ -59,6 +60,8 @@ Finding judge_spans(const Spans& spans);
 Finding judge_journal(const std::string& trouble, std::string_view durability);
 // `problem`: why the disk of the daemon's state takes no writes, and what helps; empty: it takes them.
 Finding judge_state_disk(const std::string& problem, std::string remedy, const std::string& folder);
+// The longest time that the daemon's loop was busy without a break: a note where others felt it.
+Finding judge_loop(const BusyTime::Turn& longest);
 // `reload_problem`: why the daemon's last reload failed; empty: it did not.
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem);
 

@@ -107,6 +107,7 @@ Result<> Client::Core::add(CURL* easy, Exchange::State* state) {
 void Client::Core::remove(CURL* easy) { curl.multi_remove_handle(multi_, easy); }
 
 void Client::Core::act(curl_socket_t socket, int events) {
+  const Doing doing(LoopWork::other);
   int running = 0;
   curl.multi_socket_action(multi_, socket, events, &running);
   int left = 0;

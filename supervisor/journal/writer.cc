@@ -64,7 +64,10 @@ Result<std::unique_ptr<Writer>> Writer::start(Loop& loop, Database database, Dur
   std::unique_ptr<Writer> writer(new Writer);
   writer->loop_ = &loop;
   auto wake = std::make_unique<Wake>();
-  auto woken = [](uv_async_t* handle) { static_cast<Wake*>(handle->data)->writer->deliver(); };
+  auto woken = [](uv_async_t* handle) {
+    const Doing doing(LoopWork::journal);
+    static_cast<Wake*>(handle->data)->writer->deliver();
+  };
   if (uv_async_init(loop.uv(), &wake->handle, woken) < 0) return fail(Code::internal, "uv_async_init");
   wake->writer = writer.get();
   wake->handle.data = wake.get();

@@ -44,6 +44,7 @@ struct Connection::Hangup {
     box->handle.data = box.get();
     hangup->box.reset(box.release());
     uv_poll_start(&hangup->box->handle, UV_PRIORITIZED, [](uv_poll_t* handle, int, int) {
+      const Doing doing(LoopWork::other);
       uv_poll_stop(handle);  // out-of-band data would wake us for ever; a write then finds the end
       static_cast<Box*>(handle->data)->fn();
     });
@@ -68,6 +69,7 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
       server_(server),
       socket_(std::move(socket)),
       accepted_(std::move(accepted)),
+      name_(fmt::format("user {}", accepted_.peer.uid)),
       limits_(limits),
       on_end_(std::move(on_end)),
       self_(std::make_shared<Connection*>(this)),
@@ -146,6 +148,7 @@ Task<> Connection::read() {
 }
 
 Connection::Progress Connection::handle_lines() {
+  const Doing doing(LoopWork::client_message, &name_);
   Outbox::Cork cork(outbox_);
   for (int lines = 0; lines < kLinesPerTurn; lines++) {
     if (needs_room()) return Progress::room_needed;
@@ -424,6 +427,7 @@ void Connection::finish(Call& call, Answer answer) {
   if (node.empty()) return;  // we are being destroyed
   const RequestId& id = call.context.id;
   call.unread->set(0);
+  const Doing doing(LoopWork::answer, &name_);
   reply(answer ? result_line(id, *answer) : error_line(id, answer.error()), std::exchange(call.batch, nullptr));
   note_calls();  // afterwards: an answer given twice does less harm than none
   call.busy.reset();

@@ -126,6 +126,7 @@ class Connection {
   Server& server_;
   AsyncFd socket_;
   Accepted accepted_;
+  const std::string name_;  // whose it is, for people
   ConnectionLimits limits_;
   std::function<void()> on_end_;
   std::shared_ptr<Connection*> self_;  // for callbacks that may come after us

@@ -21,12 +21,13 @@ bool Connection::is_large(const LineSplitter::Item& item) const {
 Task<> Connection::on_large(LineSplitter::Item item) {
   const std::string_view text = item.text;
   std::function<Result<Line>()> job = [text, kept = lines_.keep(item)]() -> Result<Line> { return read_line(text); };
-  JsonWork::Owner owner{"user " + std::to_string(accepted_.peer.uid)};
+  JsonWork::Owner owner{name_};
   note(ConnectionRecord::reading, true);
   const Server::Busy busy(server_, Server::Busy::Kind::call);
   auto line = co_await server_.json_work()->run(std::move(owner), text.size(), std::move(job));
   large_.reset();
   if (!line) co_return refuse({}, {ErrorCode::internal_error, line.error().what, {}}, {});
+  const Doing doing(LoopWork::client_message, &name_);
   Outbox::Cork cork(outbox_);
   on_line(text, *std::move(line));
 }

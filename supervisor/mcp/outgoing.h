@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "supervisor/base/busy_time.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
@@ -65,16 +66,23 @@ class TextsOf : public OutgoingTexts {
 // How many times an answer is in memory while it is looked at: as it was made, the texts that are wanted, what they
 // become, and the line.
 inline size_t copies_of_answer(const std::shared_ptr<OutgoingTexts>& outgoing) { return outgoing ? 4 : 2; }
+
+template <class Texts>
+Result<> clean_any(OutgoingTexts& outgoing, Texts& texts) {
+  const Doing doing(LoopWork::personal_data);
+  if constexpr (std::is_same_v<Texts, Json>) {
+    return clean_value(outgoing, texts);
+  } else {
+    return clean(outgoing, texts);
+  }
+}
+
 // Before hide(), for what may be large: the texts must stay as they are in between.
 template <class Texts>
 Task<> prepare_to_hide(std::shared_ptr<OutgoingTexts> outgoing, Texts& texts) {
   if (!outgoing) co_return;
   TextsOf wanted;
-  if constexpr (std::is_same_v<Texts, Json>) {
-    (void)clean_value(wanted, texts);
-  } else {
-    (void)clean(wanted, texts);
-  }
+  (void)clean_any(wanted, texts);
   co_await outgoing->prepare(std::move(wanted.all));
 }
 
@@ -84,12 +92,7 @@ Error withheld(Error why);
 template <class Texts>
 Task<Result<>> hide(std::shared_ptr<OutgoingTexts> outgoing, Texts& texts) {
   if (!outgoing) co_return Result<>{};
-  Result<> hidden;
-  if constexpr (std::is_same_v<Texts, Json>) {
-    hidden = clean_value(*outgoing, texts);
-  } else {
-    hidden = clean(*outgoing, texts);
-  }
+  Result<> hidden = clean_any(*outgoing, texts);
   if (hidden) hidden = co_await outgoing->settle();
   if (hidden) co_return Result<>{};
   co_return tl::unexpected<Error>(withheld(std::move(hidden).error()));

@@ -361,6 +361,7 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   }
   std::string members;
   if (needed <= max_bytes) {
+    const Doing doing(LoopWork::answer);
     members.reserve(needed + needed / 8 + 256);
     append_tool_result(members, result, context.version);
     finish_result(members, context.version, identity_, result.meta);
@@ -400,6 +401,22 @@ RpcError Server::unknown_tool(const std::shared_ptr<void>& user, const std::stri
   return error;
 }
 
+// What is wrong with them; as they were meant they are afterwards.
+std::optional<Error> Server::check_arguments(RequestContext& context, const ToolDefinition& tool, Json& arguments) {
+  const Doing doing(LoopWork::arguments);
+  drop_absent(tool.input_schema, arguments);
+  if (!context.hold(take_as_meant(tool.input_schema, tool.spellings, arguments))) {
+    return Error{Code::exhausted,
+                 0,
+                 "your requests that run or wait take too much memory; this one did not run",
+                 "wait for some to be answered, then send it again",
+                 {}};
+  }
+  auto problems = find_problems(tool.input_schema, arguments);
+  if (!problems) return {};
+  return Error{Code::invalid, 0, fmt::format("{}: {}", tool.name, *problems), {}, {}};
+}
+
 Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& context, Json params) {
   auto name = string_in(params, "name", "name");
   if (!name) co_return tl::unexpected(std::move(name).error());
@@ -425,19 +442,7 @@ Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& con
     co_return ToolResult::error(lacks);
   }
   if (draining_) co_return not_run_while_draining();
-  drop_absent(tool->input_schema, *arguments);
-  if (!context.hold(take_as_meant(tool->input_schema, tool->spellings, *arguments))) {
-    const Error full{Code::exhausted,
-                     0,
-                     "your requests that run or wait take too much memory; this one did not run",
-                     "wait for some to be answered, then send it again",
-                     {}};
-    co_return ToolResult::error(full);
-  }
-  if (auto problems = find_problems(tool->input_schema, *arguments)) {
-    const Error wrong{Code::invalid, 0, fmt::format("{}: {}", *name, *problems), {}, {}};
-    co_return ToolResult::error(wrong);
-  }
+  if (auto wrong = check_arguments(context, *tool, *arguments)) co_return ToolResult::error(*wrong);
   if (observer_.began) observer_.began(context, *name, *arguments);
   ToolResult result = co_await handler->second(context, *std::move(arguments));
   context.close();

@@ -145,6 +145,7 @@ class Server {
 
   bool offers(Method method) const;
   RpcError unknown_tool(const std::shared_ptr<void>& user, const std::string& name) const;
+  static std::optional<Error> check_arguments(RequestContext& context, const ToolDefinition& tool, Json& arguments);
   Task<tl::expected<ToolResult, RpcError>> tool_result(RequestContext& context, Json params);
   std::string capabilities(Version version) const;
   std::string discover_members() const;

@@ -72,6 +72,15 @@ void add_daemon(Text& text, const DaemonNumbers& daemon) {
   text.sample("", {}, daemon.state_disk_failing ? 1 : 0);
 }
 
+void add_loop(Text& text, const BusyTime::Turn& longest) {
+  text.family("warder_loop_busy_seconds_max", "gauge", "",
+              fmt::format("The longest time of the last {} minutes that nobody was answered, as the loop was busy, and "
+                          "the work that took most of it.",
+                          BusyTime::kRemembered.count()));
+  const auto usec = std::chrono::duration_cast<std::chrono::microseconds>(longest.busy).count();
+  text.seconds("", {{"work", work_name(longest.work)}}, static_cast<uint64_t>(usec));
+}
+
 void add_executions(Text& text, const tools::Live& live, const tools::Statistics& now) {
   text.family("warder_executions", "counter", "", "Executions that ended, by language and outcome.");
   for (const auto& [language, of] : live.languages())
@@ -134,6 +143,7 @@ std::string exposition(const tools::Live& live, const jail::Pool* pool, const tr
   const tools::Statistics now = tools::take_statistics(live, pool);
   Text text;
   add_daemon(text, daemon);
+  add_loop(text, daemon.longest_turn);
   add_executions(text, live, now);
   add_times(text, live, "warder_answer_seconds", "From the call of execute_code to its answer.",
             &tools::Sums::answer_times);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "jail/pool.h"
+#include "supervisor/base/busy_time.h"
 #include "supervisor/tools/live.h"
 #include "supervisor/traces/queue.h"
 
@@ -17,6 +18,7 @@ struct DaemonNumbers {
   int64_t started = 0;        // in seconds since 1970
   uint64_t unread_bytes = 0;  // of answers, over all connections
   bool state_disk_failing = false;
+  BusyTime::Turn longest_turn;
 };
 // `pool` may be nullptr, before there is one, `spans` where none are recorded.
 std::string exposition(const tools::Live& live, const jail::Pool* pool, const traces::Queue* spans,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "supervisor/base/busy_time.h"
 #include "supervisor/base/json.h"
 
 namespace tenants {
@@ -121,6 +122,7 @@ Result<> Walk::read_one(std::vector<Entry>& out) {
 }
 
 Result<bool> Walk::step(unsigned slice, std::vector<Entry>& out) {
+  const Doing doing(LoopWork::workspace);
   for (; slice > 0; slice--) {
     if (reading_) {
       CHECKED(read_one(out));

@@ -37,6 +37,7 @@ Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folde
 }
 
 void Discovery::serve(catalog::Loading& loading) {
+  const Doing doing(LoopWork::definitions);
   listing_ = loading.listing();
   current_ = loading.take();
   for (size_t i = 0; i < current_->problems().size() && i < kProblemsLogged; i++)

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "supervisor/base/busy_time.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/tools/workspace_answers.h"
@@ -109,6 +110,7 @@ std::string told_of_left_processes(const jail::Report& report) {
 }  // namespace
 
 mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
+  const Doing doing(LoopWork::answer);
   const jail::Report& report = *answer.report;
   bool success = report.outcome == jail::Outcome::ok;
   Members members;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "supervisor/base/base64.h"
+#include "supervisor/base/busy_time.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace_answers.h"
@@ -102,6 +103,7 @@ std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const Order& or
 }
 
 Result<mcp::ToolResult> read_file(tenants::Tenant& tenant, const Json& arguments) {
+  const Doing doing(LoopWork::workspace, &tenant.name());
   TRY(Order order, read_order(tenant, arguments));
   const size_t limit = order.limit.value_or(kUsualBytes);
   TRY(tenants::FileRange range, read(tenant, order, order.offset, limit));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "supervisor/base/busy_time.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tools/catalog_answers.h"
@@ -136,6 +137,7 @@ mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& argume
 }
 
 mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchContext& context) {
+  const Doing doing(LoopWork::search);
   auto order = read_order(arguments);
   if (!order) return failure(order.error());
   catalog::Query& query = order->query;

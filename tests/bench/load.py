@@ -15,7 +15,7 @@ def percentile(values, part):
     return values[min(len(values) - 1, int(len(values) * part))]
 
 
-def _connect(daemon, user):
+def connect_as(daemon, user):
     """As another user: the daemon asks whose connection it is (SO_PEERCRED, of the moment of connect())."""
     os.seteuid(user)
     try:
@@ -30,7 +30,7 @@ class _Connections:
     def __init__(self, daemon, count, line, users=()):
         self._line = line
         self._selector = selectors.DefaultSelector()
-        self._clients = [_connect(daemon, user) for user in users] or [daemon.connect() for _ in range(count)]
+        self._clients = [connect_as(daemon, user) for user in users] or [daemon.connect() for _ in range(count)]
         self._text = {}
         for client in self._clients:
             self._selector.register(client.socket, selectors.EVENT_READ, client)

@@ -140,6 +140,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual({name: kind for name, (kind, _) in self.metrics().items()}, {
             "warder_build": "info", "warder_start_time_seconds": "gauge", "warder_disk_waits": "counter",
             "warder_disk_faults": "counter", "warder_state_disk_failing": "gauge", "warder_unread_bytes": "gauge",
+            "warder_loop_busy_seconds_max": "gauge",
             "warder_executions": "counter",
             "warder_executions_now": "gauge", "warder_refusals": "counter", "warder_starts": "counter",
             "warder_answer_seconds": "histogram", "warder_program_seconds": "histogram",

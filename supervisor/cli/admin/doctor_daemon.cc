@@ -89,8 +89,8 @@ Health health_of(const std::string& name) {
   return Health::note;
 }
 
-// What only the daemon sees: its waiting jails, its journal's files and disk, and whether its spans arrive. Nothing
-// where we may not ask it.
+// What only the daemon sees: its waiting jails, its journal's files and disk, how long it kept others waiting, and
+// whether its spans arrive. Nothing where we may not ask it.
 Findings look_at_own_findings(BusClient& client) {
   client.ask_nobody_to_authenticate();
   const auto told = client.call(kPath, kManager, "RunDoctor");
@@ -98,7 +98,7 @@ Findings look_at_own_findings(BusClient& client) {
   if (!told || !told->is_array()) return all;
   for (const Json& one : *told) {
     const std::string what = text(element(one, 0));
-    if (what != "pool" && what != "traces" && what != "journal" && what != "state disk") continue;
+    if (what != "pool" && what != "traces" && what != "journal" && what != "state disk" && what != "loop") continue;
     all.push_back({what, health_of(text(element(one, 1))), text(element(one, 2)), text(element(one, 3))});
   }
   return all;
