@@ -13,8 +13,8 @@
 
 namespace {
 
-struct Scene {
-  Scene() {
+struct DiskScene {
+  DiskScene() {
     REQUIRE(::mkdir((folder + "/journal").c_str(), 0700) == 0);
     auto started = WorkerThread::start(loop);
     REQUIRE(started);
@@ -47,7 +47,7 @@ TEST_CASE("only writes that a disk did not take are faults", "[disk]") {
 }
 
 TEST_CASE("a tenant that is over its quota is no trouble of the state folder's disk", "[disk]") {
-  Scene scene;
+  DiskScene scene;
   for (int tries = 1; tries <= 2; tries++) {  // the second begins when the first was judged
     const auto before = durable::calls();
     disk_faults::note(EDQUOT);
@@ -58,7 +58,7 @@ TEST_CASE("a tenant that is over its quota is no trouble of the state folder's d
 }
 
 TEST_CASE("a journal that cannot commit for want of space is, until it can", "[disk]") {
-  Scene scene;
+  DiskScene scene;
   scene.journal_failing = true;
   disk_faults::note(ENOSPC);
   REQUIRE(run_until(scene.loop, [&] { return scene.told == 1; }));
