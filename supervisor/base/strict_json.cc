@@ -36,9 +36,9 @@ class Bounded {
 };
 
 // What RapidJSON's parser calls for each thing that it has read; `false` stops it.
-class Handler {
+class StrictHandler {
  public:
-  explicit Handler(int max_depth) : tree_(max_depth) {}
+  explicit StrictHandler(int max_depth) : tree_(max_depth) {}
   Json take() { return tree_.take(); }
 
   bool Null() { return put(nullptr); }
@@ -101,7 +101,7 @@ std::optional<Json> read_strict_json(std::string_view text, int max_depth) {
   constexpr unsigned kFlags =
       rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
   Bounded stream(text);
-  Handler handler(max_depth);
+  StrictHandler handler(max_depth);
   rapidjson::Reader parser;
   // The parser takes a NUL for the end of the text.
   if (parser.Parse<kFlags>(stream, handler).IsError() || stream.Tell() != text.size()) return {};

@@ -1,6 +1,7 @@
 // How long the daemon's one loop kept everybody waiting, what it did then, and what helps.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include <ctime>
 
 #include "supervisor/doctor/doctor.h"
 
@@ -25,12 +26,10 @@ const char* remedy_for(LoopWork work) {
     case LoopWork::program_answer:
     case LoopWork::program_output:
       return "lower limits.standard.result_bytes and limits.standard.output_bytes in that tenant's policy; what is "
-             "large "
-             "belongs in files of its workspace";
+             "large belongs in files of its workspace";
     case LoopWork::jail:
       return "have fewer programs at once (admission.concurrent_executions in the policies), and see that the machine "
-             "is not short of "
-             "memory: free -m";
+             "is not short of memory: free -m";
     case LoopWork::server_message:
     case LoopWork::server_request:
       return "have its tools asked for less at once (pages, select); warder audit says which were called";
@@ -39,8 +38,7 @@ const char* remedy_for(LoopWork work) {
       return "have fewer tools: leave out servers, or parts of the catalogue, that nobody uses";
     case LoopWork::workspace:
       return "lower quota.workspace_files in that tenant's policy; see that the disk of the state directory is not "
-             "slow: iostat "
-             "-x";
+             "slow: iostat -x";
     case LoopWork::journal:
     case LoopWork::policies:
     case LoopWork::doctor:
@@ -53,6 +51,13 @@ const char* remedy_for(LoopWork work) {
   }
   return "journalctl -u warder says what went on then; see whether the machine was short of processors: cat "
          "/proc/pressure/cpu";
+}
+
+std::string utc(std::time_t when) {
+  std::tm parts{};
+  char text[sizeof "2026-01-01T00:00:00Z"];
+  const bool fits = ::gmtime_r(&when, &parts) && std::strftime(text, sizeof text, "%FT%TZ", &parts) > 0;
+  return fits ? text : "";
 }
 
 double ms(BusyTime::Span span) { return std::chrono::duration<double, std::milli>(span).count(); }
@@ -69,8 +74,8 @@ Finding judge_loop(const BusyTime::Turn& longest) {
                         ms(longest.busy)),
             {}};
   return {what, Health::note,
-          fmt::format("at {:%FT%TZ} nobody was answered for {:.0f} ms; {:.0f} ms of that went into {}{}{}",
-                      fmt::gmtime(longest.at), ms(longest.busy), ms(longest.worked), work_text(longest.work),
+          fmt::format("at {} nobody was answered for {:.0f} ms; {:.0f} ms of that went into {}{}{}", utc(longest.at),
+                      ms(longest.busy), ms(longest.worked), work_text(longest.work),
                       longest.whom.empty() ? "" : ", for ", longest.whom),
           fmt::format("{}. It is the longest time of the last {} minutes", remedy_for(longest.work), minutes)};
 }

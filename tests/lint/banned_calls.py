@@ -13,6 +13,7 @@ BANNED = [
     (r"f(?:data)?sync|sync_file_range|syncfs|msync|sync|O_D?SYNC", "waits for a disk; use base/durable.h"),
     (r"system|popen", "starts a shell"),
     (r"std::w?regex|std::regex_\w+", "backtracks and recurses; use re2 or parse by hand"),
+    (r"fmt::(?:gmtime|localtime)", "of fmt/chrono.h: needs fmt's library, which the package does not link; use strftime"),
 ]
 PATTERNS = [(re.compile(rf"(?<![\w.>:])(?:::|std::)?({names})(?!\w)(?=\s*[(<{{;,\s])"), why) for names, why in BANNED]
 ALLOWED = {  # file: what it may use, and why
@@ -57,6 +58,7 @@ PLANTS = [
                ["skills/a.cc:1: fsync", "skills/a.cc:2: fdatasync", "skills/a.cc:3: sync:", "skills/a.cc:4: O_DSYNC",
                 "supervisor/base/durable.cc:2: sync_file_range"]),
     lint.Plant("a regular expression", {"policies/a.h": "std::regex pattern{\"(a+)+\"};\n"}, ["std::regex"]),
+    lint.Plant("times by fmt", {"jail/a.cc": "fmt::format(\"{:%F}\", fmt::gmtime(now));\n"}, ["jail/a.cc:1: fmt::gmtime"]),
     lint.Plant("words that only look like it", {
         "jail/a.cc": "// system(\"ls\") is what we avoid\nlog(\"uv_fs_open(\");\nbus.system(1);\nint system = 3;\n"
                      "snprintf(b, n, \"%d\", 1);\nfile_system(x);\n/* strcpy(a, b) */\n",
