@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from suite.service import InstalledService, connect, show
-from suite.warder import JAIL_IDS, answer
+from suite.warder import JAIL_IDS, answer, receipt
 
 sys.path.insert(0, "/tests/hostile")
 from jailer_orders import Orders  # noqa: E402
@@ -30,7 +30,8 @@ class TakenOver(InstalledService):
     def setUp(self):
         super().setUp()
         self.client = self.enterContext(contextlib.closing(connect()))
-        self.client.call("execute_code", {"code": "result = 1"})  # there is a workspace
+        first = self.client.call("execute_code", {"code": "result = 1"})  # there is a workspace
+        self.mapped = receipt(first)["workspace"]["mapped_ids"]
         self.daemon = int(show("MainPID"))
         (self.jailer,) = map(int, pathlib.Path(f"/proc/{self.daemon}/task/{self.daemon}/children").read_text().split())
         self.view = pathlib.Path(f"/proc/{self.daemon}/root")  # the unit's own mounts
@@ -54,8 +55,7 @@ class TakenOver(InstalledService):
         folders = {"/": self.view, "/etc": self.view / "etc", "the state": self.state,
                    "the journal": self.state / "journal", "the jails' root": self.state / "template/root",
                    "the workspace by another mount": pathlib.Path("/var/lib/warder/tenants/uid-0/workspace")}
-        # The guest's root is an overlay, where ids cannot be mapped.
-        with Orders(self.daemon, mapped=False) as orders:
+        with Orders(self.daemon, self.mapped) as orders:
             for words in (dict(runner_id=0), dict(runner_id=12345), dict(init_id=0), dict(runner_id=JAIL_IDS[-1] + 1)):
                 with self.subTest("a build", **words):
                     self.assertEqual(orders.build(**words), (errno.EPERM, None))
