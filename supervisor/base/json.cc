@@ -251,6 +251,9 @@ Result<Json> parse_json(std::string_view text, int max_depth) {
 }
 
 Result<Json> parse_json_slowly(std::string_view text, int max_depth) {
+  // nlohmann's parser takes it for the end of the text, whatever follows.
+  if (const size_t nul = text.find('\0'); nul != text.npos)
+    return fail(Code::invalid, fmt::format("not JSON: a NUL byte (byte {})", nul + 1));
   Handler first(max_depth);
   if (Json::sax_parse(text.begin(), text.end(), &first)) return first.take();
   auto refuse_depth = [max_depth] { return fail(Code::invalid, fmt::format("nested deeper than {}", max_depth)); };

@@ -43,6 +43,20 @@ TEST_CASE("parse_json says what is wrong and where", "[json]") {
   CHECK(value.error().what == message);
 }
 
+TEST_CASE("a NUL byte is no end of a text", "[json]") {
+  using namespace std::string_view_literals;
+  for (std::string_view text : {"1\0"sv,
+                                "123\0"
+                                "456"sv,
+                                "{}\0{}"sv, "\0"sv, "\"a\0b\""sv,
+                                "[1,\0"
+                                "2]"sv}) {
+    const auto value = parse_json(text);
+    REQUIRE_FALSE(value);
+    CHECK(value.error().what.starts_with("not JSON: a NUL byte"));
+  }
+}
+
 TEST_CASE("an error about a huge broken text is short and printable", "[json]") {
   auto value = parse_json("[1e" + std::string(1 << 20, '9') + "\x1b]");
   REQUIRE_FALSE(value);
