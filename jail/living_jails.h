@@ -24,7 +24,7 @@ class LivingJails {
   // `init_id`: the host id of every jail's init.
   explicit LivingJails(uint32_t init_id) : init_id_(init_id) {}
 
-  // False when kMost jails live.
+  // False when kMost jails live. Asked before each add(), it forgets some of the dead.
   bool has_room();
   // `pidfd` is that of `pid`, which has not been reaped yet, or was a moment ago.
   LivingJail& add(int pid, Fd pidfd, uint32_t runner_id, Role role);
@@ -37,11 +37,11 @@ class LivingJails {
 
  private:
   const LivingJail* find_home(int pid);
-  void forget_dead();
+  void forget_dead(size_t looked_at);
 
   uint32_t init_id_;
   std::map<int, LivingJail> jails_;  // by pid; some of them dead
-  size_t look_again_at_ = 64;        // how many there are when the dead are looked for next
+  int looked_at_last_ = 0;           // pid
 };
 
 }  // namespace jail

@@ -9,6 +9,7 @@ import ctypes
 import fcntl
 import itertools
 import os
+import pathlib
 import signal
 import socket
 import struct
@@ -85,13 +86,13 @@ class Orders:
         """`mapped`: workspaces are mounted with mapped ids, so that code has an id of its own."""
         self.pid = pid
         self.socket = None
-        status = open(f"/proc/{pid}/status").read()
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
         self.uid, self.gid = (int(status.split(f"{ids}:")[1].split()[0]) for ids in ("Uid", "Gid"))
         self.runner = FIRST + 777 if mapped else self.uid
         self.mapped = mapped
         self.others = []  # answers to what the daemon had asked before it stood still: given back
         self.leaves = None  # where cgroups are that jails are born in
-        for line in open(f"/proc/{pid}/cgroup"):
+        for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
             if line.startswith("0::") and line.strip().endswith("/supervisor"):
                 self.leaves = "/sys/fs/cgroup" + line.strip()[3:].removesuffix("supervisor") + "jails"
 
@@ -108,7 +109,7 @@ class Orders:
 
     def __exit__(self, *_):
         if self.others:
-            children = open(f"/proc/{self.pid}/task/{self.pid}/children").read().split()
+            children = pathlib.Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
             with self.take(int(children[0]), None) as jailers_end:
                 for data, fds in self.others:
                     socket.send_fds(jailers_end, [data], fds)
@@ -202,24 +203,22 @@ class Orders:
         self.ask(FORK, [])
 
 
-def process_with_pid(pid):
-    """A child of ours that does nothing, with this very number (clone3, set_tid)."""
-    tid = ctypes.c_int(pid)
-    arguments = struct.pack("<11Q", 0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(tid), 1, 0)
-    buffer = ctypes.create_string_buffer(arguments, len(arguments))
-    made = syscall(CLONE3, buffer, len(arguments))
+def clone_idle(*arguments):
+    """A child of ours that does nothing (clone3)."""
+    buffer = ctypes.create_string_buffer(struct.pack(f"<{len(arguments)}Q", *arguments))
+    made = syscall(CLONE3, buffer, 8 * len(arguments))
     if made == 0:
         libc.pause()
         libc._exit(0)
     return made
+
+
+def process_with_pid(pid):
+    """A child of ours that does nothing, with this very number."""
+    tid = ctypes.c_int(pid)
+    return clone_idle(0, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, ctypes.addressof(tid), 1, 0)
 
 
 def process_in(flags):
     """A child of ours in new namespaces, the first process of its pid namespace where that is new."""
-    arguments = struct.pack("<8Q", flags, 0, 0, 0, signal.SIGCHLD, 0, 0, 0)
-    buffer = ctypes.create_string_buffer(arguments, len(arguments))
-    made = syscall(CLONE3, buffer, len(arguments))
-    if made == 0:
-        libc.pause()
-        libc._exit(0)
-    return made
+    return clone_idle(flags, 0, 0, 0, signal.SIGCHLD, 0, 0, 0)

@@ -222,5 +222,5 @@ TEST_CASE("the table of jails knows the living, and forgets the dead", "[jail]")
     CHECK(jails.has_room());
     jails.add(short_lived.pid, std::move(short_lived.pidfd), 9, Role::jail);
   }
-  CHECK(descriptors() < before + 100);
+  CHECK(descriptors() < before + 10);
 }
