@@ -76,6 +76,7 @@ Daemon::Daemon(Prepared prepared)
       admission_(loop_, kMostExecutions),
       live_(loop_),
       approvals_(loop_),
+      vaults_(loop_, [this](std::string tenant) { return open_vault(std::move(tenant)); }),
       tasks_(loop_) {}
 
 Daemon::~Daemon() {
@@ -347,14 +348,17 @@ Result<std::shared_ptr<tenants::Tenant>> Daemon::tenant_of(tenants::Member& memb
   return registry_->workspace(member, named->get_ref<const std::string&>());
 }
 
+Task<tools::PiiVaults::Made> Daemon::open_vault(std::string name) {
+  const auto tenant = registry_->find(name);  // in use, so nobody removes its folder meanwhile
+  if (!tenant) co_return fail(Code::internal, "no tenant is named '" + name + "'");
+  auto opening = tenants::SealedVault::open(loop_, *vault_disk_, tenant->directory(), prepared_.key.of_vault(name));
+  auto vault = co_await std::move(opening);
+  if (!vault) co_return tl::unexpected<Error>(std::move(vault).error());
+  if (!(*vault)->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, (*vault)->damage());
+  co_return std::unique_ptr<policies::PiiVault>(*std::move(vault));
+}
+
 void Daemon::register_pii(const tools::AskerOf& asker_of) {
-  vaults_ = tools::PiiVaults([this](const std::string& name) -> tools::PiiVaults::Made {
-    const auto tenant = registry_->find(name);
-    if (!tenant) return fail(Code::internal, "no tenant is named '" + name + "'");
-    TRY(auto vault, tenants::SealedVault::open(loop_, *vault_disk_, tenant->directory(), prepared_.key.of_vault(name)));
-    if (!vault->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, vault->damage());
-    return vault;
-  });
   auto user_of = [asker_of](const mcp::RequestContext& context) -> Result<tools::PiiUser> {
     TRY(tools::Asker asker, asker_of(context));
     return tools::PiiUser{asker.tenant->name(), asker.policy->pii, asker.tenant};

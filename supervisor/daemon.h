@@ -59,6 +59,7 @@ class Daemon {
   Task<Result<>> test_jails();
   void register_tools();
   Result<std::shared_ptr<tenants::Tenant>> tenant_of(tenants::Member& member, const Json& meta);
+  Task<tools::PiiVaults::Made> open_vault(std::string tenant);
   void register_pii(const tools::AskerOf& asker_of);
   Result<> open_journal();
   Result<> listen();

@@ -34,6 +34,8 @@ class OutgoingTexts {
     (void)texts;
     co_return;
   }
+  // What clean() needs is there. Always before it. Errors: as clean().
+  virtual Task<Result<>> ready() { co_return Result<>{}; }
   // What leaves in the text's place.
   virtual Result<std::string> clean(std::string_view text) = 0;
   // All texts of one answer have been cleaned; it leaves when this is done.
@@ -92,7 +94,8 @@ Error withheld(Error why);
 template <class Texts>
 Task<Result<>> hide(std::shared_ptr<OutgoingTexts> outgoing, Texts& texts) {
   if (!outgoing) co_return Result<>{};
-  Result<> hidden = clean_any(*outgoing, texts);
+  Result<> hidden = co_await outgoing->ready();
+  if (hidden) hidden = clean_any(*outgoing, texts);
   if (hidden) hidden = co_await outgoing->settle();
   if (hidden) co_return Result<>{};
   co_return tl::unexpected<Error>(withheld(std::move(hidden).error()));

@@ -1,29 +1,57 @@
 #include "supervisor/tenants/vault.h"
 
+#include <fcntl.h>
 #include <sodium.h>
 
 #include <utility>
 
 namespace tenants {
 
-Result<std::unique_ptr<SealedVault>> SealedVault::open(Loop& loop, WorkerThread& disk, int tenant, VaultKeys keys,
-                                                       policies::VaultLimits limits) {
-  std::unique_ptr<SealedVault> vault(new SealedVault(loop, disk, keys, limits));
-  auto remember = [&vault](std::string_view token, std::string_view text, Time until) {
-    // One too many for limits that were lowered is forgotten.
-    if (until > vault->now()) (void)vault->put(std::string(token), text, until);
-  };
-  auto log = VaultLog::open(tenant, keys.seal, remember);
+// What the thread works on, and ends with if nobody waits for it any more.
+struct SealedVault::Opening {
+  std::unique_ptr<SealedVault> vault;
+  Result<Fd> tenant;
+  VaultKeys::Key seal;
+
+  ~Opening() { sodium_memzero(seal.data(), seal.size()); }
+  Result<> read() const {
+    if (!tenant) return tl::unexpected<Error>(tenant.error());
+    auto remember = [this](std::string_view token, std::string_view text, Time until) {
+      // One too many for limits that were lowered is forgotten.
+      if (until > vault->now()) (void)vault->put(std::string(token), text, until);
+    };
+    TRY(vault->log_, VaultLog::open(tenant->get(), seal, remember));
+    vault->damage_ = vault->log_->damage();
+    vault->forget_expired();
+    return {};
+  }
+};
+
+Task<Result<std::unique_ptr<SealedVault>>> SealedVault::open(Loop& loop, WorkerThread& disk, int tenant, VaultKeys keys,
+                                                             policies::VaultLimits limits) {
+  auto opening = std::make_shared<Opening>();
+  opening->vault.reset(new SealedVault(loop, disk, keys, limits));
+  opening->seal = keys.seal;
   sodium_memzero(&keys, sizeof keys);
-  if (!log) return tl::unexpected<Error>(std::move(log).error().within("the vault for personal data"));
-  vault->log_ = *std::move(log);
-  vault->damage_ = vault->log_->damage();
-  vault->forget_expired();
+  Fd own(::fcntl(tenant, F_DUPFD_CLOEXEC, 0));
+  if (own) {
+    opening->tenant = std::move(own);
+  } else {
+    opening->tenant = fail_errno(errno, "open the tenant's folder once more");
+  }
+  return finish(std::move(opening));
+}
+
+Task<Result<std::unique_ptr<SealedVault>>> SealedVault::finish(std::shared_ptr<Opening> opening) {
+  const WorkerThread::Job job = [opening] { return opening->read(); };
+  Result<> read = co_await opening->vault->disk_.run(job);
+  if (!read) co_return tl::unexpected<Error>(std::move(read).error().within("the vault for personal data"));
+  std::unique_ptr<SealedVault> vault = std::move(opening->vault);
   if (!vault->damage_.empty()) {
     vault->is_unwritten_ = true;
     vault->tasks_.spawn(vault->write());
   }
-  return vault;
+  co_return vault;
 }
 
 Result<> SealedVault::keep(const std::string& token, std::string_view text) {

@@ -16,10 +16,10 @@ namespace tenants {
 
 class SealedVault : public policies::MemoryVault {
  public:
-  // Reads the log that is there, on the calling thread. `tenant` is the tenant's folder (O_PATH will do); the loop and
-  // `disk` must outlive the vault. The log is made by the first settle().
-  static Result<std::unique_ptr<SealedVault>> open(Loop& loop, WorkerThread& disk, int tenant, VaultKeys keys,
-                                                   policies::VaultLimits limits = {});
+  // Reads the log that is there, on the thread. `tenant` is the tenant's folder (O_PATH will do), of which it takes a
+  // descriptor of its own; the loop and `disk` must outlive the vault. The log is made by the first settle().
+  static Task<Result<std::unique_ptr<SealedVault>>> open(Loop& loop, WorkerThread& disk, int tenant, VaultKeys keys,
+                                                         policies::VaultLimits limits = {});
 
   // A token that has an eighth of its lifetime behind it is renewed; before, nothing is written.
   Result<> keep(const std::string& token, std::string_view text) override;
@@ -34,6 +34,8 @@ class SealedVault : public policies::MemoryVault {
     Event done;
   };
   using Waiting = std::vector<std::shared_ptr<Settling>>;
+  struct Opening;
+  static Task<Result<std::unique_ptr<SealedVault>>> finish(std::shared_ptr<Opening> opening);
   SealedVault(Loop& loop, WorkerThread& disk, const VaultKeys& keys, policies::VaultLimits limits)
       : MemoryVault(keys.tokens, limits), disk_(disk), tasks_(loop) {}
   Task<> write();

@@ -64,13 +64,13 @@ bool tokenises(const policies::CallRules& rules) {
   return rules.results == policies::CallRules::Results::tokenised || !rules.restore.empty();
 }
 
-Result<> restore_arguments(const CallPii& pii, std::string_view server, std::string_view tool, Json& arguments) {
+Task<Result<>> restore_arguments(CallPii pii, std::string_view server, std::string_view tool, Json& arguments) {
   const policies::CallRules& rules = pii.policy.calls;
-  if (rules.restore.empty() || !arguments.is_object()) return {};
-  TRY(policies::PiiVault * vault, pii.vaults.of(pii.tenant, pii.policy.pii.lifetime));
+  if (rules.restore.empty() || !arguments.is_object()) co_return Result<>{};
+  CO_TRY(policies::PiiVault * vault, co_await pii.vaults.of(pii.tenant, pii.policy.pii.lifetime));
   for (auto& [name, value] : arguments.items())
-    if (rules.restores_into(server, tool, name)) CHECKED(restore_texts(value, *vault));
-  return {};
+    if (rules.restores_into(server, tool, name)) CO_CHECKED(restore_texts(value, *vault));
+  co_return Result<>{};
 }
 
 Task<Result<>> tokenise_result(Loop& loop, CallPii pii, Json& value) {
@@ -80,7 +80,7 @@ Task<Result<>> tokenise_result(Loop& loop, CallPii pii, Json& value) {
 }
 
 Task<Result<>> tokenise_values(Loop& loop, CallPii pii, Json& value) {
-  CO_TRY(policies::PiiVault * vault, pii.vaults.of(pii.tenant, pii.policy.pii.lifetime));
+  CO_TRY(policies::PiiVault * vault, co_await pii.vaults.of(pii.tenant, pii.policy.pii.lifetime));
   policies::SanitizeOptions options;
   options.tokens = policies::SanitizeOptions::Tokens::keep;
   Work work{loop, *pii.policy.pii.detector, *vault, std::move(options)};

@@ -22,7 +22,7 @@ struct CallPii {
 // What tools answer is tokenised.
 bool tokenises(const policies::CallRules& rules);
 
-Result<> restore_arguments(const CallPii& pii, std::string_view server, std::string_view tool, Json& arguments);
+Task<Result<>> restore_arguments(CallPii pii, std::string_view server, std::string_view tool, Json& arguments);
 // Texts and names of members. However much it is, others have their turns.
 Task<Result<>> tokenise_values(Loop& loop, CallPii pii, Json& value);
 // The same, where the policy wants it of results.

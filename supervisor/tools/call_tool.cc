@@ -88,7 +88,7 @@ Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target&
   const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
   Json given;  // what somebody who is asked sees
   if (!rules.restore.empty()) given = arguments;
-  CO_CHECKED(restore_arguments(pii, target.server, target.tool, arguments));
+  CO_CHECKED(co_await restore_arguments(pii, target.server, target.tool, arguments));
   CO_TRY(const policies::CallRules::Decision decision, rules.admit(target.server, target.tool, arguments));
   CO_CHECKED(environment.rates.take(who.tenant->account(), rules, target.server, target.tool));
   if (decision.verdict == policies::Verdict::ask) {

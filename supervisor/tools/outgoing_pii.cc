@@ -12,14 +12,15 @@ class HidePii : public mcp::OutgoingTexts {
   Task<> prepare(std::vector<std::string> texts) override {
     size_t bytes = 0;
     for (const std::string& text : texts) bytes += text.size() + kEach;
-    auto vault = vaults_.of(user_.tenant, user_.rules.lifetime);
-    if (bytes <= kTurn || !vault) co_return;
+    if (bytes <= kTurn) co_return;
+    const auto opened = co_await ready();
+    if (!opened) co_return;
     policies::SanitizeOptions options;
     options.tokens = policies::SanitizeOptions::Tokens::keep;
     size_t spent = 0;
     for (const std::string& text : texts) {
       if (cleaned_.contains(text)) continue;
-      auto clean = co_await sanitize_in_turns(loop_, text, *user_.rules.detector, **vault, options);
+      auto clean = co_await sanitize_in_turns(loop_, text, *user_.rules.detector, *vault_, options);
       if (!clean) co_return;
       cleaned_.emplace(text, std::move(clean->text));
       spent += text.size() + kEach;
@@ -29,18 +30,24 @@ class HidePii : public mcp::OutgoingTexts {
     }
   }
 
+  Task<Result<>> ready() override {
+    if (vault_) co_return Result<>{};
+    CO_TRY(vault_, co_await vaults_.of(user_.tenant, user_.rules.lifetime));
+    co_return Result<>{};
+  }
+
   Result<std::string> clean(std::string_view text) override {
     if (const auto known = cleaned_.find(text); known != cleaned_.end()) return known->second;
-    TRY(policies::PiiVault * vault, vaults_.of(user_.tenant, user_.rules.lifetime));
+    if (!vault_) return fail(Code::internal, "bug: a text was to be looked at before the vault was open");
     policies::SanitizeOptions options;
     options.tokens = policies::SanitizeOptions::Tokens::keep;
-    TRY(policies::Sanitized clean, policies::sanitize(text, *user_.rules.detector, *vault, options));
+    TRY(policies::Sanitized clean, policies::sanitize(text, *user_.rules.detector, *vault_, options));
     return std::move(clean.text);
   }
 
   Task<Result<>> settle() override {
-    CO_TRY(policies::PiiVault * vault, vaults_.of(user_.tenant, user_.rules.lifetime));
-    auto settled = co_await vault->settle();
+    CO_CHECKED(co_await ready());
+    auto settled = co_await vault_->settle();
     co_return settled;
   }
 
@@ -51,6 +58,7 @@ class HidePii : public mcp::OutgoingTexts {
   Loop& loop_;
   PiiUser user_;
   PiiVaults& vaults_;
+  policies::PiiVault* vault_ = nullptr;                      // by ready(); what keeps the user's tenant keeps it
   std::map<std::string, std::string, std::less<>> cleaned_;  // by prepare()
 };
 

@@ -10,7 +10,7 @@ constexpr int kStepsOfATurn = 4;
 
 Task<mcp::ToolResult> run_sanitize(Loop& loop, Result<PiiUser> user, PiiVaults& vaults, Json arguments) {
   if (!user) co_return failure(user.error());
-  auto vault = vaults.of(user->tenant, user->rules.lifetime);
+  auto vault = co_await vaults.of(user->tenant, user->rules.lifetime);
   if (!vault) co_return failure(vault.error());
   auto answer = co_await sanitize_pii(loop, **vault, user->rules, arguments);
   co_return answer;
@@ -18,34 +18,23 @@ Task<mcp::ToolResult> run_sanitize(Loop& loop, Result<PiiUser> user, PiiVaults& 
 
 Task<mcp::ToolResult> run_restore(Result<PiiUser> user, PiiVaults& vaults, Json arguments) {
   if (!user) co_return failure(user.error());
-  auto vault = vaults.of(user->tenant, user->rules.lifetime);
+  auto vault = co_await vaults.of(user->tenant, user->rules.lifetime);
   if (!vault) co_return failure(vault.error());
   co_return restore_pii(**vault, user->rules, arguments);
 }
 
 Task<Result<Json>> run_tokenize(Loop& loop, PiiVaults& vaults, const GuestCaller& caller, Json arguments) {
-  CO_TRY(policies::PiiVault * vault, vaults.of(caller.tenant.name(), caller.policy.pii.lifetime));
+  CO_TRY(policies::PiiVault * vault, co_await vaults.of(caller.tenant.name(), caller.policy.pii.lifetime));
   auto answer = co_await tokenize_pii(loop, *vault, caller.policy.pii, arguments);
   co_return answer;
 }
 
 Task<Result<Json>> run_detokenize(PiiVaults& vaults, const GuestCaller& caller, Json arguments) {
-  CO_TRY(policies::PiiVault * vault, vaults.of(caller.tenant.name(), caller.policy.pii.lifetime));
+  CO_TRY(policies::PiiVault * vault, co_await vaults.of(caller.tenant.name(), caller.policy.pii.lifetime));
   co_return detokenize_pii(*vault, caller.policy.pii, arguments);
 }
 
 }  // namespace
-
-Result<policies::PiiVault*> PiiVaults::of(const std::string& tenant, std::chrono::seconds lifetime) {
-  auto known = vaults_.find(tenant);
-  if (known == vaults_.end()) {
-    Made made = make_ ? make_(tenant) : Made(std::make_unique<policies::MemoryVault>());
-    if (!made) return tl::unexpected<Error>(std::move(made).error());
-    known = vaults_.emplace(tenant, *std::move(made)).first;
-  }
-  known->second->set_lifetime(lifetime);
-  return known->second.get();
-}
 
 Task<Result<policies::Sanitized>> sanitize_in_turns(Loop& loop, std::string_view text,
                                                     const policies::PiiDetector& detector, policies::PiiVault& vault,

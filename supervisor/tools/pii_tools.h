@@ -3,7 +3,6 @@
 // Each tenant has a vault of its own: a token of one means nothing to another.
 #pragma once
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -13,25 +12,9 @@
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/guest_calls.h"
+#include "supervisor/tools/pii_vaults.h"
 
 namespace tools {
-
-// The vaults of all tenants, made at their first use. Must outlive the server.
-class PiiVaults {
- public:
-  // What makes a tenant's vault; by default one in memory, which forgets with the process.
-  using Made = Result<std::unique_ptr<policies::PiiVault>>;
-  using Make = std::function<Made(const std::string& tenant)>;
-  explicit PiiVaults(Make make = {}) : make_(std::move(make)) {}
-  // Keeps tokens for this long from now on. Errors: what Make says; the next time it is asked again.
-  Result<policies::PiiVault*> of(const std::string& tenant, std::chrono::seconds lifetime);
-  // The tenant's folder is gone.
-  void forget(const std::string& tenant) { vaults_.erase(tenant); }
-
- private:
-  Make make_;
-  std::map<std::string, std::unique_ptr<policies::PiiVault>, std::less<>> vaults_;
-};
 
 // Whose request it is and what the policy said when it began.
 struct PiiUser {
@@ -41,6 +24,7 @@ struct PiiUser {
 };
 using PiiUserOf = std::function<Result<PiiUser>(const mcp::RequestContext&)>;
 
+// The vaults must outlive the server.
 void add_pii_tools(mcp::Server& server, const PiiUserOf& user_of, PiiVaults& vaults);
 // tokenize_pii {text} -> {text, tokens}; detokenize_pii {text} -> {text}, denied unless the policy's `restore` allows
 // it.

@@ -21,7 +21,7 @@ struct Home {
 
   MasterKey key() const { return MasterKey::load(state.get(), "").value(); }
   Result<std::unique_ptr<SealedVault>> try_open(const std::string& tenant = "acme", policies::VaultLimits limits = {}) {
-    return SealedVault::open(loop, *disk, state.get(), key().of_vault(tenant), limits);
+    return wait_for(loop, SealedVault::open(loop, *disk, state.get(), key().of_vault(tenant), limits));
   }
   std::unique_ptr<SealedVault> open(policies::VaultLimits limits = {}) {
     auto vault = try_open("acme", limits);
@@ -233,6 +233,31 @@ TEST_CASE("those who wait for a vault at the same time share one write, and the 
   CHECK(durable::calls_on_loop() == 0);
   vault.reset();
   CHECK(home.open()->size() == 5);
+}
+
+TEST_CASE("a vault is opened beside the loop, and whoever asked for it may leave", "[vault]") {
+  Home home;
+  home.fill({"first"});
+  StuckDisk stuck(home);
+  auto open = [&] {
+    return start(SealedVault::open(home.loop, *home.disk, home.state.get(), home.key().of_vault("acme")));
+  };
+  auto opening = open();
+  { auto cancelled = open(); }
+  home.state.reset();  // the thread has a descriptor of its own
+  bool turned = false;
+  home.loop.defer([&] { turned = true; });
+  home.loop.run_until([&] { return turned; });
+  CHECK_FALSE(opening.done());
+  stuck.may_go_on.count_down();
+  home.loop.run_until([&] { return opening.done(); });
+  auto collect = [](auto& from) -> Task<Result<std::unique_ptr<SealedVault>>> {
+    auto vault = co_await from;
+    co_return vault;
+  };
+  auto vault = wait_for(home.loop, collect(opening));
+  REQUIRE(vault);
+  CHECK((*vault)->find("[T_first]") == "secret of first");
 }
 
 TEST_CASE("a token is settled though its first user left, or its first write failed", "[vault]") {

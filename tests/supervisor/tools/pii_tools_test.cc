@@ -13,12 +13,6 @@ policies::PiiRules trusting() {
   return rules;
 }
 
-policies::PiiVault& of(tools::PiiVaults& vaults, const std::string& tenant) {
-  auto vault = vaults.of(tenant, kRules.lifetime);
-  REQUIRE(vault);
-  return **vault;
-}
-
 Json ok(const mcp::ToolResult& result) {
   REQUIRE(result.structured);
   INFO(result.structured->dump());
@@ -36,6 +30,44 @@ T wait_for(Loop& loop, Task<T> task) {
   loop.run_until([&] { return value.has_value(); });
   return *std::move(value);
 }
+
+policies::PiiVault& of(tools::PiiVaults& vaults, const std::string& tenant) {
+  Loop loop;
+  auto vault = wait_for(loop, vaults.of(tenant, kRules.lifetime));
+  REQUIRE(vault);
+  return **vault;
+}
+
+// Vaults whose opening takes until it is told to end.
+struct SlowVaults {
+  Loop loop;
+  size_t openings = 0;
+  bool is_broken = false;
+  std::vector<std::shared_ptr<Event>> may_end;
+  tools::PiiVaults vaults{loop, [this](std::string tenant) { return make(std::move(tenant)); }};
+
+  Task<tools::PiiVaults::Made> make(std::string) {
+    openings++;
+    const auto held = may_end.emplace_back(std::make_shared<Event>());
+    co_await *held;
+    if (is_broken) co_return fail(Code::denied, "sealed with another key");
+    co_return std::make_unique<policies::MemoryVault>();
+  }
+  Started<Result<policies::PiiVault*>> ask(const std::string& tenant) {
+    return start(vaults.of(tenant, kRules.lifetime));
+  }
+  void end_openings() {
+    for (const auto& one : std::exchange(may_end, {})) one->fire();
+  }
+  Result<policies::PiiVault*> answer(Started<Result<policies::PiiVault*>>& asked) {
+    REQUIRE(asked.done());
+    auto collect = [](Started<Result<policies::PiiVault*>>& from) -> Task<Result<policies::PiiVault*>> {
+      auto vault = co_await from;
+      co_return vault;
+    };
+    return wait_for(loop, collect(asked));
+  }
+};
 
 mcp::ToolResult sanitize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
   Loop loop;
@@ -100,7 +132,8 @@ TEST_CASE("restore_pii is off for agents", "[pii]") {
 }
 
 TEST_CASE("no tenant restores another's tokens", "[pii]") {
-  tools::PiiVaults vaults;
+  Loop loop;
+  tools::PiiVaults vaults(loop);
   const std::string token = ok(sanitize(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}))["sanitized_text"];
   CHECK(restored(of(vaults, "acme"), token) == "a@b.co");
   CHECK(restored(of(vaults, "other"), token) == token);
@@ -109,10 +142,11 @@ TEST_CASE("no tenant restores another's tokens", "[pii]") {
 
 TEST_CASE("another kind of vault takes the place of the one in memory", "[pii]") {
   std::vector<std::string> made;
-  tools::PiiVaults vaults([&](const std::string& tenant) {
-    made.push_back(tenant);
-    return std::unique_ptr<policies::PiiVault>(
-        new policies::MemoryVault(policies::VaultLimits{1, 1 << 20, std::chrono::seconds(60)}));
+  Loop loop;
+  tools::PiiVaults vaults(loop, [&](std::string tenant) -> Task<tools::PiiVaults::Made> {
+    made.push_back(std::move(tenant));
+    const policies::VaultLimits one{1, 1 << 20, std::chrono::seconds(60)};
+    co_return std::make_unique<policies::MemoryVault>(one);
   });
   ok(sanitize(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}));
   auto full = error(sanitize(of(vaults, "acme"), kRules, {{"text", "c@d.co"}}), "exhausted");
@@ -173,18 +207,56 @@ TEST_CASE("jailed code gets tokens with what they stand for, and no more unless 
 }
 
 TEST_CASE("a vault that cannot be opened is asked for again", "[pii]") {
-  bool broken = true;
-  tools::PiiVaults vaults([&](const std::string&) -> tools::PiiVaults::Made {
-    if (broken) return fail(Code::denied, "sealed with another key");
-    return std::unique_ptr<policies::PiiVault>(new policies::MemoryVault());
-  });
-  CHECK_FALSE(vaults.of("acme", kRules.lifetime));
-  broken = false;
-  CHECK(vaults.of("acme", kRules.lifetime));
+  SlowVaults slow;
+  slow.is_broken = true;
+  auto first = slow.ask("acme"), second = slow.ask("acme");
+  slow.end_openings();
+  for (auto* asked : {&first, &second}) {
+    const auto refused = slow.answer(*asked);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::denied);
+    CHECK(refused.error().what == "sealed with another key");
+  }
+  CHECK(slow.openings == 1);
+  slow.is_broken = false;
+  auto again = slow.ask("acme");
+  slow.end_openings();
+  CHECK(slow.answer(again));
+  CHECK(slow.openings == 2);
+}
+
+TEST_CASE("a vault is opened once for all who ask meanwhile, and others do not wait for it", "[pii]") {
+  SlowVaults slow;
+  auto first = slow.ask("acme"), second = slow.ask("acme");
+  { auto cancelled = slow.ask("acme"); }
+  {
+    auto gone = slow.ask("other");  // it was the first to ask, and left
+  }
+  auto other = slow.ask("other");
+  bool turned = false;
+  slow.loop.defer([&] { turned = true; });
+  slow.loop.run_until([&] { return turned; });
+  CHECK_FALSE(first.done());
+  CHECK(slow.openings == 2);
+  slow.end_openings();
+  auto known = slow.ask("acme");
+  CHECK(known.done());  // without a turn of the loop
+  CHECK(slow.answer(first).value() == slow.answer(known).value());
+  CHECK(slow.answer(second).value() == slow.answer(known).value());
+  CHECK(slow.answer(other).value() != slow.answer(known).value());
+  CHECK(slow.openings == 2);
+}
+
+TEST_CASE("vaults that go while one is opened leave nobody behind", "[pii]") {
+  auto slow = std::make_unique<SlowVaults>();
+  { auto asked = slow->ask("acme"); }
+  CHECK(slow->openings == 1);
+  slow.reset();
 }
 
 TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]") {
-  tools::PiiVaults vaults;
+  Loop loop;
+  tools::PiiVaults vaults(loop);
   policies::PiiRules rules;
   const std::string tenant = "acme";
   const auto outgoing = tools::outgoing_pii(
@@ -192,12 +264,13 @@ TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]"
         return tools::PiiUser{tenant, rules};
       },
       vaults);
-  Loop loop;
   mcp::RequestContext context(loop, {"1"}, mcp::Version::v2025_06_18, nullptr);
   CHECK(outgoing(context) == nullptr);
   rules.answers = policies::PiiRules::Answers::sanitised;
   auto texts = outgoing(context);
   REQUIRE(texts);
+  CHECK_FALSE(texts->clean("mail a@b.co"));  // nothing leaves before the vault is open
+  REQUIRE(wait_for(loop, texts->ready()));
   const std::string clean = texts->clean("mail a@b.co").value();
   CHECK_THAT(clean, Catch::Matches(R"(mail \[EMAIL_\w{6}\])"));
   CHECK(texts->clean(clean).value() == clean);  // what the agent got before stays what it is
