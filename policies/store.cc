@@ -247,15 +247,13 @@ class Store::Loader {
 };
 
 Result<Store> Store::load(std::vector<std::string> folders, Mode mode, Host host) {
-  Store store(std::move(folders), mode, host);
-  CHECKED(store.reload());
-  return store;
+  return Store(std::move(folders), mode, host).read_anew();
 }
 
-Result<> Store::reload() {
-  TRY(Set fresh, Loader(host_, set_.filters).load(folders_, mode_));
-  set_ = std::move(fresh);
-  return {};
+Result<Store> Store::read_anew() const {
+  Store fresh(folders_, mode_, host_);
+  TRY(fresh.set_, Loader(host_, set_.filters).load(folders_, mode_));
+  return fresh;
 }
 
 Result<Assignment> Store::tenant_of(const Peer& peer) const {

@@ -31,8 +31,8 @@ class Store {
  public:
   // `folders` that do not exist are passed over, but not all of them.
   static Result<Store> load(std::vector<std::string> folders, Mode mode, Host host = Host::here());
-  // Everything anew, or nothing: after an error the old policies stay.
-  Result<> reload();
+  // The same folders as they are now; this store stays as it is.
+  Result<Store> read_anew() const;
 
   // Whether a rule needs Peer::unit.
   bool asks_for_units() const { return set_.tenants.ask_for_units(); }

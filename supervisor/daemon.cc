@@ -11,6 +11,7 @@
 
 #include "jail/self_test.h"
 #include "supervisor/base/version.h"
+#include "supervisor/open_files.h"
 #include "supervisor/tenants/vault.h"
 #include "supervisor/tools/accounts.h"
 #include "supervisor/tools/catalog_resources.h"
@@ -384,9 +385,11 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
   server_->set_outgoing(tools::outgoing_pii(reader_of, vaults_));
 }
 
-Result<> Daemon::read_policies() {
+Result<policies::Store> Daemon::read_policies() const {
   const Doing doing(LoopWork::policies);
-  return prepared_.policies.reload();
+  TRY(policies::Store fresh, prepared_.policies.read_anew());
+  CHECKED(check_open_files(fresh));
+  return fresh;
 }
 
 // One at a time, and to its end, whoever waits for it. What changes meanwhile is read by another, after it.
@@ -413,10 +416,16 @@ Task<> Daemon::reload_until_nobody_asks() {
 Task<Result<>> Daemon::reload_once() {
   service_.reloading();
   if (discovery_) co_await discovery_->reload();
-  auto reloaded = read_policies();
-  if (!reloaded) {
-    log_error("the policies stay as they were: {}", reloaded.error().what);
-  } else if (registry_) {
+  auto fresh = read_policies();
+  Result<> reloaded;
+  if (fresh) {
+    prepared_.policies = *std::move(fresh);
+  } else {
+    const Error& error = fresh.error();
+    log_error("the policies stay as they were: {}{}{}", error.what, error.hint.empty() ? "" : "; ", error.hint);
+    reloaded = tl::unexpected<Error>(error);
+  }
+  if (reloaded && registry_) {
     const auto offered_others = registry_->apply_policies();
     server_->lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<void>& user) {
       return std::any_of(offered_others.begin(), offered_others.end(),

@@ -74,7 +74,7 @@ class Daemon {
   void open_bus();
   Result<> open_metrics();
   void open_traces();
-  Result<> read_policies();
+  Result<policies::Store> read_policies() const;
   Task<Result<>> reload();
   Task<> reload_until_nobody_asks();
   Task<Result<>> reload_once();

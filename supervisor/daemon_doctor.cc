@@ -69,8 +69,7 @@ Finding Daemon::judge_own_user() const {
 
 // What a reload would read.
 Finding Daemon::judge_policy_files() const {
-  auto copy = prepared_.policies;
-  auto names = copy.reload().map([&copy] { return copy.names(); });
+  const auto names = read_policies().map([](const policies::Store& fresh) { return fresh.names(); });
   return doctor::judge_policies(names);
 }
 

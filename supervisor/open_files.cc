@@ -14,25 +14,36 @@ constexpr char kRaise[] =
     "raise it: LimitNOFILE=65536 below [Service] (systemctl edit warder.service), or, started by hand, ulimit -Hn "
     "65536";
 
+std::string said(const rlimit& own) {
+  return fmt::format("the limit of open files (RLIMIT_NOFILE) is {}", own.rlim_max);
+}
+
 }  // namespace
 
-Result<std::string> raise_open_files(const policies::Store& policies) {
+Result<> check_open_files(const policies::Store& policies) {
   rlimit own{};
   if (::getrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "getrlimit RLIMIT_NOFILE");
-  own.rlim_cur = own.rlim_max;
-  if (::setrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "setrlimit RLIMIT_NOFILE");
-  const std::string limit = fmt::format("the limit of open files (RLIMIT_NOFILE) is {}", own.rlim_max);
-  if (own.rlim_max < kLeast)
-    return fail(Code::unavailable, fmt::format("{}, and the daemon needs {} at least", limit, kLeast), kRaise);
   for (const std::string& name : policies.names()) {
     const uint32_t wanted = policies.find(name)->limits.standard.open_files;
     if (wanted > own.rlim_max)
       return fail(
           Code::unavailable,
           fmt::format("{}, and policy '{}' gives programs {} (limits.open_files): nobody gives more than they have",
-                      limit, name, wanted),
+                      said(own), name, wanted),
           std::string(kRaise) + "; or lower limits.open_files in the policy");
   }
+  return {};
+}
+
+Result<std::string> raise_open_files(const policies::Store& policies) {
+  rlimit own{};
+  if (::getrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "getrlimit RLIMIT_NOFILE");
+  own.rlim_cur = own.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "setrlimit RLIMIT_NOFILE");
+  const std::string limit = said(own);
+  if (own.rlim_max < kLeast)
+    return fail(Code::unavailable, fmt::format("{}, and the daemon needs {} at least", limit, kLeast), kRaise);
+  CHECKED(check_open_files(policies));
   if (own.rlim_max >= kEnough) return std::string();
   return fmt::format(
       "{}: enough for some {} executions at once, not for all that may be; calls and connections that find none free "

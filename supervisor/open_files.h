@@ -7,5 +7,7 @@
 #include "supervisor/base/result.h"
 
 // A sentence about what the limit costs; empty where it is enough for all. Errors: unavailable, naming the limit, what
-// is needed and the remedy, where no daemon, or no program of one of the policies, can do with it.
+// is needed and the remedy, where no daemon can do with it; and those of check_open_files().
 Result<std::string> raise_open_files(const policies::Store& policies);
+// Errors: unavailable, naming limit, policy and remedy, where a policy gives programs more than this process may have.
+Result<> check_open_files(const policies::Store& policies);

@@ -242,20 +242,20 @@ TEST_CASE("a reload is all or nothing, and what runs keeps what it has", "[store
   folders.write(folders.admin / "team.json", R"({"extends": "default", "limits": {"standard": {"tasks": 20}}})");
   folders.write(folders.admin / "new.json", R"({"extends": "default"})");
   folders.write(folders.admin / "broken.json", R"({"extends": "default", "limits": 5})");
-  auto failed = store->reload();
+  auto failed = store->read_anew();
   REQUIRE_FALSE(failed);
   CHECK(failed.error().what == (folders.admin / "broken.json").string() + ": limits: 5 is not an object");
   CHECK(store->find("team") == running);
   CHECK(store->find("new") == nullptr);
 
   fs::remove(folders.admin / "broken.json");
-  REQUIRE(store->reload());
+  *store = store->read_anew().value();
   CHECK(store->find("team")->limits.standard.tasks == 20);
   CHECK(store->find("new"));
   CHECK(running->limits.standard.tasks == 10);
 
   fs::remove(folders.admin / "team.json");
-  REQUIRE(store->reload());
+  *store = store->read_anew().value();
   CHECK(store->find("team") == nullptr);
   CHECK(running->limits.standard.tasks == 10);
 }
@@ -277,12 +277,12 @@ TEST_CASE("a reload compiles only the seccomp profiles whose text, or whose base
   const auto base = filter_of("default"), child = filter_of("child"), alone = filter_of("alone");
 
   folders.write(folders.admin / "child.json", R"({"extends": "default", "seccomp": "child", "description": "new"})");
-  REQUIRE(store->reload());
+  *store = store->read_anew().value();
   CHECK(store->find("child")->description == "new");
   CHECK((filter_of("default") == base && filter_of("child") == child && filter_of("alone") == alone));
 
   folders.write(folders.vendor / "seccomp/default.json", allowing("close", ""));
-  REQUIRE(store->reload());
+  *store = store->read_anew().value();
   CHECK(filter_of("default") != base);
   CHECK(filter_of("child") != child);
   CHECK(filter_of("alone") == alone);

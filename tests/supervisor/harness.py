@@ -139,6 +139,7 @@ class Service(Daemon):
         name = f"warder-test-{os.getpid()}-{time.monotonic_ns()}"
         self.notify.bind(f"\0{name}")
         program = [
+            *self.launcher,
             self.program,
             "--socket",
             self.socket,

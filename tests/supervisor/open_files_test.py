@@ -1,8 +1,9 @@
 """A daemon that may have few open files (RLIMIT_NOFILE) says so, with what it needs, what it costs and the remedy."""
 import pathlib
+import signal
 import unittest
 
-from harness import Client, Daemon, DaemonFailed, Policies
+from harness import Client, Daemon, DaemonFailed, Policies, Service
 
 
 def under(soft, hard):
@@ -22,6 +23,18 @@ class OpenFiles(unittest.TestCase):
                       "ulimit -Hn"):
             self.assertIn(words, said)
         self.assertNotIn("jail step", said)
+
+    def test_policies_loaded_anew_that_give_programs_more_are_refused(self):
+        policies = self.enterContext(Policies(limits={"standard": {"open_files": 256}}))
+        with Service(policies=policies, launcher=under(256, 256)) as daemon, Client(daemon.socket) as client:
+            policies.change(languages=["shell"], limits={"standard": {"open_files": 1024}})
+            daemon.process.send_signal(signal.SIGHUP)
+            daemon.hear("RELOADING=1")
+            self.assertIn("the last reload failed", daemon.hear("READY=1"))
+            for words in ("RLIMIT_NOFILE) is 256", "policy 'default' gives programs 1024", "limits.open_files", "LimitNOFILE=65536"):
+                self.assertIn(words, daemon.log_text())
+            given = client.execute("import resource; result = resource.getrlimit(7)", language="python")
+            self.assertEqual(given["result"], [256, 256])
 
     def test_fewer_than_any_daemon_needs(self):
         said = self.refusal(64, limits={"standard": {"open_files": 64}})

@@ -79,7 +79,7 @@ TEST_CASE("a reload changes policies and revokes, the tenant's files stay", "[te
   daemon.small_quota(2 << 20);
   daemon.rules(
       R"([{"uid": 1001, "tenant": "one", "policy": "small"}, {"uid": 1002, "tenant": "moved", "policy": "default"}])");
-  REQUIRE(daemon.store->reload());
+  *daemon.store = daemon.store->read_anew().value();
   daemon.registry->apply_policies();
   CHECK_FALSE(one->revoked);
   CHECK(one->policy != before);
@@ -143,7 +143,7 @@ TEST_CASE("a named workspace shares nothing with its tenant's own or with anothe
   Daemon daemon;
   daemon.rules(
       R"([{"uid": 1001, "tenant": "one", "policy": "small"}, {"uid": 1002, "tenant": "two", "policy": "small"}])");
-  REQUIRE(daemon.store->reload());
+  *daemon.store = daemon.store->read_anew().value();
   auto member = daemon.admit(1001).value();
   CHECK(daemon.registry->workspace(*member, "default").value() == member->tenant);
   CHECK(daemon.registry->workspace(*member, "").value() == member->tenant);
@@ -166,7 +166,7 @@ TEST_CASE("a named workspace shares nothing with its tenant's own or with anothe
 TEST_CASE("names of workspaces may have capitals, and differ in more than these", "[tenants]") {
   Daemon daemon;
   Scene::put(daemon.policies / "small.json", R"({"extends": "default", "workspaces": ["customer_*", "D*"]})");
-  REQUIRE(daemon.store->reload());
+  *daemon.store = daemon.store->read_anew().value();
   auto member = daemon.admit(1001).value();
   auto capital = daemon.registry->workspace(*member, "customer_A");
   REQUIRE(capital);
@@ -187,7 +187,7 @@ TEST_CASE("a workspace that a policy does not allow, or one too many, is refused
   Daemon daemon;
   Scene::put(daemon.policies / "small.json",
              R"({"extends": "default", "workspaces": ["customer-*"], "named_workspaces": {"most": 2}})");
-  REQUIRE(daemon.store->reload());
+  *daemon.store = daemon.store->read_anew().value();
   auto member = daemon.admit(1001).value();
   for (const char* name : {"other", "../x", "customer-/x", "Customer-1", ".", "customer-\xff"}) {
     CAPTURE(name);
@@ -209,7 +209,7 @@ TEST_CASE("a workspace that nobody uses is announced first and removed later, an
   Daemon daemon;
   Scene::put(daemon.policies / "small.json", R"({"extends": "default", "workspaces": ["*"],
              "named_workspaces": {"most": 8, "idle_seconds": 1000, "warning_seconds": 100}})");
-  REQUIRE(daemon.store->reload());
+  *daemon.store = daemon.store->read_anew().value();
   auto member = daemon.admit(1001).value();
   const fs::path all = daemon.state / "tenants/one/workspaces";
   auto expire = [&] { return wait_for(daemon.loop, daemon.registry->expire_workspaces()); };
