@@ -29,6 +29,7 @@ struct Host {
   bool map_workspace_ids = false;  // the state directory's file system can be mounted with mapped ids
   std::string no_idmap_why;
   int landlock_abi = 0;
+  std::optional<Error> unfit;  // why no jails are built now but those of the self-test, which failed
   Replies::Room replies = {};
   JsonWork json{loop};  // for what is large
 };

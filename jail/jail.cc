@@ -129,6 +129,7 @@ Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
 
 Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role role) {
   auto start = Monotonic::now();
+  if (host.unfit && !spec.tests_host) co_return tl::unexpected<Error>(*host.unfit);
   CO_CHECKED(check_requirements(host, spec.isolation));
   auto jail = std::unique_ptr<Jail>(new Jail(host));
   // Without mapped mounts the runner must be the workspace's owner on disk.
@@ -166,6 +167,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_home(Host& host, Spec spec) {
 
 Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec, bool wanted) {
   auto start = Monotonic::now();
+  if (host.unfit && !spec.tests_host) co_return tl::unexpected<Error>(*host.unfit);
   CO_CHECKED(check_requirements(host, spec.isolation));
   auto jail = std::unique_ptr<Jail>(new Jail(host));
   const Jail& home = zygote->home();

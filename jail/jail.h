@@ -37,6 +37,7 @@ struct Spec {
   unsigned cpu_weight = 100;  // cpu.weight of the leaf, from birth: 1 to 10000
   std::map<std::string, std::string> environment;
   std::shared_ptr<const policies::SeccompFilter> filter;
+  bool tests_host = false;  // of the self-test: built on a host that was found unfit, too
 };
 
 // How an execution came by its jail.

@@ -17,6 +17,7 @@ Spec probe_spec(const std::shared_ptr<const policies::SeccompFilter>& filter, co
   spec.command = {"/warder/probe/warder-jail-probe"};
   spec.limits = limits;
   spec.filter = filter;
+  spec.tests_host = true;
   auto preferred = policies::Need::preferred;  // here it is found out; policies are held against it later
   spec.isolation.cgroups = preferred;
   spec.isolation.identity = preferred;
@@ -28,18 +29,24 @@ Spec probe_spec(const std::shared_ptr<const policies::SeccompFilter>& filter, co
 
 Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::SeccompFilter>& filter,
                               const policies::Limits& limits) {
-  host.root = RootMode::overlay;
+  const RootMode before = std::exchange(host.root, RootMode::overlay);
   auto spec = probe_spec(filter, limits, "self-test-root");
   auto jail = co_await Jail::build(host, std::move(spec));
   if (!jail) {
     Error error = std::move(jail).error();
     bool overlay = error.what.find("_overlay") != std::string::npos;
-    if (!overlay) co_return tl::unexpected<Error>(std::move(error));
+    if (!overlay) {
+      host.root = before;
+      co_return tl::unexpected<Error>(std::move(error));
+    }
     host.root = RootMode::bind;
     host.bind_root_why = error.what;
     auto again = probe_spec(filter, limits, "self-test-bind");
     jail = co_await Jail::build(host, std::move(again));
-    if (!jail) co_return tl::unexpected<Error>(std::move(jail).error());
+    if (!jail) {
+      host.root = before;
+      co_return tl::unexpected<Error>(std::move(jail).error());
+    }
   }
   host.landlock_abi = (*jail)->built().landlock_abi;
   (*jail)->kill();

@@ -1,5 +1,6 @@
 // Self-test: finds out what this host gives to jails, then proves it from inside of one (jail/guest/probe).
-// Run at start-up and on reload. A daemon whose jails do not hold refuses to serve.
+// Run at start-up and on reload. A daemon whose jails do not hold refuses to start; one that serves already goes on
+// without executions (Host::unfit).
 #pragma once
 #include "jail/host.h"
 #include "jail/jail.h"

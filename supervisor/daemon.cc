@@ -1,7 +1,6 @@
 #include "supervisor/daemon.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <csignal>
@@ -9,9 +8,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include "jail/self_test.h"
 #include "supervisor/base/version.h"
-#include "supervisor/open_files.h"
 #include "supervisor/tenants/vault.h"
 #include "supervisor/tools/accounts.h"
 #include "supervisor/tools/catalog_resources.h"
@@ -109,8 +106,6 @@ void Daemon::watch_signals() {
   signals_->on(loop_, SIGHUP, [this] { tasks_.spawn(reload_on_signal()); });
 }
 
-Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // it has logged what was wrong
-
 void Daemon::end_after_running_calls() {
   if (!std::exchange(ending_, true)) tasks_.spawn(drain(kDrainLimit));
 }
@@ -163,7 +158,7 @@ Task<Result<>> Daemon::start_serving() {
   host_->identity = prepared_.identity.root ? jail::Identity::separated : jail::Identity::shared;
   host_->daemon_uid = prepared_.identity.uid;
   host_->daemon_gid = prepared_.identity.gid;
-  CO_CHECKED(co_await test_jails());
+  CO_CHECKED(co_await test_jails(prepared_.policies));
 
   CO_TRY(tenants::Registry registry, tenants::Registry::open(loop_, prepared_.state.get(), prepared_.policies));
   registry_ = std::make_unique<tenants::Registry>(std::move(registry));
@@ -196,18 +191,7 @@ Task<Result<>> Daemon::start_serving() {
   service_.ready("serving");
   loop_.busy_time().forget();  // nobody was kept waiting
   log_notice("warderd {} is ready", kWarderVersion);
-  co_return Result<>{};
-}
-
-Task<Result<>> Daemon::test_jails() {
-  const auto policy = standard_policy();
-  const std::string name = "self-test";
-  CO_CHECKED(co_await jail::test_host(*host_, prepared_.self_test.get(), policy->filter, policy->limits.standard));
-  log_info("jails: {} ids, {} root, Landlock ABI {}, cgroups {}, mapped workspace ids {}",
-           host_->identity == jail::Identity::separated ? "separated" : "shared",
-           host_->root == jail::RootMode::overlay ? "overlay" : "bind", host_->landlock_abi,
-           host_->cgroups ? host_->cgroups->path() : "none (" + host_->no_cgroups_why + ")",
-           host_->map_workspace_ids ? "yes" : "no (" + host_->no_idmap_why + ")");
+  serving_.fire();
   co_return Result<>{};
 }
 
@@ -383,70 +367,6 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
   };
   server_->set_json_work(host_->json);
   server_->set_outgoing(tools::outgoing_pii(reader_of, vaults_));
-}
-
-Result<policies::Store> Daemon::read_policies() const {
-  const Doing doing(LoopWork::policies);
-  TRY(policies::Store fresh, prepared_.policies.read_anew());
-  CHECKED(check_open_files(fresh));
-  return fresh;
-}
-
-// One at a time, and to its end, whoever waits for it. What changes meanwhile is read by another, after it.
-Task<Result<>> Daemon::reload() {
-  auto asked = std::make_shared<Reload>();
-  reloads_asked_.push_back(asked);
-  if (!std::exchange(reloading_, true)) tasks_.spawn(reload_until_nobody_asks());
-  co_await asked->done;
-  co_return asked->result;
-}
-
-Task<> Daemon::reload_until_nobody_asks() {
-  while (!reloads_asked_.empty()) {
-    auto answered = std::exchange(reloads_asked_, {});
-    const Result<> result = co_await reload_once();
-    for (const auto& one : answered) {
-      one->result = result;
-      one->done.fire();
-    }
-  }
-  reloading_ = false;
-}
-
-Task<Result<>> Daemon::reload_once() {
-  service_.reloading();
-  if (discovery_) co_await discovery_->reload();
-  auto fresh = read_policies();
-  Result<> reloaded;
-  if (fresh) {
-    prepared_.policies = *std::move(fresh);
-  } else {
-    const Error& error = fresh.error();
-    log_error("the policies stay as they were: {}{}{}", error.what, error.hint.empty() ? "" : "; ", error.hint);
-    reloaded = tl::unexpected<Error>(error);
-  }
-  if (reloaded && registry_) {
-    const auto offered_others = registry_->apply_policies();
-    server_->lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<void>& user) {
-      return std::any_of(offered_others.begin(), offered_others.end(),
-                         [&](const auto& member) { return member == user; });
-    });
-    pool_->clear();
-    approvals_.refuse_all("the policies were loaded anew: call again");
-    if (calls_) calls_->questions.cancel_all(loop_);
-    sessions_->end_all("the policies were loaded anew");
-    auto revoked = [](const std::shared_ptr<void>& user) { return static_cast<tenants::Member*>(user.get())->revoked; };
-    for (auto& listener : listeners_) listener->close_if(revoked);
-    auto tested = co_await test_jails();
-    if (!tested) {
-      fail_to_serve(tested.error());
-      co_return tested;
-    }
-    log_notice("policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
-  }
-  service_.ready(reloaded ? "serving" : "serving; the last reload failed, see the log");
-  if (bus_) bus_->reloaded(reloaded ? std::string() : reloaded.error().what);
-  co_return reloaded;
 }
 
 Task<> Daemon::drain(std::chrono::milliseconds most) {

@@ -56,7 +56,7 @@ class Daemon {
  private:
   Task<> serve();
   Task<Result<>> start_serving();
-  Task<Result<>> test_jails();
+  Task<Result<>> test_jails(const policies::Store& policies);
   void register_tools();
   Result<std::shared_ptr<tenants::Tenant>> tenant_of(tenants::Member& member, const Json& meta);
   Task<tools::PiiVaults::Made> open_vault(std::string tenant);
@@ -75,11 +75,13 @@ class Daemon {
   Result<> open_metrics();
   void open_traces();
   Result<policies::Store> read_policies() const;
+  Task<Result<>> adopt_policies();
+  void apply_policies();
   Task<Result<>> reload();
   Task<> reload_until_nobody_asks();
   Task<Result<>> reload_once();
   Task<> reload_on_signal();
-  std::shared_ptr<const policies::Policy> standard_policy() const;
+  std::shared_ptr<const policies::Policy> standard_policy(const policies::Store& policies) const;
   Task<Result<doctor::Findings>> examine();
   Task<doctor::Finding> try_execution();
   doctor::Finding judge_cgroups() const;
@@ -104,6 +106,7 @@ class Daemon {
     Event done;
     Result<> result;
   };
+  Event serving_;  // the start is done
   bool reloading_ = false;
   std::vector<std::shared_ptr<Reload>> reloads_asked_;
   bool examining_ = false;

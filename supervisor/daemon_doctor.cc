@@ -30,14 +30,14 @@ std::vector<std::string> weaker_in(const std::string& receipt) {
 }  // namespace
 
 // Of whoever connects: nobody's in particular.
-std::shared_ptr<const policies::Policy> Daemon::standard_policy() const {
-  auto policy = prepared_.policies.find(prepared_.identity.root && prepared_.cgroups ? "system" : "default");
-  return policy ? policy : prepared_.policies.find(prepared_.policies.names().front());
+std::shared_ptr<const policies::Policy> Daemon::standard_policy(const policies::Store& policies) const {
+  auto policy = policies.find(prepared_.identity.root && prepared_.cgroups ? "system" : "default");
+  return policy ? policy : policies.find(policies.names().front());
 }
 
 // In a jail built for it, under the standard policy, in an empty workspace; no tenant's, and in nobody's record.
 Task<Finding> Daemon::try_execution() {
-  const auto policy = standard_policy();
+  const auto policy = standard_policy(prepared_.policies);
   jail::Request request;
   request.id = fmt::format("doctor-{}", ++examinations_);
   request.code = "pass";

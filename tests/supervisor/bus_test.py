@@ -198,6 +198,13 @@ class Signals(OnBus):
         (self.policies.folder / "broken.json").unlink()
         self.admin.call("Reload")
         self.assertEqual(self.admin.get("ReloadProblem"), "")
+        good = (self.policies.folder / "seccomp/default.json").read_text()
+        self.policies.forbid_answers()
+        self.assertIn("no jail works under the new policies", self.admin.error("Reload")[1])
+        self.assertIn("no jail works under the new policies", self.admin.get("ReloadProblem"))
+        self.policies.write("seccomp/default.json", good)
+        self.admin.call("Reload")
+        self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")
 
     def test_what_searches_taught_is_forgotten_on_request(self):
         def found():

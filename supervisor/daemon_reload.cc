@@ -1,0 +1,115 @@
+// Policies and catalogue read anew, for SIGHUP and D-Bus: all policies or none, and none under which no jail works.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "jail/self_test.h"
+#include "supervisor/daemon.h"
+#include "supervisor/open_files.h"
+
+namespace {
+
+std::string with_hint(const Error& error) { return error.what + (error.hint.empty() ? "" : "; ") + error.hint; }
+
+}  // namespace
+
+Task<Result<>> Daemon::test_jails(const policies::Store& policies) {
+  const auto policy = standard_policy(policies);
+  CO_CHECKED(co_await jail::test_host(*host_, prepared_.self_test.get(), policy->filter, policy->limits.standard));
+  log_info("jails: {} ids, {} root, Landlock ABI {}, cgroups {}, mapped workspace ids {}",
+           host_->identity == jail::Identity::separated ? "separated" : "shared",
+           host_->root == jail::RootMode::overlay ? "overlay" : "bind", host_->landlock_abi,
+           host_->cgroups ? host_->cgroups->path() : "none (" + host_->no_cgroups_why + ")",
+           host_->map_workspace_ids ? "yes" : "no (" + host_->no_idmap_why + ")");
+  co_return Result<>{};
+}
+
+Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // it has logged what was wrong
+
+// One at a time, and to its end, whoever waits for it. What changes meanwhile is read by another, after it.
+Task<Result<>> Daemon::reload() {
+  auto asked = std::make_shared<Reload>();
+  reloads_asked_.push_back(asked);
+  if (!std::exchange(reloading_, true)) tasks_.spawn(reload_until_nobody_asks());
+  co_await asked->done;
+  co_return asked->result;
+}
+
+Task<> Daemon::reload_until_nobody_asks() {
+  co_await serving_;
+  while (!reloads_asked_.empty()) {
+    auto answered = std::exchange(reloads_asked_, {});
+    const Result<> result = co_await reload_once();
+    for (const auto& one : answered) {
+      one->result = result;
+      one->done.fire();
+    }
+  }
+  reloading_ = false;
+}
+
+Task<Result<>> Daemon::reload_once() {
+  service_.reloading();
+  co_await discovery_->reload();
+  Result<> adopted = co_await adopt_policies();
+  if (adopted) {
+    apply_policies();
+    log_notice("policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
+  } else {
+    log_error("the policies stay as they were: {}", with_hint(adopted.error()));
+  }
+  service_.ready(host_->unfit ? "serving, but no executions: no jail works here, see the log"
+                 : adopted    ? "serving"
+                              : "serving; the last reload failed, see the log");
+  if (bus_) bus_->reloaded(adopted ? std::string() : adopted.error().what);
+  co_return adopted;
+}
+
+Result<policies::Store> Daemon::read_policies() const {
+  const Doing doing(LoopWork::policies);
+  TRY(policies::Store fresh, prepared_.policies.read_anew());
+  CHECKED(check_open_files(fresh));
+  return fresh;
+}
+
+// Those under which no jail works are not taken. Where none works under the old ones, either, it is the host that has
+// changed: files and all else are served on, and executions are refused until a reload finds that jails hold again.
+Task<Result<>> Daemon::adopt_policies() {
+  CO_TRY(policies::Store fresh, read_policies());
+  Result<> tested = co_await test_jails(fresh);
+  if (tested) {
+    host_->unfit.reset();
+    prepared_.policies = std::move(fresh);
+    co_return tested;
+  }
+  const Result<> before = co_await test_jails(prepared_.policies);
+  if (before) {
+    host_->unfit.reset();
+    co_return tl::unexpected<Error>(std::move(tested).error().within("no jail works under the new policies"));
+  }
+  const Error& why = before.error();
+  host_->unfit = Error{Code::denied,
+                       0,
+                       "executions are denied, because no jail works here any more: " + why.what,
+                       "ask the administrator: once that is mended, `systemctl reload warder` looks again",
+                       {}};
+  pool_->clear();
+  sessions_->end_all("no jail works here any more");
+  log_error("executions are denied from now on, until a reload finds that jails work: {}", with_hint(why));
+  co_return tl::unexpected<Error>(Error(why).within("no jail works here any more"));
+}
+
+void Daemon::apply_policies() {
+  const auto offered_others = registry_->apply_policies();
+  server_->lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<void>& user) {
+    return std::any_of(offered_others.begin(), offered_others.end(),
+                       [&](const auto& member) { return member == user; });
+  });
+  pool_->clear();
+  approvals_.refuse_all("the policies were loaded anew: call again");
+  if (calls_) calls_->questions.cancel_all(loop_);
+  sessions_->end_all("the policies were loaded anew");
+  auto revoked = [](const std::shared_ptr<void>& user) { return static_cast<tenants::Member*>(user.get())->revoked; };
+  for (auto& listener : listeners_) listener->close_if(revoked);
+}
