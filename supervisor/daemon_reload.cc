@@ -1,4 +1,5 @@
-// Policies and catalogue read anew, for SIGHUP and D-Bus: all policies or none, and none under which no jail works.
+// Policies and catalogue read anew, for SIGHUP and D-Bus: all policies or none, and none that fail the self-test of
+// jails.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -59,7 +60,7 @@ Task<Result<>> Daemon::reload_once() {
   } else {
     log_error("the policies stay as they were: {}", with_hint(adopted.error()));
   }
-  service_.ready(host_->unfit ? "serving, but no executions: no jail works here, see the log"
+  service_.ready(host_->unfit ? "serving, but no executions: the self-test of jails fails, see the log"
                  : adopted    ? "serving"
                               : "serving; the last reload failed, see the log");
   if (bus_) bus_->reloaded(adopted ? std::string() : adopted.error().what);
@@ -73,7 +74,7 @@ Result<policies::Store> Daemon::read_policies() const {
   return fresh;
 }
 
-// Those under which no jail works are not taken. Where none works under the old ones, either, it is the host that has
+// Policies that fail the self-test of jails are not taken. Where the old ones fail it, too, it is the host that has
 // changed: files and all else are served on, and executions are refused until a reload finds that jails hold again.
 Task<Result<>> Daemon::adopt_policies() {
   CO_TRY(policies::Store fresh, read_policies());
@@ -86,18 +87,19 @@ Task<Result<>> Daemon::adopt_policies() {
   const Result<> before = co_await test_jails(prepared_.policies);
   if (before) {
     host_->unfit.reset();
-    co_return tl::unexpected<Error>(std::move(tested).error().within("no jail works under the new policies"));
+    co_return tl::unexpected<Error>(
+        std::move(tested).error().within("the self-test of jails fails under the new policies"));
   }
   const Error& why = before.error();
   host_->unfit = Error{Code::denied,
                        0,
-                       "executions are denied, because no jail works here any more: " + why.what,
+                       "executions are denied, because the self-test of jails fails here: " + why.what,
                        "ask the administrator: once that is mended, `systemctl reload warder` looks again",
                        {}};
   pool_->clear();
-  sessions_->end_all("no jail works here any more");
-  log_error("executions are denied from now on, until a reload finds that jails work: {}", with_hint(why));
-  co_return tl::unexpected<Error>(Error(why).within("no jail works here any more"));
+  sessions_->end_all("the self-test of jails fails here");
+  log_error("executions are denied from now on, until a reload finds that jails hold again: {}", with_hint(why));
+  co_return tl::unexpected<Error>(Error(why).within("the self-test of jails fails here, under the old policies, too"));
 }
 
 void Daemon::apply_policies() {

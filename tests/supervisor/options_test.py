@@ -24,7 +24,6 @@ from harness import (
     installed_copy,
     jailer_of,
     let_go,
-    wait_for_status,
 )
 
 WARDERD = os.environ["WARDERD"]
@@ -267,8 +266,11 @@ class BrokenPolicies(Folder):
             self.assertEqual(client.execute("result = 1")["result"], 1)
             self.allow_keyrings(policies)
             daemon.process.send_signal(signal.SIGHUP)
-            self.assertEqual(wait_for_status(daemon.process), 1)
+            daemon.hear("RELOADING=1")
+            self.assertIn("failed", daemon.hear("READY=1"))
             self.assertIn("no keyrings", daemon.log_text())
+            add_key = "import ctypes; result = ctypes.CDLL(None).syscall(250, 0, -3, 0)"  # keyctl: the session's own
+            self.assertEqual(client.execute(add_key)["result"], -1)
 
 
 class Places(Folder):

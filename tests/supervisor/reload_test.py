@@ -1,4 +1,4 @@
-"""Policies loaded anew under which no jail works, or none works here any more: the daemon serves on and says why."""
+"""Policies loaded anew that fail the self-test of jails, or a host that fails it now: the daemon serves on and says why."""
 import contextlib
 import itertools
 import json
@@ -9,8 +9,8 @@ import unittest
 
 from harness import Client, Policies, Service
 
-REFUSED = "no jail works under the new policies"
-UNFIT = "no jail works here any more"
+REFUSED = "the self-test of jails fails under the new policies"
+UNFIT = "the self-test of jails fails here"
 
 
 def limit_descriptors(pid, soft):
@@ -68,7 +68,7 @@ class Reload(unittest.TestCase):
         self.assertIn(UNFIT, self.daemon.log_text())
         denied = self.client.execute("result = 1")
         self.assertEqual(denied["outcome"], "denied", denied)
-        self.assertIn("no jail works here any more", denied["error"])
+        self.assertIn(UNFIT, denied["error"])
         self.client.request("server/discover")
         read = self.client.call("read_workspace_file", {"filename": "kept.txt"})
         self.assertEqual(json.loads(read["content"][0]["text"])["content"], "text")
