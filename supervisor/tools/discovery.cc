@@ -130,7 +130,10 @@ Task<Result<>> Discovery::load(std::shared_ptr<catalog::Loading> loading) {
   auto job = [loading, thread = thread_.get()]() -> Result<> {
     while (!loading->step(kSlice))
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
-    ::malloc_trim(0);  // what was read is much larger than what is kept
+    // What was read is much larger than what is kept: of 10,000 tools, 31 MiB go back to the kernel, in some 25 ms. It
+    // holds the lock of one arena at a time, so the loop may wait while its own is looked through: 1 ms for a small
+    // heap, 5 to 10 ms for one of 16 MiB with half of it free; once for each change of the catalogue.
+    ::malloc_trim(0);
     return {};
   };
   co_return co_await thread_->run(job);
