@@ -1,5 +1,6 @@
-// Writer: the one thread that touches the journal's file, so that a slow disk never holds the loop. Work is done in the
-// order in which it was queued; everything that waits becomes one transaction (group commit).
+// Writer: the one that touches the journal's file, on a thread of its own (WorkerThread), so that a slow disk never
+// holds the loop. Work is done in the order in which it was queued; everything that waits becomes one transaction
+// (group commit).
 //
 // What "committed" promises:
 //   durable   the commit has reached the disk (synchronous=FULL): it survives a power failure.
@@ -8,16 +9,16 @@
 //             kill -9 included, but not a power failure. A commit that reaches the disk follows within a second.
 // Neither ever leaves half a transaction.
 //
-// The daemon's only thread beside the loop. It calls nothing of the loop's but uv_async_send(3), takes no signals, and
-// starts after the jailer was forked: no process is ever cloned from a program that has it.
 // Errors: what the work or the commit said. Work that fails is taken back alone; the rest of its group is committed.
 // Work whose effect was acknowledged already is tried again, in its place, until a commit that fails works.
 #pragma once
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/base/worker_thread.h"
 #include "supervisor/journal/database.h"
 
 namespace journal {
@@ -34,7 +35,7 @@ class Writer {
 
   // The loop must outlive the writer.
   static Result<std::unique_ptr<Writer>> start(Loop& loop, Database database, Durability durability);
-  // Does what is queued, then ends. Nobody is told any more.
+  // Does what is queued, then ends: what the thread has not begun on the calling one. Nobody is told any more.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -56,22 +57,32 @@ class Writer {
   // The last commit failed, and none has worked since.
   bool failing() const { return failing_; }
   // For tests and statistics: commits so far.
-  uint64_t commits() const;
+  uint64_t commits() const { return commits_; }
 
  private:
-  struct Shared;  // with the thread
-  Writer() = default;
-  void deliver();
+  using Group = std::vector<Ticket>;
+  struct Commit;
+  Writer(Loop& loop, Database database, Durability durability)
+      : loop_(loop), durability_(durability), database_(std::move(database)), tasks_(loop) {}
+  Task<> write();
+  Task<> catch_up();
+  void give_back(Commit& commit);
 
-  std::unique_ptr<Shared> shared_;
-  struct Wake;
-  struct CloseWake {
-    void operator()(Wake* wake) const;
-  };
-  std::unique_ptr<Wake, CloseWake> wake_;
+  Loop& loop_;
+  const Durability durability_;
+  Database database_;  // the thread's, while there is one
+  std::unique_ptr<WorkerThread> thread_;
+  Group queued_;
+  Group again_;                     // promised, and not committed
+  std::shared_ptr<Commit> commit_;  // that the thread was given
+  bool is_writing_ = false;         // write() runs
+  bool is_behind_ = false;          // commits have not reached the disk
   bool failing_ = false;
-  Loop* loop_ = nullptr;
-  std::optional<Deadline> soon_;  // while something is queued for soon
+  uint64_t commits_ = 0;
+  std::optional<Deadline> soon_;   // while something is queued for soon
+  std::optional<Deadline> retry_;  // ... or waits to be tried again
+  std::optional<Deadline> sync_;   // while commits have not reached the disk
+  Scope tasks_;                    // last: cancelled first
 };
 
 constexpr size_t kMostWaiting = 20'000;
