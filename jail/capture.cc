@@ -79,16 +79,23 @@ void Capture::follow_lines(std::string_view part) {
   unfinished_ = part.substr(end + 1, kLineShown);
 }
 
-Task<> Capture::drain(AsyncFd& pipe) {
+Task<> Capture::drain(AsyncFd& pipe, LoopShare& share) {
   for (;;) {
-    ssize_t n = ::read(pipe.get(), part, kPart);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN) {
+    if (share.is_used_up()) co_await share.turn();
+    ssize_t n = 0;
+    int error = 0;
+    {
+      const LoopShare::Use use(share);
+      n = ::read(pipe.get(), part, kPart);
+      error = n < 0 ? errno : 0;
+      if (n > 0) take(std::string_view(part, static_cast<size_t>(n)));
+    }
+    if (error == EINTR) continue;
+    if (error == EAGAIN) {
       co_await pipe.readable();
       continue;
     }
     if (n <= 0) co_return;
-    take(std::string_view(part, static_cast<size_t>(n)));
     if (static_cast<size_t>(n) == kPart) co_await pipe.readable();  // a flood must not keep the loop to itself
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/base/loop_shares.h"
 
 namespace jail {
 
@@ -22,8 +23,9 @@ class Capture {
   Capture(CaptureLimits limits, std::function<bool(std::string_view)> keep, std::function<void()> overflowed,
           std::function<void(uint64_t bytes, std::string_view line)> progressed);
 
-  // Reads until end of file. A pipe that somebody keeps open ends with the jail: cancel or kill.
-  Task<> drain(AsyncFd& pipe);
+  // Reads until end of file, on the share of whoever writes. A pipe that somebody keeps open ends with the jail: cancel
+  // or kill.
+  Task<> drain(AsyncFd& pipe, LoopShare& share);
 
   // Reads what is there already. For a pipe whose writers may live on.
   void drain_now(AsyncFd& pipe);

@@ -59,8 +59,8 @@ class Execution final : public Steered {
       ended_ = Ended::cancelled;
       co_return fail(Code::denied, "cancelled by an administrator before it began");
     }
-    auto draining_out = start(out_.drain(jail_.out()));
-    auto draining_err = start(err_.drain(jail_.err()));
+    auto draining_out = start(out_.drain(jail_.out(), *share_));
+    auto draining_err = start(err_.drain(jail_.err(), *share_));
     auto watching = start(watch());
     deadline_ = Deadline(host_.loop, kStartLimit, [this] { end(Ended::deadline); });
     if (auto attached = co_await jail_.attach(request_.workspace); !attached) {
@@ -250,9 +250,18 @@ class Execution final : public Steered {
       if (!text || !text->has_value()) co_return not_understood(text);
       if (running()) spoke_ = true;
       const size_t bytes = (*text)->size();
-      auto said = co_await read_guest_text(host_.json, owner(), **std::move(text));
-      if (!said) co_return violation(said.error().what);
-      if (!take(*std::move(said), bytes)) co_return;
+      if (share_->is_used_up()) co_await share_->turn();
+      bool goes_on = true;
+      if (is_read_quickly(**text)) {
+        const LoopShare::Use use(*share_);
+        const Doing doing(LoopWork::program_message, &request_.tenant);
+        goes_on = take(read_guest_text(**text), bytes);
+      } else {
+        auto said = co_await read_guest_text_beside(host_.json, owner(), **std::move(text));
+        const LoopShare::Use use(*share_);
+        goes_on = take(std::move(said), bytes);
+      }
+      if (!goes_on) co_return;
       co_await unanswered_.room();
     }
   }
@@ -265,8 +274,13 @@ class Execution final : public Steered {
   JsonWork::Owner owner() const { return {request_.tenant, request_.spec.limits.json_bytes_per_second}; }
 
   // False: nothing more is to be heard.
-  bool take(GuestMessage said, size_t bytes) {
+  bool take(Result<GuestMessage> message, size_t bytes) {
     const Doing doing(LoopWork::program_message, &request_.tenant);
+    if (!message) {
+      violation(message.error().what);
+      return false;
+    }
+    GuestMessage& said = *message;
     const bool is_call = std::holds_alternative<GuestCall>(said);
     if (!running() || (!is_call && evidence_.guest_answered)) {
       violation("an unexpected message");
@@ -433,6 +447,7 @@ class Execution final : public Steered {
   Monotonic::time_point marked_at_;
   std::vector<std::pair<const char*, uint32_t>> path_;
   UnansweredCalls unanswered_{host_.loop};
+  const std::shared_ptr<LoopShare> share_{host_.shares.of(request_.tenant)};
   Replies replies_{jail_.guest(), host_.replies, host_.json, owner()};
   Deadline deadline_;
   Scope calls_;  // last: cancelled first

@@ -40,8 +40,10 @@ using GuestMessage = std::variant<GuestCall, GuestResult>;
 // argument: any thread may run it.
 Result<GuestMessage> read_guest_text(std::string_view text);
 Result<GuestMessage> read_guest_message(Json message);
-// The same of a text that may be large: it is read beside the loop then, in its owner's turn.
-Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, std::string text);
+// Whether the loop reads it sooner than it hands it to a thread.
+bool is_read_quickly(std::string_view text);
+// Of one that is not: beside the loop, in its owner's turn.
+Task<Result<GuestMessage>> read_guest_text_beside(JsonWork& work, JsonWork::Owner owner, std::string text);
 
 constexpr size_t kMostCallValueBytes = 8 << 20;     // some 65,000 arrays, or 170,000 numbers
 constexpr size_t kMostResultValueBytes = 64 << 20;  // an array of the most numbers that 1 MiB holds takes 24 MiB

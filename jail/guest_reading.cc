@@ -1,10 +1,15 @@
 #include "jail/guest_message.h"
+#include "supervisor/base/value_bytes.h"
 
 namespace jail {
 
-Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, std::string text) {
+bool is_read_quickly(std::string_view text) {
+  constexpr size_t kFew = 1 << 10;  // bytes, of which the values need not be counted
+  return text.size() <= kFew || (text.size() <= JsonWork::kSmall && !has_many_values(text, value_bytes(text)));
+}
+
+Task<Result<GuestMessage>> read_guest_text_beside(JsonWork& work, JsonWork::Owner owner, std::string text) {
   const size_t bytes = text.size();
-  if (bytes <= JsonWork::kSmall) co_return read_guest_text(text);
   auto whole = std::make_shared<std::string>(std::move(text));
   std::function<Result<GuestMessage>()> job = [whole] {
     auto said = read_guest_text(*whole);

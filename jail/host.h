@@ -12,6 +12,7 @@
 #include "jail/runner_ids.h"
 #include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/loop_shares.h"
 
 namespace jail {
 
@@ -32,6 +33,7 @@ struct Host {
   std::optional<Error> unfit;  // why no jails are built now but those of the self-test, which failed
   Replies::Room replies = {};
   JsonWork json{loop};  // for what is large
+  LoopShares shares{loop};
 };
 
 }  // namespace jail

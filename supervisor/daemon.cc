@@ -366,6 +366,7 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
     return tools::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
   };
   server_->set_json_work(host_->json);
+  server_->set_loop_shares(host_->shares);
   server_->set_outgoing(tools::outgoing_pii(reader_of, vaults_));
 }
 

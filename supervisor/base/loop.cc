@@ -15,10 +15,14 @@ struct Running {
 Loop::Loop() {
   uv_loop_init(&uv_);
   // All that libuv calls is called between one poll(2) and this, right before the next one.
-  turn_end_.reset(new TurnEnd{{}, &busy_});
+  turn_end_.reset(new TurnEnd{{}, this});
   turn_end_->handle.data = turn_end_.get();
   uv_prepare_init(&uv_, &turn_end_->handle);
-  uv_prepare_start(&turn_end_->handle, [](uv_prepare_t* h) { static_cast<TurnEnd*>(h->data)->busy->end_turn(); });
+  uv_prepare_start(&turn_end_->handle, [](uv_prepare_t* h) {
+    Loop& loop = *static_cast<TurnEnd*>(h->data)->loop;
+    loop.busy_.end_turn();
+    loop.turn_++;
+  });
   uv_unref(reinterpret_cast<uv_handle_t*>(&turn_end_->handle));
   deferred_.reset(new Deferred);
   deferred_->handle.data = deferred_.get();

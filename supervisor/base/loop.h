@@ -40,6 +40,8 @@ class Loop {
 
   uv_loop_t* uv() { return &uv_; }
   BusyTime& busy_time() { return busy_; }
+  // How many times the loop has gone round; what runs between two waits is one turn.
+  uint64_t turn() const { return turn_; }
   // Runs until stop() or until nothing is left to wait for.
   void run();
   void stop() { uv_stop(&uv_); }
@@ -62,10 +64,11 @@ class Loop {
   };
   struct TurnEnd {
     uv_prepare_t handle;
-    BusyTime* busy;
+    Loop* loop;
   };
   uv_loop_t uv_;
   BusyTime busy_;
+  uint64_t turn_ = 0;
   UvPtr<TurnEnd> turn_end_;
   UvPtr<Deferred> deferred_;
   std::unique_ptr<Scope> root_;

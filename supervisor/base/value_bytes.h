@@ -10,6 +10,13 @@
 
 // Memory that the values of a JSON text take at most, and once more while they are built; a pass over the text.
 size_t value_bytes(std::string_view text);
+constexpr size_t kManyValueBytes = 64 << 10;
+
+// Whether the values of a text that is not long take longer to read than handing it to a thread does: some hundred
+// arrays, or a thousand numbers. `bytes`: its value_bytes().
+inline bool has_many_values(std::string_view text, size_t bytes) {
+  return bytes > kManyValueBytes + 2 * text.size();  // one long string is counted twice
+}
 
 // About how many bytes `value` has, written as JSON without escapes. Looks no further than `enough`.
 size_t rough_length(const Json& value, size_t enough = SIZE_MAX);

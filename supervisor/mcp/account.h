@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "supervisor/base/loop_shares.h"
 #include "supervisor/mcp/unread.h"
 
 namespace mcp {
@@ -17,7 +18,9 @@ struct Account {
   size_t max_line_bytes = 128 << 20;
   size_t call_bytes = 0;
   size_t max_call_bytes = 256 << 20;
-  std::shared_ptr<UnreadAccount> unread;  // answers; nullptr: the first connection makes one
+  // The first connection makes those that are nullptr.
+  std::shared_ptr<UnreadAccount> unread;  // answers
+  std::shared_ptr<LoopShare> loop;        // what reading the user's messages may take
 };
 
 class Accounts {

@@ -78,6 +78,7 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
       lines_(limits.line_bytes),
       work_(std::make_shared<Work>()) {
   if (!accepted_.account->unread) accepted_.account->unread = std::make_shared<UnreadAccount>(server_.unread());
+  if (!accepted_.account->loop) accepted_.account->loop = server_.loop_shares().of(name_);
   outbox_.charge(accepted_.account->unread, [this](size_t bytes) {
     log_warning("a connection of user {} is ended: it does not read its answers, of which {} KiB wait",
                 accepted_.peer.uid, bytes >> 10);
@@ -111,7 +112,7 @@ Task<> Connection::read() {
       continue;
     }
     if (done == Progress::more_lines) {
-      co_await next_turn(loop_);  // others first
+      co_await accepted_.account->loop->turn();  // others first
       continue;
     }
     if (done == Progress::large_line) {
@@ -131,11 +132,12 @@ Task<> Connection::read() {
       note(ConnectionRecord::reading, true);
     } else if (got == 0) {
       if (auto last = lines_.rest()) {
-        if (is_large(*last)) {
+        const size_t bytes = bytes_of_values(*last);
+        if (is_large(*last, bytes)) {
           large_ = *last;
           co_await on_large(*last);
         } else {
-          on_item(*last);
+          on_item(*last, bytes);
         }
       }
       break;
@@ -152,13 +154,17 @@ Connection::Progress Connection::handle_lines() {
   Outbox::Cork cork(outbox_);
   for (int lines = 0; lines < kLinesPerTurn; lines++) {
     if (needs_room()) return Progress::room_needed;
+    if (!lines_.has_unseen() || input_ended_) return Progress::bytes_needed;
+    if (accepted_.account->loop->is_used_up()) return Progress::more_lines;
+    const LoopShare::Use use(*accepted_.account->loop);
     const auto item = lines_.next();
-    if (!item || input_ended_) return Progress::bytes_needed;
-    if (is_large(*item)) {
+    if (!item) return Progress::bytes_needed;
+    const size_t bytes = bytes_of_values(*item);
+    if (is_large(*item, bytes)) {
       large_ = *item;
       return Progress::large_line;
     }
-    on_item(*item);
+    on_item(*item, bytes);
   }
   return Progress::more_lines;
 }
@@ -191,14 +197,14 @@ bool Connection::charge(size_t capacity) {
   return true;
 }
 
-void Connection::on_item(const LineSplitter::Item& item) {
+void Connection::on_item(const LineSplitter::Item& item, size_t bytes) {
   if (item.kind == LineSplitter::Kind::too_long) {
     if (item.found && item.found->kind != EnvelopeScan::Kind::request) return;  // an answer of the client's
     const auto id = item.found ? RequestId::from_text(item.found->raw_id) : std::nullopt;
     refuse(id, {ErrorCode::invalid_request, fmt::format("a line is longer than {} bytes", limits_.line_bytes), {}}, {});
     return;
   }
-  on_line(item.text, read_line(item.text));
+  on_line(item.text, {parse_line(item.text), bytes});
 }
 
 void Connection::on_line(std::string_view text, Line line) {

@@ -76,14 +76,17 @@ class Connection {
   bool takes_notifications() const;
   Task<> room();
   bool charge(size_t capacity);
-  void on_item(const LineSplitter::Item& item);
-  bool is_large(const LineSplitter::Item& item) const;
+  // Memory that the values of a line take; 0 for a short one, and for one that is read beside the loop, which is
+  // counted there.
+  size_t bytes_of_values(const LineSplitter::Item& item) const;
+  void on_item(const LineSplitter::Item& item, size_t bytes);
+  // Whether reading it takes the loop longer than a thread.
+  bool is_large(const LineSplitter::Item& item, size_t bytes) const;
   Task<> on_large(LineSplitter::Item item);
   struct Line {
     tl::expected<Json, Refusal> value;
     size_t value_bytes = 0;  // memory that it takes
   };
-  static Line read_line(std::string_view text);
   void on_line(std::string_view text, Line line);
   void on_batch(Json items, size_t bytes);
   // `line`: the text of a message that is no part of an array. `bytes`: of memory that it takes.

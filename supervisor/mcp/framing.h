@@ -29,6 +29,8 @@ class LineSplitter {
   void commit(size_t bytes) { end_ += bytes; }
   // The next whole line that is not blank, or nothing until more bytes come.
   std::optional<Item> next();
+  // Whether bytes have come that next() has not looked at.
+  bool has_unseen() const { return scanned_ < end_; }
   // The stream has ended: what came after the last newline, if anything.
   std::optional<Item> rest();
   // Keeps the bytes of a large item, which was the newest, beyond the next space(); nothing for a small one.

@@ -7,20 +7,30 @@ namespace {
 constexpr size_t kShortLine = 1 << 10;  // of which the values need not be counted
 }
 
-Connection::Line Connection::read_line(std::string_view text) {
-  auto value = parse_line(text);
-  const size_t bytes = value && text.size() > kShortLine ? value_bytes(text) : 0;
-  return {std::move(value), bytes};
+size_t Connection::bytes_of_values(const LineSplitter::Item& item) const {
+  if (item.text.size() <= kShortLine || (server_.json_work() && item.text.size() > JsonWork::kSmall)) return 0;
+  return value_bytes(item.text);
 }
 
-bool Connection::is_large(const LineSplitter::Item& item) const {
-  return server_.json_work() && item.kind == LineSplitter::Kind::line && item.text.size() > JsonWork::kSmall;
+bool Connection::is_large(const LineSplitter::Item& item, size_t bytes) const {
+  if (!server_.json_work() || item.kind != LineSplitter::Kind::line) return false;
+  return item.text.size() > JsonWork::kSmall || has_many_values(item.text, bytes);
 }
 
 // Beside the loop; nothing else of this connection is read meanwhile.
 Task<> Connection::on_large(LineSplitter::Item item) {
-  const std::string_view text = item.text;
-  std::function<Result<Line>()> job = [text, kept = lines_.keep(item)]() -> Result<Line> { return read_line(text); };
+  std::string_view text = item.text;
+  std::shared_ptr<const void> kept = lines_.keep(item);
+  if (!kept) {
+    auto copy = std::make_shared<const std::string>(text);
+    text = *copy;
+    kept = std::move(copy);
+  }
+  std::function<Result<Line>()> job = [text, kept]() -> Result<Line> {
+    auto value = parse_line(text);
+    const size_t bytes = value ? value_bytes(text) : 0;
+    return Line{std::move(value), bytes};
+  };
   JsonWork::Owner owner{name_};
   note(ConnectionRecord::reading, true);
   const Server::Busy busy(server_, Server::Busy::Kind::call);
@@ -28,6 +38,7 @@ Task<> Connection::on_large(LineSplitter::Item item) {
   large_.reset();
   if (!line) co_return refuse({}, {ErrorCode::internal_error, line.error().what, {}}, {});
   const Doing doing(LoopWork::client_message, &name_);
+  const LoopShare::Use use(*accepted_.account->loop);
   Outbox::Cork cork(outbox_);
   on_line(text, *std::move(line));
 }

@@ -79,6 +79,8 @@ class Server {
   // Where lines of more than JsonWork::kSmall are read, on their users' accounts; without it: on the loop. It must
   // outlive every connection.
   void set_json_work(JsonWork& work) { json_work_ = &work; }
+  // What parts the loop between users, and others who have a share in it. It must outlive every connection.
+  void set_loop_shares(LoopShares& shares) { loop_shares_ = &shares; }
   // What looks at the texts of each request's answer before it leaves.
   void set_outgoing(OutgoingOf outgoing) { outgoing_ = std::move(outgoing); }
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
@@ -116,6 +118,7 @@ class Server {
   const std::string& identity() const { return identity_; }  // our name as JSON text, for _meta
 
   JsonWork* json_work() const { return json_work_; }
+  LoopShares& loop_shares() { return *loop_shares_; }
   Subscriptions& subscriptions() { return subscriptions_; }
   // Answers of all connections that are not read yet.
   const std::shared_ptr<UnreadBudget>& unread() const { return unread_; }
@@ -180,6 +183,8 @@ class Server {
   VariantOf variant_of_;
   Adapt adapt_;
   JsonWork* json_work_ = nullptr;
+  LoopShares own_shares_{loop_};
+  LoopShares* loop_shares_ = &own_shares_;
   bool logging_ = false;
   Caching list_caching_{300'000, Caching::Scope::everybody};
 

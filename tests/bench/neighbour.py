@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import socket
 import sys
@@ -54,6 +55,12 @@ while time.monotonic() < until:
     for part in parts[:-1]: channel.send(b"M" + part)
     channel.send(b"F" + parts[-1])
 """
+PRINTS = """
+import os, time
+until = time.monotonic() + %f
+for _ in range(3): os.fork()
+while time.monotonic() < until: os.write(1, b"x" * 4000)
+"""
 CALL = """'{"type":"call","id":1,"name":"%s","arguments":%s}'"""
 LISTS = CALL % ("nobody", """' + '{"a":[' + ','.join(['[]'] * %d) + ']}' + '""")
 TEXT = CALL % ("nobody", """{"a":"' + %s * %d + '"}""")
@@ -66,6 +73,29 @@ except warder.CallError as error: result = error.code
 
 def flood(message):
     return lambda client, seconds: client.execute(FLOOD % (message, seconds), timeout_seconds=60)["outcome"]
+
+
+def flood_of_lines(line, connections):
+    """An agent's, as often as its connections take it; the answers are read and thrown away."""
+    def send(client, seconds):
+        many = [connect_as(client.daemon, COSTLY) for _ in range(connections)]
+        until, sent = time.monotonic() + seconds, 0
+        rest = {one.socket: b"" for one in many}
+        for one in rest:
+            one.setblocking(False)
+        while time.monotonic() < until:
+            readable, writable, _ = select.select(rest, rest, [], 0.1)
+            for one in readable:
+                if not one.recv(1 << 20):
+                    return "ended"
+            for one in writable:
+                text = rest[one] or line
+                sent += text is line
+                rest[one] = text[one.send(text):]
+        for one in many:
+            one.close()
+        return "ok"
+    return send
 
 
 def asked_by_agent(count):
@@ -92,6 +122,10 @@ CASES = {
     "... 1 MiB of lone surrogates": flood(TEXT % (r"'\\ud800'", 170_000)),
     "... 60 KB of lists": flood(LISTS % 20_000),
     "... small ones": flood(CALL % ("search_tools", '{"query":"send a mail"}')),
+    "code prints without end": lambda client, seconds: client.execute(PRINTS % seconds, timeout_seconds=60)["outcome"],
+    "an agent's lines, 60 KB of lists, 200 connections": flood_of_lines(
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[' + b",".join([b"[]"] * 20_000) + b"]}}\n", 200),
+    "... pings, 200 connections": flood_of_lines(PING * 100, 200),
     "a server's answer to an agent, 15 MB of lists": asked_by_agent(5_000_000),
     "... 48 MB of lists": asked_by_agent(16_000_000),
     "... to code, 15 MB of lists": asked_by_code(5_000_000),
@@ -209,6 +243,7 @@ class Costly:
     def go(self):
         client = connect_as(self.daemon, COSTLY)
         client.socket.settimeout(PATIENCE)
+        client.daemon = self.daemon
         with client:
             while not self.enough.is_set():
                 self.begun.set()

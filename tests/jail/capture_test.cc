@@ -39,12 +39,14 @@ class Drained {
     auto pipe = AsyncFd::adopt(loop_, Fd(ends[0]));
     REQUIRE(pipe);
     bool done = false;
-    auto drain = [](Capture& capture, AsyncFd& from, bool& end) -> Task<> {
-      co_await capture.drain(from);
+    LoopShares shares(loop_);
+    const auto share = shares.of("");
+    auto drain = [](Capture& capture, AsyncFd& from, LoopShare& reader, bool& end) -> Task<> {
+      co_await capture.drain(from, reader);
       end = true;
     };
     Scope scope(loop_);
-    scope.spawn(drain(capture_, *pipe, done));
+    scope.spawn(drain(capture_, *pipe, *share, done));
     uint64_t written = 0;
     for (const auto& part : parts) {
       REQUIRE(::write(writer.get(), part.data(), part.size()) == static_cast<ssize_t>(part.size()));

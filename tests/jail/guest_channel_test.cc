@@ -140,6 +140,18 @@ TEST_CASE("a message just below 8 MiB is read", "[jail]") {
   CHECK(std::holds_alternative<jail::GuestResult>(*said));
 }
 
+TEST_CASE("what has many values is not read by the loop, however short it is", "[jail]") {
+  auto of_lists = [](size_t count) {
+    std::string lists = "[]";
+    while (lists.size() < 3 * count) lists += ",[]";
+    return R"({"type":"call","id":1,"name":"a","arguments":{"a":[)" + lists + "]}}";
+  };
+  CHECK(jail::is_read_quickly(of_lists(100)));
+  CHECK_FALSE(jail::is_read_quickly(of_lists(1000)));
+  CHECK(jail::is_read_quickly(R"({"type":"result","value":")" + std::string(60'000, 'x') + R"("})"));
+  CHECK_FALSE(jail::is_read_quickly(R"({"type":"result","value":")" + std::string(70'000, 'x') + R"("})"));
+}
+
 TEST_CASE("the first words of an interpreter are short", "[jail]") {
   Channel channel;
   auto message = channel.receive_after({"M" + std::string(65'535, ' '), R"(F {"type":"ready"})"});
