@@ -250,18 +250,8 @@ class Execution final : public Steered {
       if (!text || !text->has_value()) co_return not_understood(text);
       if (running()) spoke_ = true;
       const size_t bytes = (*text)->size();
-      if (share_->is_used_up()) co_await share_->turn();
-      bool goes_on = true;
-      if (is_read_quickly(**text)) {
-        const LoopShare::Use use(*share_);
-        const Doing doing(LoopWork::program_message, &request_.tenant);
-        goes_on = take(read_guest_text(**text), bytes);
-      } else {
-        auto said = co_await read_guest_text_beside(host_.json, owner(), **std::move(text));
-        const LoopShare::Use use(*share_);
-        goes_on = take(std::move(said), bytes);
-      }
-      if (!goes_on) co_return;
+      auto said = co_await read_guest_text(host_.json, owner(), *share_, **std::move(text));
+      if (!take(std::move(said), bytes)) co_return;
       co_await unanswered_.room();
     }
   }
@@ -275,6 +265,7 @@ class Execution final : public Steered {
 
   // False: nothing more is to be heard.
   bool take(Result<GuestMessage> message, size_t bytes) {
+    const LoopShare::Use use(*share_);
     const Doing doing(LoopWork::program_message, &request_.tenant);
     if (!message) {
       violation(message.error().what);

@@ -12,6 +12,7 @@
 #include "jail/image.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/json_work.h"
+#include "supervisor/base/loop_shares.h"
 #include "supervisor/base/result.h"
 
 namespace jail {
@@ -42,8 +43,8 @@ Result<GuestMessage> read_guest_text(std::string_view text);
 Result<GuestMessage> read_guest_message(Json message);
 // Whether the loop reads it sooner than it hands it to a thread.
 bool is_read_quickly(std::string_view text);
-// Of one that is not: beside the loop, in its owner's turn.
-Task<Result<GuestMessage>> read_guest_text_beside(JsonWork& work, JsonWork::Owner owner, std::string text);
+// The same when its owner's share in the loop has a turn. What is not read quickly is read beside the loop.
+Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, LoopShare& share, std::string text);
 
 constexpr size_t kMostCallValueBytes = 8 << 20;     // some 65,000 arrays, or 170,000 numbers
 constexpr size_t kMostResultValueBytes = 64 << 20;  // an array of the most numbers that 1 MiB holds takes 24 MiB

@@ -8,7 +8,13 @@ bool is_read_quickly(std::string_view text) {
   return text.size() <= kFew || (text.size() <= JsonWork::kSmall && !has_many_values(text, value_bytes(text)));
 }
 
-Task<Result<GuestMessage>> read_guest_text_beside(JsonWork& work, JsonWork::Owner owner, std::string text) {
+Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, LoopShare& share, std::string text) {
+  if (share.is_used_up()) co_await share.turn();
+  if (is_read_quickly(text)) {
+    const LoopShare::Use use(share);
+    const Doing doing(LoopWork::program_message, &owner.name);
+    co_return read_guest_text(text);
+  }
   const size_t bytes = text.size();
   auto whole = std::make_shared<std::string>(std::move(text));
   std::function<Result<GuestMessage>()> job = [whole] {

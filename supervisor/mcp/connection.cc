@@ -132,13 +132,7 @@ Task<> Connection::read() {
       note(ConnectionRecord::reading, true);
     } else if (got == 0) {
       if (auto last = lines_.rest()) {
-        const size_t bytes = bytes_of_values(*last);
-        if (is_large(*last, bytes)) {
-          large_ = *last;
-          co_await on_large(*last);
-        } else {
-          on_item(*last, bytes);
-        }
+        if (!take(*last)) co_await on_large(*large_);
       }
       break;
     } else if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
@@ -159,12 +153,7 @@ Connection::Progress Connection::handle_lines() {
     const LoopShare::Use use(*accepted_.account->loop);
     const auto item = lines_.next();
     if (!item) return Progress::bytes_needed;
-    const size_t bytes = bytes_of_values(*item);
-    if (is_large(*item, bytes)) {
-      large_ = *item;
-      return Progress::large_line;
-    }
-    on_item(*item, bytes);
+    if (!take(*item)) return Progress::large_line;
   }
   return Progress::more_lines;
 }

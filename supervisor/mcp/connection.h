@@ -76,12 +76,10 @@ class Connection {
   bool takes_notifications() const;
   Task<> room();
   bool charge(size_t capacity);
-  // Memory that the values of a line take; 0 for a short one, and for one that is read beside the loop, which is
-  // counted there.
-  size_t bytes_of_values(const LineSplitter::Item& item) const;
+  // False: it is kept in large_, for on_large().
+  bool take(const LineSplitter::Item& item);
+  // `bytes`: of memory that its values take, where that is worth counting.
   void on_item(const LineSplitter::Item& item, size_t bytes);
-  // Whether reading it takes the loop longer than a thread.
-  bool is_large(const LineSplitter::Item& item, size_t bytes) const;
   Task<> on_large(LineSplitter::Item item);
   struct Line {
     tl::expected<Json, Refusal> value;

@@ -7,14 +7,16 @@ namespace {
 constexpr size_t kShortLine = 1 << 10;  // of which the values need not be counted
 }
 
-size_t Connection::bytes_of_values(const LineSplitter::Item& item) const {
-  if (item.text.size() <= kShortLine || (server_.json_work() && item.text.size() > JsonWork::kSmall)) return 0;
-  return value_bytes(item.text);
-}
-
-bool Connection::is_large(const LineSplitter::Item& item, size_t bytes) const {
-  if (!server_.json_work() || item.kind != LineSplitter::Kind::line) return false;
-  return item.text.size() > JsonWork::kSmall || has_many_values(item.text, bytes);
+bool Connection::take(const LineSplitter::Item& item) {
+  const std::string_view text = item.text;
+  const bool has_thread = server_.json_work() != nullptr, is_long = text.size() > JsonWork::kSmall;
+  const size_t bytes = text.size() > kShortLine && !(has_thread && is_long) ? value_bytes(text) : 0;
+  if (has_thread && item.kind == LineSplitter::Kind::line && (is_long || has_many_values(text, bytes))) {
+    large_ = item;
+    return false;
+  }
+  on_item(item, bytes);
+  return true;
 }
 
 // Beside the loop; nothing else of this connection is read meanwhile.
