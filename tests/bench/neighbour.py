@@ -123,9 +123,9 @@ CASES = {
     "... 60 KB of lists": flood(LISTS % 20_000),
     "... small ones": flood(CALL % ("search_tools", '{"query":"send a mail"}')),
     "code prints without end": lambda client, seconds: client.execute(PRINTS % seconds, timeout_seconds=60)["outcome"],
-    "an agent's lines, 60 KB of lists, 200 connections": flood_of_lines(
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[' + b",".join([b"[]"] * 20_000) + b"]}}\n", 200),
-    "... pings, 200 connections": flood_of_lines(PING * 100, 200),
+    "an agent's lines, 60 KB of lists, 60 connections": flood_of_lines(
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":[' + b",".join([b"[]"] * 20_000) + b"]}}\n", 60),
+    "... pings, 60 connections": flood_of_lines(PING * 100, 60),
     "a server's answer to an agent, 15 MB of lists": asked_by_agent(5_000_000),
     "... 48 MB of lists": asked_by_agent(16_000_000),
     "... to code, 15 MB of lists": asked_by_code(5_000_000),
@@ -249,7 +249,7 @@ class Costly:
                 self.begun.set()
                 try:
                     self.ends[self.act(client, self.seconds)] += 1
-                except RuntimeError as error:
+                except (RuntimeError, OSError) as error:  # refused, while what it had before is still being closed
                     self.ends[str(error)[:40]] += 1
 
 
