@@ -464,6 +464,7 @@ Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
 
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept) {
   CO_CHECKED(check_requirements(host, request.spec.isolation));
+  if (host.unfit) co_return tl::unexpected<Error>(*host.unfit);  // a session's jail was built before that was known
   Pool::Running running(pool);
   auto jail = std::move(kept.jail);
   if (!jail) {

@@ -9,51 +9,65 @@ constexpr double kNewest = 0.3;               // what the newest look counts in 
 constexpr std::chrono::seconds kMostDebt{1};  // for one piece of work that took longer
 }  // namespace
 
-LoopShare::LoopShare(LoopShares& all, std::string name)
-    : all_(all),
+struct LoopOwners {
+  void look(Monotonic::time_point now);
+  int64_t parts() const;  // of the loop's time, of which an owner may have one
+  bool wanted_by_others(const LoopShare& share, Monotonic::time_point now) const;
+
+  Loop& loop;
+  LoopShares::Clock clock;
+  std::map<std::string, std::weak_ptr<LoopShare>, std::less<>> shares = {};
+  std::list<LoopShare*> by_use = {};  // who used the loop last comes first
+  Monotonic::time_point looked_at = {};
+  size_t busy = 0;  // owners that use much of the loop, or asked for more than their part
+};
+
+LoopShare::LoopShare(std::shared_ptr<LoopOwners> all, std::string name)
+    : all_(std::move(all)),
       name_(std::move(name)),
       credit_(LoopShares::kBurst),
-      counted_at_(all.clock_()),
+      counted_at_(all_->clock()),
       self_(std::make_shared<LoopShare*>(this)) {
-  place_ = all_.by_use_.insert(all_.by_use_.end(), this);
+  place_ = all_->by_use.insert(all_->by_use.end(), this);
 }
 
 LoopShare::~LoopShare() {
-  all_.by_use_.erase(place_);
-  all_.shares_.erase(name_);
+  all_->by_use.erase(place_);
+  all_->shares.erase(name_);
 }
 
-LoopShare::Use::Use(LoopShare& share) : share_(share), began_(share.all_.clock_()) {}
+LoopShare::Use::Use(LoopShare& share) : share_(share), began_(share.all_->clock()) {}
 
 LoopShare::Use::~Use() {
-  const auto now = share_.all_.clock_();
+  const auto now = share_.all_->clock();
   share_.charge(now - began_, now);
 }
 
 void LoopShare::charge(Span spent, Monotonic::time_point now) {
   refill(now);
   credit_ = std::max<Span>(credit_ - spent, -kMostDebt);
-  const uint64_t turn = all_.loop_.turn();
+  const uint64_t turn = all_->loop.turn();
   if (turn != turn_) spent_in_turn_ = Span(0);
   turn_ = turn;
   spent_in_turn_ += spent;
   used_at_ = now;
   used_since_look_ += spent;
-  all_.by_use_.splice(all_.by_use_.begin(), all_.by_use_, place_);
+  all_->by_use.splice(all_->by_use.begin(), all_->by_use, place_);
 }
 
 void LoopShare::refill(Monotonic::time_point now) {
-  all_.look(now);
-  credit_ = std::min<Span>(credit_ + (now - counted_at_) / all_.parts(), LoopShares::kBurst);
+  all_->look(now);
+  credit_ = std::min<Span>(credit_ + (now - counted_at_) / all_->parts(), LoopShares::kBurst);
   counted_at_ = now;
 }
 
 bool LoopShare::is_used_up() {
-  if (spent_in_turn_ >= LoopShares::kTurn && turn_ == all_.loop_.turn()) return true;
-  const auto now = all_.clock_();
+  if (!waiting_.empty() && !waking_) return true;
+  if (spent_in_turn_ >= LoopShares::kTurn && turn_ == all_->loop.turn()) return true;
+  const auto now = all_->clock();
   refill(now);
   if (credit_ > Span(0)) return false;
-  if (all_.wanted_by_others(*this, now)) {
+  if (all_->wanted_by_others(*this, now)) {
     held_back_at_ = now;
     return true;
   }
@@ -72,54 +86,59 @@ Task<> LoopShare::turn() {
 void LoopShare::wake_later() {
   if (std::exchange(wakes_, true)) return;
   auto woken = [weak = std::weak_ptr(self_)] {
-    const auto self = weak.lock();
-    if (!self) return;
-    (*self)->wakes_ = false;
-    (*self)->wake();
+    LoopShare* share = nullptr;
+    if (const auto self = weak.lock()) share = *self;
+    if (!share) return;
+    share->wakes_ = false;
+    share->wake();
   };
-  const auto now = all_.clock_();
+  const auto now = all_->clock();
   refill(now);
-  if (credit_ > Span(0) || !all_.wanted_by_others(*this, now)) return all_.loop_.defer(std::move(woken));
-  const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(-credit_ * all_.parts());
-  refilled_ = Deadline(all_.loop_, wait, std::move(woken));
+  if (credit_ > Span(0) || !all_->wanted_by_others(*this, now)) return all_->loop.defer(std::move(woken));
+  const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(-credit_ * all_->parts());
+  refilled_ = Deadline(all_->loop, wait, std::move(woken));
 }
 
 // One after the other, as long as there is credit: each does some work, and may come to wait once more, as the last.
 void LoopShare::wake() {
   const std::weak_ptr<LoopShare*> alive = self_;  // whoever is woken may be the last who needed us
+  waking_ = true;
   for (size_t left = waiting_.size(); left > 0 && !is_used_up(); left--) {
     const auto next = waiting_.front().lock();
     waiting_.pop_front();
     if (next) next->fire();
     if (alive.expired()) return;
   }
+  waking_ = false;
   if (!waiting_.empty()) wake_later();
 }
 
+LoopShares::LoopShares(Loop& loop, Clock clock) : owners_(new LoopOwners{.loop = loop, .clock = clock}) {}
+
 std::shared_ptr<LoopShare> LoopShares::of(const std::string& owner) {
-  std::weak_ptr<LoopShare>& known = shares_[owner];
+  std::weak_ptr<LoopShare>& known = owners_->shares[owner];
   auto share = known.lock();
-  if (!share) known = share = std::make_shared<LoopShare>(*this, owner);
+  if (!share) known = share = std::make_shared<LoopShare>(owners_, owner);
   return share;
 }
 
-void LoopShares::look(Monotonic::time_point now) {
-  const double since = std::chrono::duration<double>(now - looked_at_).count();
-  if (now - looked_at_ < kLookEvery) return;
-  looked_at_ = now;
-  busy_ = 0;
-  for (LoopShare* share : by_use_) {
-    if (now - share->used_at_ > kRecently) break;
+void LoopOwners::look(Monotonic::time_point now) {
+  const double since = std::chrono::duration<double>(now - looked_at).count();
+  if (now - looked_at < kLookEvery) return;
+  looked_at = now;
+  busy = 0;
+  for (LoopShare* share : by_use) {
+    if (now - share->used_at_ > LoopShares::kRecently) break;
     const double used = std::chrono::duration<double>(std::exchange(share->used_since_look_, {})).count();
     share->load_ += kNewest * (used / since - share->load_);
-    if (share->load_ > kBusyFrom || now - share->held_back_at_ <= kRecently) busy_++;
+    if (share->load_ > kBusyFrom || now - share->held_back_at_ <= LoopShares::kRecently) busy++;
   }
 }
 
-int64_t LoopShares::parts() const { return static_cast<int64_t>(2 + std::max<size_t>(busy_, 1)); }
+int64_t LoopOwners::parts() const { return static_cast<int64_t>(2 + std::max<size_t>(busy, 1)); }
 
-bool LoopShares::wanted_by_others(const LoopShare& share, Monotonic::time_point now) const {
-  for (const LoopShare* other : by_use_)
-    if (other != &share) return now - other->used_at_ <= kRecently;
+bool LoopOwners::wanted_by_others(const LoopShare& share, Monotonic::time_point now) const {
+  for (const LoopShare* other : by_use)
+    if (other != &share) return now - other->used_at_ <= LoopShares::kRecently;
   return false;
 }

@@ -17,11 +17,13 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/task.h"
 
-class LoopShares;
+// The owners of one loop, and who of them wants it.
+struct LoopOwners;
 
 class LoopShare {
  public:
-  LoopShare(LoopShares& all, std::string name);
+  // For LoopShares::of().
+  LoopShare(std::shared_ptr<LoopOwners> all, std::string name);
   ~LoopShare();
   LoopShare(const LoopShare&) = delete;
 
@@ -44,14 +46,14 @@ class LoopShare {
   };
 
  private:
-  friend LoopShares;
+  friend LoopOwners;
   using Span = std::chrono::nanoseconds;
   void charge(Span spent, Monotonic::time_point now);
   void refill(Monotonic::time_point now);
   void wake_later();
   void wake();
 
-  LoopShares& all_;
+  const std::shared_ptr<LoopOwners> all_;
   const std::string name_;
   Span credit_;
   Monotonic::time_point counted_at_;
@@ -63,7 +65,8 @@ class LoopShare {
   double load_ = 0;  // the part of the loop's time that it has lately used
   std::list<LoopShare*>::iterator place_;
   std::deque<std::weak_ptr<Event>> waiting_;
-  bool wakes_ = false;  // wake() will be called
+  bool wakes_ = false;   // wake() will be called
+  bool waking_ = false;  // it is: who is woken goes before all others of the owner's
   Deadline refilled_;
   std::shared_ptr<LoopShare*> self_;  // for callbacks that may come after us
 };
@@ -75,23 +78,12 @@ class LoopShares {
   static constexpr std::chrono::milliseconds kBurst{20};      // what an owner may have at once that has used nothing
   static constexpr std::chrono::milliseconds kRecently{100};  // who used the loop since wants it still
 
-  // The loop must outlive it, and it every share.
-  explicit LoopShares(Loop& loop, Clock clock = &Monotonic::now) : loop_(loop), clock_(clock) {}
-  LoopShares(const LoopShares&) = delete;
+  // The loop must outlive every use of a share.
+  explicit LoopShares(Loop& loop, Clock clock = &Monotonic::now);
 
   // The owner's; one for all who ask by the same name.
   std::shared_ptr<LoopShare> of(const std::string& owner);
 
  private:
-  friend LoopShare;
-  void look(Monotonic::time_point now);
-  int64_t parts() const;  // of the loop's time, of which an owner may have one
-  bool wanted_by_others(const LoopShare& share, Monotonic::time_point now) const;
-
-  Loop& loop_;
-  Clock clock_;
-  std::map<std::string, std::weak_ptr<LoopShare>, std::less<>> shares_;
-  std::list<LoopShare*> by_use_;  // who used the loop last comes first
-  Monotonic::time_point looked_at_{};
-  size_t busy_ = 0;  // owners that use much of the loop, or asked for more than their part
+  std::shared_ptr<LoopOwners> owners_;
 };

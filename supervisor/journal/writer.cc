@@ -121,6 +121,7 @@ Task<> Writer::write() {
     const auto done = std::exchange(commit_, nullptr);
     give_back(*done);
     for (const Ticket& ticket : done->group) ticket->done.fire();
+    if (is_behind_ && !sync_) sync_.emplace(loop_, kSyncEvery, [this] { tasks_.spawn(catch_up()); });
   } while (!queued_.empty());
   is_writing_ = false;
   retry_.reset();
@@ -129,7 +130,6 @@ Task<> Writer::write() {
       if (!is_writing_) tasks_.spawn(write());
     });
   }
-  if (is_behind_ && !sync_) sync_.emplace(loop_, kSyncEvery, [this] { tasks_.spawn(catch_up()); });
 }
 
 // What the thread found out about a commit that it ran.
@@ -154,7 +154,11 @@ Task<> Writer::catch_up() {
 // Every ticket that stays in the group has its result.
 void Writer::Commit::run(Database& database) {
   is_begun = true;
-  result = commit_all(database);
+  try {
+    result = commit_all(database);
+  } catch (const std::exception& e) {  // memory, most likely: nothing of it is committed
+    result = fail(Code::internal, std::string("bug in a commit of the journal: ") + e.what());
+  }
   if (!result) {
     auto is_open = [](const Ticket& ticket) { return ticket->promise == Promise::open; };
     const auto promised = std::stable_partition(group.begin(), group.end(), is_open);

@@ -107,40 +107,42 @@ Task<> Connection::read() {
     const Progress done = handle_lines();
     settle();
     note(ConnectionRecord::reading, !lines_.held().empty() || lines_.is_discarding());
-    if (done == Progress::room_needed) {
-      co_await room();
-      continue;
-    }
-    if (done == Progress::more_lines) {
-      co_await accepted_.account->loop->turn();  // others first
-      continue;
-    }
-    if (done == Progress::large_line) {
-      co_await on_large(*large_);
-      continue;
-    }
+    if (done == Progress::room_needed) co_await room();
+    if (done == Progress::more_lines) co_await accepted_.account->loop->turn();  // others first
+    if (done == Progress::large_line) co_await on_large(*large_);
+    if (done != Progress::bytes_needed) continue;
     if (input_ended_) break;  // a refused client has its answer
     co_await socket_.readable();
-    const auto space = lines_.space();
-    if (!charge(lines_.capacity())) {
+    const ssize_t got = receive();
+    if (got == -EDQUOT) {
       refuse({}, {ErrorCode::invalid_request, "too many long requests of yours are arriving; try again later", {}}, {});
       break;
     }
-    const ssize_t got = ::recv(socket_.get(), space.data(), space.size(), MSG_DONTWAIT);
     if (got > 0) {
       lines_.commit(static_cast<size_t>(got));
       note(ConnectionRecord::reading, true);
     } else if (got == 0) {
       if (auto last = lines_.rest()) {
-        if (!take(*last)) co_await on_large(*large_);
+        LoopShare& share = *accepted_.account->loop;
+        if (share.is_used_up()) co_await share.turn();
+        if (!take_last(*last)) co_await on_large(*large_);
       }
       break;
-    } else if (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) {
+    } else if (got != -EINTR && got != -EAGAIN) {
       end();  // ECONNRESET: it is gone
       co_return;
     }
   }
   on_input_end();
+}
+
+// What recv(2) says, or the negative of its errno; -EDQUOT where the user's lines take too much memory.
+ssize_t Connection::receive() {
+  const LoopShare::Use use(*accepted_.account->loop);
+  const auto space = lines_.space();
+  if (!charge(lines_.capacity())) return -EDQUOT;
+  const ssize_t got = ::recv(socket_.get(), space.data(), space.size(), MSG_DONTWAIT);
+  return got < 0 ? -errno : got;
 }
 
 Connection::Progress Connection::handle_lines() {
@@ -425,6 +427,7 @@ void Connection::finish(Call& call, Answer answer) {
   const Doing doing(LoopWork::answer, &name_);
   reply(answer ? result_line(id, *answer) : error_line(id, answer.error()), std::exchange(call.batch, nullptr));
   note_calls();  // afterwards: an answer given twice does less harm than none
+  call.share.reset();
   call.busy.reset();
   // Not now: the call's task is on the stack.
   loop_.defer([done = std::shared_ptr<Call>(std::move(node.mapped()))] {});

@@ -75,9 +75,11 @@ class Connection {
   bool needs_room() const;
   bool takes_notifications() const;
   Task<> room();
+  ssize_t receive();
   bool charge(size_t capacity);
   // False: it is kept in large_, for on_large().
   bool take(const LineSplitter::Item& item);
+  bool take_last(const LineSplitter::Item& item);
   // `bytes`: of memory that its values take, where that is worth counting.
   void on_item(const LineSplitter::Item& item, size_t bytes);
   Task<> on_large(LineSplitter::Item item);

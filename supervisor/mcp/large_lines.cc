@@ -19,6 +19,12 @@ bool Connection::take(const LineSplitter::Item& item) {
   return true;
 }
 
+bool Connection::take_last(const LineSplitter::Item& item) {
+  const LoopShare::Use use(*accepted_.account->loop);
+  Outbox::Cork cork(outbox_);
+  return take(item);
+}
+
 // Beside the loop; nothing else of this connection is read meanwhile.
 Task<> Connection::on_large(LineSplitter::Item item) {
   std::string_view text = item.text;

@@ -178,3 +178,35 @@ TEST_CASE("an owner may go with those who waited") {
   CHECK(order.empty());
   CHECK(all.shares.of("short")->waiting() == 0);
 }
+
+TEST_CASE("whoever is woken may be the last who needed the owner") {
+  Shares all;
+  bool is_done = false;
+  all.loop.spawn([](LoopShares& shares, bool& done) -> Task<> {
+    auto share = shares.of("short");
+    co_await share->turn();
+    share.reset();
+    done = true;
+  }(all.shares, is_done));
+  all.loop.run_until([&] { return is_done; });
+  CHECK(all.shares.of("short")->waiting() == 0);
+}
+
+TEST_CASE("a share may outlive the shares") {
+  Loop loop;
+  auto shares = std::make_unique<LoopShares>(loop);
+  const auto share = shares->of("late");
+  shares.reset();
+  { const LoopShare::Use use(*share); }
+  CHECK_FALSE(share->is_used_up());
+}
+
+TEST_CASE("who comes while others of its owner wait comes after them") {
+  Shares all;
+  std::vector<int> order;
+  all.loop.spawn(wait_for_turn(*all.heavy, order, 1));
+  CHECK(all.heavy->is_used_up());
+  CHECK_FALSE(all.light->is_used_up());
+  all.loop.run_until([&] { return !order.empty(); });
+  CHECK_FALSE(all.heavy->is_used_up());
+}
