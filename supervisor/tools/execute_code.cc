@@ -324,7 +324,9 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   call.waits_for.clear();
   call.span.goes_on();
   // Not before: who asks first is first in the session, however much there is to write.
-  if (!(*variables).is_null()) CO_TRY(request.context_vars, co_await written(call, std::move(*variables)));
+  if (!(*variables).is_null()) {
+    CO_TRY(request.context_vars, co_await written(call, std::move(*variables)));
+  }
   CO_TRY(call.quota, co_await admit_to(tenant.workspace(), request.spec.limits.file_bytes));
   if (turn && call.quota.room == QuotaHold::Room::none) co_return tl::unexpected<Error>(tell_to_make_room(tenant));
   // A session's jail outlives this moment: its limit stays what the policy says.
