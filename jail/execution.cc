@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 constexpr auto kStartLimit = 60s;       // jail and interpreter; seconds only under emulation
 constexpr double kBeginLimitMs = 5000;  // from sending the code to a waiting jail until its interpreter has read it
 constexpr auto kWatchEvery = 50ms, kSendingEvery = 1ms;
-constexpr size_t kMostCalls = 200;   // outstanding
+constexpr size_t kMostCalls = 200;   // without an answer that was sent; the runners keep to it
 constexpr size_t kSlack = 64 << 10;  // that a message may have beyond what its runner counts
 constexpr size_t kAdvisedOn = 4096;  // bytes at the end of what a program wrote; its cause stands there, if anywhere
 
@@ -281,7 +281,8 @@ class Execution final : public Steered {
       take_result(std::get<GuestResult>(std::move(said)));
       return request_.session_call == 0;  // what comes later is for the next program
     }
-    if (calls_.live() >= kMostCalls) {
+    // One call may wait in both: the one whose task sends what waits.
+    if (calls_.live() + replies_.waiting() > kMostCalls) {
       violation("too many calls at once");
       return false;
     }

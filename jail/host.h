@@ -32,8 +32,8 @@ struct Host {
   int landlock_abi = 0;
   std::optional<Error> unfit;  // why no jails are built now but those of the self-test, which failed
   Replies::Room replies = {};
-  JsonWork json{loop};  // for what is large
-  LoopShares shares{loop};
+  JsonWork json{loop};      // for what is large
+  LoopShares shares{loop};  // of the loop's time, for each tenant's programs; the daemon's users have theirs in it, too
 };
 
 }  // namespace jail

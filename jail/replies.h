@@ -33,6 +33,7 @@ class Replies {
   // it follows.
   Task<> send(Json id, Result<Json> done);
   bool sending() const { return sending_ || writing_ > 0; }
+  size_t waiting() const { return waiting_.size(); }  // replies that the jail has not taken
 
  private:
   class Writing;

@@ -33,7 +33,8 @@ class LoopShare {
   Task<> turn();
   size_t waiting() const { return waiting_.size(); }
 
-  // What is done while one lives is charged to the owner. Not over a co_await, and not within another one.
+  // What is done while one lives is charged to the owner. Not over a co_await, and not within another of the same
+  // owner.
   class Use {
    public:
     explicit Use(LoopShare& share);

@@ -78,22 +78,20 @@ def flood(message):
 def flood_of_lines(line, connections):
     """An agent's, as often as its connections take it; the answers are read and thrown away."""
     def send(client, seconds):
-        many = [connect_as(client.daemon, COSTLY) for _ in range(connections)]
-        until, sent = time.monotonic() + seconds, 0
-        rest = {one.socket: b"" for one in many}
-        for one in rest:
-            one.setblocking(False)
-        while time.monotonic() < until:
-            readable, writable, _ = select.select(rest, rest, [], 0.1)
-            for one in readable:
-                if not one.recv(1 << 20):
-                    return "ended"
-            for one in writable:
-                text = rest[one] or line
-                sent += text is line
-                rest[one] = text[one.send(text):]
-        for one in many:
-            one.close()
+        until = time.monotonic() + seconds
+        with contextlib.ExitStack() as stack:
+            many = [stack.enter_context(connect_as(client.daemon, COSTLY)) for _ in range(connections)]
+            rest = {one.socket: b"" for one in many}
+            for one in rest:
+                one.setblocking(False)
+            while time.monotonic() < until:
+                readable, writable, _ = select.select(rest, rest, [], 0.1)
+                for one in readable:
+                    if not one.recv(1 << 20):
+                        return "ended"
+                for one in writable:
+                    text = rest[one] or line
+                    rest[one] = text[one.send(text):]
         return "ok"
     return send
 

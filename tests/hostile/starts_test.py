@@ -44,7 +44,8 @@ CHANNEL_ATTACKS = {  # code: outcomes that hold
     "put('{\"type\":\"result\",\"status\":0,\"value\":\"' + 'x' * 1_200_000 + '\"}')": {"protocol"},
     "put('{\"type\":\"result\",\"status\":0,\"value\":[' + ','.join(['[]'] * 600_000) + ']}')": {"protocol"},
     "flood('{\"type\":\"call\",\"id\":1,\"name\":\"n\",\"arguments\":[' + " + VALUES + " + ']}', 50)": {"ok", "protocol"},
-    "flood('{\"type\":\"call\",\"id\":1,\"name\":\"n\",\"arguments\":{}}', 1000)": {"protocol"},
+    "flood('{\"type\":\"call\",\"id\":1,\"name\":\"n\",\"arguments\":{}}', 1000)": {"ok", "protocol"},
+    "while True: put('{\"type\":\"call\",\"id\":1,\"name\":\"n\",\"arguments\":{}}')": {"protocol"},
     "import os; channel.sendmsg([b'F{}'], [(1, 1, os.dup(1).to_bytes(4, 'little'))])": {"protocol"},
 }
 

@@ -168,3 +168,32 @@ TEST_CASE("the end of a stream is told, over head and tail, and no more than was
   CHECK(long_one->last(2) == "ef");
   CHECK(long_one->last(100) == long_one->text().substr(long_one->text().size() - 4));
 }
+
+TEST_CASE("what is printed is not read while its owner has had its part of the loop", "[jail]") {
+  static Monotonic::time_point time_now{std::chrono::hours(1)};
+  Loop loop;
+  LoopShares shares(loop, [] { return time_now; });
+  const auto share = shares.of("heavy"), other = shares.of("other");
+  auto use = [](LoopShare& owner, std::chrono::milliseconds time) {
+    const LoopShare::Use use(owner);
+    time_now += time;
+  };
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+  Fd writer(ends[1]);
+  auto pipe = AsyncFd::adopt(loop, Fd(ends[0]));
+  REQUIRE(pipe);
+  Capture capture({1000, 1000}, {}, [] {}, {});
+  use(*share, std::chrono::milliseconds(25));
+  use(*other, std::chrono::milliseconds(1));
+  REQUIRE(::write(writer.get(), "text", 4) == 4);
+  const auto draining = start(capture.drain(*pipe, *share));
+  for (int i = 0; i < 3; i++) {
+    const auto turn = loop.turn();
+    loop.defer([] {});
+    loop.run_until([&] { return loop.turn() > turn; });
+  }
+  CHECK(capture.bytes() == 0);
+  time_now += std::chrono::seconds(1);
+  CHECK(run_until(loop, [&] { return capture.bytes() == 4; }));
+}

@@ -345,3 +345,24 @@ TEST_CASE("a slow reader loses progress, not answers", "[mcp]") {
   CHECK(last["result"]["content"][0]["text"] == "done");
   CHECK(notifications < 10'000);
 }
+
+TEST_CASE("a user who has had his part of the loop waits, and nobody else does", "[mcp]") {
+  static Monotonic::time_point time_now{std::chrono::hours(1)};
+  Fixture f;
+  LoopShares shares(f.loop, [] { return time_now; });
+  f.server.set_loop_shares(shares);
+  mcp::Connection::Accepted first, second;
+  first.peer.uid = 1001;
+  second.peer.uid = 1002;
+  auto heavy = f.connect(std::move(first)), light = f.connect(std::move(second));
+  {
+    const LoopShare::Use use(*shares.of("user 1001"));
+    time_now += std::chrono::milliseconds(25);
+  }
+  heavy->write(dump_json(request("later", "ping")) + "\n");
+  CHECK(light->ask(request(1, "ping"))["id"] == 1);
+  CHECK(heavy->silent());
+  time_now += std::chrono::seconds(1);
+  CHECK(heavy->message()["id"] == "later");
+  f.connections.clear();
+}
