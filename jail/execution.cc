@@ -25,8 +25,7 @@ using namespace std::chrono_literals;
 constexpr auto kStartLimit = 60s;       // jail and interpreter; seconds only under emulation
 constexpr double kBeginLimitMs = 5000;  // from sending the code to a waiting jail until its interpreter has read it
 constexpr auto kWatchEvery = 50ms, kSendingEvery = 1ms;
-constexpr size_t kMostCalls = 200;   // without an answer that was sent; the runners keep to it
-constexpr size_t kSlack = 64 << 10;  // that a message may have beyond what its runner counts
+constexpr size_t kMostCalls = 200;  // without an answer that was sent; the runners keep to it
 constexpr size_t kAdvisedOn = 4096;  // bytes at the end of what a program wrote; its cause stands there, if anywhere
 
 // One running execution. Lives in the frame of execute(); its tasks are cancelled with it.
@@ -297,7 +296,9 @@ class Execution final : public Steered {
 
   Task<Result<>> send_code() {
     if (auto before = std::exchange(request_.before_code, {})) co_await before();
-    auto sent = co_await jail_.guest().send(run_message(request_, most_message()));
+    auto order = request_.order;
+    if (!order) order = std::make_shared<const std::string>(run_message(request_));
+    auto sent = co_await jail_.guest().send_shared(std::move(order));
     sent_ = sent.has_value();
     mark("sent");
     co_return sent;
@@ -323,10 +324,7 @@ class Execution final : public Steered {
     co_await replies_.send(std::move(call.id), std::move(done));
   }
 
-  // What one message of the guest may have, as the guest is told.
-  size_t most_message() const {
-    return std::min<uint64_t>(request_.spec.limits.result_bytes, GuestChannel::kMostUpBytes - kSlack);
-  }
+  size_t most_message() const { return jail::most_message(request_); }
 
   void take_result(GuestResult result) {
     evidence_.guest_answered = true;
@@ -440,7 +438,7 @@ class Execution final : public Steered {
   std::vector<std::pair<const char*, uint32_t>> path_;
   UnansweredCalls unanswered_{host_.loop};
   const std::shared_ptr<LoopShare> share_{host_.shares.of(request_.tenant)};
-  Replies replies_{jail_.guest(), host_.replies, host_.json, owner()};
+  Replies replies_{jail_.guest(), host_.replies, host_.json, owner(), request_.answered};
   Deadline deadline_;
   Scope calls_;  // last: cancelled first
 };
@@ -448,6 +446,7 @@ class Execution final : public Steered {
 }  // namespace
 
 Task<Result<Report>> execute(Host& host, Request request) {
+  if (is_large_order(request)) CO_CHECKED(co_await write_order(host.json, request));
   Spec spec = request.spec;
   spec.name = request.id;
   CO_TRY(std::unique_ptr<Jail> jail, co_await Jail::build(host, std::move(spec)));
@@ -466,6 +465,7 @@ Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept) {
   CO_CHECKED(check_requirements(host, request.spec.isolation));
   if (host.unfit) co_return tl::unexpected<Error>(*host.unfit);  // a session's jail was built before that was known
+  if (is_large_order(request)) CO_CHECKED(co_await write_order(host.json, request));
   Pool::Running running(pool);
   auto jail = std::move(kept.jail);
   if (!jail) {

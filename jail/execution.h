@@ -3,6 +3,7 @@
 // Source: supervisor/tools/execute_code.cc. Destroying the task cancels the execution: the jail is killed.
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,8 +22,8 @@ namespace jail {
 struct Request {
   std::string id;  // of the execution; also the cgroup leaf's name
   std::string code;
-  Json context_vars;  // object or null
-  std::string trace;  // the program's TRACEPARENT, a checked one; empty: none
+  std::string context_vars;  // a JSON object; empty: none
+  std::string trace;         // the program's TRACEPARENT, a checked one; empty: none
   Spec spec;
   std::string tenant;  // whose: jails that were forked for one tenant serve no other
   policies::PoolRules pool;
@@ -32,15 +33,19 @@ struct Request {
 
   // All optional. before_code: awaited before the interpreter gets the code. keep_*: takes the whole output as it
   // comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while
-  // the program runs; true ends it with outcome `disk`. call: answers a bridge call of the guest.
+  // the program runs; true ends it with outcome `disk`. call: answers a bridge call of the guest. answered: told the
+  // JSON text of what a call has given, as it goes to the guest.
   std::function<Task<>()> before_code;
   std::function<bool(std::string_view)> keep_out, keep_err;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
   std::function<Task<Result<Json>>(std::string name, Json arguments)> call;
+  std::function<void(std::string_view result)> answered;
   Handle* handle = nullptr;  // borrowed while the task lives
 
   uint32_t session_call = 0;  // which program of its session this is, from 1; 0: of none
+
+  std::shared_ptr<const std::string> order;  // the run message, where it is large: execute() makes it
 };
 
 struct Stream {

@@ -8,16 +8,24 @@
 namespace jail {
 namespace {
 
-std::string message_of(const Json& id, Result<Json> done) {
+constexpr size_t kFreedElsewhere = 4 << 20;  // bytes of one text
+constexpr size_t kMeasured = 256 << 10;      // bytes of a reply's values that the loop looks at
+
+// What comes before a result; behind it there is one '}'.
+std::string before_result(const Json& id) { return R"({"type":"reply","id":)" + dump_json(id) + R"(,"result":)"; }
+
+std::string message_of(const Json& id, const Json& result) {
+  std::string text = before_result(id);
+  text += dump_json(result);
+  text += '}';
+  return text;
+}
+
+std::string refusal_of(const Json& id, const Error& e) {
   Json reply{{"type", "reply"}, {"id", id}};
-  if (done) {
-    reply["result"] = *std::move(done);
-  } else {
-    const Error& e = done.error();
-    reply["error"] = {{"code", code_name(e.code)}, {"message", e.what}};
-    if (!e.rule.empty()) reply["error"]["rule"] = e.rule;
-    if (!e.hint.empty()) reply["error"]["remedy"] = e.hint;
-  }
+  reply["error"] = {{"code", code_name(e.code)}, {"message", e.what}};
+  if (!e.rule.empty()) reply["error"]["rule"] = e.rule;
+  if (!e.hint.empty()) reply["error"]["remedy"] = e.hint;
   return dump_json(reply);
 }
 
@@ -29,6 +37,7 @@ Replies::~Replies() {
 
 void Replies::drop_first() {
   room_.taken -= waiting_.front()->size();
+  if (waiting_.front()->size() > kFreedElsewhere) json_.free_elsewhere(std::move(waiting_.front()));
   waiting_.pop_front();
 }
 
@@ -54,28 +63,40 @@ Task<Result<std::string>> Replies::write(Json id, Json value, size_t length) {
   const Writing writing(*this, length);
   auto whole = std::make_shared<Json>(std::move(value));
   std::function<Result<std::string>()> job = [id, whole]() -> Result<std::string> {
-    return message_of(id, std::move(*whole));
+    std::string text = message_of(id, *whole);
+    *whole = nullptr;
+    return text;
   };
   auto text = co_await json_.run(owner_, 0, std::move(job));  // what it was made of has been charged
   co_return text;
 }
 
+tl::unexpected<Error> Replies::no_room() const {
+  return fail(Code::exhausted, fmt::format("answers of {} MB wait for jails to read them", room_.taken >> 20),
+              "ask again, or for less at once");
+}
+
 Task<> Replies::send(Json id, Result<Json> done) {
-  const size_t length = done ? rough_length(*done) : 0;
-  std::string text;
-  if (length > Room::kSmall && room_.taken + length > room_.bytes) {
-    text = message_of(
-        id, fail(Code::exhausted, fmt::format("answers of {} MB wait for jails to read them", room_.taken >> 20),
-                 "ask again, or for less at once"));
-    if (length > JsonWork::kSmall) json_.free_elsewhere(*std::move(done));
-  } else if (length > JsonWork::kSmall) {
-    auto written = co_await write(id, *std::move(done), length);
-    text = written ? *std::move(written) : message_of(id, tl::unexpected<Error>(std::move(written).error()));
+  const size_t length = done ? rough_length(*done, kMeasured) : 0;
+  Result<std::string> text = std::string();
+  if (!done) {
+    text = tl::unexpected<Error>(std::move(done).error());
+  } else if (length <= JsonWork::kSmall) {
+    text = message_of(id, *done);
+  } else if (!has_room(length)) {
+    json_.free_elsewhere(*std::move(done));
+    text = no_room();
   } else {
-    text = message_of(id, std::move(done));
+    text = co_await write(id, *std::move(done), length);
+    if (text && !has_room(text->size())) text = no_room();  // it is more than was looked at
   }
-  room_.taken += text.size();
-  waiting_.push_back(std::make_shared<const std::string>(std::move(text)));
+  if (text && told_) {
+    const size_t before = before_result(id).size();
+    told_(std::string_view(*text).substr(before, text->size() - before - 1));
+  }
+  if (!text) text = refusal_of(id, text.error());
+  room_.taken += text->size();
+  waiting_.push_back(std::make_shared<const std::string>(*std::move(text)));
   if (sending_) co_return;
   sending_ = true;
   while (!waiting_.empty()) {

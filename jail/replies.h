@@ -3,8 +3,10 @@
 // replies become errors (exhausted) that say so; small ones always go.
 #pragma once
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "jail/guest_channel.h"
 #include "supervisor/base/json_value.h"
@@ -23,9 +25,13 @@ class Replies {
     size_t taken = 0;
   };
 
-  // All are borrowed. Nobody else sends to the guest. What is large is written as JSON on the owner's account.
-  Replies(GuestChannel& guest, Room& room, JsonWork& json, JsonWork::Owner owner)
-      : guest_(guest), room_(room), json_(json), owner_(std::move(owner)) {}
+  // The text of what a call was answered, as its program gets it.
+  using Told = std::function<void(std::string_view result)>;
+
+  // All are borrowed. Nobody else sends to the guest. What is large is written as JSON on the owner's account. `told`
+  // may be empty.
+  Replies(GuestChannel& guest, Room& room, JsonWork& json, JsonWork::Owner owner, Told told = {})
+      : guest_(guest), room_(room), json_(json), owner_(std::move(owner)), told_(std::move(told)) {}
   ~Replies();
   Replies(const Replies&) = delete;
 
@@ -39,11 +45,14 @@ class Replies {
   class Writing;
   void drop_first();
   Task<Result<std::string>> write(Json id, Json value, size_t length);
+  bool has_room(size_t bytes) const { return bytes <= Room::kSmall || room_.taken + bytes <= room_.bytes; }
+  tl::unexpected<Error> no_room() const;
 
   GuestChannel& guest_;
   Room& room_;
   JsonWork& json_;
   JsonWork::Owner owner_;
+  Told told_;
   std::deque<std::shared_ptr<const std::string>> waiting_;  // the first is being sent
   bool sending_ = false;
   size_t writing_ = 0;  // large ones, that are not text yet

@@ -1,23 +1,70 @@
 #include "jail/run_message.h"
 
+#include <algorithm>
+
+#include "jail/guest_channel.h"
 #include "supervisor/base/json.h"
 
 namespace jail {
+namespace {
 
-std::string run_message(const Request& request, size_t max_message) {
-  const Doing doing(LoopWork::program_answer, &request.tenant);
+// Without code and context_vars, which are behind it, and without the last '}'.
+std::string small_part(const Request& request) {
   Json run{{"type", "run"},
            {"execution", request.id},
            {"language", language_name(request.spec.language)},
-           {"code", request.code},
-           {"context_vars", request.context_vars.is_object() ? request.context_vars : Json::object()},
            {"deadline_ms", request.spec.limits.wall.count()},
            {"workspace", "/workspace"},
-           {"max_message", max_message},
+           {"max_message", most_message(request)},
            {"tools", Json::array()}};
   if (request.session_call > 0) run["session"] = true;
   if (!request.trace.empty()) run["traceparent"] = request.trace;
-  return dump_json(run);
+  std::string text = dump_json(run);
+  text.pop_back();
+  return text;
+}
+
+void append_program(std::string& text, std::string_view code, std::string_view context_vars) {
+  if (context_vars.empty()) context_vars = "{}";
+  text.reserve(text.size() + code.size() + code.size() / 8 + context_vars.size() + 64);
+  text += R"(,"code":)";
+  append_json_string(text, code);
+  text += R"(,"context_vars":)";
+  text += context_vars;
+  text += '}';
+}
+
+}  // namespace
+
+size_t most_message(const Request& request) {
+  return std::min<uint64_t>(request.spec.limits.result_bytes, GuestChannel::kMostUpBytes - kSlack);
+}
+
+std::string run_message(const Request& request) {
+  const Doing doing(LoopWork::program_answer, &request.tenant);
+  std::string text = small_part(request);
+  append_program(text, request.code, request.context_vars);
+  return text;
+}
+
+Task<Result<>> write_order(JsonWork& work, Request& request) {
+  struct Program {
+    std::string text, code, context_vars;
+  };
+  auto program = std::make_shared<Program>();
+  program->text = small_part(request);
+  program->code = std::move(request.code);
+  program->context_vars = std::exchange(request.context_vars, {});
+  std::function<Result<bool>()> job = [program]() -> Result<bool> {
+    append_program(program->text, program->code, program->context_vars);
+    program->context_vars = {};
+    return true;
+  };
+  JsonWork::Owner owner{request.tenant, request.spec.limits.json_bytes_per_second};
+  CO_CHECKED(co_await work.run(std::move(owner), 0, std::move(job)));  // it was charged when it was read
+  request.code = std::move(program->code);
+  request.order = std::make_shared<const std::string>(std::move(program->text));
+  co_return Result<>{};
 }
 
 }  // namespace jail

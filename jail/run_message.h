@@ -3,10 +3,20 @@
 #include <string>
 
 #include "jail/execution.h"
+#include "supervisor/base/json_work.h"
 
 namespace jail {
 
-// `max_message`: what one message of the runner's may have.
-std::string run_message(const Request& request, size_t max_message);
+constexpr size_t kSlack = 64 << 10;  // that a message of the runner's may have beyond what it counts
+// What one message of the runner's may have, as it is told.
+size_t most_message(const Request& request);
+
+std::string run_message(const Request& request);
+
+inline bool is_large_order(const Request& request) {
+  return request.code.size() + request.context_vars.size() > JsonWork::kSmall;
+}
+// Makes request.order beside the loop. context_vars are in it then, and no longer beside it.
+Task<Result<>> write_order(JsonWork& work, Request& request);
 
 }  // namespace jail

@@ -89,8 +89,8 @@ JsonWork::Shares::iterator JsonWork::next_ready(Monotonic::time_point now) {
   for (size_t seen = 0; seen < shares_.size(); seen++, ++at) {
     if (at == shares_.end()) at = shares_.begin();
     Share& share = at->second;
-    while (!share.waiting.empty() && !share.waiting.front()->is_wanted) share.waiting.pop_front();
     if (share.at_work || share.waiting.empty()) continue;
+    if (!share.waiting.front()->is_wanted) return at;
     share.refill(now);
     if (share.credit > 0) return at;
   }
@@ -126,7 +126,7 @@ void JsonWork::hand_out() {
     }
     idle_.pop_back();
     share.at_work = true;
-    share.credit -= static_cast<double>(job->bytes);
+    if (job->is_wanted) share.credit -= static_cast<double>(job->bytes);
     tasks_.spawn(work_on(**thread, ready->first, std::move(job)));
   }
   double soonest = -1;
@@ -142,11 +142,12 @@ void JsonWork::hand_out() {
 }
 
 Task<> JsonWork::work_on(WorkerThread& thread, std::string owner, std::shared_ptr<Job> job) {
-  WorkerThread::Job run = [job]() -> Result<> {
+  // What nobody waits for is not done, but freed there: it may own what has many parts.
+  WorkerThread::Job run = [job, is_wanted = job->is_wanted]() -> Result<> {
     static thread_local const bool lowered = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice) == 0;
     (void)lowered;  // refused: it runs as the loop does
     auto work = std::move(job->work);
-    work();
+    if (is_wanted) work();
     return {};
   };
   job->result = co_await thread.run(std::move(run));

@@ -40,6 +40,18 @@ std::string_view only_spelled_like(const Map& map, std::string_view name) {
   return meant;
 }
 
+// Touches nothing but its arguments: any thread may run it.
+Result<Transport::Arguments> write_arguments(const std::string& tool, const ToolEntry& entry, const Json& arguments) {
+  if (entry.input) {
+    auto fits = entry.input->check(arguments);
+    if (!fits)
+      return fail(Code::invalid, fmt::format("the arguments of '{}' do not fit: {}", tool, fits.error().what),
+                  "get_tool_definition tells its parameters");
+  }
+  return Transport::Arguments{std::make_shared<const std::string>(dump_json(arguments)),
+                              mirror(entry.mirrored, arguments)};
+}
+
 }  // namespace
 
 Bridge::Bridge(jail::Host& host, Settings settings) : host_(host), settings_(std::move(settings)), tasks_(host.loop) {
@@ -207,7 +219,43 @@ std::vector<std::pair<std::string, catalog::Reading>> Bridge::readings() const {
   return all;
 }
 
-Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::string tool, Json arguments,
+// While it lives, what that tenant asks of the server waits for what is being written.
+class Bridge::Writing {
+ public:
+  Writing(Server& server, std::string tenant) : server_(server), tenant_(std::move(tenant)) {
+    server_.writing[tenant_]++;
+  }
+  ~Writing() {
+    auto found = server_.writing.find(tenant_);
+    if (--found->second == 0) server_.writing.erase(found);
+  }
+  Writing(const Writing&) = delete;
+
+ private:
+  Server& server_;
+  std::string tenant_;
+};
+
+Task<Result<Transport::Arguments>> Bridge::write_beside(Server& server, const Caller& caller, const std::string& tool,
+                                                        const ToolEntry& entry, FreedBeside arguments) {
+  const Writing writing(server, caller.tenant);
+  ToolEntry own;  // of the job's: the server may say something else meanwhile
+  own.input = entry.input;
+  own.mirrored = entry.mirrored;
+  std::function<Result<Transport::Arguments>()> job = [tool, own = std::move(own),
+                                                       value = std::make_shared<Json>(std::move(*arguments))] {
+    auto written = write_arguments(tool, own, *value);
+    *value = nullptr;
+    return written;
+  };
+  // An owner's jobs keep their order. What they were made of has been charged.
+  JsonWork::Owner owner{caller.tenant};
+  if (caller.policy) owner.bytes_per_second = caller.policy->limits.standard.json_bytes_per_second;
+  auto written = co_await host_.json.run(std::move(owner), 0, std::move(job));
+  co_return written;
+}
+
+Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::string tool, FreedBeside arguments,
                                   std::chrono::milliseconds limit, Client::Progress progress, Asking asking) {
   auto found = servers_.find(name);
   if (found == servers_.end())
@@ -217,22 +265,22 @@ Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::s
     std::erase_if(server.instances, [](const auto& one) { return one.second->rests(); });
   if (!server.instances.contains(caller.tenant) && server.instances.size() >= kMaxInstances)
     co_return fail(Code::exhausted, fmt::format("server '{}' runs for {} tenants already", name, kMaxInstances));
-  Instance& instance = instance_of(server, caller);
   auto start_it = start_of(server, caller);
-  if (!server.definitions) CO_CHECKED(co_await instance.ready(start_it));
+  if (!server.definitions) {
+    Instance& unknown = instance_of(server, caller);
+    CO_CHECKED(co_await unknown.ready(start_it));
+  }
   auto entry = server.definitions->tools.find(tool);
   if (entry == server.definitions->tools.end())
     co_return fail(Code::not_found, fmt::format("server '{}' has no tool '{}'", name, printable(tool, 128)),
                    "find it with search_tools");
-  if (entry->second.input) {
-    auto fits = entry->second.input->check(arguments);
-    if (!fits)
-      co_return fail(Code::invalid, fmt::format("the arguments of '{}' do not fit: {}", tool, fits.error().what),
-                     "get_tool_definition tells its parameters");
-  }
   Client::Order order;
-  order.mirrored = mirror(entry->second.mirrored, arguments);
-  order.params = {{"name", std::move(tool)}, {"arguments", std::move(arguments)}};
+  if (is_large(*arguments) || server.writing.contains(caller.tenant)) {
+    CO_TRY(order.arguments, co_await write_beside(server, caller, tool, entry->second, std::move(arguments)));
+  } else {
+    CO_TRY(order.arguments, write_arguments(tool, entry->second, *arguments));
+  }
+  order.params = {{"name", std::move(tool)}};
   if (!caller.trace.empty()) {
     Json& meta = order.params["_meta"];
     meta["traceparent"] = caller.trace.parent.text;
@@ -241,6 +289,7 @@ Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::s
   order.limit = limit;
   order.progress = std::move(progress);
   order.asking = std::move(asking);
+  Instance& instance = instance_of(server, caller);  // not before: one that is not used may be forgotten
   auto answer = co_await instance.call(std::move(start_it), std::move(order));
   co_return answer;
 }

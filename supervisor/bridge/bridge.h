@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catalog/reader.h"
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/trace_parent.h"
 #include "supervisor/bridge/instance.h"
 #include "supervisor/bridge/process.h"
@@ -64,7 +65,8 @@ class Bridge {
   void observe(std::string_view server, std::string_view tool, const Json& value);
 
   // One call. `progress` may be empty. `asking`: whose call it is, and who answers what the server asks meanwhile.
-  Task<Result<Answer>> call(const Caller& caller, std::string server, std::string tool, Json arguments,
+  // Large arguments are checked and written beside the loop; the caller's next calls of that server follow them.
+  Task<Result<Answer>> call(const Caller& caller, std::string server, std::string tool, FreedBeside arguments,
                             std::chrono::milliseconds limit, Client::Progress progress, Asking asking);
 
  private:
@@ -72,7 +74,9 @@ class Bridge {
     ServerConfig config;
     std::optional<Definitions> definitions;
     std::map<std::string, std::unique_ptr<Instance>, std::less<>> instances;  // by tenant
+    std::map<std::string, size_t, std::less<>> writing;  // by tenant: calls whose arguments are written beside the loop
   };
+  class Writing;
   const Caller& whose(const Server& server, const Caller& caller) const;
   Instance& instance_of(Server& server, const Caller& caller);
   Instance::Start start_of(const Server& server, const Caller& caller);
@@ -81,6 +85,9 @@ class Bridge {
   Task<Result<std::unique_ptr<Transport>>> start(const Server& server, Caller caller, Variables secrets);
   Task<Result<std::unique_ptr<ServerProcess>>> start_process(const Server& server, Caller caller, Variables secrets);
   Task<> learn_one(Server& server);
+  // What of a call depends on its arguments, made beside the loop. Errors: invalid, they do not fit.
+  Task<Result<Transport::Arguments>> write_beside(Server& server, const Caller& caller, const std::string& tool,
+                                                  const ToolEntry& entry, FreedBeside arguments);
 
   jail::Host& host_;
   Settings settings_;

@@ -188,7 +188,7 @@ void Client::send_request(int64_t id, Order& order) {
   const Doing doing(LoopWork::server_request, &reading_.owner.name);
   const Json message{
       {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
-  transport_->send(message, std::move(order.mirrored));
+  transport_->send(message, std::move(order.arguments));
 }
 
 Task<Result<Answer>> Client::request(Order order) {

@@ -45,9 +45,9 @@ class Client {
     std::string method;
     Json params = Json::object();
     std::chrono::milliseconds limit{0};
-    Progress progress = {};  // may be empty
-    Asking asking = {};      // of a call
-    Transport::Headers mirrored = {};
+    Progress progress = {};               // may be empty
+    Asking asking = {};                   // of a call
+    Transport::Arguments arguments = {};  // of a call
   };
 
   // Where what is large is read, and on whose account.

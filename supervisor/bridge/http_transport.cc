@@ -117,13 +117,19 @@ http::ClientRequest HttpTransport::request(std::string method) const {
 
 bool HttpTransport::full() const { return posts_.size() >= kMostPosts / 2; }
 
-void HttpTransport::send(const Json& message, Headers mirrored) {
+void HttpTransport::send(const Json& message, Arguments arguments) {
   Message one;
-  one.text = dump_json(message);
+  if (arguments.text) {
+    const std::string before = text_before_arguments(message);
+    one.text.reserve(before.size() + arguments.text->size() + kAfterArguments.size());
+    one.text.append(before).append(*arguments.text).append(kAfterArguments);
+  } else {
+    one.text = dump_json(message);
+  }
   one.method = message.value("method", std::string());
   if (message.contains("id") && !one.method.empty()) one.id = message["id"].get<int64_t>();
   if (version_ == kModern && !one.method.empty()) {
-    one.headers = std::move(mirrored);
+    one.headers = std::move(arguments.mirrored);
     one.headers.emplace_back("Mcp-Method", one.method);
     const Json& params = message["params"];
     for (const char* key : {"name", "uri"})
@@ -168,13 +174,13 @@ Task<> HttpTransport::carry(std::shared_ptr<Post> post, Message message) {
   });
 }
 
-Task<> HttpTransport::converse(const Message& message, size_t& held) {
+Task<> HttpTransport::converse(Message& message, size_t& held) {
   http::ClientRequest what = request("POST");
   if (!message.id) what.limit = kNotification;
   what.headers.emplace_back("Accept", "application/json, text/event-stream");
   what.headers.emplace_back("Content-Type", "application/json");
   what.headers.insert(what.headers.end(), message.headers.begin(), message.headers.end());
-  what.body = message.text;
+  what.body = std::move(message.text);
   auto exchange = client_->start(std::move(what));
   auto head = co_await exchange->head();
   if (!head) co_return unreached(message, std::move(head).error());

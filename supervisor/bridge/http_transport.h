@@ -20,7 +20,7 @@ class HttpTransport : public Transport {
   ~HttpTransport() override;
 
   void begin(Listener listener) override { listener_ = std::move(listener); }
-  void send(const Json& message, Headers mirrored) override;
+  void send(const Json& message, Arguments arguments) override;
   void cancel(int64_t id) override;
   void answered(int64_t id) override;
   void speak(const std::string& version) override { version_ = version; }
@@ -37,7 +37,7 @@ class HttpTransport : public Transport {
   struct Post;
   void post(Message message);
   Task<> carry(std::shared_ptr<Post> post, Message message);
-  Task<> converse(const Message& message, size_t& held);
+  Task<> converse(Message& message, size_t& held);
   Task<> listen();
   // Until the stream ends. Errors: why it broke off.
   Task<Result<>> read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held);

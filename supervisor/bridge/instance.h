@@ -29,7 +29,7 @@ class Instance {
 
   // A started client whose tools are known.
   Task<Result<std::shared_ptr<Client>>> ready(Start start);
-  // `order` without method and with name and arguments as its parameters.
+  // `order` without method, with the name as its parameter, and with the text of its arguments, which is not copied.
   Task<Result<Answer>> call(Start start, Client::Order order);
   // Ends it, unless it is busy.
   void rest();

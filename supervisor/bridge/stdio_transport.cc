@@ -38,7 +38,10 @@ void StdioTransport::begin(Listener listener) {
   tasks_.spawn(watch_end());
 }
 
-void StdioTransport::send(const Json& message, Headers) { outbox_.send(dump_json(message)); }
+void StdioTransport::send(const Json& message, Arguments arguments) {
+  if (!arguments.text) return outbox_.send(dump_json(message));
+  outbox_.send(text_before_arguments(message), std::move(arguments.text), kAfterArguments);
+}
 
 void StdioTransport::cancel(int64_t id) {
   send({{"jsonrpc", "2.0"},

@@ -17,7 +17,7 @@ class StdioTransport : public Transport {
   ~StdioTransport() override;
 
   void begin(Listener listener) override;
-  void send(const Json& message, Headers mirrored) override;
+  void send(const Json& message, Arguments arguments) override;
   void cancel(int64_t id) override;
   void answered(int64_t) override {}
   void speak(const std::string&) override {}

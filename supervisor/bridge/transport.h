@@ -39,6 +39,11 @@ class Transport {
     std::function<void(Error why)> ended;       // nothing more will come; once
   };
   using Headers = std::vector<std::pair<std::string, std::string>>;
+  // What goes with a call beside its message.
+  struct Arguments {
+    std::shared_ptr<const std::string> text;  // params.arguments as JSON; nullptr: the message is no call
+    Headers mirrored;                         // what of them a server over HTTP wants to see as headers
+  };
 
   Transport() = default;
   virtual ~Transport() = default;
@@ -46,8 +51,8 @@ class Transport {
 
   // Before anything else, once.
   virtual void begin(Listener listener) = 0;
-  // `mirrored`: what of a call's arguments a server over HTTP wants to see as headers.
-  virtual void send(const Json& message, Headers mirrored) = 0;
+  // `message` is small, and params are the last of a call's: its arguments are put into them.
+  virtual void send(const Json& message, Arguments arguments) = 0;
   // Nobody waits for the answer of that request any more.
   virtual void cancel(int64_t id) = 0;
   // That request was answered.
@@ -61,5 +66,9 @@ class Transport {
   virtual uint64_t heard() const = 0;                    // bytes, ever
   virtual std::string last_words() const { return {}; }  // printable
 };
+
+// The text of a call up to its arguments; behind them comes kAfterArguments.
+std::string text_before_arguments(const Json& message);
+constexpr std::string_view kAfterArguments = "}}";
 
 }  // namespace bridge

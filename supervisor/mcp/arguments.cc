@@ -261,6 +261,14 @@ std::optional<std::string> find_problems(const Json& schema, const Json& argumen
   return fmt::format("{}", fmt::join(problems, "\n"));
 }
 
+CheckedArguments check_arguments(const Json& schema, const Spellings& spellings, Json& arguments) {
+  CheckedArguments checked;
+  drop_absent(schema, arguments);
+  checked.bytes = take_as_meant(schema, spellings, arguments);
+  checked.problems = find_problems(schema, arguments);
+  return checked;
+}
+
 void drop_absent(const Json& schema, Json& arguments) {
   const auto properties = schema.find("properties");
   if (properties == schema.end() || !properties->is_object()) return;

@@ -32,6 +32,13 @@ using Spellings = std::map<std::string, std::map<std::string, std::string, std::
 // Returns at most how many bytes of memory the values take that were read from texts.
 size_t take_as_meant(const Json& schema, const Spellings& spellings, Json& arguments);
 
+// All of it, in this order. Touches nothing but its arguments: any thread may do it.
+struct CheckedArguments {
+  size_t bytes = 0;  // of take_as_meant()
+  std::optional<std::string> problems;
+};
+CheckedArguments check_arguments(const Json& schema, const Spellings& spellings, Json& arguments);
+
 // Of `names` the one that `name` is most like: one is the other's beginning or part, or they share a word of three
 // letters or more ("run_code", "execute_code"); empty when none is.
 std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& names);

@@ -201,6 +201,7 @@ void Connection::on_item(const LineSplitter::Item& item, size_t bytes) {
 void Connection::on_line(std::string_view text, Line line) {
   auto& value = line.value;
   if (!value) return refuse(value.error().id, value.error().error, {});
+  const FreesBeside frees(server_.json_work(), *value);
   if (value->is_array()) {
     on_batch(*std::move(value), line.value_bytes);
   } else {
@@ -208,7 +209,7 @@ void Connection::on_line(std::string_view text, Line line) {
   }
 }
 
-void Connection::on_batch(Json items, size_t bytes) {
+void Connection::on_batch(Json&& items, size_t bytes) {
   std::string wrong;
   if (!negotiated_ || !has_batches(*negotiated_)) {
     wrong = "arrays of messages belong to protocol version 2025-03-26 only";
@@ -234,6 +235,7 @@ void Connection::on_message(Json value, std::string_view line, size_t bytes, con
     refuse(message.error().id, message.error().error, batch);
     return;
   }
+  const FreesBeside frees(server_.json_work(), message->content());
   switch (message->kind) {
     case Message::Kind::request:
       on_request(*std::move(message), bytes, batch);
@@ -254,7 +256,7 @@ void Connection::on_notification(const Message& message) {
   if (auto cancelled = RequestId::from(*id)) cancel(*cancelled);
 }
 
-void Connection::on_request(Message message, size_t bytes, const std::shared_ptr<Batch>& batch) {
+void Connection::on_request(Message&& message, size_t bytes, const std::shared_ptr<Batch>& batch) {
   if (accepted_.refusal) {
     Json data = {{"code", code_name(accepted_.refusal->code)}, {meta_key::kNotRun, "refused"}};
     if (!accepted_.refusal->hint.empty()) data["remedy"] = accepted_.refusal->hint;
@@ -368,7 +370,7 @@ std::optional<RpcError> Connection::find_limit(const RequestId& id, size_t bytes
                   {{"code", "exhausted"}, {"remedy", "wait for some to be answered, then send it again"}}};
 }
 
-void Connection::start_call(Method method, Message message, size_t bytes, RequestMeta meta, Version version,
+void Connection::start_call(Method method, Message&& message, size_t bytes, RequestMeta meta, Version version,
                             const std::shared_ptr<Batch>& batch) {
   if (meta.modern && message.params.contains("requestState")) return resume(std::move(message), std::move(meta));
   const bool queues = method == Method::tools_call && server_.queues(message.params);

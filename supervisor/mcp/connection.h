@@ -88,15 +88,15 @@ class Connection {
     size_t value_bytes = 0;  // memory that it takes
   };
   void on_line(std::string_view text, Line line);
-  void on_batch(Json items, size_t bytes);
+  void on_batch(Json&& items, size_t bytes);
   // `line`: the text of a message that is no part of an array. `bytes`: of memory that it takes.
   void on_message(Json value, std::string_view line, size_t bytes, const std::shared_ptr<Batch>& batch);
   void on_notification(const Message& message);
-  void on_request(Message message, size_t bytes, const std::shared_ptr<Batch>& batch);
+  void on_request(Message&& message, size_t bytes, const std::shared_ptr<Batch>& batch);
   Answer initialize(const Json& params);
   Answer subscribe(Method method, const Json& params);
   Answer set_level(const Json& params);
-  void start_call(Method method, Message message, size_t bytes, RequestMeta meta, Version version,
+  void start_call(Method method, Message&& message, size_t bytes, RequestMeta meta, Version version,
                   const std::shared_ptr<Batch>& batch);
   std::optional<RpcError> find_limit(const RequestId& id, size_t bytes, bool queues) const;
   Task<> run_call(Call& call, Method method, Json params);

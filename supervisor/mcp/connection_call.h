@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/base/large_value.h"
 #include "supervisor/mcp/connection.h"
 
 namespace mcp {

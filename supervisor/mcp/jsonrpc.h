@@ -57,6 +57,7 @@ struct Message {
   std::string method;
   Json params = Json::object();
   Json result;  // of responses; null: an error
+  Json& content() { return kind == Kind::response ? result : params; }
 };
 
 // Why a message was refused, and for whom where the id could be read.

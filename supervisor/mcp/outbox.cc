@@ -10,8 +10,9 @@
 namespace mcp {
 
 namespace {
-constexpr size_t kJoinBytes = 16 << 10;  // small lines share a buffer up to here
-constexpr size_t kMostParts = 16;        // of one sendmsg()
+constexpr size_t kJoinBytes = 16 << 10;   // small lines share a buffer up to here
+constexpr size_t kMostParts = 16;         // of one sendmsg()
+constexpr size_t kTurnBytes = 512 << 10;  // written in one turn of the loop, however fast they are read
 }  // namespace
 
 Outbox::Outbox(Loop& loop, AsyncFd& socket, OutboxLimits limits, std::function<void()> on_room,
@@ -38,12 +39,30 @@ void Outbox::count() {
 void Outbox::send(std::string line) {
   if (broken_) return;
   line += '\n';
-  bytes_ += line.size();
-  if (!queue_.empty() && queue_.back().size() + line.size() <= kJoinBytes) {
-    queue_.back() += line;
+  add(std::move(line));
+  added();
+}
+
+void Outbox::send(std::string begin, std::shared_ptr<const std::string> middle, std::string_view end) {
+  if (broken_) return;
+  if (middle->size() <= kJoinBytes) return send(std::move(begin.append(*middle).append(end)));
+  add(std::move(begin));
+  bytes_ += middle->size();
+  queue_.push_back({{}, std::move(middle)});
+  add(std::string(end) + '\n');
+  added();
+}
+
+void Outbox::add(std::string bytes) {
+  bytes_ += bytes.size();
+  if (!queue_.empty() && !queue_.back().shared && queue_.back().own.size() + bytes.size() <= kJoinBytes) {
+    queue_.back().own += bytes;
   } else {
-    queue_.push_back(std::move(line));
+    queue_.push_back({std::move(bytes), nullptr});
   }
+}
+
+void Outbox::added() {
   if (full()) was_full_ = true;
   if (bytes_ > limits_.hard_bytes) {
     break_down();
@@ -55,8 +74,7 @@ void Outbox::send(std::string line) {
 
 void Outbox::flush() {
   if (pumping_ || broken_ || queue_.empty()) return;
-  while (!queue_.empty() && write_some()) {
-  }
+  write();
   count();
   if (queue_.empty() || broken_) return;
   watch_reader();
@@ -68,20 +86,26 @@ void Outbox::flush() {
 Task<> Outbox::pump() {
   while (!queue_.empty() && !broken_) {
     co_await socket_.writable();
-    while (!queue_.empty() && write_some()) {
-    }
+    write();
     count();
   }
   pumping_ = false;
 }
 
-bool Outbox::write_some() {
+void Outbox::write() {
+  const size_t waiting = bytes_;
+  while (!queue_.empty() && waiting - bytes_ < kTurnBytes && write_some(kTurnBytes - (waiting - bytes_))) {
+  }
+}
+
+bool Outbox::write_some(size_t most) {
   std::array<iovec, kMostParts> parts;
   size_t count = 0;
-  for (auto& line : queue_) {
-    if (count == kMostParts) break;
-    const size_t skip = count == 0 ? head_sent_ : 0;
-    parts[count++] = {line.data() + skip, line.size() - skip};
+  for (const Piece& piece : queue_) {
+    if (count == kMostParts || most == 0) break;
+    const std::string_view rest = piece.bytes().substr(count == 0 ? head_sent_ : 0, most);
+    most -= rest.size();
+    parts[count++] = {const_cast<char*>(rest.data()), rest.size()};  // which sendmsg(2) only reads
   }
   msghdr message{};
   message.msg_iov = parts.data();
@@ -99,8 +123,8 @@ bool Outbox::write_some() {
 void Outbox::took(size_t sent) {
   bytes_ -= sent;
   head_sent_ += sent;
-  while (!queue_.empty() && head_sent_ >= queue_.front().size()) {
-    head_sent_ -= queue_.front().size();
+  while (!queue_.empty() && head_sent_ >= queue_.front().bytes().size()) {
+    head_sent_ -= queue_.front().bytes().size();
     queue_.pop_front();
   }
   if (queue_.empty()) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/unread.h"
@@ -34,6 +35,8 @@ class Outbox {
 
   // Queues `line` and its newline; dropped when broken.
   void send(std::string line);
+  // The same of a line in three parts, the second of which may be large and is not copied.
+  void send(std::string begin, std::shared_ptr<const std::string> middle, std::string_view end);
   // Nothing is written while a Cork lives: a read's worth of small answers leaves in one system call.
   class Cork {
    public:
@@ -57,8 +60,17 @@ class Outbox {
   void close();
 
  private:
+  // Bytes that wait: its own, or somebody's.
+  struct Piece {
+    std::string own;
+    std::shared_ptr<const std::string> shared;
+    std::string_view bytes() const { return shared ? *shared : own; }
+  };
+  void add(std::string bytes);
+  void added();
   void flush();
-  bool write_some();  // false: the socket takes no more now, or it broke
+  void write();                  // as much as one turn of the loop may take
+  bool write_some(size_t most);  // false: the socket takes no more now, or it broke
   void took(size_t bytes);
   void count();
   void break_down();
@@ -71,7 +83,7 @@ class Outbox {
   OutboxLimits limits_;
   std::function<void()> on_room_, on_broken_;
   std::optional<UnreadShare> unread_;
-  std::deque<std::string> queue_;
+  std::deque<Piece> queue_;
   size_t head_sent_ = 0;  // bytes of queue_.front() that are out
   size_t bytes_ = 0;
   int corks_ = 0;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/definitions.h"
@@ -360,7 +361,14 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
     needed = least_size(result);
   }
   std::string members;
-  if (needed <= max_bytes) {
+  if (needed <= max_bytes && json_work_ && needed > JsonWork::kSmall) {
+    auto written = co_await write_beside(context, std::move(result), needed);
+    if (!written) co_return tl::unexpected(rpc_error(written.error()));
+    members = *std::move(written);
+    needed = members.size();
+  } else if (needed > max_bytes) {
+    if (json_work_) json_work_->free_elsewhere(std::move(result));
+  } else {
     const Doing doing(LoopWork::answer);
     members.reserve(needed + needed / 8 + 256);
     append_tool_result(members, result, context.version);
@@ -401,23 +409,21 @@ RpcError Server::unknown_tool(const std::shared_ptr<void>& user, const std::stri
   return error;
 }
 
-// What is wrong with them; as they were meant they are afterwards.
-std::optional<Error> Server::check_arguments(RequestContext& context, const ToolDefinition& tool, Json& arguments) {
-  const Doing doing(LoopWork::arguments);
-  drop_absent(tool.input_schema, arguments);
-  if (!context.hold(take_as_meant(tool.input_schema, tool.spellings, arguments))) {
+std::optional<Error> Server::wrong_with(RequestContext& context, const ToolDefinition& tool,
+                                        const CheckedArguments& checked) {
+  if (!context.hold(checked.bytes)) {
     return Error{Code::exhausted,
                  0,
                  "your requests that run or wait take too much memory; this one did not run",
                  "wait for some to be answered, then send it again",
                  {}};
   }
-  auto problems = find_problems(tool.input_schema, arguments);
-  if (!problems) return {};
-  return Error{Code::invalid, 0, fmt::format("{}: {}", tool.name, *problems), {}, {}};
+  if (!checked.problems) return {};
+  return Error{Code::invalid, 0, fmt::format("{}: {}", tool.name, *checked.problems), {}, {}};
 }
 
 Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& context, Json params) {
+  const FreesBeside frees(json_work_, params);
   auto name = string_in(params, "name", "name");
   if (!name) co_return tl::unexpected(std::move(name).error());
   const auto handler = tool_handlers_.find(*name);
@@ -442,9 +448,21 @@ Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& con
     co_return ToolResult::error(lacks);
   }
   if (draining_) co_return not_run_while_draining();
-  if (auto wrong = check_arguments(context, *tool, *arguments)) co_return ToolResult::error(*wrong);
-  if (observer_.began) observer_.began(context, *name, *arguments);
-  ToolResult result = co_await handler->second(context, *std::move(arguments));
+  FreedBeside given(json_work_, *std::move(arguments));
+  CheckedArguments checked;
+  if (json_work_ && (is_large(*given) || checking_.contains(context.peer.uid))) {
+    auto looked_at = co_await check_beside(context, *tool, std::move(*given));
+    if (!looked_at) co_return ToolResult::error(looked_at.error());
+    checked = std::move(looked_at->first);
+    *given = std::move(looked_at->second);
+    if (draining_) co_return not_run_while_draining();
+  } else {
+    const Doing doing(LoopWork::arguments);
+    checked = check_arguments(tool->input_schema, tool->spellings, *given);
+  }
+  if (auto wrong = wrong_with(context, *tool, checked)) co_return ToolResult::error(*wrong);
+  if (observer_.began) observer_.began(context, *name, *given);
+  ToolResult result = co_await handler->second(context, std::move(*given));
   context.close();
   if (observer_.answered) observer_.answered(context, *name, result);
   co_return std::move(result);

@@ -12,6 +12,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/account.h"
 #include "supervisor/mcp/answers.h"
+#include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/completions.h"
 #include "supervisor/mcp/outgoing.h"
 #include "supervisor/mcp/prompts.h"
@@ -148,7 +149,12 @@ class Server {
 
   bool offers(Method method) const;
   RpcError unknown_tool(const std::shared_ptr<void>& user, const std::string& name) const;
-  static std::optional<Error> check_arguments(RequestContext& context, const ToolDefinition& tool, Json& arguments);
+  static std::optional<Error> wrong_with(RequestContext& context, const ToolDefinition& tool,
+                                         const CheckedArguments& checked);
+  // What is large, beside the loop: large_calls.cc. A user's calls keep their order.
+  Task<Result<std::pair<CheckedArguments, Json>>> check_beside(const RequestContext& context,
+                                                               const ToolDefinition& tool, Json arguments);
+  Task<Result<std::string>> write_beside(const RequestContext& context, ToolResult result, size_t bytes);
   Task<tl::expected<ToolResult, RpcError>> tool_result(RequestContext& context, Json params);
   std::string capabilities(Version version) const;
   std::string discover_members() const;
@@ -185,6 +191,8 @@ class Server {
   JsonWork* json_work_ = nullptr;
   LoopShares own_shares_{loop_};
   LoopShares* loop_shares_ = &own_shares_;
+  std::map<uid_t, size_t>
+      checking_;  // users' calls whose arguments are looked at beside the loop; the next ones follow
   bool logging_ = false;
   Caching list_caching_{300'000, Caching::Scope::everybody};
 

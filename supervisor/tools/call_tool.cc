@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/bridge/result_value.h"
 #include "supervisor/tools/call_approval.h"
@@ -21,22 +24,22 @@ constexpr size_t kMaxReplyBytes = 63 << 20;  // ... that goes to code: what a gu
 constexpr size_t kMaxShown = 16;             // images
 
 struct Order {
+  FreedBeside arguments;
   std::string name, server;
-  Json arguments = Json::object();
   std::vector<std::string> select;
 };
 
-Result<Order> read_order(const Json& asked) {
+// Takes the arguments out of `asked`.
+Result<Order> read_order(JsonWork& json, Json& asked) {
   Fields in(asked, "call_tool");
-  Order order;
+  Order order{{&json, Json::object()}};
   TRY(order.name, in.string("name", 512));
   TRY(order.server, in.string_or("server", "", 128));
-  if (const Json* arguments = in.find("arguments")) {
-    if (!arguments->is_object()) return fail(Code::invalid, "call_tool.arguments: not an object");
-    order.arguments = *arguments;
-  }
+  const Json* arguments = in.find("arguments");
+  if (arguments && !arguments->is_object()) return fail(Code::invalid, "call_tool.arguments: not an object");
   TRY(order.select, in.strings_or("select", {}));
   CHECKED(in.done());
+  if (arguments) *order.arguments = std::move(asked["arguments"]);
   return order;
 }
 
@@ -81,6 +84,23 @@ Result<Target> find_target(const CallEnvironment& environment, const Order& orde
   return Target{std::string(tool.server), std::string(tool.name)};
 }
 
+bool looks_into_arguments(const policies::CallRules& rules) {
+  return std::any_of(rules.rules.begin(), rules.rules.end(), [](const auto& rule) { return rule.when != nullptr; });
+}
+
+// As CallRules::admit(), beside the loop.
+Task<Result<policies::CallRules::Decision>> admit_beside(CallEnvironment& environment, const Who& who,
+                                                         const Target& target, Json& arguments) {
+  auto value = std::make_shared<Json>(std::move(arguments));
+  std::function<Result<policies::CallRules::Decision>()> job = [value, policy = who.policy, target] {
+    return policy->calls.admit(target.server, target.tool, *value);
+  };
+  JsonWork::Owner owner{who.tenant->name(), who.policy->limits.standard.json_bytes_per_second};
+  auto decision = co_await environment.json.run(std::move(owner), 0, std::move(job));
+  arguments = std::move(*value);
+  co_return decision;
+}
+
 // The rules, and whoever they ask. In `arguments` tokens are restored.
 Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target& target, Json& arguments,
                      AuditedCall& audited) {
@@ -89,7 +109,12 @@ Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target&
   Json given;  // what somebody who is asked sees
   if (!rules.restore.empty()) given = arguments;
   CO_CHECKED(co_await restore_arguments(pii, target.server, target.tool, arguments));
-  CO_TRY(const policies::CallRules::Decision decision, rules.admit(target.server, target.tool, arguments));
+  policies::CallRules::Decision decision;
+  if (looks_into_arguments(rules) && is_large(arguments)) {
+    CO_TRY(decision, co_await admit_beside(environment, who, target, arguments));
+  } else {
+    CO_TRY(decision, rules.admit(target.server, target.tool, arguments));
+  }
   CO_CHECKED(environment.rates.take(who.tenant->account(), rules, target.server, target.tool));
   if (decision.verdict == policies::Verdict::ask) {
     if (rules.restore.empty()) given = arguments;
@@ -99,10 +124,10 @@ Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target&
   co_return Result<>{};
 }
 
-Task<Result<bridge::Answer>> carry(CallEnvironment& environment, const Who& who, const Target& target, Json arguments,
-                                   bridge::Client::Progress progress, AuditedCall& audited) {
+Task<Result<bridge::Answer>> carry(CallEnvironment& environment, const Who& who, const Target& target,
+                                   FreedBeside arguments, bridge::Client::Progress progress, AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
-  CO_CHECKED(co_await allow(environment, who, target, arguments, audited));
+  CO_CHECKED(co_await allow(environment, who, target, *arguments, audited));
   const bridge::Caller caller{who.tenant->name(),      who.policy, who.tenant->workspace().directory(),
                               who.tenant->directory(), who.tenant, who.trace};
   auto asking = asking_for(environment, who, target);
@@ -179,7 +204,7 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
       relay.take(value, total, text);
     };
   AuditedCall audited(environment.journal, span, who, target, who.execution.empty() ? "call" : "nested call");
-  audited.set("arguments", Json::parse(journal::shape_of(order.arguments)));
+  audited.set("arguments", Json::parse(journal::shape_of(*order.arguments)));
   audited.set("verdict", "cancelled");
   auto answer = co_await carry(environment, who, target, std::move(order.arguments), std::move(progress), audited);
   const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
@@ -217,10 +242,11 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
 }
 
 Task<Result<Json>> call_from_code(CallEnvironment& environment, const GuestCaller& caller, Json asked) {
+  FreedBeside all(&environment.json, std::move(asked));
   if (!caller.nested) co_return fail(Code::unavailable, "tools of other servers cannot be called from here");
   NestedCalls& used = *caller.nested;
   const policies::CallRules& rules = used.who.policy->calls;
-  CO_TRY(Order order, read_order(asked));
+  CO_TRY(Order order, read_order(environment.json, *all));
   if (used.calls >= rules.per_execution)
     co_return fail(Code::exhausted, fmt::format("this execution has made its {} calls", rules.per_execution),
                    "ask for more in one call (a page, a list of ids, a search), or keep what you have in a file of the "
@@ -233,26 +259,28 @@ Task<Result<Json>> call_from_code(CallEnvironment& environment, const GuestCalle
   const auto paths = std::move(order.select);
   CO_TRY(bridge::ToolValue told, co_await call_and_record(environment, used.who, std::move(order), bytes));
   used.bytes += bytes;
+  FreedBeside value(&environment.json, std::move(told.value));  // for where it does not go to the code
   if (used.bytes > rules.bytes)
     co_return fail(Code::exhausted,
                    fmt::format("the results of this execution's calls are more than {} bytes", rules.bytes),
                    "ask for less, or go on in another execution", "calls.bytes");
   if (!told.failure.is_null()) co_return Json{{"failure", std::move(told.failure)}};
   if (!paths.empty()) {
-    auto choose = [told = shared(std::move(told)), paths] {
+    auto choose = [whole = shared(std::move(*value)), paths] {
       Measured chosen;
-      chosen.told.value = bridge::select(told->value, paths);
+      chosen.told.value = bridge::select(*whole, paths);
+      *whole = nullptr;
       chosen.bytes = dump_json(chosen.told.value).size();
       return chosen;
     };
     CO_TRY(Measured chosen, co_await beside(environment, used.who, bytes, 0, std::move(choose)));
-    told = std::move(chosen.told);
+    *value = std::move(chosen.told.value);
     bytes = chosen.bytes;
   }
   if (bytes > kMaxReplyBytes)
     co_return fail(Code::exhausted, fmt::format("the result is larger than {} MB", kMaxReplyBytes >> 20),
                    "name what you need of it with select, or ask for less");
-  co_return Json{{"value", std::move(told.value)}};
+  co_return Json{{"value", std::move(*value)}};
 }
 
 // Takes pictures out of the value: as blocks they cost a client less than as base64 in a text.
@@ -295,10 +323,11 @@ mcp::ToolResult told_to_agent(bridge::ToolValue told, const std::vector<std::str
 
 Task<mcp::ToolResult> call_for_agent(CallEnvironment& environment, mcp::RequestContext& context, Result<Asker> asker,
                                      Json asked) {
+  FreedBeside all(&environment.json, std::move(asked));
   if (!asker) co_return failure(asker.error());
   Who who{asker->tenant, asker->policy, context.peer.uid, context.peer.pid, {}, context};
   who.trace = read_trace_context(context.meta);
-  auto order = read_order(asked);
+  auto order = read_order(environment.json, *all);
   if (!order) co_return failure(order.error());
   const auto paths = std::move(order->select);
   uint64_t bytes = 0;

@@ -115,8 +115,8 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   bool success = report.outcome == jail::Outcome::ok;
   Members members;
   members.raw("success", success ? "true" : "false");
-  if (report.value && !report.value->is_null()) {
-    members.raw("result", dump_json(*report.value));
+  if (!answer.result.empty() || (report.value && !report.value->is_null())) {
+    members.raw("result", answer.result.empty() ? dump_json(*report.value) : answer.result);
     if (!report.value_type.empty()) members.string("result_type", report.value_type);
   } else if (success) {
     members.raw("result", "null");

@@ -20,6 +20,7 @@ namespace tools {
 struct ExecuteAnswer {
   std::string execution_id;
   const jail::Report* report = nullptr;
+  std::string result;                         // report->value as JSON, where that is large; it may be empty itself then
   const tenants::Changes* changes = nullptr;  // nullptr: not known
   std::vector<policies::Clamp> clamped;
   std::optional<Error> quota;       // what to say of the outcome `disk` where the workspace is full

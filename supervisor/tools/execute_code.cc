@@ -9,6 +9,7 @@
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/base/trace_parent.h"
@@ -94,7 +95,8 @@ struct Call {
   bool new_output = false;
 };
 
-Result<jail::Request> make_request(Call& call, const Json& arguments) {
+// Takes the code out of `arguments`.
+Result<jail::Request> make_request(Call& call, Json& arguments) {
   const auto& policy = *call.policy;
   auto language = jail::find_language(arguments.value("language", "python"));
   if (!language)
@@ -110,8 +112,7 @@ Result<jail::Request> make_request(Call& call, const Json& arguments) {
     asked.memory_bytes = static_cast<uint64_t>(arguments["memory_mb"].get<double>() * (1 << 20));
   jail::Request request;
   request.id = call.id;
-  request.code = arguments["code"].get<std::string>();
-  if (arguments.contains("context_vars")) request.context_vars = arguments["context_vars"];
+  request.code = std::move(arguments["code"].get_ref<std::string&>());
   policies::Limits limits;
   std::tie(limits, call.clamped) = policies::resolve(policy.limits, asked);
   request.spec = make_spec(policy, *language, limits);
@@ -122,6 +123,14 @@ Result<jail::Request> make_request(Call& call, const Json& arguments) {
   if (call.tenant->held_by_kernel()) request.quota = jail::Request::Quota::project;
   request.handle = &call.live->handle;
   return request;
+}
+
+// The text of a value. Large ones are written beside the loop, and were charged when they were read.
+Task<Result<std::string>> written(Call& call, Json value) {
+  if (!is_large(value)) co_return dump_json(value);
+  JsonWork::Owner owner{call.tenant->name(), call.policy->limits.standard.json_bytes_per_second};
+  auto text = co_await dump_beside(call.environment.host.json, std::move(owner), std::move(value));
+  co_return text;
 }
 
 // The turn in the session that the call names, if it names one.
@@ -232,16 +241,6 @@ Task<> count_again(std::shared_ptr<tenants::Tenant> tenant) {
   if (!counted) log_warning("tenant {}: {}", tenant->name(), counted.error().what);
 }
 
-Task<Result<Json>> answer_guest(Call& call, const GuestCaller& caller, std::string name, Json asked) {
-  auto answered = co_await call.environment.calls.call(caller, std::move(name), std::move(asked));
-  if (answered) {
-    const std::string text = dump_json(*answered);
-    call.fetched_bytes += text.size();
-    call.fetched_tokens += journal::estimated_tokens(text);
-  }
-  co_return answered;
-}
-
 // What a program can have read of its workspace, each file once: files as they were before it or after it, whichever is
 // more, and of sparse ones no more than the quota lets be stored.
 uint64_t readable_bytes(const tenants::Workspace& workspace, const tenants::Snapshot& before,
@@ -299,6 +298,7 @@ Task<Result<>> record_failure(Call& call, journal::Journal::Execution row) {
 
 Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   CO_TRY(jail::Request request, make_request(call, arguments));
+  FreedBeside variables(&call.environment.host.json, std::move(arguments["context_vars"]));
   CO_CHECKED(check_session_arguments(arguments));
   auto& admission = call.environment.admission;
   request.trace = call.live->trace;
@@ -323,6 +323,10 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   CO_TRY(Admission::Permit permit, co_await admission.enter(std::move(asker), *call.policy, call.id));
   call.waits_for.clear();
   call.span.goes_on();
+  // Not before: who asks first is first in the session, however much there is to write.
+  if (!(*variables).is_null()) {
+    CO_TRY(request.context_vars, co_await written(call, std::move(*variables)));
+  }
   CO_TRY(call.quota, co_await admit_to(tenant.workspace(), request.spec.limits.file_bytes));
   if (turn && call.quota.room == QuotaHold::Room::none) co_return tl::unexpected<Error>(tell_to_make_room(tenant));
   // A session's jail outlives this moment: its limit stays what the policy says.
@@ -360,7 +364,11 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
     };
   const GuestCaller caller{tenant, *call.policy, call.id, session, &nested};
   request.call = [&call, &caller](std::string name, Json asked) {
-    return answer_guest(call, caller, std::move(name), std::move(asked));
+    return call.environment.calls.call(caller, std::move(name), std::move(asked));
+  };
+  request.answered = [&call](std::string_view text) {
+    call.fetched_bytes += text.size();
+    call.fetched_tokens += journal::estimated_tokens(text);
   };
   request.over_quota = [&call] { return call.quota.over; };
   if (call.context.wants_progress()) {
@@ -369,6 +377,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
       call.new_output = true;
     };
   }
+  const std::string code = turn ? request.code : "";  // for the session's log
   auto quota = start(hold_quota(call.context.loop, tenant.workspace(), call.quota));
   auto executed = co_await run_jail(call, turn, std::move(request));
   if (!executed) {
@@ -384,6 +393,11 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   answer.execution_id = call.id;
   answer.report = &report;
   answer.clamped = call.clamped;
+  if (report.value && is_large(*report.value)) {
+    // A text stays what it is for the session's log.
+    Json value = turn && report.value->is_string() ? *report.value : std::move(*report.value);
+    CO_TRY(answer.result, co_await written(call, std::move(value)));
+  }
   if (language == "shell") answer.shell_exit_1 = call.policy->shell_exit_1;
   if (std::string told = told_of_calls(nested.calls, call.policy->calls.per_execution); !told.empty())
     answer.notes.push_back(std::move(told) + ": ask for more in one call, or go on in another execution");
@@ -411,8 +425,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   }
   if (turn) {
     const std::string task_is = text_of_meta(call, kTaskKey), session_is = text_of_meta(call, kSessionKey);
-    const auto& code = arguments["code"].get_ref<const std::string&>();
-    const SessionTask task{session, call.id, task_is, session_is, code, report, answer.changes};
+    const SessionTask task{session, call.id, task_is, session_is, code, report, answer.changes, answer.result};
     log_session_task(tenant, task);
   }
   call.context.loop.spawn(count_again(call.tenant));

@@ -72,8 +72,13 @@ void log_session_task(tenants::Tenant& tenant, const SessionTask& task) {
   entry.description = task.description.empty() ? comment_at_begin(task.code) : task.description;
   entry.session_description = task.session_description;
   entry.code = task.code;
-  if (task.report.value) entry.result = dump_json(*task.report.value);
-  if (task.report.value && task.report.value->is_string()) entry.result = task.report.value->get<std::string>();
+  if (task.report.value && task.report.value->is_string()) {
+    entry.result = task.report.value->get<std::string>();
+  } else if (!task.result.empty()) {
+    entry.result = task.result;
+  } else if (task.report.value) {
+    entry.result = dump_json(*task.report.value);
+  }
   entry.output = task.report.out.text;
   if (!task.report.traceback.empty()) {
     entry.output += task.report.traceback;

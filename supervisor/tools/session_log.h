@@ -18,6 +18,7 @@ struct SessionTask {
   std::string_view code;
   const jail::Report& report;
   const tenants::Changes* changes = nullptr;  // nullptr: not known
+  std::string_view result = {};               // the report's value as JSON, where that is written already
 };
 // A log that cannot be written is a line in ours, no reason to withhold the answer.
 void log_session_task(tenants::Tenant& tenant, const SessionTask& task);

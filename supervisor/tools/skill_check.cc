@@ -6,6 +6,7 @@
 
 #include "jail/execution.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/random.h"
 #include "supervisor/tools/execute_code.h"
@@ -82,7 +83,7 @@ Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, c
   jail::Request request;
   request.id = "c" + random_hex(8);
   request.code = python ? kPython : kJavaScript;
-  request.context_vars = {{"name", draft.name}, {"code", draft.code}};
+  request.context_vars = dump_json({{"name", draft.name}, {"code", draft.code}});
   request.spec = make_spec(policy, language, limits);
   request.tenant = user.tenant.name();
   request.pool = policy.pool;

@@ -19,16 +19,20 @@ struct Order {
   tenants::WriteMode mode = tenants::WriteMode::replace;
 };
 
-Result<Order> read_order(tenants::Tenant& tenant, const Json& arguments) {
+// Takes the content out of `arguments`: it may be large.
+Result<Order> read_order(tenants::Tenant& tenant, Json& arguments) {
   Fields in(arguments, "write_workspace_file");
   Order order;
   TRY(order.filename, in.string("filename"));
-  TRY(order.bytes, in.string("content", kMaxContentBytes));
+  const Json* content = in.find("content");
+  if (!content || !content->is_string() || content->get_ref<const std::string&>().size() > kMaxContentBytes)
+    return tl::unexpected<Error>(in.string("content", kMaxContentBytes).error());
   TRY(std::string encoding, in.one_of("encoding", {"utf-8", "base64"}, "utf-8"));
   TRY(std::string mode, in.one_of("mode", {"replace", "append", "create"}, "replace"));
   CHECKED(in.done());
   TRY(order.path, workspace_path(tenant, order.filename));
   order.filename = order.path.text();
+  order.bytes = std::move(arguments["content"].get_ref<std::string&>());
   if (encoding == "base64") {
     TRY(order.bytes, from_base64(order.bytes));
   }

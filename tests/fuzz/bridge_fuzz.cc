@@ -33,8 +33,10 @@ class Scripted : public bridge::Transport {
  public:
   explicit Scripted(std::shared_ptr<Wire> wire) : wire_(std::move(wire)) {}
   void begin(Listener listener) override { wire_->listener = std::move(listener); }
-  void send(const Json& message, Headers) override {
-    const std::string line = dump_json(message);
+  void send(const Json& message, Arguments arguments) override {
+    std::string line = dump_json(message);
+    if (arguments.text)
+      line = bridge::text_before_arguments(message) + *arguments.text + std::string(bridge::kAfterArguments);
     require(Json::accept(line) && line.find('\n') == line.npos && message.at("jsonrpc") == "2.0");
     wire_->sent++;
   }
@@ -86,7 +88,8 @@ Task<bridge::Reply> think(World& world, bool answers, bridge::Question question)
 
 Task<> make_call(World& world, std::shared_ptr<bridge::Client> client, std::string whose, bool answers) {
   bridge::Client::Order order;
-  order.params = {{"name", "t"}, {"arguments", Json::object()}};
+  order.params = {{"name", "t"}};
+  order.arguments.text = std::make_shared<const std::string>("{}");
   order.limit = std::chrono::hours(1);
   order.progress = [](double, std::optional<double>, std::string_view text) { require(valid_utf8(text) == text); };
   order.asking.whose = std::move(whose);

@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 #include "tests/jail/shared_jails.h"
@@ -86,10 +87,11 @@ jail::Request request_of(const std::string& program) {
   std::string text = read(folder / "programs" / (program + ".py"));
   REQUIRE_FALSE(text.empty());
   auto request = jails().request(Language::python, read(folder / "attack.py") + text + "\nresult = verdict()\n");
-  request.context_vars = {{"host_paths", {HOSTILE_PROGRAMS, WARDER_BUILD, jails().workspace()}},
+  const Json variables = {{"host_paths", {HOSTILE_PROGRAMS, WARDER_BUILD, jails().workspace()}},
                           {"secret", "WARDER_HOSTILE_SECRET"},
                           {"counted", jails().host().cgroups != nullptr},
                           {"init_is_another", jails().host().identity == jail::Identity::separated}};
+  request.context_vars = dump_json(variables);
   return request;
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("context variables reach every language", "[real]") {
       {Language::shell, "echo \"$who\" $((count + 1))"},
   }));
   auto request = jails().request(language, code);
-  request.context_vars = {{"who", "a 'quoted' \"name\"; $(x)"}, {"count", 41}};
+  request.context_vars = R"j({"who":"a 'quoted' \"name\"; $(x)","count":41})j";
   auto report = jails().run(std::move(request));
   REQUIRE(report);
   INFO(report->error << report->err.text);

@@ -76,6 +76,41 @@ TEST_CASE("replies go whole, one after the other", "[jail]") {
   CHECK(room.taken == 0);
 }
 
+TEST_CASE("who counts is told each result as it goes, and no refusal", "[jail]") {
+  Loop loop;
+  SlowJail jailed(loop);
+  Replies::Room room;
+  JsonWork json(loop);
+  std::vector<std::string> told;
+  Replies replies(jailed.daemon, room, json, {"a"}, [&](std::string_view text) { told.emplace_back(text); });
+  Scope scope(loop);
+  const std::vector<Json> results = {Json{{"value", 2}}, Json(), large().value(),
+                                     Json(std::vector<Json>(300'000, Json::array()))};
+  for (const Json& result : results) {
+    scope.spawn(replies.send(12, result));
+    CHECK(jailed.read(loop) == Json{{"type", "reply"}, {"id", 12}, {"result", result}});
+  }
+  scope.spawn(replies.send(13, fail(Code::denied, "no")));
+  CHECK(jailed.read(loop).contains("error"));
+  REQUIRE(told.size() == results.size());
+  for (size_t i = 0; i < told.size(); i++) CHECK(told[i] == results[i].dump());
+}
+
+TEST_CASE("a result of more values than are counted at once has no more room than others", "[jail]") {
+  Loop loop;
+  SlowJail jailed(loop);
+  Replies::Room room{.bytes = 600 << 10};
+  JsonWork json(loop);
+  Replies replies(jailed.daemon, room, json, {"a"});
+  Scope scope(loop);
+  scope.spawn(replies.send(1, Json(std::vector<Json>(300'000, Json::array()))));  // 900 kB
+  const Json reply = jailed.read(loop);
+  REQUIRE(reply.contains("error"));
+  CHECK(reply["error"]["code"] == "exhausted");
+  REQUIRE(run_until(loop, [&] { return !replies.sending(); }));
+  CHECK(room.taken == 0);
+}
+
 TEST_CASE("jails that do not read take a bounded room together, and small replies always go", "[jail]") {
   Loop loop;
   SlowJail slow(loop), other(loop);

@@ -132,6 +132,36 @@ TEST_CASE("a job nobody waits for any more is dropped, or ends without waking an
   CHECK(*ran == 0);
 }
 
+TEST_CASE("what a job owns that nobody waits for any more is freed on a thread, whatever its owner's budget",
+          "[work]") {
+  struct Owned {
+    explicit Owned(std::shared_ptr<std::optional<std::thread::id>> at) : where(std::move(at)) {}
+    ~Owned() { *where = std::this_thread::get_id(); }
+    std::shared_ptr<std::optional<std::thread::id>> where;
+  };
+  Loop loop;
+  auto where = std::make_shared<std::optional<std::thread::id>>();
+  std::optional<JsonWork> made(loop);
+  JsonWork& work = *made;
+  std::vector<int> done;
+  loop.spawn(run_one(work, {"spender", 1}, 1'000'000, 1, done));  // overdrawn for eleven days
+  loop.run_until([&] { return done.size() == 1; });
+  auto ask = [](JsonWork& by, std::shared_ptr<Owned> owned) -> Task<> {
+    std::function<Result<int>()> job = [owned = std::move(owned)]() -> Result<int> { return 0; };
+    JsonWork::Owner owner{"spender", 1};
+    (void)co_await by.run<int>(std::move(owner), 1, std::move(job));
+  };
+  std::optional<Scope> scope(loop);
+  scope->spawn(ask(work, std::make_shared<Owned>(where)));
+  scope.reset();
+  loop.spawn(run_one(work, {"other"}, 1, 2, done));
+  loop.spawn(run_one(work, {"other"}, 1, 3, done));
+  loop.run_until([&] { return work.waiting() == 0 && done.size() == 3; });
+  made.reset();  // joins
+  REQUIRE(*where);
+  CHECK(**where != std::this_thread::get_id());
+}
+
 TEST_CASE("it ends while a job is at work and others wait", "[work]") {
   Loop loop;
   auto let_go = std::make_shared<std::atomic<bool>>(false);

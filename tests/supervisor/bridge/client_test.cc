@@ -11,7 +11,7 @@ class Scripted : public bridge::Transport {
  public:
   explicit Scripted(Listener& listener) : listener_(listener) {}
   void begin(Listener listener) override { listener_ = std::move(listener); }
-  void send(const Json&, Headers) override {}
+  void send(const Json&, Arguments) override {}
   void cancel(int64_t) override {}
   void answered(int64_t) override {}
   void speak(const std::string&) override {}

@@ -1,0 +1,17 @@
+#include "supervisor/base/large_value.h"
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/value_bytes.h"
+
+bool is_large(const Json& value) { return rough_length(value, JsonWork::kSmall + 1) > JsonWork::kSmall; }
+
+Task<Result<std::string>> dump_beside(JsonWork& work, JsonWork::Owner owner, Json value) {
+  auto whole = std::make_shared<Json>(std::move(value));
+  std::function<Result<std::string>()> job = [whole]() -> Result<std::string> {
+    std::string text = dump_json(*whole);
+    *whole = nullptr;
+    return text;
+  };
+  auto text = co_await work.run(std::move(owner), 0, std::move(job));
+  co_return text;
+}

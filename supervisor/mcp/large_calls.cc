@@ -1,0 +1,58 @@
+// Calls of tools that have much to say, or are answered much: looked at and written beside the loop, on the account of
+// the user, whose budget was charged when they were read or made.
+#include <fmt/format.h>
+
+#include "supervisor/mcp/server.h"
+
+namespace mcp {
+namespace {
+
+JsonWork::Owner owner_of(const RequestContext& context) { return {fmt::format("user {}", context.peer.uid)}; }
+
+}  // namespace
+
+// What is wrong is not given back, but freed there.
+Task<Result<std::pair<CheckedArguments, Json>>> Server::check_beside(const RequestContext& context,
+                                                                     const ToolDefinition& tool, Json arguments) {
+  struct Checking {
+    Checking(std::map<uid_t, size_t>& of_all, uid_t of) : all(of_all), uid(of) { all[uid]++; }
+    ~Checking() {
+      if (--all[uid] == 0) all.erase(uid);
+    }
+    Checking(const Checking&) = delete;
+    std::map<uid_t, size_t>& all;
+    uid_t uid;
+  };
+  const Checking checking(checking_, context.peer.uid);
+  using Looked = std::pair<CheckedArguments, Json>;
+  std::function<Result<Looked>()> job = [schema = tool.input_schema, spellings = tool.spellings,
+                                         value = std::make_shared<Json>(std::move(arguments))]() -> Result<Looked> {
+    Looked looked;
+    looked.first = check_arguments(schema, spellings, *value);
+    if (!looked.first.problems) looked.second = std::move(*value);
+    *value = nullptr;
+    return looked;
+  };
+  JsonWork::Owner owner = owner_of(context);
+  // An owner's jobs keep their order.
+  auto looked = co_await json_work_->run(std::move(owner), 0, std::move(job));
+  co_return looked;
+}
+
+Task<Result<std::string>> Server::write_beside(const RequestContext& context, ToolResult result, size_t bytes) {
+  auto whole = std::make_shared<ToolResult>(std::move(result));
+  std::function<Result<std::string>()> job = [whole, bytes, version = context.version,
+                                              identity = identity_]() -> Result<std::string> {
+    std::string members;
+    members.reserve(bytes + bytes / 8 + 256);
+    append_tool_result(members, *whole, version);
+    finish_result(members, version, identity, whole->meta);
+    *whole = {};
+    return members;
+  };
+  JsonWork::Owner owner = owner_of(context);
+  auto members = co_await json_work_->run(std::move(owner), 0, std::move(job));
+  co_return members;
+}
+
+}  // namespace mcp
