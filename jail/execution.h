@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "jail/guest_message.h"
 #include "jail/handle.h"
 #include "jail/host.h"
 #include "jail/image.h"
@@ -39,7 +40,7 @@ struct Request {
   std::function<bool(std::string_view)> keep_out, keep_err;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
-  std::function<Task<Result<Json>>(std::string name, Json arguments)> call;
+  std::function<Task<Result<CallReply>>(std::string name, Json arguments)> call;
   std::function<void(std::string_view result)> answered;
   Handle* handle = nullptr;  // borrowed while the task lives
 

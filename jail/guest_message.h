@@ -24,6 +24,13 @@ struct GuestCall {
   std::optional<Error> refused;  // why it is not done: it came without its arguments, which were too many
 };
 
+// What a call is answered.
+struct CallReply {
+  CallReply(Json result, size_t length = 0) : value(std::move(result)), bytes(length) {}  // NOLINT: as it is
+  Json value;
+  size_t bytes;  // of its text, about; 0: not known, and it has few values
+};
+
 struct GuestResult {
   std::optional<int> status;  // 0 to 255, that the runner is about to exit with
   std::optional<Json> value;

@@ -9,7 +9,6 @@ namespace jail {
 namespace {
 
 constexpr size_t kFreedElsewhere = 4 << 20;  // bytes of one text
-constexpr size_t kMeasured = 256 << 10;      // bytes of a reply's values that the loop looks at
 
 // What comes before a result; behind it there is one '}'.
 std::string before_result(const Json& id) { return R"({"type":"reply","id":)" + dump_json(id) + R"(,"result":)"; }
@@ -76,19 +75,18 @@ tl::unexpected<Error> Replies::no_room() const {
               "ask again, or for less at once");
 }
 
-Task<> Replies::send(Json id, Result<Json> done) {
-  const size_t length = done ? rough_length(*done, kMeasured) : 0;
+Task<> Replies::send(Json id, Result<CallReply> done) {
+  const size_t length = !done ? 0 : done->bytes > 0 ? done->bytes : rough_length(done->value);
   Result<std::string> text = std::string();
   if (!done) {
     text = tl::unexpected<Error>(std::move(done).error());
   } else if (length <= JsonWork::kSmall) {
-    text = message_of(id, *done);
+    text = message_of(id, done->value);
   } else if (!has_room(length)) {
-    json_.free_elsewhere(*std::move(done));
+    json_.free_elsewhere(std::move(done->value));
     text = no_room();
   } else {
-    text = co_await write(id, *std::move(done), length);
-    if (text && !has_room(text->size())) text = no_room();  // it is more than was looked at
+    text = co_await write(id, std::move(done->value), length);
   }
   if (text && told_) {
     const size_t before = before_result(id).size();

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "jail/guest_channel.h"
+#include "jail/guest_message.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/json_work.h"
 #include "supervisor/base/result.h"
@@ -37,7 +38,7 @@ class Replies {
 
   // Sends the message `reply` to the call of that id, an integer. Returns at once where another call's is being sent:
   // it follows.
-  Task<> send(Json id, Result<Json> done);
+  Task<> send(Json id, Result<CallReply> done);
   bool sending() const { return sending_ || writing_ > 0; }
   size_t waiting() const { return waiting_.size(); }  // replies that the jail has not taken
 

@@ -294,11 +294,11 @@ void Daemon::register_tools() {
   auto tenant_of = [this](const mcp::RequestContext& context) {
     return this->tenant_of(context.user_as<tenants::Member>(), context.meta);
   };
-  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, live_, *pool_, *sessions_, guest_calls_, *journal_,
+  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, live_, *pool_, *sessions_, *guest_calls_, *journal_,
                                                catalog_of, tenant_of, changed, spans_ ? &spans_->queue() : nullptr});
   server_->set_nearest_tool(tools::nearest_tool);
   tools::add_execute_code(*server_, *execute_);
-  tools::add_session_calls(guest_calls_);
+  tools::add_session_calls(*guest_calls_);
   tools::add_workspace_tools(*server_, *changes_, tenant_of);
   server_->add_resources(tools::workspace_resources(tenant_of, *journal_));
   server_->add_completion(tools::workspace_completion(tenant_of));
@@ -309,10 +309,10 @@ void Daemon::register_tools() {
   auto library_of = [this](tenants::Tenant& tenant) { return skills_->library(tenant); };
   tools::add_catalog_tools(*server_, catalog_of, asker_of, library_of, learning_);
   tools::add_catalog_resources(*server_, catalog_of, asker_of);
-  tools::add_stub_calls(guest_calls_, *servers_);
-  tools::add_catalog_calls(guest_calls_, catalog_of, library_of, learning_);
+  tools::add_stub_calls(*guest_calls_, *servers_);
+  tools::add_catalog_calls(*guest_calls_, catalog_of, library_of, learning_);
   tools::add_call_tool(*server_, *calls_, asker_of);
-  tools::add_tool_calls(guest_calls_, *calls_);
+  tools::add_tool_calls(*guest_calls_, *calls_);
   auto count_skills = [library_of](tenants::Tenant& tenant) -> Result<uint64_t> {
     TRY(skills::Library library, library_of(tenant));
     return library.all().size();
@@ -322,7 +322,7 @@ void Daemon::register_tools() {
   register_pii(asker_of);
   tools::add_skill_tools(*server_, *skills_, asker_of);
   tools::add_skill_resources(*server_, *skills_, asker_of);
-  tools::add_skill_calls(guest_calls_, *skills_);
+  tools::add_skill_calls(*guest_calls_, *skills_);
 }
 
 // The tenant's own workspace, or the one that a trusted client names.
@@ -349,7 +349,7 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
     return tools::PiiUser{asker.tenant->name(), asker.policy->pii, asker.tenant};
   };
   tools::add_pii_tools(*server_, user_of, vaults_);
-  tools::add_pii_calls(guest_calls_, vaults_, loop_);
+  tools::add_pii_calls(*guest_calls_, vaults_, loop_);
   server_->set_tool_choice([](const std::shared_ptr<void>& user) -> std::function<bool(std::string_view)> {
     const auto policy = static_cast<tenants::Member*>(user.get())->policy;
     if (policy->tools.every) return nullptr;

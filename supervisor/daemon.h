@@ -121,7 +121,7 @@ class Daemon {
   tools::Approvals approvals_;
   std::unique_ptr<jail::Pool> pool_;
   std::unique_ptr<tools::Sessions> sessions_;
-  tools::GuestCalls guest_calls_;
+  std::unique_ptr<tools::GuestCalls> guest_calls_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
   std::unique_ptr<bridge::Bridge> bridge_;  // before all that calls
   std::unique_ptr<tools::CallEnvironment> calls_;

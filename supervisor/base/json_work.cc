@@ -13,14 +13,21 @@ namespace {
 constexpr int kNice = 5;
 constexpr size_t kMostRemembered = 1024;  // owners with nothing to do, whose budgets are not full again yet
 
+// Of this thread. Where that is refused, it runs as the loop does.
+void lower_priority() {
+  static thread_local const bool lowered = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice) == 0;
+  (void)lowered;
+}
+
 size_t most_threads() { return std::thread::hardware_concurrency() >= 4 ? 2 : 1; }
 
 }  // namespace
 
 struct JsonWork::Job {
+  std::string owner;
   std::function<void()> work;
   size_t bytes = 0;
-  bool is_wanted = true;
+  JsonWork* queue = nullptr;  // where it waits; nullptr: it is at work, or done
   Result<> result;
   Event done;
 };
@@ -45,6 +52,8 @@ JsonWork::JsonWork(Loop& loop) : loop_(loop), tasks_(loop) {}
 
 JsonWork::~JsonWork() {
   tasks_.cancel_all();
+  for (auto& [name, share] : shares_)
+    for (const auto& job : share.waiting) job->queue = nullptr;
   threads_.clear();  // joins
 }
 
@@ -56,11 +65,13 @@ size_t JsonWork::waiting() const {
 
 Task<Result<>> JsonWork::run_one(Owner owner, size_t bytes, std::function<void()> work) {
   auto job = std::make_shared<Job>();
+  job->owner = std::move(owner.name);
   job->work = std::move(work);
   job->bytes = bytes;
+  job->queue = this;
   const auto now = Monotonic::now();
   forget_idle(now);
-  auto [found, is_new] = shares_.try_emplace(owner.name);
+  auto [found, is_new] = shares_.try_emplace(job->owner);
   Share& share = found->second;
   share.rate = std::max<uint64_t>(owner.bytes_per_second, 1);
   if (is_new) {
@@ -71,17 +82,48 @@ Task<Result<>> JsonWork::run_one(Owner owner, size_t bytes, std::function<void()
   hand_out();
   struct Leave {
     std::shared_ptr<Job> job;
-    ~Leave() { job->is_wanted = false; }
+    ~Leave() {
+      if (job->queue) job->queue->leave(*job);
+    }
   } leave{job};
   co_await job->done;
   co_return job->result;
 }
 
-Task<> JsonWork::free_later(std::shared_ptr<void> value) {
-  // In a share of its own, so that nobody's turn is used; what is freed was charged when it was read.
-  std::function<void()> job = [value = std::move(value)]() mutable { value.reset(); };
-  Owner nobody{"", UINT64_MAX};
-  (void)co_await run_one(std::move(nobody), 0, std::move(job));
+// Nobody waits for it any more: it is not done. What it owns may have many parts.
+void JsonWork::leave(Job& job) {
+  job.queue = nullptr;
+  auto work = std::make_shared<std::function<void()>>(std::move(job.work));
+  std::erase_if(shares_.at(job.owner).waiting, [&job](const auto& one) { return one.get() == &job; });
+  discard(std::move(work));
+}
+
+// Of whatever is freed here, the values were made on these threads, which took longer; so that what waits to be freed
+// stays little, it comes before all jobs.
+void JsonWork::discard(std::shared_ptr<void> value) {
+  discarded_.push_back(std::move(value));
+  free_discarded();
+}
+
+void JsonWork::free_discarded() {
+  if (discarded_.empty()) return;
+  auto thread = idle_thread();
+  if (thread && !*thread) return;  // whoever ends next asks again
+  if (!thread) return discarded_.clear();
+  idle_.pop_back();
+  tasks_.spawn(free_on(**thread));
+}
+
+Task<> JsonWork::free_on(WorkerThread& thread) {
+  auto all = std::make_shared<decltype(discarded_)>(std::exchange(discarded_, {}));
+  WorkerThread::Job run = [all = std::move(all)]() -> Result<> {
+    lower_priority();
+    all->clear();
+    return {};
+  };
+  (void)co_await thread.run(std::move(run));
+  idle_.push_back(&thread);
+  hand_out();
 }
 
 JsonWork::Shares::iterator JsonWork::next_ready(Monotonic::time_point now) {
@@ -90,7 +132,6 @@ JsonWork::Shares::iterator JsonWork::next_ready(Monotonic::time_point now) {
     if (at == shares_.end()) at = shares_.begin();
     Share& share = at->second;
     if (share.at_work || share.waiting.empty()) continue;
-    if (!share.waiting.front()->is_wanted) return at;
     share.refill(now);
     if (share.credit > 0) return at;
   }
@@ -108,6 +149,7 @@ Result<WorkerThread*> JsonWork::idle_thread() {
 
 void JsonWork::hand_out() {
   const auto now = Monotonic::now();
+  free_discarded();
   for (;;) {
     auto ready = next_ready(now);
     if (ready == shares_.end()) break;
@@ -117,6 +159,7 @@ void JsonWork::hand_out() {
     Share& share = ready->second;
     auto job = std::move(share.waiting.front());
     share.waiting.pop_front();
+    job->queue = nullptr;
     if (!thread) {
       job->result = tl::unexpected<Error>(std::move(thread).error());
       loop_.defer([weak = std::weak_ptr(job)] {
@@ -126,8 +169,8 @@ void JsonWork::hand_out() {
     }
     idle_.pop_back();
     share.at_work = true;
-    if (job->is_wanted) share.credit -= static_cast<double>(job->bytes);
-    tasks_.spawn(work_on(**thread, ready->first, std::move(job)));
+    share.credit -= static_cast<double>(job->bytes);
+    tasks_.spawn(work_on(**thread, std::move(job)));
   }
   double soonest = -1;
   for (const auto& [name, share] : shares_) {
@@ -141,18 +184,16 @@ void JsonWork::hand_out() {
   refill_ = Deadline(loop_, wait, [this] { hand_out(); });
 }
 
-Task<> JsonWork::work_on(WorkerThread& thread, std::string owner, std::shared_ptr<Job> job) {
-  // What nobody waits for is not done, but freed there: it may own what has many parts.
-  WorkerThread::Job run = [job, is_wanted = job->is_wanted]() -> Result<> {
-    static thread_local const bool lowered = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice) == 0;
-    (void)lowered;  // refused: it runs as the loop does
+Task<> JsonWork::work_on(WorkerThread& thread, std::shared_ptr<Job> job) {
+  WorkerThread::Job run = [job]() -> Result<> {
+    lower_priority();
     auto work = std::move(job->work);
-    if (is_wanted) work();
+    work();
     return {};
   };
   job->result = co_await thread.run(std::move(run));
   idle_.push_back(&thread);
-  shares_.at(owner).at_work = false;
+  shares_.at(job->owner).at_work = false;
   job->done.fire();
   hand_out();
 }

@@ -34,7 +34,8 @@ class JsonWork {
   JsonWork(const JsonWork&) = delete;
 
   // Runs `job` on a thread, in the owner's turn, and returns what it returned. `bytes`: what the budget is charged.
-  // The job owns what it uses, as whoever waits may be cancelled meanwhile; it touches nothing of the loop's.
+  // The job owns what it uses, as whoever waits may be cancelled meanwhile; it touches nothing of the loop's. One that
+  // was not begun by then is not done, and what it owns is freed on a thread.
   // Errors: internal, where no thread can be made, or the job threw.
   template <class T>
   Task<Result<T>> run(Owner owner, size_t bytes, std::function<Result<T>()> job) {
@@ -44,10 +45,10 @@ class JsonWork {
     co_return std::move(*done);
   }
 
-  // Frees a value that has many parts on a thread. Is charged to nobody.
+  // Frees a value that has many parts on a thread, before any job that waits for one. Is charged to nobody.
   template <class T>
   void free_elsewhere(T value) {
-    loop_.spawn(free_later(std::make_shared<T>(std::move(value))));
+    discard(std::make_shared<T>(std::move(value)));
   }
 
   size_t waiting() const;  // jobs, of all owners
@@ -58,16 +59,20 @@ class JsonWork {
   using Shares = std::map<std::string, Share>;
 
   Task<Result<>> run_one(Owner owner, size_t bytes, std::function<void()> work);
-  Task<> free_later(std::shared_ptr<void> value);
+  void leave(Job& job);
+  void discard(std::shared_ptr<void> value);
+  void free_discarded();
+  Task<> free_on(WorkerThread& thread);
   void hand_out();
   Shares::iterator next_ready(Monotonic::time_point now);
   Result<WorkerThread*> idle_thread();
-  Task<> work_on(WorkerThread& thread, std::string owner, std::shared_ptr<Job> job);
+  Task<> work_on(WorkerThread& thread, std::shared_ptr<Job> job);
   void forget_idle(Monotonic::time_point now);
 
   Loop& loop_;
   Shares shares_;
   std::string last_;  // the owner whose turn was last
+  std::vector<std::shared_ptr<void>> discarded_;  // one thread takes all that is there
   std::vector<std::unique_ptr<WorkerThread>> threads_;
   std::vector<WorkerThread*> idle_;
   Deadline refill_;

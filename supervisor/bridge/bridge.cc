@@ -92,6 +92,14 @@ Instance::Start Bridge::start_of(const Server& server, const Caller& caller) {
   return how;
 }
 
+Result<> Bridge::make_room_for(Server& server, const Caller& caller) {
+  const auto has_room = [&server] { return server.instances.size() < kMaxInstances; };
+  if (has_room() || server.instances.contains(whose(server, caller).tenant)) return {};
+  std::erase_if(server.instances, [](const auto& one) { return one.second->rests(); });
+  if (has_room()) return {};
+  return fail(Code::exhausted, fmt::format("server '{}' runs for {} tenants already", server.config.name, kMaxInstances));
+}
+
 Instance& Bridge::instance_of(Server& server, const Caller& caller) {
   const Caller& who = whose(server, caller);
   auto& instance = server.instances[who.tenant];
@@ -219,26 +227,9 @@ std::vector<std::pair<std::string, catalog::Reading>> Bridge::readings() const {
   return all;
 }
 
-// While it lives, what that tenant asks of the server waits for what is being written.
-class Bridge::Writing {
- public:
-  Writing(Server& server, std::string tenant) : server_(server), tenant_(std::move(tenant)) {
-    server_.writing[tenant_]++;
-  }
-  ~Writing() {
-    auto found = server_.writing.find(tenant_);
-    if (--found->second == 0) server_.writing.erase(found);
-  }
-  Writing(const Writing&) = delete;
-
- private:
-  Server& server_;
-  std::string tenant_;
-};
-
 Task<Result<Transport::Arguments>> Bridge::write_beside(Server& server, const Caller& caller, const std::string& tool,
                                                         const ToolEntry& entry, FreedBeside arguments) {
-  const Writing writing(server, caller.tenant);
+  const UnderWay<std::string>::One writing(server.writing, caller.tenant);
   ToolEntry own;  // of the job's: the server may say something else meanwhile
   own.input = entry.input;
   own.mirrored = entry.mirrored;
@@ -261,10 +252,7 @@ Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::s
   if (found == servers_.end())
     co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
   Server& server = found->second;
-  if (!server.instances.contains(caller.tenant) && server.instances.size() >= kMaxInstances)
-    std::erase_if(server.instances, [](const auto& one) { return one.second->rests(); });
-  if (!server.instances.contains(caller.tenant) && server.instances.size() >= kMaxInstances)
-    co_return fail(Code::exhausted, fmt::format("server '{}' runs for {} tenants already", name, kMaxInstances));
+  CO_CHECKED(make_room_for(server, caller));
   auto start_it = start_of(server, caller);
   if (!server.definitions) {
     Instance& unknown = instance_of(server, caller);
@@ -275,7 +263,7 @@ Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::s
     co_return fail(Code::not_found, fmt::format("server '{}' has no tool '{}'", name, printable(tool, 128)),
                    "find it with search_tools");
   Client::Order order;
-  if (is_large(*arguments) || server.writing.contains(caller.tenant)) {
+  if (is_large(*arguments) || server.writing.any_of(caller.tenant)) {
     CO_TRY(order.arguments, co_await write_beside(server, caller, tool, entry->second, std::move(arguments)));
   } else {
     CO_TRY(order.arguments, write_arguments(tool, entry->second, *arguments));
@@ -289,6 +277,7 @@ Task<Result<Answer>> Bridge::call(const Caller& caller, std::string name, std::s
   order.limit = limit;
   order.progress = std::move(progress);
   order.asking = std::move(asking);
+  CO_CHECKED(make_room_for(server, caller));         // others may have come meanwhile
   Instance& instance = instance_of(server, caller);  // not before: one that is not used may be forgotten
   auto answer = co_await instance.call(std::move(start_it), std::move(order));
   co_return answer;

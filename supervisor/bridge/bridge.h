@@ -12,6 +12,7 @@
 #include "catalog/reader.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/trace_parent.h"
+#include "supervisor/base/under_way.h"
 #include "supervisor/bridge/instance.h"
 #include "supervisor/bridge/process.h"
 #include "supervisor/http/client.h"
@@ -74,10 +75,11 @@ class Bridge {
     ServerConfig config;
     std::optional<Definitions> definitions;
     std::map<std::string, std::unique_ptr<Instance>, std::less<>> instances;  // by tenant
-    std::map<std::string, size_t, std::less<>> writing;  // by tenant: calls whose arguments are written beside the loop
+    UnderWay<std::string> writing;  // tenants' calls, whose arguments are checked and written
   };
-  class Writing;
   const Caller& whose(const Server& server, const Caller& caller) const;
+  // Forgets instances that rest, where there are too many for one more. Errors: exhausted.
+  Result<> make_room_for(Server& server, const Caller& caller);
   Instance& instance_of(Server& server, const Caller& caller);
   Instance::Start start_of(const Server& server, const Caller& caller);
   void learned(Server& server, Definitions definitions);

@@ -195,7 +195,9 @@ void Connection::on_item(const LineSplitter::Item& item, size_t bytes) {
     refuse(id, {ErrorCode::invalid_request, fmt::format("a line is longer than {} bytes", limits_.line_bytes), {}}, {});
     return;
   }
-  on_line(item.text, {parse_line(item.text), bytes});
+  auto value = parse_line(item.text);
+  if (bytes == 0 || !value) return on_line(item.text, {std::move(value), {}});
+  on_line(item.text, value->is_array() ? measure(item.text, std::move(value)) : Line{std::move(value), {{bytes, {}}}});
 }
 
 void Connection::on_line(std::string_view text, Line line) {
@@ -203,13 +205,13 @@ void Connection::on_line(std::string_view text, Line line) {
   if (!value) return refuse(value.error().id, value.error().error, {});
   const FreesBeside frees(server_.json_work(), *value);
   if (value->is_array()) {
-    on_batch(*std::move(value), line.value_bytes);
+    on_batch(*std::move(value), line.measures);
   } else {
-    on_message(*std::move(value), text, line.value_bytes, {});
+    on_message(*std::move(value), text, line.measures.empty() ? Measure{} : line.measures.front(), {});
   }
 }
 
-void Connection::on_batch(Json&& items, size_t bytes) {
+void Connection::on_batch(Json&& items, const std::vector<Measure>& measures) {
   std::string wrong;
   if (!negotiated_ || !has_batches(*negotiated_)) {
     wrong = "arrays of messages belong to protocol version 2025-03-26 only";
@@ -223,13 +225,12 @@ void Connection::on_batch(Json&& items, size_t bytes) {
     return;
   }
   auto batch = std::make_shared<Batch>(outbox_, accepted_.account->unread);
-  for (Json& item : items) {
-    const size_t each = bytes > 0 ? value_bytes(dump_json(item)) : 0;
-    on_message(std::move(item), {}, each, batch);
-  }
+  for (size_t i = 0; i < items.size(); i++)
+    on_message(std::move(items[i]), {}, i < measures.size() ? measures[i] : Measure{}, batch);
 }
 
-void Connection::on_message(Json value, std::string_view line, size_t bytes, const std::shared_ptr<Batch>& batch) {
+void Connection::on_message(Json&& value, std::string_view line, const Measure& measure,
+                            const std::shared_ptr<Batch>& batch) {
   auto message = read_message(std::move(value), line);
   if (!message) {
     refuse(message.error().id, message.error().error, batch);
@@ -238,7 +239,7 @@ void Connection::on_message(Json value, std::string_view line, size_t bytes, con
   const FreesBeside frees(server_.json_work(), message->content());
   switch (message->kind) {
     case Message::Kind::request:
-      on_request(*std::move(message), bytes, batch);
+      on_request(*std::move(message), measure, batch);
       break;
     case Message::Kind::notification:
       on_notification(*message);
@@ -256,7 +257,7 @@ void Connection::on_notification(const Message& message) {
   if (auto cancelled = RequestId::from(*id)) cancel(*cancelled);
 }
 
-void Connection::on_request(Message&& message, size_t bytes, const std::shared_ptr<Batch>& batch) {
+void Connection::on_request(Message&& message, const Measure& measure, const std::shared_ptr<Batch>& batch) {
   if (accepted_.refusal) {
     Json data = {{"code", code_name(accepted_.refusal->code)}, {meta_key::kNotRun, "refused"}};
     if (!accepted_.refusal->hint.empty()) data["remedy"] = accepted_.refusal->hint;
@@ -287,7 +288,11 @@ void Connection::on_request(Message&& message, size_t bytes, const std::shared_p
   const auto method = server_.find_method(message.method, era_of(spoken));
   if (!method) return not_found();
   if (!Server::is_immediate(*method)) {
-    return start_call(*method, std::move(message), bytes, *std::move(meta), spoken, batch);
+    return start_call(*method, std::move(message), measure, *std::move(meta), spoken, batch);
+  }
+  if (is_large(message.params)) {
+    const auto text = fmt::format("Invalid params: more than {} KiB for {}", JsonWork::kSmall >> 10, message.method);
+    return refuse(message.id, {ErrorCode::invalid_params, text, {}}, batch);
   }
   const auto answer = *method == Method::initialize  ? initialize(message.params)
                       : *method == Method::set_level ? set_level(message.params)
@@ -370,11 +375,11 @@ std::optional<RpcError> Connection::find_limit(const RequestId& id, size_t bytes
                   {{"code", "exhausted"}, {"remedy", "wait for some to be answered, then send it again"}}};
 }
 
-void Connection::start_call(Method method, Message&& message, size_t bytes, RequestMeta meta, Version version,
-                            const std::shared_ptr<Batch>& batch) {
-  if (meta.modern && message.params.contains("requestState")) return resume(std::move(message), std::move(meta));
+void Connection::start_call(Method method, Message&& message, const Measure& measure, RequestMeta meta,
+                            Version version, const std::shared_ptr<Batch>& batch) {
+  if (meta.modern && message.params.contains("requestState")) return resume(message, measure, std::move(meta));
   const bool queues = method == Method::tools_call && server_.queues(message.params);
-  bytes += kCallBytes;
+  const size_t bytes = measure.bytes + kCallBytes;
   if (auto limit = find_limit(message.id, bytes, queues)) return refuse(message.id, *std::move(limit), batch);
   if (batch && accepted_.account->unread->is_over()) {  // it would wait for an array that waits for it
     const auto why = fmt::format("your answers that are not read yet take {} MiB of memory; this one did not run",
@@ -398,24 +403,25 @@ void Connection::start_call(Method method, Message&& message, size_t bytes, Requ
   call.share.emplace(work_, accepted_.account, queues, message.id.wire.size(), bytes);
   call.unread.emplace(accepted_.account->unread);
   note_calls();
-  if (meta.modern && can_elicit(call.context.client->capabilities, version)) call.digest = digest_of(message.params);
+  if (meta.modern && can_elicit(call.context.client->capabilities, version)) 
+    call.digest = measure.digest ? *measure.digest : digest_of(message.params);
   call.context.set_hold([&call](size_t more) { return call.share->add(more); });
   call.context.set_made([&call](size_t made) { call.unread->set(made); });
   call.context.set_ask([this, &call](Form form, std::function<void(Elicited)> answered) {
     return ask_client(call, std::move(form), std::move(answered));
   });
-  call.task.emplace(run_call(call, method, std::move(message.params)));
+  call.task.emplace(run_call(call, method, FreedBeside(server_.json_work(), std::move(message.params))));
   call.task->resume();
 }
 
-Task<> Connection::run_call(Call& call, Method method, Json params) {
+Task<> Connection::run_call(Call& call, Method method, FreedBeside params) {
   while (accepted_.account->unread->is_over()) {
     HeldUp held_up(held_up_);
     auto room = std::make_shared<Event>();
     outbox_.wait_for_room(room);
     co_await *room;
   }
-  Answer answer = co_await server_.answer(method, call.context, std::move(params), limits_.reply_bytes);
+  Answer answer = co_await server_.answer(method, call.context, std::move(*params), limits_.reply_bytes);
   finish(call, std::move(answer));
 }
 

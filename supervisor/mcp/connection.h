@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/mcp/account.h"
 #include "supervisor/mcp/context.h"
@@ -83,23 +85,29 @@ class Connection {
   // `bytes`: of memory that its values take, where that is worth counting.
   void on_item(const LineSplitter::Item& item, size_t bytes);
   Task<> on_large(LineSplitter::Item item);
+  // What was found out of a message where it was read.
+  struct Measure {
+    size_t bytes = 0;              // of memory that it takes
+    std::optional<size_t> digest;  // of its parameters, where it is large
+  };
   struct Line {
     tl::expected<Json, Refusal> value;
-    size_t value_bytes = 0;  // memory that it takes
+    std::vector<Measure> measures;  // of the message, or of each message of an array; none: they are small
   };
+  static Line measure(std::string_view text, tl::expected<Json, Refusal> value);
   void on_line(std::string_view text, Line line);
-  void on_batch(Json&& items, size_t bytes);
-  // `line`: the text of a message that is no part of an array. `bytes`: of memory that it takes.
-  void on_message(Json value, std::string_view line, size_t bytes, const std::shared_ptr<Batch>& batch);
+  void on_batch(Json&& items, const std::vector<Measure>& measures);
+  // `line`: the text of a message that is no part of an array. What is left of the value is the caller's to free.
+  void on_message(Json&& value, std::string_view line, const Measure& measure, const std::shared_ptr<Batch>& batch);
   void on_notification(const Message& message);
-  void on_request(Message&& message, size_t bytes, const std::shared_ptr<Batch>& batch);
+  void on_request(Message&& message, const Measure& measure, const std::shared_ptr<Batch>& batch);
   Answer initialize(const Json& params);
   Answer subscribe(Method method, const Json& params);
   Answer set_level(const Json& params);
-  void start_call(Method method, Message&& message, size_t bytes, RequestMeta meta, Version version,
+  void start_call(Method method, Message&& message, const Measure& measure, RequestMeta meta, Version version,
                   const std::shared_ptr<Batch>& batch);
   std::optional<RpcError> find_limit(const RequestId& id, size_t bytes, bool queues) const;
-  Task<> run_call(Call& call, Method method, Json params);
+  Task<> run_call(Call& call, Method method, FreedBeside params);
   void finish(Call& call, Answer answer);
   void cancel(const RequestId& id);
   // Questions to the client: questions.cc.
@@ -108,7 +116,7 @@ class Connection {
   void park_soon(const Call& call);
   void park(const RequestId& id);
   void keep_answer(Call& call, Answer answer);
-  void resume(Message message, RequestMeta meta);
+  void resume(const Message& message, const Measure& measure, RequestMeta meta);
   void take_responses(Call& call, const Json& params);
   void on_response(const Message& message);
   void give_up_questions();

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "supervisor/base/large_value.h"
 #include "supervisor/mcp/connection.h"
 
 namespace mcp {

@@ -82,7 +82,7 @@ tl::expected<Json, Refusal> parse_line(std::string_view line, size_t most_bytes)
   return refuse(certain_id(line), ErrorCode::parse_error, "Parse error: " + error.what);
 }
 
-tl::expected<Message, Refusal> read_message(Json value, std::string_view line) {
+tl::expected<Message, Refusal> read_message(Json&& value, std::string_view line) {
   constexpr auto code = ErrorCode::invalid_request;
   if (!value.is_object()) return refuse({}, code, "Invalid Request: a message is an object");
 

@@ -70,7 +70,7 @@ struct Refusal {
 // They name the request where its id is certain (EnvelopeScan).
 tl::expected<Json, Refusal> parse_line(std::string_view line, size_t most_bytes = kMostValueBytes);
 // One envelope, of the line that it was alone in, or of an array: empty. Errors: invalid_request.
-tl::expected<Message, Refusal> read_message(Json value, std::string_view line = {});
+tl::expected<Message, Refusal> read_message(Json&& value, std::string_view line = {});
 
 // Whole lines, without the newline. `members` is the inside of the result object: "\"a\":1,\"b\":2".
 // An unknown id is left out: "id":null violates MCP's schema and makes the official clients fail.

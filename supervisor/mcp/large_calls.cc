@@ -14,16 +14,7 @@ JsonWork::Owner owner_of(const RequestContext& context) { return {fmt::format("u
 // What is wrong is not given back, but freed there.
 Task<Result<std::pair<CheckedArguments, Json>>> Server::check_beside(const RequestContext& context,
                                                                      const ToolDefinition& tool, Json arguments) {
-  struct Checking {
-    Checking(std::map<uid_t, size_t>& of_all, uid_t of) : all(of_all), uid(of) { all[uid]++; }
-    ~Checking() {
-      if (--all[uid] == 0) all.erase(uid);
-    }
-    Checking(const Checking&) = delete;
-    std::map<uid_t, size_t>& all;
-    uid_t uid;
-  };
-  const Checking checking(checking_, context.peer.uid);
+  const UnderWay<uid_t>::One checking(checking_, context.peer.uid);
   using Looked = std::pair<CheckedArguments, Json>;
   std::function<Result<Looked>()> job = [schema = tool.input_schema, spellings = tool.spellings,
                                          value = std::make_shared<Json>(std::move(arguments))]() -> Result<Looked> {

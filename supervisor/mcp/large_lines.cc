@@ -1,5 +1,6 @@
 // Lines of a connection that are read beside the loop: how long they take is their user's matter alone.
-#include "supervisor/mcp/connection.h"
+#include "supervisor/base/json.h"
+#include "supervisor/mcp/connection_call.h"
 
 namespace mcp {
 
@@ -25,6 +26,22 @@ bool Connection::take_last(const LineSplitter::Item& item) {
   return take(item);
 }
 
+// Touches nothing but its arguments: any thread may run it.
+Connection::Line Connection::measure(std::string_view text, tl::expected<Json, Refusal> value) {
+  Line line{std::move(value), {}};
+  if (!line.value) return line;
+  const auto digest = [](const Json& message) {
+    const auto params = message.is_object() ? message.find("params") : message.end();
+    return params != message.end() && params->is_object() ? std::optional<size_t>(digest_of(*params)) : std::nullopt;
+  };
+  if (line.value->is_array()) {
+    for (const Json& one : *line.value) line.measures.push_back(Measure{value_bytes(dump_json(one)), digest(one)});
+  } else {
+    line.measures.push_back(Measure{value_bytes(text), digest(*line.value)});
+  }
+  return line;
+}
+
 // Beside the loop; nothing else of this connection is read meanwhile.
 Task<> Connection::on_large(LineSplitter::Item item) {
   std::string_view text = item.text;
@@ -35,9 +52,7 @@ Task<> Connection::on_large(LineSplitter::Item item) {
     kept = std::move(copy);
   }
   std::function<Result<Line>()> job = [text, kept]() -> Result<Line> {
-    auto value = parse_line(text);
-    const size_t bytes = value ? value_bytes(text) : 0;
-    return Line{std::move(value), bytes};
+    return measure(text, parse_line(text));
   };
   JsonWork::Owner owner{name_};
   note(ConnectionRecord::reading, true);

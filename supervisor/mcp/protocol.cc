@@ -1,9 +1,12 @@
 #include "supervisor/mcp/protocol.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
 
 namespace mcp {
@@ -50,6 +53,10 @@ tl::expected<RequestMeta, RpcError> read_meta(const Json& params) {
   if (found == params.end()) return meta;
   if (!found->is_object()) {
     return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: _meta must be an object", {}});
+  }
+  if (is_large(*found)) {
+    const auto text = fmt::format("Invalid params: _meta has more than {} KiB", JsonWork::kSmall >> 10);
+    return tl::unexpected(RpcError{ErrorCode::invalid_params, text, {}});
   }
   meta.all = *found;
   if (auto token = found->find("progressToken"); token != found->end() && !token->is_null()) {

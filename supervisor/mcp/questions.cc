@@ -157,11 +157,11 @@ void Connection::keep_answer(Call& call, Answer answer) {
   });
 }
 
-void Connection::resume(Message message, RequestMeta meta) {
+void Connection::resume(const Message& message, const Measure& measure, RequestMeta meta) {
   const Json& state = message.params["requestState"];
   const auto found = state.is_string() ? parked_.find(state.get_ref<const std::string&>()) : parked_.end();
   if (found == parked_.end() || found->second->context.method != message.method ||
-      found->second->digest != digest_of(message.params)) {
+      found->second->digest != (measure.digest ? *measure.digest : digest_of(message.params))) {
     return refuse(message.id,
                   {ErrorCode::invalid_params,
                    "Invalid params: requestState is none that is waited for on this connection, or of another request",

@@ -450,7 +450,7 @@ Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& con
   if (draining_) co_return not_run_while_draining();
   FreedBeside given(json_work_, *std::move(arguments));
   CheckedArguments checked;
-  if (json_work_ && (is_large(*given) || checking_.contains(context.peer.uid))) {
+  if (json_work_ && (is_large(*given) || checking_.any_of(context.peer.uid))) {
     auto looked_at = co_await check_beside(context, *tool, std::move(*given));
     if (!looked_at) co_return ToolResult::error(looked_at.error());
     checked = std::move(looked_at->first);

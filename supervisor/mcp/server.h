@@ -10,6 +10,7 @@
 
 #include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/under_way.h"
 #include "supervisor/mcp/account.h"
 #include "supervisor/mcp/answers.h"
 #include "supervisor/mcp/arguments.h"
@@ -191,8 +192,7 @@ class Server {
   JsonWork* json_work_ = nullptr;
   LoopShares own_shares_{loop_};
   LoopShares* loop_shares_ = &own_shares_;
-  std::map<uid_t, size_t>
-      checking_;  // users' calls whose arguments are looked at beside the loop; the next ones follow
+  UnderWay<uid_t> checking_;  // users' calls, whose arguments are looked at
   bool logging_ = false;
   Caching list_caching_{300'000, Caching::Scope::everybody};
 

@@ -91,6 +91,7 @@ bool looks_into_arguments(const policies::CallRules& rules) {
 // As CallRules::admit(), beside the loop.
 Task<Result<policies::CallRules::Decision>> admit_beside(CallEnvironment& environment, const Who& who,
                                                          const Target& target, Json& arguments) {
+  const UnderWay<std::string>::One ruled_on(environment.ruled_on, who.tenant->name());
   auto value = std::make_shared<Json>(std::move(arguments));
   std::function<Result<policies::CallRules::Decision>()> job = [value, policy = who.policy, target] {
     return policy->calls.admit(target.server, target.tool, *value);
@@ -110,7 +111,8 @@ Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target&
   if (!rules.restore.empty()) given = arguments;
   CO_CHECKED(co_await restore_arguments(pii, target.server, target.tool, arguments));
   policies::CallRules::Decision decision;
-  if (looks_into_arguments(rules) && is_large(arguments)) {
+  const bool is_beside = is_large(arguments) || environment.ruled_on.any_of(who.tenant->name());
+  if (looks_into_arguments(rules) && is_beside) {
     CO_TRY(decision, co_await admit_beside(environment, who, target, arguments));
   } else {
     CO_TRY(decision, rules.admit(target.server, target.tool, arguments));
@@ -241,7 +243,7 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
   co_return told;
 }
 
-Task<Result<Json>> call_from_code(CallEnvironment& environment, const GuestCaller& caller, Json asked) {
+Task<Result<jail::CallReply>> call_from_code(CallEnvironment& environment, const GuestCaller& caller, Json asked) {
   FreedBeside all(&environment.json, std::move(asked));
   if (!caller.nested) co_return fail(Code::unavailable, "tools of other servers cannot be called from here");
   NestedCalls& used = *caller.nested;
@@ -264,7 +266,7 @@ Task<Result<Json>> call_from_code(CallEnvironment& environment, const GuestCalle
     co_return fail(Code::exhausted,
                    fmt::format("the results of this execution's calls are more than {} bytes", rules.bytes),
                    "ask for less, or go on in another execution", "calls.bytes");
-  if (!told.failure.is_null()) co_return Json{{"failure", std::move(told.failure)}};
+  if (!told.failure.is_null()) co_return jail::CallReply(Json{{"failure", std::move(told.failure)}}, bytes);
   if (!paths.empty()) {
     auto choose = [whole = shared(std::move(*value)), paths] {
       Measured chosen;
@@ -280,7 +282,7 @@ Task<Result<Json>> call_from_code(CallEnvironment& environment, const GuestCalle
   if (bytes > kMaxReplyBytes)
     co_return fail(Code::exhausted, fmt::format("the result is larger than {} MB", kMaxReplyBytes >> 20),
                    "name what you need of it with select, or ask for less");
-  co_return Json{{"value", std::move(*value)}};
+  co_return jail::CallReply(Json{{"value", std::move(*value)}}, bytes);
 }
 
 // Takes pictures out of the value: as blocks they cost a client less than as base64 in a text.
@@ -370,7 +372,7 @@ void add_call_tool(mcp::Server& server, CallEnvironment& environment, const Aske
 }
 
 void add_tool_calls(GuestCalls& calls, CallEnvironment& environment) {
-  calls.add("call_tool", [&environment](const GuestCaller& caller, Json arguments) {
+  calls.add_large("call_tool", [&environment](const GuestCaller& caller, Json arguments) {
     return call_from_code(environment, caller, std::move(arguments));
   });
 }

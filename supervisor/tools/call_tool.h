@@ -7,6 +7,7 @@
 // Errors: not_found, invalid, denied (with rule and remedy), exhausted (of an execution's calls, of a tenant's rate),
 // unavailable.
 #pragma once
+#include "supervisor/base/under_way.h"
 #include "supervisor/bridge/bridge.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/server.h"
@@ -33,6 +34,7 @@ struct CallEnvironment {  // must outlive server and calls
   traces::Queue* spans = nullptr;  // nullptr: none are recorded
   CallRates rates = {};
   PendingQuestions questions = {};
+  UnderWay<std::string> ruled_on = {};  // tenants' calls, whose arguments the rules look at
 };
 
 void add_call_tool(mcp::Server& server, CallEnvironment& environment, const AskerOf& asker_of);

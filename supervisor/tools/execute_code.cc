@@ -396,7 +396,9 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   if (report.value && is_large(*report.value)) {
     // A text stays what it is for the session's log.
     Json value = turn && report.value->is_string() ? *report.value : std::move(*report.value);
-    CO_TRY(answer.result, co_await written(call, std::move(value)));
+    auto text = co_await written(call, std::move(value));
+    if (!text) answer.notes.push_back("its result was lost: " + text.error().what);
+    answer.result = text ? *std::move(text) : "null";
   }
   if (language == "shell") answer.shell_exit_1 = call.policy->shell_exit_1;
   if (std::string told = told_of_calls(nested.calls, call.policy->calls.per_execution); !told.empty())

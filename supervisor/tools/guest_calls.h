@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "jail/guest_message.h"
 #include "policies/policy.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
@@ -37,14 +38,20 @@ class GuestCalls {
  public:
   // The task is destroyed when the execution ends: what must be whole is done between two awaits.
   using Handler = std::function<Task<Result<Json>>(const GuestCaller& caller, Json arguments)>;
+  using LargeHandler = std::function<Task<Result<jail::CallReply>>(const GuestCaller& caller, Json arguments)>;
 
-  // Each name once, while the daemon starts.
+  // The work must outlive it: what is large and not wanted is freed there.
+  explicit GuestCalls(JsonWork& json) : json_(json) {}
+
+  // Each name once, while the daemon starts. Who answers what may have many values says how long it is.
   void add(std::string name, Handler handler);
+  void add_large(std::string name, LargeHandler handler);
   // The caller must outlive the task.
-  Task<Result<Json>> call(const GuestCaller& caller, std::string name, Json arguments) const;
+  Task<Result<jail::CallReply>> call(const GuestCaller& caller, std::string name, Json arguments) const;
 
  private:
-  std::map<std::string, Handler, std::less<>> handlers_;
+  JsonWork& json_;
+  std::map<std::string, LargeHandler, std::less<>> handlers_;
 };
 
 }  // namespace tools

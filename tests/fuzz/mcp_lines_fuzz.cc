@@ -29,7 +29,7 @@ void check_message(const Json& value, std::string_view line = {}) {
       R"({"type":"object","properties":{"code":{"type":"string","maxLength":9},"n":{"type":"integer","minimum":1,
       "maximum":5},"kind":{"enum":["a",1,null]},"list":{"type":"array","maxItems":2,"items":{"type":"boolean"}}},
       "required":["code"],"additionalProperties":false})");
-  auto message = mcp::read_message(value, line);
+  auto message = mcp::read_message(Json(value), line);
   if (!message) return check_line(mcp::error_line(message.error().id, message.error().error));
   check_line(mcp::result_line(mcp::RequestId{message->id.wire.empty() ? "0" : message->id.wire}, ""));
   auto meta = mcp::read_meta(message->params);

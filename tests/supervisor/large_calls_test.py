@@ -7,7 +7,7 @@ import time
 import unittest
 
 from bridge_harness import BridgeTest, SharedBridgeTest, structured
-from harness import Client
+from harness import Client, Policies
 
 LISTS = [[]] * 60_000  # 180 kB
 # Writes down the arguments of each call.
@@ -38,6 +38,25 @@ class Ends(BridgeTest):
                         "name": "near__hang", "arguments": {"lists": LISTS * 4}})
                     client.begin_execute("while True: pass", context_vars={"lists": LISTS * 4})
                 time.sleep(pause)
+
+
+class Ruled(BridgeTest):
+    def test_calls_keep_their_order_where_rules_look_at_arguments(self):
+        rules = [{"name": "no-secrets", "tools": ["*"], "verdict": "deny",
+                  "when": {"properties": {"text": {"pattern": "secret"}}, "required": ["text"]}},
+                 {"name": "all", "tools": ["*"], "verdict": "allow"}]
+        with Policies(calls={"rules": rules, "otherwise": "deny"}) as policies:
+            with self.daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+                asked = []
+                for round_ in range(5):
+                    for text in (f"large {round_}" + "." * 300_000, f"small {round_}", f"secret {round_}"):
+                        asked.append(client.begin("tools/call", name="call_tool", arguments={
+                            "name": "near__note", "arguments": {"text": text, "where": "here",
+                                                                "lists": LISTS if text.startswith("large") else []}}))
+                refused = [client.answer(request)["result"].get("isError", False) for request in asked]
+                self.assertEqual(refused, [False, False, True] * 5)
+                lines = [json.loads(line)[0].rstrip(".") for line in (self.notes / "told").read_text().splitlines()]
+                self.assertEqual(lines, [f"{kind} {round_}" for round_ in range(5) for kind in ("large", "small")])
 
 
 class LargeCalls(SharedBridgeTest):
@@ -78,7 +97,7 @@ class LargeCalls(SharedBridgeTest):
                                        "except warder.CallError as e: result = [e.code, str(e)]",
                                        context_vars={"c": lists})["result"]
 
-        for ask, words in ((of_server, "the arguments of 'add' do not fit"), (of_ours, "argument 'code': missing"),
+        for ask, words in ((of_server, "the arguments of 'add' do not fit"), (of_ours, "'code': missing"),
                            (of_code, "the arguments of 'add' do not fit")):
             with self.subTest(words):
                 self.assertEqual(ask(LISTS), ask([[]]))

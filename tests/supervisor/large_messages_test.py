@@ -4,7 +4,7 @@ import json
 import threading
 import unittest
 
-from harness import Client, Daemon
+from harness import Client, Daemon, body_of
 
 # Past its interpreter, to the daemon itself.
 RAW = """
@@ -70,6 +70,32 @@ for _ in range(50): put(text)
             thread.join()
         self.assertIn(bodies[0]["outcome"], ("ok", "protocol"), bodies)
         self.assertGreater(answered, 0)
+
+    def test_what_is_never_large_is_refused_where_it_is(self):
+        large = "x" * 100_000
+        for method, params, said in (
+                ("tools/list", {"_meta": {"note": large}}, "_meta has more than 64 KiB"),
+                ("tools/call", {"name": "execute_code", "arguments": {"code": ""}, "_meta": {"note": large}}, "_meta has more"),
+                ("ping", {"note": large}, "more than 64 KiB for ping"),
+                ("initialize", {"protocolVersion": "2025-06-18", "clientInfo": {"name": large}}, "for initialize")):
+            with self.subTest(method), self.assertRaisesRegex(RuntimeError, said):
+                self.client.request(method, **params)
+        self.assertEqual(self.execute("result = 1")["result"], 1)
+
+    def test_a_long_array_of_messages_is_answered_as_a_short_one(self):
+        """With as much memory charged for each as it takes: what is too much for a user is refused, message by message."""
+        with Client(self.daemon.socket) as client:
+            client.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
+            self.assertEqual(client.receive()["result"]["protocolVersion"], "2025-03-26")
+            call = {"jsonrpc": "2.0", "method": "tools/call"}
+            for padding in ("", "x" * 100_000):
+                code = f"# {padding}\nresult = context_vars['n']"
+                client.send([{**call, "id": f"n{n}", "params": {"name": "execute_code", "arguments": {
+                    "code": code, "context_vars": {"n": n}}}} for n in range(4)] + [{"jsonrpc": "2.0", "id": "x", "method": 1}])
+                answers = {one.get("id"): one for one in client.receive()}
+                self.assertEqual([body_of(answers[f"n{n}"]["result"])["result"] for n in range(4)], list(range(4)))
+                self.assertIn("method", answers["x"]["error"]["message"])
 
     def test_a_clients_own_line_may_be_long_and_keeps_its_place(self):
         text = json.dumps(list(range(100_000)))

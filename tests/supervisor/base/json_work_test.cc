@@ -176,7 +176,7 @@ TEST_CASE("it ends while a job is at work and others wait", "[work]") {
   CHECK(done.empty());
 }
 
-TEST_CASE("a large value is freed elsewhere", "[work]") {
+TEST_CASE("a large value is freed on a thread, before the jobs that wait", "[work]") {
   struct Seen {
     explicit Seen(std::shared_ptr<std::optional<std::thread::id>> where) : where_(std::move(where)) {}
     Seen(Seen&&) = default;
@@ -186,14 +186,30 @@ TEST_CASE("a large value is freed elsewhere", "[work]") {
     std::shared_ptr<std::optional<std::thread::id>> where_;
   };
   Loop loop;
-  auto where = std::make_shared<std::optional<std::thread::id>>();
-  {
-    JsonWork work(loop);
-    work.free_elsewhere(Seen(where));
-    std::vector<int> done;
-    loop.spawn(run_one(work, {"", UINT64_MAX}, 0, 1, done));  // the same owner: after it
-    loop.run_until([&] { return !done.empty(); });
-  }
-  REQUIRE(*where);
-  CHECK(**where != std::this_thread::get_id());
+  auto let_go = std::make_shared<std::atomic<bool>>(false);
+  JsonWork work(loop);
+  std::vector<std::shared_ptr<std::optional<std::thread::id>>> freed_by;
+  for (int i = 0; i < 3; i++) freed_by.push_back(std::make_shared<std::optional<std::thread::id>>());
+  for (unsigned i = 0; i < 8; i++) loop.spawn(block(work, "blocker", let_go));
+  for (unsigned i = 0; i < 8; i++) loop.spawn(block(work, "another", let_go));
+  bool all_freed_before = false;
+  auto look = [&]() -> Task<> {
+    std::function<Result<bool>()> job = [freed_by]() -> Result<bool> {
+      return std::all_of(freed_by.begin(), freed_by.end(), [](const auto& one) { return one->has_value(); });
+    };
+    JsonWork::Owner owner{"looks"};
+    auto got = co_await work.run<bool>(std::move(owner), 0, std::move(job));
+    all_freed_before = got.value_or(false);
+  };
+  bool looked = false;
+  auto task = [&]() -> Task<> {
+    co_await look();
+    looked = true;
+  };
+  loop.spawn(task());
+  for (const auto& one : freed_by) work.free_elsewhere(Seen(one));
+  *let_go = true;
+  loop.run_until([&] { return looked; });
+  CHECK(all_freed_before);
+  for (const auto& one : freed_by) CHECK(*one != std::this_thread::get_id());
 }
