@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 constexpr auto kStartLimit = 60s;       // jail and interpreter; seconds only under emulation
 constexpr double kBeginLimitMs = 5000;  // from sending the code to a waiting jail until its interpreter has read it
 constexpr auto kWatchEvery = 50ms, kSendingEvery = 1ms;
-constexpr size_t kMostCalls = 200;  // without an answer that was sent; the runners keep to it
+constexpr size_t kMostCalls = 200;   // without an answer that was sent; the runners keep to it
 constexpr size_t kAdvisedOn = 4096;  // bytes at the end of what a program wrote; its cause stands there, if anywhere
 
 // One running execution. Lives in the frame of execute(); its tasks are cancelled with it.
@@ -315,7 +315,8 @@ class Execution final : public Steered {
 
   Task<> answer(GuestCall call, size_t bytes) {
     const UnansweredCalls::One one(unanswered_, bytes);
-    Result<CallReply> done = fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", call.name));
+    Result<CallReply> done =
+        fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", call.name));
     if (call.refused) {
       done = tl::unexpected<Error>(*std::move(call.refused));
     } else if (request_.call) {

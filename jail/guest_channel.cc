@@ -76,10 +76,7 @@ Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
     if (n < 0 && errno != ECONNRESET) co_return fail_errno(errno, "receive from the guest", Code::unavailable);
     if (n < 0) reset_ = true;
     if (n == 0 && !has_ended(socket_.get())) co_return fail(Code::invalid, "a packet of the guest is empty");
-    if (n <= 0) {
-      if (!whole.empty()) co_return fail(Code::invalid, "the guest ended in the middle of a message");
-      co_return std::optional<std::string>{};
-    }
+    if (n <= 0) co_return std::optional<std::string>{};  // also in the middle of a message: its program has ended
     if (message.msg_flags & MSG_TRUNC) co_return fail(Code::invalid, "a packet of the guest is over 64 KiB");
     if (message.msg_flags & MSG_CTRUNC) co_return fail(Code::invalid, "the guest sent descriptors");
     char mark = packet[0];

@@ -30,7 +30,8 @@ class GuestChannel {
   // Errors: unavailable when the guest is gone.
   Task<Result<>> send(std::string text);
   Task<Result<>> send_shared(std::shared_ptr<const std::string> text);
-  // The text of the next message; nothing at end of file. Errors: invalid for anything outside of the protocol.
+  // The text of the next message; nothing at end of file, also where that comes in the middle of one.
+  // Errors: invalid for anything outside of the protocol.
   Task<Result<std::optional<std::string>>> receive_text();
   // The same as an object, of an interpreter that has not seen its program yet: a text beyond kFirstWordsBytes is an
   // error.

@@ -48,8 +48,6 @@ using GuestMessage = std::variant<GuestCall, GuestResult>;
 // argument: any thread may run it.
 Result<GuestMessage> read_guest_text(std::string_view text);
 Result<GuestMessage> read_guest_message(Json message);
-// Whether the loop reads it sooner than it hands it to a thread.
-bool is_read_quickly(std::string_view text);
 // The same when its owner's share in the loop has a turn. What is not read quickly is read beside the loop.
 Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, LoopShare& share, std::string text);
 

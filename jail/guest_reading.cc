@@ -1,12 +1,7 @@
 #include "jail/guest_message.h"
-#include "supervisor/base/value_bytes.h"
+#include "supervisor/base/large_value.h"
 
 namespace jail {
-
-bool is_read_quickly(std::string_view text) {
-  constexpr size_t kFew = 1 << 10;  // bytes, of which the values need not be counted
-  return text.size() <= kFew || (text.size() <= JsonWork::kSmall && !has_many_values(text, value_bytes(text)));
-}
 
 Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, LoopShare& share, std::string text) {
   if (share.is_used_up()) co_await share.turn();

@@ -58,7 +58,7 @@ JsonWork::~JsonWork() {
 }
 
 size_t JsonWork::waiting() const {
-  size_t all = 0;
+  size_t all = discarded_.size();
   for (const auto& [name, share] : shares_) all += share.waiting.size();
   return all;
 }

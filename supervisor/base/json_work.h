@@ -51,7 +51,7 @@ class JsonWork {
     discard(std::make_shared<T>(std::move(value)));
   }
 
-  size_t waiting() const;  // jobs, of all owners
+  size_t waiting() const;  // jobs of all owners, and values that are to be freed
 
  private:
   struct Job;
@@ -71,7 +71,7 @@ class JsonWork {
 
   Loop& loop_;
   Shares shares_;
-  std::string last_;  // the owner whose turn was last
+  std::string last_;                              // the owner whose turn was last
   std::vector<std::shared_ptr<void>> discarded_;  // one thread takes all that is there
   std::vector<std::unique_ptr<WorkerThread>> threads_;
   std::vector<WorkerThread*> idle_;

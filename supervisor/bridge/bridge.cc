@@ -97,7 +97,8 @@ Result<> Bridge::make_room_for(Server& server, const Caller& caller) {
   if (has_room() || server.instances.contains(whose(server, caller).tenant)) return {};
   std::erase_if(server.instances, [](const auto& one) { return one.second->rests(); });
   if (has_room()) return {};
-  return fail(Code::exhausted, fmt::format("server '{}' runs for {} tenants already", server.config.name, kMaxInstances));
+  return fail(Code::exhausted,
+              fmt::format("server '{}' runs for {} tenants already", server.config.name, kMaxInstances));
 }
 
 Instance& Bridge::instance_of(Server& server, const Caller& caller) {
@@ -112,8 +113,9 @@ Instance& Bridge::instance_of(Server& server, const Caller& caller) {
     };
     JsonWork::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
     if (who.policy) owner.bytes_per_second = who.policy->limits.standard.json_bytes_per_second;
-    instance = std::make_unique<Instance>(host_.loop, Client::Reading{host_.json, std::move(owner)}, server.config,
-                                          std::move(told));
+    auto share = host_.shares.of(owner.name);
+    instance = std::make_unique<Instance>(host_.loop, Client::Reading{host_.json, std::move(owner), std::move(share)},
+                                          server.config, std::move(told));
   }
   return *instance;
 }

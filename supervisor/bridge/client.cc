@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/value_bytes.h"
 #include "supervisor/base/version.h"
@@ -253,7 +254,9 @@ void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer
 // What is no message is dropped: many servers print to their output what they should not.
 Task<> Client::take(Text text, std::optional<int64_t> of) {
   const size_t bytes = text.bytes.size();
+  if (reading_.share->is_used_up()) co_await reading_.share->turn();
   std::optional<Json> parsed = co_await read(std::move(text));
+  const LoopShare::Use use(*reading_.share);
   const Doing doing(LoopWork::server_message, &reading_.owner.name);
   unasked_ += bytes;  // not before: while a large answer is read, what comes on other streams is no flood
   if (parsed && parsed->is_object()) {
@@ -267,7 +270,8 @@ Task<> Client::take(Text text, std::optional<int64_t> of) {
 }
 
 Task<std::optional<Json>> Client::read(Text text) {
-  if (text.bytes.size() <= JsonWork::kSmall) {
+  if (is_read_quickly(text.bytes)) {
+    const LoopShare::Use use(*reading_.share);
     const Doing doing(LoopWork::server_message, &reading_.owner.name);
     co_return parsed_without(secrets_, text.bytes);
   }

@@ -14,6 +14,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/loop_shares.h"
 #include "supervisor/bridge/request_clock.h"
 #include "supervisor/bridge/secrets.h"
 #include "supervisor/bridge/server_questions.h"
@@ -50,10 +51,11 @@ class Client {
     Transport::Arguments arguments = {};  // of a call
   };
 
-  // Where what is large is read, and on whose account.
+  // Where what is large is read, and on whose account; and whose part of the loop reads the rest.
   struct Reading {
     JsonWork& json;
     JsonWork::Owner owner;
+    std::shared_ptr<LoopShare> share;
   };
 
   // `secrets`: texts that are replaced by their names in all that comes back.

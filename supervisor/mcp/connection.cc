@@ -375,8 +375,8 @@ std::optional<RpcError> Connection::find_limit(const RequestId& id, size_t bytes
                   {{"code", "exhausted"}, {"remedy", "wait for some to be answered, then send it again"}}};
 }
 
-void Connection::start_call(Method method, Message&& message, const Measure& measure, RequestMeta meta,
-                            Version version, const std::shared_ptr<Batch>& batch) {
+void Connection::start_call(Method method, Message&& message, const Measure& measure, RequestMeta meta, Version version,
+                            const std::shared_ptr<Batch>& batch) {
   if (meta.modern && message.params.contains("requestState")) return resume(message, measure, std::move(meta));
   const bool queues = method == Method::tools_call && server_.queues(message.params);
   const size_t bytes = measure.bytes + kCallBytes;
@@ -403,7 +403,7 @@ void Connection::start_call(Method method, Message&& message, const Measure& mea
   call.share.emplace(work_, accepted_.account, queues, message.id.wire.size(), bytes);
   call.unread.emplace(accepted_.account->unread);
   note_calls();
-  if (meta.modern && can_elicit(call.context.client->capabilities, version)) 
+  if (meta.modern && can_elicit(call.context.client->capabilities, version))
     call.digest = measure.digest ? *measure.digest : digest_of(message.params);
   call.context.set_hold([&call](size_t more) { return call.share->add(more); });
   call.context.set_made([&call](size_t made) { call.unread->set(made); });

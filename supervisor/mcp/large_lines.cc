@@ -51,9 +51,7 @@ Task<> Connection::on_large(LineSplitter::Item item) {
     text = *copy;
     kept = std::move(copy);
   }
-  std::function<Result<Line>()> job = [text, kept]() -> Result<Line> {
-    return measure(text, parse_line(text));
-  };
+  std::function<Result<Line>()> job = [text, kept]() -> Result<Line> { return measure(text, parse_line(text)); };
   JsonWork::Owner owner{name_};
   note(ConnectionRecord::reading, true);
   const Server::Busy busy(server_, Server::Busy::Kind::call);

@@ -54,6 +54,7 @@ class Scripted : public bridge::Transport {
 struct World {
   Loop loop;
   JsonWork json{loop};
+  LoopShares shares{loop, [] { return Monotonic::time_point(); }};  // nobody uses up a share
   size_t thinking = 0;
   World() { set_log_level(LogLevel::error); }
   void turn(int times) {
@@ -161,8 +162,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto wire = std::make_shared<Wire>();
   bridge::Client::Listener listener;
   const bridge::Variables secrets = {{"TOKEN", "s3cret-s3cret"}};
-  auto client = std::make_shared<bridge::Client>(world->loop, bridge::Client::Reading{world->json, {"fuzz"}},
-                                                 std::make_unique<Scripted>(wire), secrets, listener);
+  auto client = std::make_shared<bridge::Client>(
+      world->loop, bridge::Client::Reading{world->json, {"fuzz"}, world->shares.of("fuzz")},
+      std::make_unique<Scripted>(wire), secrets, listener);
   {
     Scope calls(world->loop);
     calls.spawn(open(client));

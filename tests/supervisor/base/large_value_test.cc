@@ -91,3 +91,15 @@ TEST_CASE("a value is written beside the loop as it is on it", "[work]") {
   loop.run_until([&] { return text.has_value(); });
   CHECK(*text == dump_json(value));
 }
+
+TEST_CASE("what has many values is not read by the loop, however short it is", "[work]") {
+  auto of_lists = [](size_t count) {
+    std::string lists = "[]";
+    while (lists.size() < 3 * count) lists += ",[]";
+    return R"({"type":"call","id":1,"name":"a","arguments":{"a":[)" + lists + "]}}";
+  };
+  CHECK(is_read_quickly(of_lists(100)));
+  CHECK_FALSE(is_read_quickly(of_lists(1000)));
+  CHECK(is_read_quickly(R"({"type":"result","value":")" + std::string(60'000, 'x') + R"("})"));
+  CHECK_FALSE(is_read_quickly(R"({"type":"result","value":")" + std::string(70'000, 'x') + R"("})"));
+}
