@@ -294,6 +294,7 @@ void Daemon::register_tools() {
   auto tenant_of = [this](const mcp::RequestContext& context) {
     return this->tenant_of(context.user_as<tenants::Member>(), context.meta);
   };
+  guest_calls_ = std::make_unique<tools::GuestCalls>(host_->json);
   execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, live_, *pool_, *sessions_, *guest_calls_, *journal_,
                                                catalog_of, tenant_of, changed, spans_ ? &spans_->queue() : nullptr});
   server_->set_nearest_tool(tools::nearest_tool);

@@ -34,7 +34,7 @@ def flood(text, times):
     for _ in range(times): put(text)
 """
 VALUES = "','.join(['[]'] * 300_000)"
-STAYS = "; import time; time.sleep(600)"  # until it is ended
+STAYS = "\nimport time; time.sleep(600)"  # until it is ended
 CHANNEL_ATTACKS = {  # code: outcomes that hold
     "channel.send(b'')": {"protocol"},
     "put(b'\\xff\\xfe')": {"protocol"},

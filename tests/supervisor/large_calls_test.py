@@ -97,7 +97,7 @@ class LargeCalls(SharedBridgeTest):
                                        "except warder.CallError as e: result = [e.code, str(e)]",
                                        context_vars={"c": lists})["result"]
 
-        for ask, words in ((of_server, "the arguments of 'add' do not fit"), (of_ours, "'code': missing"),
+        for ask, words in ((of_server, "the arguments of 'add' do not fit"), (of_ours, "missing, but required"),
                            (of_code, "the arguments of 'add' do not fit")):
             with self.subTest(words):
                 self.assertEqual(ask(LISTS), ask([[]]))

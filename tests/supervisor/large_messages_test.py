@@ -76,10 +76,13 @@ for _ in range(50): put(text)
         for method, params, said in (
                 ("tools/list", {"_meta": {"note": large}}, "_meta has more than 64 KiB"),
                 ("tools/call", {"name": "execute_code", "arguments": {"code": ""}, "_meta": {"note": large}}, "_meta has more"),
-                ("ping", {"note": large}, "more than 64 KiB for ping"),
-                ("initialize", {"protocolVersion": "2025-06-18", "clientInfo": {"name": large}}, "for initialize")):
+                ("server/discover", {"note": large}, "more than 64 KiB for server/discover")):
             with self.subTest(method), self.assertRaisesRegex(RuntimeError, said):
                 self.client.request(method, **params)
+        with Client(self.daemon.socket) as client:
+            hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": large, "version": "1"}}
+            client.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+            self.assertIn("more than 64 KiB for initialize", client.receive()["error"]["message"])
         self.assertEqual(self.execute("result = 1")["result"], 1)
 
     def test_a_long_array_of_messages_is_answered_as_a_short_one(self):

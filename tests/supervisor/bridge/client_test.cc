@@ -1,4 +1,5 @@
-// Client: large answers are read beside the loop, and what comes meanwhile is heard.
+// Client: large answers are read beside the loop, what comes meanwhile is heard, and who has had its part of the loop
+// waits.
 #include "supervisor/bridge/client.h"
 
 #include "tests/catch.h"
@@ -42,8 +43,9 @@ Task<> say(bridge::Transport::Listener& listener, std::string what) {
 TEST_CASE("what comes while a large answer is read is no flood", "[bridge]") {
   Loop loop;
   JsonWork json(loop);
+  LoopShares shares(loop);
   bridge::Transport::Listener listener;
-  bridge::Client client(loop, {json, {"a"}}, std::make_unique<Scripted>(listener), {}, {});
+  bridge::Client client(loop, {json, {"a"}, shares.of("a")}, std::make_unique<Scripted>(listener), {}, {});
   std::optional<Result<bridge::Answer>> answer;
   Scope scope(loop);
   scope.spawn(ask(client, answer));
@@ -55,4 +57,33 @@ TEST_CASE("what comes while a large answer is read is no flood", "[bridge]") {
   CHECK((*answer)->result["text"].get_ref<const std::string&>().size() == large.size());
   CHECK((*answer)->bytes > large.size());
   CHECK_FALSE(client.over());
+}
+
+TEST_CASE("what a server says is not read while its owner has had its part of the loop", "[bridge]") {
+  static Monotonic::time_point time_now{std::chrono::hours(1)};
+  Loop loop;
+  JsonWork json(loop);
+  LoopShares shares(loop, [] { return time_now; });
+  const auto use = [&shares](const char* owner, std::chrono::milliseconds time) {
+    const auto share = shares.of(owner);
+    const LoopShare::Use used(*share);
+    time_now += time;
+    return share;
+  };
+  bridge::Transport::Listener listener;
+  bridge::Client client(loop, {json, {"a"}, shares.of("a")}, std::make_unique<Scripted>(listener), {}, {});
+  std::optional<Result<bridge::Answer>> answer;
+  Scope scope(loop);
+  scope.spawn(ask(client, answer));
+  const auto busy = use("a", std::chrono::milliseconds(25)), other = use("other", std::chrono::milliseconds(1));
+  scope.spawn(say(listener, R"({"jsonrpc":"2.0","id":1,"result":{}})"));
+  for (int i = 0; i < 3; i++) {
+    const auto turn = loop.turn();
+    loop.defer([] {});
+    loop.run_until([&] { return loop.turn() > turn; });
+  }
+  CHECK_FALSE(answer);
+  time_now += std::chrono::seconds(1);
+  REQUIRE(run_until(loop, [&] { return answer.has_value(); }));
+  CHECK(*answer);
 }
