@@ -15,6 +15,7 @@
 #include "jail/unanswered_calls.h"
 #include "jail/wall_clock.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
 
 namespace jail {
@@ -49,6 +50,9 @@ class Execution final : public Steered {
     if (request_.handle) request_.handle->steer(this);
   }
   ~Execution() {
+    if (report_.value) {  // nobody took it
+      const FreesBeside frees(&host_.json, *report_.value);
+    }
     if (request_.handle) request_.handle->steer(nullptr);
   }
 
@@ -263,7 +267,7 @@ class Execution final : public Steered {
   JsonWork::Owner owner() const { return {request_.tenant, request_.spec.limits.json_bytes_per_second}; }
 
   // False: nothing more is to be heard.
-  bool take(Result<GuestMessage> message, size_t bytes) {
+  bool take(Result<GuestMessage>&& message, size_t bytes) {
     const LoopShare::Use use(*share_);
     const Doing doing(LoopWork::program_message, &request_.tenant);
     if (!message) {
@@ -273,6 +277,7 @@ class Execution final : public Steered {
     GuestMessage& said = *message;
     const bool is_call = std::holds_alternative<GuestCall>(said);
     if (!running() || (!is_call && evidence_.guest_answered)) {
+      host_.json.free_elsewhere(std::move(said));
       violation("an unexpected message");
       return false;
     }
@@ -280,11 +285,11 @@ class Execution final : public Steered {
       take_result(std::get<GuestResult>(std::move(said)));
       return request_.session_call == 0;  // what comes later is for the next program
     }
-    // One call may wait in both: the one whose task sends what waits.
-    if (calls_.live() + replies_.waiting() > kMostCalls) {
+    if (accepted_ - replies_.sent() >= kMostCalls) {
       violation("too many calls at once");
       return false;
     }
+    accepted_++;
     calls_.spawn(answer(std::get<GuestCall>(std::move(said)), bytes));
     return true;
   }
@@ -441,7 +446,8 @@ class Execution final : public Steered {
   const std::shared_ptr<LoopShare> share_{host_.shares.of(request_.tenant)};
   Replies replies_{jail_.guest(), host_.replies, host_.json, owner(), request_.answered};
   Deadline deadline_;
-  Scope calls_;  // last: cancelled first
+  uint64_t accepted_ = 0;  // calls; each has one reply
+  Scope calls_;            // last: cancelled first
 };
 
 }  // namespace
@@ -466,7 +472,7 @@ Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept) {
   CO_CHECKED(check_requirements(host, request.spec.isolation));
   if (host.unfit) co_return tl::unexpected<Error>(*host.unfit);  // a session's jail was built before that was known
-  if (is_large_order(request)) CO_CHECKED(co_await write_order(host.json, request));
+  if (!request.order && is_large_order(request)) CO_CHECKED(co_await write_order(host.json, request));
   Pool::Running running(pool);
   auto jail = std::move(kept.jail);
   if (!jail) {

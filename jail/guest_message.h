@@ -26,9 +26,10 @@ struct GuestCall {
 
 // What a call is answered.
 struct CallReply {
-  CallReply(Json result, size_t length = 0) : value(std::move(result)), bytes(length) {}  // NOLINT: as it is
+  CallReply() = default;
+  CallReply(Json result, size_t length = 0) : value(std::move(result)), bytes(length) {}
   Json value;
-  size_t bytes;  // of its text, about; 0: not known, and it has few values
+  size_t bytes = 0;  // of its text, about; 0: not known, and it has few values
 };
 
 struct GuestResult {

@@ -101,6 +101,7 @@ Task<> Replies::send(Json id, Result<CallReply> done) {
     auto sent = co_await guest_.send_shared(waiting_.front());
     if (!sent) break;
     drop_first();
+    sent_++;
   }
   sending_ = false;
 }

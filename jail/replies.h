@@ -40,7 +40,7 @@ class Replies {
   // it follows.
   Task<> send(Json id, Result<CallReply> done);
   bool sending() const { return sending_ || writing_ > 0; }
-  size_t waiting() const { return waiting_.size(); }  // replies that the jail has not taken
+  uint64_t sent() const { return sent_; }  // replies
 
  private:
   class Writing;
@@ -56,6 +56,7 @@ class Replies {
   Told told_;
   std::deque<std::shared_ptr<const std::string>> waiting_;  // the first is being sent
   bool sending_ = false;
+  uint64_t sent_ = 0;
   size_t writing_ = 0;  // large ones, that are not text yet
 };
 

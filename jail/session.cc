@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "jail/run_message.h"
 #include "supervisor/base/log.h"
 
 namespace jail {
@@ -28,6 +29,10 @@ uint64_t cpu_us_of(Jail& jail) {
 Session::~Session() { between_.cancel_all(); }
 
 Task<Result<Report>> Session::run(Request request) {
+  if (is_large_order(request)) {  // while the session rests, and is looked after
+    request.session_call = calls_ + 1;
+    CO_CHECKED(co_await write_order(host_.json, request));
+  }
   between_.cancel_all();
   if (calls_ > 0 && !alive()) co_return fail(Code::not_found, "the session has ended");
   if (frozen()) {

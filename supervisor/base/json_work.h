@@ -15,11 +15,12 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
+#include "supervisor/base/value_bytes.h"
 #include "supervisor/base/worker_thread.h"
 
 class JsonWork {
  public:
-  static constexpr size_t kSmall = 64 << 10;           // a text up to here costs the loop less than a thread does
+  static constexpr size_t kSmall = kSmallText;         // longer texts are its work
   static constexpr uint64_t kBytesASecond = 64 << 20;  // where no policy says otherwise
 
   struct Owner {

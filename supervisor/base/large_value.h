@@ -2,17 +2,11 @@
 // (json_work.h).
 #pragma once
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/json_work.h"
-
-// Whether the loop reads the text sooner than it hands it to a thread.
-bool is_read_quickly(std::string_view text);
-
-// Whether it takes more than JsonWork::kSmall bytes as JSON. Looks at no more than that takes.
-bool is_large(const Json& value);
+#include "supervisor/base/value_bytes.h"
 
 // The text of `value`, as dump_json() writes it, made beside the loop; the value is freed there. Is charged to nobody.
 Task<Result<std::string>> dump_beside(JsonWork& work, JsonWork::Owner owner, Json value);

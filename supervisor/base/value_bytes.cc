@@ -38,7 +38,10 @@ size_t end_of_string(std::string_view text, size_t begin) {
 // Adds what `value` has to `length`. Values are nested at most 64 deep (json.h).
 void add_length(const Json& value, size_t enough, size_t& length) {
   constexpr size_t kEach = 2;  // the shortest value, and what parts it from the next
-  length += kEach + (value.is_string() ? value.get_ref<const std::string&>().size() : 0);
+  constexpr size_t kFloat = 18, kInteger = 6;
+  length += kEach;
+  if (value.is_string()) length += value.get_ref<const std::string&>().size();
+  if (value.is_number()) length += value.is_number_float() ? kFloat : kInteger;
   if (value.is_array()) {
     for (auto item = value.begin(); item != value.end() && length < enough; ++item) add_length(*item, enough, length);
   } else if (value.is_object()) {
@@ -55,6 +58,13 @@ size_t rough_length(const Json& value, size_t enough) {
   size_t length = 0;
   add_length(value, enough, length);
   return length;
+}
+
+bool is_large(const Json& value) { return rough_length(value, kSmallText + 1) > kSmallText; }
+
+bool is_read_quickly(std::string_view text) {
+  constexpr size_t kFew = 1 << 10;  // bytes, of which the values need not be counted
+  return text.size() <= kFew || (text.size() <= kSmallText && !has_many_values(text, value_bytes(text)));
 }
 
 size_t value_bytes(std::string_view text) {

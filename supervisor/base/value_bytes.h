@@ -21,4 +21,10 @@ inline bool has_many_values(std::string_view text, size_t bytes) {
 // About how many bytes `value` has, written as JSON without escapes. Looks no further than `enough`.
 size_t rough_length(const Json& value, size_t enough = SIZE_MAX);
 
+constexpr size_t kSmallText = 64 << 10;  // a JSON text up to here costs the loop less than a thread does
+// Whether `value` is longer than that. Looks at no more than that takes.
+bool is_large(const Json& value);
+// Whether the loop reads the text sooner than it hands it to a thread.
+bool is_read_quickly(std::string_view text);
+
 constexpr size_t kMostValueBytes = 64 << 20;  // of one message, from whomever

@@ -14,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLastWords = 400ms;
+constexpr auto kLastTurn = 5s;  // for what came before its end and could not be read yet
 constexpr size_t kErrorsKept = 2048, kErrorsTold = 300;
 
 }  // namespace
@@ -76,7 +77,9 @@ Task<> StdioTransport::read() {
     while (auto item = lines_.next()) {
       if (item->kind == mcp::LineSplitter::Kind::line) {
         const Text text{item->text, lines_.keep(*item)};
+        is_taking_ = true;
         co_await listener_.message(text, {});
+        is_taking_ = false;
       } else {
         listener_.too_long();
       }
@@ -105,7 +108,10 @@ Task<> StdioTransport::read_errors() {
 
 Task<> StdioTransport::watch_end() {
   std::string how = co_await process_->ended();
-  co_await sleep_for(loop_, kLastWords / 4);  // what it wrote last is read first
+  const auto ended = Monotonic::now();
+  do {
+    co_await sleep_for(loop_, kLastWords / 4);  // what it wrote last is read first, which may have to wait for its turn
+  } while (is_taking_ && Monotonic::now() - ended < kLastTurn);
   finish(std::move(how));
 }
 

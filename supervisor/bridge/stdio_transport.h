@@ -39,6 +39,7 @@ class StdioTransport : public Transport {
   mcp::Outbox outbox_;
   mcp::LineSplitter lines_{kMaxMessage};
   uint64_t heard_ = 0;
+  bool is_taking_ = false;  // a message is being read
   std::string errors_;
   Scope tasks_;  // last: cancelled first
 };

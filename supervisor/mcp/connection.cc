@@ -290,10 +290,6 @@ void Connection::on_request(Message&& message, const Measure& measure, const std
   if (!Server::is_immediate(*method)) {
     return start_call(*method, std::move(message), measure, *std::move(meta), spoken, batch);
   }
-  if (is_large(message.params)) {
-    const auto text = fmt::format("Invalid params: more than {} KiB for {}", JsonWork::kSmall >> 10, message.method);
-    return refuse(message.id, {ErrorCode::invalid_params, text, {}}, batch);
-  }
   const auto answer = *method == Method::initialize  ? initialize(message.params)
                       : *method == Method::set_level ? set_level(message.params)
                       : *method == Method::subscribe || *method == Method::unsubscribe
@@ -304,6 +300,10 @@ void Connection::on_request(Message&& message, const Measure& measure, const std
 }
 
 Answer Connection::initialize(const Json& params) {
+  if (is_large(params)) {
+    const auto text = fmt::format("Invalid params: initialize has more than {} KiB", kSmallText >> 10);
+    return mcp::refuse(ErrorCode::invalid_params, text);
+  }
   const auto requested = params.find("protocolVersion");
   if (requested == params.end() || !requested->is_string()) {
     return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: protocolVersion must be a string", {}});
@@ -378,6 +378,10 @@ std::optional<RpcError> Connection::find_limit(const RequestId& id, size_t bytes
 void Connection::start_call(Method method, Message&& message, const Measure& measure, RequestMeta meta, Version version,
                             const std::shared_ptr<Batch>& batch) {
   if (meta.modern && message.params.contains("requestState")) return resume(message, measure, std::move(meta));
+  if (method != Method::tools_call && is_large(message.params)) {
+    const auto text = fmt::format("Invalid params: {} has more than {} KiB", message.method, kSmallText >> 10);
+    return refuse(message.id, {ErrorCode::invalid_params, text, {}}, batch);
+  }
   const bool queues = method == Method::tools_call && server_.queues(message.params);
   const size_t bytes = measure.bytes + kCallBytes;
   if (auto limit = find_limit(message.id, bytes, queues)) return refuse(message.id, *std::move(limit), batch);

@@ -6,8 +6,8 @@
 #include <array>
 
 #include "supervisor/base/json.h"
-#include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/value_bytes.h"
 
 namespace mcp {
 
@@ -55,7 +55,7 @@ tl::expected<RequestMeta, RpcError> read_meta(const Json& params) {
     return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: _meta must be an object", {}});
   }
   if (is_large(*found)) {
-    const auto text = fmt::format("Invalid params: _meta has more than {} KiB", JsonWork::kSmall >> 10);
+    const auto text = fmt::format("Invalid params: _meta has more than {} KiB", kSmallText >> 10);
     return tl::unexpected(RpcError{ErrorCode::invalid_params, text, {}});
   }
   meta.all = *found;

@@ -62,7 +62,7 @@ import os, time
 for i in range(300): os.write(3, b'F{"type":"call","id":%d,"name":"slow"}' % i)
 time.sleep(60)
 )");
-  request.call = [](std::string, Json) -> Task<Result<Json>> {
+  request.call = [](std::string, Json) -> Task<Result<jail::CallReply>> {
     co_await sleep_for(jails().loop(), std::chrono::seconds(60));
     co_return Json();
   };
@@ -82,7 +82,9 @@ while True:
     i += 1
     os.write(3, b'F{"type":"call","id":%d,"name":"n"}' % i)
 )");
-  request.call = [length](std::string, Json) -> Task<Result<Json>> { co_return Json(std::string(length, 'x')); };
+  request.call = [length](std::string, Json) -> Task<Result<jail::CallReply>> {
+    co_return Json(std::string(length, 'x'));
+  };
   auto report = jails().run(std::move(request));
   REQUIRE(report);
   CHECK(report->outcome == Outcome::protocol);

@@ -47,6 +47,7 @@ class Ruled(BridgeTest):
                  {"name": "all", "tools": ["*"], "verdict": "allow"}]
         with Policies(calls={"rules": rules, "otherwise": "deny"}) as policies:
             with self.daemon(policies=policies) as daemon, Client(daemon.socket) as client:
+                client.call("call_tool", {"name": "near__add", "arguments": {"a": 1, "b": 2}})  # it is started
                 asked = []
                 for round_ in range(5):
                     for text in (f"large {round_}" + "." * 300_000, f"small {round_}", f"secret {round_}"):
@@ -170,6 +171,20 @@ print('running', flush=True)
         few, many = fetched(100), fetched(10_000)
         self.assertGreater(many, 1_000_000)
         self.assertLess(abs(many / few / 100 - 1), 0.2)
+
+    def test_as_many_calls_at_once_as_code_may_make_are_all_answered(self):
+        code = """
+import threading, warder
+lengths = []
+def ask():
+    for _ in range(5): lengths.append(len(warder.call_tool('near__echo', text='x' * 30_000)))
+threads = [threading.Thread(target=ask) for _ in range(200)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+result = [len(lengths), set(lengths) == {30_000}]
+"""
+        body = self.client.execute(code, timeout_seconds=60)
+        self.assertEqual((body["outcome"], body.get("result")), ("ok", [1000, True]), body)
 
     def test_others_are_answered_while_large_calls_are_made(self):
         stop = threading.Event()
