@@ -9,7 +9,7 @@ namespace catalog {
 namespace {
 
 // Between commas: words that mean about the same where tools are concerned.
-constexpr std::string_view kSame =
+constexpr std::string_view kSameWords =
     "movie film, song track music, delete remove erase, create make add, get fetch retrieve, "
     "find search lookup query, update edit modify change, send deliver, email mail inbox, message chat dm, "
     "buy purchase order shop, price cost rate quote, cheap affordable budget inexpensive, "
@@ -202,7 +202,7 @@ EverydayWords::EverydayWords() {
       list.remove_prefix(std::min(end + 1, list.size()));
     }
   };
-  each(kSame, [&](std::string_view group) {
+  each(kSameWords, [&](std::string_view group) {
     const auto stems = stems_of(group, stemmer);
     for (const auto& word : stems)
       for (const auto& other : stems) relate(word, other, false);

@@ -7,8 +7,8 @@
 namespace catalog {
 namespace {
 
-constexpr size_t kConsidered = 200;  // documents of which the groups are looked at
-constexpr int32_t kGroupPart = 6;    // a sixth of the best score in its group comes to a document's own
+constexpr size_t kGroupedHits = 200;  // documents of which the groups are looked at
+constexpr int32_t kGroupPart = 6;     // a sixth of the best score in its group comes to a document's own
 
 bool better(const Index::Hit& a, const Index::Hit& b) {
   return a.score != b.score ? a.score > b.score : a.document < b.document;
@@ -104,7 +104,7 @@ void Index::favour_groups(std::vector<Hit>& hits) const {
 Index::Ranking Index::rank(const Terms& terms, size_t limit, const Mask& mask) const {
   Ranking ranking;
   if (limit == 0 || !terms.known()) return ranking;
-  Best best(std::max(limit, kConsidered));
+  Best best(std::max(limit, kGroupedHits));
   for (size_t s = 0; s < shards_.size(); s++) {
     const size_t first = s * kShard, count = std::min(kShard, documents_ - first);
     const size_t blocks = (count + kBlock - 1) / kBlock;

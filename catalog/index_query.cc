@@ -28,7 +28,7 @@ constexpr size_t kFewDocuments = 1000;  // in more, what a quarter of them has s
 constexpr size_t kFirstBytes = 32;
 constexpr size_t kMostCorrected = 8;  // words of a query that are compared with every known one
 
-uint64_t hash(std::string_view text) {  // FNV-1a
+uint64_t place_hash(std::string_view text) {  // FNV-1a
   uint64_t h = 14695981039346656037u;
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return h ^ (h >> 29);
@@ -41,7 +41,7 @@ size_t bucket_of(size_t length, char first) {
 bool is_number(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
-bool is_plain(std::string_view word) {
+bool is_small_letters(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
@@ -49,7 +49,7 @@ bool is_plain(std::string_view word) {
 
 uint32_t Index::find_term(std::string_view stem) const {
   const size_t mask = term_table_.size() - 1;
-  for (size_t at = hash(stem) & mask;; at = (at + 1) & mask) {
+  for (size_t at = place_hash(stem) & mask;; at = (at + 1) & mask) {
     uint32_t term = term_table_[at];
     if (term == kNone || term_text(term) == stem) return term;
   }
@@ -60,7 +60,7 @@ void Index::hash_terms() {
   while (size < vocabulary() * 2) size *= 2;
   term_table_.assign(size, kNone);
   for (uint32_t term = 0; term < vocabulary(); term++) {
-    size_t at = hash(term_text(term)) & (size - 1);
+    size_t at = place_hash(term_text(term)) & (size - 1);
     while (term_table_[at] != kNone) at = (at + 1) & (size - 1);
     term_table_[at] = term;
   }
@@ -71,7 +71,8 @@ void Index::sort_by_length() {
   auto each = [&](auto&& take) {
     for (uint32_t term = 0; term < vocabulary(); term++) {
       const std::string_view text = term_text(term);
-      if (!text.empty() && text.size() <= kMaxMended && is_plain(text)) take(term, bucket_of(text.size(), text[0]));
+      if (!text.empty() && text.size() <= kMaxMended && is_small_letters(text))
+        take(term, bucket_of(text.size(), text[0]));
     }
   };
   each([&](uint32_t, size_t bucket) { length_begins_[bucket + 1]++; });
@@ -84,7 +85,7 @@ void Index::sort_by_length() {
 // Terms one edit away whose first letter is the word's first or second: the first letter is seldom the wrong one.
 std::vector<uint32_t> Index::one_edit_away(std::string_view stem) const {
   std::vector<uint32_t> near;
-  if (stem.size() < 2 || stem.size() >= kMaxMended || !is_plain(stem)) return near;
+  if (stem.size() < 2 || stem.size() >= kMaxMended || !is_small_letters(stem)) return near;
   for (size_t length = stem.size() - 1; length <= stem.size() + 1; length++)
     for (size_t i = 0; i < (stem[0] == stem[1] ? 1 : 2); i++) {
       const size_t bucket = bucket_of(length, stem[i]);

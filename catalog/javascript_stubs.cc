@@ -8,9 +8,7 @@
 namespace catalog {
 namespace {
 
-std::string string_literal(std::string_view text) { return dump_json(Json(text)); }
-
-std::string function_text(const StubModule& module, const StubFunction& function, const std::string& name) {
+std::string javascript_function(const StubModule& module, const StubFunction& function, const std::string& name) {
   const std::string input = function.has_input ? type_text(function.input, Dialect::javascript, 4) : "Object";
   std::string about = function.description.empty() ? plain_text(module.tool, 200) : function.description;
   about += fmt::format("\n@param {{{}}} input", plain_text(input, 4000));
@@ -29,13 +27,13 @@ std::string function_text(const StubModule& module, const StubFunction& function
 std::string javascript_stub(const StubModule& module) {
   std::string text = "'use strict';\nconst {call} = require('../call.js');\n";
   if (module.functions.size() == 1 && module.functions.front().name == module.tool)
-    return text + "\n" + function_text(module, module.functions.front(), module.module) +
+    return text + "\n" + javascript_function(module, module.functions.front(), module.module) +
            fmt::format("\nmodule.exports = {};\n", module.module);
   TakenNames taken;
   std::vector<std::string> names;
   for (const StubFunction& function : module.functions) {
     names.push_back(identifier(function.name, taken));
-    text += "\n" + function_text(module, function, names.back());
+    text += "\n" + javascript_function(module, function, names.back());
   }
   text += "\nmodule.exports = {";
   for (size_t i = 0; i < names.size(); i++) text += (i == 0 ? "" : ", ") + names[i];

@@ -12,13 +12,13 @@ constexpr double kOthers = 50;     // searches for anything, beside those that a
 constexpr double kLeast = 0.06;    // of what is searched: a tool that means less is no hint
 constexpr double kDoubtful = 0.5;  // of what one other tenant taught
 constexpr size_t kMaxHints = 8;
-constexpr size_t kMaxWords = 32;           // of a search
+constexpr size_t kMaxSearchWords = 32;     // of a search
 constexpr size_t kMaxTaught = 12;          // of its words are kept, the rarest
 constexpr size_t kMaxHaving = 1000;        // searches that are looked at for one word: the last
 constexpr size_t kMaxTeachers = 8;         // of one use
 constexpr std::chrono::minutes kTidy{10};  // between two looks for what is too old
 
-uint64_t hash(std::string_view text) {  // FNV-1a
+uint64_t stem_hash(std::string_view text) {  // FNV-1a
   uint64_t h = 14695981039346656037u;
   for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
   return h;
@@ -42,7 +42,7 @@ Learning::Words Learning::words_of(const Index& index, std::string_view query, s
     if (words.all.size() == most) break;
     const double tools = static_cast<double>(index.documents());
     const double weight = std::log(1 + (tools + 1) / (word.documents + 1));
-    words.all.push_back({hash(stemmer_.stem(word.text)), weight});
+    words.all.push_back({stem_hash(stemmer_.stem(word.text)), weight});
   }
   std::sort(words.all.begin(), words.all.end(), [](const Word& a, const Word& b) { return a.stem < b.stem; });
   words.all.erase(
@@ -203,7 +203,7 @@ std::vector<Learning::Meaning> Learning::meanings(const std::vector<uint32_t>& h
 std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view query, std::string_view asker) const {
   std::vector<Hint> all;
   if (slots_.empty()) return all;
-  const Words words = words_of(index, query, kMaxWords);
+  const Words words = words_of(index, query, kMaxSearchWords);
   if (words.all.empty()) return all;
   const auto teacher = static_cast<uint32_t>(std::find(teachers_.begin(), teachers_.end(), asker) - teachers_.begin());
   std::vector<std::vector<Meaning>> meant;

@@ -13,9 +13,6 @@ namespace {
 
 constexpr int kMaxClasses = 40;  // of one module; what is deeper or more is dict[str, Any]
 
-// Any text as a literal: JSON's strings are Python's too.
-std::string string_literal(std::string_view text) { return dump_json(Json(text)); }
-
 // The inside of a """docstring""", indented. The closing quotes stand on a line of their own.
 std::string docstring(std::string_view text, std::string_view indent) {
   std::string inside;
@@ -34,7 +31,7 @@ std::string docstring(std::string_view text, std::string_view indent) {
   return inside;
 }
 
-std::string literal(const std::string& json_text) {
+std::string python_literal(const std::string& json_text) {
   if (json_text == "true") return "True";
   if (json_text == "false") return "False";
   return json_text == "null" ? "None" : json_text;
@@ -60,7 +57,7 @@ class Types {
           if (choice.find_first_of(".eE") != choice.npos && choice.front() != '"' && choice != "true" &&
               choice != "false")
             return "float";  // Literal[] takes no fractions
-          text += (text.empty() ? "" : ", ") + literal(choice);
+          text += (text.empty() ? "" : ", ") + python_literal(choice);
         }
         return "Literal[" + text + "]";
       }
@@ -96,8 +93,8 @@ class Types {
   TakenNames names_;
 };
 
-std::string function_text(const StubModule& module, const StubFunction& function, const std::string& name,
-                          Types& types) {
+std::string python_function(const StubModule& module, const StubFunction& function, const std::string& name,
+                            Types& types) {
   std::string parameters, arguments, about;
   if (!function.has_input) {
     parameters = "**arguments: Any";
@@ -138,7 +135,7 @@ std::string python_stub(const StubModule& module) {
   const bool single = module.functions.size() == 1 && module.functions.front().name == module.tool;
   for (const StubFunction& function : module.functions) {
     const std::string name = single ? module.module : identifier(function.name, taken);
-    functions += "\n\n" + function_text(module, function, name, types);
+    functions += "\n\n" + python_function(module, function, name, types);
   }
   std::string text = "\"\"\"" + docstring(plain_text(module.signature, 1000), "") + "\n\"\"\"\n";
   text +=

@@ -82,14 +82,14 @@ void clean_description(std::string& text) {
 }
 
 // Members that are kept as fields of a Tool; everything else stays as it was read.
-constexpr const char* kFields[] = {"name", "mcp_server", "server", "category", "description", "tags", "kind"};
+constexpr const char* kReadMembers[] = {"name", "mcp_server", "server", "category", "description", "tags", "kind"};
 
 Result<std::string> read_rest(Json& definition) {
   for (const char* key : {"inputSchema", "outputSchema", "annotations"})
     if (const Json* value = find(definition, key); value && !value->is_object())
       return fail(Code::invalid, fmt::format("'{}' is not an object", key));
   for (const char* key : {"functions", "use_cases"}) CHECKED(strings(definition, key));
-  for (const char* key : kFields) definition.erase(key);
+  for (const char* key : kReadMembers) definition.erase(key);
   make_visible(definition);
   std::string text = dump_json(definition);
   if (text.size() > kMaxDefinitionBytes)
@@ -130,7 +130,7 @@ Result<Tool> read_tool(Json& definition, const Defaults& defaults) {
   return tool;
 }
 
-class Reader {
+class DefinitionsReader {
  public:
   Reading read_catalogue(const Json& document, Json& categories) {
     reading_.form = Form::catalogue;
@@ -209,7 +209,7 @@ bool valid_label(std::string_view text) {
 }
 
 Result<Reading> read_definitions(Json document, const Origin& origin) {
-  Reader reader;
+  DefinitionsReader reader;
   Defaults defaults{{}, origin.server, origin.category, {}};
   Json* tools = nullptr;
   if (document.is_array()) {

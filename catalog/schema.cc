@@ -13,9 +13,9 @@ constexpr size_t kShownChoices = 8;      // of a choice, in one line
 constexpr size_t kShownProperties = 12;  // of an inner object, in one line
 constexpr int kMaxReferences = 16;       // one leading to the next
 
-class Reader {
+class TypeReader {
  public:
-  explicit Reader(const Json& root) : root_(root) {}
+  explicit TypeReader(const Json& root) : root_(root) {}
 
   Type read(const Json& schema, int depth) {
     if (depth == 0 || ++types_ > kMaxTypes || !schema.is_object()) return {};
@@ -159,7 +159,7 @@ class Reader {
   size_t types_ = 0;
 };
 
-std::string literal(const std::string& text, Dialect dialect) {
+std::string choice_literal(const std::string& text, Dialect dialect) {
   if (dialect == Dialect::javascript) return text;
   if (text == "true") return "True";
   if (text == "false") return "False";
@@ -172,7 +172,7 @@ bool Type::operator==(const Type& other) const {
   return kind == other.kind && choices == other.choices && parts == other.parts && properties == other.properties;
 }
 
-Type read_type(const Json& schema) { return Reader(schema).read(schema, kMaxTypeDepth); }
+Type read_type(const Json& schema) { return TypeReader(schema).read(schema, kMaxTypeDepth); }
 
 std::string type_text(const Type& type, Dialect dialect, int depth) {
   const bool python = dialect == Dialect::python;
@@ -192,7 +192,7 @@ std::string type_text(const Type& type, Dialect dialect, int depth) {
     case Type::Kind::choice: {
       std::string text;
       for (size_t i = 0; i < type.choices.size() && i < kShownChoices; i++)
-        text += (i == 0 ? "" : " | ") + literal(type.choices[i], dialect);
+        text += (i == 0 ? "" : " | ") + choice_literal(type.choices[i], dialect);
       return type.choices.size() > kShownChoices ? text + " | ..." : text;
     }
     case Type::Kind::either: {

@@ -8,7 +8,7 @@ namespace catalog {
 namespace {
 
 constexpr size_t kNearest = 3;
-constexpr size_t kConsidered = 200;  // tools that what was learned may move
+constexpr size_t kMovable = 200;  // tools that what was learned may move
 constexpr size_t kFewTools = 50;
 constexpr ptrdiff_t kSentence = 3;  // words that tell something, at least
 constexpr double kLearned = 1.5;    // what was learned, beside the share of the words that a tool has
@@ -188,7 +188,7 @@ void Catalog::rank(Found& found, const Query& query, std::string_view text, cons
     double worth;
   };
   std::vector<Candidate> all;
-  const auto ranking = index_.rank(terms, query.learned ? std::max(query.limit, kConsidered) : query.limit, mask);
+  const auto ranking = index_.rank(terms, query.learned ? std::max(query.limit, kMovable) : query.limit, mask);
   const double most = index_.most(terms);
   for (const auto& hit : ranking.hits) all.push_back({hit.document, most > 0 ? std::min(1.0, hit.score / most) : 0});
   found.total += ranking.total;

@@ -94,6 +94,8 @@ std::string javascript_server(std::string_view server, const std::vector<StubMod
 std::string javascript_root();
 std::string typescript_server(std::string_view server, const std::vector<StubModule>& modules);
 
+// Any text as a literal: JSON's strings are those of Python, JavaScript and TypeScript, too.
+std::string string_literal(std::string_view text);
 // At most `max_bytes` of a description, without control characters but line ends.
 std::string plain_text(std::string_view text, size_t max_bytes);
 

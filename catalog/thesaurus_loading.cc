@@ -19,12 +19,12 @@ namespace {
 
 constexpr const char* kParts[] = {"noun", "verb", "adj", "adv"};  // of speech
 constexpr size_t kSenses = 2;                                     // of a word as one part of speech
-constexpr size_t kMaxFileBytes = 64 << 20;
-constexpr size_t kMaxWords = 400'000;
+constexpr size_t kMaxWordNetBytes = 64 << 20;
+constexpr size_t kMaxThesaurusWords = 400'000;
 constexpr size_t kMaxRelated = 32;  // of one word
 constexpr size_t kReadBytes = 1 << 20;
 
-bool is_plain(std::string_view word) {
+bool is_plain_word(std::string_view word) {
   return !word.empty() && word.size() <= kMaxWordBytes &&
          std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
@@ -74,7 +74,7 @@ std::optional<Synset> synset_at(std::string_view file, uint32_t offset) {
     word.resize(std::min(word.find('('), word.size()));  // "out(p)": where an adjective may stand
     for (char& c : word)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-    if (is_plain(word)) synset.words.push_back(std::move(word));
+    if (is_plain_word(word)) synset.words.push_back(std::move(word));
   }
   const auto pointers = in.number();
   if (!pointers) return std::nullopt;
@@ -136,7 +136,7 @@ Result<> ThesaurusLoading::State::read_more() {
     struct stat status {};
     if (!file || ::fstat(file.get(), &status) != 0) return fail_errno(errno, "open " + path, Code::not_found);
     if (!S_ISREG(status.st_mode)) return fail(Code::invalid, path + " is not a regular file");
-    if (status.st_size > static_cast<off_t>(kMaxFileBytes))
+    if (status.st_size > static_cast<off_t>(kMaxWordNetBytes))
       return fail(Code::invalid, path + " is larger than any WordNet");
     text.reserve(static_cast<size_t>(status.st_size));
   }
@@ -145,7 +145,7 @@ Result<> ThesaurusLoading::State::read_more() {
   const ssize_t count = ::read(file.get(), text.data() + before, kReadBytes);
   if (count < 0) return fail_errno(errno, "read " + path, Code::unavailable);
   text.resize(before + static_cast<size_t>(count));
-  if (text.size() > kMaxFileBytes) return fail(Code::invalid, path + " is larger than any WordNet");
+  if (text.size() > kMaxWordNetBytes) return fail(Code::invalid, path + " is larger than any WordNet");
   whole = count == 0;
   return {};
 }
@@ -161,9 +161,9 @@ Result<> ThesaurusLoading::State::read_index_line(std::string_view line) {
   for (uint32_t i = 0; i < *symbols; i++) in.text();
   in.text();
   in.text();
-  if (!is_plain(lemma)) return {};
+  if (!is_plain_word(lemma)) return {};
   const uint32_t word = words.try_emplace(std::string(lemma), static_cast<uint32_t>(words.size())).first->second;
-  if (words.size() > kMaxWords) return broken("more words than any WordNet has");
+  if (words.size() > kMaxThesaurusWords) return broken("more words than any WordNet has");
   for (uint32_t i = 0; i < std::min<uint32_t>(*count, kSenses); i++) {
     const auto offset = in.number();
     if (!offset) return broken("not an offset");
@@ -294,7 +294,8 @@ Result<> ThesaurusLoading::State::go_on() {
     LineFields in(line);
     const std::string_view form = in.text(), base = in.text();
     if (base.empty()) return broken("not a form and its base");
-    if (is_plain(form) && is_plain(base) && exceptions.size() < kMaxWords) exceptions.emplace_back(form, base);
+    if (is_plain_word(form) && is_plain_word(base) && exceptions.size() < kMaxThesaurusWords)
+      exceptions.emplace_back(form, base);
   }
   at += line.size() + 1;
   return {};

@@ -13,8 +13,6 @@ namespace {
 constexpr int kDepth = 6;
 constexpr size_t kMaxDescription = 500;
 
-std::string string_literal(std::string_view text) { return dump_json(Json(text)); }
-
 bool is_name(std::string_view name) {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$';

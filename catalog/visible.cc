@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-struct Range {
+struct HiddenRange {
   char32_t first, last;
 };
-constexpr Range kHidden[] = {
+constexpr HiddenRange kHidden[] = {
     {0x00, 0x1F},      {0x7F, 0x9F},     {0x061C, 0x061C},  // controls; Arabic letter mark
     {0x200B, 0x200B},  {0x200E, 0x200F}, {0x2028, 0x202E},  // no width; directions; line ends and directions
     {0x2060, 0x206F},  {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB},  // invisible operators, isolates; byte order; annotations
@@ -21,7 +21,7 @@ constexpr Range kHidden[] = {
 
 bool is_hidden(char32_t c) {
   return std::any_of(std::begin(kHidden), std::end(kHidden),
-                     [c](const Range& range) { return c >= range.first && c <= range.last; });
+                     [c](const HiddenRange& range) { return c >= range.first && c <= range.last; });
 }
 
 // Of the sequence that begins with this byte.
@@ -35,18 +35,19 @@ char32_t code_point(std::string_view sequence) {
 }
 
 // Nearly all texts of definitions: nothing in it is to be replaced or joined.
-bool is_plain(std::string_view text) {
+bool is_plain_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F; });
 }
 
 bool has_plain_names(const Json& object) {
-  return std::all_of(object.items().begin(), object.items().end(), [](const auto& one) { return is_plain(one.key()); });
+  return std::all_of(object.items().begin(), object.items().end(),
+                     [](const auto& one) { return is_plain_ascii(one.key()); });
 }
 
 }  // namespace
 
 std::string visible(std::string_view text, Lines lines) {
-  if (is_plain(text)) return std::string(text);
+  if (is_plain_ascii(text)) return std::string(text);
   std::string out;
   out.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
@@ -66,7 +67,7 @@ std::string visible(std::string_view text, Lines lines) {
 void make_visible(Json& document) {
   if (document.is_string()) {
     auto& text = document.get_ref<std::string&>();
-    if (!is_plain(text)) text = visible(text, Lines::kept);
+    if (!is_plain_ascii(text)) text = visible(text, Lines::kept);
   } else if (document.is_array()) {
     for (Json& one : document) make_visible(one);
   } else if (document.is_object() && has_plain_names(document)) {

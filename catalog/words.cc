@@ -21,13 +21,13 @@ char lower(char c) { return is_upper(c) ? static_cast<char>(c + 32) : c; }
 
 enum class Script : uint8_t { separator, spaced, unspaced };
 
-struct Range {
+struct ScriptRange {
   char32_t first, last;
   Script script;
 };
 
 // Beyond ASCII; what is in none of them is written with spaces. Sorted.
-constexpr Range kRanges[] = {
+constexpr ScriptRange kRanges[] = {
     {0x80, 0xA9, Script::separator},        // controls, signs
     {0xAB, 0xB4, Script::separator},        // but not the ordinal sign and micro
     {0xB6, 0xB9, Script::separator},        // middle dot, superscripts
@@ -67,7 +67,7 @@ Character character_at(std::string_view text) {
     point = point << 6 | (next & 0x3Fu);
   }
   const auto* range = std::lower_bound(std::begin(kRanges), std::end(kRanges), point,
-                                       [](const Range& one, char32_t wanted) { return one.last < wanted; });
+                                       [](const ScriptRange& one, char32_t wanted) { return one.last < wanted; });
   return {bytes, range != std::end(kRanges) && range->first <= point ? range->script : Script::spaced};
 }
 

@@ -12,7 +12,7 @@
 namespace jail {
 namespace {
 constexpr size_t kPart = 64 * 1024;
-char part[kPart];  // of whoever reads at this moment: there is one thread, and nobody waits between read and take
+char read_part[kPart];  // of whoever reads at this moment: there is one thread, and nobody waits between read and take
 constexpr size_t kLineShown = 200;  // bytes of a line in a progress message
 
 // Eight bytes at a time, three to four times as fast as std::count, whatever the text: a flood has to be kept up with.
@@ -86,9 +86,9 @@ Task<> Capture::drain(AsyncFd& pipe, LoopShare& share) {
     int error = 0;
     {
       const LoopShare::Use use(share);
-      n = ::read(pipe.get(), part, kPart);
+      n = ::read(pipe.get(), read_part, kPart);
       error = n < 0 ? errno : 0;
-      if (n > 0) take(std::string_view(part, static_cast<size_t>(n)));
+      if (n > 0) take(std::string_view(read_part, static_cast<size_t>(n)));
     }
     if (error == EINTR) continue;
     if (error == EAGAIN) {
@@ -104,10 +104,10 @@ void Capture::drain_now(AsyncFd& pipe) {
   int waiting = 0;
   if (::ioctl(pipe.get(), FIONREAD, &waiting) < 0) return;  // bounded: no more than the pipe holds at this moment
   while (waiting > 0) {
-    ssize_t n = ::read(pipe.get(), part, std::min(kPart, static_cast<size_t>(waiting)));
+    ssize_t n = ::read(pipe.get(), read_part, std::min(kPart, static_cast<size_t>(waiting)));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;
-    take(std::string_view(part, static_cast<size_t>(n)));
+    take(std::string_view(read_part, static_cast<size_t>(n)));
     waiting -= static_cast<int>(n);
   }
 }

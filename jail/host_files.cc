@@ -13,7 +13,7 @@ constexpr int kMaxDepth = 4;  // folders within a folder
 
 // Files and folders with settings of libraries. Not here, because they may hold passwords although everybody can read
 // them: pip.conf, npmrc, gitconfig, wgetrc, curlrc, odbc.ini, apt/, R/.
-constexpr std::string_view kNames[] = {
+constexpr std::string_view kCopiedNames[] = {
     "ld.so.cache",                    // every program that is linked dynamically
     "localtime",                      // the C library
     "timezone",                       // Java, tzlocal
@@ -85,7 +85,7 @@ void copy_folder(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 void copy_host_files(const fs::path& etc, const fs::path& to) {
-  for (std::string_view name : kNames) {
+  for (std::string_view name : kCopiedNames) {
     std::error_code missing;
     const fs::file_status status = fs::status(etc / name, missing);
     if (fs::is_directory(status)) {

@@ -12,7 +12,7 @@ constexpr size_t kMostImages = 8;
 constexpr std::string_view kMimes[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
 constexpr char kBase64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
-std::string text_of(const Json& image, const char* key) {
+std::string image_text(const Json& image, const char* key) {
   auto found = image.find(key);
   return found != image.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
@@ -25,7 +25,7 @@ std::optional<std::vector<Image>> read_images(const Json& message) {
   if (list == message.end() || !list->is_array()) return images;
   for (const auto& image : *list) {
     if (images.size() == kMostImages || !image.is_object()) break;
-    Image read{text_of(image, "mime"), text_of(image, "data")};
+    Image read{image_text(image, "mime"), image_text(image, "data")};
     const bool known = std::find(std::begin(kMimes), std::end(kMimes), read.mime) != std::end(kMimes);
     if (!known || read.base64.empty() || read.base64.find_first_not_of(kBase64) != std::string::npos)
       return std::nullopt;

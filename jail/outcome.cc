@@ -10,9 +10,9 @@
 namespace jail {
 namespace {
 
-constexpr std::string_view kNames[] = {"ok",     "error",    "exit",    "signal", "timeout",        "cpu_time",
-                                       "memory", "pids",     "output",  "disk",   "forbidden_call", "cancelled",
-                                       "denied", "protocol", "internal"};
+constexpr std::string_view kOutcomeNames[] = {"ok",     "error",    "exit",    "signal", "timeout",        "cpu_time",
+                                              "memory", "pids",     "output",  "disk",   "forbidden_call", "cancelled",
+                                              "denied", "protocol", "internal"};
 
 bool no_space(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
@@ -23,7 +23,7 @@ bool failed(const Evidence& e) { return e.guest_error || signal_of(e) != 0 || ex
 
 }  // namespace
 
-std::string_view outcome_name(Outcome outcome) { return kNames[static_cast<int>(outcome)]; }
+std::string_view outcome_name(Outcome outcome) { return kOutcomeNames[static_cast<int>(outcome)]; }
 
 Outcome classify(const Evidence& e) {
   if (e.ended == Ended::cancelled) return Outcome::cancelled;

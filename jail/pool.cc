@@ -16,11 +16,11 @@ using namespace std::chrono_literals;
 
 constexpr auto kOldest = 10min;  // then built anew: what the interpreter read of the host is of that age
 constexpr auto kTendEvery = 1s;
-constexpr auto kQuiet = 2ms;          // after the last event, so that an answer goes out, and a next call comes, first
-constexpr auto kForgetAfter = 10min;  // a kind that nobody asked for any more
-constexpr auto kReadyLimit = 60s;     // seconds only under emulation
-constexpr auto kForkLimit = 5s;       // a millisecond as a rule
-constexpr auto kRetryAfter = 1s;      // doubled with each failure, up to
+constexpr auto kQuiet = 2ms;           // after the last event, so that an answer goes out, and a next call comes, first
+constexpr auto kForgetAfter = 10min;   // a kind that nobody asked for any more
+constexpr auto kJailReadyLimit = 60s;  // seconds only under emulation
+constexpr auto kForkLimit = 5s;        // a millisecond as a rule
+constexpr auto kRetryAfter = 1s;       // doubled with each failure, up to
 constexpr auto kRetryMost = 60s;
 constexpr unsigned kWaitingWeight = 1, kRunningWeight = 100;  // cpu.weight
 constexpr uint32_t kMostForks = 2000;  // of one zygote; its address layout and hash seed are not used for ever
@@ -326,7 +326,7 @@ Task<> Pool::add_one(std::string key) {
     done = tl::unexpected<Error>(std::move(built).error());
   } else {
     Jail* jail = built->get();
-    Deadline limit(host_.loop, kReadyLimit, [jail] { jail->kill(); });
+    Deadline limit(host_.loop, kJailReadyLimit, [jail] { jail->kill(); });
     done = co_await jail->wait_until_ready();
     int workspace = -1;
     if (auto kind = kinds_.find(key); kind != kinds_.end()) workspace = kind->second.workspace.get();

@@ -13,13 +13,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLookEvery = 1s;
+constexpr auto kLookBetweenCalls = 1s;
 constexpr uint64_t kWorkGrainUs = 20'000;  // the clock's; less is no work
 // What threads of libraries may use when nobody asked them anything: a second, and a twentieth of the time.
 constexpr uint64_t kIdleCpuUs = 1'000'000;
 constexpr uint64_t kIdleShare = 20;
 
-uint64_t cpu_us_of(Jail& jail) {
+uint64_t used_cpu_us(Jail& jail) {
   auto lone = jail.lone_process(Threads::any);
   return lone ? lone->cpu_us : read_tree_cpu_us(jail.init_pid());
 }
@@ -93,11 +93,11 @@ Task<> Session::watch_end() {
 
 Task<> Session::watch_work() {
   const auto since = Monotonic::now();
-  const uint64_t before = cpu_us_of(*kept_.jail);
+  const uint64_t before = used_cpu_us(*kept_.jail);
   while (alive()) {
-    co_await sleep_for(host_.loop, kLookEvery);
+    co_await sleep_for(host_.loop, kLookBetweenCalls);
     if (!alive()) co_return;
-    const uint64_t now = cpu_us_of(*kept_.jail);
+    const uint64_t now = used_cpu_us(*kept_.jail);
     const uint64_t used = now > before ? now - before : 0;
     if (used > kWorkGrainUs) worked_ = true;
     if (used > kIdleCpuUs + static_cast<uint64_t>(ms_since(since) * 1000) / kIdleShare) {

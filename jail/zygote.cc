@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kReadyLimit = 60s;  // seconds only under emulation
-constexpr auto kProofLimit = 20s;  // likewise: a copy that hangs keeps the pool from building anything else
+constexpr auto kZygoteReadyLimit = 60s;  // seconds only under emulation
+constexpr auto kProofLimit = 20s;        // likewise: a copy that hangs keeps the pool from building anything else
 
 std::vector<std::string> python_command(const std::vector<std::string>& modules) {
   std::vector<std::string> command = {"/usr/bin/python3", "-I", "-B", "-u", "/warder/python/zygote.py"};
@@ -83,7 +83,7 @@ Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Host& host, Spec spec, std::
   CO_TRY(zygote->fork_plan_, seal_plan(host, copies, Role::forked));
   CO_TRY(zygote->home_, co_await Jail::build_home(host, std::move(spec)));
   Jail* home = zygote->home_.get();
-  Deadline limit(host.loop, kReadyLimit, [home] { home->kill(); });
+  Deadline limit(host.loop, kZygoteReadyLimit, [home] { home->kill(); });
   CO_CHECKED(co_await home->wait_until_ready());
   auto lost = [alive = zygote->alive_] { *alive = false; };
   zygote->orders_ = JailerClient::start_of_zygote(host.loop, home->guest().take_socket(), std::move(lost));

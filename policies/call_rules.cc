@@ -13,7 +13,7 @@
 namespace policies {
 namespace {
 
-constexpr size_t kMaxRules = 200, kMaxPatterns = 200, kMaxRates = 50;
+constexpr size_t kMaxCallRules = 200, kMaxToolPatterns = 200, kMaxRates = 50;
 
 Verdict verdict_of(const std::string& name) {
   if (name == "allow") return Verdict::allow;
@@ -21,7 +21,7 @@ Verdict verdict_of(const std::string& name) {
 }
 
 void check_tools(const std::vector<std::string>& tools, Checked& in) {
-  if (tools.empty() || tools.size() > kMaxPatterns) in.wrong("tools", "a list of 1 to 200 patterns");
+  if (tools.empty() || tools.size() > kMaxToolPatterns) in.wrong("tools", "a list of 1 to 200 patterns");
   for (const auto& pattern : tools)
     if (pattern != "*" && pattern.find('.') == pattern.npos)
       in.wrong("tools", fmt::format("\"{}\" is not SERVER.TOOL, like \"files.write_*\"", printable(pattern, 64)));
@@ -140,8 +140,8 @@ CallRules read_call_rules(const Json& object, std::vector<Error>& problems) {
   calls.wall = std::chrono::milliseconds(in.integer("wall_ms", 10, 3'600'000));
   calls.otherwise = verdict_of(in.one_of("otherwise", {"deny", "allow", "ask"}));
   const Json& rules = in.list_or_empty("rules");
-  if (rules.size() > kMaxRules) in.wrong("rules", fmt::format("more than {} rules", kMaxRules));
-  for (size_t i = 0; i < rules.size() && i < kMaxRules; i++)
+  if (rules.size() > kMaxCallRules) in.wrong("rules", fmt::format("more than {} rules", kMaxCallRules));
+  for (size_t i = 0; i < rules.size() && i < kMaxCallRules; i++)
     calls.rules.push_back(read_rule(rules[i], fmt::format("{}[{}]", in.path_of("rules"), i), problems));
   if (const Json* approval = in.object("approval"))
     calls.approval = read_approval(*approval, in.path_of("approval"), problems);
@@ -157,8 +157,8 @@ CallRules read_call_rules(const Json& object, std::vector<Error>& problems) {
   }
   if (in.one_of("results", {"as_is", "tokenised"}) == "tokenised") calls.results = CallRules::Results::tokenised;
   const Json& restored = in.list_or_empty("restore");
-  if (restored.size() > kMaxRules) in.wrong("restore", fmt::format("more than {} rules", kMaxRules));
-  for (size_t i = 0; i < restored.size() && i < kMaxRules; i++)
+  if (restored.size() > kMaxCallRules) in.wrong("restore", fmt::format("more than {} rules", kMaxCallRules));
+  for (size_t i = 0; i < restored.size() && i < kMaxCallRules; i++)
     calls.restore.push_back(read_restore(restored[i], fmt::format("{}[{}]", in.path_of("restore"), i), problems));
   in.done();
   return calls;

@@ -79,10 +79,10 @@ void append_canonical(std::string& text, const Json& value) {
 }
 
 // Which members and elements some subschema has looked at, for unevaluated*.
-struct Seen {
+struct LookedAt {
   std::set<std::string, std::less<>> names;
   std::set<size_t> items;
-  void add(const Seen& other) {
+  void add(const LookedAt& other) {
     names.insert(other.names.begin(), other.names.end());
     items.insert(other.items.begin(), other.items.end());
   }
@@ -96,7 +96,7 @@ class SchemaCheck {
   explicit SchemaCheck(const JsonSchema& schema) : parts_(*schema.parts_) {}
 
   Result<> run(const Json& document, const Json& value) {
-    Seen seen;
+    LookedAt seen;
     const bool good = fits(document, value, seen);
     if (exhausted_)
       return fail(Code::exhausted, "it would take too long to check", "send less, or ask for a simpler schema");
@@ -124,20 +124,20 @@ class SchemaCheck {
 
   bool fits_inside(const Json& schema, const Json& value, const std::string& step) {
     path_.push_back(step);
-    Seen seen;
+    LookedAt seen;
     const bool good = fits(schema, value, seen);
     path_.pop_back();
     return good;
   }
 
-  bool fits_quietly(const Json& schema, const Json& value, Seen& seen) {
+  bool fits_quietly(const Json& schema, const Json& value, LookedAt& seen) {
     quiet_++;
     const bool good = fits(schema, value, seen);
     quiet_--;
     return good;
   }
 
-  bool fits(const Json& schema, const Json& value, Seen& seen) {
+  bool fits(const Json& schema, const Json& value, LookedAt& seen) {
     if (!spend(1)) return false;
     if (schema.is_boolean()) return schema.get<bool>() ? true : wrong("is not allowed here");
     if (depth_ >= JsonSchema::kMaxDepth) {
@@ -150,7 +150,7 @@ class SchemaCheck {
     const bool entered = scope_.empty() || scope_.back() != resource;
     if (entered) scope_.push_back(resource);
     // Without unevaluated* nobody asks what was seen.
-    Seen here;
+    LookedAt here;
     const bool good = fits_all(schema, value, here);
     if (good && parts_.has_unevaluated) seen.add(here);
     if (entered) scope_.pop_back();
@@ -158,7 +158,7 @@ class SchemaCheck {
     return good;
   }
 
-  bool fits_all(const Json& schema, const Json& value, Seen& seen) {
+  bool fits_all(const Json& schema, const Json& value, LookedAt& seen) {
     if (!fits_references(schema, value, seen) || !fits_any_type(schema, value)) return false;
     if (value.is_number() && !fits_number(schema, value)) return false;
     if (value.is_string() && !fits_string(schema, value)) return false;
@@ -168,7 +168,7 @@ class SchemaCheck {
     return fits_unevaluated(schema, value, seen);
   }
 
-  bool fits_references(const Json& schema, const Json& value, Seen& seen) {
+  bool fits_references(const Json& schema, const Json& value, LookedAt& seen) {
     if (auto target = parts_.targets.find(&schema); target != parts_.targets.end() && target->second)
       if (!fits(*target->second, value, seen)) return false;
     auto target = parts_.dynamic_targets.find(&schema);
@@ -249,7 +249,7 @@ class SchemaCheck {
     return wrong(fmt::format("{} does not match {}", shown(value), shown(schema["pattern"])));
   }
 
-  bool fits_list(const Json& schema, const Json& list, Seen& seen) {
+  bool fits_list(const Json& schema, const Json& list, LookedAt& seen) {
     if (!fits_count(schema, "minItems", "maxItems", list.size(), "items")) return false;
     auto unique = schema.find("uniqueItems");
     if (unique != schema.end() && unique->get<bool>() && !is_unique(list)) return false;
@@ -285,12 +285,12 @@ class SchemaCheck {
     return true;
   }
 
-  bool fits_contains(const Json& schema, const Json& list, Seen& seen) {
+  bool fits_contains(const Json& schema, const Json& list, LookedAt& seen) {
     auto contains = schema.find("contains");
     if (contains == schema.end()) return true;
     size_t count = 0;
     for (size_t i = 0; i < list.size(); i++) {
-      Seen inside;
+      LookedAt inside;
       if (!fits_quietly(*contains, list[i], inside)) continue;
       count++;
       if (parts_.has_unevaluated) seen.items.insert(i);
@@ -300,7 +300,7 @@ class SchemaCheck {
     return fits_count(schema, "minContains", "maxContains", count, "items of the kind that is needed");
   }
 
-  bool fits_object(const Json& schema, const Json& object, Seen& seen) {
+  bool fits_object(const Json& schema, const Json& object, LookedAt& seen) {
     if (!fits_count(schema, "minProperties", "maxProperties", object.size(), "members")) return false;
     if (auto required = schema.find("required"); required != schema.end())
       for (const Json& name : *required)
@@ -309,7 +309,7 @@ class SchemaCheck {
     return fits_members(schema, object, seen) && fits_dependent(schema, object, seen);
   }
 
-  bool fits_members(const Json& schema, const Json& object, Seen& seen) {
+  bool fits_members(const Json& schema, const Json& object, LookedAt& seen) {
     const auto properties = schema.find("properties"), patterns = schema.find("patternProperties");
     const auto others = schema.find("additionalProperties"), names = schema.find("propertyNames");
     const auto expressions =
@@ -346,7 +346,7 @@ class SchemaCheck {
     return true;
   }
 
-  bool fits_dependent(const Json& schema, const Json& object, Seen& seen) {
+  bool fits_dependent(const Json& schema, const Json& object, LookedAt& seen) {
     for (const char* key : {"dependentRequired", "dependentSchemas", "dependencies"}) {
       auto rules = schema.find(key);
       if (rules == schema.end()) continue;
@@ -365,7 +365,7 @@ class SchemaCheck {
     return true;
   }
 
-  bool fits_combined(const Json& schema, const Json& value, Seen& seen) {
+  bool fits_combined(const Json& schema, const Json& value, LookedAt& seen) {
     if (auto all = schema.find("allOf"); all != schema.end())
       for (const Json& one : *all)
         if (!fits(one, value, seen)) return false;
@@ -374,7 +374,7 @@ class SchemaCheck {
       if (list == schema.end()) continue;
       size_t count = 0;
       for (const Json& one : *list) {
-        Seen inside;
+        LookedAt inside;
         if (!fits_quietly(one, value, inside)) continue;
         count++;
         seen.add(inside);
@@ -384,13 +384,13 @@ class SchemaCheck {
       if (count > 1 && *key == 'o') return wrong(fmt::format("{} fits {} alternatives, not one", shown(value), count));
     }
     if (auto no = schema.find("not"); no != schema.end()) {
-      Seen inside;
+      LookedAt inside;
       if (fits_quietly(*no, value, inside)) return wrong(fmt::format("{} is what must not be", shown(value)));
       if (exhausted_) return false;
     }
     auto condition = schema.find("if");
     if (condition == schema.end()) return true;
-    Seen inside;
+    LookedAt inside;
     const bool holds = fits_quietly(*condition, value, inside);
     if (exhausted_) return false;
     if (holds) seen.add(inside);
@@ -398,7 +398,7 @@ class SchemaCheck {
     return then == schema.end() || fits(*then, value, seen);
   }
 
-  bool fits_unevaluated(const Json& schema, const Json& value, Seen& seen) {
+  bool fits_unevaluated(const Json& schema, const Json& value, LookedAt& seen) {
     if (!parts_.has_unevaluated) return true;
     if (auto rest = schema.find("unevaluatedItems"); rest != schema.end() && value.is_array())
       for (size_t i = 0; i < value.size(); i++)

@@ -12,8 +12,8 @@ namespace policies {
 namespace {
 
 constexpr size_t kMaxPatternBytes = 4096;
-constexpr size_t kMaxPatterns = 500;
-constexpr int64_t kPatternMemory = 1 << 20;
+constexpr size_t kMaxSchemaPatterns = 500;
+constexpr int64_t kSchemaPatternMemory = 1 << 20;
 
 constexpr auto kOne = std::to_array<std::string_view>({"additionalItems", "additionalProperties", "contains", "else",
                                                        "if", "items", "not", "propertyNames", "then",
@@ -23,13 +23,13 @@ constexpr auto kMaps =
     std::to_array<std::string_view>({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"});
 constexpr auto kCounts = std::to_array<std::string_view>(
     {"maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties"});
-constexpr auto kNumbers =
+constexpr auto kNumberKeywords =
     std::to_array<std::string_view>({"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"});
 constexpr auto kTypes =
     std::to_array<std::string_view>({"array", "boolean", "integer", "null", "number", "object", "string"});
 
 template <size_t n>
-bool has(const std::array<std::string_view, n>& list, std::string_view name) {
+bool is_among(const std::array<std::string_view, n>& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
@@ -156,22 +156,22 @@ class SchemaCompiler {
   Result<> keyword(const Json& schema, Node resource, const std::string& where, const std::string& key,
                    const Json& value) {
     const std::string at = where + "/" + escaped(key);
-    if (has(kOne, key)) {
+    if (is_among(kOne, key)) {
       if (key == "items" && value.is_array()) return walk_list(value, resource, at);
       if (key.starts_with("unevaluated")) parts_.has_unevaluated = true;
       return walk(value, resource, at);
     }
-    if (has(kLists, key)) return walk_list(value, resource, at);
-    if (has(kMaps, key)) {
+    if (is_among(kLists, key)) return walk_list(value, resource, at);
+    if (is_among(kMaps, key)) {
       if (!value.is_object()) return wrong(at, "not an object of schemas");
       for (const auto& [name, sub] : value.items()) CHECKED(walk(sub, resource, at + "/" + escaped(name)));
       return key == "patternProperties" ? add_name_patterns(value, at) : Result<>{};
     }
-    if (has(kCounts, key)) {
+    if (is_among(kCounts, key)) {
       const bool good = value.is_number() && value.get<double>() >= 0;
       return good ? Result<>{} : wrong(at, "not a count");
     }
-    if (has(kNumbers, key)) {
+    if (is_among(kNumberKeywords, key)) {
       if (!value.is_number() || (key == "multipleOf" && value.get<double>() <= 0))
         return wrong(at, "not such a number");
       return {};
@@ -208,7 +208,9 @@ class SchemaCompiler {
   }
 
   static Result<> check_type(const Json& value, const std::string& at) {
-    auto good = [](const Json& name) { return name.is_string() && has(kTypes, name.get_ref<const std::string&>()); };
+    auto good = [](const Json& name) {
+      return name.is_string() && is_among(kTypes, name.get_ref<const std::string&>());
+    };
     const bool all = value.is_array() ? std::all_of(value.begin(), value.end(), good) : good(value);
     return all ? Result<>{} : wrong(at, fmt::format("{} is no type", printable(dump_json(value), 64)));
   }
@@ -221,13 +223,13 @@ class SchemaCompiler {
 
   // nullptr: not known, and let pass.
   Result<std::unique_ptr<re2::RE2>> expression(const std::string& pattern, const std::string& at) {
-    if (pattern.size() > kMaxPatternBytes || ++patterns_ > kMaxPatterns) {
+    if (pattern.size() > kMaxPatternBytes || ++patterns_ > kMaxSchemaPatterns) {
       CHECKED(unknown(at, "too many or too long expressions"));
       return nullptr;
     }
     re2::RE2::Options options;
     options.set_log_errors(false);
-    options.set_max_mem(kPatternMemory);
+    options.set_max_mem(kSchemaPatternMemory);
     auto made = std::make_unique<re2::RE2>(re2_from_ecma(pattern), options);
     if (made->ok()) return made;
     CHECKED(unknown(at, fmt::format("an expression that is not understood: {}", printable(made->error(), 100))));

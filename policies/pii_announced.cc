@@ -8,7 +8,7 @@
 namespace policies {
 namespace {
 
-constexpr size_t kMaxSecret = 2048;
+constexpr size_t kMaxAnnouncedSecret = 2048;
 constexpr size_t kMaxName = 40;
 
 using Accepted = std::optional<PiiSpan>;
@@ -176,7 +176,8 @@ std::optional<Value> value_behind(std::string_view text, PiiSpan name) {
   const char quote = at < text.size() ? text[at] : ' ';
   if (quote == '"' || quote == '\'' || quote == '`') {
     size_t end = ++at;
-    while (end < text.size() && end - at <= kMaxSecret && text[end] != quote && text[end] != '\n' && text[end] != ' ')
+    while (end < text.size() && end - at <= kMaxAnnouncedSecret && text[end] != quote && text[end] != '\n' &&
+           text[end] != ' ')
       end += text[end] == '\\' && text.substr(end + 1, 1) != "\"" ? 2 : 1;
     if (end < text.size() && text[end] == quote && end > at) {
       value.quoted = true;
@@ -185,13 +186,14 @@ std::optional<Value> value_behind(std::string_view text, PiiSpan name) {
     }
   }
   size_t end = at;
-  while (end < text.size() && end - at <= kMaxSecret && !ends_value(text[end]) && !next_parameter(text, end)) end++;
+  while (end < text.size() && end - at <= kMaxAnnouncedSecret && !ends_value(text[end]) && !next_parameter(text, end))
+    end++;
   while (end > at && std::string_view(".,;:)]}").find(text[end - 1]) != std::string_view::npos) end--;
   value.span = {at, end};
   return value;
 }
 
-bool has(std::string_view text, bool (*is)(char)) { return std::any_of(text.begin(), text.end(), is); }
+bool has_any(std::string_view text, bool (*is)(char)) { return std::any_of(text.begin(), text.end(), is); }
 bool is_sign(char c) { return is_ascii(c) && !is_alnum(c) && c != '_'; }
 
 // password: hunter2
@@ -206,12 +208,13 @@ Accepted password(std::string_view text, PiiSpan word) {
   const auto value = value_behind(text, name);
   if (!value) return {};
   const std::string_view secret = inside(text, value->span);
-  if (secret.size() < 4 || secret.size() > kMaxSecret || is_placeholder(secret)) return {};
+  if (secret.size() < 4 || secret.size() > kMaxAnnouncedSecret || is_placeholder(secret)) return {};
   if (is_reference(secret) && !value->quoted) return {};
   if (secret[0] == '/' || secret.find("://") != secret.npos || is_rule_list(secret)) return {};
   if (value->said)
-    return secret.size() >= 6 && has(secret, is_digit) && has(secret, is_letter) ? Accepted(value->span) : Accepted();
-  const bool digits = has(secret, is_digit), letters = has(secret, is_letter), signs = has(secret, is_sign);
+    return secret.size() >= 6 && has_any(secret, is_digit) && has_any(secret, is_letter) ? Accepted(value->span)
+                                                                                         : Accepted();
+  const bool digits = has_any(secret, is_digit), letters = has_any(secret, is_letter), signs = has_any(secret, is_sign);
   const bool counted = after(text, value->span) == ' ' && is_letter(after(text, value->span, 1));
   if (counted && !letters && !signs && !value->quoted && inside(text, word) == "pass") return {};  // pass: 212 tests
   const bool strong = (digits && letters) ||
@@ -229,7 +232,7 @@ Accepted key(std::string_view text, PiiSpan word) {
   const auto value = value_behind(text, name);
   if (!value) return {};
   const std::string_view secret = inside(text, value->span);
-  if (secret.size() < 8 || secret.size() > kMaxSecret || is_placeholder(secret)) return {};
+  if (secret.size() < 8 || secret.size() > kMaxAnnouncedSecret || is_placeholder(secret)) return {};
   if (is_reference(secret) || is_numbered_identifier(secret) || is_shortcut(secret)) return {};
   return is_no_word(secret) ? Accepted(value->span) : Accepted();
 }
@@ -237,7 +240,7 @@ Accepted key(std::string_view text, PiiSpan word) {
 // Behind a value that is too long to be one: the same words within it are not looked at once for each of them.
 size_t beyond_value(std::string_view text, PiiSpan word) {
   const auto value = value_behind(text, name_around(text, word));
-  return value && value->span.end - value->span.begin >= kMaxSecret ? value->span.end : word.begin;
+  return value && value->span.end - value->span.begin >= kMaxAnnouncedSecret ? value->span.end : word.begin;
 }
 
 // Without a sign: the token aZ3k...; Authorization: Bearer ...
@@ -247,21 +250,22 @@ Accepted bare(std::string_view text, PiiSpan span) {
   size_t end = span.end;
   while (end > begin && std::string_view(".,;:)]}").find(text[end - 1]) != std::string_view::npos) end--;
   const std::string_view secret = inside(text, {begin, end});
-  if (is_letter(before(text, span)) || secret.size() < 16 || secret.size() > kMaxSecret || is_placeholder(secret))
+  if (is_letter(before(text, span)) || secret.size() < 16 || secret.size() > kMaxAnnouncedSecret ||
+      is_placeholder(secret))
     return {};
   return !is_reference(secret) && !is_identifier(secret) && is_no_word(secret) ? Accepted(PiiSpan{begin, end})
                                                                                : Accepted();
 }
 
 // api_key_aZ3k...
-Accepted joined(std::string_view text, PiiSpan span) {
+Accepted joined_key(std::string_view text, PiiSpan span) {
   const std::string_view secret = inside(text, span);
   if (is_word(before(text, span)) || entropy(secret) < 2.5 || is_placeholder(secret) || is_identifier(secret))
     return {};
-  return has(secret, is_digit) ? Accepted(span) : Accepted();
+  return has_any(secret, is_digit) ? Accepted(span) : Accepted();
 }
 
-constexpr PiiShape kAnnounced[] = {
+constexpr PiiShape kAnnouncedSecrets[] = {
     {"api_key",
      R"((?i:passw(?:or)?d|passwort|passphrase|passcode|kennwort|wachtwoord|contrase\xc3\xb1a)|(?:\b|_)(?i:pwd|mot[ _]de[ _]passe|mdp|clave|senha|l\xc3\xb6senord|has\xc5\x82o|heslo|salasana|parola|adgangskode|passord|pass|pw)(?:\b|_)|[a-z]Pwd\b)"
      "|\xd0\xbf\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb\xd1\x8c|\xd0\x9f\xd0\xb0\xd1\x80\xd0\xbe\xd0\xbb\xd1\x8c|"
@@ -273,11 +277,11 @@ constexpr PiiShape kAnnounced[] = {
      key, beyond_value},
     {"api_key", R"((?i:api[_\-]?key|token|secret|app key)[ \t]{1,4}[A-Za-z0-9_\-]{20,})", bare},
     {"api_key", R"((?i:bearer|basic|ssws) [A-Za-z0-9._~+/\-]{16,}=*)", bare},
-    {"api_key", R"(\b(?i:api[_\-]?key|token|secret)_[A-Za-z0-9]{20,})", joined},
+    {"api_key", R"(\b(?i:api[_\-]?key|token|secret)_[A-Za-z0-9]{20,})", joined_key},
 };
 
 }  // namespace
 
-std::span<const PiiShape> announced_secret_shapes() { return kAnnounced; }
+std::span<const PiiShape> announced_secret_shapes() { return kAnnouncedSecrets; }
 
 }  // namespace policies

@@ -5,8 +5,8 @@
 namespace policies {
 namespace {
 
-constexpr size_t kLine = 1024;     // bytes of a table's line that are looked at
-constexpr size_t kAnnounced = 48;  // bytes between a word and its number
+constexpr size_t kLine = 1024;           // bytes of a table's line that are looked at
+constexpr size_t kAnnouncedWithin = 48;  // bytes between a word and its number
 
 bool is_joint(char c) { return c == '.' || c == '-' || c == '/' || c == '#'; }
 
@@ -128,7 +128,7 @@ std::string_view column_header(std::string_view text, PiiSpan span) {
 }
 
 size_t announced_at(std::string_view text, size_t at) {
-  const size_t limit = std::min(text.size(), at + kAnnounced);
+  const size_t limit = std::min(text.size(), at + kAnnouncedWithin);
   while (at < limit) {
     const char c = text[at];
     if (c == '\n') return text.npos;
@@ -145,7 +145,7 @@ size_t announced_at(std::string_view text, size_t at) {
     }
     size_t end = at;
     bool digits = false, capitals = true;
-    while (end < text.size() && end - at < kAnnounced && (is_alnum(text[end]) || !is_ascii(text[end])) &&
+    while (end < text.size() && end - at < kAnnouncedWithin && (is_alnum(text[end]) || !is_ascii(text[end])) &&
            punctuation(text, end) == 0) {
       digits = digits || is_digit(text[end]);
       capitals = capitals && is_upper(text[end]);

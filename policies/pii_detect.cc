@@ -18,11 +18,11 @@ namespace {
 constexpr int64_t kExpressionMemory = 64 << 20;  // of RE2 for one expression: its states are kept, not made again
 constexpr size_t kLong = 256;                    // longer shapes that are nothing are skipped whole
 // A step of a scan ends after so many bytes, or after so many looks at what has the shape of something.
-constexpr size_t kWindow = 256 << 10, kLooks = 256;
-constexpr size_t kLongest = 64 << 10;        // bytes behind those, for what begins within them
-constexpr int64_t kPatternMemory = 8 << 20;  // the same for a policy's
-constexpr int kMaxProgram = 5000;            // instructions of a policy's expression: "x{1000}{5}"
-constexpr size_t kMaxPatterns = 64, kMaxExpression = 2048, kMaxAllowed = 1000;
+constexpr size_t kScanWindow = 256 << 10, kLooks = 256;
+constexpr size_t kLongest = 64 << 10;              // bytes behind those, for what begins within them
+constexpr int64_t kPolicyPatternMemory = 8 << 20;  // the same for a policy's
+constexpr int kMaxProgram = 5000;                  // instructions of a policy's expression: "x{1000}{5}"
+constexpr size_t kMaxPolicyPatterns = 64, kMaxExpression = 2048, kMaxAllowed = 1000;
 
 RE2::Options re2_options(int64_t memory = kExpressionMemory) {
   RE2::Options options(RE2::Latin1);  // bytes: no shape ends within a character of several
@@ -50,7 +50,7 @@ Result<std::unique_ptr<RE2>> compile_pattern(const PiiPattern& pattern) {
     return fail(Code::invalid, "a type is 1 to 32 of a-z, 0-9 and _, beginning with a letter");
   if (pattern.expression.size() > kMaxExpression)
     return fail(Code::invalid, fmt::format("longer than {} bytes", kMaxExpression));
-  auto expression = std::make_unique<RE2>(pattern.expression, re2_options(kPatternMemory));
+  auto expression = std::make_unique<RE2>(pattern.expression, re2_options(kPolicyPatternMemory));
   if (!expression->ok()) return fail(Code::invalid, printable(expression->error()), "see RE2's syntax");
   if (expression->ProgramSize() > kMaxProgram)
     return fail(Code::invalid, fmt::format("compiled, it has {} instructions, more than {}: repeat less",
@@ -59,7 +59,7 @@ Result<std::unique_ptr<RE2>> compile_pattern(const PiiPattern& pattern) {
   return expression;
 }
 
-bool is_word(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_ascii_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Some shapes in one expression, and each alone. One pass finds where any of them may begin, as a DFA does it that need
 // not tell groups apart; which of them it is, a second look at those few bytes tells.
@@ -125,7 +125,7 @@ struct Alternation {
     if (end > span.begin + kLong) return {{}, end};
     // What begins a little later may still be something. Words are skipped whole: nothing begins within one, and the
     // same long word is not looked at once for each of its letters.
-    while (next < end && is_word(text[next]) && is_word(text[next - 1])) next++;
+    while (next < end && is_ascii_alnum(text[next]) && is_ascii_alnum(text[next - 1])) next++;
     return {{}, next};
   }
 };
@@ -152,8 +152,9 @@ const std::vector<std::string>& PiiDetector::types() {
 
 Result<std::shared_ptr<const PiiDetector>> PiiDetector::make(const PiiOptions& options) {
   auto compiled = std::make_unique<Compiled>();
-  if (options.patterns.size() > kMaxPatterns || options.allowed.size() > kMaxAllowed)
-    return fail(Code::invalid, fmt::format("more than {} patterns or {} allowed texts", kMaxPatterns, kMaxAllowed));
+  if (options.patterns.size() > kMaxPolicyPatterns || options.allowed.size() > kMaxAllowed)
+    return fail(Code::invalid,
+                fmt::format("more than {} patterns or {} allowed texts", kMaxPolicyPatterns, kMaxAllowed));
   for (const auto& pattern : options.patterns) {
     auto expression = compile_pattern(pattern);
     if (!expression)
@@ -216,7 +217,7 @@ std::vector<PiiFinding> PiiDetector::find(std::string_view text, std::span<const
 
 PiiScan::Step PiiScan::step() {
   const size_t expressions = 2 + detector_.compiled_->customs.size();
-  const size_t edge = std::min(at_ + kWindow, text_.size());
+  const size_t edge = std::min(at_ + kScanWindow, text_.size());
   const size_t limit = std::min(edge + kLongest, text_.size());
   last_look_ = looks_ + kLooks;
   if (expression_ < 2) {

@@ -103,7 +103,7 @@ Accepted social_security(std::string_view text, PiiSpan word) {
   return grouped && ends(text, number.span) && valid_ssn(number.digits) ? Accepted(number.span) : Accepted();
 }
 
-Accepted card(std::string_view text, PiiSpan word) {
+Accepted announced_card(std::string_view text, PiiSpan word) {
   if (!begins_word(text, word)) return {};
   const size_t at = announced_at(text, word.end);
   if (at == text.npos || !is_digit(text[at])) return {};
@@ -119,7 +119,7 @@ Accepted card(std::string_view text, PiiSpan word) {
   return {};
 }
 
-Accepted mac(std::string_view text, PiiSpan word) {
+Accepted announced_mac(std::string_view text, PiiSpan word) {
   if (!begins_word(text, word)) return {};
   const size_t at = announced_at(text, word.end);
   if (at == text.npos) return {};
@@ -155,7 +155,7 @@ Accepted longest_id(std::string_view text, size_t at, size_t most, Valid valid) 
   return found;
 }
 
-Accepted national_id(std::string_view text, PiiSpan word) {
+Accepted announced_national_id(std::string_view text, PiiSpan word) {
   if (!begins_word(text, word)) return {};
   if (after(text, word) == '(' && is_digit(after(text, word, 1))) return {};  // sin(0.5)
   const size_t at = announced_at(text, word.end);
@@ -210,7 +210,7 @@ Accepted phone_cell(std::string_view text, PiiSpan span) {
                                                                                                   : Accepted();
 }
 
-constexpr PiiShape kNumbers[] = {
+constexpr PiiShape kAnnouncedNumbers[] = {
     {"phone",
      R"((?:\b|_)(?i:(?:tele?phone|t\xc3\xa9l\xc3\xa9phone|phone|mobile|mobil|mobiltelefon|mobilnummer|mobilnr|handy|handynummer|handynr|telefon|telefonnummer|telefonnr|telefono|tel\xc3\xa9fono|telefone|telefoon|telefoonnummer|telefax|cellphone|cellulare|celular|m\xc3\xb3vil|movil|portable|puhelin|puhelinnumero|matkapuhelin|06-nummer|rufnummer|whatsapp|contact|contacto|telefonsz\xc3\xa1m|msisdn)|(?:tel|tlf|tfno|fax|fon|ph|mob|gsm|natel|cell|puh|sms|hp|cep)(?:\b|_|n))|[a-z](?:Phone|Mobile|Telephone|Cell|Fax))"
      "|\xd1\x82\xd0\xb5\xd0\xbb(?:\xd0\xb5\xd1\x84\xd0\xbe\xd0\xbd)?|\xd0\xa2\xd0\xb5\xd0\xbb(?:"
@@ -227,8 +227,8 @@ constexpr PiiShape kNumbers[] = {
     {"credit_card",
      R"((?:\b|_)(?i:card|karte|kreditkarte|kartennummer|carte|carte bancaire|tarjeta|carta|cart\xc3\xa3o|luottokortti|maestro|visa|amex|mastercard|diners|jcb|unionpay|debit|credit|(?:kort|cc|pan)(?:\b|_))|[a-z]Card)"
      "|\xe3\x82\xab\xe3\x83\xbc\xe3\x83\x89|\xe5\x8d\xa1|\xd0\xba\xd0\xb0\xd1\x80\xd1\x82[\xd0\xb0\xd1\x8b\xb0\x8b]+",
-     card},
-    {"mac_address", R"((?:\b|_)(?i:mac|macaddr(?:ess)?|hwaddr|bssid|ether)(?:\b|_|A))", mac},
+     announced_card},
+    {"mac_address", R"((?:\b|_)(?i:mac|macaddr(?:ess)?|hwaddr|bssid|ether)(?:\b|_|A))", announced_mac},
     {"national_id",
      R"((?:\b|_)(?i:national[ _\-]?insurance|ni number|ni no|henkil\xc3\xb6tunnus|henkilotunnus|personnummer|personnr|samordningsnummer|f\xc3\xb8dselsnummer|fodselsnummer|cpr-nummer|cpr-nr|burgerservicenummer|sofinummer|documento|codice[ _]?fiscale|cod\. ?fisc|s\xc3\xa9curit\xc3\xa9 sociale|securite sociale|s\xc3\xa9cu|insee|steuer-?id|steuer_?id|steuer-?identifikationsnummer|steuernummer|rijksregisternummer|num\xc3\xa9ro national|contribuinte|aadhaar|aadhar|uidai|social[ _\-]?insurance|tax[ _\-]?file|medicare|id[ _\-]?(?:number|no|card)|identity[ _\-]?(?:number|no|card)?|national[ _\-]?id|sa id|kimlik|tc kimlik|ahv-?nummer|sozialversicherungsnummer|versicherungsnummer|numeric personal|isikukood|asmens kodas|teudat zehut|teudat|tax[ _\-]?id|taxpayer(?:[ _\-]?id)?|my number|cedula|c\xc3\xa9dula))"
      R"(|(?:\b|_)(?i:nino|hetu|pnr|fnr|cpr|bsn|dni|nie|nif|cif|cf|pesel|nir|idnr|niss|insz|cpf|cnpj|pan|sin|tfn|nric|rrn|tckn|nhs|ahv|avs|svnr|curp|cuit|cuil|rut|hkid|cnp|ppsn?|oib|amka|tin|itin|egn)(?:\b|_))"
@@ -239,7 +239,7 @@ constexpr PiiShape kNumbers[] = {
      "|\xce\x91\xce\x9c\xce\x9a\xce\x91|\xd0\x95\xd0\x93\xd0\x9d|"
      "\xe3\x83\x9e\xe3\x82\xa4\xe3\x83\x8a\xe3\x83\xb3\xe3\x83\x90\xe3\x83\xbc|"
      "\xe5\x80\x8b\xe4\xba\xba\xe7\x95\xaa\xe5\x8f\xb7",
-     national_id},
+     announced_national_id},
     {"passport",
      R"((?:\b|_)(?i:passports?|reisep(?:a|\xc3\xa4)sse?|reisepassnummer|passeport|pasaporte|passaporto|passaporte|paspoort|paspoortnummer|paszport|paszportu|pasaport|passnummer|pass[ \-]?nr|pass no|passi|passinumero)|[a-z]Passport)"
      "|\xd0\xbf\xd0\xb0\xd1\x81\xd0\xbf\xd0\xbe\xd1\x80\xd1\x82|"
@@ -253,6 +253,6 @@ constexpr PiiShape kNumbers[] = {
 
 }  // namespace
 
-std::span<const PiiShape> announced_shapes() { return kNumbers; }
+std::span<const PiiShape> announced_shapes() { return kAnnouncedNumbers; }
 
 }  // namespace policies

@@ -7,7 +7,7 @@
 namespace policies {
 namespace {
 
-constexpr size_t kMaxSecret = 4096;
+constexpr size_t kMaxMarkedSecret = 4096;
 constexpr size_t kMaxPrivateKey = 64 * 1024;
 
 using Accepted = std::optional<PiiSpan>;
@@ -22,7 +22,7 @@ bool is_name(std::string_view secret) {
 Accepted marked(std::string_view text, PiiSpan span) {
   if (is_word(before(text, span))) return {};
   const std::string_view secret = inside(text, span);
-  if (secret.size() > kMaxSecret || entropy(secret) < 2.5 || is_example(secret) || is_name(secret)) return {};
+  if (secret.size() > kMaxMarkedSecret || entropy(secret) < 2.5 || is_example(secret) || is_name(secret)) return {};
   return span;
 }
 
@@ -40,7 +40,7 @@ bool is_azure(char c) { return is_base64url(c) || c == '.' || c == '~'; }
 // From its second part on; its header is looked at from there.
 Accepted json_web_token(std::string_view text, PiiSpan span) {
   const size_t dot = span.begin;
-  while (span.begin > 0 && dot - span.begin <= kMaxSecret && is_base64url(text[span.begin - 1])) span.begin--;
+  while (span.begin > 0 && dot - span.begin <= kMaxMarkedSecret && is_base64url(text[span.begin - 1])) span.begin--;
   const std::string_view header = inside(text, {span.begin, dot});
   const size_t mark = header.find("eyJ");
   if (mark == header.npos || header.size() < mark + 11) return {};
@@ -58,7 +58,7 @@ Accepted private_key(std::string_view text, PiiSpan span) {
 }
 
 // Each as its maker's documents describe it. None begins with a run: those are found from a mark within (below).
-constexpr char kMarks[] =
+constexpr char kSecretMarks[] =
     // Clouds and where things are deployed
     R"(\b(?:(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}|ABSK[A-Za-z0-9+/]{100,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,})"
     R"(|AIza[A-Za-z0-9_\-]{35}|ya29\.[A-Za-z0-9_\-.]{20,}|GOCSPX-[A-Za-z0-9_\-]{28}|1//0[A-Za-z0-9_\-]{40,})"
@@ -88,7 +88,7 @@ constexpr char kMarks[] =
 constexpr PiiShape kSecrets[] = {
     {"private_key", R"(-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)", private_key},
     {"api_key", R"(\.eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*)", json_web_token},
-    {"api_key", kMarks, marked},
+    {"api_key", kSecretMarks, marked},
     {"api_key", R"(:AA[A-Za-z0-9_\-]{33})", marked_within<is_digit, 8, 10>},                            // Telegram
     {"api_key", R"(\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,38})", marked_within<is_base64url, 23, 28>},  // Discord
     {"api_key", R"(\.atlasv1\.[A-Za-z0-9_\-=]{60,70})", marked_within<is_alnum, 14, 14>},               // Terraform

@@ -11,11 +11,11 @@ namespace {
 
 constexpr size_t kMinDigits = 6, kMaxDigits = 40;  // of a token, 5 bits each
 constexpr size_t kMaxType = 32;
-constexpr size_t kEntryOverhead = 128;                                    // of the map, about
-constexpr std::string_view kDigits = "abcdefghijkmnpqrstuvwxyz23456789";  // none that is read for another
-constexpr size_t kWindow = 256 << 10, kReplacements = 256;                // of a Sanitizer's step
-constexpr const char* kToken = "token";                                   // the type of what only looks like one
-static_assert(kDigits.size() == 32);
+constexpr size_t kEntryOverhead = 128;                                         // of the map, about
+constexpr std::string_view kTokenDigits = "abcdefghijkmnpqrstuvwxyz23456789";  // none that is read for another
+constexpr size_t kSanitizeWindow = 256 << 10, kReplacements = 256;             // of a Sanitizer's step
+constexpr const char* kToken = "token";                                        // the type of what only looks like one
+static_assert(kTokenDigits.size() == 32);
 
 bool is_type(char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
@@ -27,7 +27,8 @@ size_t token_end(std::string_view text, size_t at) {
   while (type > at + 1 && text[type - 1] != '_') type--;  // digits are of both
   if (type < at + 3) return 0;
   size_t digits = type;
-  while (digits < text.size() && digits - type <= kMaxDigits && kDigits.find(text[digits]) != kDigits.npos) digits++;
+  while (digits < text.size() && digits - type <= kMaxDigits && kTokenDigits.find(text[digits]) != kTokenDigits.npos)
+    digits++;
   const bool whole =
       digits - type >= kMinDigits && digits - type <= kMaxDigits && digits < text.size() && text[digits] == ']';
   return whole ? digits + 1 : 0;
@@ -49,7 +50,7 @@ std::string digits_for(const PiiVault::Key& key, std::string_view type, std::str
   unsigned bits = 0, have = 0;
   for (unsigned char byte : hash) {
     bits = bits << 8 | byte;
-    for (have += 8; have >= 5 && digits.size() < kMaxDigits; have -= 5) digits += kDigits[bits >> (have - 5) & 31];
+    for (have += 8; have >= 5 && digits.size() < kMaxDigits; have -= 5) digits += kTokenDigits[bits >> (have - 5) & 31];
   }
   return digits;
 }
@@ -131,7 +132,7 @@ Result<> MemoryVault::put(const std::string& token, std::string_view text, Time 
 }
 
 void Sanitizer::look_for_tokens() {
-  const size_t edge = std::min(at_ + kWindow, text_.size());
+  const size_t edge = std::min(at_ + kSanitizeWindow, text_.size());
   const std::string_view seen = text_.substr(0, edge);  // not to the text's end, once for each step
   for (size_t open = seen.find('[', at_); open != seen.npos; open = seen.find('[', open + 1))
     if (const size_t end = token_end(text_, open); end != 0) tokens_.push_back({open, end, kToken});

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "policies/pii_around.h"
+
 namespace policies {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool one_digit(std::string_view digits) { return digits.find_first_not_of(digits[0]) == digits.npos; }
 

@@ -23,7 +23,7 @@ namespace policies {
 namespace {
 
 using Problems = std::vector<Error>;
-constexpr size_t kMaxRules = 200, kMaxCalls = 512, kMaxValues = 64;
+constexpr size_t kMaxSeccompRules = 200, kMaxCalls = 512, kMaxValues = 64;
 constexpr size_t kMaxCombinations = 8192;  // calls times values, all rules; the shipped profile has 400
 
 // A number, or the name of a constant.
@@ -48,7 +48,7 @@ std::vector<uint32_t> read_values(Checked& in, std::string_view key) {
   return values;
 }
 
-uint32_t joined(const std::vector<uint32_t>& bits) {
+uint32_t joined_bits(const std::vector<uint32_t>& bits) {
   uint32_t mask = 0;
   for (uint32_t bit : bits) mask |= bit;
   return mask;
@@ -61,10 +61,10 @@ ArgumentTest read_test(const Json& object, const std::string& path, Problems& pr
   if (in.has("without") == in.has("one_of")) {
     in.wrong_at(path, "needs one of: one_of (with or without mask), without");
   } else if (in.has("without")) {
-    test.mask = joined(read_values(in, "without"));
+    test.mask = joined_bits(read_values(in, "without"));
     test.values = {0};
   } else {
-    if (in.has("mask")) test.mask = joined(read_values(in, "mask"));
+    if (in.has("mask")) test.mask = joined_bits(read_values(in, "mask"));
     test.values = read_values(in, "one_of");
     for (uint32_t value : test.values)
       if ((value & ~test.mask) != 0)
@@ -79,8 +79,9 @@ enum class Conditions { allowed, refused };
 std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Conditions conditions, Problems& problems) {
   std::vector<SeccompRule> rules;
   const Json& list = profile.list_or_empty(key);
-  if (list.size() > kMaxRules) profile.wrong(key, fmt::format("{} rules are more than {}", list.size(), kMaxRules));
-  for (size_t i = 0; i < std::min(list.size(), kMaxRules); i++) {
+  if (list.size() > kMaxSeccompRules)
+    profile.wrong(key, fmt::format("{} rules are more than {}", list.size(), kMaxSeccompRules));
+  for (size_t i = 0; i < std::min(list.size(), kMaxSeccompRules); i++) {
     const std::string path = fmt::format("{}[{}]", profile.path_of(key), i);
     Checked in(list[i], path, problems);
     SeccompRule rule;

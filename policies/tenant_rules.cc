@@ -16,7 +16,7 @@ namespace policies {
 namespace {
 
 constexpr std::string_view kUidMark = "{uid}";
-constexpr size_t kMaxRules = 1000;
+constexpr size_t kMaxTenantRules = 1000;
 constexpr size_t kMaxUnit = 255;  // systemd.unit(5)
 
 std::string tenant_name(std::string name, uid_t uid) {
@@ -62,8 +62,9 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const Json& doc
   (void)in.string_or("$schema", "", 1024);
   (void)in.string_or("description", "", 1024);
   const Json& list = in.list_or_empty("rules");
-  if (list.empty() || list.size() > kMaxRules) in.wrong("rules", fmt::format("not a list of 1 to {} rules", kMaxRules));
-  for (size_t i = 0; i < std::min(list.size(), kMaxRules); i++) {
+  if (list.empty() || list.size() > kMaxTenantRules)
+    in.wrong("rules", fmt::format("not a list of 1 to {} rules", kMaxTenantRules));
+  for (size_t i = 0; i < std::min(list.size(), kMaxTenantRules); i++) {
     Checked fields(list[i], fmt::format("rules[{}]", i), problems);
     TenantRule rule;
     read_who(fields, rule);

@@ -21,10 +21,6 @@ constexpr char kHead[] = "SKILL.md";
 // A saved skill without a description needs one all the same: the format asks for it.
 std::string standard_description(std::string_view name) { return fmt::format("Saved code `{}`.", name); }
 
-struct CloseDir {
-  void operator()(DIR* dir) const { ::closedir(dir); }
-};
-
 // The files below a folder, sorted by path; sizes only.
 class Collection {
  public:
@@ -42,7 +38,7 @@ class Collection {
     if (depth > kMostDepth) return fail(Code::invalid, fmt::format("{} is nested too deep", below));
     TRY(RelativePath top, RelativePath::parse("."));
     TRY(Fd folder, open_beneath(directory, top, O_RDONLY | O_DIRECTORY));
-    std::unique_ptr<DIR, CloseDir> entries(::fdopendir(folder.get()));
+    std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
     if (!entries) return fail_errno(errno, "fdopendir");
     const int fd = folder.release();  // closed with `entries`
     while (const dirent* entry = ::readdir(entries.get())) {

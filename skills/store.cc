@@ -22,10 +22,6 @@ constexpr size_t kMostProblems = 100;
 constexpr char kNew[] = ".new";    // a version that is being written
 constexpr char kGone[] = ".gone";  // a skill that is being removed
 
-struct CloseDir {
-  void operator()(DIR* dir) const { ::closedir(dir); }
-};
-
 RelativePath path_of(std::string_view text) { return RelativePath::parse(text).value(); }  // of our own making
 
 std::string version_path(std::string_view slug, uint32_t version) { return fmt::format("{}/{:06}", slug, version); }
@@ -33,7 +29,7 @@ std::string version_path(std::string_view slug, uint32_t version) { return fmt::
 // The names in a folder, sorted.
 Result<std::vector<std::string>> names_in(int directory, const RelativePath& path) {
   TRY(Fd folder, open_beneath(directory, path, O_RDONLY | O_DIRECTORY));
-  std::unique_ptr<DIR, CloseDir> entries(::fdopendir(folder.get()));
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
   if (!entries) return fail_errno(errno, "fdopendir");
   (void)folder.release();  // closed with `entries`
   std::vector<std::string> names;

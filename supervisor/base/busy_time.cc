@@ -9,7 +9,7 @@ constexpr std::chrono::milliseconds kWorthAName{1};  // a piece of work; shorter
 struct Name {
   std::string_view name, text;
 };
-constexpr std::array<Name, kWorks> kNames = {{
+constexpr std::array<Name, kWorks> kWorkNames = {{
     {"other", "work that has no name of its own"},
     {"client_message", "reading a client's message"},
     {"arguments", "checking a call's arguments"},
@@ -37,8 +37,8 @@ size_t index_of(LoopWork work) { return static_cast<size_t>(work); }
 
 thread_local BusyTime* Doing::of_this_thread = nullptr;
 
-std::string_view work_name(LoopWork work) { return kNames[index_of(work)].name; }
-std::string_view work_text(LoopWork work) { return kNames[index_of(work)].text; }
+std::string_view work_name(LoopWork work) { return kWorkNames[index_of(work)].name; }
+std::string_view work_text(LoopWork work) { return kWorkNames[index_of(work)].text; }
 
 int64_t BusyTime::minute_of(Monotonic::time_point now) const {
   return std::chrono::duration_cast<std::chrono::minutes>(now.time_since_epoch()).count();

@@ -6,16 +6,16 @@
 #include <ctime>
 
 namespace {
-LogLevel current = LogLevel::info;
-constexpr std::string_view kNames[] = {"", "", "", "error", "warning", "notice", "info", "debug"};
+LogLevel current_level = LogLevel::info;
+constexpr std::string_view kLevelNames[] = {"", "", "", "error", "warning", "notice", "info", "debug"};
 }  // namespace
 
-void set_log_level(LogLevel level) { current = level; }
-LogLevel log_level() { return current; }
+void set_log_level(LogLevel level) { current_level = level; }
+LogLevel log_level() { return current_level; }
 
 bool parse_log_level(std::string_view name, LogLevel& level) {
   for (int i = 3; i <= 7; i++) {
-    if (name == kNames[i]) {
+    if (name == kLevelNames[i]) {
       level = static_cast<LogLevel>(i);
       return true;
     }
@@ -48,7 +48,7 @@ void log_line(LogLevel level, std::string_view text) {
     tm utc{};
     gmtime_r(&now.tv_sec, &utc);
     line = fmt::format("{:02}:{:02}:{:02}.{:03} {}: {}\n", utc.tm_hour, utc.tm_min, utc.tm_sec, now.tv_nsec / 1'000'000,
-                       kNames[static_cast<int>(level)], shown);
+                       kLevelNames[static_cast<int>(level)], shown);
   }
   // One write, so that lines of the daemon and the jailer never mix. A full or closed stderr loses
   // the line: logging must not be able to stop the daemon.

@@ -44,7 +44,7 @@ struct CloseDir {
 };
 using Dir = std::unique_ptr<DIR, CloseDir>;
 
-std::string quoted(std::string_view path) { return "'" + std::string(path) + "'"; }
+std::string in_quotes(std::string_view path) { return "'" + std::string(path) + "'"; }
 
 }  // namespace
 
@@ -85,10 +85,10 @@ tl::unexpected<Error> fail_path(int err, std::string_view verb, std::string_view
   };
   for (const Row& row : kRows) {
     if (row.err != err) continue;
-    std::string what = "cannot " + std::string(verb) + " " + quoted(path) + ": " + row.reason;
+    std::string what = "cannot " + std::string(verb) + " " + in_quotes(path) + ": " + row.reason;
     return tl::unexpected<Error>(Error{row.code, err, std::move(what), row.hint, {}});
   }
-  return fail_errno(err, "cannot " + std::string(verb) + " " + quoted(path));
+  return fail_errno(err, "cannot " + std::string(verb) + " " + in_quotes(path));
 }
 
 Result<RelativePath> RelativePath::parse(std::string_view text) {
@@ -105,7 +105,7 @@ Result<RelativePath> RelativePath::parse(std::string_view text) {
   }
   if (valid_utf8(text) != text) return wrong("the path is not valid UTF-8", "send the name as UTF-8 text");
   if (text.front() == '/')
-    return wrong("the path " + quoted(text) + " is absolute",
+    return wrong("the path " + in_quotes(text) + " is absolute",
                  "paths are relative to the folder: leave out the leading '/'");
 
   std::string normal;
@@ -117,7 +117,7 @@ Result<RelativePath> RelativePath::parse(std::string_view text) {
     at = end + 1;
     if (part.empty() || part == ".") continue;
     if (part == "..")
-      return wrong("the path " + quoted(text) + " has a '..' component",
+      return wrong("the path " + in_quotes(text) + " has a '..' component",
                    "name the file from the folder's top, without '..'");
     if (part.size() > kMaxComponentBytes)
       return wrong("a name in the path has " + std::to_string(part.size()) + " bytes", "at most 255 are allowed");
@@ -186,7 +186,7 @@ Result<Fd> open_regular_beneath(int dirfd, const RelativePath& path, int flags) 
   if (info.st_nlink > 1)
     return fail(
         Code::denied,
-        "cannot open " + quoted(path.text()) + ": it has " + std::to_string(info.st_nlink) + " names (hard links)",
+        "cannot open " + in_quotes(path.text()) + ": it has " + std::to_string(info.st_nlink) + " names (hard links)",
         "copy the file: only files with one name can be used");
   Fd fd(::open(FdPath(held.get()).text, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // exactly what was checked
   if (!fd) return fail_path(errno, "open", path.text());
@@ -265,7 +265,7 @@ Result<bool> TreeRemoval::empty_directory(int directory, unsigned& operations) {
 Result<bool> TreeRemoval::remove_entry(int directory, const char* name, bool is_directory, unsigned& operations) {
   if (operations == 0) return false;
   if (left_ == 0)
-    return fail(Code::exhausted, "cannot delete " + quoted(name_) + ": it has too many files",
+    return fail(Code::exhausted, "cannot delete " + in_quotes(name_) + ": it has too many files",
                 "delete again to go on, or delete its folders one by one");
   operations--;
   left_--;
@@ -348,7 +348,7 @@ Result<> write_all(int fd, std::string_view bytes) {
 
 Result<Fd> open_directory(const std::string& absolute) {
   if (absolute.empty() || absolute.front() != '/')
-    return fail(Code::invalid, "the path " + quoted(absolute) + " is not absolute", "begin it with '/'");
+    return fail(Code::invalid, "the path " + in_quotes(absolute) + " is not absolute", "begin it with '/'");
   Fd fd(::open(absolute.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return fail_path(errno, "open folder", absolute);
   return fd;

@@ -10,9 +10,9 @@
 namespace bridge {
 namespace {
 
-constexpr size_t kMaxMessage = 8192;
+constexpr size_t kMaxErrorText = 8192;
 constexpr size_t kMaxSteps = 32;
-constexpr size_t kCountFrom = 64 << 10;  // shorter texts cannot hold enough values to hurt
+constexpr size_t kCountTextFrom = 64 << 10;  // shorter texts cannot hold enough values to hurt
 
 std::string type_of(const Json& block) {
   const Json type = block.is_object() ? block.value("type", Json()) : Json();
@@ -25,7 +25,7 @@ Json taken(Json& object, const char* key) {
   return found == object.end() ? Json() : std::move(*found);
 }
 
-std::string text_of(Json& block) {
+std::string text_of_block(Json& block) {
   Json text = taken(block, "text");
   return text.is_string() ? std::move(text.get_ref<std::string&>()) : std::string();
 }
@@ -52,7 +52,7 @@ Json value_of_text(std::string text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_structure = first != text.npos && (text[first] == '{' || text[first] == '[');
   // A text of millions of values stays the text that it is.
-  const bool is_small = text.size() <= kCountFrom || value_bytes(text) <= kMostValueBytes + 2 * text.size();
+  const bool is_small = text.size() <= kCountTextFrom || value_bytes(text) <= kMostValueBytes + 2 * text.size();
   if (is_structure && is_small) {
     auto parsed = parse_json(text);
     if (parsed) return *std::move(parsed);
@@ -62,7 +62,7 @@ Json value_of_text(std::string text) {
 
 Json value_of_block(Json& block) {
   const std::string type = type_of(block);
-  if (type == "text") return value_of_text(text_of(block));
+  if (type == "text") return value_of_text(text_of_block(block));
   if (type != "resource" || !block.contains("resource") || !block["resource"].is_object()) return std::move(block);
   Json resource = taken(block, "resource");
   resource["type"] = "resource";
@@ -89,8 +89,8 @@ Json value_of_blocks(Json content) {
 }
 
 std::string cut(std::string text) {
-  if (text.size() <= kMaxMessage) return text;
-  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, kMaxMessage)));
+  if (text.size() <= kMaxErrorText) return text;
+  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, kMaxErrorText)));
   return text + "...";
 }
 
@@ -138,7 +138,7 @@ ToolValue value_of(Answer answer, std::string_view tool, const Json& output_sche
     std::string message;
     if (content.is_array())
       for (Json& block : content)
-        if (type_of(block) == "text") message += (message.empty() ? "" : "\n") + text_of(block);
+        if (type_of(block) == "text") message += (message.empty() ? "" : "\n") + text_of_block(block);
     told.failure = {{"code", "tool_error"}, {"message", message.empty() ? "the tool failed" : cut(std::move(message))}};
     if (!structured.is_null()) told.failure["data"] = std::move(structured);
     return told;

@@ -6,11 +6,11 @@
 namespace bus {
 namespace {
 
-int append(sd_bus_message* to, const doctor::Finding& finding) {
+int append_finding(sd_bus_message* to, const doctor::Finding& finding) {
   int r = sd_bus_message_open_container(to, 'r', "ssss");
   for (const std::string& text :
        {finding.what, std::string(doctor::health_name(finding.health)), finding.found, finding.remedy})
-    if (r >= 0) r = bus::append(to, text);
+    if (r >= 0) r = append(to, text);
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 
@@ -24,7 +24,7 @@ Task<Result<MessagePtr>> Publication::run_doctor(MessagePtr call) {
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "(ssss)");
   for (const auto& finding : findings)
-    if (r >= 0) r = append(reply.get(), finding);
+    if (r >= 0) r = append_finding(reply.get(), finding);
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
   if (r < 0) co_return fail_errno(-r, "tell the findings");
   co_return reply;

@@ -36,7 +36,8 @@ const std::vector<std::string>& approvals_of(const Live& e) { return e.approvals
 const policies::Limits& limits_of(const Live& e) { return e.limits; }
 
 template <auto Of>
-int property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+int execution_property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data,
+                       sd_bus_error*) {
   const auto execution = static_cast<Publication*>(data)->execution_at(path);
   return execution ? append(reply, Of(*execution)) : -ENOENT;
 }
@@ -92,9 +93,7 @@ Result<> check_ceilings(const jail::LimitChange& change, const policies::Policy&
   return {};
 }
 
-constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
 constexpr uint64_t kInvalidated = SD_BUS_VTABLE_PROPERTY_EMITS_INVALIDATION;
-constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;
 
 }  // namespace
 
@@ -106,24 +105,24 @@ int append(sd_bus_message* to, const policies::Limits& limits) {
 
 const sd_bus_vtable kExecutionTable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_PROPERTY("Id", "s", property<id_of>, 0, kConst),
-    SD_BUS_PROPERTY("Tenant", "s", property<tenant_of>, 0, kConst),
-    SD_BUS_PROPERTY("Language", "s", property<language_of>, 0, kConst),
-    SD_BUS_PROPERTY("Policy", "s", property<policy_of>, 0, kConst),
-    SD_BUS_PROPERTY("UID", "u", property<uid_of>, 0, kConst),
-    SD_BUS_PROPERTY("PID", "u", property<pid_of>, 0, kConst),
-    SD_BUS_PROPERTY("AskedUSec", "t", property<asked_of>, 0, kConst),
-    SD_BUS_PROPERTY("State", "s", property<state_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Approvals", "as", property<approvals_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Outcome", "s", property<outcome_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Message", "s", property<message_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("EndedUSec", "t", property<ended_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Receipt", "s", property<receipt_of>, 0, kInvalidated),
-    SD_BUS_PROPERTY("WallUSec", "t", property<wall_of>, 0, 0),
-    SD_BUS_PROPERTY("CPUUSec", "t", property<cpu_of>, 0, 0),
-    SD_BUS_PROPERTY("MemoryBytes", "t", property<memory_of>, 0, 0),
-    SD_BUS_PROPERTY("Tasks", "u", property<tasks_of>, 0, 0),
-    SD_BUS_PROPERTY("Limits", "a{sv}", property<limits_of>, 0, 0),
+    SD_BUS_PROPERTY("Id", "s", execution_property<id_of>, 0, kConst),
+    SD_BUS_PROPERTY("Tenant", "s", execution_property<tenant_of>, 0, kConst),
+    SD_BUS_PROPERTY("Language", "s", execution_property<language_of>, 0, kConst),
+    SD_BUS_PROPERTY("Policy", "s", execution_property<policy_of>, 0, kConst),
+    SD_BUS_PROPERTY("UID", "u", execution_property<uid_of>, 0, kConst),
+    SD_BUS_PROPERTY("PID", "u", execution_property<pid_of>, 0, kConst),
+    SD_BUS_PROPERTY("AskedUSec", "t", execution_property<asked_of>, 0, kConst),
+    SD_BUS_PROPERTY("State", "s", execution_property<state_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Approvals", "as", execution_property<approvals_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Outcome", "s", execution_property<outcome_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Message", "s", execution_property<message_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("EndedUSec", "t", execution_property<ended_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Receipt", "s", execution_property<receipt_of>, 0, kInvalidated),
+    SD_BUS_PROPERTY("WallUSec", "t", execution_property<wall_of>, 0, 0),
+    SD_BUS_PROPERTY("CPUUSec", "t", execution_property<cpu_of>, 0, 0),
+    SD_BUS_PROPERTY("MemoryBytes", "t", execution_property<memory_of>, 0, 0),
+    SD_BUS_PROPERTY("Tasks", "u", execution_property<tasks_of>, 0, 0),
+    SD_BUS_PROPERTY("Limits", "a{sv}", execution_property<limits_of>, 0, 0),
     SD_BUS_METHOD_WITH_ARGS("Kill", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::kill>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("Freeze", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::freeze>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("Thaw", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::thaw>, kEveryone),

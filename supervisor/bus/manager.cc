@@ -57,9 +57,6 @@ constexpr Property kProperties[] = {
     {"Pool", same<&Condition::pool>},
 };
 
-constexpr uint64_t kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE, kConst = SD_BUS_VTABLE_PROPERTY_CONST;
-constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;  // who may what is asked later, without waiting: caller.h
-
 Result<std::string> read_text(sd_bus_message* call) {
   const char* text = nullptr;
   if (int r = sd_bus_message_read(call, "s", &text); r < 0) return fail_errno(-r, "read the argument", Code::invalid);

@@ -150,6 +150,9 @@ class Publication {
   Scope tasks_;  // last: cancelled first
 };
 
+// Flags of the tables' members. Who may call what is asked later, without waiting: caller.h.
+inline constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+inline constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;
 // The tables, each in a file of its own. Userdata is the Publication.
 extern const sd_bus_vtable kManagerTable[];
 extern const sd_bus_vtable kExecutionTable[];

@@ -10,11 +10,11 @@ struct Seen {
 };
 
 std::string name_of(const Seen& s) { return s.tenant.name(); }
-std::string policy_of(const Seen& s) {
+std::string tenant_policy_of(const Seen& s) {
   const auto policy = s.served.members.of(s.tenant.name()).policy;
   return policy ? policy->name : "";
 }
-policies::Limits limits_of(const Seen& s) {
+policies::Limits tenant_limits_of(const Seen& s) {
   const auto policy = s.served.members.of(s.tenant.name()).policy;
   return policy ? policy->limits.maximum : policies::Limits{};
 }
@@ -27,7 +27,7 @@ uint32_t running_of(const Seen& s) { return s.served.live.count(s.tenant.name(),
 uint32_t waiting_of(const Seen& s) { return s.served.live.count(s.tenant.name(), tools::Stage::waiting); }
 uint64_t executions_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).executions; }
 tools::Counts outcomes_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).outcomes; }
-uint64_t cpu_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).cpu_us; }
+uint64_t tenant_cpu_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).cpu_us; }
 uint64_t bytes_of(const Seen& s) { return s.tenant.workspace().quota().usage().bytes; }
 uint64_t files_of(const Seen& s) { return s.tenant.workspace().quota().usage().files; }
 uint64_t most_bytes_of(const Seen& s) { return s.tenant.workspace().quota().limits().bytes; }
@@ -49,8 +49,7 @@ std::vector<Shown> workspaces_of(const Seen& s) {
   return all;
 }
 
-using bus::append;
-int append(sd_bus_message* to, const std::vector<Shown>& workspaces) {
+int append_workspaces(sd_bus_message* to, const std::vector<Shown>& workspaces) {
   int r = sd_bus_message_open_container(to, 'a', "(stttt)");
   for (const Shown& one : workspaces)
     if (r >= 0)
@@ -60,33 +59,38 @@ int append(sd_bus_message* to, const std::vector<Shown>& workspaces) {
 }
 
 template <auto Of>
-int property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
+int tenant_property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data,
+                    sd_bus_error*) {
   const auto& publication = *static_cast<Publication*>(data);
   const auto tenant = publication.tenant_at(path);
   return tenant ? append(reply, Of(Seen{publication.served(), *tenant})) : -ENOENT;
 }
-
-constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+int workspaces_property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data,
+                        sd_bus_error*) {
+  const auto& publication = *static_cast<Publication*>(data);
+  const auto tenant = publication.tenant_at(path);
+  return tenant ? append_workspaces(reply, workspaces_of(Seen{publication.served(), *tenant})) : -ENOENT;
+}
 
 }  // namespace
 
 const sd_bus_vtable kTenantTable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_PROPERTY("Name", "s", property<name_of>, 0, kConst),
-    SD_BUS_PROPERTY("Policy", "s", property<policy_of>, 0, 0),
-    SD_BUS_PROPERTY("Limits", "a{sv}", property<limits_of>, 0, 0),
-    SD_BUS_PROPERTY("MostRunning", "u", property<most_running_of>, 0, 0),
-    SD_BUS_PROPERTY("Connections", "u", property<connections_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Running", "u", property<running_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Waiting", "u", property<waiting_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Executions", "t", property<executions_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Outcomes", "a{st}", property<outcomes_of>, 0, 0),
-    SD_BUS_PROPERTY("CPUUsageUSec", "t", property<cpu_of>, 0, 0),
-    SD_BUS_PROPERTY("WorkspaceBytes", "t", property<bytes_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("WorkspaceFiles", "t", property<files_of>, 0, kAnnounced),
-    SD_BUS_PROPERTY("QuotaBytes", "t", property<most_bytes_of>, 0, 0),
-    SD_BUS_PROPERTY("QuotaFiles", "t", property<most_files_of>, 0, 0),
-    SD_BUS_PROPERTY("Workspaces", "a(stttt)", property<workspaces_of>, 0, 0),
+    SD_BUS_PROPERTY("Name", "s", tenant_property<name_of>, 0, kConst),
+    SD_BUS_PROPERTY("Policy", "s", tenant_property<tenant_policy_of>, 0, 0),
+    SD_BUS_PROPERTY("Limits", "a{sv}", tenant_property<tenant_limits_of>, 0, 0),
+    SD_BUS_PROPERTY("MostRunning", "u", tenant_property<most_running_of>, 0, 0),
+    SD_BUS_PROPERTY("Connections", "u", tenant_property<connections_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Running", "u", tenant_property<running_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Waiting", "u", tenant_property<waiting_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Executions", "t", tenant_property<executions_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Outcomes", "a{st}", tenant_property<outcomes_of>, 0, 0),
+    SD_BUS_PROPERTY("CPUUsageUSec", "t", tenant_property<tenant_cpu_of>, 0, 0),
+    SD_BUS_PROPERTY("WorkspaceBytes", "t", tenant_property<bytes_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("WorkspaceFiles", "t", tenant_property<files_of>, 0, kAnnounced),
+    SD_BUS_PROPERTY("QuotaBytes", "t", tenant_property<most_bytes_of>, 0, 0),
+    SD_BUS_PROPERTY("QuotaFiles", "t", tenant_property<most_files_of>, 0, 0),
+    SD_BUS_PROPERTY("Workspaces", "a(stttt)", workspaces_property, 0, 0),
     SD_BUS_VTABLE_END,
 };
 

@@ -18,7 +18,7 @@ constexpr size_t kMostShape = 8192, kMostName = 640;
 constexpr int64_t kWholeEach = 600, kSubjectsEach = 100;
 
 // ends: number and hash before the first entry and of the last one.
-constexpr char kTables[] = R"(
+constexpr char kAuditTables[] = R"(
 CREATE TABLE audit(
   number INTEGER PRIMARY KEY,
   at_ms INTEGER NOT NULL, tenant TEXT NOT NULL, uid INTEGER NOT NULL, pid INTEGER NOT NULL,
@@ -29,7 +29,7 @@ INSERT INTO audit_ends VALUES('before', 0, zeroblob(32)), ('last', 0, zeroblob(3
 )";
 // Shares. `bytes` is what an entry takes in the file, with its indexes and the gap beside it, rounded up. Triggers keep
 // the counts: they are right whatever removes a row. What the first version forgot becomes the first gap.
-constexpr char kShares[] = R"(
+constexpr char kAuditShares[] = R"(
 ALTER TABLE audit ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE audit ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE audit ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
@@ -169,7 +169,7 @@ Result<> note_added(Database& database, const std::string& account, AuditKind ki
 
 }  // namespace
 
-Part audit_part() { return {"audit", {kTables, kShares}}; }
+Part audit_part() { return {"audit", {kAuditTables, kAuditShares}}; }
 
 std::string account_of(const AuditEntry& entry) { return entry.tenant.substr(0, entry.tenant.find('/')); }
 

@@ -24,8 +24,6 @@ constexpr uint64_t kOwnEntries = 1000;  // entries that say what was forgotten; 
 constexpr int64_t kBatch = 256;
 constexpr size_t kSharesNamed = 16;  // in one entry
 
-int64_t stored(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)); }
-
 struct Going {  // an entry that leaves
   int64_t number = 0, at_ms = 0, last_ms = 0, calls = 0, bytes = 0;
   std::string account;

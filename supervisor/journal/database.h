@@ -4,6 +4,7 @@
 // Errors: exhausted (the disk is full), unavailable (locked for longer than the busy time, I/O), internal (SQL of ours
 // that is wrong, a damaged file); each with what SQLite says.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -49,6 +50,9 @@ class [[nodiscard]] Statement {
   int next_ = 1;
   int failed_ = 0;  // of a bind
 };
+
+// A count as SQLite stores it, which knows no unsigned numbers.
+inline int64_t stored(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)); }
 
 enum class Sync { normal, full };  // PRAGMA synchronous: a commit is written, or has also reached the disk
 

@@ -7,7 +7,7 @@
 namespace journal {
 namespace {
 
-constexpr char kTables[] = R"(
+constexpr char kExecutionTables[] = R"(
 CREATE TABLE executions(
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -53,7 +53,7 @@ UPDATE totals SET returned_tokens=returned_bytes*2/7, kept_out_tokens=kept_out_b
   definitions_avoided_tokens=definitions_avoided_bytes*2/7, read_tokens=read_bytes*2/7;
 )";
 // Rows of each tenant, whatever the workspace. Triggers keep the counts: they are right whatever removes a row.
-constexpr char kShares[] = R"(
+constexpr char kExecutionShares[] = R"(
 ALTER TABLE executions ADD COLUMN account TEXT NOT NULL
   GENERATED ALWAYS AS (substr(tenant, 1, instr(tenant || '/', '/') - 1)) VIRTUAL;
 CREATE INDEX executions_of_account ON executions(account, number);
@@ -73,7 +73,6 @@ CREATE TRIGGER execution_went AFTER DELETE ON executions BEGIN
 END;
 )";
 
-int64_t stored(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)); }
 uint64_t loaded(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
 
 Row read_row(const Statement& row) {
@@ -156,7 +155,7 @@ constexpr char kAddTotals[] =
 
 }  // namespace
 
-Part executions_part() { return {"executions", {kTables, kReadBytes, kTokens, kShares}}; }
+Part executions_part() { return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares}}; }
 
 Result<> write_begun(Database& database, const Begun& begun) {
   TRY(Statement insert, database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes) "

@@ -11,7 +11,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMostShown = 16'000;  // characters
+constexpr size_t kMostArgumentsShown = 16'000;  // characters
 
 // False: it takes more than `left` characters. However large it is, no more than so much of it is looked at.
 bool may_fit(const Json& value, size_t& left) {
@@ -51,15 +51,15 @@ std::string cause_of(const Verdict& verdict, std::chrono::seconds lasted) {
 }  // namespace
 
 Result<std::string> shown_arguments(const Json& arguments) {
-  size_t left = kMostShown;
+  size_t left = kMostArgumentsShown;
   if (may_fit(arguments, left)) {
     std::string text = in_ascii(arguments);
-    if (text.size() <= kMostShown) return text;
+    if (text.size() <= kMostArgumentsShown) return text;
   }
   return fail(Code::invalid,
               fmt::format("somebody is to approve this call, and its arguments take more than the {} characters that "
                           "are shown; a part of them is never asked about",
-                          kMostShown),
+                          kMostArgumentsShown),
               "make several calls, each of which a person can read, or give the name of a file in the place of a long "
               "text");
 }

@@ -6,13 +6,13 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxRestored = 4 << 20;
+constexpr size_t kMaxRestoredText = 4 << 20;
 
-constexpr std::chrono::milliseconds kSlice{1};
+constexpr std::chrono::milliseconds kPiiSlice{1};
 
 Result<> restore_texts(Json& value, policies::PiiVault& vault) {
   if (value.is_string()) {
-    TRY(const std::string text, policies::restore(value.get_ref<const std::string&>(), vault, kMaxRestored));
+    TRY(const std::string text, policies::restore(value.get_ref<const std::string&>(), vault, kMaxRestoredText));
     value = valid_utf8(text);
   } else if (value.is_structured()) {
     for (Json& one : value) CHECKED(restore_texts(one, vault));
@@ -31,7 +31,7 @@ struct Work {
 Task<Result<std::string>> tokenise_text(Work& work, const std::string& text) {
   CO_TRY(policies::Sanitized clean,
          co_await sanitize_in_turns(work.loop, text, work.detector, work.vault, work.options));
-  if (Monotonic::now() - work.slice >= kSlice) {  // many short ones
+  if (Monotonic::now() - work.slice >= kPiiSlice) {  // many short ones
     co_await next_turn(work.loop);
     work.slice = Monotonic::now();
   }

@@ -10,7 +10,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMostShown = 16'000;  // bytes of a form, with all its fields
+constexpr size_t kMostFormShown = 16'000;  // bytes of a form, with all its fields
 
 struct Waiting {
   Event settled;
@@ -40,7 +40,8 @@ Task<Result<mcp::Form>> form_of(CallEnvironment& environment, const Who& who, co
       co_return fail(Code::invalid, "its choices hold personal data");
   }
   mcp::Form form{question_text(target, shown["message"].get_ref<const std::string&>()), dump_json(shown["schema"])};
-  if (form.message.size() + form.schema.size() > kMostShown) co_return fail(Code::invalid, "more than can be shown");
+  if (form.message.size() + form.schema.size() > kMostFormShown)
+    co_return fail(Code::invalid, "more than can be shown");
   co_return form;
 }
 

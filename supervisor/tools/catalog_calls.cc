@@ -9,7 +9,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxListed = 2000;
+constexpr size_t kMaxNamesListed = 2000;
 constexpr size_t kMaxServers = 41;  // an error names 40, and says that there are more
 
 Result<Json> value_of(const mcp::ToolResult& result) {
@@ -19,15 +19,15 @@ Result<Json> value_of(const mcp::ToolResult& result) {
   return fail(code, answer.value("error", "it failed"), answer.value("remedy", ""));
 }
 
-Task<Result<Json>> search(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
-                          const GuestCaller& caller, LibraryOf library_of, Json arguments) {
+Task<Result<Json>> search_call(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
+                               const GuestCaller& caller, LibraryOf library_of, Json arguments) {
   auto library = library_of(caller.tenant);
   co_return value_of(search_and_learn(*catalog, learning, caller.tenant, caller.policy,
                                       library ? &library.value() : nullptr, arguments));
 }
 
-Task<Result<Json>> define(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
-                          const GuestCaller& caller, Json arguments) {
+Task<Result<Json>> definition_call(std::shared_ptr<const catalog::Catalog> catalog, SearchLearning& learning,
+                                   const GuestCaller& caller, Json arguments) {
   co_return value_of(define_and_learn(*catalog, learning, caller.tenant, caller.policy, arguments));
 }
 
@@ -36,7 +36,7 @@ Result<Json> list(const catalog::Catalog& catalog, const Json& arguments) {
   Fields in(arguments, "list_tools");
   CHECKED(in.done());
   Json names = Json::array();
-  for (uint32_t number = 0; number < catalog.size() && names.size() < kMaxListed; number++) {
+  for (uint32_t number = 0; number < catalog.size() && names.size() < kMaxNamesListed; number++) {
     const catalog::ToolView tool = catalog.tool(number);
     if (tool.kind == catalog::Kind::tool)
       names.push_back(tool.server.empty() ? std::string(tool.name) : fmt::format("{}__{}", tool.server, tool.name));
@@ -74,10 +74,10 @@ Task<Result<Json>> list_all(std::shared_ptr<const catalog::Catalog> catalog, Jso
 void add_catalog_calls(GuestCalls& calls, const CatalogOf& catalog_of, const LibraryOf& library_of,
                        SearchLearning& learning) {
   calls.add("search_tools", [catalog_of, library_of, &learning](const GuestCaller& caller, Json arguments) {
-    return search(catalog_of(), learning, caller, library_of, std::move(arguments));
+    return search_call(catalog_of(), learning, caller, library_of, std::move(arguments));
   });
   calls.add("get_tool_definition", [catalog_of, &learning](const GuestCaller& caller, Json arguments) {
-    return define(catalog_of(), learning, caller, std::move(arguments));
+    return definition_call(catalog_of(), learning, caller, std::move(arguments));
   });
   calls.add("list_tools",
             [catalog_of](const GuestCaller&, Json arguments) { return list_all(catalog_of(), std::move(arguments)); });

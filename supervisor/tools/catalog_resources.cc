@@ -11,10 +11,10 @@
 namespace tools {
 namespace {
 
-using Kind = mcp::CompletionRequest::Kind;
+using AskedKind = mcp::CompletionRequest::Kind;
 using Catalog = std::shared_ptr<const catalog::Catalog>;
 
-constexpr size_t kMostOffered = 100;  // the protocol's limit
+constexpr size_t kMostToolsOffered = 100;  // the protocol's limit
 constexpr char kPrompt[] = "solve_with_code";
 constexpr const char* kLanguages[] = {"python", "javascript", "typescript", "shell"};
 
@@ -52,16 +52,16 @@ mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::Comple
   mcp::Completion completion;
   completion.total = values.size();
   for (std::string_view value : values)
-    if (completion.values.size() < kMostOffered) completion.values.emplace_back(value);
+    if (completion.values.size() < kMostToolsOffered) completion.values.emplace_back(value);
   return completion;
 }
 
-Task<Result<mcp::Completion>> complete(Catalog catalog, Result<Asker> asker, mcp::CompletionRequest asked) {
+Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Result<Asker> asker, mcp::CompletionRequest asked) {
   if (!asker) co_return tl::unexpected<Error>(std::move(asker).error());
-  if (asked.kind == Kind::resource && asked.reference == kToolTemplate &&
+  if (asked.kind == AskedKind::resource && asked.reference == kToolTemplate &&
       (asked.argument == "server" || asked.argument == "tool"))
     co_return complete_tool(*catalog, asked);
-  if (asked.kind != Kind::prompt || asked.reference != kPrompt ||
+  if (asked.kind != AskedKind::prompt || asked.reference != kPrompt ||
       (asked.argument != "language" && asked.argument != "task"))
     co_return fail(Code::not_found, "nothing is known about that reference or argument");
   mcp::Completion completion;
@@ -121,7 +121,7 @@ void add_catalog_resources(mcp::Server& server, const CatalogOf& catalog_of, con
   provider.templates = {tool};
   server.add_resources(std::move(provider));
   server.add_completion([catalog_of, asker_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
-    return complete(catalog_of(), asker_of(context), std::move(asked));
+    return complete_catalog(catalog_of(), asker_of(context), std::move(asked));
   });
   server.add_prompt(solve_with_code(),
                     [](mcp::RequestContext&, Json arguments) { return solve(std::move(arguments)); });

@@ -6,21 +6,22 @@ namespace tools {
 namespace {
 
 using Catalog = std::shared_ptr<const catalog::Catalog>;
-using Answer = mcp::ToolResult(const catalog::Catalog&, const Json&);
+using CatalogAnswer = mcp::ToolResult(const catalog::Catalog&, const Json&);
 
-Task<mcp::ToolResult> answer_from(Catalog catalog, Answer* answer, Json arguments) {
+Task<mcp::ToolResult> answer_from(Catalog catalog, CatalogAnswer* answer, Json arguments) {
   co_return answer(*catalog, arguments);
 }
 
-Task<mcp::ToolResult> search(Catalog catalog, SearchLearning& learning, Result<Asker> asker, LibraryOf library_of,
-                             Json arguments) {
+Task<mcp::ToolResult> answer_search(Catalog catalog, SearchLearning& learning, Result<Asker> asker,
+                                    LibraryOf library_of, Json arguments) {
   if (!asker) co_return failure(asker.error());
   auto library = library_of(*asker->tenant);
   co_return search_and_learn(*catalog, learning, *asker->tenant, *asker->policy, library ? &library.value() : nullptr,
                              arguments);
 }
 
-Task<mcp::ToolResult> define(Catalog catalog, SearchLearning& learning, Result<Asker> asker, Json arguments) {
+Task<mcp::ToolResult> answer_definition(Catalog catalog, SearchLearning& learning, Result<Asker> asker,
+                                        Json arguments) {
   if (!asker) co_return failure(asker.error());
   co_return define_and_learn(*catalog, learning, *asker->tenant, *asker->policy, arguments);
 }
@@ -52,11 +53,11 @@ void add_catalog_tools(mcp::Server& server, const CatalogOf& catalog_of, const A
                        const LibraryOf& library_of, SearchLearning& learning) {
   server.add_tool(search_tools_definition(),
                   [catalog_of, asker_of, library_of, &learning](mcp::RequestContext& context, Json arguments) {
-                    return search(catalog_of(), learning, asker_of(context), library_of, std::move(arguments));
+                    return answer_search(catalog_of(), learning, asker_of(context), library_of, std::move(arguments));
                   });
   server.add_tool(get_tool_definition_definition(),
                   [catalog_of, asker_of, &learning](mcp::RequestContext& context, Json arguments) {
-                    return define(catalog_of(), learning, asker_of(context), std::move(arguments));
+                    return answer_definition(catalog_of(), learning, asker_of(context), std::move(arguments));
                   });
   server.add_tool(list_tool_categories_definition(), [catalog_of](mcp::RequestContext&, Json arguments) {
     return answer_from(catalog_of(), list_tool_categories, std::move(arguments));

@@ -7,15 +7,15 @@
 namespace tools {
 namespace {
 
-struct Order {
+struct DeleteOrder {
   std::string filename;
   RelativePath path;
   tenants::Removal what = tenants::Removal::one;
 };
 
-Result<Order> read_order(tenants::Tenant& tenant, const Json& arguments) {
+Result<DeleteOrder> read_delete_order(tenants::Tenant& tenant, const Json& arguments) {
   Fields in(arguments, "delete_workspace_file");
-  Order order;
+  DeleteOrder order;
   TRY(order.filename, in.string("filename"));
   TRY(bool recursive, in.boolean_or("recursive", false));
   CHECKED(in.done());
@@ -44,7 +44,7 @@ mcp::ToolDefinition delete_workspace_file_definition() {
 }
 
 Task<mcp::ToolResult> delete_workspace_file(tenants::Tenant& tenant, Json arguments) {
-  auto order = read_order(tenant, arguments);
+  auto order = read_delete_order(tenant, arguments);
   if (!order) co_return failure(order.error());
   auto removed = co_await tenant.workspace().remove(order->path, order->what);
   if (!removed) co_return failure(removed.error());

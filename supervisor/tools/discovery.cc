@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kSlice = 20ms;         // of loading, between looks whether the daemon ends
+constexpr auto kLoadingSlice = 20ms;  // of loading, between looks whether the daemon ends
 constexpr auto kSettle = 200ms;       // files often change together
 constexpr unsigned kMostReaders = 4;  // threads, when the daemon starts
 constexpr size_t kProblemsLogged = 20;
@@ -128,7 +128,7 @@ Task<Result<>> Discovery::load(std::shared_ptr<catalog::Loading> loading) {
   if (others_)
     for (auto& [origin, reading] : others_()) loading->add(origin, std::move(reading));
   auto job = [loading, thread = thread_.get()]() -> Result<> {
-    while (!loading->step(kSlice))
+    while (!loading->step(kLoadingSlice))
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
     // What was read is much larger than what is kept: of 10,000 tools, 31 MiB go back to the kernel, in some 25 ms. It
     // holds the lock of one arena at a time, so the loop may wait while its own is looked through: 1 ms for a small

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMaxCategories = 300;
 constexpr size_t kMaxWorkspaces = 100;
 
-Json milliseconds(const journal::Quantiles& times) {
+Json quantiles_ms(const journal::Quantiles& times) {
   auto ms = [](int64_t us) { return static_cast<double>(us) / 1000; };
   return {{"of", times.executions},
           {"p50", ms(times.p50_us)},
@@ -108,8 +108,8 @@ Json describe(const Stats& stats) {
     if (workspace.removal) one["removed_in_seconds"] = workspace.removal->count();
     all["named_workspaces"].push_back(std::move(one));
   }
-  all["times_ms"] = {{"program", milliseconds(stats.journal.wall_times)},
-                     {"answer", milliseconds(stats.journal.answer_times)}};
+  all["times_ms"] = {{"program", quantiles_ms(stats.journal.wall_times)},
+                     {"answer", quantiles_ms(stats.journal.answer_times)}};
   all["context"] = ledger(stats.journal.totals);
   all["context"]["since_start"] = ledger(stats.since_start);
   return all;

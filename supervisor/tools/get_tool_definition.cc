@@ -12,13 +12,13 @@ namespace {
 
 constexpr size_t kMaxCandidates = 20;
 
-struct Order {
+struct DefinitionOrder {
   std::string name, category, server;
 };
 
-Result<Order> read_order(const Json& arguments) {
+Result<DefinitionOrder> read_definition_order(const Json& arguments) {
   Fields in(arguments, "get_tool_definition");
-  Order order;
+  DefinitionOrder order;
   TRY(order.name, in.string("tool_name", 2000));
   TRY(order.category, in.string_or("category", ""));
   TRY(order.server, in.string_or("server", ""));
@@ -63,7 +63,7 @@ mcp::ToolDefinition get_tool_definition_definition() {
 }
 
 mcp::ToolResult get_tool_definition(const catalog::Catalog& catalog, const Json& arguments) {
-  auto order = read_order(arguments);
+  auto order = read_definition_order(arguments);
   if (!order) return failure(order.error());
   catalog::Named meant = catalog.find(order->name, order->category, order->server);
   if (meant.tools.empty()) {

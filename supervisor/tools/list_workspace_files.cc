@@ -9,20 +9,20 @@
 namespace tools {
 namespace {
 
-constexpr int64_t kMaxListed = 10'000;
+constexpr int64_t kMaxFilesListed = 10'000;
 
 enum class Details { names, all };
 
-struct Order {
+struct ListingOrder {
   std::string subpath;
   RelativePath path;
   tenants::ListOptions options;
   Details details = Details::names;
 };
 
-Result<Order> read_order(tenants::Tenant& tenant, const Json& arguments) {
+Result<ListingOrder> read_listing_order(tenants::Tenant& tenant, const Json& arguments) {
   Fields in(arguments, "list_workspace_files");
-  Order order;
+  ListingOrder order;
   TRY(order.subpath, in.string_or("subpath", "."));
   TRY(int64_t depth, in.integer_or("depth", 1, INT64_MAX, kMaxPathComponents));
   TRY(int64_t limit, in.integer_or("limit", 1, INT64_MAX, 1000));
@@ -31,7 +31,7 @@ Result<Order> read_order(tenants::Tenant& tenant, const Json& arguments) {
   TRY(order.path, workspace_path(tenant, order.subpath));
   order.subpath = order.path.text();
   order.options.depth = static_cast<unsigned>(std::min<int64_t>(depth, kMaxPathComponents));
-  order.options.limit = static_cast<size_t>(std::min(limit, kMaxListed));  // `more` says that there are others
+  order.options.limit = static_cast<size_t>(std::min(limit, kMaxFilesListed));  // `more` says that there are others
   if (details) order.details = Details::all;
   return order;
 }
@@ -59,7 +59,7 @@ mcp::ToolDefinition list_workspace_files_definition() {
 }
 
 Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, Json arguments) {
-  auto order = read_order(tenant, arguments);
+  auto order = read_listing_order(tenant, arguments);
   if (!order) co_return failure(order.error());
   auto listing = co_await tenant.workspace().list(order->path, order->options);
   const bool is_missing = !listing && listing.error().code == Code::not_found;

@@ -5,11 +5,11 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxText = 1 << 20;  // as sanitize_pii; a reply has it up to three times, in JSON's escapes
+constexpr size_t kMaxCallText = 1 << 20;  // as sanitize_pii; a reply has it up to three times, in JSON's escapes
 
 Result<std::string> read_text(const Json& arguments, const char* name) {
   Fields in(arguments, name);
-  TRY(std::string text, in.string("text", kMaxText));
+  TRY(std::string text, in.string("text", kMaxCallText));
   CHECKED(in.done());
   return text;
 }
@@ -32,7 +32,7 @@ Result<Json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules&
                 "keep the map that tokenize_pii returns and give it as `tokens`, or ask the administrator",
                 "pii.restore");
   TRY(const std::string text, read_text(arguments, "detokenize_pii"));
-  TRY(const std::string restored, policies::restore(text, vault, kMaxText));
+  TRY(const std::string restored, policies::restore(text, vault, kMaxCallText));
   return Json{{"text", valid_utf8(restored)}};
 }
 

@@ -17,7 +17,7 @@ constexpr size_t kLongestSequence = 4;  // bytes of one UTF-8 character
 
 enum class Encoding { any, text, base64 };
 
-struct Order {
+struct FileOrder {
   std::string filename;
   std::optional<KeptOutput> kept;  // instead of a file
   RelativePath path;
@@ -26,9 +26,9 @@ struct Order {
   Encoding encoding = Encoding::any;
 };
 
-Result<Order> read_order(tenants::Tenant& tenant, const Json& arguments) {
+Result<FileOrder> read_file_order(tenants::Tenant& tenant, const Json& arguments) {
   Fields in(arguments, "read_workspace_file");
-  Order order;
+  FileOrder order;
   TRY(order.filename, in.string("filename"));
   TRY(int64_t offset, in.integer_or("offset", 0, INT64_MAX, 0));
   if (in.has("limit")) {
@@ -48,14 +48,15 @@ Result<Order> read_order(tenants::Tenant& tenant, const Json& arguments) {
   return order;
 }
 
-Result<tenants::FileRange> read(tenants::Tenant& tenant, const Order& order, uint64_t offset, size_t limit) {
+Result<tenants::FileRange> read(tenants::Tenant& tenant, const FileOrder& order, uint64_t offset, size_t limit) {
   if (order.kept) return tenant.executions().read(order.kept->execution, order.kept->stream, offset, limit);
   return tenant.workspace().read(order.path, offset, limit);
 }
 
 // Cuts `range` to whole characters: begins after a sequence that began before it, ends before one that goes on
 // after it. Never empty for want of room: `limit` may be less than one character.
-Result<> keep_whole_characters(tenants::Tenant& tenant, const Order& order, size_t limit, tenants::FileRange& range) {
+Result<> keep_whole_characters(tenants::Tenant& tenant, const FileOrder& order, size_t limit,
+                               tenants::FileRange& range) {
   auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
   if (range.offset > 0 && !range.bytes.empty() && continues(range.bytes[0])) {
     TRY(tenants::FileRange start, read(tenant, order, range.offset, kLongestSequence - 1));
@@ -72,7 +73,7 @@ Result<> keep_whole_characters(tenants::Tenant& tenant, const Order& order, size
   return {};
 }
 
-Json answer_of(const Order& order, const tenants::FileRange& range, std::string content, const char* encoding) {
+Json answer_of(const FileOrder& order, const tenants::FileRange& range, std::string content, const char* encoding) {
   Json answer = {{"success", true}, {"filename", order.filename}};
   answer["content"] = std::move(content);
   answer["size"] = range.size;
@@ -89,7 +90,8 @@ Json answer_of(const Order& order, const tenants::FileRange& range, std::string 
 mcp::ToolResult as_text(const Json& answer) { return mcp::ToolResult::text(dump_json(answer)); }
 
 // A whole picture is shown instead of spelled: base64 of it in the text would only cost the model tokens.
-std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const Order& order, const tenants::FileRange& start) {
+std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const FileOrder& order,
+                                        const tenants::FileRange& start) {
   std::string_view type = image_type(start.bytes);
   if (type.empty() || order.encoding != Encoding::any || order.offset != 0 || start.size > kMaxBytes) return {};
   if (order.limit && *order.limit < start.size) return {};
@@ -102,9 +104,9 @@ std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const Order& or
   return result;
 }
 
-Result<mcp::ToolResult> read_file(tenants::Tenant& tenant, const Json& arguments) {
+Result<mcp::ToolResult> read_as_asked(tenants::Tenant& tenant, const Json& arguments) {
   const Doing doing(LoopWork::workspace, &tenant.name());
-  TRY(Order order, read_order(tenant, arguments));
+  TRY(FileOrder order, read_file_order(tenant, arguments));
   const size_t limit = order.limit.value_or(kUsualBytes);
   TRY(tenants::FileRange range, read(tenant, order, order.offset, limit));
   if (auto image = as_image(tenant, order, range)) return std::move(*image);
@@ -148,7 +150,7 @@ mcp::ToolDefinition read_workspace_file_definition() {
 }
 
 Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, Json arguments) {
-  auto result = read_file(tenant, arguments);
+  auto result = read_as_asked(tenant, arguments);
   if (!result) co_return failure(result.error());
   co_return std::move(*result);
 }

@@ -6,8 +6,8 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxText = 4'000'000;     // an answer has it twice, and a reply has 8 MiB
-constexpr size_t kMaxRestored = kMaxText;  // a short token may stand for a long text
+constexpr size_t kMaxTextToRestore = 4'000'000;     // an answer has it twice, and a reply has 8 MiB
+constexpr size_t kMaxRestored = kMaxTextToRestore;  // a short token may stand for a long text
 
 }  // namespace
 
@@ -34,7 +34,7 @@ mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules&
     return failure(Error{Code::denied, 0, "restoring personal data is off for agents",
                          "keep the tokens; the administrator can allow it in the tenant's policy", "pii.restore"});
   Fields in(arguments, "restore_pii");
-  auto text = in.string("text", kMaxText);
+  auto text = in.string("text", kMaxTextToRestore);
   if (!text) return failure(text.error());
   if (auto known = in.done(); !known) return failure(known.error());
   auto restored = policies::restore(*text, vault, kMaxRestored);

@@ -28,7 +28,7 @@ size_t answer_bytes(std::string_view text) {
   return bytes;
 }
 
-struct Order {
+struct SanitizeOrder {
   std::string text;
   policies::SanitizeOptions options;
 };
@@ -60,9 +60,9 @@ Result<std::vector<std::string>> read_types(Fields& in, const Json& arguments) {
   return types;
 }
 
-Result<Order> read_order(const policies::PiiDetector& detector, const Json& arguments) {
+Result<SanitizeOrder> read_sanitize_order(const policies::PiiDetector& detector, const Json& arguments) {
   Fields in(arguments, "sanitize_pii");
-  Order order;
+  SanitizeOrder order;
   TRY(order.text, in.string("text", kMaxAnswer));
   if (const size_t bytes = answer_bytes(order.text); bytes > kMaxAnswer)
     return fail(Code::invalid,
@@ -103,7 +103,7 @@ mcp::ToolDefinition sanitize_pii_definition() {
 
 Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
                                    const Json& arguments) {
-  auto order = read_order(*rules.detector, arguments);
+  auto order = read_sanitize_order(*rules.detector, arguments);
   if (!order) co_return failure(order.error());
   auto clean = co_await sanitize_in_turns(loop, order->text, *rules.detector, vault, order->options);
   if (!clean) co_return failure(clean.error());

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kSlice = 2ms;  // of reading the thesaurus, between looks whether the daemon ends
+constexpr auto kThesaurusSlice = 2ms;  // of reading the thesaurus, between looks whether the daemon ends
 constexpr size_t kMaxFileBytes = 16 << 20;
 const std::string kShared;
 
@@ -30,7 +30,7 @@ int64_t wall_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-Result<> write_file(const std::string& beside, std::string_view text) {
+Result<> write_learned(const std::string& beside, std::string_view text) {
   Fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return fail_errno(errno, "open " + beside);
   while (!text.empty()) {
@@ -44,7 +44,7 @@ Result<> write_file(const std::string& beside, std::string_view text) {
   return {};
 }
 
-Result<std::string> read_file(const std::string& path) {
+Result<std::string> read_learned(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::unavailable);
   struct stat status {};
@@ -64,7 +64,7 @@ struct SearchLearning::Writing {
   Result<> write(const std::string& folder, const std::string& path, std::string_view text) {
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(errno, "make " + folder);
     const std::string beside = path + "~";
-    CHECKED(write_file(beside, text));
+    CHECKED(write_learned(beside, text));
     std::lock_guard lock(mutex);
     if (forgotten) return ::unlink(beside.c_str()) == 0 ? Result<>{} : fail_errno(errno, "remove " + beside);
     return ::rename(beside.c_str(), path.c_str()) == 0 ? Result<>{} : fail_errno(errno, "rename " + beside);
@@ -89,7 +89,7 @@ SearchLearning::Memory& SearchLearning::memory(const std::string& name) {
   const auto [known, is_new] = memories_.try_emplace(name);
   const std::string path = is_new ? file_of(name) : std::string();
   if (path.empty()) return known->second;
-  auto text = read_file(path);
+  auto text = read_learned(path);
   if (!text && text.error().code == Code::not_found) return known->second;
   if (!text) {
     log_warning("searches: what was learned is not read: {}", text.error().what);
@@ -193,7 +193,7 @@ Task<> SearchLearning::read_thesaurus(Loop& loop, std::string folder) {
     catalog::ThesaurusLoading loading(folder);
     for (bool is_done = false; !is_done;) {
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
-      TRY(is_done, loading.step(kSlice));
+      TRY(is_done, loading.step(kThesaurusSlice));
     }
     *read = loading.take();
     return {};

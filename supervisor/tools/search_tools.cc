@@ -11,21 +11,21 @@
 namespace tools {
 namespace {
 
-constexpr int64_t kMaxListed = 50;
+constexpr int64_t kMaxToolsFound = 50;
 constexpr size_t kMaxQueryBytes = 2000;         // more are not read
 constexpr size_t kMaxArgumentBytes = 16 << 20;  // as large as a request may be
 constexpr size_t kMaxTags = 16;
 constexpr char kSkills[] = "skills";  // their category
 
-struct Order {
+struct SearchOrder {
   catalog::Query query;
   Detail detail = Detail::summary;
   std::string detail_level;
 };
 
-Result<Order> read_order(const Json& arguments) {
+Result<SearchOrder> read_search_order(const Json& arguments) {
   Fields in(arguments, "search_tools");
-  Order order;
+  SearchOrder order;
   TRY(order.query.text, in.string("query", kMaxArgumentBytes));
   if (order.query.text.size() > kMaxQueryBytes)
     order.query.text.resize(whole_utf8_prefix(std::string_view(order.query.text).substr(0, kMaxQueryBytes)));
@@ -33,7 +33,7 @@ Result<Order> read_order(const Json& arguments) {
   TRY(order.query.server, in.string_or("server", ""));
   TRY(order.query.tags, in.strings_or("tags", {}));
   TRY(order.detail_level, in.one_of("detail_level", {"brief", "summary", "full"}, "summary"));
-  TRY(int64_t limit, in.integer_or("limit", 1, kMaxListed, 5));
+  TRY(int64_t limit, in.integer_or("limit", 1, kMaxToolsFound, 5));
   CHECKED(in.done());
   if (order.query.tags.size() > kMaxTags)
     return fail(Code::invalid, fmt::format("search_tools.tags: more than {} tags", kMaxTags));
@@ -55,13 +55,13 @@ bool is_ascii(std::string_view text) {
   return true;
 }
 
-struct Skills {
+struct FoundSkills {
   std::vector<skills::Found> fitting;
   bool named = false;  // the query is the one's name, and no tool's
 };
 
 // Those that fit the words that tell something; without words only who asks for skills gets them.
-Skills find_skills(const catalog::Catalog& catalog, const skills::Library& library, const catalog::Query& query) {
+FoundSkills find_skills(const catalog::Catalog& catalog, const skills::Library& library, const catalog::Query& query) {
   const bool asked_for = query.category == kSkills;
   if (!query.category.empty() && !asked_for) return {};
   if (auto named = library.find(query.text)) return {{*named}, catalog.find(query.text).tools.empty()};
@@ -138,7 +138,7 @@ mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& argume
 
 mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchContext& context) {
   const Doing doing(LoopWork::search);
-  auto order = read_order(arguments);
+  auto order = read_search_order(arguments);
   if (!order) return failure(order.error());
   catalog::Query& query = order->query;
   query.learned = context.learned;
@@ -146,7 +146,7 @@ mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& argume
   query.thesaurus = context.thesaurus.get();
   const skills::Library* library = context.library;
   const catalog::Found found = catalog.search(query);
-  Skills asked;
+  FoundSkills asked;
   if (library && query.server.empty() && query.tags.empty()) asked = find_skills(catalog, *library, query);
   std::vector<skills::Found>& fitting = asked.fitting;
   const size_t fit = fitting.size();

@@ -5,7 +5,7 @@
 namespace tools {
 namespace {
 
-using Kind = mcp::CompletionRequest::Kind;
+using AskedKind = mcp::CompletionRequest::Kind;
 
 // Slugs of skills, or the files of the skill that was chosen before; of all skills while none was.
 std::set<std::string> known_values(const skills::Library& library, const mcp::CompletionRequest& asked) {
@@ -21,16 +21,16 @@ std::set<std::string> known_values(const skills::Library& library, const mcp::Co
   return values;
 }
 
-Task<Result<mcp::Completion>> complete(Skills& skills, Result<Asker> asker, mcp::CompletionRequest asked) {
+Task<Result<mcp::Completion>> complete_skill(Skills& skills, Result<Asker> asker, mcp::CompletionRequest asked) {
   if (!asker) co_return tl::unexpected<Error>(std::move(asker).error());
   CO_TRY(skills::Library library, skills.library(*asker->tenant));
   mcp::Completion completion;
   completion.total = 0;
-  if (asked.kind == Kind::prompt) {  // what to use a skill for is the user's to say
+  if (asked.kind == AskedKind::prompt) {  // what to use a skill for is the user's to say
     const auto found = library.find(asked.reference);
     if (found && found->skill->name == asked.reference && asked.argument == "task") co_return completion;
   }
-  if (asked.kind != Kind::resource || asked.reference != kSkillTemplate ||
+  if (asked.kind != AskedKind::resource || asked.reference != kSkillTemplate ||
       (asked.argument != "skill" && asked.argument != "path"))
     co_return fail(Code::not_found, "no skill has that reference or argument");
   for (const std::string& one : known_values(library, asked))
@@ -43,7 +43,7 @@ Task<Result<mcp::Completion>> complete(Skills& skills, Result<Asker> asker, mcp:
 
 mcp::CompletionHandler skill_completion(Skills& skills, const AskerOf& asker_of) {
   return [&skills, asker_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
-    return complete(skills, asker_of(context), std::move(asked));
+    return complete_skill(skills, asker_of(context), std::move(asked));
   };
 }
 

@@ -17,11 +17,9 @@ namespace {
 
 constexpr char kExtension[] = "io.modelcontextprotocol/skills";
 constexpr char kHead[] = "SKILL.md";
-constexpr size_t kPage = 100;
+constexpr size_t kSkillsPerPage = 100;
 constexpr int64_t kTtlMs = 60'000;  // whoever listens hears of changes sooner
 constexpr mcp::Caching kCaching{kTtlMs, mcp::Caching::Scope::requester};
-
-using Answer = Task<Result<Json>>;
 
 // The extension's results carry these in every version of the protocol.
 void add_caching(Json& result) {
@@ -50,8 +48,8 @@ Result<Page> page_of(const skills::Library& library, const std::string& cursor) 
   Page page;
   page.skills = library.all();
   std::erase_if(page.skills, [&](const skills::Found& one) { return one.skill->slug <= cursor; });
-  if (page.skills.size() > kPage) {
-    page.skills.resize(kPage, page.skills.front());
+  if (page.skills.size() > kSkillsPerPage) {
+    page.skills.resize(kSkillsPerPage, page.skills.front());
     page.next_cursor = page.skills.back().skill->slug;
   }
   return page;
@@ -69,7 +67,7 @@ Result<skills::Library> library_of(Skills& skills, const Result<Asker>& asker) {
   return skills.library(*asker->tenant);
 }
 
-Answer list_entries(Skills& skills, Result<Asker> asker, Json params) {
+SkillAnswer list_entries(Skills& skills, Result<Asker> asker, Json params) {
   CO_TRY(std::string cursor, text_param(params, "cursor"));
   CO_TRY(skills::Library library, library_of(skills, asker));
   CO_TRY(Page page, page_of(library, cursor));
@@ -89,7 +87,7 @@ std::optional<skills::Found> find_at(const skills::Library& library, const std::
   return place ? library.find(place->slug) : std::nullopt;
 }
 
-Answer get_entry(Skills& skills, Result<Asker> asker, Json params) {
+SkillAnswer get_entry(Skills& skills, Result<Asker> asker, Json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(skills::Library library, library_of(skills, asker));
   const auto place = skills::parse_uri(uri);
@@ -100,7 +98,7 @@ Answer get_entry(Skills& skills, Result<Asker> asker, Json params) {
   co_return result;
 }
 
-Answer read_folder(Skills& skills, Result<Asker> asker, Json params) {
+SkillAnswer read_skill_folder(Skills& skills, Result<Asker> asker, Json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(std::string cursor, text_param(params, "cursor"));
   CO_TRY(skills::Library library, library_of(skills, asker));
@@ -127,7 +125,7 @@ Answer read_folder(Skills& skills, Result<Asker> asker, Json params) {
   co_return result;
 }
 
-Task<Result<mcp::ResourcePage>> list_resources(Skills& skills, Result<Asker> asker, std::string cursor) {
+Task<Result<mcp::ResourcePage>> list_skill_files(Skills& skills, Result<Asker> asker, std::string cursor) {
   CO_TRY(skills::Library library, library_of(skills, asker));
   CO_TRY(Page found, page_of(library, cursor));
   mcp::ResourcePage page;
@@ -144,7 +142,7 @@ Task<Result<mcp::ResourcePage>> list_resources(Skills& skills, Result<Asker> ask
   co_return page;
 }
 
-Task<Result<std::vector<mcp::ResourceContents>>> read_resource(Skills& skills, Result<Asker> asker, std::string uri) {
+Task<Result<std::vector<mcp::ResourceContents>>> read_skill_file(Skills& skills, Result<Asker> asker, std::string uri) {
   CO_TRY(skills::Library library, library_of(skills, asker));
   const auto place = skills::parse_uri(uri);
   const auto found = find_at(library, place);
@@ -214,17 +212,17 @@ void add_skill_resources(mcp::Server& server, Skills& skills, const AskerOf& ask
   };
   add("skills/list", list_entries);
   add("skills/get", get_entry);
-  add("resources/directory/read", read_folder);
+  add("resources/directory/read", read_skill_folder);
 
   mcp::ResourceProvider provider;
   provider.changes = mcp::ResourceProvider::Changes::told;
   provider.prefixes = {"skill://"};
   provider.caching = kCaching;
   provider.list = [&skills, asker_of](mcp::RequestContext& context, std::string cursor) {
-    return list_resources(skills, asker_of(context), std::move(cursor));
+    return list_skill_files(skills, asker_of(context), std::move(cursor));
   };
   provider.read = [&skills, asker_of](mcp::RequestContext& context, std::string uri) {
-    return read_resource(skills, asker_of(context), std::move(uri));
+    return read_skill_file(skills, asker_of(context), std::move(uri));
   };
   mcp::ResourceTemplate file;
   file.uri_template = kSkillTemplate;

@@ -26,7 +26,7 @@ Result<Fd> make_folder(int beneath, const std::string& name) {
 }
 
 // `name`: made by catalog::identifier, or fixed.
-Result<> write_file(int folder, const std::string& name, const std::string& content) {
+Result<> write_stub(int folder, const std::string& name, const std::string& content) {
   Fd file(::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file || ::fchmod(file.get(), 0644) < 0) return fail_errno(errno, name);
   return write_all(file.get(), content);
@@ -100,7 +100,7 @@ Task<Result<>> StubTree::write(std::shared_ptr<const catalog::Catalog> catalog, 
     made->index = std::make_shared<catalog::StubIndex>(catalog);
     TRY(Fd top, make_folder(folder, name));
     for (const catalog::StubFile& file : catalog::StubIndex::root())
-      CHECKED(write_file(top.get(), file.path, file.content));
+      CHECKED(write_stub(top.get(), file.path, file.content));
     for (size_t server = 0; server < made->index->servers(); server++) {
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
       CHECKED(write_server(*thread, *made->index, server, folder, top.get(), before, made->digests));
@@ -124,7 +124,7 @@ Result<> StubTree::write_server(const WorkerThread& thread, const catalog::StubI
   }
   return index.make(server, [&](const catalog::StubFile& file) -> Result<> {
     if (thread.is_ending()) return fail(Code::unavailable, "the daemon ends");
-    return write_file(made.get(), file.path.substr(name.size() + 1), file.content);
+    return write_stub(made.get(), file.path.substr(name.size() + 1), file.content);
   });
 }
 

@@ -13,20 +13,20 @@ namespace tools {
 namespace {
 
 constexpr size_t kMaxResourceBytes = 4 << 20;  // resources/read has no ranges
-constexpr size_t kPage = 100;
+constexpr size_t kEntriesPerPage = 100;
 constexpr size_t kMaxPaged = 10'000;
 
 using Tool = Task<mcp::ToolResult>(tenants::Tenant&, Json);
 
-using Place = Result<std::shared_ptr<tenants::Tenant>>;
+using TenantPlace = Result<std::shared_ptr<tenants::Tenant>>;
 
-Task<mcp::ToolResult> answer_for(Place place, Tool* tool, Json arguments) {
+Task<mcp::ToolResult> answer_for(TenantPlace place, Tool* tool, Json arguments) {
   if (!place) co_return failure(place.error());
   mcp::ToolResult result = co_await tool(**place, std::move(arguments));
   co_return result;
 }
 
-Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, Place place, Tool* tool, Json arguments) {
+Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, TenantPlace place, Tool* tool, Json arguments) {
   std::string changed;  // what the name means now: afterwards it may mean another file
   if (place)
     if (auto path = workspace_path(**place, arguments.value("filename", ""))) changed = path->text();
@@ -50,13 +50,14 @@ mcp::ToolHandler that_changes(ResourceChanges& changes, const TenantOf& tenant_o
   };
 }
 
-Task<Result<mcp::ResourcePage>> list_of(Place place, std::string cursor) {
+Task<Result<mcp::ResourcePage>> list_of(TenantPlace place, std::string cursor) {
   if (!place) co_return tl::unexpected<Error>(std::move(place).error());
   auto page = co_await list_resources(**place, std::move(cursor));
   co_return page;
 }
 
-Task<Result<std::vector<mcp::ResourceContents>>> read_of(Place place, journal::Journal& journal, std::string uri) {
+Task<Result<std::vector<mcp::ResourceContents>>> read_of(TenantPlace place, journal::Journal& journal,
+                                                         std::string uri) {
   if (!place) co_return tl::unexpected<Error>(std::move(place).error());
   if (auto execution = account_of_uri(uri)) {
     CO_TRY(std::string text, co_await read_account(journal, (*place)->name(), *std::move(execution)));
@@ -117,7 +118,7 @@ void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const Te
 Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor) {
   CO_TRY(size_t begin, parse_cursor(cursor));
   tenants::ListOptions options;
-  options.limit = begin + kPage;
+  options.limit = begin + kEntriesPerPage;
   CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(RelativePath(), options));
   mcp::ResourcePage page;
   if (begin == 0) {  // before the files, which may be many
@@ -139,7 +140,7 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
     resource.size = entry.size;
     page.resources.push_back(std::move(resource));
   }
-  size_t end = begin + kPage;
+  size_t end = begin + kEntriesPerPage;
   if (listing.more && listing.entries.size() == end && end < kMaxPaged) page.next_cursor = std::to_string(end);
   co_return page;
 }
@@ -155,7 +156,7 @@ Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string ur
   tenants::ListOptions options;
   options.depth = 1;
   options.folders = tenants::ListOptions::Folders::listed;
-  options.limit = begin + kPage;
+  options.limit = begin + kEntriesPerPage;
   CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(folder, options));
   Json result = {{"resources", Json::array()}};
   for (size_t i = begin; i < listing.entries.size(); i++) {
@@ -168,7 +169,7 @@ Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string ur
     if (!is_folder) one["size"] = entry.size;
     result["resources"].push_back(std::move(one));
   }
-  const size_t end = begin + kPage;
+  const size_t end = begin + kEntriesPerPage;
   if (listing.more && listing.entries.size() == end && end < kMaxPaged) result["nextCursor"] = std::to_string(end);
   result["ttlMs"] = 0;  // it may change at any moment
   result["cacheScope"] = "private";
