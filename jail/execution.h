@@ -34,7 +34,7 @@ struct Request {
 
   // All optional. before_code: awaited before the interpreter gets the code. keep_*: takes the whole output as it
   // comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while
-  // the program runs; true ends it with outcome `disk`. call: answers a bridge call of the guest. answered: told the
+  // the program runs; true ends it with outcome `disk`. call: answers a tool call of the guest. answered: told the
   // JSON text of what a call has given, as it goes to the guest.
   std::function<Task<>()> before_code;
   std::function<bool(std::string_view)> keep_out, keep_err;

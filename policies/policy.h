@@ -98,7 +98,7 @@ struct Policy {
   SkillRules skills;
   PiiRules pii;
   ToolRules tools;
-  CallRules calls;  // of other servers' tools
+  CallRules calls;  // of upstream servers' tools
   Learning learning = Learning::tenant;
   ShellExit1 shell_exit_1 = ShellExit1::answer;
   uint32_t concurrent_executions = 0;  // of one tenant, running

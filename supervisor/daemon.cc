@@ -174,7 +174,7 @@ Task<Result<>> Daemon::start_serving() {
   open_traces();
   CO_CHECKED(open_catalog());
   open_approvals();
-  open_bridge();
+  open_upstream();
   open_skills();
   // The files of a large catalogue take seconds. Imports do without them (stub_file).
   if (discovery_->current()->size() <= kStubsBeforeReady) {

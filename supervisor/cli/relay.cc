@@ -16,7 +16,7 @@ constexpr size_t kMostKeptBytes = 8 << 20;  // of all of them
 constexpr size_t kMaxSettings = 256;
 constexpr int kMaxSent = 2;
 
-constexpr std::string_view kOwnIdPrefix = "\"warder-bridge-";
+constexpr std::string_view kOwnIdPrefix = "\"warder-proxy-";
 constexpr std::string_view kAcknowledged = "notifications/subscriptions/acknowledged";
 constexpr std::string_view kToolsChanged = "notifications/tools/list_changed";
 constexpr std::string_view kInterrupted =

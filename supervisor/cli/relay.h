@@ -1,8 +1,8 @@
-// Relay: the protocol half of the stdio bridge. Lines in, lines out, no descriptors and no clock.
+// Relay: the protocol half of the stdio proxy. Lines in, lines out, no descriptors and no clock.
 // It passes lines on untouched and remembers just enough of them to carry a client over a restart of warderd:
 // which calls wait for an answer, how the client introduced itself, what it subscribed to. A daemon that did not run a
 // call says so in its answer (mcp/protocol.h, kNotRun): it keeps the call for the next daemon, the client hears
-// nothing. Used by: bridge.cc, which owns the descriptors and says when a connection comes and goes.
+// nothing. Used by: stdio_proxy.cc, which owns the descriptors and says when a connection comes and goes.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -73,7 +73,7 @@ struct Member {
   policies::Peer peer;
   std::shared_ptr<Tenant> tenant;
   std::shared_ptr<const policies::Policy> policy;  // executions keep the one they began with
-  uint64_t definition_bytes = 0;                   // of other servers' tools, that this connection was told so far
+  uint64_t definition_bytes = 0;                   // of upstream servers' tools, that this connection was told so far
   bool definitions_counted = false;                // in the ledger of an execution: once per connection
   bool revoked = false;                            // a reload gave the peer another tenant, or none: end the connection
 };

@@ -152,7 +152,7 @@ class BelievesNoOrder(unittest.TestCase):
             "/": self.open("/"), "/etc": self.open("/etc"), "/proc": self.open("/proc"),
             "a process": self.open(f"/proc/{self.pid}"), "the state": self.open(self.state),
             "all tenants": self.open(self.state / "tenants"), "the journal": self.open(self.state / "journal"),
-            "servers' records": self.open(self.state / "bridge"), "the template": self.open(self.state / "template"),
+            "servers' records": self.open(self.state / "upstream"), "the template": self.open(self.state / "template"),
             "its root": self.open(self.state / "template/root"),
             "its /etc": self.open(self.state / "template/root/etc"),
             "stubs": self.open(self.state / "template/servers"),
