@@ -115,12 +115,12 @@ struct Pool::Kind {
   bool needs_zygote() const { return wants_zygote() && asked_per_second + asked >= kOftenPerSecond; }
   void miss() {
     missed_now++;
-    missed = std::max(missed, std::min(missed_now, most()));
+    missed = std::max(missed, std::min(missed_now, max_idle()));
   }
-  uint32_t most() const { return forks() ? rules.most * kForksForOne : rules.most; }
+  uint32_t max_idle() const { return forks() ? rules.max_idle * kForksForOne : rules.max_idle; }
   size_t target() const {
     auto stock = static_cast<uint32_t>(std::ceil(asked_per_second * build_seconds * kStock));
-    return std::clamp(std::max(stock, missed), rules.least, most());
+    return std::clamp(std::max(stock, missed), rules.min_idle, max_idle());
   }
   // Of what should be there, the part that is. 1: nothing to do.
   double share() const {
@@ -160,7 +160,7 @@ Pool::Kind& Pool::kind_of(const std::string& tenant, const Spec& spec, const pol
 }
 
 void Pool::expect(const Spec& spec, const policies::PoolRules& rules) {
-  if (rules.most == 0 || !check_requirements(host_, spec.isolation)) return;
+  if (rules.max_idle == 0 || !check_requirements(host_, spec.isolation)) return;
   (void)kind_of({}, spec, rules);
   wake();
 }
@@ -186,7 +186,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
     if (!forks.workspace) forks.workspace = Fd(::fcntl(workspace, F_DUPFD_CLOEXEC, 3));
     if (auto waiting = take_waiting(forks)) co_return waiting;
     forks.miss();
-    if (forks.has_zygote() && (rules.most == 0 || kind_of({}, spec, rules).waiting.empty())) {
+    if (forks.has_zygote() && (rules.max_idle == 0 || kind_of({}, spec, rules).waiting.empty())) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
       auto jail = co_await build(forks, For::execution);
       if (jail) co_return Taken{*std::move(jail), origin};
@@ -194,7 +194,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
       co_return std::nullopt;
     }
   }
-  if (rules.most == 0) co_return std::nullopt;
+  if (rules.max_idle == 0) co_return std::nullopt;
   Kind& kind = kind_of({}, spec, rules);
   kind.asked++;
   auto waiting = take_waiting(kind);

@@ -30,7 +30,7 @@ class Pool {
   Pool(Host& host, Limits limits);
   ~Pool();
 
-  // Keeps rules.least jails for such executions from now on, before anybody asked.
+  // Keeps rules.min_idle jails for such executions from now on, before anybody asked.
   void expect(const Spec& spec, const policies::PoolRules& rules);
   // A jail that waits and fits `spec` exactly, but for what can still be changed: the limits that a cgroup holds. When
   // none waits but the tenant has a zygote, a fork that is on its way. Nothing: build one.

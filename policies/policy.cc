@@ -134,11 +134,11 @@ bool is_tool_name(std::string_view name) {
 
 void read_pool(const Json& object, Policy& policy, Problems& problems) {
   Checked in(object, "pool", problems);
-  policy.pool.least = static_cast<uint32_t>(in.integer("least", 0, 1000));
-  policy.pool.most = static_cast<uint32_t>(in.integer("most", 0, 1000));
+  policy.pool.min_idle = static_cast<uint32_t>(in.integer("min_idle", 0, 1000));
+  policy.pool.max_idle = static_cast<uint32_t>(in.integer("max_idle", 0, 1000));
   policy.pool.zygotes = in.boolean_or("zygotes", true);
   policy.pool.preload = in.strings_or("preload", {});
-  if (policy.pool.least > policy.pool.most) in.wrong("least", "more than `most`");
+  if (policy.pool.min_idle > policy.pool.max_idle) in.wrong("min_idle", "more than `max_idle`");
   if (policy.pool.preload.size() > 32) in.wrong("preload", "more than 32 modules");
   for (const auto& name : policy.pool.preload)
     if (!is_module_name(name)) in.wrong("preload", fmt::format("'{}' is no name of a Python module", name));
@@ -158,7 +158,7 @@ SkillRules read_skills(const Json& object, Problems& problems) {
 SessionRules read_sessions(const Json& object, Problems& problems) {
   Checked in(object, "sessions", problems);
   SessionRules rules;
-  rules.most = static_cast<uint32_t>(in.integer("most", 0, 64));
+  rules.max = static_cast<uint32_t>(in.integer("max", 0, 64));
   rules.idle = std::chrono::seconds(in.integer("idle_seconds", 1, 7 * 24 * 3600));
   in.done();
   return rules;
@@ -167,7 +167,7 @@ SessionRules read_sessions(const Json& object, Problems& problems) {
 WorkspaceRules read_named_workspaces(const Json& object, Problems& problems) {
   Checked in(object, "named_workspaces", problems);
   WorkspaceRules rules;
-  rules.most = static_cast<uint32_t>(in.integer("most", 0, 100'000));
+  rules.max = static_cast<uint32_t>(in.integer("max", 0, 100'000));
   rules.idle = std::chrono::seconds(in.integer("idle_seconds", 0, 10ll * 366 * 24 * 3600));
   rules.warning = std::chrono::seconds(in.integer("warning_seconds", 0, 366 * 24 * 3600));
   in.done();

@@ -41,8 +41,8 @@ struct Quota {
 
 // Jails that wait for this policy's executions, of each language that was asked for.
 struct PoolRules {
-  uint32_t least = 0;                // from the tenant's first connection on
-  uint32_t most = 0;                 // however many are asked for; of forks, which hold a fifth, eight times as many
+  uint32_t min_idle = 0;             // from the tenant's first connection on
+  uint32_t max_idle = 0;             // however many are asked for; of forks, which hold a fifth, eight times as many
   bool zygotes = false;              // a tenant's later jails may be forks of one interpreter of that tenant's
   std::vector<std::string> preload;  // Python modules that waiting interpreters have loaded, where installed
 };
@@ -56,13 +56,13 @@ struct SkillRules {
 
 // Stateful Python sessions: each holds a jail, and its memory, between calls.
 struct SessionRules {
-  uint32_t most = 0;             // of one tenant at a time; 0: none
+  uint32_t max = 0;              // of one tenant at a time; 0: none
   std::chrono::seconds idle{0};  // without a call; then one ends
 };
 
 // Workspaces beside the tenant's own that its requests name. How long one is kept that nobody uses.
 struct WorkspaceRules {
-  uint32_t most = 0;
+  uint32_t max = 0;
   std::chrono::seconds idle{0};     // without use; then it is removed. 0: never
   std::chrono::seconds warning{0};  // from when that is announced until it is done, at least
 };

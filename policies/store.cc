@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "policies/former_keys.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
@@ -84,6 +85,8 @@ class Store::Loader {
       return fail(Code::invalid, fmt::format("no folder with policies: {}", fmt::join(folders, ", ")),
                   "name one with --policies");
     Set set;
+    for (auto& [name, document] : documents_)
+      if (name + ".json" != kTenantsFile) rename_keys(document, set.warnings);
     for (const auto& [name, document] : documents_) {
       if (name + ".json" == kTenantsFile) continue;
       if (auto policy = load_policy(name)) set.policies[name] = std::make_shared<const Policy>(*std::move(policy));
@@ -105,6 +108,13 @@ class Store::Loader {
   }
   void wrong(const std::string& path, std::string what) {
     wrong(path, Error{Code::invalid, 0, std::move(what), {}, {}});
+  }
+
+  void rename_keys(Document& document, std::vector<std::string>& warnings) {
+    Problems problems;
+    for (const auto& renamed : rename_former_keys(document.value, problems))
+      warnings.push_back(document.path + ": " + renamed);
+    for (const auto& problem : problems) wrong(document.path, problem);
   }
 
   // False when there is no such folder.

@@ -42,6 +42,9 @@ class Store {
   std::shared_ptr<const Policy> find(std::string_view name) const;
   std::vector<std::string> names() const;
   const std::vector<std::string>& folders() const { return folders_; }
+  // What is accepted, but should be changed, one sentence each: "/etc/warder/policies/a.json: pool.least is now named
+  // pool.min_idle".
+  const std::vector<std::string>& warnings() const { return set_.warnings; }
 
  private:
   // By the text of the profile and of those it extends: a reload compiles only what has changed.
@@ -50,6 +53,7 @@ class Store {
     std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies;
     Filters filters;
     TenantRules tenants;
+    std::vector<std::string> warnings;
   };
   class Loader;
   Store(std::vector<std::string> folders, Mode mode, Host host)

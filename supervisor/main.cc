@@ -154,6 +154,7 @@ Result<Prepared> prepare(Options options) {
       std::find(options.policies.begin(), options.policies.end(), "/usr/lib/warder/policies") != options.policies.end();
   TRY(policies::Store store,
       policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
+  for (const auto& warning : store.warnings()) log_warning("{}", warning);
   TRY(const std::string few_files, raise_open_files(store));
   if (!few_files.empty()) log_warning("{}", few_files);
   Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}, {}, {}, {}, {}};

@@ -38,8 +38,8 @@ def alive(pidfd):
 
 @unittest.skipUnless(ROOT, "takes the socket out of the daemon")
 class BelievesNoOrder(unittest.TestCase):
-    STARTS = {"cold": {"least": 0, "most": 0, "zygotes": False}, "exec": {"least": 1, "most": 1, "zygotes": False},
-              "fork": {"least": 1, "most": 1, "zygotes": True}}
+    STARTS = {"cold": {"min_idle": 0, "max_idle": 0, "zygotes": False}, "exec": {"min_idle": 1, "max_idle": 1, "zygotes": False},
+              "fork": {"min_idle": 1, "max_idle": 1, "zygotes": True}}
 
     def setUp(self):
         self.start(self.STARTS["cold"])

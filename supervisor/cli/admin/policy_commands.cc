@@ -56,12 +56,14 @@ Result<int> check_policies(const Given& given) {
   auto store = load_policies(given);
   if (!store && store.error().code == Code::not_found) return tl::unexpected<Error>(std::move(store).error());
   const auto problems = store ? std::vector<std::string>{} : lines_of(store.error().what);
+  const auto warnings = store ? store->warnings() : std::vector<std::string>{};
   if (given.json) {
-    Json out = {{"good", store.has_value()}, {"problems", problems}};
+    Json out = {{"good", store.has_value()}, {"problems", problems}, {"warnings", warnings}};
     if (store) out["policies"] = store->names();
     print_json(out);
   } else {
     for (const auto& problem : problems) cli::print_text(stderr, problem + "\n");
+    for (const auto& warning : warnings) cli::print_text(stderr, "warning: " + warning + "\n");
     if (store) cli::print_text(stdout, fmt::format("good: {}\n", fmt::join(store->names(), ", ")));
   }
   return store ? 0 : 1;
