@@ -1,6 +1,6 @@
 // Catalog: all tool definitions that are known, merged and searchable. Immutable: a reload makes another one.
-// Source: Loading, from a folder of files (folder.h, reader.h) and from what servers said. Used by: supervisor/tools.
-// Tools are numbered by name, then server, so that every listing has one order.
+// Source: CatalogBuilder, from a folder of files (folder.h, reader.h) and from what servers said. Used by:
+// supervisor/tools. Tools are numbered by name, then server, so that every listing has one order.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -102,7 +102,7 @@ class Catalog {
   static constexpr size_t kMaxProblems = 100;
 
  private:
-  friend class Loading;
+  friend class CatalogBuilder;
   struct Record {
     uint64_t text;  // where in texts_: name, description, rest (packed.h)
     uint32_t description_bytes, rest_bytes;
@@ -144,11 +144,11 @@ class Catalog {
 };
 
 // Makes a Catalog in slices, so that a daemon goes on serving meanwhile.
-class Loading {
+class CatalogBuilder {
  public:
   // Errors: not_found, denied: the folder cannot be read.
   // `threads`: so many more read the files beside whoever steps.
-  static Result<Loading> begin(const std::string& folder, unsigned threads = 0);
+  static Result<CatalogBuilder> begin(const std::string& folder, unsigned threads = 0);
   // What a server answered to tools/list, or where else definitions come from. Before the first step.
   void add(const std::string& origin, Reading reading);
   // True when there is nothing left to do. Stops at the first file or tool after `slice`; the last step, which puts

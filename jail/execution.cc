@@ -99,7 +99,8 @@ class Execution final : public Steered {
       calls_.cancel_all();
       mark("drained");
       auto report = conclude(std::nullopt, wall_ms);
-      if (!goes_on_ && report.usage.memory_peak_bytes <= UsedJails::kLittleBytes) left_ = UsedJails::Left::little;
+      if (!goes_on_ && report.usage.memory_peak_bytes <= TeardownQueue::kLittleBytes)
+        left_ = TeardownQueue::Left::little;
       co_return report;
     }
     jail_.guest().end_sending();
@@ -172,7 +173,7 @@ class Execution final : public Steered {
   }
 
   // What is in the jail now.
-  UsedJails::Left left() const { return left_; }
+  TeardownQueue::Left left() const { return left_; }
 
   // The program has ended, and its interpreter waits for the next one.
   bool goes_on() const { return goes_on_; }
@@ -429,7 +430,7 @@ class Execution final : public Steered {
   Ended ended_ = Ended::by_itself;
   std::string violation_;
   bool goes_on_ = false;
-  UsedJails::Left left_ = UsedJails::Left::anything;
+  TeardownQueue::Left left_ = TeardownQueue::Left::anything;
   bool sent_ = false;   // the whole order
   bool spoke_ = false;  // the runner has the code, and has said something since
   LiveUsage sampled_;

@@ -117,7 +117,7 @@ class Daemon {
   std::unique_ptr<journal::Journal> journal_;  // before all that records in it
   std::unique_ptr<tenants::Registry> registry_;
   tools::Admission admission_;
-  tools::Live live_;
+  tools::ExecutionRegistry executions_;
   tools::Approvals approvals_;
   std::unique_ptr<jail::Pool> pool_;
   std::unique_ptr<tools::Sessions> sessions_;

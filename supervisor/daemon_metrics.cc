@@ -12,7 +12,7 @@ Result<> Daemon::open_metrics() {
                                          state_disk_ && state_disk_->trouble(), loop_.busy_time().longest()};
     return {"200 OK",
             metrics::kContentType,
-            metrics::exposition(live_, pool_.get(), spans_ ? &spans_->queue() : nullptr, numbers),
+            metrics::exposition(executions_, pool_.get(), spans_ ? &spans_->queue() : nullptr, numbers),
             {}};
   };
   for (Fd& socket : std::exchange(prepared_.passed.metrics, {})) {

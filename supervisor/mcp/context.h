@@ -35,7 +35,7 @@ struct Client {
   Json info;  // {name, version, ...}; may be null; a claim, not an identity
 };
 
-class OutgoingTexts;
+class ResponseFilter;
 
 class RequestContext {
  public:
@@ -49,9 +49,9 @@ class RequestContext {
   std::string method;
   Peer peer;
   std::shared_ptr<const Client> client = std::make_shared<Client>();
-  Json meta;                                // params._meta as received: traceparent and other extensions' keys
-  std::shared_ptr<OutgoingTexts> outgoing;  // looks at what leaves; nullptr: nothing does
-  std::shared_ptr<void> user;               // what the listener's `admit` returned for this connection
+  Json meta;                                        // params._meta as received: traceparent and other extensions' keys
+  std::shared_ptr<ResponseFilter> response_filter;  // looks at what leaves; nullptr: nothing does
+  std::shared_ptr<void> user;                       // what the listener's `admit` returned for this connection
 
   Era era() const { return era_of(version); }
   template <class T>

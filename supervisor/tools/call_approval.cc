@@ -6,7 +6,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/call_pii.h"
-#include "supervisor/tools/held.h"
+#include "supervisor/tools/freeze_guard.h"
 
 namespace tools {
 namespace {
@@ -66,7 +66,7 @@ Result<std::string> shown_arguments(const Json& arguments) {
 
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
                                          const policies::CallRules::Decision& decision, Json given) {
-  const Held held(who.jail);
+  const FreezeGuard frozen(who.jail);
   traces::OpenSpan span(environment.spans, who.trace, traces::Kind::internal, "approval");
   AuditedCall audited(environment.journal, span, who, target, "approval");
   audited.set("rule", decision.name());

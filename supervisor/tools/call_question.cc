@@ -5,7 +5,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/call_pii.h"
-#include "supervisor/tools/held.h"
+#include "supervisor/tools/freeze_guard.h"
 
 namespace tools {
 namespace {
@@ -33,7 +33,7 @@ Json without_words(Json schema) {
 Task<Result<mcp::Form>> form_of(CallEnvironment& environment, const Who& who, const Target& target,
                                 const upstream::Question& question) {
   Json shown = {{"message", question.message}, {"schema", question.schema}};
-  if (tokenises(who.policy->calls) || who.client.outgoing) {
+  if (tokenises(who.policy->calls) || who.client.response_filter) {
     const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
     CO_CHECKED(co_await tokenise_values(environment.loop, pii, shown));
     if (without_words(shown["schema"]) != without_words(question.schema))
@@ -68,7 +68,7 @@ Task<upstream::Reply> ask_person(CallEnvironment& environment, const Who& who, c
   if (environment.questions.closed() || !asks(*who.policy) || !who.client.can_elicit() ||
       (question.wants_2025_11_25 && !newer_client))
     co_return upstream::Reply{};
-  const Held held(who.jail);
+  const FreezeGuard frozen(who.jail);
   audited.set("verdict", "withdrawn");
   auto form = co_await form_of(environment, who, target, question);
   if (!form) {

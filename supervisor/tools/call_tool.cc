@@ -162,8 +162,8 @@ class SpanNames {
 };
 
 ProgressRelay::Texts texts_for(const Who& who) {
-  return tokenises(who.policy->calls) || who.client.outgoing ? ProgressRelay::Texts::dropped
-                                                             : ProgressRelay::Texts::told;
+  return tokenises(who.policy->calls) || who.client.response_filter ? ProgressRelay::Texts::dropped
+                                                                    : ProgressRelay::Texts::told;
 }
 
 // What the server says of how far it is: as the request's own progress, or as a line of the execution's.

@@ -4,7 +4,7 @@
 
 namespace tools {
 
-ExecutionSpan::ExecutionSpan(traces::Queue* queue, const TraceContext& caller, LivePtr execution)
+ExecutionSpan::ExecutionSpan(traces::Queue* queue, const TraceContext& caller, ExecutionRecordPtr execution)
     : queue_(queue),
       execution_(std::move(execution)),
       span_(queue, caller, traces::Kind::server, "tools/call execute_code") {}
@@ -12,7 +12,7 @@ ExecutionSpan::ExecutionSpan(traces::Queue* queue, const TraceContext& caller, L
 ExecutionSpan::~ExecutionSpan() {
   goes_on();
   if (!span_.recorded()) return;
-  const LiveExecution& execution = *execution_;
+  const ExecutionRecord& execution = *execution_;
   describe_tool_call(span_, "execute_code");
   span_.set("warder.execution.id", execution.id);
   span_.set("warder.tenant", execution.tenant);

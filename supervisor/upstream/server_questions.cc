@@ -8,11 +8,11 @@ namespace {
 constexpr int kInvalidParams = -32602;
 
 // While it lives, the clock stands still.
-class Stopped {
+class PauseGuard {
  public:
-  explicit Stopped(RequestClock& clock) : clock_(clock) { clock_.hold(); }
-  ~Stopped() { clock_.release(); }
-  Stopped(const Stopped&) = delete;
+  explicit PauseGuard(RequestClock& clock) : clock_(clock) { clock_.hold(); }
+  ~PauseGuard() { clock_.release(); }
+  PauseGuard(const PauseGuard&) = delete;
 
  private:
   RequestClock& clock_;
@@ -80,7 +80,7 @@ void ServerQuestions::ask(const Json& id, const Json& params, std::optional<int6
 Task<> ServerQuestions::answer(Open& one, Asking asking, RequestClock& clock, Question question) {
   Reply said;
   {
-    const Stopped stopped(clock);
+    const PauseGuard paused(clock);
     said = co_await asking.ask(std::move(question));
   }
   reply(one.id, said);

@@ -2,9 +2,9 @@
 // what follows a flag that takes a value, and another which words and flags a command has.
 #include <algorithm>
 
-#include "supervisor/documents/documents.h"
+#include "supervisor/docgen/docgen.h"
 
-namespace documents {
+namespace docgen {
 namespace {
 
 // What completes a value: words, or an option of compgen. Neither: anything may stand there.
@@ -112,4 +112,4 @@ complete -F _warder )" +
          program.path + "\n";
 }
 
-}  // namespace documents
+}  // namespace docgen

@@ -1,6 +1,6 @@
-// Live: the executions that wait, run, or ended lately, and the sums of all since the daemon started. In memory, so
-// that looking costs next to nothing and an execution some microseconds. Source: execute_code.cc, one entry for each
-// call. Read and steered by supervisor/bus.
+// ExecutionRegistry: a record of each execution that waits, runs, or ended lately, and the sums of all since the daemon
+// started. In memory, so that looking costs next to nothing and an execution some microseconds. Source:
+// execute_code.cc, one entry for each call. Read and steered by supervisor/bus.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace tools {
 enum class Stage { waiting, starting, running, frozen, ended };
 std::string_view stage_name(Stage stage);
 
-struct LiveExecution : std::enable_shared_from_this<LiveExecution> {
+struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   std::string id, language;
   std::string tenant;     // Tenant::account()
   std::string workspace;  // the named one that it works in; empty: the tenant's own
@@ -49,7 +49,7 @@ struct LiveExecution : std::enable_shared_from_this<LiveExecution> {
 
   jail::LiveUsage now() const;
 };
-using LivePtr = std::shared_ptr<LiveExecution>;
+using ExecutionRecordPtr = std::shared_ptr<ExecutionRecord>;
 
 // All durations of something since the daemon started, counted by how long they were.
 struct Histogram {
@@ -83,27 +83,27 @@ struct Sums {  // since the daemon started
   RecentTimes wall_times, answer_times;
 };
 
-class Live {
+class ExecutionRegistry {
  public:
-  explicit Live(Loop& loop) : loop_(loop) {}
-  Live(const Live&) = delete;
+  explicit ExecutionRegistry(Loop& loop) : loop_(loop) {}
+  ExecutionRegistry(const ExecutionRegistry&) = delete;
 
   enum class What { began, changed, ended, forgotten };
   // Told of every execution, within the call that changed it: note it, work later.
-  std::function<void(const LivePtr&, What)> told;
+  std::function<void(const ExecutionRecordPtr&, What)> told;
   // A limit of the policy was reached: by an execution's end, or by a call that was refused.
-  std::function<void(const LiveExecution&, const std::string& limit)> limit_reached;
+  std::function<void(const ExecutionRecord&, const std::string& limit)> limit_reached;
 
   // One call of execute_code. When it goes without an end, its client went away or cancelled it.
   class [[nodiscard]] Entry {
    public:
     // `execution` says who asked for what; it waits from now on.
-    Entry(Live& live, LivePtr execution);
+    Entry(ExecutionRegistry& registry, ExecutionRecordPtr execution);
     Entry(const Entry&) = delete;
     ~Entry();
-    LiveExecution& operator*() const { return *execution_; }
-    LiveExecution* operator->() const { return execution_.get(); }
-    const LivePtr& shared() const { return execution_; }
+    ExecutionRecord& operator*() const { return *execution_; }
+    ExecutionRecord* operator->() const { return execution_.get(); }
+    const ExecutionRecordPtr& shared() const { return execution_; }
     // It has its place, and what may be used is settled.
     void start(const std::string& language, const policies::Limits& limits);
     // The first of these counts.
@@ -113,13 +113,13 @@ class Live {
     void pass();
 
    private:
-    Live& live_;
-    LivePtr execution_;
+    ExecutionRegistry& registry_;
+    ExecutionRecordPtr execution_;
   };
 
-  LivePtr find(std::string_view id) const;
+  ExecutionRecordPtr find(std::string_view id) const;
   // Those that wait or run, oldest first, then those that ended.
-  std::vector<LivePtr> all() const;
+  std::vector<ExecutionRecordPtr> all() const;
   template <class Fn>
   void each_living(Fn fn) const {
     for (const auto& [id, execution] : living_) fn(*execution);
@@ -133,16 +133,16 @@ class Live {
   // What it waits for has changed.
   void waits(std::string_view id, std::vector<std::string> approvals);
   // Ends it with outcome `cancelled`, whether it waits or runs. Errors: unavailable when it has ended.
-  Result<> cancel(LiveExecution& execution);
+  Result<> cancel(ExecutionRecord& execution);
 
  private:
-  void move(LiveExecution& execution, Stage stage);
-  void finish(const LivePtr& execution);
+  void move(ExecutionRecord& execution, Stage stage);
+  void finish(const ExecutionRecordPtr& execution);
   void forget_old();
 
   Loop& loop_;
-  std::map<std::string, LivePtr, std::less<>> living_;
-  std::deque<LivePtr> ended_;  // oldest first
+  std::map<std::string, ExecutionRecordPtr, std::less<>> living_;
+  std::deque<ExecutionRecordPtr> ended_;  // oldest first
   uint32_t stages_[5] = {};
   Sums sums_;
   std::map<std::string, journal::Totals, std::less<>> of_tenant_;

@@ -1,9 +1,9 @@
-#include "supervisor/documents/description.h"
+#include "supervisor/docgen/description.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-namespace documents {
+namespace docgen {
 namespace {
 
 // "FILE"; "python|javascript" where CLI11 says "TEXT:{python,javascript}".
@@ -38,4 +38,4 @@ Description describe_below(const CLI::App& app, std::string path) {
 
 Description describe(const CLI::App& app) { return describe_below(app, app.get_name()); }
 
-}  // namespace documents
+}  // namespace docgen

@@ -1,4 +1,4 @@
-#include "supervisor/bus/publication.h"
+#include "supervisor/bus/bus_objects.h"
 
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ char** copy_of(const std::vector<std::string>& paths) {
 
 int list_execution_paths(sd_bus*, const char*, void* data, char*** nodes, sd_bus_error*) {
   std::vector<std::string> paths;
-  for (const auto& execution : static_cast<Publication*>(data)->served().live.all())
+  for (const auto& execution : static_cast<BusObjects*>(data)->services().executions.all())
     paths.push_back(path_of(*execution));
   *nodes = copy_of(paths);
   return *nodes ? 0 : -ENOMEM;
@@ -51,7 +51,7 @@ int list_execution_paths(sd_bus*, const char*, void* data, char*** nodes, sd_bus
 
 int list_tenant_paths(sd_bus*, const char*, void* data, char*** nodes, sd_bus_error*) {
   std::vector<std::string> paths;
-  for (const auto& name : static_cast<Publication*>(data)->served().registry.names())
+  for (const auto& name : static_cast<BusObjects*>(data)->services().registry.names())
     paths.push_back(path_of_tenant(name));
   *nodes = copy_of(paths);
   return *nodes ? 0 : -ENOMEM;
@@ -59,12 +59,12 @@ int list_tenant_paths(sd_bus*, const char*, void* data, char*** nodes, sd_bus_er
 
 int find_execution(sd_bus*, const char* path, const char*, void* data, void** found, sd_bus_error*) {
   *found = data;
-  return static_cast<Publication*>(data)->execution_at(path) ? 1 : 0;
+  return static_cast<BusObjects*>(data)->execution_at(path) ? 1 : 0;
 }
 
 int find_tenant(sd_bus*, const char* path, const char*, void* data, void** found, sd_bus_error*) {
   *found = data;
-  return static_cast<Publication*>(data)->tenant_at(path) ? 1 : 0;
+  return static_cast<BusObjects*>(data)->tenant_at(path) ? 1 : 0;
 }
 
 int name_answered(sd_bus_message* reply, void* data, sd_bus_error*) {
@@ -82,24 +82,24 @@ int name_answered(sd_bus_message* reply, void* data, sd_bus_error*) {
 
 }  // namespace
 
-std::string path_of(const tools::LiveExecution& execution) { return encoded(kExecutionPath, execution.id); }
+std::string path_of(const tools::ExecutionRecord& execution) { return encoded(kExecutionPath, execution.id); }
 std::string path_of_tenant(const std::string& name) { return encoded(kTenantPath, name); }
 
-Publication::Publication(const Served& served, Connection& connection, Authority::Rules rules,
-                         std::function<void(std::string)> failed)
-    : served_(served),
+BusObjects::BusObjects(const DaemonServices& services, Connection& connection, Authority::Rules rules,
+                       std::function<void(std::string)> failed)
+    : services_(services),
       connection_(connection),
       failed_(std::move(failed)),
       authority_(connection, std::move(rules)),
-      tasks_(served.loop) {}
+      tasks_(services.loop) {}
 
-Result<> Publication::keep(int result, sd_bus_slot* slot, const char* what) {
+Result<> BusObjects::keep(int result, sd_bus_slot* slot, const char* what) {
   if (result < 0) return fail_errno(-result, fmt::format("publish {}", what));
   slots_.emplace_back(slot);
   return {};
 }
 
-Result<> Publication::begin(std::string reload_problem) {
+Result<> BusObjects::begin(std::string reload_problem) {
   reload_problem_ = std::move(reload_problem);
   constexpr char kLogPath[] = "/org/freedesktop/LogControl1", kLogControl[] = "org.freedesktop.LogControl1";
   sd_bus* bus = connection_.get();
@@ -122,13 +122,13 @@ Result<> Publication::begin(std::string reload_problem) {
   CHECKED(keep(r, slot, kLogControl));
   r = sd_bus_request_name_async(bus, &slot, kName, 0, name_answered, &failed_);
   CHECKED(keep(r, slot, kName));
-  announced_ = condition();
-  for (const auto& name : served_.registry.names()) tenants_[name] = seen(*served_.registry.find(name));
+  announced_ = properties();
+  for (const auto& name : services_.registry.names()) tenants_[name] = seen(*services_.registry.find(name));
   look();
   return {};
 }
 
-void Publication::answer(MessagePtr call, Task<Result<MessagePtr>> work) {
+void BusObjects::answer(MessagePtr call, Task<Result<MessagePtr>> work) {
   if (tasks_.live() >= kMostTasks) {
     sd_bus_reply_method_errorf(call.get(), error_name(Code::exhausted).c_str(), "too many calls wait for an answer");
     return;
@@ -136,7 +136,7 @@ void Publication::answer(MessagePtr call, Task<Result<MessagePtr>> work) {
   tasks_.spawn(reply(std::move(call), std::move(work)));
 }
 
-Task<> Publication::reply(MessagePtr call, Task<Result<MessagePtr>> work) {
+Task<> BusObjects::reply(MessagePtr call, Task<Result<MessagePtr>> work) {
   auto done = co_await std::move(work);
   if (sd_bus_message_get_expect_reply(call.get()) <= 0) co_return;
   if (done) {
@@ -147,30 +147,30 @@ Task<> Publication::reply(MessagePtr call, Task<Result<MessagePtr>> work) {
   }
 }
 
-const Condition& Publication::condition() {
+const ManagerProperties& BusObjects::properties() {
   const auto now = Monotonic::now();
-  if (condition_at_ && now - *condition_at_ < kFresh) return condition_;
-  condition_at_ = now;
-  static_cast<tools::Statistics&>(condition_) = tools::take_statistics(served_.live, &served_.pool);
-  condition_.state = served_.draining() ? "draining" : "serving";
-  condition_.policies = served_.policies.names();
-  condition_.reload_problem = reload_problem_;
-  condition_.disk_problem = served_.disk_problem();
-  return condition_;
+  if (properties_at_ && now - *properties_at_ < kFresh) return properties_;
+  properties_at_ = now;
+  static_cast<tools::Statistics&>(properties_) = tools::take_statistics(services_.executions, &services_.pool);
+  properties_.state = services_.draining() ? "draining" : "serving";
+  properties_.policies = services_.policies.names();
+  properties_.reload_problem = reload_problem_;
+  properties_.disk_problem = services_.disk_problem();
+  return properties_;
 }
 
-tools::LivePtr Publication::execution_at(const char* path) const {
-  return served_.live.find(decoded(path, kExecutionPath));
+tools::ExecutionRecordPtr BusObjects::execution_at(const char* path) const {
+  return services_.executions.find(decoded(path, kExecutionPath));
 }
 
-std::shared_ptr<tenants::Tenant> Publication::tenant_at(const char* path) const {
-  auto tenant = served_.registry.find(decoded(path, kTenantPath));
+std::shared_ptr<tenants::Tenant> BusObjects::tenant_at(const char* path) const {
+  auto tenant = services_.registry.find(decoded(path, kTenantPath));
   return tenant && tenant->name() == tenant->account() ? tenant : nullptr;  // no named workspace
 }
 
-void Publication::note(const tools::LivePtr& execution, tools::Live::What what) {
-  using What = tools::Live::What;
-  condition_at_.reset();
+void BusObjects::note(const tools::ExecutionRecordPtr& execution, tools::ExecutionRegistry::What what) {
+  using What = tools::ExecutionRegistry::What;
+  properties_at_.reset();
   if (subscribers_.empty()) return;
   auto known = std::find_if(news_.rbegin(), news_.rend(), [&](const News& n) { return n.execution == execution; });
   if (known == news_.rend()) {
@@ -183,19 +183,19 @@ void Publication::note(const tools::LivePtr& execution, tools::Live::What what) 
   known->started |= what == What::changed && execution->stage == tools::Stage::starting;
   known->ended |= what == What::ended;
   known->forgotten |= what == What::forgotten;
-  if (!sending_) sending_.emplace(served_.loop, kNewsAfter, [this] { send_news(); });
+  if (!sending_) sending_.emplace(services_.loop, kNewsAfter, [this] { send_news(); });
 }
 
-void Publication::send_news() {
+void BusObjects::send_news() {
   sending_.reset();
   for (const News& news : std::exchange(news_, {})) {
     if (!connection_.congested()) send_news_of(news);
   }
 }
 
-void Publication::send_news_of(const News& news) {
+void BusObjects::send_news_of(const News& news) {
   sd_bus* bus = connection_.get();
-  const tools::LiveExecution& execution = *news.execution;
+  const tools::ExecutionRecord& execution = *news.execution;
   const std::string path = path_of(execution);
   if (news.forgotten) {
     sd_bus_emit_interfaces_removed(bus, path.c_str(), kExecution, nullptr);
@@ -219,24 +219,24 @@ void Publication::send_news_of(const News& news) {
   }
 }
 
-void Publication::limit_reached(const tools::LiveExecution& execution, const std::string& limit) {
+void BusObjects::limit_reached(const tools::ExecutionRecord& execution, const std::string& limit) {
   if (subscribers_.empty() || connection_.congested()) return;
   sd_bus_emit_signal(connection_.get(), kPath, kManager, "LimitReached", "sss", execution.id.c_str(),
                      execution.tenant.c_str(), limit.c_str());
 }
 
-void Publication::reloaded(const std::string& problem) {
+void BusObjects::reloaded(const std::string& problem) {
   reload_problem_ = problem;
-  condition_at_.reset();
+  properties_at_.reset();
   if (!problem.empty()) return;
   sd_bus_message* message = nullptr;
   if (sd_bus_message_new_signal(connection_.get(), &message, kPath, kManager, "PolicyReloaded") < 0) return;
   MessagePtr signal(message);
-  if (append(message, served_.policies.names()) >= 0) sd_bus_send(connection_.get(), message, nullptr);
+  if (append(message, services_.policies.names()) >= 0) sd_bus_send(connection_.get(), message, nullptr);
 }
 
-void Publication::look() {
-  const Condition& now = condition();
+void BusObjects::look() {
+  const ManagerProperties& now = properties();
   if (!(now == announced_) && !connection_.congested()) {
     std::vector<const char*> names = changed_properties(announced_, now);
     announced_ = now;
@@ -244,22 +244,22 @@ void Publication::look() {
     sd_bus_emit_properties_changed_strv(connection_.get(), kPath, kManager, const_cast<char**>(names.data()));
   }
   look_at_tenants();
-  looking_ = Deadline(served_.loop, kLookEvery, [this] { look(); });
+  looking_ = Deadline(services_.loop, kLookEvery, [this] { look(); });
 }
 
-Publication::TenantSeen Publication::seen(tenants::Tenant& tenant) const {
+BusObjects::TenantSeen BusObjects::seen(tenants::Tenant& tenant) const {
   const auto& usage = tenant.workspace().quota().usage();
-  return {served_.live.count(tenant.name(), tools::Stage::running),
-          served_.live.count(tenant.name(), tools::Stage::waiting),
-          served_.members.of(tenant.name()).count,
-          served_.live.totals_of(tenant.name()).executions,
+  return {services_.executions.count(tenant.name(), tools::Stage::running),
+          services_.executions.count(tenant.name(), tools::Stage::waiting),
+          services_.members.of(tenant.name()).count,
+          services_.executions.totals_of(tenant.name()).executions,
           usage.bytes,
           usage.files};
 }
 
-void Publication::look_at_tenants() {
-  for (const auto& name : served_.registry.names()) {
-    const TenantSeen now = seen(*served_.registry.find(name));
+void BusObjects::look_at_tenants() {
+  for (const auto& name : services_.registry.names()) {
+    const TenantSeen now = seen(*services_.registry.find(name));
     auto [known, is_new] = tenants_.try_emplace(name, now);
     if (!is_new && known->second == now) continue;
     if (connection_.congested()) return;

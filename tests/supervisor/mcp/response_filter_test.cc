@@ -1,5 +1,5 @@
 // What is looked at before an answer leaves: every text of it, and JSON stays JSON.
-#include "supervisor/mcp/outgoing.h"
+#include "supervisor/mcp/response_filter.h"
 
 #include "supervisor/base/base64.h"
 #include "tests/supervisor/mcp/harness.h"
@@ -13,9 +13,9 @@ Json called(int id, const std::string& tool, Json arguments = Json::object()) {
 }
 
 // Replaces "ada" by "[A]" and long numbers by "[N]"; fails for "poison".
-struct Replace : mcp::OutgoingTexts {
+struct Replace : mcp::ResponseFilter {
   explicit Replace(size_t& settled, std::shared_ptr<Event> held = {}) : settled_(settled), held_(std::move(held)) {}
-  Result<std::string> clean(std::string_view text) override {
+  Result<std::string> redact(std::string_view text) override {
     if (text.find("poison") != text.npos) return fail(Code::exhausted, "poison is the word", "wait", "pii.vault");
     std::string cleaned(text);
     for (size_t at = 0; (at = cleaned.find("ada", at)) != cleaned.npos;) cleaned.replace(at, 3, "[A]");
@@ -36,7 +36,7 @@ struct Cleaned : Fixture {
   bool on = true;
   std::shared_ptr<Event> held;  // until then nothing is settled
   Cleaned() {
-    server.set_outgoing([this](const mcp::RequestContext&) -> std::unique_ptr<mcp::OutgoingTexts> {
+    server.set_response_filter([this](const mcp::RequestContext&) -> std::unique_ptr<mcp::ResponseFilter> {
       if (!on) return nullptr;
       return std::make_unique<Replace>(settled, held);
     });
@@ -46,15 +46,15 @@ struct Cleaned : Fixture {
 Json cleaned(Json value) {
   size_t settled = 0;
   Replace texts(settled);
-  REQUIRE(mcp::clean_value(texts, value));
+  REQUIRE(mcp::redact_value(texts, value));
   return value;
 }
 
-std::string clean_text(std::string text) {
+std::string redact_text(std::string text) {
   size_t settled = 0;
   Replace texts(settled);
   auto result = mcp::ToolResult::text(std::move(text));
-  REQUIRE(mcp::clean(texts, result));
+  REQUIRE(mcp::redact(texts, result));
   return std::get<mcp::Text>(result.content.at(0)).text;
 }
 
@@ -152,9 +152,9 @@ TEST_CASE("an answer that cannot be looked at is withheld, and says neither it n
 TEST_CASE("JSON is cleaned value by value and stays JSON", "[mcp]") {
   CHECK(cleaned({{"ada", {1, "ada", {{"x", "ada ada"}}}}, {"b", nullptr}}).dump() ==
         R"({"[A]":[1,"[A]",{"x":"[A] [A]"}],"b":null})");
-  CHECK(clean_text(R"({"z":"a\nada","a":1.5})") == R"({"z":"a\n[A]","a":1.5})");  // the order stays
-  CHECK(clean_text(R"({"ada":)") == R"({"[A]":)");                                // that is no JSON
-  CHECK(clean_text("{not json} ada") == "{not json} [A]");
+  CHECK(redact_text(R"({"z":"a\nada","a":1.5})") == R"({"z":"a\n[A]","a":1.5})");  // the order stays
+  CHECK(redact_text(R"({"ada":)") == R"({"[A]":)");                                // that is no JSON
+  CHECK(redact_text("{not json} ada") == "{not json} [A]");
 }
 
 TEST_CASE("text in base64 is looked at, and stays base64; other bytes stay what they are", "[mcp]") {
@@ -169,7 +169,7 @@ TEST_CASE("text in base64 is looked at, and stays base64; other bytes stay what 
   blob.kind = mcp::ResourceContents::Kind::blob;
   blob.data = to_base64(text);
   std::vector<mcp::ResourceContents> contents{blob};
-  REQUIRE(mcp::clean(texts, contents));
+  REQUIRE(mcp::redact(texts, contents));
   CHECK(contents[0].data == to_base64("write to [A], who knows"));
 }
 
@@ -179,8 +179,8 @@ TEST_CASE("numbers that may be a card's are looked at", "[mcp]") {
 }
 
 TEST_CASE("lines are looked at together", "[mcp]") {
-  struct Joined : mcp::OutgoingTexts {
-    Result<std::string> clean(std::string_view text) override {
+  struct Joined : mcp::ResponseFilter {
+    Result<std::string> redact(std::string_view text) override {
       std::string cleaned(text);
       if (auto at = cleaned.find("begin\nend"); at != cleaned.npos) cleaned.replace(at, 9, "[K]");
       return cleaned;
@@ -188,7 +188,7 @@ TEST_CASE("lines are looked at together", "[mcp]") {
     Task<Result<>> settle() override { co_return Result<>{}; }
   } texts;
   Json lines = {"a", "begin", "end", ""};
-  REQUIRE(mcp::clean_value(texts, lines));
+  REQUIRE(mcp::redact_value(texts, lines));
   CHECK(lines.dump() == R"(["a","[K]",""])");
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("structured content and its text stay the same thing", "[mcp]") {
   size_t settled = 0;
   Replace texts(settled);
   auto result = mcp::ToolResult::data({{"name", "ada\nada"}});
-  REQUIRE(mcp::clean(texts, result));
+  REQUIRE(mcp::redact(texts, result));
   CHECK(result.structured->dump() == R"({"name":"[A]\n[A]"})");
   CHECK(std::get<mcp::Text>(result.content.at(0)).text == R"({"name":"[A]\n[A]"})");
 }
@@ -207,14 +207,14 @@ TEST_CASE("resources, prompts, completions and links are looked at; pictures are
   std::vector<mcp::ResourceContents> contents(2);
   contents[0].data = "ada";
   contents[1] = {"u", "", mcp::ResourceContents::Kind::blob, "adaa"};
-  REQUIRE(mcp::clean(texts, contents));
+  REQUIRE(mcp::redact(texts, contents));
   CHECK(contents[0].data == "[A]");
   CHECK(contents[1].data == "adaa");
 
   mcp::ResourcePage page;
   page.resources.push_back({"file:///a%64a.txt", "ada.txt", "", "of ada", "", {}});
   page.resources.push_back({"file:///b%20c.txt", "b c.txt", "", "", "", {}});
-  REQUIRE(mcp::clean(texts, page));
+  REQUIRE(mcp::redact(texts, page));
   CHECK(page.resources[0].uri == "file:///[A].txt");
   CHECK(page.resources[0].name == "[A].txt");
   CHECK(page.resources[0].description == "of [A]");
@@ -223,13 +223,13 @@ TEST_CASE("resources, prompts, completions and links are looked at; pictures are
   mcp::PromptResult prompt;
   prompt.description = "ada";
   prompt.messages.push_back({mcp::PromptMessage::Role::user, mcp::Text{"ada"}});
-  REQUIRE(mcp::clean(texts, prompt));
+  REQUIRE(mcp::redact(texts, prompt));
   CHECK(prompt.description == "[A]");
   CHECK(std::get<mcp::Text>(prompt.messages[0].content).text == "[A]");
 
   mcp::Completion completion;
   completion.values = {"ada", "b"};
-  REQUIRE(mcp::clean(texts, completion));
+  REQUIRE(mcp::redact(texts, completion));
   CHECK(completion.values == std::vector<std::string>{"[A]", "b"});
 }
 

@@ -1,4 +1,4 @@
-// warder-documents NAME [FILE...]: prints warder.1, warderd.8, warder.bash, or org.warder.Warder1.5, which is made of
+// warder-docgen NAME [FILE...]: prints warder.1, warderd.8, warder.bash, or org.warder.Warder1.5, which is made of
 // units/dbus/*.xml. Run by the build; not installed.
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include "supervisor/cli/declaration.h"
-#include "supervisor/documents/documents.h"
+#include "supervisor/docgen/docgen.h"
 #include "supervisor/flags.h"
 
 namespace {
 
-using documents::ManualText;
+using docgen::ManualText;
 
 const ManualText& text_of_warder() {
   static const ManualText text{
@@ -67,33 +67,33 @@ const ManualText& text_of_bus() {
 }
 
 std::string page_of_bus(int count, char** files) {
-  std::vector<documents::Interface> interfaces;
+  std::vector<docgen::Interface> interfaces;
   for (int i = 0; i < count; i++) {
     std::ifstream in(files[i]);
     const std::string xml(std::istreambuf_iterator<char>(in), {});
-    auto interface = documents::read_interface(xml);
+    auto interface = docgen::read_interface(xml);
     if (!interface) {
       std::fprintf(stderr, "%s: %s\n", files[i], interface.error().what.c_str());
       return {};
     }
     interfaces.push_back(*std::move(interface));
   }
-  return documents::interface_page(interfaces, text_of_bus());
+  return docgen::interface_page(interfaces, text_of_bus());
 }
 
-documents::Description describe_warder() {
+docgen::Description describe_warder() {
   CLI::App app(cli::kDescription, "warder");
   cli::Arguments arguments;
   (void)cli::declare(app, arguments);
-  return documents::describe(app);
+  return docgen::describe(app);
 }
 
-documents::Description describe_warderd() {
+docgen::Description describe_warderd() {
   CLI::App app(kDaemonDescription, "warderd");
   app.set_version_flag("--version", "");
   Flags flags;
   declare_flags(app, flags);
-  return documents::describe(app);
+  return docgen::describe(app);
 }
 
 }  // namespace
@@ -101,12 +101,12 @@ documents::Description describe_warderd() {
 int main(int argc, char** argv) {
   const std::string_view name = argc >= 2 ? argv[1] : "";
   std::string text;
-  if (name == "warder.1") text = documents::manual_page(describe_warder(), text_of_warder());
-  if (name == "warderd.8") text = documents::manual_page(describe_warderd(), text_of_warderd());
-  if (name == "warder.bash") text = documents::bash_completion(describe_warder());
+  if (name == "warder.1") text = docgen::manual_page(describe_warder(), text_of_warder());
+  if (name == "warderd.8") text = docgen::manual_page(describe_warderd(), text_of_warderd());
+  if (name == "warder.bash") text = docgen::bash_completion(describe_warder());
   if (name == "org.warder.Warder1.5" && argc > 2) text = page_of_bus(argc - 2, argv + 2);
   if (text.empty()) {
-    std::fputs("usage: warder-documents warder.1|warderd.8|warder.bash|org.warder.Warder1.5 FILE...\n", stderr);
+    std::fputs("usage: warder-docgen warder.1|warderd.8|warder.bash|org.warder.Warder1.5 FILE...\n", stderr);
     return 2;
   }
   std::fputs(text.c_str(), stdout);

@@ -1,9 +1,9 @@
-#include "supervisor/documents/interface.h"
+#include "supervisor/docgen/interface.h"
 
 #include <optional>
 #include <sstream>
 
-namespace documents {
+namespace docgen {
 namespace {
 
 // What stands between two brackets: a comment's text, or a tag with its attributes.
@@ -83,4 +83,4 @@ Result<Interface> read_interface(std::string_view xml) {
   return read;
 }
 
-}  // namespace documents
+}  // namespace docgen

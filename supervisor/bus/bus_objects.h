@@ -1,4 +1,4 @@
-// Publication: what one connection shows of the daemon: the objects below /org/warder/Warder1, their signals, and who
+// BusObjects: the daemon's D-Bus objects on one connection: those below /org/warder/Warder1, their signals, and who
 // has asked for those. Made anew for each connection by service.cc.
 //
 // Everything that can be read is read from memory. What happens to single executions is only sent while somebody has
@@ -20,7 +20,7 @@
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/approvals.h"
-#include "supervisor/tools/live.h"
+#include "supervisor/tools/execution_registry.h"
 #include "supervisor/tools/statistics.h"
 
 namespace bus {
@@ -34,9 +34,9 @@ inline constexpr char kExecutionPath[] = "/org/warder/Warder1/execution";
 inline constexpr char kTenantPath[] = "/org/warder/Warder1/tenant";
 
 // What the daemon gives to be shown and steered; all of it outlives the service.
-struct Served {
+struct DaemonServices {
   Loop& loop;
-  tools::Live& live;
+  tools::ExecutionRegistry& executions;
   tools::Approvals& approvals;
   jail::Pool& pool;
   const tenants::Registry& registry;
@@ -53,33 +53,33 @@ struct Served {
 };
 
 // The Manager's properties that change.
-struct Condition : tools::Statistics {
+struct ManagerProperties : tools::Statistics {
   std::string state;
   std::vector<std::string> policies;
   std::string reload_problem, disk_problem;
-  bool operator==(const Condition&) const = default;
+  bool operator==(const ManagerProperties&) const = default;
 };
 
-class Publication {
+class BusObjects {
  public:
   // `failed`: the name cannot be had; called from the loop.
-  Publication(const Served& served, Connection& connection, Authority::Rules rules,
-              std::function<void(std::string why)> failed);
+  BusObjects(const DaemonServices& services, Connection& connection, Authority::Rules rules,
+             std::function<void(std::string why)> failed);
   // `reload_problem`: of the last reload. Errors: what sd-bus says.
   Result<> begin(std::string reload_problem);
 
   // From the daemon. Cheap: noted, and sent some milliseconds later.
-  void note(const tools::LivePtr& execution, tools::Live::What what);
-  void limit_reached(const tools::LiveExecution& execution, const std::string& limit);
+  void note(const tools::ExecutionRecordPtr& execution, tools::ExecutionRegistry::What what);
+  void limit_reached(const tools::ExecutionRecord& execution, const std::string& limit);
   void reloaded(const std::string& problem);
   void approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how);
 
   // For the tables of the interfaces, in this folder. A handler's task answers the call when it is done.
   void answer(MessagePtr call, Task<Result<MessagePtr>> work);
-  const Condition& condition();
-  tools::LivePtr execution_at(const char* path) const;
+  const ManagerProperties& properties();
+  tools::ExecutionRecordPtr execution_at(const char* path) const;
   std::shared_ptr<tenants::Tenant> tenant_at(const char* path) const;
-  const Served& served() const { return served_; }
+  const DaemonServices& services() const { return services_; }
   Authority& authority() { return authority_; }
 
   Task<Result<MessagePtr>> list_executions(MessagePtr call);
@@ -105,13 +105,13 @@ class Publication {
 
  private:
   struct Subscriber {
-    Publication& owner;
+    BusObjects& owner;
     std::string name;
     uid_t uid = 0;
     SlotPtr gone;  // NameOwnerChanged
   };
   struct News {
-    tools::LivePtr execution;
+    tools::ExecutionRecordPtr execution;
     bool added = false, started = false, changed = false, ended = false, forgotten = false;
   };
   struct TenantSeen {
@@ -122,8 +122,8 @@ class Publication {
   Result<> keep(int result, sd_bus_slot* slot, const char* what);
   Task<> reply(MessagePtr call, Task<Result<MessagePtr>> work);
   // The execution, when the caller may steer it.
-  Task<Result<tools::LivePtr>> allowed(MessagePtr call, std::string id);
-  Task<Result<tools::LivePtr>> allowed_here(MessagePtr call);  // at the call's path
+  Task<Result<tools::ExecutionRecordPtr>> allowed(MessagePtr call, std::string id);
+  Task<Result<tools::ExecutionRecordPtr>> allowed_here(MessagePtr call);  // at the call's path
   // Who keeps the execution's output, when the caller may read it.
   Task<Result<std::shared_ptr<tenants::Tenant>>> readable(MessagePtr call, std::string id);
   // Settles what the call names, when the caller may; at an execution's path, one of its own.
@@ -134,7 +134,7 @@ class Publication {
   void look_at_tenants();
   TenantSeen seen(tenants::Tenant& tenant) const;
 
-  const Served& served_;
+  const DaemonServices& services_;
   Connection& connection_;
   std::function<void(std::string)> failed_;
   Authority authority_;
@@ -144,30 +144,30 @@ class Publication {
   std::optional<Deadline> sending_;
   Deadline looking_;
   std::string reload_problem_;
-  Condition condition_, announced_;
-  std::optional<Monotonic::time_point> condition_at_;
+  ManagerProperties properties_, announced_;
+  std::optional<Monotonic::time_point> properties_at_;
   std::map<std::string, TenantSeen> tenants_;
   Scope tasks_;  // last: cancelled first
 };
 
-// The tables, each in a file of its own. Userdata is the Publication.
+// The tables, each in a file of its own. Userdata is the BusObjects.
 extern const sd_bus_vtable kManagerTable[];
 extern const sd_bus_vtable kExecutionTable[];
 extern const sd_bus_vtable kTenantTable[];
 extern const sd_bus_vtable kLogControlTable[];
 // The Manager's properties that differ.
-std::vector<const char*> changed_properties(const Condition& before, const Condition& after);
+std::vector<const char*> changed_properties(const ManagerProperties& before, const ManagerProperties& after);
 // Takes org.freedesktop.DBus.Properties.Set of the level, which sd-bus would have answered at once.
-int handle_log_control(sd_bus_message* call, void* publication, sd_bus_error* error);
+int handle_log_control(sd_bus_message* call, void* objects, sd_bus_error* error);
 
 template <auto Method>
-int handle(sd_bus_message* call, void* publication, sd_bus_error*) {
-  auto& owner = *static_cast<Publication*>(publication);
+int handle(sd_bus_message* call, void* objects, sd_bus_error*) {
+  auto& owner = *static_cast<BusObjects*>(objects);
   owner.answer(share(call), (owner.*Method)(share(call)));
   return 1;
 }
 
-std::string path_of(const tools::LiveExecution& execution);
+std::string path_of(const tools::ExecutionRecord& execution);
 std::string path_of_tenant(const std::string& name);
 // The limits of an execution or a policy as a{sv}: what SetLimits understands, and output_bytes.
 int append(sd_bus_message* to, const policies::Limits& limits);

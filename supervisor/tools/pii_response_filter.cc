@@ -3,12 +3,12 @@
 namespace tools {
 namespace {
 
-class HidePii : public mcp::OutgoingTexts {
+class HidePii : public mcp::ResponseFilter {
  public:
   // The vault is asked for when a text leaves: one that cannot be opened then withholds the answer.
   HidePii(Loop& loop, PiiUser user, PiiVaults& vaults) : loop_(loop), user_(std::move(user)), vaults_(vaults) {}
 
-  // A few texts are left to clean().
+  // A few texts are left to redact().
   Task<> prepare(std::vector<std::string> texts) override {
     size_t bytes = 0;
     for (const std::string& text : texts) bytes += text.size() + kEach;
@@ -36,7 +36,7 @@ class HidePii : public mcp::OutgoingTexts {
     co_return Result<>{};
   }
 
-  Result<std::string> clean(std::string_view text) override {
+  Result<std::string> redact(std::string_view text) override {
     if (const auto known = cleaned_.find(text); known != cleaned_.end()) return known->second;
     if (!vault_) return fail(Code::internal, "bug: a text was to be looked at before the vault was open");
     policies::SanitizeOptions options;
@@ -63,10 +63,10 @@ class HidePii : public mcp::OutgoingTexts {
 };
 
 // Where nobody can say whose the answer is.
-class Withhold : public mcp::OutgoingTexts {
+class Withhold : public mcp::ResponseFilter {
  public:
   explicit Withhold(Error why) : why_(std::move(why)) {}
-  Result<std::string> clean(std::string_view) override { return tl::unexpected<Error>(why_); }
+  Result<std::string> redact(std::string_view) override { return tl::unexpected<Error>(why_); }
   Task<Result<>> settle() override { co_return tl::unexpected<Error>(why_); }
 
  private:
@@ -75,9 +75,9 @@ class Withhold : public mcp::OutgoingTexts {
 
 }  // namespace
 
-mcp::OutgoingOf outgoing_pii(PiiUserOf user_of, PiiVaults& vaults) {
+mcp::ResponseFilterOf pii_response_filter(PiiUserOf user_of, PiiVaults& vaults) {
   return [user_of = std::move(user_of),
-          &vaults](const mcp::RequestContext& context) -> std::unique_ptr<mcp::OutgoingTexts> {
+          &vaults](const mcp::RequestContext& context) -> std::unique_ptr<mcp::ResponseFilter> {
     auto user = user_of(context);
     if (!user) return std::make_unique<Withhold>(user.error());
     if (user->rules.answers == policies::PiiRules::Answers::as_is) return nullptr;

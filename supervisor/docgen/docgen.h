@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/documents/description.h"
-#include "supervisor/documents/interface.h"
+#include "supervisor/docgen/description.h"
+#include "supervisor/docgen/interface.h"
 
-namespace documents {
+namespace docgen {
 
 // What a manual page says that --help does not.
 struct ManualText {
@@ -31,4 +31,4 @@ std::string italic(std::string_view text);
 std::string upper(std::string text);
 std::string paragraphs(const std::string& text);
 
-}  // namespace documents
+}  // namespace docgen

@@ -1,6 +1,6 @@
-// UsedJails: jails between their answer and their end. Ending one takes a processor for more than a millisecond, which
-// the answer needs first; and while executions keep every processor busy, so do their answers.
-// Used by: jail/pool.h. What is still here when it goes is killed with it.
+// TeardownQueue: holds jails between their answer and their end. Ending one takes a processor for more than a
+// millisecond, which the answer needs first; and while executions keep every processor busy, so do their answers. Used
+// by: jail/pool.h. What is still here when it goes is killed with it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace jail {
 
-class UsedJails {
+class TeardownQueue {
  public:
   // What a jail has in it after its answer. `little`: its runner alone, whose program has used kLittleBytes at most; a
   // few dozen more of such do no harm.
@@ -18,7 +18,7 @@ class UsedJails {
   static constexpr uint64_t kLittleBytes = 32 << 20;
 
   // `is_crowded`: there are as many executions as processors. The loop must outlive this.
-  UsedJails(Loop& loop, std::function<bool()> is_crowded);
+  TeardownQueue(Loop& loop, std::function<bool()> is_crowded);
 
   // Kills it in a moment, 2 ms. One that has little left stays for up to 200 ms while it is crowded; it is frozen for
   // that time where a cgroup holds it; where none does, it is looked at every 25 ms, and killed when it has not rested.

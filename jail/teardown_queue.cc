@@ -1,4 +1,4 @@
-#include "jail/used_jails.h"
+#include "jail/teardown_queue.h"
 
 namespace jail {
 namespace {
@@ -20,12 +20,12 @@ std::optional<uint64_t> cpu_us_of(Jail& jail) {
 
 }  // namespace
 
-UsedJails::UsedJails(Loop& loop, std::function<bool()> is_crowded)
+TeardownQueue::TeardownQueue(Loop& loop, std::function<bool()> is_crowded)
     : loop_(loop), is_crowded_(std::move(is_crowded)), tasks_(loop) {}
 
-void UsedJails::end(std::unique_ptr<Jail> jail, Left left) { tasks_.spawn(end_later(std::move(jail), left)); }
+void TeardownQueue::end(std::unique_ptr<Jail> jail, Left left) { tasks_.spawn(end_later(std::move(jail), left)); }
 
-Task<> UsedJails::end_later(std::unique_ptr<Jail> jail, Left left) {
+Task<> TeardownQueue::end_later(std::unique_ptr<Jail> jail, Left left) {
   co_await sleep_for(loop_, kEndAfter);
   if (left == Left::little && is_crowded_() && staying_ < kMostStaying) {
     staying_++;
@@ -35,7 +35,7 @@ Task<> UsedJails::end_later(std::unique_ptr<Jail> jail, Left left) {
   jail->kill();
 }
 
-Task<> UsedJails::stay(Jail& jail) {
+Task<> TeardownQueue::stay(Jail& jail) {
   const bool frozen = jail.cgroup() && jail.cgroup().memory_bytes() <= kLittleBytes && jail.cgroup().freeze();
   if (jail.cgroup() && !frozen) co_return;
   const auto before = frozen ? std::nullopt : cpu_us_of(jail);

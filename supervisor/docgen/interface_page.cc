@@ -1,8 +1,8 @@
 // org.warder.Warder1(5): the interfaces of the daemon on D-Bus, as units/dbus/*.xml describe them.
 #include "supervisor/base/version.h"
-#include "supervisor/documents/documents.h"
+#include "supervisor/docgen/docgen.h"
 
-namespace documents {
+namespace docgen {
 namespace {
 
 using Kind = InterfaceMember::Kind;
@@ -20,7 +20,7 @@ void append_members(std::string& out, const Interface& interface, Kind kind, con
 }  // namespace
 
 std::string interface_page(const std::vector<Interface>& interfaces, const ManualText& text) {
-  std::string out = ".\\\" Made of units/dbus/*.xml; see supervisor/documents.\n";
+  std::string out = ".\\\" Made of units/dbus/*.xml; see supervisor/docgen.\n";
   out += std::string(".TH ORG.WARDER.WARDER1 5 \"\" \"Warder ") + kWarderVersion + "\" \"Warder\"\n";
   out += ".SH NAME\norg.warder.Warder1 \\- " + roff(text.summary) + "\n";
   for (const auto& [heading, body] : text.sections) out += ".SH " + upper(heading) + "\n" + paragraphs(body);
@@ -34,4 +34,4 @@ std::string interface_page(const std::vector<Interface>& interfaces, const Manua
   return out;
 }
 
-}  // namespace documents
+}  // namespace docgen

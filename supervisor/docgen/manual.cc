@@ -2,9 +2,9 @@
 #include <string_view>
 
 #include "supervisor/base/version.h"
-#include "supervisor/documents/documents.h"
+#include "supervisor/docgen/docgen.h"
 
-namespace documents {
+namespace docgen {
 
 // man(7): a backslash begins an escape, a minus must be one, and no line of text begins with a control character.
 std::string roff(std::string_view text) {
@@ -74,7 +74,7 @@ void append_commands(std::string& out, const Description& parent) {
 }  // namespace
 
 std::string manual_page(const Description& program, const ManualText& text) {
-  std::string out = ".\\\" Made of what --help is made of; see supervisor/documents.\n";
+  std::string out = ".\\\" Made of what --help is made of; see supervisor/docgen.\n";
   out += ".TH " + upper(program.path) + " " + std::to_string(text.section) + " \"\" \"Warder " + kWarderVersion +
          "\" \"Warder\"\n";
   out += ".SH NAME\n" + roff(program.path) + " \\- " + roff(text.summary) + "\n";
@@ -88,4 +88,4 @@ std::string manual_page(const Description& program, const ManualText& text) {
   return out;
 }
 
-}  // namespace documents
+}  // namespace docgen

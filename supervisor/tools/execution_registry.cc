@@ -1,4 +1,4 @@
-#include "supervisor/tools/live.h"
+#include "supervisor/tools/execution_registry.h"
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ constexpr std::string_view kLimitOutcomes[] = {"timeout", "cpu_time", "memory", 
 
 std::string_view stage_name(Stage stage) { return kStageNames[static_cast<size_t>(stage)]; }
 
-jail::LiveUsage LiveExecution::now() const {
+jail::LiveUsage ExecutionRecord::now() const {
   if (stage != Stage::ended) return handle.usage();
   return {usage.wall_ms, usage.cpu_ms, usage.memory_peak_bytes, usage.processes_peak};
 }
@@ -52,17 +52,18 @@ const journal::Quantiles& RecentTimes::quantiles() const {
   return quantiles_;
 }
 
-Live::Entry::Entry(Live& live, LivePtr execution) : live_(live), execution_(std::move(execution)) {
-  live_.living_.emplace(execution_->id, execution_);
-  live_.stages_[static_cast<size_t>(Stage::waiting)]++;
-  execution_->handle.changed = [live = &live_, raw = execution_.get()] {
+ExecutionRegistry::Entry::Entry(ExecutionRegistry& registry, ExecutionRecordPtr execution)
+    : registry_(registry), execution_(std::move(execution)) {
+  registry_.living_.emplace(execution_->id, execution_);
+  registry_.stages_[static_cast<size_t>(Stage::waiting)]++;
+  execution_->handle.changed = [registry = &registry_, raw = execution_.get()] {
     const bool frozen = raw->handle.phase() == jail::Phase::frozen;
-    live->move(*raw, frozen ? Stage::frozen : Stage::running);
+    registry->move(*raw, frozen ? Stage::frozen : Stage::running);
   };
-  if (live_.told) live_.told(execution_, What::began);
+  if (registry_.told) registry_.told(execution_, What::began);
 }
 
-Live::Entry::~Entry() {
+ExecutionRegistry::Entry::~Entry() {
   if (execution_->stage == Stage::ended) return;
   if (execution_->stage == Stage::waiting)
     execution_->message = "cancelled while it waited for its turn; it did not run";
@@ -73,60 +74,60 @@ Live::Entry::~Entry() {
   ended.wall_us = static_cast<int64_t>(used.wall_ms * 1000);
   ended.cpu_us = static_cast<int64_t>(used.cpu_ms * 1000);
   if (execution_->stage != Stage::waiting) {
-    live_.sums_.totals.add(execution_->language, ended);
-    live_.of_tenant_[execution_->tenant].add(execution_->language, ended);
-    live_.of_language_[execution_->language].totals.add(execution_->language, ended);
+    registry_.sums_.totals.add(execution_->language, ended);
+    registry_.of_tenant_[execution_->tenant].add(execution_->language, ended);
+    registry_.of_language_[execution_->language].totals.add(execution_->language, ended);
   }
-  live_.finish(execution_);
-  log_ended(live_.loop_, execution_);
+  registry_.finish(execution_);
+  log_ended(registry_.loop_, execution_);
 }
 
-void Live::Entry::start(const std::string& language, const policies::Limits& limits) {
+void ExecutionRegistry::Entry::start(const std::string& language, const policies::Limits& limits) {
   execution_->language = language;
   execution_->limits = limits;
   execution_->withdraw = nullptr;
-  live_.move(*execution_, Stage::starting);
+  registry_.move(*execution_, Stage::starting);
 }
 
-void Live::Entry::end(const jail::Report& report, const journal::Ended& ended) {
-  LiveExecution& execution = *execution_;
+void ExecutionRegistry::Entry::end(const jail::Report& report, const journal::Ended& ended) {
+  ExecutionRecord& execution = *execution_;
   execution.outcome = ended.outcome;
   execution.message = report.message;
   execution.start = jail::start_name(report.start);
   execution.usage = report.usage;
   execution.receipt = report.receipt;
-  for (Sums* sums : {&live_.sums_, &live_.of_language_[execution.language]}) {
+  for (Sums* sums : {&registry_.sums_, &registry_.of_language_[execution.language]}) {
     sums->totals.add(execution.language, ended);
     sums->starts[execution.start]++;
     sums->wall_times.add(ended.wall_us);
     sums->answer_times.add(ended.took_us);
   }
-  live_.of_tenant_[execution.tenant].add(execution.language, ended);
-  live_.finish(execution_);
+  registry_.of_tenant_[execution.tenant].add(execution.language, ended);
+  registry_.finish(execution_);
   const bool limit =
       std::find(std::begin(kLimitOutcomes), std::end(kLimitOutcomes), ended.outcome) != std::end(kLimitOutcomes);
-  if (limit && live_.limit_reached) live_.limit_reached(execution, ended.outcome);
+  if (limit && registry_.limit_reached) registry_.limit_reached(execution, ended.outcome);
 }
 
-void Live::Entry::refuse(const Error& error) {
+void ExecutionRegistry::Entry::refuse(const Error& error) {
   if (execution_->stage == Stage::ended) return;
-  LiveExecution& execution = *execution_;
+  ExecutionRecord& execution = *execution_;
   const bool policy = error.code == Code::denied || error.code == Code::exhausted || error.code == Code::invalid;
   execution.outcome = execution.handle.cancelled() ? "cancelled" : policy ? "denied" : "internal";
   const std::string& rule = execution.rule = error.rule.empty() ? std::string(code_name(error.code)) : error.rule;
   // Everybody may read it: what a policy refuses is told in full to the caller only, for it names what is the tenant's.
   execution.message = policy ? "refused by " + rule : error.what;
-  live_.sums_.refused[rule]++;
-  live_.finish(execution_);
-  if (error.code == Code::exhausted && live_.limit_reached) live_.limit_reached(execution, error.rule);
+  registry_.sums_.refused[rule]++;
+  registry_.finish(execution_);
+  if (error.code == Code::exhausted && registry_.limit_reached) registry_.limit_reached(execution, error.rule);
 }
 
-void Live::Entry::pass() {
+void ExecutionRegistry::Entry::pass() {
   execution_->outcome = "ok";
-  live_.finish(execution_);
+  registry_.finish(execution_);
 }
 
-void Live::move(LiveExecution& execution, Stage stage) {
+void ExecutionRegistry::move(ExecutionRecord& execution, Stage stage) {
   if (execution.stage == stage) return;
   stages_[static_cast<size_t>(execution.stage)]--;
   stages_[static_cast<size_t>(stage)]++;
@@ -134,7 +135,7 @@ void Live::move(LiveExecution& execution, Stage stage) {
   if (told && stage != Stage::ended) told(execution.shared_from_this(), What::changed);
 }
 
-void Live::finish(const LivePtr& execution) {
+void ExecutionRegistry::finish(const ExecutionRecordPtr& execution) {
   execution->ended_ms = journal::now_ms();
   execution->withdraw = nullptr;
   execution->handle.changed = nullptr;
@@ -146,10 +147,10 @@ void Live::finish(const LivePtr& execution) {
   forget_old();
 }
 
-void Live::forget_old() {
+void ExecutionRegistry::forget_old() {
   const int64_t oldest = journal::now_ms() - kEndedKeptMs;
   while (!ended_.empty() && (ended_.size() > kEndedKept || ended_.front()->ended_ms < oldest)) {
-    LivePtr gone = std::move(ended_.front());
+    ExecutionRecordPtr gone = std::move(ended_.front());
     ended_.pop_front();
     if (told) told(gone, What::forgotten);
   }
@@ -161,40 +162,40 @@ void Live::forget_old() {
   });
 }
 
-LivePtr Live::find(std::string_view id) const {
+ExecutionRecordPtr ExecutionRegistry::find(std::string_view id) const {
   if (auto living = living_.find(id); living != living_.end()) return living->second;
-  auto ended = std::find_if(ended_.begin(), ended_.end(), [&](const LivePtr& one) { return one->id == id; });
+  auto ended = std::find_if(ended_.begin(), ended_.end(), [&](const ExecutionRecordPtr& one) { return one->id == id; });
   return ended == ended_.end() ? nullptr : *ended;
 }
 
-std::vector<LivePtr> Live::all() const {
-  std::vector<LivePtr> all;
+std::vector<ExecutionRecordPtr> ExecutionRegistry::all() const {
+  std::vector<ExecutionRecordPtr> all;
   for (const auto& [id, execution] : living_) all.push_back(execution);
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->asked_ms < b->asked_ms; });
   all.insert(all.end(), ended_.begin(), ended_.end());
   return all;
 }
 
-uint32_t Live::count(std::string_view tenant, Stage stage) const {
+uint32_t ExecutionRegistry::count(std::string_view tenant, Stage stage) const {
   return static_cast<uint32_t>(std::count_if(living_.begin(), living_.end(), [&](const auto& one) {
     return one.second->stage == stage && one.second->tenant == tenant;
   }));
 }
 
-const journal::Totals& Live::totals_of(std::string_view tenant) const {
+const journal::Totals& ExecutionRegistry::totals_of(std::string_view tenant) const {
   static const journal::Totals kNone;
   auto found = of_tenant_.find(tenant);
   return found == of_tenant_.end() ? kNone : found->second;
 }
 
-void Live::waits(std::string_view id, std::vector<std::string> approvals) {
+void ExecutionRegistry::waits(std::string_view id, std::vector<std::string> approvals) {
   const auto living = living_.find(id);
   if (living == living_.end()) return;
   living->second->approvals = std::move(approvals);
   if (told) told(living->second, What::changed);
 }
 
-Result<> Live::cancel(LiveExecution& execution) {
+Result<> ExecutionRegistry::cancel(ExecutionRecord& execution) {
   if (execution.stage == Stage::ended)
     return fail(Code::unavailable, "execution '" + execution.id + "' has ended: " + execution.outcome);
   execution.handle.cancel();

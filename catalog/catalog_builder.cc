@@ -48,22 +48,22 @@ std::vector<uint32_t> sorted_ids(const std::map<std::string, uint32_t>& ids) {
 
 }  // namespace
 
-Result<Loading> Loading::begin(const std::string& folder, unsigned threads) {
-  Loading loading;
-  TRY(loading.listing_, list_folder(folder));
-  loading.files_ = std::make_unique<ReadingAhead>(folder, loading.listing_.files, threads);
-  for (const auto& unlisted : loading.listing_.unlisted) loading.problem(unlisted, "this folder was left out");
-  if (loading.listing_.more)
-    loading.problem(".", fmt::format("more than {} files; the others were left out", kMaxFiles));
-  return loading;
+Result<CatalogBuilder> CatalogBuilder::begin(const std::string& folder, unsigned threads) {
+  CatalogBuilder builder;
+  TRY(builder.listing_, list_folder(folder));
+  builder.files_ = std::make_unique<ReadingAhead>(folder, builder.listing_.files, threads);
+  for (const auto& unlisted : builder.listing_.unlisted) builder.problem(unlisted, "this folder was left out");
+  if (builder.listing_.more)
+    builder.problem(".", fmt::format("more than {} files; the others were left out", kMaxFiles));
+  return builder;
 }
 
-void Loading::problem(const std::string& file, std::string what) {
+void CatalogBuilder::problem(const std::string& file, std::string what) {
   if (catalog_->problem_count_++ < Catalog::kMaxProblems)
     catalog_->problems_.push_back({printable(file), std::move(what)});
 }
 
-void Loading::add(const std::string& origin, Reading reading) {
+void CatalogBuilder::add(const std::string& origin, Reading reading) {
   for (auto& what : reading.problems) problem(origin, std::move(what));
   catalog_->problem_count_ += reading.more_problems;
   for (auto& [name, description] : reading.categories)
@@ -76,7 +76,7 @@ void Loading::add(const std::string& origin, Reading reading) {
 }
 
 // Two files about one tool: each member comes from the form that knows more, or else from the first file.
-void Loading::merge(const std::string& origin, Tool tool, Form form) {
+void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form) {
   auto [known, is_new] = known_.try_emplace({tool.server, tool.name}, pending_.size());
   if (is_new) {
     if (pending_.size() < kMaxTools) {
@@ -114,7 +114,7 @@ void Loading::merge(const std::string& origin, Tool tool, Form form) {
   pending.form = std::max(form, pending.form);
 }
 
-void Loading::sort_pending() {
+void CatalogBuilder::sort_pending() {
   known_.clear();
   std::sort(pending_.begin(), pending_.end(), [](const Pending& a, const Pending& b) {
     return std::tie(a.tool.name, a.tool.server) < std::tie(b.tool.name, b.tool.server);
@@ -127,7 +127,7 @@ void Loading::sort_pending() {
   for (const auto& [name, description] : category_texts_) id_of(category_ids_, name);
 }
 
-void Loading::store(Pending& pending) {
+void CatalogBuilder::store(Pending& pending) {
   Tool tool = std::move(pending.tool);
   Catalog& into = *catalog_;
   tool.rest = packed(tool.rest);
@@ -151,7 +151,7 @@ void Loading::store(Pending& pending) {
   builder_.add(searchable(tool), tool.server.empty() ? kNoGroup : record.server);
 }
 
-bool Loading::step(std::chrono::microseconds slice) {
+bool CatalogBuilder::step(std::chrono::microseconds slice) {
   const auto until = Monotonic::now() + slice;
   while (phase_ == Phase::reading) {
     if (next_ == listing_.files.size()) {
@@ -202,13 +202,13 @@ bool Loading::step(std::chrono::microseconds slice) {
   return true;
 }
 
-std::shared_ptr<const Catalog> Loading::take() { return std::move(catalog_); }
+std::shared_ptr<const Catalog> CatalogBuilder::take() { return std::move(catalog_); }
 
 Result<std::shared_ptr<const Catalog>> load_catalog(const std::string& folder) {
-  TRY(Loading loading, Loading::begin(folder));
-  while (!loading.step(std::chrono::seconds(1))) {
+  TRY(CatalogBuilder builder, CatalogBuilder::begin(folder));
+  while (!builder.step(std::chrono::seconds(1))) {
   }
-  return loading.take();
+  return builder.take();
 }
 
 }  // namespace catalog

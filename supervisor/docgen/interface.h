@@ -7,7 +7,7 @@
 
 #include "supervisor/base/result.h"
 
-namespace documents {
+namespace docgen {
 
 struct InterfaceMember {
   enum class Kind { property, method, signal } kind = Kind::property;
@@ -23,4 +23,4 @@ struct Interface {
 // Understands what these files use of XML, not more. Errors: invalid, naming a member without a description.
 Result<Interface> read_interface(std::string_view xml);
 
-}  // namespace documents
+}  // namespace docgen

@@ -1,4 +1,4 @@
-#include "supervisor/mcp/outgoing.h"
+#include "supervisor/mcp/response_filter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,20 +14,20 @@ namespace {
 constexpr size_t kLeastBase64 = 16;           // shorter ones are words
 constexpr int64_t kLongNumber = 100'000'000;  // shorter ones are no card's, account's or telephone's
 
-Result<> clean_json(OutgoingTexts& texts, Json& value);
+Result<> redact_json(ResponseFilter& texts, Json& value);
 
-Result<> clean_string(OutgoingTexts& texts, std::string& text) {
+Result<> redact_string(ResponseFilter& texts, std::string& text) {
   if (text.empty()) return {};
-  TRY(text, texts.clean(text));
+  TRY(text, texts.redact(text));
   return {};
 }
 
 // Text in base64, as files are read on request. Other bytes, such as a picture's, are no text.
-Result<> clean_base64(OutgoingTexts& texts, std::string& encoded) {
+Result<> redact_base64(ResponseFilter& texts, std::string& encoded) {
   if (encoded.size() < kLeastBase64 || encoded.size() % 4 != 0) return {};
   const auto bytes = from_base64(encoded);
   if (!bytes || valid_utf8(*bytes) != *bytes) return {};
-  TRY(const std::string cleaned, texts.clean(*bytes));
+  TRY(const std::string cleaned, texts.redact(*bytes));
   if (cleaned != *bytes) encoded = to_base64(cleaned);
   return {};
 }
@@ -48,10 +48,10 @@ std::string without_percents(std::string_view uri) {
 }
 
 // Stays as it is unless it names something that has to be hidden: then it can no longer be read, either.
-Result<> clean_uri(OutgoingTexts& texts, std::string& uri) {
+Result<> redact_uri(ResponseFilter& texts, std::string& uri) {
   const std::string text = without_percents(uri);
-  TRY(std::string cleaned, texts.clean(text));
-  if (cleaned == text) return clean_string(texts, uri);
+  TRY(std::string cleaned, texts.redact(text));
+  if (cleaned == text) return redact_string(texts, uri);
   uri = std::move(cleaned);
   return {};
 }
@@ -61,7 +61,7 @@ bool is_uri(std::string_view text) {
 }
 
 // Lines of an output: what begins on one of them may end on another, as a key in PEM form does.
-Result<bool> clean_lines(OutgoingTexts& texts, Json& list) {
+Result<bool> redact_lines(ResponseFilter& texts, Json& list) {
   const auto is_line = [](const Json& one) {
     return one.is_string() && one.get_ref<const std::string&>().find('\n') == std::string::npos;
   };
@@ -69,7 +69,7 @@ Result<bool> clean_lines(OutgoingTexts& texts, Json& list) {
   std::string all;
   for (const Json& line : list) all.append(line.get_ref<const std::string&>()) += '\n';
   all.pop_back();
-  TRY(const std::string cleaned, texts.clean(all));
+  TRY(const std::string cleaned, texts.redact(all));
   if (cleaned == all) return true;
   list = Json::array();
   for (size_t at = 0; at <= cleaned.size();) {
@@ -80,12 +80,12 @@ Result<bool> clean_lines(OutgoingTexts& texts, Json& list) {
   return true;
 }
 
-Result<> clean_object(OutgoingTexts& texts, Json& object) {
+Result<> redact_object(ResponseFilter& texts, Json& object) {
   std::vector<std::string> names;
   bool same = true;
   for (auto it = object.begin(); it != object.end(); ++it) {
-    TRY(std::string name, texts.clean(it.key()));
-    CHECKED(clean_json(texts, it.value()));
+    TRY(std::string name, texts.redact(it.key()));
+    CHECKED(redact_json(texts, it.value()));
     same = same && name == it.key();
     names.push_back(std::move(name));
   }
@@ -97,62 +97,62 @@ Result<> clean_object(OutgoingTexts& texts, Json& object) {
   return {};
 }
 
-Result<> clean_number(OutgoingTexts& texts, Json& number) {
+Result<> redact_number(ResponseFilter& texts, Json& number) {
   const bool is_short = number.is_number_unsigned() ? number.get<uint64_t>() < static_cast<uint64_t>(kLongNumber)
                                                     : std::abs(number.get<double>()) < static_cast<double>(kLongNumber);
   if (is_short) return {};
   const std::string digits = number.dump();
-  TRY(std::string cleaned, texts.clean(digits));
+  TRY(std::string cleaned, texts.redact(digits));
   if (cleaned != digits) number = std::move(cleaned);
   return {};
 }
 
-Result<> clean_json(OutgoingTexts& texts, Json& value) {
+Result<> redact_json(ResponseFilter& texts, Json& value) {
   if (value.is_string()) {
     std::string& text = value.get_ref<std::string&>();
-    if (is_uri(text)) return clean_uri(texts, text);
-    CHECKED(clean_string(texts, text));
-    return clean_base64(texts, text);
+    if (is_uri(text)) return redact_uri(texts, text);
+    CHECKED(redact_string(texts, text));
+    return redact_base64(texts, text);
   }
-  if (value.is_number_integer()) return clean_number(texts, value);
-  if (value.is_object()) return clean_object(texts, value);
+  if (value.is_number_integer()) return redact_number(texts, value);
+  if (value.is_object()) return redact_object(texts, value);
   if (!value.is_array()) return {};
-  TRY(const bool done, clean_lines(texts, value));
+  TRY(const bool done, redact_lines(texts, value));
   if (done) return {};
-  for (Json& one : value) CHECKED(clean_json(texts, one));
+  for (Json& one : value) CHECKED(redact_json(texts, one));
   return {};
 }
 
 // A token in the middle of JSON's escapes would leave something that is no JSON: there, values are looked at.
-Result<> clean_text(OutgoingTexts& texts, std::string& text) {
+Result<> redact_text(ResponseFilter& texts, std::string& text) {
   if (text.starts_with('{') || text.starts_with('[')) {
     if (auto value = parse_json(text)) {
-      CHECKED(clean_json(texts, *value));
+      CHECKED(redact_json(texts, *value));
       text = dump_json(*value);
       return {};
     }
   }
-  return clean_string(texts, text);
+  return redact_string(texts, text);
 }
 
-Result<> clean_each(OutgoingTexts& texts, std::initializer_list<std::string*> strings) {
-  for (std::string* text : strings) CHECKED(clean_string(texts, *text));
+Result<> redact_each(ResponseFilter& texts, std::initializer_list<std::string*> strings) {
+  for (std::string* text : strings) CHECKED(redact_string(texts, *text));
   return {};
 }
 
 struct BlockCleaner {
-  OutgoingTexts& texts;
-  Result<> operator()(Text& block) const { return clean_text(texts, block.text); }
+  ResponseFilter& texts;
+  Result<> operator()(Text& block) const { return redact_text(texts, block.text); }
   Result<> operator()(Image&) const { return {}; }
   Result<> operator()(Audio&) const { return {}; }
   Result<> operator()(ResourceLink& block) const {
-    CHECKED(clean_uri(texts, block.uri));
-    return clean_each(texts, {&block.name, &block.title, &block.description});
+    CHECKED(redact_uri(texts, block.uri));
+    return redact_each(texts, {&block.name, &block.title, &block.description});
   }
   Result<> operator()(ResourceContents& block) const {
-    CHECKED(clean_uri(texts, block.uri));
-    if (block.kind == ResourceContents::Kind::blob) return clean_base64(texts, block.data);
-    return clean_text(texts, block.data);
+    CHECKED(redact_uri(texts, block.uri));
+    if (block.kind == ResourceContents::Kind::blob) return redact_base64(texts, block.data);
+    return redact_text(texts, block.data);
   }
 };
 
@@ -164,11 +164,11 @@ Error withheld(Error why) {
           why.rule};
 }
 
-Result<> clean(OutgoingTexts& texts, ToolResult& result) {
+Result<> redact(ResponseFilter& texts, ToolResult& result) {
   const bool twice = result.structured && result.content.size() == 1 &&
                      std::holds_alternative<Text>(result.content.front()) &&
                      std::get<Text>(result.content.front()).text == dump_json(*result.structured);
-  if (result.structured) CHECKED(clean_json(texts, *result.structured));
+  if (result.structured) CHECKED(redact_json(texts, *result.structured));
   if (twice) {
     std::get<Text>(result.content.front()).text = dump_json(*result.structured);
   } else {
@@ -177,50 +177,50 @@ Result<> clean(OutgoingTexts& texts, ToolResult& result) {
   return {};
 }
 
-Result<> clean(OutgoingTexts& texts, std::vector<ResourceContents>& contents) {
+Result<> redact(ResponseFilter& texts, std::vector<ResourceContents>& contents) {
   for (ResourceContents& one : contents) {
     const bool is_text = one.kind == ResourceContents::Kind::text;
-    CHECKED(is_text ? clean_text(texts, one.data) : clean_base64(texts, one.data));
+    CHECKED(is_text ? redact_text(texts, one.data) : redact_base64(texts, one.data));
   }
   return {};
 }
 
-Result<> clean(OutgoingTexts& texts, ResourcePage& page) {
+Result<> redact(ResponseFilter& texts, ResourcePage& page) {
   for (Resource& one : page.resources) {
-    CHECKED(clean_uri(texts, one.uri));
-    CHECKED(clean_each(texts, {&one.name, &one.title, &one.description}));
+    CHECKED(redact_uri(texts, one.uri));
+    CHECKED(redact_each(texts, {&one.name, &one.title, &one.description}));
   }
-  CHECKED(clean_string(texts, page.next_cursor));  // it may name a resource; it then leads nowhere
+  CHECKED(redact_string(texts, page.next_cursor));  // it may name a resource; it then leads nowhere
   return {};
 }
 
-Result<> clean(OutgoingTexts& texts, std::vector<Prompt>& prompts) {
+Result<> redact(ResponseFilter& texts, std::vector<Prompt>& prompts) {
   for (Prompt& one : prompts) {
-    CHECKED(clean_each(texts, {&one.name, &one.title, &one.description}));
-    for (PromptArgument& argument : one.arguments) CHECKED(clean_each(texts, {&argument.name, &argument.description}));
+    CHECKED(redact_each(texts, {&one.name, &one.title, &one.description}));
+    for (PromptArgument& argument : one.arguments) CHECKED(redact_each(texts, {&argument.name, &argument.description}));
   }
   return {};
 }
 
-Result<> clean(OutgoingTexts& texts, PromptResult& result) {
-  CHECKED(clean_string(texts, result.description));
+Result<> redact(ResponseFilter& texts, PromptResult& result) {
+  CHECKED(redact_string(texts, result.description));
   for (PromptMessage& message : result.messages) CHECKED(std::visit(BlockCleaner{texts}, message.content));
   return {};
 }
 
-Result<> clean(OutgoingTexts& texts, Completion& completion) {
-  for (std::string& value : completion.values) CHECKED(clean_string(texts, value));
+Result<> redact(ResponseFilter& texts, Completion& completion) {
+  for (std::string& value : completion.values) CHECKED(redact_string(texts, value));
   return {};
 }
 
-Result<> clean(OutgoingTexts& texts, RpcError& error) {
-  CHECKED(clean_string(texts, error.message));
-  CHECKED(clean_json(texts, error.data));
+Result<> redact(ResponseFilter& texts, RpcError& error) {
+  CHECKED(redact_string(texts, error.message));
+  CHECKED(redact_json(texts, error.data));
   return {};
 }
 
-Result<> clean_value(OutgoingTexts& texts, Json& value) {
-  CHECKED(clean_json(texts, value));
+Result<> redact_value(ResponseFilter& texts, Json& value) {
+  CHECKED(redact_json(texts, value));
   return {};
 }
 

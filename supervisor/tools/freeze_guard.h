@@ -1,20 +1,20 @@
-// Held: while it lives, the jail of whoever waits for a person stands still, and so do its clocks.
+// FreezeGuard: while it lives, the jail of whoever waits for a person stands still, and so do its clocks.
 // Made by: call_approval.cc, call_question.cc.
 #pragma once
 #include "jail/handle.h"
 
 namespace tools {
 
-class Held {
+class FreezeGuard {
  public:
   // nullptr: there is no jail.
-  explicit Held(jail::Handle* jail) : jail_(jail) {
+  explicit FreezeGuard(jail::Handle* jail) : jail_(jail) {
     if (jail_) jail_->hold();
   }
-  ~Held() {
+  ~FreezeGuard() {
     if (jail_) jail_->release();
   }
-  Held(const Held&) = delete;
+  FreezeGuard(const FreezeGuard&) = delete;
 
  private:
   jail::Handle* jail_;

@@ -8,7 +8,7 @@ namespace CLI {
 class App;
 }
 
-namespace documents {
+namespace docgen {
 
 struct Argument {
   std::vector<std::string> flags;  // "-f", "--follow"; empty: a word
@@ -27,4 +27,4 @@ struct Description {
 
 Description describe(const CLI::App& app);
 
-}  // namespace documents
+}  // namespace docgen
