@@ -49,7 +49,7 @@ struct Request {
   std::shared_ptr<const std::string> order;  // the run message, where it is large: execute() makes it
 };
 
-struct Stream {
+struct CapturedStream {
   std::string text;  // head, marker and tail when truncated; valid UTF-8
   uint64_t bytes = 0, lines = 0;
   bool truncated = false;
@@ -64,10 +64,10 @@ struct Report {
   std::string error, traceback;            // uncaught exception
   std::optional<int> exit_status, signal;  // how the program itself ended: one of them, where init could say
   uint64_t read_bytes = 0;  // of files of the workspace: the guest's own word, which is checked against nothing here
-  std::vector<Image> images;
-  Stream out, err;
+  std::vector<GuestImage> images;
+  CapturedStream out, err;
   std::optional<uint32_t> left_running;  // processes that the program had started and that its end ended; 0: uncounted
-  Usage usage;
+  JailUsage usage;
   std::string receipt;  // a JSON object
 };
 

@@ -73,7 +73,7 @@ std::string find_null(const Json& value, const std::string& path) {
 class Store::Loader {
  public:
   // `known`: filters that were compiled before; what they were made of decides whether they are good again.
-  Loader(const Host& host, const Filters& known) : host_(host), known_(known) {}
+  Loader(const HostCapacity& host, const Filters& known) : host_(host), known_(known) {}
 
   Result<Set> load(const std::vector<std::string>& folders, Mode mode) {
     size_t found = 0;
@@ -248,7 +248,7 @@ class Store::Loader {
     }
   }
 
-  Host host_;
+  HostCapacity host_;
   Documents documents_, profiles_;
   std::map<std::string, std::shared_ptr<const SeccompFilter>> filters_;  // by name
   const Filters& known_;
@@ -256,7 +256,7 @@ class Store::Loader {
   Problems problems_;
 };
 
-Result<Store> Store::load(std::vector<std::string> folders, Mode mode, Host host) {
+Result<Store> Store::load(std::vector<std::string> folders, Mode mode, HostCapacity host) {
   return Store(std::move(folders), mode, host).read_anew();
 }
 

@@ -30,7 +30,7 @@ struct Assignment {
 class Store {
  public:
   // `folders` that do not exist are passed over, but not all of them.
-  static Result<Store> load(std::vector<std::string> folders, Mode mode, Host host = Host::here());
+  static Result<Store> load(std::vector<std::string> folders, Mode mode, HostCapacity host = HostCapacity::here());
   // The same folders as they are now; this store stays as it is.
   Result<Store> read_anew() const;
 
@@ -56,12 +56,12 @@ class Store {
     std::vector<std::string> warnings;
   };
   class Loader;
-  Store(std::vector<std::string> folders, Mode mode, Host host)
+  Store(std::vector<std::string> folders, Mode mode, HostCapacity host)
       : folders_(std::move(folders)), mode_(mode), host_(host) {}
 
   std::vector<std::string> folders_;
   Mode mode_;
-  Host host_;
+  HostCapacity host_;
   Set set_;
 };
 

@@ -41,7 +41,7 @@ constexpr char kInstructions[] =
 // An eighth of the machine's memory, at most a gigabyte: waiting jails are a comfort.
 jail::Pool::Limits pool_limits() {
   auto memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  return {std::min<uint64_t>(memory / 8, 1 << 30), static_cast<uint32_t>(policies::Host::here().cpus)};
+  return {std::min<uint64_t>(memory / 8, 1 << 30), static_cast<uint32_t>(policies::HostCapacity::here().cpus)};
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 #include "supervisor/metrics/exposition.h"
 
 Result<> Daemon::open_metrics() {
-  auto answer = [this, started = static_cast<int64_t>(::time(nullptr))](const http::Request& asked) -> http::Response {
+  auto answer = [this,
+                 started = static_cast<int64_t>(::time(nullptr))](const http::HttpRequest& asked) -> http::Response {
     const Doing doing(LoopWork::metrics);
     if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
     const metrics::DaemonNumbers numbers{started, server_ ? server_->unread()->bytes() : 0,

@@ -70,7 +70,7 @@ Task<Result<MessagePtr>> BusObjects::list_approvals(MessagePtr call) {
   co_return reply;
 }
 
-Task<Result<MessagePtr>> BusObjects::settle(MessagePtr call, std::string id, tools::Verdict verdict) {
+Task<Result<MessagePtr>> BusObjects::settle(MessagePtr call, std::string id, tools::ApprovalVerdict verdict) {
   const tools::Approval* waiting = services_.approvals.find(id);
   const auto here = execution_at(sd_bus_message_get_path(call.get()));
   const bool elsewhere = here && waiting && waiting->execution != here->id;
@@ -88,8 +88,8 @@ Task<Result<MessagePtr>> BusObjects::approve(MessagePtr call) {
   const char* id = nullptr;
   if (int r = sd_bus_message_read(call.get(), "s", &id); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
-  tools::Verdict verdict;
-  verdict.kind = tools::Verdict::Kind::approved;
+  tools::ApprovalVerdict verdict;
+  verdict.kind = tools::ApprovalVerdict::Kind::approved;
   auto done = co_await settle(share(call.get()), id, std::move(verdict));
   co_return done;
 }
@@ -98,8 +98,8 @@ Task<Result<MessagePtr>> BusObjects::deny(MessagePtr call) {
   const char *id = nullptr, *reason = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &id, &reason); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  tools::Verdict verdict;
-  verdict.kind = tools::Verdict::Kind::denied;
+  tools::ApprovalVerdict verdict;
+  verdict.kind = tools::ApprovalVerdict::Kind::denied;
   verdict.reason = reason;
   if (verdict.reason.size() > kMaxReason)
     co_return fail(Code::invalid, "the reason has more than 500 bytes", "say it shorter");

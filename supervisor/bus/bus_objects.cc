@@ -85,7 +85,7 @@ int name_answered(sd_bus_message* reply, void* data, sd_bus_error*) {
 std::string path_of(const tools::ExecutionRecord& execution) { return encoded(kExecutionPath, execution.id); }
 std::string path_of_tenant(const std::string& name) { return encoded(kTenantPath, name); }
 
-BusObjects::BusObjects(const DaemonServices& services, Connection& connection, Authority::Rules rules,
+BusObjects::BusObjects(const DaemonServices& services, BusConnection& connection, Authority::Rules rules,
                        std::function<void(std::string)> failed)
     : services_(services),
       connection_(connection),
@@ -212,7 +212,7 @@ void BusObjects::send_news_of(const News& news) {
                        execution.tenant.c_str(), execution.language.c_str());
   }
   if (news.ended) {
-    const jail::Usage& usage = execution.usage;
+    const jail::JailUsage& usage = execution.usage;
     sd_bus_emit_signal(bus, kPath, kManager, "ExecutionFinished", "sossttt", execution.id.c_str(), path.c_str(),
                        execution.tenant.c_str(), execution.outcome.c_str(), static_cast<uint64_t>(usage.wall_ms * 1000),
                        static_cast<uint64_t>(usage.cpu_ms * 1000), usage.memory_peak_bytes);

@@ -63,7 +63,7 @@ struct ManagerProperties : tools::Statistics {
 class BusObjects {
  public:
   // `failed`: the name cannot be had; called from the loop.
-  BusObjects(const DaemonServices& services, Connection& connection, Authority::Rules rules,
+  BusObjects(const DaemonServices& services, BusConnection& connection, Authority::Rules rules,
              std::function<void(std::string why)> failed);
   // `reload_problem`: of the last reload. Errors: what sd-bus says.
   Result<> begin(std::string reload_problem);
@@ -127,7 +127,7 @@ class BusObjects {
   // Who keeps the execution's output, when the caller may read it.
   Task<Result<std::shared_ptr<tenants::Tenant>>> readable(MessagePtr call, std::string id);
   // Settles what the call names, when the caller may; at an execution's path, one of its own.
-  Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, tools::Verdict verdict);
+  Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, tools::ApprovalVerdict verdict);
   void send_news();
   void send_news_of(const News& news);
   void look();  // once a second
@@ -135,7 +135,7 @@ class BusObjects {
   TenantSeen seen(tenants::Tenant& tenant) const;
 
   const DaemonServices& services_;
-  Connection& connection_;
+  BusConnection& connection_;
   std::function<void(std::string)> failed_;
   Authority authority_;
   std::vector<SlotPtr> slots_;

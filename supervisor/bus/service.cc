@@ -67,7 +67,7 @@ Result<> Service::serve(const std::shared_ptr<Lost>& lost) {
     now->why = std::move(why);
     now->event.fire();
   };
-  TRY(connection_, Connection::open(services_.loop, where_, lose));
+  TRY(connection_, BusConnection::open(services_.loop, where_, lose));
   Authority::Rules rules;
   rules.own_uid = services_.own_uid;
   rules.polkit = where_ == "system";

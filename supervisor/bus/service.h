@@ -33,7 +33,7 @@ class Service {
   DaemonServices services_;
   std::string where_;
   std::string reload_problem_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<BusConnection> connection_;
   std::unique_ptr<BusObjects> objects_;
   Scope tasks_;  // last: cancelled first
 };

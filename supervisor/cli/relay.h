@@ -23,8 +23,8 @@ class Relay {
   // `hello` is the first line of every connection to the daemon.
   explicit Relay(std::string hello) : hello_(std::move(hello)) {}
 
-  Outbox& to_client() { return to_client_; }
-  Outbox& to_daemon() { return to_daemon_; }
+  LineOutbox& to_client() { return to_client_; }
+  LineOutbox& to_daemon() { return to_daemon_; }
 
   void from_client(const LineReader::Line& line);
   // False: not a message, dropped; the client's stream carries protocol lines only.
@@ -57,7 +57,7 @@ class Relay {
     std::string method;
     std::string line;  // empty: too long to be kept, it cannot be sent again
     Repeats repeats = Repeats::never;
-    Era era = Era::legacy;
+    ProtocolEra era = ProtocolEra::legacy;
     int sent = 0;               // a request that ends the daemon is not sent for ever
     bool acknowledged = false;  // subscriptions/listen: the client knows that it stands
     bool wants_tools_changed = false;
@@ -84,7 +84,7 @@ class Relay {
 
   const std::string hello_;
   Link link_ = Link::awaited;
-  Outbox to_client_, to_daemon_;
+  LineOutbox to_client_, to_daemon_;
   std::map<std::string, Call, std::less<>> calls_;  // sent or to be sent again, by canonical id
   size_t kept_bytes_ = 0;                           // of their lines
   std::vector<Held> held_;                          // for the next daemon

@@ -206,11 +206,12 @@ bool StdioProxy::pass_lines() {
 bool StdioProxy::flush() {
   if (daemon_ && !daemon_deaf_) {
     const auto state = relay_.to_daemon().flush(daemon_.get());
-    daemon_deaf_ = state == Outbox::State::broken;
-    if (state == Outbox::State::drained && input_ended_ && from_client_.empty() && !std::exchange(half_closed_, true))
+    daemon_deaf_ = state == LineOutbox::State::broken;
+    if (state == LineOutbox::State::drained && input_ended_ && from_client_.empty() &&
+        !std::exchange(half_closed_, true))
       (void)::shutdown(daemon_.get(), SHUT_WR);
   }
-  return relay_.to_client().flush(out_) != Outbox::State::broken;
+  return relay_.to_client().flush(out_) != LineOutbox::State::broken;
 }
 
 bool StdioProxy::finished() {

@@ -223,8 +223,8 @@ void Totals::add(const std::string& language, const Ended& ended) {
   kept_out_bytes += ended.ledger.kept_out_bytes();
 }
 
-Result<Statistics> read_statistics(Database& database, const std::string& tenant) {
-  Statistics statistics;
+Result<ExecutionStatistics> read_statistics(Database& database, const std::string& tenant) {
+  ExecutionStatistics statistics;
   TRY(statistics.totals, read_totals(database, tenant));
   TRY(statistics.wall_times, read_quantiles(database, tenant, kWallTimes));
   TRY(statistics.answer_times, read_quantiles(database, tenant, kAnswerTimes));
@@ -246,7 +246,8 @@ Result<std::vector<Row>> read_newest(Database& database, const std::string& tena
   }
 }
 
-Result<std::optional<Account>> read_account(Database& database, const std::string& tenant, const std::string& id) {
+Result<std::optional<JournaledExecution>> read_account(Database& database, const std::string& tenant,
+                                                       const std::string& id) {
   TRY(Statement rows,
       database.prepare("SELECT language, policy, code_bytes, started_ms, outcome, wall_us, took_us, cpu_us, "
                        "memory_peak_bytes, processes_peak, returned_bytes, printed_bytes, fetched_bytes, read_bytes, "
@@ -254,7 +255,7 @@ Result<std::optional<Account>> read_account(Database& database, const std::strin
                        "definitions_avoided_tokens, read_tokens FROM executions WHERE tenant=? AND id=?"));
   TRY(bool row, rows.bind(tenant).bind(id).step());
   if (!row) return std::nullopt;
-  Account account;
+  JournaledExecution account;
   account.begun = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3)};
   Ended& ended = account.ended;
   ended.id = id;

@@ -39,7 +39,7 @@ class Tenant {
   Writers& writers() { return writers_; }
   SessionLogs& sessions() { return sessions_; }
   // What may be kept from now on; evicts kept output at once, and workspaces over their quota only refuse more.
-  void set_quota(const policies::Quota& quota);
+  void set_quota(const policies::QuotaRules& quota);
   // The kernel's project of its workspace (project.h), and the limits for which the kernel has it now.
   std::optional<uint32_t> project() const { return project_; }
   const std::optional<QuotaLimits>& held_by_kernel() const { return held_by_kernel_; }
@@ -111,7 +111,7 @@ class Registry {
   Registry(Loop& loop, Fd directory, const policies::Store& store)
       : loop_(loop), directory_(std::move(directory)), store_(store) {}
   Result<std::vector<std::string>> all_tenants() const;
-  void set_quota(const std::shared_ptr<Tenant>& tenant, const policies::Quota& quota);
+  void set_quota(const std::shared_ptr<Tenant>& tenant, const policies::QuotaRules& quota);
   // The shortest time without use that any of them is kept; nothing: all are kept for ever.
   Task<Result<std::optional<std::chrono::seconds>>> expire_workspaces_of(std::string tenant,
                                                                          std::optional<policies::WorkspaceRules> rules);

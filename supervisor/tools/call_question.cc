@@ -30,8 +30,8 @@ Json without_words(Json schema) {
 
 // Tokens in the place of personal data, where what servers say is looked at. What stands for itself (a choice, a name)
 // cannot be replaced: then nobody is asked. Errors: invalid, exhausted.
-Task<Result<mcp::Form>> form_of(CallEnvironment& environment, const Who& who, const Target& target,
-                                const upstream::Question& question) {
+Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const Who& who, const Target& target,
+                                           const upstream::Question& question) {
   Json shown = {{"message", question.message}, {"schema", question.schema}};
   if (tokenises(who.policy->calls) || who.client.response_filter) {
     const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
@@ -39,7 +39,8 @@ Task<Result<mcp::Form>> form_of(CallEnvironment& environment, const Who& who, co
     if (without_words(shown["schema"]) != without_words(question.schema))
       co_return fail(Code::invalid, "its choices hold personal data");
   }
-  mcp::Form form{question_text(target, shown["message"].get_ref<const std::string&>()), dump_json(shown["schema"])};
+  mcp::ElicitationForm form{question_text(target, shown["message"].get_ref<const std::string&>()),
+                            dump_json(shown["schema"])};
   if (form.message.size() + form.schema.size() > kMostShown) co_return fail(Code::invalid, "more than can be shown");
   co_return form;
 }
@@ -60,7 +61,7 @@ std::string_view verdict_of(mcp::Elicited::Action action) {
 
 Task<upstream::Reply> ask_person(CallEnvironment& environment, const Who& who, const Target& target,
                                  upstream::Question question) {
-  traces::OpenSpan span(environment.spans, who.trace, traces::Kind::internal, "question");
+  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "question");
   AuditedCall audited(environment.journal, span, who, target, "question");
   audited.set("fields", question.schema["properties"].size());
   audited.set("verdict", "unasked");

@@ -126,8 +126,9 @@ Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target&
   co_return Result<>{};
 }
 
-Task<Result<upstream::Answer>> carry(CallEnvironment& environment, const Who& who, const Target& target,
-                                     FreedBeside arguments, upstream::Client::Progress progress, AuditedCall& audited) {
+Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const Who& who, const Target& target,
+                                           FreedBeside arguments, upstream::Client::Progress progress,
+                                           AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
   CO_CHECKED(co_await allow(environment, who, target, *arguments, audited));
   const upstream::Caller caller{who.tenant->name(),      who.policy, who.tenant->workspace().directory(),
@@ -196,7 +197,7 @@ struct Measured {
 // Carries it and writes it down; what it answers is a value by then, and its size known.
 Task<Result<upstream::ToolValue>> call_and_record(CallEnvironment& environment, Who who, Order order, uint64_t& bytes) {
   CO_TRY(const Target target, find_target(environment, order));
-  traces::OpenSpan span(environment.spans, who.trace, traces::Kind::client, "tools/call");
+  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::client, "tools/call");
   who.trace = span.context();
   const SpanNames names(span, environment.upstream, target);
   ProgressRelay relay(environment.loop, texts_for(who), [&](const auto& told) { tell_progress(who, target, told); });

@@ -41,7 +41,7 @@ class Discovery {
   Loop& loop_;
   std::string folder_;
   std::shared_ptr<const catalog::Catalog> current_ = std::make_shared<const catalog::Catalog>();
-  catalog::Listing listing_;
+  catalog::FolderListing listing_;
   bool loading_ = false;
   bool stale_ = false;  // others changed
   Others others_;

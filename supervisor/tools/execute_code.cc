@@ -354,7 +354,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   auto snapshot = start(take_before(call));
   request.before_code = [&snapshot]() -> Task<> { co_await snapshot; };
   const std::string session = turn ? turn->name() : "";
-  const mcp::Peer& peer = call.context.peer;
+  const mcp::PeerProcess& peer = call.context.peer;
   NestedCalls nested{{call.tenant, call.policy, peer.uid, peer.pid, call.id, call.context, &call.entry->handle}};
   nested.who.trace = call.span.context();
   if (call.context.wants_progress())
@@ -427,7 +427,7 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   }
   if (turn) {
     const std::string task_is = text_of_meta(call, kTaskKey), session_is = text_of_meta(call, kSessionKey);
-    const SessionTask task{session, call.id, task_is, session_is, code, report, answer.changes, answer.result};
+    const SessionLogEntry task{session, call.id, task_is, session_is, code, report, answer.changes, answer.result};
     log_session_task(tenant, task);
   }
   call.context.loop.spawn(count_again(call.tenant));

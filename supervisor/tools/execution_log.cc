@@ -40,7 +40,7 @@ void log_started(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
 void log_ended(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
   if (log_level() < LogLevel::info) return;
   loop.defer([execution = std::move(execution)] {
-    const jail::Usage& usage = execution->usage;
+    const jail::JailUsage& usage = execution->usage;
     auto fields = fields_of(*execution);
     fields.push_back({"WARDER_OUTCOME", execution->outcome});
     fields.push_back({"WARDER_WALL_USEC", microseconds(usage.wall_ms)});

@@ -43,7 +43,7 @@ struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   std::string outcome, message;
   std::string start;  // how its jail came: cold, exec, fork
   std::string rule;   // that refused it, or the kind of its failure
-  jail::Usage usage;
+  jail::JailUsage usage;
   std::string receipt;  // a JSON object
   int64_t ended_ms = 0;
 

@@ -96,7 +96,7 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
                  }),
       tasks_(loop) {
   Transport::Listener heard;
-  heard.message = [this](Text text, std::optional<int64_t> of) { return take(std::move(text), of); };
+  heard.message = [this](MessageText text, std::optional<int64_t> of) { return take(std::move(text), of); };
   heard.noise = [this](size_t bytes) { count_unasked(bytes); };
   heard.too_long = [this] { lose_one(); };
   heard.unanswered = [this](int64_t id, Error why) {
@@ -104,7 +104,7 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
     if (auto found = waiting_.extract(id)) wake(found.mapped(), tl::unexpected<Error>(std::move(why)));
   };
   heard.not_taken = [this](int64_t id) {
-    Answer answer;
+    ServerAnswer answer;
     answer.is_error = answer.not_taken = true;
     answer.message = "it has forgotten who asks";
     if (auto found = waiting_.extract(id)) wake(found.mapped(), std::move(answer));
@@ -174,7 +174,7 @@ Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions 
                   {"capabilities", capabilities(questions == Questions::some)},
                   {"clientInfo", client_info()}};
   order.limit = limit;
-  CO_TRY(const Answer answer, co_await request(std::move(order)));
+  CO_TRY(const ServerAnswer answer, co_await request(std::move(order)));
   if (answer.is_error) co_return fail(Code::unavailable, "refuses to begin: " + printable(answer.message, 200));
   const std::string version = text_of(answer.result, "protocolVersion");
   if (std::find(std::begin(kHandshake), std::end(kHandshake), version) == std::end(kHandshake))
@@ -192,7 +192,7 @@ void Client::send_request(int64_t id, Order& order) {
   transport_->send(message, std::move(order.arguments));
 }
 
-Task<Result<Answer>> Client::request(Order order) {
+Task<Result<ServerAnswer>> Client::request(Order order) {
   if (over_) co_return tl::unexpected<Error>(end_as_error());
   const int64_t id = ++last_id_;
   if (era_ == mcp::Era::modern) order.params["_meta"].update(modern_meta(order.asking.able));
@@ -243,7 +243,7 @@ void Client::finish(Error why) {
   });
 }
 
-void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer) {
+void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<ServerAnswer> answer) {
   waiting->answer = std::move(answer);
   waiting->answered = true;
   loop_.defer([weak = std::weak_ptr(waiting)] {
@@ -252,7 +252,7 @@ void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer
 }
 
 // What is no message is dropped: many servers print to their output what they should not.
-Task<> Client::take(Text text, std::optional<int64_t> of) {
+Task<> Client::take(MessageText text, std::optional<int64_t> of) {
   const size_t bytes = text.bytes.size();
   if (reading_.share->is_used_up()) co_await reading_.share->turn();
   std::optional<Json> parsed = co_await read(std::move(text));
@@ -269,7 +269,7 @@ Task<> Client::take(Text text, std::optional<int64_t> of) {
   count_unasked(0);
 }
 
-Task<std::optional<Json>> Client::read(Text text) {
+Task<std::optional<Json>> Client::read(MessageText text) {
   if (is_read_quickly(text.bytes)) {
     const LoopShare::Use use(*reading_.share);
     const Doing doing(LoopWork::server_message, &reading_.owner.name);
@@ -311,7 +311,7 @@ void Client::take_response(Json& message, size_t bytes) {
   transport_->answered(found->first);
   waiting_.erase(found);
   unasked_ = 0;
-  Answer answer;
+  ServerAnswer answer;
   answer.bytes = bytes;
   auto error = message.find("error");
   if (error != message.end()) {

@@ -3,7 +3,7 @@
 // The server is not trusted: messages are bounded, answers to questions never asked are dropped, a flood ends it, every
 // request has a time limit. Of requests of the server's own ping is answered, and a question to the person behind a
 // call (elicitation) where there is somebody to ask; others are "method not found". Errors: unavailable: the server
-// ended, did not answer in time, or says what is no answer. What it answers as an error is an Answer.
+// ended, did not answer in time, or says what is no answer. What it answers as an error is a ServerAnswer.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -24,7 +24,7 @@
 namespace upstream {
 
 // What the server answered: a result, or a JSON-RPC error.
-struct Answer {
+struct ServerAnswer {
   Json result;  // an object
   bool is_error = false;
   int64_t code = 0;
@@ -69,11 +69,11 @@ class Client {
   // Finds the era. Before anything else; within `limit`.
   Task<Result<>> open(std::chrono::milliseconds limit, Questions questions);
   // Cancelled when the task is destroyed.
-  Task<Result<Answer>> request(Order order);
+  Task<Result<ServerAnswer>> request(Order order);
   // A request, `tools/call`, that the server may answer with questions (input_required, 2026-07-28): they are put to
   // whoever can be asked, and the request is repeated with what came of it. The limit is for all of it, but for the
   // time that people take. Errors also: exhausted: it asks and asks.
-  Task<Result<Answer>> call(Order order);
+  Task<Result<ServerAnswer>> call(Order order);
   // Asks it to end, and waits for that 2 s at most, in a task of the loop's.
   static void let_go(Loop& loop, std::shared_ptr<Client> client);
 
@@ -87,13 +87,13 @@ class Client {
  private:
   struct Waiting {
     Event done;
-    Result<Answer> answer = fail(Code::unavailable, "no answer");
+    Result<ServerAnswer> answer = fail(Code::unavailable, "no answer");
     Progress progress;
     bool answered = false;
   };
   class Asked;  // takes the question back when nobody waits any more
-  Task<> take(Text text, std::optional<int64_t> of);
-  Task<std::optional<Json>> read(Text text);
+  Task<> take(MessageText text, std::optional<int64_t> of);
+  Task<std::optional<Json>> read(MessageText text);
   void send_request(int64_t id, Order& order);
   void take_message(Json& message, std::optional<int64_t> of, size_t bytes);
   void take_response(Json& message, size_t bytes);
@@ -103,7 +103,7 @@ class Client {
   void count_unasked(size_t bytes);
   void finish(Error why);
   Error end_as_error() const;
-  void wake(const std::shared_ptr<Waiting>& waiting, Result<Answer> answer);
+  void wake(const std::shared_ptr<Waiting>& waiting, Result<ServerAnswer> answer);
   Task<Result<>> try_handshake(std::chrono::milliseconds limit, Questions questions);
   Task<Result<Json>> answer_inputs(const Asking& asking, Json inputs, size_t& asked);
   Task<> hear_changes();

@@ -79,7 +79,7 @@ struct HttpTransport::Post {
   Scope task;
 };
 
-HttpTransport::HttpTransport(Loop& loop, std::shared_ptr<http::Client> client, const ServerConfig& config,
+HttpTransport::HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> client, const ServerConfig& config,
                              const Variables& secrets)
     : loop_(loop),
       client_(std::move(client)),
@@ -199,7 +199,7 @@ Task<> HttpTransport::converse(Message& message, size_t& held) {
   auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMostRefusal, held);
   if (head->status == 200 && body) {
     auto whole = std::make_shared<const std::string>(*std::move(body));
-    const Text text{*whole, whole};
+    const MessageText text{*whole, whole};
     co_await listener_.message(text, message.id);
     if (message.id)
       listener_.unanswered(*message.id, Error{Code::unavailable, 0, "answered with what is no answer", "", ""});
@@ -228,7 +228,7 @@ Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& m
   if (!message.id) co_return;  // 202, or what it thinks of a notification
   auto parsed = parse_json(body);
   if (parsed && concerns(*parsed, *message.id)) {
-    const Text text{body, {}};
+    const MessageText text{body, {}};
     co_await listener_.message(text, message.id);
     co_return;
   }
@@ -285,7 +285,7 @@ Task<Result<>> HttpTransport::read_stream(http::Exchange& exchange, std::optiona
       unfinished = 0;
       if (event->type != "message") continue;
       auto whole = std::make_shared<const std::string>(std::move(event->data));
-      const Text text{*whole, whole};
+      const MessageText text{*whole, whole};
       co_await listener_.message(text, of);
     }
     if (const size_t noise = events.take_noise(); noise > 0) listener_.noise(noise);
@@ -343,7 +343,7 @@ void HttpTransport::close() {
   posts_.clear();
   if (!session_.empty() && !over_) {
     struct Farewell {
-      static Task<> say(std::shared_ptr<http::Client> client, http::ClientRequest request) {
+      static Task<> say(std::shared_ptr<http::HttpClient> client, http::ClientRequest request) {
         (void)co_await client->fetch(std::move(request));
       }
     };

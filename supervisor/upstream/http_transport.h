@@ -16,7 +16,8 @@ namespace upstream {
 class HttpTransport : public Transport {
  public:
   // `secrets`: values of headers. The configuration must outlive this.
-  HttpTransport(Loop& loop, std::shared_ptr<http::Client> client, const ServerConfig& config, const Variables& secrets);
+  HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> client, const ServerConfig& config,
+                const Variables& secrets);
   ~HttpTransport() override;
 
   void begin(Listener listener) override { listener_ = std::move(listener); }
@@ -49,7 +50,7 @@ class HttpTransport : public Transport {
   void over(Error why);
 
   Loop& loop_;
-  std::shared_ptr<http::Client> client_;
+  std::shared_ptr<http::HttpClient> client_;
   const ServerConfig& config_;
   http::Headers headers_;
   Listener listener_;

@@ -16,13 +16,13 @@ constexpr size_t kMostInputs = 16;        // of one answer
 constexpr size_t kMostState = 256 << 10;  // bytes
 constexpr size_t kMostQuestions = ServerQuestions::kMostOfCall;
 
-bool wants_input(const Answer& answer) {
+bool wants_input(const ServerAnswer& answer) {
   return !answer.is_error && answer.result.value("resultType", Json()) == "input_required";
 }
 
 }  // namespace
 
-Task<Result<Answer>> Client::call(Order order) {
+Task<Result<ServerAnswer>> Client::call(Order order) {
   order.method = "tools/call";
   auto left = order.limit;
   size_t asked = 0;
@@ -30,7 +30,7 @@ Task<Result<Answer>> Client::call(Order order) {
     const auto begun = Monotonic::now();
     Order once = order;
     once.limit = left;
-    CO_TRY(Answer answer, co_await request(std::move(once)));
+    CO_TRY(ServerAnswer answer, co_await request(std::move(once)));
     if (era_ == mcp::Era::legacy || !wants_input(answer)) co_return answer;
     left = std::max<std::chrono::milliseconds>(
         left - std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun), 1ms);

@@ -120,7 +120,7 @@ void keep_path(const Json& value, const std::vector<std::string>& steps, size_t 
 
 }  // namespace
 
-ToolValue value_of(Answer answer, std::string_view tool, const Json& output_schema) {
+ToolValue value_of(ServerAnswer answer, std::string_view tool, const Json& output_schema) {
   ToolValue told;
   if (answer.is_error) {
     told.failure = {{"code", answer.code}, {"message", cut(std::move(answer.message))}};

@@ -19,7 +19,7 @@ struct ToolValue {
 // (wrapped_result.h). A text is a number or a boolean where it reads exactly as JSON writes one: "8", "8.0", "-0.5",
 // "true"; "007", "1.10", "1e3", "+1" and numbers of more than 15 digits stay texts, and so do they all beside other
 // texts: those are one text. JSON whose values would take more than kMostValueBytes (value_bytes.h) stays a text.
-ToolValue value_of(Answer answer, std::string_view tool = {}, const Json& output_schema = nullptr);
+ToolValue value_of(ServerAnswer answer, std::string_view tool = {}, const Json& output_schema = nullptr);
 
 // Only what the paths name: "items.title" is that member of each element of a list `items`; the shape stays. A path of
 // which there is nothing selects nothing.

@@ -132,7 +132,7 @@ Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
     Client::Order order{"tools/list"};
     if (!cursor.empty()) order.params["cursor"] = cursor;
     order.limit = config_.start;
-    CO_TRY(Answer answer, co_await client->request(std::move(order)));
+    CO_TRY(ServerAnswer answer, co_await client->request(std::move(order)));
     if (answer.is_error)
       co_return fail(Code::unavailable, "does not list its tools: " + printable(answer.message, 200));
     if (client->bytes_heard() - heard > Definitions::kMaxBytes)
@@ -175,7 +175,7 @@ void ServerConnection::client_ended() {
   log_warning("upstream server {}: {}", config_.name, client->why_over());
 }
 
-Task<Result<Answer>> ServerConnection::call(Start start, Client::Order order) {
+Task<Result<ServerAnswer>> ServerConnection::call(Start start, Client::Order order) {
   const auto begun = Monotonic::now();
   const auto limit = order.limit;
   Busy busy(*this);

@@ -30,7 +30,7 @@ class ServerConnection {
   // A started client whose tools are known.
   Task<Result<std::shared_ptr<Client>>> ready(Start start);
   // `order` without method, with the name as its parameter, and with the text of its arguments, which is not copied.
-  Task<Result<Answer>> call(Start start, Client::Order order);
+  Task<Result<ServerAnswer>> call(Start start, Client::Order order);
   // Ends it, unless it is busy.
   void rest();
   // Nobody uses it and nothing runs: it may be forgotten.

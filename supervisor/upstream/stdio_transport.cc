@@ -75,7 +75,7 @@ Task<> StdioTransport::read() {
     lines_.commit(static_cast<size_t>(got));
     while (auto item = lines_.next()) {
       if (item->kind == mcp::LineSplitter::Kind::line) {
-        const Text text{item->text, lines_.keep(*item)};
+        const MessageText text{item->text, lines_.keep(*item)};
         co_await listener_.message(text, {});
       } else {
         listener_.too_long();

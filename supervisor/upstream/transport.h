@@ -20,7 +20,7 @@ namespace upstream {
 constexpr size_t kMaxMessage = 64 << 20;  // from a server
 
 // The bytes of a message.
-struct Text {
+struct MessageText {
   std::string_view bytes;
   std::shared_ptr<const void> kept;  // what holds them; empty: they are valid until the task first waits
 };
@@ -31,7 +31,7 @@ class Transport {
   struct Listener {
     // JSON, if the server is honest. `of`: the request in whose reply it came, where the transport has such. Awaited
     // before anything else is read.
-    std::function<Task<>(Text text, std::optional<int64_t> of)> message;
+    std::function<Task<>(MessageText text, std::optional<int64_t> of)> message;
     std::function<void(size_t bytes)> noise;                // that are part of no message
     std::function<void()> too_long;                         // a message was, and is lost
     std::function<void(int64_t id, Error why)> unanswered;  // that request will have no answer

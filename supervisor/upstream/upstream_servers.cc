@@ -125,7 +125,7 @@ Task<Result<std::unique_ptr<Transport>>> UpstreamServers::start(const Server& se
                                                                 Variables secrets) {
   if (server.config.remote()) {
     if (!http_) {
-      CO_TRY(http_, http::Client::open(host_.loop));
+      CO_TRY(http_, http::HttpClient::open(host_.loop));
     }
     co_return std::unique_ptr<Transport>(new HttpTransport(host_.loop, http_, server.config, secrets));
   }
@@ -251,9 +251,9 @@ Task<Result<Transport::Arguments>> UpstreamServers::write_beside(Server& server,
   co_return written;
 }
 
-Task<Result<Answer>> UpstreamServers::call(const Caller& caller, std::string name, std::string tool,
-                                           FreedBeside arguments, std::chrono::milliseconds limit,
-                                           Client::Progress progress, Asking asking) {
+Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::string name, std::string tool,
+                                                 FreedBeside arguments, std::chrono::milliseconds limit,
+                                                 Client::Progress progress, Asking asking) {
   auto found = servers_.find(name);
   if (found == servers_.end())
     co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));

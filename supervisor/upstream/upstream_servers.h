@@ -67,8 +67,8 @@ class UpstreamServers {
 
   // One call. `progress` may be empty. `asking`: whose call it is, and who answers what the server asks meanwhile.
   // Large arguments are checked and written beside the loop; the caller's next calls of that server follow them.
-  Task<Result<Answer>> call(const Caller& caller, std::string server, std::string tool, FreedBeside arguments,
-                            std::chrono::milliseconds limit, Client::Progress progress, Asking asking);
+  Task<Result<ServerAnswer>> call(const Caller& caller, std::string server, std::string tool, FreedBeside arguments,
+                                  std::chrono::milliseconds limit, Client::Progress progress, Asking asking);
 
  private:
   struct Server {
@@ -93,7 +93,7 @@ class UpstreamServers {
 
   jail::Host& host_;
   Settings settings_;
-  std::shared_ptr<http::Client> http_;  // opened with the first server that needs it
+  std::shared_ptr<http::HttpClient> http_;  // opened with the first server that needs it
   std::function<void()> changed_;
   std::map<std::string, Server, std::less<>> servers_;
   Deadline telling_;  // of types that were observed: a little later, for all stubs are written anew

@@ -42,7 +42,7 @@ struct Folders {
     std::ofstream(path) << text;
     fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
   }
-  Result<Store> load(Mode mode = Mode::checkout) const { return Store::load({vendor, admin}, mode, Host{4}); }
+  Result<Store> load(Mode mode = Mode::checkout) const { return Store::load({vendor, admin}, mode, HostCapacity{4}); }
   // What is wrong, with the folders' names left out.
   std::string problems() const {
     auto store = load();

@@ -35,7 +35,7 @@ void print_keys(const Json& value, const std::string& path, const std::vector<Po
   cli::print_text(stdout, fmt::format("{:<52} {}\n", text, origin_of(documents, path)));
 }
 
-Json told(const Answer& answer) {
+Json told(const PolicyAnswer& answer) {
   Json out = {
       {"about", answer.about}, {"answer", allowed_name(answer.allowed)}, {"why", answer.why}, {"rule", answer.rule}};
   if (!answer.file.empty()) out["file"] = answer.file;
@@ -43,7 +43,7 @@ Json told(const Answer& answer) {
   return out;
 }
 
-void print(const Answer& answer) {
+void print(const PolicyAnswer& answer) {
   std::string text = fmt::format("{:<8} {}: {}\n         rule: {}{}{}\n", allowed_name(answer.allowed), answer.about,
                                  answer.why, answer.rule, answer.file.empty() ? "" : ", in ", answer.file);
   if (!answer.remedy.empty()) text += "         to change it: " + answer.remedy + "\n";

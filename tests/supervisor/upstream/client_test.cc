@@ -23,7 +23,7 @@ class Scripted : public upstream::Transport {
   Listener& listener_;
 };
 
-Task<> ask(upstream::Client& client, std::optional<Result<upstream::Answer>>& into) {
+Task<> ask(upstream::Client& client, std::optional<Result<upstream::ServerAnswer>>& into) {
   upstream::Client::Order order;
   order.method = "tools/list";
   order.limit = std::chrono::minutes(5);
@@ -33,7 +33,7 @@ Task<> ask(upstream::Client& client, std::optional<Result<upstream::Answer>>& in
 
 Task<> say(upstream::Transport::Listener& listener, std::string what) {
   auto kept = std::make_shared<const std::string>(std::move(what));
-  const upstream::Text text{*kept, kept};
+  const upstream::MessageText text{*kept, kept};
   co_await listener.message(text, std::nullopt);
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("what comes while a large answer is read is no flood", "[upstream]") {
   JsonWork json(loop);
   upstream::Transport::Listener listener;
   upstream::Client client(loop, {json, {"a"}}, std::make_unique<Scripted>(listener), {}, {});
-  std::optional<Result<upstream::Answer>> answer;
+  std::optional<Result<upstream::ServerAnswer>> answer;
   Scope scope(loop);
   scope.spawn(ask(client, answer));
   const std::string large(2 * upstream::Client::kMaxUnasked, 'x');

@@ -7,8 +7,8 @@
 
 namespace {
 
-upstream::Answer answered(Json result) {
-  upstream::Answer answer;
+upstream::ServerAnswer answered(Json result) {
+  upstream::ServerAnswer answer;
   answer.result = std::move(result);
   return answer;
 }
@@ -97,7 +97,7 @@ TEST_CASE("JSON in a text stays a text where its values would take too much memo
     return text + "]";
   };
   auto told = [](std::string text) {
-    upstream::Answer answer;
+    upstream::ServerAnswer answer;
     answer.result = {{"content", Json::array({{{"type", "text"}, {"text", std::move(text)}}})}};
     return upstream::value_of(std::move(answer)).value;
   };
