@@ -234,18 +234,6 @@ Result<ExecutionStatistics> read_statistics(Database& database, const std::strin
   return statistics;
 }
 
-Result<std::vector<Row>> read_newest(Database& database, const std::string& tenant, int limit) {
-  TRY(Statement rows, database.prepare("SELECT id, tenant, language, policy, outcome, started_ms, wall_us "
-                                       "FROM executions WHERE tenant=? ORDER BY number DESC LIMIT ?"));
-  rows.bind(tenant).bind(limit);
-  std::vector<Row> found;
-  for (;;) {
-    TRY(bool row, rows.step());
-    if (!row) return found;
-    found.push_back(read_row(rows));
-  }
-}
-
 Result<std::optional<JournaledExecution>> read_account(Database& database, const std::string& tenant,
                                                        const std::string& id) {
   TRY(Statement rows,

@@ -90,8 +90,6 @@ struct Row {
   std::string id, tenant, language, policy, outcome;  // outcome: empty while it runs
   int64_t started_ms = 0, wall_us = 0;
 };
-// Newest first, after `before` (a row's number; 0: from the newest).
-Result<std::vector<Row>> read_newest(Database& database, const std::string& tenant, int limit);
 Result<std::optional<Row>> find_execution(Database& database, const std::string& id);
 
 // All that is kept of one execution of a tenant; nothing is known of another tenant's. Its outcome is empty while it

@@ -106,11 +106,6 @@ void Server::enable_logging() {
   cache_.clear();
 }
 
-void Server::set_list_caching(Caching caching) {
-  list_caching_ = caching;
-  cache_.clear();
-}
-
 void Server::lists_changed(Changed what, const Concerned& concerned) { subscriptions_.lists_changed(what, concerned); }
 
 void Server::resource_updated(const std::string& uri, const Concerned& concerned) {
@@ -234,7 +229,7 @@ std::string Server::discover_members() const {
     append_key(members, "instructions");
     append_json_string(members, info_.instructions);
   }
-  finish_result(members, kNewestModern, identity_, {}, list_caching_);
+  finish_result(members, kNewestModern, identity_, {}, kListCaching);
   return members;
 }
 
@@ -285,7 +280,7 @@ Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, Jso
       co_return answer;
     }
     case Method::prompts_list: {
-      Answer answer = co_await prompts_.list(context, std::move(params), identity_, list_caching_);
+      Answer answer = co_await prompts_.list(context, std::move(params), identity_, kListCaching);
       co_return answer;
     }
     case Method::prompts_get: {

@@ -87,8 +87,6 @@ class Server {
   void set_response_filter(ResponseFilterOf response_filter) { response_filter_ = std::move(response_filter); }
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
   void enable_logging();
-  // How long modern clients may keep the lists of tools and prompts; the default is five minutes.
-  void set_list_caching(Caching caching);
 
   // To whoever asked to hear of it and is concerned.
   void lists_changed(Changed what, const Concerned& concerned = {});
@@ -194,7 +192,8 @@ class Server {
   LoopShares* loop_shares_ = &own_shares_;
   UnderWay<uid_t> checking_;  // users' calls, whose arguments are looked at
   bool logging_ = false;
-  Caching list_caching_{300'000, Caching::Scope::everybody};
+  // How long modern clients may keep the lists of tools and prompts.
+  static constexpr Caching kListCaching{300'000, Caching::Scope::everybody};
 
   std::string identity_;                                                   // our name as JSON text, for _meta
   std::map<std::tuple<Method, Version, std::string>, std::string> cache_;  // lists, as they are sent
