@@ -91,11 +91,11 @@ def call_tool(name, arguments):
         "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
                   "io.modelcontextprotocol/clientInfo": {"name": "demo", "version": "1"},
                   "io.modelcontextprotocol/clientCapabilities": {}}}}
-    bridge = subprocess.run([str(WARDER), "--socket", str(SOCKET), "mcp"], input=json.dumps(request) + "\n",
+    proxy = subprocess.run([str(WARDER), "--socket", str(SOCKET), "mcp"], input=json.dumps(request) + "\n",
                             capture_output=True, text=True, timeout=60)
-    answer = next((json.loads(line) for line in bridge.stdout.splitlines() if json.loads(line).get("id") == 1), None)
+    answer = next((json.loads(line) for line in proxy.stdout.splitlines() if json.loads(line).get("id") == 1), None)
     if not answer or "error" in answer or answer["result"].get("isError"):
-        sys.exit(f"demo: {name} failed: {bridge.stdout or bridge.stderr}")
+        sys.exit(f"demo: {name} failed: {proxy.stdout or proxy.stderr}")
     return answer["result"]
 
 

@@ -1,6 +1,6 @@
 // Catalog: all tool definitions that are known, merged and searchable. Immutable: a reload makes another one.
-// Source: Loading, from a folder of files (folder.h, reader.h) and from what servers said. Used by: supervisor/tools.
-// Tools are numbered by name, then server, so that every listing has one order.
+// Source: CatalogBuilder, from a folder of files (folder.h, reader.h) and from what servers said. Used by:
+// supervisor/tools. Tools are numbered by name, then server, so that every listing has one order.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -50,7 +50,7 @@ struct Query {
 // How sure an answer is. Strong: the first tools have much of what was asked for; measured in README.md.
 enum class Match : uint8_t { weak, strong };
 
-struct Found {
+struct FoundTools {
   std::vector<uint32_t> tools;  // best first: exact names, exact last segments, then by words
   size_t total = 0;             // that have any of the words, of which the best are listed
   Match match = Match::weak;
@@ -85,7 +85,7 @@ class Catalog {
   size_t problem_count() const { return problem_count_; }
 
   // A server's name before ':', '/', '.' or "__" filters; it does not score.
-  Found search(const Query& query) const;
+  FoundTools search(const Query& query) const;
   // The name itself; without case and separators; "server.name"; its last segments, if that is unambiguous.
   Named find(std::string_view name, std::string_view category = {}, std::string_view server = {}) const;
   // Its `tools` alone, at the price of a look-up: what is nearest to an unknown name is sought among all there are.
@@ -102,7 +102,7 @@ class Catalog {
   static constexpr size_t kMaxProblems = 100;
 
  private:
-  friend class Loading;
+  friend class CatalogBuilder;
   struct Record {
     uint64_t text;  // where in texts_: name, description, rest (packed.h)
     uint32_t description_bytes, rest_bytes;
@@ -122,7 +122,7 @@ class Catalog {
   std::vector<uint32_t> exact(std::string_view text) const;
   // Takes a server's name off the text.
   std::string take_server(std::string_view& text) const;
-  void rank(Found& found, const Query& query, std::string_view text, const Index::Terms& terms,
+  void rank(FoundTools& found, const Query& query, std::string_view text, const Index::Terms& terms,
             const Filter& passes) const;
 
   std::string texts_;
@@ -144,11 +144,11 @@ class Catalog {
 };
 
 // Makes a Catalog in slices, so that a daemon goes on serving meanwhile.
-class Loading {
+class CatalogBuilder {
  public:
   // Errors: not_found, denied: the folder cannot be read.
   // `threads`: so many more read the files beside whoever steps.
-  static Result<Loading> begin(const std::string& folder, unsigned threads = 0);
+  static Result<CatalogBuilder> begin(const std::string& folder, unsigned threads = 0);
   // What a server answered to tools/list, or where else definitions come from. Before the first step.
   void add(const std::string& origin, Reading reading);
   // True when there is nothing left to do. Stops at the first file or tool after `slice`; the last step, which puts
@@ -156,7 +156,7 @@ class Loading {
   bool step(std::chrono::microseconds slice);
   // After the last step.
   std::shared_ptr<const Catalog> take();
-  const Listing& listing() const { return listing_; }
+  const FolderListing& listing() const { return listing_; }
 
  private:
   enum class Phase { reading, storing, finishing, done };
@@ -170,7 +170,7 @@ class Loading {
   void store(Pending& pending);
   void problem(const std::string& file, std::string what);
 
-  Listing listing_;
+  FolderListing listing_;
   std::unique_ptr<ReadingAhead> files_;
   Phase phase_ = Phase::reading;
   size_t next_ = 0;  // file or tool

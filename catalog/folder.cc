@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxEntries = 2 * kMaxFiles;  // of all folders, whatever they are
 
 struct Walk {
-  Listing& listing;
+  FolderListing& listing;
   size_t entries = 0;
 
   // errno when the folder could not be opened, else 0.
@@ -60,8 +60,8 @@ struct Walk {
 
 }  // namespace
 
-Result<Listing> list_folder(const std::string& folder) {
-  Listing listing;
+Result<FolderListing> list_folder(const std::string& folder) {
+  FolderListing listing;
   if (int err = Walk{listing}.look_into(folder, "", 0); err != 0) return fail_path(err, "read the folder", folder);
   std::sort(listing.files.begin(), listing.files.end(), [](const File& a, const File& b) { return a.path < b.path; });
   std::sort(listing.folders.begin(), listing.folders.end());

@@ -22,16 +22,16 @@ struct File {
   bool operator==(const File&) const = default;
 };
 
-struct Listing {
+struct FolderListing {
   std::vector<File> files;            // sorted by path
   std::vector<std::string> folders;   // that were looked into, "" among them: what to watch
   std::vector<std::string> unlisted;  // folders that could not be read, with the reason
   bool more = false;                  // there were more than kMaxFiles
-  bool operator==(const Listing&) const = default;
+  bool operator==(const FolderListing&) const = default;
 };
 
 // Costs a stat(2) for each file. Errors: not_found or denied, about the folder itself.
-Result<Listing> list_folder(const std::string& folder);
+Result<FolderListing> list_folder(const std::string& folder);
 
 // Errors: invalid: not a regular file, too large, or writable by everybody (whoever writes definitions tells
 // agents what to do); or what the system call said.

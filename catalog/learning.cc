@@ -266,6 +266,4 @@ void Learning::forget_teacher(std::string_view teacher) {
   }
 }
 
-void Learning::forget_all() { *this = Learning(limits_); }
-
 }  // namespace catalog

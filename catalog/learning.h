@@ -49,10 +49,9 @@ class Learning {
              std::string_view teacher = {});
   // What accounts for most comes first; equals by server and name.
   std::vector<Hint> hints(const Index& index, std::string_view query, std::string_view asker = {}) const;
-  // What is known of one tool, by one teacher, or everything.
+  // What is known of one tool, or by one teacher.
   void forget(const Tool& tool);
   void forget_teacher(std::string_view teacher);
-  void forget_all();
   size_t size() const { return slots_.size(); }
 
   // All of it as lines of text, for a file; with the time of the clock on the wall, in seconds, at `now`.

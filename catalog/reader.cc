@@ -208,7 +208,7 @@ bool valid_label(std::string_view text) {
          std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
 }
 
-Result<Reading> read_definitions(Json document, const Origin& origin) {
+Result<Reading> read_definitions(Json document, const DocumentOrigin& origin) {
   DefinitionsReader reader;
   Defaults defaults{{}, origin.server, origin.category, {}};
   Json* tools = nullptr;

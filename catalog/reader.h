@@ -28,7 +28,7 @@ constexpr size_t kMaxTags = 32;
 enum class Form : uint8_t { catalogue, one_tool, tools_list };
 
 // Where a document comes from, and what its tools are when it does not say.
-struct Origin {
+struct DocumentOrigin {
   std::string server;    // the file's name without .json
   std::string category;  // the folder's; empty: the server is the category
 };
@@ -43,7 +43,7 @@ struct Reading {
 };
 
 // Errors: invalid: the document as a whole has none of the forms.
-Result<Reading> read_definitions(Json document, const Origin& origin);
+Result<Reading> read_definitions(Json document, const DocumentOrigin& origin);
 
 // Whether `text` may name a tool (no spaces) or a server, category or tag.
 bool valid_tool_name(std::string_view text);

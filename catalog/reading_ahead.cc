@@ -26,7 +26,7 @@ Result<Reading> read_file(const std::string& root, const std::string& path) {
   TRY(Json document, parse_json(text));
   const std::string folder = folder_of(path), stem = stem_of(path);
   return read_definitions(std::move(document),
-                          Origin{valid_label(stem) ? stem : "", valid_label(folder) ? folder : ""});
+                          DocumentOrigin{valid_label(stem) ? stem : "", valid_label(folder) ? folder : ""});
 }
 
 }  // namespace

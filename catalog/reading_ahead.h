@@ -1,6 +1,6 @@
 // ReadingAhead: the definitions of many files, read in any order by several threads and handed out in the order of the
-// files. Source: a folder's listing (folder.h). Used by: Loading. Who takes a file that nobody has read yet reads,
-// too: without threads all is read by whoever takes.
+// files. Source: a folder's listing (folder.h). Used by: CatalogBuilder. Who takes a file that nobody has read yet
+// reads, too: without threads all is read by whoever takes.
 #pragma once
 #include <condition_variable>
 #include <mutex>

@@ -174,7 +174,7 @@ std::string_view Catalog::nearest_server(std::string_view name) const {
 
 // Behind the exact names: by words, by what such words led to before, or by both. What does not have the words takes at
 // most some of the places.
-void Catalog::rank(Found& found, const Query& query, std::string_view text, const Index::Terms& terms,
+void Catalog::rank(FoundTools& found, const Query& query, std::string_view text, const Index::Terms& terms,
                    const Filter& passes) const {
   Index::Mask mask;
   const std::vector<uint32_t> first = found.tools;
@@ -217,7 +217,7 @@ void Catalog::rank(Found& found, const Query& query, std::string_view text, cons
   for (size_t i = 0; i < all.size() && found.tools.size() < query.limit; i++) found.tools.push_back(all[i].tool);
 }
 
-Found Catalog::search(const Query& query) const {
+FoundTools Catalog::search(const Query& query) const {
   std::string_view text = trimmed(query.text);
   std::string server = query.server;
   std::vector<uint32_t> first = exact(text);
@@ -231,7 +231,7 @@ Found Catalog::search(const Query& query) const {
   const Filter passes(*this, query.category, server, query.tags);
   std::erase_if(first, [&](uint32_t number) { return !passes(number); });
 
-  Found found;
+  FoundTools found;
   found.total = first.size();
   found.tools = std::move(first);
   if (found.tools.size() > query.limit) found.tools.resize(query.limit);

@@ -1,5 +1,5 @@
 // What of a definition is searched beside its name and its description. Source: a definition as other people wrote it
-// (reader.h), or two of one tool that were merged (loading.cc).
+// (reader.h), or two of one tool that were merged (catalog_builder.cc).
 #pragma once
 #include "catalog/tool.h"
 #include "supervisor/base/json_fwd.h"

@@ -39,12 +39,12 @@ class Execution final : public Steered {
         origin_(origin),
         out_(
             {request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_out,
-            [this] { end(Ended::output_limit); }, request.progressed),
+            [this] { end(EndCause::output_limit); }, request.progressed),
         err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_err,
-             [this] { end(Ended::output_limit); }, {}),
+             [this] { end(EndCause::output_limit); }, {}),
         meter_(jail, request.session_call > 1 ? Meter::Program::later : Meter::Program::first),
         clock_(host.loop, jail, meter_, request.spec.limits.wall,
-               {[this] { end(Ended::deadline); }, [this] { end(Ended::cancelled); }, [this] { tell_phase(); }}),
+               {[this] { end(EndCause::deadline); }, [this] { end(EndCause::cancelled); }, [this] { tell_phase(); }}),
         calls_(host.loop) {
     report_.start = origin.start;
     if (request_.handle) request_.handle->steer(this);
@@ -59,13 +59,13 @@ class Execution final : public Steered {
   Task<Result<Report>> run() {
     marked_at_ = Monotonic::now();
     if (request_.handle && request_.handle->cancelled()) {
-      ended_ = Ended::cancelled;
+      ended_ = EndCause::cancelled;
       co_return fail(Code::denied, "cancelled by an administrator before it began");
     }
     auto draining_out = start(out_.drain(jail_.out(), *share_));
     auto draining_err = start(err_.drain(jail_.err(), *share_));
     auto watching = start(watch());
-    deadline_ = Deadline(host_.loop, kStartLimit, [this] { end(Ended::deadline); });
+    deadline_ = Deadline(host_.loop, kStartLimit, [this] { end(EndCause::deadline); });
     if (auto attached = co_await jail_.attach(request_.workspace); !attached) {
       // A jail that ended meanwhile cannot be attached to; why it ended is the better answer.
       jail_.kill();
@@ -95,7 +95,7 @@ class Execution final : public Steered {
     if (answered_status_) clock_.let_go();  // a thread of it may wait for somebody's approval
     while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half a message
     goes_on_ = answers_session();
-    if (goes_on_ || (!heard_ && ended_ == Ended::by_itself && is_alone())) {
+    if (goes_on_ || (!heard_ && ended_ == EndCause::by_itself && is_alone())) {
       double wall_ms = clock_.ran_ms();
       if (goes_on_) meter_.count_living();
       out_.drain_now(jail_.out());
@@ -103,7 +103,8 @@ class Execution final : public Steered {
       calls_.cancel_all();
       mark("drained");
       auto report = conclude(std::nullopt, wall_ms);
-      if (!goes_on_ && report.usage.memory_peak_bytes <= UsedJails::kLittleBytes) left_ = UsedJails::Left::little;
+      if (!goes_on_ && report.usage.memory_peak_bytes <= TeardownQueue::kLittleBytes)
+        left_ = TeardownQueue::Left::little;
       co_return report;
     }
     jail_.guest().end_sending();
@@ -124,12 +125,12 @@ class Execution final : public Steered {
     calls_.cancel_all();
     mark("drained");
     if (report && report->event == InitEvent::failed) co_return cannot_start(*report);
-    if (!running() && !report && ended_ == Ended::by_itself) co_return tl::unexpected<Error>(ended_before_program());
-    if (!running() && ended_ != Ended::cancelled) co_return did_not_start();
+    if (!running() && !report && ended_ == EndCause::by_itself) co_return tl::unexpected<Error>(ended_before_program());
+    if (!running() && ended_ != EndCause::cancelled) co_return did_not_start();
     co_return conclude(report, wall_ms);
   }
 
-  void cancel() override { end(Ended::cancelled); }
+  void cancel() override { end(EndCause::cancelled); }
 
   Result<> freeze() override {
     CHECKED(check_freezable());
@@ -143,12 +144,12 @@ class Execution final : public Steered {
   }
 
   void hold() override {
-    if (running() && ended_ == Ended::by_itself && !answered_status_) clock_.hold();
+    if (running() && ended_ == EndCause::by_itself && !answered_status_) clock_.hold();
   }
   void release() override { clock_.release(); }
 
   Result<> change(const LimitChange& change) override {
-    if (ended_ != Ended::by_itself || answered_status_) return ending();
+    if (ended_ != EndCause::by_itself || answered_status_) return ending();
     const bool of_cgroup = change.memory_bytes || change.tasks || change.cpus;
     if (of_cgroup && request_.session_call > 0)
       return fail(Code::unavailable, "what this session may use was settled when it began, but for wall time");
@@ -171,12 +172,12 @@ class Execution final : public Steered {
 
   // The jail was one that waited, and its interpreter never had the whole order: nothing of the program has run.
   bool never_began() const {
-    return origin_.start != Start::cold && request_.session_call <= 1 && ended_ != Ended::cancelled && !spoke_ &&
+    return origin_.start != Start::cold && request_.session_call <= 1 && ended_ != EndCause::cancelled && !spoke_ &&
            (!sent_ || jail_.guest().left_unread());
   }
 
   // What is in the jail now.
-  UsedJails::Left left() const { return left_; }
+  TeardownQueue::Left left() const { return left_; }
 
   // The program has ended, and its interpreter waits for the next one.
   bool goes_on() const { return goes_on_; }
@@ -198,14 +199,15 @@ class Execution final : public Steered {
   static tl::unexpected<Error> ending() { return fail(Code::unavailable, "this execution is ending"); }
 
   Result<> check_freezable() const {
-    if (!running() || ended_ != Ended::by_itself) return fail(Code::unavailable, "no code of this execution runs now");
+    if (!running() || ended_ != EndCause::by_itself)
+      return fail(Code::unavailable, "no code of this execution runs now");
     if (jail_.cgroup()) return {};
     return fail(Code::unavailable, "no cgroup holds this execution, so it cannot be frozen",
                 "run the daemon where cgroup v2 is delegated to it");
   }
 
-  void end(Ended why) {
-    if (ended_ == Ended::by_itself) ended_ = why;
+  void end(EndCause why) {
+    if (ended_ == EndCause::by_itself) ended_ = why;
     jail_.kill();
   }
 
@@ -236,7 +238,7 @@ class Execution final : public Steered {
 
   // Answered, by a session, whoever is left in its jail.
   bool answers_session() const {
-    return request_.session_call > 0 && answered_status_ && !heard_ && ended_ == Ended::by_itself;
+    return request_.session_call > 0 && answered_status_ && !heard_ && ended_ == EndCause::by_itself;
   }
 
   // The guest's side of the conversation, until its socket closes.
@@ -296,7 +298,7 @@ class Execution final : public Steered {
 
   void violation(std::string what) {
     violation_ = std::move(what);
-    end(Ended::protocol);
+    end(EndCause::protocol);
   }
 
   Task<Result<>> send_code() {
@@ -359,18 +361,18 @@ class Execution final : public Steered {
     const auto& limits = request_.spec.limits;
     for (;;) {
       co_await sleep_for(host_.loop, kWatchEvery);
-      if (ended_ != Ended::by_itself) {
+      if (ended_ != EndCause::by_itself) {
         jail_.kill();  // once more, where the jailer's queue was full
         continue;
       }
       clock_.look();
-      if (running() && never_began() && clock_.ran_ms() > kBeginLimitMs) end(Ended::deadline);
+      if (running() && never_began() && clock_.ran_ms() > kBeginLimitMs) end(EndCause::deadline);
       const Meter::Look look = meter_.look();
       sampled_ = {0, static_cast<double>(look.cpu_us) / 1000, look.memory_bytes, look.tasks};
       if (running() && limits.cpu.count() > 0 && look.cpu_us > static_cast<uint64_t>(limits.cpu.count()) * 1000)
-        end(Ended::cpu_limit);
-      if (!jail_.cgroup() && look.memory_bytes > limits.memory_bytes) end(Ended::memory_watch);
-      if (running() && request_.over_quota && request_.over_quota()) end(Ended::disk_limit);
+        end(EndCause::cpu_limit);
+      if (!jail_.cgroup() && look.memory_bytes > limits.memory_bytes) end(EndCause::memory_watch);
+      if (running() && request_.over_quota && request_.over_quota()) end(EndCause::disk_limit);
     }
   }
 
@@ -412,8 +414,8 @@ class Execution final : public Steered {
     if (evidence_.wait_status && WIFEXITED(*evidence_.wait_status))
       report_.exit_status = WEXITSTATUS(*evidence_.wait_status);
     if (evidence_.wait_status && WIFSIGNALED(*evidence_.wait_status)) report_.signal = WTERMSIG(*evidence_.wait_status);
-    report_.out = Stream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
-    report_.err = Stream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
+    report_.out = CapturedStream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
+    report_.err = CapturedStream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
     std::string path;
     for (const auto& [part, us] : path_) path += fmt::format("{}\"{}\":{}", path.empty() ? "" : ",", part, us);
     report_.receipt += fmt::format(",\"path_us\":{{{}}}}}", path);
@@ -431,10 +433,10 @@ class Execution final : public Steered {
   std::optional<InitReport> report_heard_;
   bool heard_ = false;
   std::optional<int> answered_status_;  // that the runner is about to exit with
-  Ended ended_ = Ended::by_itself;
+  EndCause ended_ = EndCause::by_itself;
   std::string violation_;
   bool goes_on_ = false;
-  UsedJails::Left left_ = UsedJails::Left::anything;
+  TeardownQueue::Left left_ = TeardownQueue::Left::anything;
   bool sent_ = false;   // the whole order
   bool spoke_ = false;  // the runner has the code, and has said something since
   LiveUsage sampled_;

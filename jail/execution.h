@@ -34,7 +34,7 @@ struct Request {
 
   // All optional. before_code: awaited before the interpreter gets the code. keep_*: takes the whole output as it
   // comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while
-  // the program runs; true ends it with outcome `disk`. call: answers a bridge call of the guest. answered: told the
+  // the program runs; true ends it with outcome `disk`. call: answers a tool call of the guest. answered: told the
   // JSON text of what a call has given, as it goes to the guest.
   std::function<Task<>()> before_code;
   std::function<bool(std::string_view)> keep_out, keep_err;
@@ -49,7 +49,7 @@ struct Request {
   std::shared_ptr<const std::string> order;  // the run message, where it is large: execute() makes it
 };
 
-struct Stream {
+struct CapturedStream {
   std::string text;  // head, marker and tail when truncated; valid UTF-8
   uint64_t bytes = 0, lines = 0;
   bool truncated = false;
@@ -64,10 +64,10 @@ struct Report {
   std::string error, traceback;            // uncaught exception
   std::optional<int> exit_status, signal;  // how the program itself ended: one of them, where init could say
   uint64_t read_bytes = 0;  // of files of the workspace: the guest's own word, which is checked against nothing here
-  std::vector<Image> images;
-  Stream out, err;
+  std::vector<GuestImage> images;
+  CapturedStream out, err;
   std::optional<uint32_t> left_running;  // processes that the program had started and that its end ended; 0: uncounted
-  Usage usage;
+  JailUsage usage;
   std::string receipt;  // a JSON object
 };
 

@@ -40,7 +40,7 @@ Error failed_step(Step step, int error, std::string_view interpreter) {
   return failed;
 }
 
-Error failed_order(const Answer& answer) {
+Error failed_order(const JailerAnswer& answer) {
   if (answer.error == ESRCH) return ended_before_program();
   if (answer.step != Step::attach_workspace && answer.step != Step::none) return failed_step(answer.step, answer.error);
   const char* what = answer.step == Step::none ? "the jailer did not carry out its order"

@@ -13,7 +13,7 @@ namespace jail {
 // A step that jail-init took in vain. `interpreter`: the package to install where there is none; may be empty.
 Error failed_step(Step step, int error, std::string_view interpreter = {});
 // An order that the jailer, or a zygote, did not carry out.
-Error failed_order(const Answer& answer);
+Error failed_order(const JailerAnswer& answer);
 // Somebody killed the jail's init, or the jail as a whole, before the program began.
 Error ended_before_program();
 // We ended it ourselves, for its init did not come to an end of building it.

@@ -40,7 +40,7 @@ struct GuestResult {
   bool failed = false;  // an exception was not caught
   std::string error, traceback;
   std::optional<int> error_number;
-  std::vector<Image> images;
+  std::vector<GuestImage> images;
 };
 
 using GuestMessage = std::variant<GuestCall, GuestResult>;

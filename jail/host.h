@@ -1,5 +1,5 @@
 // Host: what this machine and this daemon offer to jails, found once at start-up (jail/self_test.h).
-// Made by: supervisor/main.cc. Everything here outlives every jail.
+// Made by: supervisor/daemon.cc. Everything here outlives every jail.
 #pragma once
 #include <memory>
 #include <optional>

@@ -19,13 +19,13 @@ std::string image_text(const Json& image, const char* key) {
 
 }  // namespace
 
-std::optional<std::vector<Image>> read_images(const Json& message) {
-  std::vector<Image> images;
+std::optional<std::vector<GuestImage>> read_images(const Json& message) {
+  std::vector<GuestImage> images;
   auto list = message.find("images");
   if (list == message.end() || !list->is_array()) return images;
   for (const auto& image : *list) {
     if (images.size() == kMostImages || !image.is_object()) break;
-    Image read{image_text(image, "mime"), image_text(image, "data")};
+    GuestImage read{image_text(image, "mime"), image_text(image, "data")};
     const bool known = std::find(std::begin(kMimes), std::end(kMimes), read.mime) != std::end(kMimes);
     if (!known || read.base64.empty() || read.base64.find_first_not_of(kBase64) != std::string::npos)
       return std::nullopt;

@@ -1,4 +1,4 @@
-// Image: a picture that a program returned. Source: the guest's result message, which may hold anything.
+// GuestImage: a picture that a program returned. Source: the guest's result message, which may hold anything.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace jail {
 
-struct Image {
+struct GuestImage {
   std::string mime;
   std::string base64;
 };
 
 // The first eight; nothing when one of them is no image of a kind that clients show.
-std::optional<std::vector<Image>> read_images(const Json& message);
+std::optional<std::vector<GuestImage>> read_images(const Json& message);
 
 }  // namespace jail

@@ -162,7 +162,7 @@ class Jailer {
   void handle(const Order& order, std::vector<Fd>& fds) {
     Failure failure{Step::none, 0};
     int pidfd = -1;  // borrowed
-    const Verdict verdict = check_->judge(order, fds);
+    const OrderVerdict verdict = check_->judge(order, fds);
     if (!verdict) {
       if (verdict.error != ESRCH) log_.say("refused the order to {}: {}", name_of(order.type), verdict.why);
       failure = {order.type == OrderType::attach ? Step::attach_workspace : Step::none, verdict.error};
@@ -180,7 +180,7 @@ class Jailer {
       syscall(SYS_pidfd_send_signal, init, SIGKILL, nullptr, 0);
     }
     if (order.type == OrderType::end) return;
-    Answer answer{order.token, failure.error, failure.step, 0};
+    JailerAnswer answer{order.token, failure.error, failure.step, 0};
     std::vector<int> out;
     if (pidfd >= 0) out.push_back(pidfd);
     if (auto sent = send_message(orders_.get(), &answer, sizeof answer, out); !sent) log_.say("{}", sent.error().what);

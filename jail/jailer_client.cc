@@ -37,7 +37,7 @@ void JailerClient::fire_later(std::shared_ptr<Waiting> waiting) {
 
 Task<> JailerClient::read_answers() {
   for (;;) {
-    Answer answer{};
+    JailerAnswer answer{};
     auto received = receive_message(socket_.get(), &answer, sizeof answer, 1);
     if (!received && received.error().code == Code::unavailable) {
       co_await socket_.readable();

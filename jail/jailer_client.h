@@ -60,7 +60,7 @@ class JailerClient {
   struct Waiting {
     Event done;
     Error (*gone)() = nullptr;  // instead of an answer: whoever had the order has ended
-    Answer answer{};
+    JailerAnswer answer{};
     Fd pidfd;
   };
   JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());

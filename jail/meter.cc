@@ -76,7 +76,7 @@ void Meter::count_living() {
   if (!jail_.cgroup()) cpu_now_us_ = cpu_without_cgroup();
 }
 
-void Meter::end(const std::optional<InitReport>& report, Usage& usage, Evidence& evidence) {
+void Meter::end(const std::optional<InitReport>& report, JailUsage& usage, Evidence& evidence) {
   if (cpu_now_us_) {
     usage.cpu_ms = static_cast<double>(beyond(*cpu_now_us_, cpu_before_us_)) / 1000;
     usage.memory_peak_bytes = peak_now_;

@@ -10,7 +10,7 @@
 
 namespace jail {
 
-struct Usage {
+struct JailUsage {
   double wall_ms = 0;  // from when the interpreter had the code to the end
   double cpu_ms = 0;
   uint64_t memory_peak_bytes = 0;  // with the interpreter's own where no cgroup counts it
@@ -43,7 +43,7 @@ class Meter {
   void count_living();
 
   // The program has ended: fills in all but wall_ms, and what the kernel's counters prove.
-  void end(const std::optional<InitReport>& report, Usage& usage, Evidence& evidence);
+  void end(const std::optional<InitReport>& report, JailUsage& usage, Evidence& evidence);
 
  private:
   Jail& jail_;

@@ -16,23 +16,23 @@
 namespace jail {
 namespace {
 
-Verdict refuse(const char* why, int error = EPERM) {
-  Verdict verdict;
+OrderVerdict refuse(const char* why, int error = EPERM) {
+  OrderVerdict verdict;
   verdict.error = error;
   verdict.why = why;
   return verdict;
 }
 
-Verdict allow(LivingJail* jail = nullptr) {
-  Verdict verdict;
+OrderVerdict allow(LivingJail* jail = nullptr) {
+  OrderVerdict verdict;
   verdict.jail = jail;
   return verdict;
 }
 
-Verdict wrong_descriptors() { return refuse("the number of descriptors", EINVAL); }
+OrderVerdict wrong_descriptors() { return refuse("the number of descriptors", EINVAL); }
 
 // A jail may end before the order that means it is read.
-Verdict not_a_jail(int pidfd) {
+OrderVerdict not_a_jail(int pidfd) {
   return is_alive(pidfd) ? refuse("the pidfd is not that of a jail's init") : refuse("the jail is gone", ESRCH);
 }
 
@@ -70,7 +70,7 @@ bool is_leaf_of(int fd, const OrderRules::CgroupId& jails) {
 
 }  // namespace
 
-Verdict judge_ids(const OrderRules& rules, const Order& order) {
+OrderVerdict judge_ids(const OrderRules& rules, const Order& order) {
   if (order.identity != (rules.separated ? Identity::separated : Identity::shared))
     return refuse("the kind of identity is not this daemon's");
   if (order.init_id != rules.init_id()) return refuse("init's host id is not that of jails");
@@ -83,7 +83,7 @@ Verdict judge_ids(const OrderRules& rules, const Order& order) {
   return allow();
 }
 
-Verdict OrderCheck::judge(const Order& order, std::vector<Fd>& fds) {
+OrderVerdict OrderCheck::judge(const Order& order, std::vector<Fd>& fds) {
   if (order.has_cgroup > 1 || order.map_ids > 1 || order.read_only > 1 || order.wanted > 1)
     return refuse("a flag that is neither 0 nor 1", EINVAL);
   switch (order.type) {
@@ -103,7 +103,7 @@ Verdict OrderCheck::judge(const Order& order, std::vector<Fd>& fds) {
   return refuse("the type of the order", EINVAL);
 }
 
-Verdict OrderCheck::judge_build(const Order& order, const std::vector<Fd>& fds) {
+OrderVerdict OrderCheck::judge_build(const Order& order, const std::vector<Fd>& fds) {
   if (fds.size() != (order.has_cgroup ? 6u : 5u)) return wrong_descriptors();
   if (auto ids = judge_ids(rules_, order); !ids) return ids;
   if (!is_sealed_plan(fds[0].get())) return refuse("the plan is not a sealed memfd of its size");
@@ -117,7 +117,7 @@ Verdict OrderCheck::judge_build(const Order& order, const std::vector<Fd>& fds) 
   if (rules_.jails_cgroup && !is_leaf_of(fds[5].get(), *rules_.jails_cgroup))
     return refuse("the cgroup is not a leaf of this daemon's jails");
   if (!jails_.has_room()) return refuse("the number of jails", ENOSPC);
-  Verdict verdict;
+  OrderVerdict verdict;
   if (::pread(fds[0].get(), &verdict.role, sizeof verdict.role, offsetof(Plan, role)) != sizeof verdict.role ||
       (verdict.role != Role::jail && verdict.role != Role::zygote))
     return refuse("the plan is neither a jail's nor a zygote's");
@@ -128,13 +128,13 @@ int OrderCheck::add_jail(int pid, Fd pidfd, uint32_t runner_id, Role role) {
   return jails_.add(pid, std::move(pidfd), runner_id, role).pidfd.get();
 }
 
-Verdict OrderCheck::judge_owner(const Order& order) const {
+OrderVerdict OrderCheck::judge_owner(const Order& order) const {
   if (order.owner_uid != rules_.daemon_uid || order.owner_gid != rules_.daemon_gid)
     return refuse("the ids to be mapped are not the daemon's");
   return allow();
 }
 
-Verdict OrderCheck::judge_attach(const Order& order, std::vector<Fd>& fds) {
+OrderVerdict OrderCheck::judge_attach(const Order& order, std::vector<Fd>& fds) {
   if (fds.size() != 2) return wrong_descriptors();
   if (auto owner = judge_owner(order); !owner) return owner;
   if (const char* why = folders_.judge(fds[1].get()).refused_by) return refuse(why);
@@ -156,14 +156,14 @@ Verdict OrderCheck::judge_attach(const Order& order, std::vector<Fd>& fds) {
   return allow(jail);
 }
 
-Verdict OrderCheck::judge_end(std::vector<Fd>& fds) {
+OrderVerdict OrderCheck::judge_end(std::vector<Fd>& fds) {
   if (fds.size() != 1) return wrong_descriptors();
   const int pid = pid_of(fds[0].get());
   if (LivingJail* jail = jails_.find(pid)) return allow(jail);
   return jails_.home_of_fork(fds[0].get(), pid) ? allow() : not_a_jail(fds[0].get());
 }
 
-Verdict OrderCheck::judge_probe(const Order& order, const std::vector<Fd>& fds) const {
+OrderVerdict OrderCheck::judge_probe(const Order& order, const std::vector<Fd>& fds) const {
   if (fds.size() != 1) return wrong_descriptors();
   if (!rules_.separated || order.map_ids == 0) return refuse("mounts are mapped by root's daemon only");
   if (auto owner = judge_owner(order); !owner) return owner;
@@ -173,7 +173,7 @@ Verdict OrderCheck::judge_probe(const Order& order, const std::vector<Fd>& fds) 
 }
 
 // A workspace's project is named after its inode (supervisor/tenants/project.h).
-Verdict OrderCheck::judge_project(const Order& order, const std::vector<Fd>& fds) const {
+OrderVerdict OrderCheck::judge_project(const Order& order, const std::vector<Fd>& fds) const {
   if (fds.size() != 1) return wrong_descriptors();
   const auto folder = folders_.judge(fds[0].get());
   if (folder.refused_by) return refuse(folder.refused_by);

@@ -26,7 +26,7 @@ struct OrderRules {
   uint32_t init_id() const { return separated ? ids.init() : daemon_uid; }
 };
 
-struct Verdict {
+struct OrderVerdict {
   // 0: do it. EINVAL: its shape is wrong, EPERM: refused, ENOSPC: too many jails, ESRCH: the jail is gone.
   int error = 0;
   const char* why = "";        // the check that refuses it, in words
@@ -42,19 +42,19 @@ class OrderCheck {
 
   // `fds`: those that came with it; of an `attach` the first may be kept. An attach that is allowed counts as done: a
   // jail gets one.
-  Verdict judge(const Order& order, std::vector<Fd>& fds);
+  OrderVerdict judge(const Order& order, std::vector<Fd>& fds);
   // After a build that was allowed and succeeded. Borrowed: its pidfd, until the next order.
   int add_jail(int pid, Fd pidfd, uint32_t runner_id, Role role);
 
   const OrderRules& rules() const { return rules_; }
 
  private:
-  Verdict judge_build(const Order& order, const std::vector<Fd>& fds);
-  Verdict judge_attach(const Order& order, std::vector<Fd>& fds);
-  Verdict judge_end(std::vector<Fd>& fds);
-  Verdict judge_probe(const Order& order, const std::vector<Fd>& fds) const;
-  Verdict judge_project(const Order& order, const std::vector<Fd>& fds) const;
-  Verdict judge_owner(const Order& order) const;
+  OrderVerdict judge_build(const Order& order, const std::vector<Fd>& fds);
+  OrderVerdict judge_attach(const Order& order, std::vector<Fd>& fds);
+  OrderVerdict judge_end(std::vector<Fd>& fds);
+  OrderVerdict judge_probe(const Order& order, const std::vector<Fd>& fds) const;
+  OrderVerdict judge_project(const Order& order, const std::vector<Fd>& fds) const;
+  OrderVerdict judge_owner(const Order& order) const;
 
   OrderRules rules_;
   AllowedFolders folders_;
@@ -62,6 +62,6 @@ class OrderCheck {
 };
 
 // The ids that a build may ask for. Pure.
-Verdict judge_ids(const OrderRules& rules, const Order& order);
+OrderVerdict judge_ids(const OrderRules& rules, const Order& order);
 
 }  // namespace jail

@@ -37,12 +37,12 @@ struct Order {
 };
 static_assert(std::is_trivially_copyable_v<Order> && std::is_standard_layout_v<Order>);
 
-struct Answer {
+struct JailerAnswer {
   uint64_t token;
   int32_t error;  // 0 or a positive errno
   Step step;      // where it failed
   uint16_t reserved;
 };
-static_assert(std::is_trivially_copyable_v<Answer> && std::is_standard_layout_v<Answer>);
+static_assert(std::is_trivially_copyable_v<JailerAnswer> && std::is_standard_layout_v<JailerAnswer>);
 
 }  // namespace jail

@@ -26,24 +26,24 @@ bool failed(const Evidence& e) { return e.guest_error || signal_of(e) != 0 || ex
 std::string_view outcome_name(Outcome outcome) { return kOutcomeNames[static_cast<int>(outcome)]; }
 
 Outcome classify(const Evidence& e) {
-  if (e.ended == Ended::cancelled) return Outcome::cancelled;
+  if (e.ended == EndCause::cancelled) return Outcome::cancelled;
   // A kernel kill inside a program that went on and answered is that program's own business.
   if (e.oom_kills > 0 && failed(e)) return Outcome::memory;
   switch (e.ended) {
-    case Ended::memory_watch:
+    case EndCause::memory_watch:
       return Outcome::memory;
-    case Ended::output_limit:
+    case EndCause::output_limit:
       return Outcome::output;
-    case Ended::disk_limit:
+    case EndCause::disk_limit:
       return Outcome::disk;
-    case Ended::protocol:
+    case EndCause::protocol:
       return Outcome::protocol;
-    case Ended::cpu_limit:
+    case EndCause::cpu_limit:
       return Outcome::cpu_time;
-    case Ended::deadline:
+    case EndCause::deadline:
       return Outcome::timeout;
-    case Ended::cancelled:
-    case Ended::by_itself:
+    case EndCause::cancelled:
+    case EndCause::by_itself:
       break;
   }
   int signal = signal_of(e);

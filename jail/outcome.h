@@ -30,10 +30,10 @@ enum class Outcome {
 std::string_view outcome_name(Outcome outcome);
 
 // Why the supervisor ended the jail, if it did.
-enum class Ended { by_itself, deadline, cpu_limit, memory_watch, output_limit, disk_limit, protocol, cancelled };
+enum class EndCause { by_itself, deadline, cpu_limit, memory_watch, output_limit, disk_limit, protocol, cancelled };
 
 struct Evidence {
-  Ended ended = Ended::by_itself;
+  EndCause ended = EndCause::by_itself;
   std::optional<int> wait_status;    // of the runner, wait(2); absent when init could not report
   uint64_t oom_kills = 0;            // memory.events
   uint64_t tasks_refused = 0;        // pids.events

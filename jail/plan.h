@@ -1,5 +1,5 @@
 // Plan: everything the child side of a jail must know, as plain data in a sealed memfd.
-// Source: jail/builder.cc, complete and checked. Applied by: jail/init/, step by step, in the order of Step.
+// Source: jail/sealed_plan.cc, complete and checked. Applied by: jail/init/, step by step, in the order of Step.
 // Crosses a privilege boundary and an exec: no pointers, no owners, no virtuals.
 #pragma once
 #include <linux/filter.h>

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr auto kOldest = 10min;  // then built anew: what the interpreter read of the host is of that age
 constexpr auto kTendEvery = 1s;
 constexpr auto kQuiet = 2ms;           // after the last event, so that an answer goes out, and a next call comes, first
-constexpr auto kForgetAfter = 10min;   // a kind that nobody asked for any more
+constexpr auto kForgetAfter = 10min;   // a shelf that nobody took from any more
 constexpr auto kJailReadyLimit = 60s;  // seconds only under emulation
 constexpr auto kForkLimit = 5s;        // a millisecond as a rule
 constexpr auto kRetryAfter = 1s;       // doubled with each failure, up to
@@ -81,7 +81,7 @@ struct Pool::Waiting {
   Scope watching;  // last: cancelled before the jail goes
 };
 
-struct Pool::Kind {
+struct Pool::Shelf {
   std::string tenant;  // of forks
   Fd workspace;        // of forks
   Spec spec;
@@ -115,12 +115,12 @@ struct Pool::Kind {
   bool needs_zygote() const { return wants_zygote() && asked_per_second + asked >= kOftenPerSecond; }
   void miss() {
     missed_now++;
-    missed = std::max(missed, std::min(missed_now, most()));
+    missed = std::max(missed, std::min(missed_now, max_idle()));
   }
-  uint32_t most() const { return forks() ? rules.most * kForksForOne : rules.most; }
+  uint32_t max_idle() const { return forks() ? rules.max_idle * kForksForOne : rules.max_idle; }
   size_t target() const {
     auto stock = static_cast<uint32_t>(std::ceil(asked_per_second * build_seconds * kStock));
-    return std::clamp(std::max(stock, missed), rules.least, most());
+    return std::clamp(std::max(stock, missed), rules.min_idle, max_idle());
   }
   // Of what should be there, the part that is. 1: nothing to do.
   double share() const {
@@ -144,49 +144,49 @@ Pool::~Pool() {
   idle_ = nullptr;
 }
 
-Pool::Kind& Pool::kind_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules) {
+Pool::Shelf& Pool::shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules) {
   // The tenant first: its name holds no newline, so nothing in a policy can be taken for one.
-  auto [it, made] = kinds_.try_emplace(tenant + "\n" + key_of(host_, spec, rules));
-  Kind& kind = it->second;
+  auto [it, made] = shelves_.try_emplace(tenant + "\n" + key_of(host_, spec, rules));
+  Shelf& shelf = it->second;
   if (made) {
-    kind.tenant = tenant;
-    kind.spec = spec;
-    if (tenant.empty()) kind.spec.command = warm_command(spec, rules);
-    kind.bytes = tenant.empty() ? usual_bytes(spec.language).jail : usual_bytes(spec.language).fork;
+    shelf.tenant = tenant;
+    shelf.spec = spec;
+    if (tenant.empty()) shelf.spec.command = warm_command(spec, rules);
+    shelf.bytes = tenant.empty() ? usual_bytes(spec.language).jail : usual_bytes(spec.language).fork;
   }
-  kind.rules = rules;
-  kind.asked_at = Monotonic::now();
-  return kind;
+  shelf.rules = rules;
+  shelf.asked_at = Monotonic::now();
+  return shelf;
 }
 
 void Pool::expect(const Spec& spec, const policies::PoolRules& rules) {
-  if (rules.most == 0 || !check_requirements(host_, spec.isolation)) return;
-  (void)kind_of({}, spec, rules);
+  if (rules.max_idle == 0 || !check_requirements(host_, spec.isolation)) return;
+  (void)shelf_of({}, spec, rules);
   wake();
 }
 
-std::optional<Pool::Taken> Pool::take_waiting(Kind& kind) {
-  if (kind.waiting.empty()) return std::nullopt;
-  auto waiting = std::move(kind.waiting.front());
-  kind.waiting.pop_front();
+std::optional<Pool::Taken> Pool::take_waiting(Shelf& shelf) {
+  if (shelf.waiting.empty()) return std::nullopt;
+  auto waiting = std::move(shelf.waiting.front());
+  shelf.waiting.pop_front();
   waiting->watching.cancel_all();
   Taken taken;
   taken.jail = std::move(waiting->jail);
   if (taken.jail->cgroup()) (void)taken.jail->cgroup().set_weight(kRunningWeight);
-  taken.origin.start = kind.forks() ? Start::fork : Start::exec;
+  taken.origin.start = shelf.forks() ? Start::fork : Start::exec;
   taken.origin.waited_ms = ms_since(taken.jail->ready()->at);
-  if (kind.zygote) taken.origin.zygote_age_ms = ms_since(kind.zygote->ready_at());
+  if (shelf.zygote) taken.origin.zygote_age_ms = ms_since(shelf.zygote->ready_at());
   return taken;
 }
 
 Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace) {
   if (rules.zygotes && !tenant.empty() && Zygote::exists_for(spec.language)) {
-    Kind& forks = kind_of(tenant, spec, rules);
+    Shelf& forks = shelf_of(tenant, spec, rules);
     forks.asked++;
     if (!forks.workspace) forks.workspace = Fd(::fcntl(workspace, F_DUPFD_CLOEXEC, 3));
     if (auto waiting = take_waiting(forks)) co_return waiting;
     forks.miss();
-    if (forks.has_zygote() && (rules.most == 0 || kind_of({}, spec, rules).waiting.empty())) {
+    if (forks.has_zygote() && (rules.max_idle == 0 || shelf_of({}, spec, rules).waiting.empty())) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
       auto jail = co_await build(forks, For::execution);
       if (jail) co_return Taken{*std::move(jail), origin};
@@ -194,12 +194,12 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
       co_return std::nullopt;
     }
   }
-  if (rules.most == 0) co_return std::nullopt;
-  Kind& kind = kind_of({}, spec, rules);
-  kind.asked++;
-  auto waiting = take_waiting(kind);
+  if (rules.max_idle == 0) co_return std::nullopt;
+  Shelf& shelf = shelf_of({}, spec, rules);
+  shelf.asked++;
+  auto waiting = take_waiting(shelf);
   if (!waiting) {
-    kind.miss();
+    shelf.miss();
     waiting = take_of_javascript(tenant, std::move(spec), rules);
   }
   co_return waiting;
@@ -213,21 +213,21 @@ std::optional<Pool::Taken> Pool::take_of_javascript(const std::string& tenant, S
   spec.language = Language::javascript;
   const std::string key = key_of(host_, spec, rules);
   for (const std::string& owner : {std::string(), tenant})
-    if (auto kind = kinds_.find(owner + "\n" + key); kind != kinds_.end())
-      if (auto waiting = take_waiting(kind->second)) return waiting;
+    if (auto shelf = shelves_.find(owner + "\n" + key); shelf != shelves_.end())
+      if (auto waiting = take_waiting(shelf->second)) return waiting;
   return std::nullopt;
 }
 
-Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind, For whom) {
-  Spec spec = kind.spec;
+Task<Result<std::unique_ptr<Jail>>> Pool::build(Shelf& shelf, For whom) {
+  Spec spec = shelf.spec;
   spec.cpu_weight = whom == For::stock ? kWaitingWeight : kRunningWeight;
   spec.name = fmt::format("w{}", next_name_++);
-  if (!kind.forks()) {
+  if (!shelf.forks()) {
     auto jail = co_await Jail::build(host_, std::move(spec));
     co_return jail;
   }
-  kind.forked++;
-  auto zygote = kind.zygote;
+  shelf.forked++;
+  auto zygote = shelf.zygote;
   Deadline limit(host_.loop, kForkLimit, [&zygote] { zygote->home().kill(); });  // stopped, or lost: it ends, we go on
   auto jail = co_await Jail::fork(host_, zygote, std::move(spec), whom == For::execution);
   co_return jail;
@@ -235,56 +235,56 @@ Task<Result<std::unique_ptr<Jail>>> Pool::build(Kind& kind, For whom) {
 
 void Pool::clear() {
   cleared_++;
-  kinds_.clear();
+  shelves_.clear();
 }
 
 std::map<Language, Pool::Stock> Pool::stock() const {
   std::map<Language, Stock> all;
-  for (const auto& [key, kind] : kinds_) {
-    Stock& stock = all[kind.spec.language];
-    stock.jails += static_cast<uint32_t>(kind.waiting.size());
-    stock.wanted += static_cast<uint32_t>(kind.target());
-    stock.zygotes += kind.zygote ? 1 : 0;
-    stock.bytes += kind.held();
+  for (const auto& [key, shelf] : shelves_) {
+    Stock& stock = all[shelf.spec.language];
+    stock.jails += static_cast<uint32_t>(shelf.waiting.size());
+    stock.wanted += static_cast<uint32_t>(shelf.target());
+    stock.zygotes += shelf.zygote ? 1 : 0;
+    stock.bytes += shelf.held();
   }
   return all;
 }
 
 std::set<std::string> Pool::troubles() const {
   std::set<std::string> all;
-  for (const auto& [key, kind] : kinds_)
-    if (!kind.trouble.empty()) all.insert(kind.trouble);
+  for (const auto& [key, shelf] : shelves_)
+    if (!shelf.trouble.empty()) all.insert(shelf.trouble);
   return all;
 }
 
-bool Pool::affordable(const Kind& kind) const {
-  uint64_t held = kind.wants_zygote() ? usual_bytes(kind.spec.language).zygote : kind.bytes;
-  for (const auto& [key, other] : kinds_) held += other.held();
+bool Pool::affordable(const Shelf& shelf) const {
+  uint64_t held = shelf.wants_zygote() ? usual_bytes(shelf.spec.language).zygote : shelf.bytes;
+  for (const auto& [key, other] : shelves_) held += other.held();
   return held <= limits_.memory_bytes;
 }
 
-// The kind that is shortest of what it should have; nothing while executions need the processors themselves.
-Pool::Kind* Pool::most_wanting() {
-  Kind* best = nullptr;
+// The shelf that is shortest of what it should have; nothing while executions need the processors themselves.
+Pool::Shelf* Pool::neediest() {
+  Shelf* best = nullptr;
   double least = 1;
   auto now = Monotonic::now();
-  for (auto& [key, kind] : kinds_) {
-    double share = kind.share();
-    bool may = running_ == 0 || (running_ < limits_.processors && share < 0.25) || kind.needs_zygote();
-    if (!may || share >= least || now < kind.retry_at || !affordable(kind)) continue;
+  for (auto& [key, shelf] : shelves_) {
+    double share = shelf.share();
+    bool may = running_ == 0 || (running_ < limits_.processors && share < 0.25) || shelf.needs_zygote();
+    if (!may || share >= least || now < shelf.retry_at || !affordable(shelf)) continue;
     least = share;
-    best = &kind;
+    best = &shelf;
   }
   return best;
 }
 
 Task<> Pool::keep_filled() {
   for (;;) {
-    if (Kind* kind = most_wanting()) {
+    if (Shelf* shelf = neediest()) {
       std::string key;
-      for (const auto& [name, candidate] : kinds_)
-        if (&candidate == kind) key = name;
-      if (kind->wants_zygote()) {
+      for (const auto& [name, candidate] : shelves_)
+        if (&candidate == shelf) key = name;
+      if (shelf->wants_zygote()) {
         co_await start_zygote(std::move(key));
       } else {
         co_await add_one(std::move(key));
@@ -300,27 +300,27 @@ Task<> Pool::keep_filled() {
 }
 
 Task<> Pool::start_zygote(std::string key) {
-  Spec spec = kinds_.at(key).spec;
+  Spec spec = shelves_.at(key).spec;
   spec.name = fmt::format("z{}", next_name_++);
   const uint64_t cleared = cleared_;
-  auto started = co_await Zygote::start(host_, std::move(spec), kinds_.at(key).rules.preload);
-  auto it = kinds_.find(key);
-  if (it == kinds_.end() || cleared != cleared_) co_return;
-  Kind& kind = it->second;
+  auto started = co_await Zygote::start(host_, std::move(spec), shelves_.at(key).rules.preload);
+  auto it = shelves_.find(key);
+  if (it == shelves_.end() || cleared != cleared_) co_return;
+  Shelf& shelf = it->second;
   if (!started) {
-    put_off(kind, started.error());
+    back_off(shelf, started.error());
     co_return;
   }
-  kind.retry_after = kRetryAfter;
-  kind.trouble.clear();
-  kind.zygote = *std::move(started);
-  kind.forked = 0;
+  shelf.retry_after = kRetryAfter;
+  shelf.trouble.clear();
+  shelf.zygote = *std::move(started);
+  shelf.forked = 0;
 }
 
 Task<> Pool::add_one(std::string key) {
   auto began = Monotonic::now();
   const uint64_t cleared = cleared_;
-  auto built = co_await build(kinds_.at(key), For::stock);
+  auto built = co_await build(shelves_.at(key), For::stock);
   Result<> done{};
   if (!built) {
     done = tl::unexpected<Error>(std::move(built).error());
@@ -329,39 +329,39 @@ Task<> Pool::add_one(std::string key) {
     Deadline limit(host_.loop, kJailReadyLimit, [jail] { jail->kill(); });
     done = co_await jail->wait_until_ready();
     int workspace = -1;
-    if (auto kind = kinds_.find(key); kind != kinds_.end()) workspace = kind->second.workspace.get();
+    if (auto shelf = shelves_.find(key); shelf != shelves_.end()) workspace = shelf->second.workspace.get();
     if (done && workspace >= 0) done = co_await jail->attach(workspace);
     jail->watch_lone_process();
     (void)jail->applied();
   }
-  auto it = kinds_.find(key);
-  if (it == kinds_.end() || cleared != cleared_) co_return;  // forgotten meanwhile; the jail goes with this frame
-  Kind& kind = it->second;
+  auto it = shelves_.find(key);
+  if (it == shelves_.end() || cleared != cleared_) co_return;  // forgotten meanwhile; the jail goes with this frame
+  Shelf& shelf = it->second;
   if (!done) {
-    put_off(kind, done.error());
+    back_off(shelf, done.error());
     co_return;
   }
-  kind.retry_after = kRetryAfter;
-  if (!kind.wants_zygote()) kind.trouble.clear();
-  kind.build_seconds += 0.3 * (ms_since(began) / 1000 - kind.build_seconds);
+  shelf.retry_after = kRetryAfter;
+  if (!shelf.wants_zygote()) shelf.trouble.clear();
+  shelf.build_seconds += 0.3 * (ms_since(began) / 1000 - shelf.build_seconds);
   auto waiting = std::make_unique<Waiting>(host_.loop);
   waiting->jail = *std::move(built);
   if (waiting->jail->cgroup()) {
-    if (uint64_t bytes = waiting->jail->cgroup().memory_bytes()) kind.bytes = bytes;
+    if (uint64_t bytes = waiting->jail->cgroup().memory_bytes()) shelf.bytes = bytes;
   }
   waiting->watching.spawn(watch(std::move(key), waiting.get()));
-  kind.waiting.push_back(std::move(waiting));
+  shelf.waiting.push_back(std::move(waiting));
 }
 
 // What cannot be built now is tried again later, less and less often; executions build their own, and tell.
-void Pool::put_off(Kind& kind, const Error& error) {
-  kind.retry_at = Monotonic::now() + kind.retry_after;
-  std::string trouble = fmt::format("{} for {} code: {}", kind.wants_zygote() ? "a zygote" : "a waiting jail",
-                                    language_name(kind.spec.language), error.what);
-  if (kind.trouble != trouble)
-    log_warning("{}; next try in {} s, then less and less often", trouble, kind.retry_after.count() / 1000);
-  kind.trouble = std::move(trouble);
-  kind.retry_after = std::min<std::chrono::milliseconds>(kind.retry_after * 2, kRetryMost);
+void Pool::back_off(Shelf& shelf, const Error& error) {
+  shelf.retry_at = Monotonic::now() + shelf.retry_after;
+  std::string trouble = fmt::format("{} for {} code: {}", shelf.wants_zygote() ? "a zygote" : "a waiting jail",
+                                    language_name(shelf.spec.language), error.what);
+  if (shelf.trouble != trouble)
+    log_warning("{}; next try in {} s, then less and less often", trouble, shelf.retry_after.count() / 1000);
+  shelf.trouble = std::move(trouble);
+  shelf.retry_after = std::min<std::chrono::milliseconds>(shelf.retry_after * 2, kRetryMost);
 }
 
 // A waiting jail has nothing to say: whatever init reports is its end.
@@ -373,23 +373,24 @@ Task<> Pool::watch(std::string key, Waiting* waiting) {
 
 Task<> Pool::discard(std::string key, const Waiting* waiting) {
   co_await next_turn(host_.loop);  // the watch of it has ended by then
-  auto it = kinds_.find(key);
-  if (it == kinds_.end()) co_return;
+  auto it = shelves_.find(key);
+  if (it == shelves_.end()) co_return;
   std::erase_if(it->second.waiting, [&](const auto& one) { return one.get() == waiting; });
   wake();
 }
 
 void Pool::tend() {
   auto now = Monotonic::now();
-  for (auto it = kinds_.begin(); it != kinds_.end();) {
-    Kind& kind = it->second;
-    kind.asked_per_second += 0.3 * (kind.asked - kind.asked_per_second);
-    kind.asked = kind.missed_now = 0;
-    if (++kind.looks % 10 == 0 && kind.missed > 0) kind.missed--;
-    while (!kind.waiting.empty() && now - kind.waiting.front()->jail->ready()->at > kOldest) kind.waiting.pop_front();
-    while (kind.waiting.size() > kind.target()) kind.waiting.pop_front();
-    if (kind.zygote && !kind.has_zygote()) kind.zygote = nullptr;  // its jails keep it until they end
-    it = now - kind.asked_at > kForgetAfter ? kinds_.erase(it) : std::next(it);
+  for (auto it = shelves_.begin(); it != shelves_.end();) {
+    Shelf& shelf = it->second;
+    shelf.asked_per_second += 0.3 * (shelf.asked - shelf.asked_per_second);
+    shelf.asked = shelf.missed_now = 0;
+    if (++shelf.looks % 10 == 0 && shelf.missed > 0) shelf.missed--;
+    while (!shelf.waiting.empty() && now - shelf.waiting.front()->jail->ready()->at > kOldest)
+      shelf.waiting.pop_front();
+    while (shelf.waiting.size() > shelf.target()) shelf.waiting.pop_front();
+    if (shelf.zygote && !shelf.has_zygote()) shelf.zygote = nullptr;  // its jails keep it until they end
+    it = now - shelf.asked_at > kForgetAfter ? shelves_.erase(it) : std::next(it);
   }
   wake();
   tending_ = Deadline(host_.loop, kTendEvery, [this] { tend(); });

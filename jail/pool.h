@@ -11,14 +11,14 @@
 #include <string>
 
 #include "jail/jail.h"
-#include "jail/used_jails.h"
+#include "jail/teardown_queue.h"
 
 namespace jail {
 
 class Pool {
  public:
   struct Limits {
-    uint64_t memory_bytes = 0;  // of all waiting jails together, by what one of their kind is known to hold
+    uint64_t memory_bytes = 0;  // of all waiting jails together, by what one of the same shelf is known to hold
     uint32_t processors = 1;    // executions that may run beside one another before refilling stops
   };
   struct Taken {
@@ -30,14 +30,14 @@ class Pool {
   Pool(Host& host, Limits limits);
   ~Pool();
 
-  // Keeps rules.least jails for such executions from now on, before anybody asked.
+  // Keeps rules.min_idle jails for such executions from now on, before anybody asked.
   void expect(const Spec& spec, const policies::PoolRules& rules);
   // A jail that waits and fits `spec` exactly, but for what can still be changed: the limits that a cgroup holds. When
   // none waits but the tenant has a zygote, a fork that is on its way. Nothing: build one.
   // `workspace`: the directory that forks, which serve one tenant, are given while they wait; borrowed.
   Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace);
   // Ends a used jail, which is nobody's to wait for.
-  void retire(std::unique_ptr<Jail> jail, UsedJails::Left left) { used_.end(std::move(jail), left); }
+  void retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left) { used_.end(std::move(jail), left); }
   // Ends what waits; what is taken afterwards is built anew. For changed policies.
   void clear();
 
@@ -69,21 +69,21 @@ class Pool {
 
  private:
   struct Waiting;
-  struct Kind;
+  struct Shelf;
   // An empty tenant: jails with an interpreter of their own, for anybody. Else: forks of that tenant's zygote.
-  Kind& kind_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules);
-  std::optional<Taken> take_waiting(Kind& kind);
+  Shelf& shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules);
+  std::optional<Taken> take_waiting(Shelf& shelf);
   std::optional<Taken> take_of_javascript(const std::string& tenant, Spec spec, const policies::PoolRules& rules);
   enum class For { stock, execution };
-  Task<Result<std::unique_ptr<Jail>>> build(Kind& kind, For whom);
+  Task<Result<std::unique_ptr<Jail>>> build(Shelf& shelf, For whom);
   Task<> start_zygote(std::string key);
-  Kind* most_wanting();
-  bool affordable(const Kind& kind) const;
+  Shelf* neediest();
+  bool affordable(const Shelf& shelf) const;
   Task<> keep_filled();
   Task<> add_one(std::string key);
   Task<> watch(std::string key, Waiting* waiting);
   Task<> discard(std::string key, const Waiting* waiting);
-  static void put_off(Kind& kind, const Error& error);
+  static void back_off(Shelf& shelf, const Error& error);
   void tend();
   void wake();
 
@@ -92,9 +92,9 @@ class Pool {
   uint32_t running_ = 0;
   uint64_t next_name_ = 0;
   uint64_t cleared_ = 0;  // times: what was begun before is not used afterwards
-  std::map<std::string, Kind> kinds_;
+  std::map<std::string, Shelf> shelves_;
   Event* idle_ = nullptr;  // of the filler, while it has nothing to do
-  UsedJails used_;
+  TeardownQueue used_;
   Deadline tending_;
   Scope tasks_;  // last: cancelled first
 };

@@ -56,7 +56,7 @@ Task<Result<Report>> Session::run(Request request) {
 void Session::end(std::string why) {
   if (!alive()) return;
   why_ = std::move(why);
-  pool_.retire(std::move(kept_.jail), UsedJails::Left::anything);
+  pool_.retire(std::move(kept_.jail), TeardownQueue::Left::anything);
 }
 
 uint64_t Session::memory_bytes() const {

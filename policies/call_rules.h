@@ -1,4 +1,4 @@
-// CallRules: which tools of other servers a tenant's code and agents may call, with which arguments, and how much.
+// CallRules: which tools of upstream servers a tenant's code and agents may call, with which arguments, and how much.
 // Source: the "calls" object of policies/*.json. Applied by supervisor/tools/call_tool.cc, to calls from jails and
 // direct ones alike.
 // Errors: problems that name the key, "calls.rules[2].when: ...".

@@ -1,6 +1,6 @@
 // PiiRules: what a policy says of personal data: what is looked for, who may have it back, and whether answers are
 // cleaned on their way out. Complete and checked, its expressions compiled.
-// Source: the "pii" object of policies/*.json. Applied by supervisor/tools (pii_tools.cc, outgoing_pii.cc).
+// Source: the "pii" object of policies/*.json. Applied by supervisor/tools (pii_tools.cc, pii_response_filter.cc).
 #pragma once
 #include <chrono>
 #include <memory>

@@ -19,7 +19,7 @@ constexpr int64_t kDayMs = 24 * 3600 * 1000;
 constexpr int64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30, kTiB = kGiB << 10;
 const std::vector<std::string> kLanguages = {"python", "javascript", "typescript", "shell"};
 
-double read_cpus(Checked& in, const Host& host) {
+double read_cpus(Checked& in, const HostCapacity& host) {
   const Json* value = in.find("cpus");
   if (!value || !value->is_string()) return in.number("cpus", kMinCpus, 1024);
   if (*value != "host") in.wrong("cpus", "neither a number nor \"host\"");
@@ -27,7 +27,7 @@ double read_cpus(Checked& in, const Host& host) {
 }
 
 // What an agent may ask for; in both "standard" and "maximum".
-void read_asked(Checked& in, Limits& limits, const Host& host) {
+void read_asked(Checked& in, Limits& limits, const HostCapacity& host) {
   limits.wall = std::chrono::milliseconds(in.integer("wall_ms", 1, kDayMs));
   limits.cpu = std::chrono::milliseconds(in.integer("cpu_ms", 0, kDayMs));
   limits.memory_bytes = static_cast<uint64_t>(in.integer("memory_bytes", kMinMemoryBytes, 16 * kTiB));
@@ -70,7 +70,7 @@ void check_order(Checked& in, const Ceilings& limits) {
                             m.output_kept_bytes));
 }
 
-Ceilings read_limits(const Json& object, const Host& host, Problems& problems) {
+Ceilings read_limits(const Json& object, const HostCapacity& host, Problems& problems) {
   Ceilings limits;
   Checked in(object, "limits", problems);
   if (const Json* standard = in.object("standard")) {
@@ -100,9 +100,9 @@ Isolation read_isolation(const Json& object, Problems& problems) {
   return isolation;
 }
 
-Quota read_quota(const Json& object, Problems& problems) {
+QuotaRules read_quota(const Json& object, Problems& problems) {
   Checked in(object, "quota", problems);
-  Quota quota;
+  QuotaRules quota;
   quota.workspace_bytes = static_cast<uint64_t>(in.integer("workspace_bytes", kMiB, 1024 * kTiB));
   quota.workspace_files = static_cast<uint64_t>(in.integer("workspace_files", 16, 1'000'000'000));
   quota.executions_kept = static_cast<uint32_t>(in.integer("executions_kept", 1, 1'000'000));
@@ -134,11 +134,11 @@ bool is_tool_name(std::string_view name) {
 
 void read_pool(const Json& object, Policy& policy, Problems& problems) {
   Checked in(object, "pool", problems);
-  policy.pool.least = static_cast<uint32_t>(in.integer("least", 0, 1000));
-  policy.pool.most = static_cast<uint32_t>(in.integer("most", 0, 1000));
+  policy.pool.min_idle = static_cast<uint32_t>(in.integer("min_idle", 0, 1000));
+  policy.pool.max_idle = static_cast<uint32_t>(in.integer("max_idle", 0, 1000));
   policy.pool.zygotes = in.boolean_or("zygotes", true);
   policy.pool.preload = in.strings_or("preload", {});
-  if (policy.pool.least > policy.pool.most) in.wrong("least", "more than `most`");
+  if (policy.pool.min_idle > policy.pool.max_idle) in.wrong("min_idle", "more than `max_idle`");
   if (policy.pool.preload.size() > 32) in.wrong("preload", "more than 32 modules");
   for (const auto& name : policy.pool.preload)
     if (!is_module_name(name)) in.wrong("preload", fmt::format("'{}' is no name of a Python module", name));
@@ -158,7 +158,7 @@ SkillRules read_skills(const Json& object, Problems& problems) {
 SessionRules read_sessions(const Json& object, Problems& problems) {
   Checked in(object, "sessions", problems);
   SessionRules rules;
-  rules.most = static_cast<uint32_t>(in.integer("most", 0, 64));
+  rules.max = static_cast<uint32_t>(in.integer("max", 0, 64));
   rules.idle = std::chrono::seconds(in.integer("idle_seconds", 1, 7 * 24 * 3600));
   in.done();
   return rules;
@@ -167,19 +167,19 @@ SessionRules read_sessions(const Json& object, Problems& problems) {
 WorkspaceRules read_named_workspaces(const Json& object, Problems& problems) {
   Checked in(object, "named_workspaces", problems);
   WorkspaceRules rules;
-  rules.most = static_cast<uint32_t>(in.integer("most", 0, 100'000));
+  rules.max = static_cast<uint32_t>(in.integer("max", 0, 100'000));
   rules.idle = std::chrono::seconds(in.integer("idle_seconds", 0, 10ll * 366 * 24 * 3600));
   rules.warning = std::chrono::seconds(in.integer("warning_seconds", 0, 366 * 24 * 3600));
   in.done();
   return rules;
 }
 
-Learning read_learning(const Json& object, Problems& problems) {
+LearningScope read_learning(const Json& object, Problems& problems) {
   Checked in(object, "discovery", problems);
   const std::string learning = in.one_of("learning", {"tenant", "shared", "off"});
   in.done();
-  if (learning == "off") return Learning::off;
-  return learning == "shared" ? Learning::shared : Learning::tenant;
+  if (learning == "off") return LearningScope::off;
+  return learning == "shared" ? LearningScope::shared : LearningScope::tenant;
 }
 
 // "lean" finds, runs and calls: the rest can be had by code that runs.
@@ -296,11 +296,11 @@ bool are_offered_alike(const Policy& one, const Policy& other) {
          seen(one.limits.maximum) == seen(other.limits.maximum);
 }
 
-Host Host::here() {
+HostCapacity HostCapacity::here() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) return Host{static_cast<double>(CPU_COUNT(&set))};
-  return Host{static_cast<double>(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN)))};  // more than 1024 CPUs
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return HostCapacity{static_cast<double>(CPU_COUNT(&set))};
+  return HostCapacity{static_cast<double>(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN)))};  // more than 1024 CPUs
 }
 
 Json merged(const Json& base, const Json& child) {
@@ -311,7 +311,7 @@ Json merged(const Json& base, const Json& child) {
 }
 
 tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const Json& document,
-                                            const Host& host) {
+                                            const HostCapacity& host) {
   Policy policy;
   policy.name = std::move(name);
   policy.file = std::move(file);

@@ -32,7 +32,7 @@ struct Isolation {
 };
 
 // What a tenant may keep between executions.
-struct Quota {
+struct QuotaRules {
   uint64_t workspace_bytes = 0;        // of each workspace
   uint64_t workspace_files = 0;        // files, directories and links
   uint32_t executions_kept = 0;        // whose full output can still be read
@@ -41,8 +41,8 @@ struct Quota {
 
 // Jails that wait for this policy's executions, of each language that was asked for.
 struct PoolRules {
-  uint32_t least = 0;                // from the tenant's first connection on
-  uint32_t most = 0;                 // however many are asked for; of forks, which hold a fifth, eight times as many
+  uint32_t min_idle = 0;             // from the tenant's first connection on
+  uint32_t max_idle = 0;             // however many are asked for; of forks, which hold a fifth, eight times as many
   bool zygotes = false;              // a tenant's later jails may be forks of one interpreter of that tenant's
   std::vector<std::string> preload;  // Python modules that waiting interpreters have loaded, where installed
 };
@@ -56,13 +56,13 @@ struct SkillRules {
 
 // Stateful Python sessions: each holds a jail, and its memory, between calls.
 struct SessionRules {
-  uint32_t most = 0;             // of one tenant at a time; 0: none
+  uint32_t max = 0;              // of one tenant at a time; 0: none
   std::chrono::seconds idle{0};  // without a call; then one ends
 };
 
 // Workspaces beside the tenant's own that its requests name. How long one is kept that nobody uses.
 struct WorkspaceRules {
-  uint32_t most = 0;
+  uint32_t max = 0;
   std::chrono::seconds idle{0};     // without use; then it is removed. 0: never
   std::chrono::seconds warning{0};  // from when that is announced until it is done, at least
 };
@@ -82,7 +82,7 @@ enum class ShellExit1 { answer, error };
 
 // Whose searches teach search_tools which tool was meant: nobody's, each tenant's its own, or those of all tenants
 // whose policy says shared, together.
-enum class Learning { off, tenant, shared };
+enum class LearningScope { off, tenant, shared };
 
 struct Policy {
   std::string name;  // the file's, without .json
@@ -90,7 +90,7 @@ struct Policy {
   std::string description;
   Ceilings limits;
   Isolation isolation;
-  Quota quota;
+  QuotaRules quota;
   std::vector<std::string> languages;           // "python", "javascript", "typescript", "shell"; at least one
   std::string seccomp;                          // the profile's name
   std::shared_ptr<const SeccompFilter> filter;  // that profile, compiled; set by Store
@@ -98,8 +98,8 @@ struct Policy {
   SkillRules skills;
   PiiRules pii;
   ToolRules tools;
-  CallRules calls;  // of other servers' tools
-  Learning learning = Learning::tenant;
+  CallRules calls;  // of upstream servers' tools
+  LearningScope learning = LearningScope::tenant;
   ShellExit1 shell_exit_1 = ShellExit1::answer;
   uint32_t concurrent_executions = 0;  // of one tenant, running
   uint32_t queued_executions = 0;      // waiting for one of those; beyond: exhausted
@@ -118,9 +118,9 @@ struct Policy {
 bool are_offered_alike(const Policy& one, const Policy& other);
 
 // What a document may refer to.
-struct Host {
+struct HostCapacity {
   double cpus = 1;  // "host" as a number of CPUs
-  static Host here();
+  static HostCapacity here();
 };
 
 using Problems = std::vector<Error>;
@@ -128,7 +128,8 @@ using Problems = std::vector<Error>;
 // `child` over `base`: objects key by key, everything else replaced.
 Json merged(const Json& base, const Json& child);
 // Reads a complete document, extensions already merged. Problems are invalid: "limits.maximum.cpus: ...".
-tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const Json& document, const Host& host);
+tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, const Json& document,
+                                            const HostCapacity& host);
 
 // Whether `text` fits: '*' stands for any characters. Goes back to the last '*' only, so no pattern takes long.
 bool matches_pattern(std::string_view pattern, std::string_view text);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <set>
 
+#include "policies/former_keys.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
@@ -72,7 +73,7 @@ std::string find_null(const Json& value, const std::string& path) {
 class Store::Loader {
  public:
   // `known`: filters that were compiled before; what they were made of decides whether they are good again.
-  Loader(const Host& host, const Filters& known) : host_(host), known_(known) {}
+  Loader(const HostCapacity& host, const Filters& known) : host_(host), known_(known) {}
 
   Result<Set> load(const std::vector<std::string>& folders, Mode mode) {
     size_t found = 0;
@@ -84,6 +85,8 @@ class Store::Loader {
       return fail(Code::invalid, fmt::format("no folder with policies: {}", fmt::join(folders, ", ")),
                   "name one with --policies");
     Set set;
+    for (auto& [name, document] : documents_)
+      if (name + ".json" != kTenantsFile) rename_keys(document, set.warnings);
     for (const auto& [name, document] : documents_) {
       if (name + ".json" == kTenantsFile) continue;
       if (auto policy = load_policy(name)) set.policies[name] = std::make_shared<const Policy>(*std::move(policy));
@@ -105,6 +108,13 @@ class Store::Loader {
   }
   void wrong(const std::string& path, std::string what) {
     wrong(path, Error{Code::invalid, 0, std::move(what), {}, {}});
+  }
+
+  void rename_keys(Document& document, std::vector<std::string>& warnings) {
+    Problems problems;
+    for (const auto& renamed : rename_former_keys(document.value, problems))
+      warnings.push_back(document.path + ": " + renamed);
+    for (const auto& problem : problems) wrong(document.path, problem);
   }
 
   // False when there is no such folder.
@@ -238,7 +248,7 @@ class Store::Loader {
     }
   }
 
-  Host host_;
+  HostCapacity host_;
   Documents documents_, profiles_;
   std::map<std::string, std::shared_ptr<const SeccompFilter>> filters_;  // by name
   const Filters& known_;
@@ -246,7 +256,7 @@ class Store::Loader {
   Problems problems_;
 };
 
-Result<Store> Store::load(std::vector<std::string> folders, Mode mode, Host host) {
+Result<Store> Store::load(std::vector<std::string> folders, Mode mode, HostCapacity host) {
   return Store(std::move(folders), mode, host).read_anew();
 }
 

@@ -30,7 +30,7 @@ struct Assignment {
 class Store {
  public:
   // `folders` that do not exist are passed over, but not all of them.
-  static Result<Store> load(std::vector<std::string> folders, Mode mode, Host host = Host::here());
+  static Result<Store> load(std::vector<std::string> folders, Mode mode, HostCapacity host = HostCapacity::here());
   // The same folders as they are now; this store stays as it is.
   Result<Store> read_anew() const;
 
@@ -42,6 +42,9 @@ class Store {
   std::shared_ptr<const Policy> find(std::string_view name) const;
   std::vector<std::string> names() const;
   const std::vector<std::string>& folders() const { return folders_; }
+  // What is accepted, but should be changed, one sentence each: "/etc/warder/policies/a.json: pool.least is now named
+  // pool.min_idle".
+  const std::vector<std::string>& warnings() const { return set_.warnings; }
 
  private:
   // By the text of the profile and of those it extends: a reload compiles only what has changed.
@@ -50,14 +53,15 @@ class Store {
     std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies;
     Filters filters;
     TenantRules tenants;
+    std::vector<std::string> warnings;
   };
   class Loader;
-  Store(std::vector<std::string> folders, Mode mode, Host host)
+  Store(std::vector<std::string> folders, Mode mode, HostCapacity host)
       : folders_(std::move(folders)), mode_(mode), host_(host) {}
 
   std::vector<std::string> folders_;
   Mode mode_;
-  Host host_;
+  HostCapacity host_;
   Set set_;
 };
 

@@ -72,7 +72,7 @@ Result<Shared> Shared::load(const std::string& directory) {
       TRY(Fd folder, open_directory_beneath(top.get(), path));
       Kept kept;
       TRY(kept.skill, read_skill(folder.get(), name));
-      for (const File& file : kept.skill.files) {
+      for (const SkillFile& file : kept.skill.files) {
         TRY(kept.contents[file.path], read_file(folder.get(), kept.skill, file.path));
       }
       return kept;
@@ -99,7 +99,7 @@ Result<std::string> Shared::read(const Skill& skill, std::string_view path) cons
 }
 
 std::optional<Found> Library::find(std::string_view name) const {
-  if (const Store::Entry* own = own_.find(name)) return Found{&own->skill, own};
+  if (const SkillStore::Entry* own = own_.find(name)) return Found{&own->skill, own};
   if (const Skill* skill = shared_.find(name)) return Found{skill, nullptr};
   return std::nullopt;
 }
@@ -149,11 +149,11 @@ std::string uri_of(std::string_view slug, std::string_view path) {
   return fmt::format("{}{}{}{}", kScheme, slug, path.empty() ? "" : "/", path);
 }
 
-std::optional<Place> parse_uri(std::string_view uri) {
+std::optional<SkillUri> parse_uri(std::string_view uri) {
   if (!uri.starts_with(kScheme) || uri.size() > kMaxPathBytes) return std::nullopt;
   uri.remove_prefix(kScheme.size());
   const size_t slash = std::min(uri.find('/'), uri.size());
-  Place place{std::string(uri.substr(0, slash)), {}};
+  SkillUri place{std::string(uri.substr(0, slash)), {}};
   if (!is_slug(place.slug)) return std::nullopt;
   if (slash == uri.size()) return place;
   place.path = uri.substr(slash + 1);
@@ -168,7 +168,7 @@ std::optional<Place> parse_uri(std::string_view uri) {
 std::optional<std::vector<std::string>> children(const Skill& skill, std::string_view folder) {
   const std::string prefix = folder.empty() ? "" : std::string(folder) + "/";
   std::set<std::string> names;
-  for (const File& file : skill.files) {
+  for (const SkillFile& file : skill.files) {
     if (!file.path.starts_with(prefix)) continue;
     const size_t slash = file.path.find('/', prefix.size());
     names.insert(file.path.substr(prefix.size(), slash == std::string::npos ? slash : slash + 1 - prefix.size()));

@@ -35,12 +35,12 @@ class Shared {
 
 struct Found {
   const Skill* skill;
-  const Store::Entry* own;  // nullptr: shared
+  const SkillStore::Entry* own;  // nullptr: shared
 };
 
 class Library {
  public:
-  Library(const Shared& shared, const Store& own) : shared_(shared), own_(own) {}
+  Library(const Shared& shared, const SkillStore& own) : shared_(shared), own_(own) {}
 
   std::optional<Found> find(std::string_view name) const;  // by name or slug
   std::vector<Found> all() const;                          // by slug
@@ -56,17 +56,17 @@ class Library {
  private:
   std::vector<Found> ranked(std::string_view query, size_t least_words) const;
   const Shared& shared_;
-  const Store& own_;
+  const SkillStore& own_;
 };
 
 // skill://<slug>/<path>; without a path the skill's folder.
 std::string uri_of(std::string_view slug, std::string_view path);
-struct Place {
+struct SkillUri {
   std::string slug;
   std::string path;  // of a file or folder; empty for the skill's own
 };
 // Nothing for what is no URI of this form. That it names something is not said.
-std::optional<Place> parse_uri(std::string_view uri);
+std::optional<SkillUri> parse_uri(std::string_view uri);
 
 // What lies directly in a folder of a skill ("" is the top): names, folders ending in '/'. Nothing when there is none.
 std::optional<std::vector<std::string>> children(const Skill& skill, std::string_view folder);

@@ -24,9 +24,9 @@ std::string standard_description(std::string_view name) { return fmt::format("Sa
 // The files below a folder, sorted by path; sizes only.
 class Collection {
  public:
-  Result<std::vector<File>> of(int directory) {
+  Result<std::vector<SkillFile>> of(int directory) {
     CHECKED(add(directory, "", 0));
-    std::sort(files_.begin(), files_.end(), [](const File& a, const File& b) {
+    std::sort(files_.begin(), files_.end(), [](const SkillFile& a, const SkillFile& b) {
       return std::pair(a.path != kHead, std::string_view(a.path)) <
              std::pair(b.path != kHead, std::string_view(b.path));
     });
@@ -72,7 +72,7 @@ class Collection {
     return {};
   }
 
-  std::vector<File> files_;
+  std::vector<SkillFile> files_;
   size_t entries_ = 0;
   uint64_t bytes_ = 0;
 };
@@ -105,7 +105,7 @@ Result<> understand(Skill& skill) {
     return fail(Code::invalid, fmt::format("SKILL.md: metadata.import is not a form of {}", skill.slug));
   if (skill.description == standard_description(skill.name)) skill.description.clear();
   skill.created = text_at(more, "created").substr(0, 64);
-  for (Language language : {Language::python, Language::javascript}) {
+  for (SkillLanguage language : {SkillLanguage::python, SkillLanguage::javascript}) {
     std::string path = fmt::format("scripts/{}.{}", skill.name, language_ending(language));
     if (!skill.code_file.empty() || !skill.find_file(path)) continue;
     skill.language = language;
@@ -116,26 +116,26 @@ Result<> understand(Skill& skill) {
 
 }  // namespace
 
-std::string_view language_name(Language language) {
-  return language == Language::python ? "python" : language == Language::javascript ? "javascript" : "none";
+std::string_view language_name(SkillLanguage language) {
+  return language == SkillLanguage::python ? "python" : language == SkillLanguage::javascript ? "javascript" : "none";
 }
 
-std::string_view language_ending(Language language) { return language == Language::javascript ? "js" : "py"; }
+std::string_view language_ending(SkillLanguage language) { return language == SkillLanguage::javascript ? "js" : "py"; }
 
 uint64_t Skill::bytes() const {
   uint64_t sum = 0;
-  for (const File& file : files) sum += file.size;
+  for (const SkillFile& file : files) sum += file.size;
   return sum;
 }
 
-const File* Skill::find_file(std::string_view path) const {
-  auto found = std::find_if(files.begin(), files.end(), [&](const File& file) { return file.path == path; });
+const SkillFile* Skill::find_file(std::string_view path) const {
+  auto found = std::find_if(files.begin(), files.end(), [&](const SkillFile& file) { return file.path == path; });
   return found == files.end() ? nullptr : &*found;
 }
 
 Result<> check_draft(const Draft& draft) {
   CHECKED(check_name(draft.name));
-  if (draft.language == Language::none) return fail(Code::invalid, "a saved skill is Python or JavaScript");
+  if (draft.language == SkillLanguage::none) return fail(Code::invalid, "a saved skill is Python or JavaScript");
   if (draft.code.empty()) return fail(Code::invalid, "the skill's code is empty", "save at least a function");
   if (draft.code.size() > kMostCodeBytes)
     return fail(Code::exhausted, fmt::format("the skill's code has {} bytes", draft.code.size()),
@@ -150,7 +150,7 @@ Result<> check_draft(const Draft& draft) {
   return {};
 }
 
-std::vector<NewFile> make_files(const Draft& draft, uint32_t version) {
+std::vector<DraftFile> make_files(const Draft& draft, uint32_t version) {
   const std::string script = fmt::format("scripts/{}.{}", draft.name, language_ending(draft.language));
   const std::string description = draft.description.empty() ? standard_description(draft.name) : draft.description;
   // A JSON text is a YAML text in double quotes.
@@ -158,11 +158,11 @@ std::vector<NewFile> make_files(const Draft& draft, uint32_t version) {
       fmt::format("---\nname: \"{}\"\ndescription: {}\nmetadata:\n", slug_of(draft.name), dump_json(Json(description)));
   head += fmt::format("  import: \"{}\"\n  language: {}\n  version: \"{}\"\n  created: \"{}\"\n---\n\n", draft.name,
                       language_name(draft.language), version, draft.created);
-  const std::string use = draft.language == Language::python
+  const std::string use = draft.language == SkillLanguage::python
                               ? fmt::format("from skills import {}", draft.name)
                               : fmt::format("const {0} = require('skills/{0}')", draft.name);
   head += fmt::format("# {}\n\n{}\n\nIn `execute_code`, {}: `{}`. The code is {}.\n", draft.name, description,
-                      draft.language == Language::python ? "Python" : "JavaScript", use, script);
+                      draft.language == SkillLanguage::python ? "Python" : "JavaScript", use, script);
   return {{kHead, std::move(head)}, {script, draft.code}};
 }
 
@@ -179,7 +179,7 @@ Result<Skill> read_skill(int directory, std::string_view slug) {
   TRY(skill.files, Collection().of(directory));
   if (skill.files.empty() || skill.files.front().path != kHead) return fail(Code::invalid, "it has no SKILL.md");
   uint64_t bytes = 0;
-  for (File& file : skill.files) {
+  for (SkillFile& file : skill.files) {
     TRY(std::string contents, read_bytes(directory, file.path));
     file.size = contents.size();
     bytes += file.size;
@@ -194,7 +194,7 @@ Result<Skill> read_skill(int directory, std::string_view slug) {
 }
 
 Result<std::string> read_file(int directory, const Skill& skill, std::string_view path) {
-  const File* file = skill.find_file(path);
+  const SkillFile* file = skill.find_file(path);
   if (!file) return fail(Code::not_found, fmt::format("the skill '{}' has no such file", skill.name));
   TRY(std::string contents, read_bytes(directory, path));
   if (digest_of(contents) != file->digest)
@@ -204,9 +204,9 @@ Result<std::string> read_file(int directory, const Skill& skill, std::string_vie
 }
 
 Result<uint64_t> bytes_below(int directory) {
-  TRY(std::vector<File> files, Collection().of(directory));
+  TRY(std::vector<SkillFile> files, Collection().of(directory));
   uint64_t sum = 0;
-  for (const File& file : files) sum += file.size;
+  for (const SkillFile& file : files) sum += file.size;
   return sum;
 }
 

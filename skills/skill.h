@@ -16,11 +16,11 @@ constexpr uint64_t kMostSkillBytes = 16 << 20;  // (SEP-2640, SKILL_LIMITS of th
 constexpr size_t kMostDescriptionBytes = 1024;
 constexpr size_t kMostCodeBytes = 256 << 10;  // of what is saved
 
-enum class Language { none, python, javascript };     // none: instructions only, nothing to import
-std::string_view language_name(Language language);    // "python"
-std::string_view language_ending(Language language);  // "py"
+enum class SkillLanguage { none, python, javascript };     // none: instructions only, nothing to import
+std::string_view language_name(SkillLanguage language);    // "python"
+std::string_view language_ending(SkillLanguage language);  // "py"
 
-struct File {
+struct SkillFile {
   std::string path;    // below the skill's folder: "scripts/filter_high_risk.py"
   uint64_t size = 0;   // bytes
   std::string digest;  // "sha256:..."
@@ -31,13 +31,13 @@ struct Skill {
   std::string slug;         // of its folder and URIs; also its name in the front matter
   std::string description;  // as it was given; may be empty
   std::string created;      // RFC 3339, of this version; may be empty
-  Language language = Language::none;
-  Json front_matter;        // an object
-  std::vector<File> files;  // SKILL.md first, the rest by path
-  std::string code_file;    // the one that is imported; empty for none
+  SkillLanguage language = SkillLanguage::none;
+  Json front_matter;             // an object
+  std::vector<SkillFile> files;  // SKILL.md first, the rest by path
+  std::string code_file;         // the one that is imported; empty for none
 
   uint64_t bytes() const;
-  const File* find_file(std::string_view path) const;
+  const SkillFile* find_file(std::string_view path) const;
 };
 
 // What is to be saved.
@@ -45,17 +45,17 @@ struct Draft {
   std::string name;
   std::string code;
   std::string description;
-  Language language = Language::python;
+  SkillLanguage language = SkillLanguage::python;
   std::string created;  // RFC 3339
 };
 Result<> check_draft(const Draft& draft);
 
 // The files of a saved skill with their contents, in the order in which a Skill lists them.
-struct NewFile {
+struct DraftFile {
   std::string path;
   std::string contents;
 };
-std::vector<NewFile> make_files(const Draft& draft, uint32_t version);
+std::vector<DraftFile> make_files(const Draft& draft, uint32_t version);
 
 // Whether a file may have this name: letters, digits, '.', '_', '-', not hidden. URIs need no escapes then.
 bool is_file_name(std::string_view name);

@@ -72,7 +72,7 @@ Result<> write_version(int top, const Draft& draft, const std::string& slug, uin
   TRY(Fd folder, make_directories_beneath(top, path_of(slug), kPrivate));
   if (auto left = stat_beneath(top, path_of(beside))) CHECKED(remove_tree_beneath(top, path_of(beside)));
   TRY(Fd scripts, make_directories_beneath(top, path_of(beside + "/scripts"), kPrivate));
-  for (const NewFile& file : make_files(draft, version))
+  for (const DraftFile& file : make_files(draft, version))
     CHECKED(write_new(top, path_of(beside + "/" + file.path), file.contents));
   for (const std::string& path : {beside + "/scripts", beside}) CHECKED(make_durable(top, path_of(path)));
   // A version that could not be read, or that another end left behind, gives way: its number was never told.
@@ -85,13 +85,13 @@ Result<> write_version(int top, const Draft& draft, const std::string& slug, uin
 
 }  // namespace
 
-Result<Store> Store::open(Fd directory) {
-  Store store(std::move(directory));
+Result<SkillStore> SkillStore::open(Fd directory) {
+  SkillStore store(std::move(directory));
   CHECKED(store.load());
   return store;
 }
 
-Result<> Store::load() {
+Result<> SkillStore::load() {
   sweep(directory_->get());
   TRY(std::vector<std::string> names, names_in(directory_->get(), RelativePath()));
   for (const std::string& name : names) {
@@ -105,13 +105,13 @@ Result<> Store::load() {
   return {};
 }
 
-void Store::note(std::string_view name, std::string_view problem) {
+void SkillStore::note(std::string_view name, std::string_view problem) {
   if (problems_.size() < kMostProblems) problems_.push_back(fmt::format("skill '{}': {}", valid_utf8(name), problem));
 }
 
 // The newest version that can be read. None: a folder without any, as the end of a daemon in a first save leaves; what
 // such an end was writing goes.
-Result<std::optional<Store::Entry>> Store::load_entry(const std::string& slug) {
+Result<std::optional<SkillStore::Entry>> SkillStore::load_entry(const std::string& slug) {
   TRY(std::vector<std::string> names, names_in(directory_->get(), path_of(slug)));
   if (std::erase(names, kNew) > 0)
     CHECKED(remove_tree_beneath(directory_->get(), path_of(fmt::format("{}/{}", slug, kNew))));
@@ -133,19 +133,19 @@ Result<std::optional<Store::Entry>> Store::load_entry(const std::string& slug) {
   return entry.versions.empty() ? std::optional<Entry>() : std::optional(std::move(entry));
 }
 
-const Store::Entry* Store::find(std::string_view name) const {
+const SkillStore::Entry* SkillStore::find(std::string_view name) const {
   auto found = entries_.find(slug_of(name));
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-uint64_t Store::bytes() const {
+uint64_t SkillStore::bytes() const {
   uint64_t sum = 0;
   for (const auto& [slug, entry] : entries_)
     for (const Version& version : entry.versions) sum += version.bytes;
   return sum;
 }
 
-Result<Store::Saving> Store::plan_save(const Draft& draft, const StoreLimits& limits) const {
+Result<SkillStore::Saving> SkillStore::plan_save(const Draft& draft, const StoreLimits& limits) const {
   CHECKED(check_draft(draft));
   Saving saving{directory_, draft, slug_of(draft.name), Saved::first, 1, {}, {}, 0};
   uint64_t held = bytes();
@@ -172,7 +172,7 @@ Result<Store::Saving> Store::plan_save(const Draft& draft, const StoreLimits& li
                 "delete one that is no longer needed", "skills.count");
   }
   uint64_t bytes = 0;
-  for (const NewFile& file : make_files(draft, saving.version)) bytes += file.contents.size();
+  for (const DraftFile& file : make_files(draft, saving.version)) bytes += file.contents.size();
   if (held + bytes > limits.bytes)
     return fail(Code::exhausted, fmt::format("the skills hold {} bytes, and this one would add {}", held, bytes),
                 fmt::format("at most {} are kept, older versions among them: delete a skill", limits.bytes),
@@ -180,7 +180,7 @@ Result<Store::Saving> Store::plan_save(const Draft& draft, const StoreLimits& li
   return saving;
 }
 
-Result<> Store::write(Saving& saving) {
+Result<> SkillStore::write(Saving& saving) {
   const int top = saving.directory->get();
   CHECKED(write_version(top, saving.draft, saving.slug, saving.version));
   TRY(Fd folder, open_directory_beneath(top, path_of(version_path(saving.slug, saving.version))));
@@ -192,7 +192,7 @@ Result<> Store::write(Saving& saving) {
   return {};
 }
 
-Store::Receipt Store::finish(Saving saving) {
+SkillStore::Receipt SkillStore::finish(Saving saving) {
   Entry& entry = entries_[saving.slug];
   if (saving.saved == Saved::same) return {&entry, saving.saved};
   entry.versions.push_back({saving.version, saving.skill.bytes()});
@@ -201,13 +201,13 @@ Store::Receipt Store::finish(Saving saving) {
   return {&entry, saving.saved};
 }
 
-Result<Store::Removal> Store::plan_removal(std::string_view name) const {
+Result<SkillStore::Removal> SkillStore::plan_removal(std::string_view name) const {
   auto found = entries_.find(slug_of(name));
   if (found == entries_.end()) return fail(Code::not_found, fmt::format("Skill not found: {}", valid_utf8(name)));
   return Removal{directory_, found->first, false};
 }
 
-Result<> Store::remove(Removal& removal) {
+Result<> SkillStore::remove(Removal& removal) {
   const int top = removal.directory->get();
   sweep(top);
   CHECKED(rename_beneath(top, path_of(removal.slug), path_of(kGone), Existing::refuse));
@@ -217,11 +217,11 @@ Result<> Store::remove(Removal& removal) {
   return {};
 }
 
-void Store::finish(const Removal& removal) {
+void SkillStore::finish(const Removal& removal) {
   if (removal.is_gone) entries_.erase(removal.slug);
 }
 
-Result<Fd> Store::version_directory(const Entry& entry, uint32_t version) const {
+Result<Fd> SkillStore::version_directory(const Entry& entry, uint32_t version) const {
   auto kept = std::any_of(entry.versions.begin(), entry.versions.end(),
                           [&](const Version& one) { return one.number == version; });
   if (!kept)
@@ -230,18 +230,18 @@ Result<Fd> Store::version_directory(const Entry& entry, uint32_t version) const 
   return open_directory_beneath(directory_->get(), path_of(version_path(entry.skill.slug, version)));
 }
 
-Result<std::string> Store::read(const Entry& entry, std::string_view path) const {
+Result<std::string> SkillStore::read(const Entry& entry, std::string_view path) const {
   TRY(Fd folder, version_directory(entry, entry.version()));
   return read_file(folder.get(), entry.skill, path);
 }
 
-Result<Skill> Store::read_version(const Entry& entry, uint32_t version) const {
+Result<Skill> SkillStore::read_version(const Entry& entry, uint32_t version) const {
   if (version == entry.version()) return entry.skill;
   TRY(Fd folder, version_directory(entry, version));
   return read_skill(folder.get(), entry.skill.slug);
 }
 
-Result<std::string> Store::read_code(const Entry& entry, uint32_t version) const {
+Result<std::string> SkillStore::read_code(const Entry& entry, uint32_t version) const {
   TRY(Skill skill, read_version(entry, version));
   if (skill.code_file.empty())
     return fail(Code::invalid, fmt::format("the skill '{}' has no code", skill.name), "read its SKILL.md");

@@ -1,4 +1,4 @@
-// Store: the skills of one tenant, and their versions.
+// SkillStore: the skills of one tenant, and their versions.
 // On the disk <slug>/<version>/, each a whole skill that is never changed: a new version is written beside the others,
 // made durable, and then named by one rename. The highest number counts. Only the store writes there.
 // A change takes three steps, because the second waits for the disk and may run on another thread: a plan (what is
@@ -25,7 +25,7 @@ struct StoreLimits {
   uint32_t versions = 10;  // of each that are kept
 };
 
-class Store {
+class SkillStore {
  public:
   struct Version {
     uint32_t number;
@@ -38,7 +38,7 @@ class Store {
   };
 
   // Reads what is there. What cannot be read is left out and told by problems(); the rest serves.
-  static Result<Store> open(Fd directory);
+  static Result<SkillStore> open(Fd directory);
 
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }  // by slug
   const Entry* find(std::string_view name) const;                                        // by name or slug
@@ -81,7 +81,7 @@ class Store {
   Result<std::string> read_code(const Entry& entry, uint32_t version) const;
 
  private:
-  explicit Store(Fd directory) : directory_(std::make_shared<const Fd>(std::move(directory))) {}
+  explicit SkillStore(Fd directory) : directory_(std::make_shared<const Fd>(std::move(directory))) {}
   Result<> load();
   Result<std::optional<Entry>> load_entry(const std::string& slug);
   Result<Fd> version_directory(const Entry& entry, uint32_t version) const;

@@ -15,7 +15,7 @@ void end(const StoredConnection& connection) {
 }  // namespace
 
 Result<> Daemon::listen() {
-  auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
+  auto admit = [this](const mcp::PeerProcess& peer) -> Result<std::shared_ptr<void>> {
     // In a user namespace of our own every other user reads as the overflow id: nobody to tell apart.
     if (!prepared_.identity.root && peer.uid != prepared_.identity.uid)
       return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid),

@@ -41,7 +41,7 @@ constexpr char kInstructions[] =
 // An eighth of the machine's memory, at most a gigabyte: waiting jails are a comfort.
 jail::Pool::Limits pool_limits() {
   auto memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  return {std::min<uint64_t>(memory / 8, 1 << 30), static_cast<uint32_t>(policies::Host::here().cpus)};
+  return {std::min<uint64_t>(memory / 8, 1 << 30), static_cast<uint32_t>(policies::HostCapacity::here().cpus)};
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ struct Daemon::Signals {
 Daemon::Daemon(Prepared prepared)
     : prepared_(std::move(prepared)),
       admission_(loop_, kMostExecutions),
-      live_(loop_),
+      executions_(loop_),
       approvals_(loop_),
       vaults_(loop_, [this](std::string tenant) { return open_vault(std::move(tenant)); }),
       tasks_(loop_) {}
@@ -112,15 +112,16 @@ void Daemon::end_after_running_calls() {
 
 void Daemon::open_bus() {
   if (prepared_.options.bus == "off") return;
-  bus::Served served{loop_, live_, approvals_, *pool_, *registry_, members_, prepared_.policies, prepared_.identity.uid,
-                     {},    {},    {},         {},     {},         {}};
-  served.reload = [this] { return reload(); };
-  served.drain = [this] { end_after_running_calls(); };
-  served.draining = [this] { return ending_; };
-  served.forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); };
-  served.doctor = [this] { return examine(); };
-  served.disk_problem = [this] { return state_disk_->trouble() ? state_disk_->trouble()->what : std::string(); };
-  bus_ = std::make_unique<bus::Service>(std::move(served), prepared_.options.bus);
+  bus::DaemonServices services{
+      loop_, executions_, approvals_, *pool_, *registry_, members_, prepared_.policies, prepared_.identity.uid,
+      {},    {},          {},         {},     {},         {}};
+  services.reload = [this] { return reload(); };
+  services.drain = [this] { end_after_running_calls(); };
+  services.draining = [this] { return ending_; };
+  services.forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); };
+  services.doctor = [this] { return examine(); };
+  services.disk_problem = [this] { return state_disk_->trouble() ? state_disk_->trouble()->what : std::string(); };
+  bus_ = std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
 }
 
 void Daemon::open_approvals() {
@@ -133,7 +134,7 @@ void Daemon::open_approvals() {
     } else {
       log_notice("approval {}: {}", approval.id, how);
     }
-    if (!approval.execution.empty()) live_.waits(approval.execution, approvals_.of(approval.execution));
+    if (!approval.execution.empty()) executions_.waits(approval.execution, approvals_.of(approval.execution));
     if (bus_) bus_->approval(approval, what, how);
   };
 }
@@ -174,7 +175,7 @@ Task<Result<>> Daemon::start_serving() {
   open_traces();
   CO_CHECKED(open_catalog());
   open_approvals();
-  open_bridge();
+  open_upstream();
   open_skills();
   // The files of a large catalogue take seconds. Imports do without them (stub_file).
   if (discovery_->current()->size() <= kStubsBeforeReady) {
@@ -295,8 +296,9 @@ void Daemon::register_tools() {
     return this->tenant_of(context.user_as<tenants::Member>(), context.meta);
   };
   guest_calls_ = std::make_unique<tools::GuestCalls>(host_->json);
-  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, live_, *pool_, *sessions_, *guest_calls_, *journal_,
-                                               catalog_of, tenant_of, changed, spans_ ? &spans_->queue() : nullptr});
+  execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, executions_, *pool_, *sessions_, *guest_calls_,
+                                               *journal_, catalog_of, tenant_of, changed,
+                                               spans_ ? &spans_->queue() : nullptr});
   server_->set_nearest_tool(tools::nearest_tool);
   tools::add_execute_code(*server_, *execute_);
   tools::add_session_calls(*guest_calls_);
@@ -368,7 +370,7 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
   };
   server_->set_json_work(host_->json);
   server_->set_loop_shares(host_->shares);
-  server_->set_outgoing(tools::outgoing_pii(reader_of, vaults_));
+  server_->set_response_filter(tools::pii_response_filter(reader_of, vaults_));
 }
 
 Task<> Daemon::drain(std::chrono::milliseconds most) {

@@ -42,8 +42,8 @@ struct Prepared {  // by main.cc, before privileges were dropped
   ServiceManager::Passed passed;
   Fd state_lock;  // held as long as we live
   tenants::MasterKey key;
-  Fd servers;  // the template's folder for stubs; the daemon's
-  Fd bridge;   // what is known of other servers, and the files of those that all share
+  Fd servers;   // the template's folder for stubs; the daemon's
+  Fd upstream;  // what is known of upstream servers, and the files of those that all share
 };
 
 class Daemon {
@@ -66,7 +66,7 @@ class Daemon {
   Result<> open_catalog();
   Task<> show_servers();
   Task<> expire_workspaces();
-  void open_bridge();
+  void open_upstream();
   void open_approvals();
   void open_skills();
   void expect_executions(const policies::Policy& policy);
@@ -117,13 +117,13 @@ class Daemon {
   std::unique_ptr<journal::Journal> journal_;  // before all that records in it
   std::unique_ptr<tenants::Registry> registry_;
   tools::Admission admission_;
-  tools::Live live_;
+  tools::ExecutionRegistry executions_;
   tools::Approvals approvals_;
   std::unique_ptr<jail::Pool> pool_;
   std::unique_ptr<tools::Sessions> sessions_;
   std::unique_ptr<tools::GuestCalls> guest_calls_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
-  std::unique_ptr<bridge::Bridge> bridge_;  // before all that calls
+  std::unique_ptr<upstream::UpstreamServers> upstream_;  // before all that calls
   std::unique_ptr<tools::CallEnvironment> calls_;
   std::unique_ptr<tools::Discovery> discovery_;
   std::unique_ptr<tools::StubTree> servers_;

@@ -70,6 +70,7 @@ Task<Result<>> Daemon::reload_once() {
 Result<policies::Store> Daemon::read_policies() const {
   const Doing doing(LoopWork::policies);
   TRY(policies::Store fresh, prepared_.policies.read_anew());
+  for (const auto& warning : fresh.warnings()) log_warning("{}", warning);
   CHECKED(check_open_files(fresh));
   return fresh;
 }

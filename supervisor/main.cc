@@ -20,6 +20,16 @@ namespace {
 
 constexpr int kExitUsage = 64;  // sysexits.h EX_USAGE
 
+// The folder of upstream servers was named "bridge" at first: what they keep there moves with the name.
+Result<> keep_upstream_folder(const std::string& state) {
+  const std::string old_name = state + "/bridge";
+  const std::string name = state + "/upstream";
+  if (::access(old_name.c_str(), F_OK) < 0 || ::access(name.c_str(), F_OK) == 0) return {};
+  if (::rename(old_name.c_str(), name.c_str()) < 0)
+    return fail_errno(errno, fmt::format("rename {} to {}", old_name, name));
+  return {};
+}
+
 // Below the state folder: template/ is root's, so that the daemon cannot change what jails see; the rest is the
 // daemon's.
 Result<> make_state(const Options& options, const DaemonIdentity& identity) {
@@ -29,7 +39,8 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
     return fail(Code::invalid, fmt::format("state folder {}: {}", options.state, error.message()),
                 "name a folder that can be made with --state");
   if (::chmod(options.state.c_str(), 0711) < 0 && errno != EPERM) return fail_errno(errno, options.state);
-  for (const char* name : {"tenants", "journal", "self-test", "bridge"}) {
+  CHECKED(keep_upstream_folder(options.state));
+  for (const char* name : {"tenants", "journal", "self-test", "upstream"}) {
     std::string folder = options.state + "/" + name;
     std::filesystem::create_directories(folder, error);
     if (error)
@@ -45,7 +56,7 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   return {};
 }
 
-// The one part of the template that the daemon writes: what it knows of other servers' tools.
+// The one part of the template that the daemon writes: what it knows of upstream servers' tools.
 Result<Fd> give_servers_folder(const std::string& folder, const DaemonIdentity& identity) {
   if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0)
     return fail_errno(errno, fmt::format("give {} to the daemon", folder));
@@ -105,19 +116,19 @@ bool holds_template(const std::string& folder, const Options& options) {
 
 // What the jailer may show to jails, from now on: it learns of no other.
 Result<> tell_folders(const Options& options, jail::JailerConfig& jailer) {
-  for (const char* name : {"tenants", "bridge"}) {
+  for (const char* name : {"tenants", "upstream"}) {
     TRY(Fd folder, open_directory(options.state + "/" + name));
     jailer.workspace_parents.push_back(std::move(folder));
   }
   TRY(Fd self_test, open_directory(options.state + "/self-test"));
   jailer.single_folders.push_back(std::move(self_test));
   for (const auto& server : options.servers) {
-    if (server.folder.empty() || server.place != bridge::ServerConfig::Place::jail) continue;
+    if (server.folder.empty() || server.place != upstream::ServerConfig::Place::jail) continue;
     auto folder = open_directory(server.folder);
     if (folder && !holds_template(server.folder, options)) {
       jailer.single_folders.push_back(*std::move(folder));
     } else {
-      log_warning("server {}: no jail can be shown its folder {}: {}", server.name, server.folder,
+      log_warning("upstream server {}: no jail can be shown its folder {}: {}", server.name, server.folder,
                   folder ? "it holds Warder's own files" : folder.error().what);
     }
   }
@@ -143,6 +154,7 @@ Result<Prepared> prepare(Options options) {
       std::find(options.policies.begin(), options.policies.end(), "/usr/lib/warder/policies") != options.policies.end();
   TRY(policies::Store store,
       policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
+  for (const auto& warning : store.warnings()) log_warning("{}", warning);
   TRY(const std::string few_files, raise_open_files(store));
   if (!few_files.empty()) log_warning("{}", few_files);
   Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}, {}, {}, {}, {}};
@@ -155,7 +167,7 @@ Result<Prepared> prepare(Options options) {
   TRY(prepared.state, open_directory(options.state));
   TRY(prepared.self_test, open_directory(options.state + "/self-test"));
   CHECKED(clear_servers_folder(options.state + "/template/servers", identity));
-  TRY(prepared.bridge, open_directory(options.state + "/bridge"));
+  TRY(prepared.upstream, open_directory(options.state + "/upstream"));
   jail::JailerConfig jailer;
   TRY(jailer.template_dir, jail::make_template(options.state + "/template", options.guest, options.skills));
   TRY(prepared.servers, give_servers_folder(options.state + "/template/servers", identity));

@@ -66,13 +66,13 @@ Result<> read_journal(const Json& object, const Fields& file, journal::Settings&
 
 Result<> read_servers_of(Fields& in_file, Options& options) {
   if (const auto* servers = in_file.find("servers")) {
-    TRY(options.servers, bridge::read_servers(*servers, in_file.path_of("servers")));
+    TRY(options.servers, upstream::read_servers(*servers, in_file.path_of("servers")));
   }
   if (const auto* files = in_file.find("import")) {
-    TRY(auto imported, bridge::read_imports(*files, in_file.path_of("import"), options.servers_skipped));
+    TRY(auto imported, upstream::read_imports(*files, in_file.path_of("import"), options.servers_skipped));
     std::move(imported.begin(), imported.end(), std::back_inserter(options.servers));
   }
-  return bridge::check_names(options.servers);
+  return upstream::check_names(options.servers);
 }
 
 Result<traces::Collector> read_collector(const std::string& flag, const std::string& named) {

@@ -7,9 +7,9 @@
 
 #include "jail/host.h"
 #include "supervisor/base/log.h"
-#include "supervisor/bridge/server_config.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/traces/collector.h"
+#include "supervisor/upstream/server_config.h"
 
 struct Options {
   std::string socket;   // ignored when systemd passes one
@@ -23,8 +23,8 @@ struct Options {
   std::optional<jail::IdRange> ids;
   journal::Settings journal;
   enum class Connections { end_with_us, kept } connections = Connections::end_with_us;
-  std::vector<bridge::ServerConfig> servers;  // of other tools, for code and agents to call
-  std::vector<std::string> servers_skipped;   // of imported files: not started by a command
+  std::vector<upstream::ServerConfig> servers;  // upstream servers, whose tools code and agents call
+  std::vector<std::string> servers_skipped;     // of imported files: not started by a command
   LogLevel log_level = LogLevel::info;
   std::string jail_init;  // the program warder-jail-init
   std::string guest;      // folder of the programs that run inside jails

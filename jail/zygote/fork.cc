@@ -59,7 +59,7 @@ bool receive(Incoming& in) {
   return n == static_cast<ssize_t>(sizeof in.order) && !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
 }
 
-bool answer(Answer reply, int pidfd) {
+bool answer(JailerAnswer reply, int pidfd) {
   iovec part{&reply, sizeof reply};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
   msghdr message{};
@@ -139,8 +139,8 @@ void build() {
   init::build();
 }
 
-Answer fork_jail(const Incoming& in, int& pidfd) {
-  Answer reply{in.order.token, EINVAL, Step::none, 0};
+JailerAnswer fork_jail(const Incoming& in, int& pidfd) {
+  JailerAnswer reply{in.order.token, EINVAL, Step::none, 0};
   if (in.order.type != OrderType::fork || in.count != kOrderFds) return reply;
   SpawnPlan plan{};
   plan.init = -1;
@@ -193,7 +193,7 @@ void serve(const Interpreter& interpreter) {
     Incoming in{};
     if (!receive(in)) return;
     int pidfd = -1;
-    Answer reply = fork_jail(in, pidfd);
+    JailerAnswer reply = fork_jail(in, pidfd);
     bool heard = answer(reply, pidfd);
     if (pidfd >= 0) ::close(pidfd);
     if (!heard) return;

@@ -1,11 +1,11 @@
 // LoopShares: how much of the loop's time each owner's messages may take while somebody else wants some.
 // One loop reads the messages of every user and of every jail. Who sends without end would have its next message read
 // as soon as its last one is done, and everybody else would wait behind both. An owner is one user at the sockets, one
-// tenant's programs and its own tool servers, or a tool server that all tenants share. Its messages take at most kTurn
-// of one turn of the loop (one message more, as none is left in the middle). While others want the loop, it may have a
-// part of all time: 1/3, or where several keep the loop busy, 1/4 each for two, 1/12 each for ten. Who has had its part
-// waits; nobody else does. An owner that is alone has as much as it can use. Used by: supervisor/mcp (connections),
-// jail (what programs ask for), supervisor/bridge (what tool servers say).
+// tenant's programs and its own upstream servers, or an upstream server that all tenants share. Its messages take at
+// most kTurn of one turn of the loop (one message more, as none is left in the middle). While others want the loop, it
+// may have a part of all time: 1/3, or where several keep the loop busy, 1/4 each for two, 1/12 each for ten. Who has
+// had its part waits; nobody else does. An owner that is alone has as much as it can use. Used by: supervisor/mcp
+// (connections), jail (what programs ask for), supervisor/upstream (what upstream servers say).
 #pragma once
 #include <chrono>
 #include <deque>

@@ -6,7 +6,7 @@
 //
 // One thread only. A task must not destroy itself: cancel from the loop (Loop::defer).
 // Lifetime: a reference given to a task must live until the task is done.
-// g++ 12 miscompiles some shapes of awaited expressions; tests/lint/coroutine_shapes.sh lists them.
+// g++ 12 miscompiles some shapes of awaited expressions; tests/lint/coroutine_shapes.py finds them.
 #pragma once
 #include <coroutine>
 #include <exception>

@@ -2,7 +2,7 @@
 // the policy says of who decides: supervisor/tools/approvals.h.
 #include <fmt/format.h>
 
-#include "supervisor/bus/publication.h"
+#include "supervisor/bus/bus_objects.h"
 
 namespace bus {
 namespace {
@@ -36,7 +36,7 @@ int append_approval(sd_bus_message* to, const tools::Approval& one) {
 
 }  // namespace
 
-void Publication::approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how) {
+void BusObjects::approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how) {
   if (subscribers_.empty() || connection_.congested()) return;
   const bool asked = what == tools::Approvals::What::asked;
   const std::string outcome(how);
@@ -51,7 +51,7 @@ void Publication::approval(const tools::Approval& approval, tools::Approvals::Wh
   }
 }
 
-Task<Result<MessagePtr>> Publication::list_approvals(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::list_approvals(MessagePtr call) {
   CO_TRY(policies::Peer caller, co_await authority_.identify(share(call.get())));
   const std::string own = authority_.tenant_of(caller);
   bool all = authority_.is_master(caller);
@@ -62,7 +62,7 @@ Task<Result<MessagePtr>> Publication::list_approvals(MessagePtr call) {
   }
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
-  for (const tools::Approval* one : served_.approvals.all()) {
+  for (const tools::Approval* one : services_.approvals.all()) {
     if (r >= 0 && (all || one->tenant == own)) r = append_approval(reply.get(), *one);
   }
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
@@ -70,8 +70,8 @@ Task<Result<MessagePtr>> Publication::list_approvals(MessagePtr call) {
   co_return reply;
 }
 
-Task<Result<MessagePtr>> Publication::settle(MessagePtr call, std::string id, tools::Verdict verdict) {
-  const tools::Approval* waiting = served_.approvals.find(id);
+Task<Result<MessagePtr>> BusObjects::settle(MessagePtr call, std::string id, tools::ApprovalVerdict verdict) {
+  const tools::Approval* waiting = services_.approvals.find(id);
   const auto here = execution_at(sd_bus_message_get_path(call.get()));
   const bool elsewhere = here && waiting && waiting->execution != here->id;
   if (!waiting || elsewhere)
@@ -80,26 +80,26 @@ Task<Result<MessagePtr>> Publication::settle(MessagePtr call, std::string id, to
   const std::string tenant = waiting->by == By::tenant ? waiting->tenant : std::string();
   CO_TRY(policies::Peer caller, co_await authority_.allow(share(call.get()), Right::approve_calls, tenant));
   verdict.by = fmt::format("user {} over D-Bus", caller.uid);
-  CO_CHECKED(served_.approvals.settle(id, std::move(verdict)));  // it may have been settled meanwhile
+  CO_CHECKED(services_.approvals.settle(id, std::move(verdict)));  // it may have been settled meanwhile
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> Publication::approve(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::approve(MessagePtr call) {
   const char* id = nullptr;
   if (int r = sd_bus_message_read(call.get(), "s", &id); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
-  tools::Verdict verdict;
-  verdict.kind = tools::Verdict::Kind::approved;
+  tools::ApprovalVerdict verdict;
+  verdict.kind = tools::ApprovalVerdict::Kind::approved;
   auto done = co_await settle(share(call.get()), id, std::move(verdict));
   co_return done;
 }
 
-Task<Result<MessagePtr>> Publication::deny(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::deny(MessagePtr call) {
   const char *id = nullptr, *reason = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &id, &reason); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  tools::Verdict verdict;
-  verdict.kind = tools::Verdict::Kind::denied;
+  tools::ApprovalVerdict verdict;
+  verdict.kind = tools::ApprovalVerdict::Kind::denied;
   verdict.reason = reason;
   if (verdict.reason.size() > kMaxReason)
     co_return fail(Code::invalid, "the reason has more than 500 bytes", "say it shorter");

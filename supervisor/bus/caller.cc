@@ -22,7 +22,7 @@ std::string action_of(Right right) {
   }
 }
 
-Result<MessagePtr> new_call(Connection& connection, const char* destination, const char* path, const char* interface,
+Result<MessagePtr> new_call(BusConnection& connection, const char* destination, const char* path, const char* interface,
                             const char* member) {
   sd_bus_message* call = nullptr;
   const int r = sd_bus_message_new_method_call(connection.get(), &call, destination, path, interface, member);

@@ -28,7 +28,7 @@ class Authority {
     // The tenant that such a process would be; empty: none.
     std::function<std::string(const policies::Peer&)> tenant_of;
   };
-  Authority(Connection& connection, Rules rules) : connection_(connection), rules_(std::move(rules)) {}
+  Authority(BusConnection& connection, Rules rules) : connection_(connection), rules_(std::move(rules)) {}
 
   // Errors: unavailable when the sender has gone.
   Task<Result<policies::Peer>> identify(MessagePtr call);
@@ -44,7 +44,7 @@ class Authority {
   struct Turn;
   Task<Result<>> ask_polkit(MessagePtr call, uid_t user, Right right);
 
-  Connection& connection_;
+  BusConnection& connection_;
   Rules rules_;
   std::map<std::string, uint32_t, std::less<>> asking_;  // by sender, and questions to polkit by user
 };

@@ -31,9 +31,9 @@ Result<BusPtr> start(const std::string& where) {
 
 }  // namespace
 
-Result<std::unique_ptr<Connection>> Connection::open(Loop& loop, const std::string& where,
-                                                     std::function<void(std::string)> lost) {
-  std::unique_ptr<Connection> connection(new Connection(loop, std::move(lost)));
+Result<std::unique_ptr<BusConnection>> BusConnection::open(Loop& loop, const std::string& where,
+                                                           std::function<void(std::string)> lost) {
+  std::unique_ptr<BusConnection> connection(new BusConnection(loop, std::move(lost)));
   TRY(connection->bus_, start(where));
   connection->timer_.reset(new Timer{{}, connection.get()});
   connection->prepare_.reset(new Prepare{{}, connection.get()});
@@ -48,9 +48,9 @@ Result<std::unique_ptr<Connection>> Connection::open(Loop& loop, const std::stri
   return connection;
 }
 
-Connection::~Connection() = default;
+BusConnection::~BusConnection() = default;
 
-void Connection::arm() {
+void BusConnection::arm() {
   if (!lost_) return;
   const int fd = sd_bus_get_fd(bus_.get()), wanted = sd_bus_get_events(bus_.get());
   uint64_t until = UINT64_MAX;
@@ -79,7 +79,7 @@ void Connection::arm() {
       until <= now ? 0 : (until - now + 999) / 1000, 0);
 }
 
-void Connection::process() {
+void BusConnection::process() {
   const Doing doing(LoopWork::bus);
   const uint64_t until = uv_hrtime() + kTurnNs;
   for (int i = 0; i < kMessagesInTurn && lost_ && uv_hrtime() < until; i++) {
@@ -89,7 +89,7 @@ void Connection::process() {
   }
 }
 
-void Connection::lose(int error) {
+void BusConnection::lose(int error) {
   if (poll_) uv_poll_stop(&poll_->handle);
   uv_timer_stop(&timer_->handle);
   uv_prepare_stop(&prepare_->handle);
@@ -98,12 +98,12 @@ void Connection::lose(int error) {
   }
 }
 
-bool Connection::congested() const {
+bool BusConnection::congested() const {
   uint64_t queued = 0;
   return sd_bus_get_n_queued_write(bus_.get(), &queued) < 0 || queued > kCongested;
 }
 
-Task<Result<MessagePtr>> Connection::call(MessagePtr message, std::chrono::seconds patience) {
+Task<Result<MessagePtr>> BusConnection::call(MessagePtr message, std::chrono::seconds patience) {
   struct Waiting {
     Event answered;
     MessagePtr reply;

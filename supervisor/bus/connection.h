@@ -1,4 +1,4 @@
-// Connection: one connection to a message bus, driven by the loop. Nothing here ever waits for the bus.
+// BusConnection: one connection to a message bus, driven by the loop. Nothing here ever waits for the bus.
 // Made by: service.cc, which makes another when this one is lost.
 #pragma once
 #include <uv.h>
@@ -12,14 +12,14 @@
 
 namespace bus {
 
-class Connection {
+class BusConnection {
  public:
   // `where`: system, session, or an address of the D-Bus specification. `lost` is called from the loop, once, when the
   // bus is gone; it may destroy the connection. Errors: unavailable, naming the bus.
-  static Result<std::unique_ptr<Connection>> open(Loop& loop, const std::string& where,
-                                                  std::function<void(std::string why)> lost);
-  ~Connection();
-  Connection(const Connection&) = delete;
+  static Result<std::unique_ptr<BusConnection>> open(Loop& loop, const std::string& where,
+                                                     std::function<void(std::string why)> lost);
+  ~BusConnection();
+  BusConnection(const BusConnection&) = delete;
 
   sd_bus* get() const { return bus_.get(); }
   // Sends a call and waits for its reply. Errors: what the other side answered (denied, or unavailable: nobody is
@@ -32,12 +32,12 @@ class Connection {
   template <class Handle>
   struct Box {
     Handle handle;
-    Connection* owner;
+    BusConnection* owner;
   };
   using Poll = Box<uv_poll_t>;
   using Timer = Box<uv_timer_t>;
   using Prepare = Box<uv_prepare_t>;
-  Connection(Loop& loop, std::function<void(std::string)> lost) : loop_(loop), lost_(std::move(lost)) {}
+  BusConnection(Loop& loop, std::function<void(std::string)> lost) : loop_(loop), lost_(std::move(lost)) {}
   void arm();
   void process();
   void lose(int error);

@@ -1,7 +1,7 @@
 // org.warder.Warder1.Manager.RunDoctor: the daemon looks at itself and its machine (../daemon_doctor.cc).
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
-#include "supervisor/bus/publication.h"
+#include "supervisor/bus/bus_objects.h"
 
 namespace bus {
 namespace {
@@ -16,11 +16,11 @@ int append_finding(sd_bus_message* to, const doctor::Finding& finding) {
 
 }  // namespace
 
-Task<Result<MessagePtr>> Publication::run_doctor(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::run_doctor(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} runs the doctor", caller.uid);
-  CO_TRY(doctor::Findings findings, co_await served_.doctor());
-  findings.push_back(doctor::judge_bus(kWarderVersion, condition().state, reload_problem_));
+  CO_TRY(doctor::Findings findings, co_await services_.doctor());
+  findings.push_back(doctor::judge_bus(kWarderVersion, properties().state, reload_problem_));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "(ssss)");
   for (const auto& finding : findings)

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "supervisor/bus/publication.h"
+#include "supervisor/bus/bus_objects.h"
 
 namespace bus {
 namespace {
@@ -12,33 +12,33 @@ constexpr uint64_t kMostTasksOfOne = 1 << 20;
 constexpr double kMostCpus = 4096;
 constexpr uint64_t kMostWallUsec = 86'400'000'000;  // a day, as execute_code's timeout_seconds
 
-using Live = tools::LiveExecution;
+using tools::ExecutionRecord;
 uint64_t microseconds(double ms) { return ms > 0 ? static_cast<uint64_t>(ms * 1000) : 0; }
 uint64_t since_1970(int64_t ms) { return static_cast<uint64_t>(ms) * 1000; }
 
-std::string id_of(const Live& e) { return e.id; }
-std::string tenant_of(const Live& e) { return e.tenant; }
-std::string language_of(const Live& e) { return e.language; }
-std::string policy_of(const Live& e) { return e.policy->name; }
-uint32_t uid_of(const Live& e) { return e.uid; }
-uint32_t pid_of(const Live& e) { return static_cast<uint32_t>(e.pid); }
-uint64_t asked_of(const Live& e) { return since_1970(e.asked_ms); }
-uint64_t ended_of(const Live& e) { return since_1970(e.ended_ms); }
-std::string state_of(const Live& e) { return std::string(tools::stage_name(e.stage)); }
-std::string outcome_of(const Live& e) { return e.outcome; }
-std::string message_of(const Live& e) { return e.message; }
-std::string receipt_of(const Live& e) { return e.receipt; }
-uint64_t wall_of(const Live& e) { return microseconds(e.now().wall_ms); }
-uint64_t cpu_of(const Live& e) { return microseconds(e.now().cpu_ms); }
-uint64_t memory_of(const Live& e) { return e.now().memory_bytes; }
-uint32_t tasks_of(const Live& e) { return e.now().tasks; }
-const std::vector<std::string>& approvals_of(const Live& e) { return e.approvals; }
-const policies::Limits& limits_of(const Live& e) { return e.limits; }
+std::string id_of(const ExecutionRecord& e) { return e.id; }
+std::string tenant_of(const ExecutionRecord& e) { return e.tenant; }
+std::string language_of(const ExecutionRecord& e) { return e.language; }
+std::string policy_of(const ExecutionRecord& e) { return e.policy->name; }
+uint32_t uid_of(const ExecutionRecord& e) { return e.uid; }
+uint32_t pid_of(const ExecutionRecord& e) { return static_cast<uint32_t>(e.pid); }
+uint64_t asked_of(const ExecutionRecord& e) { return since_1970(e.asked_ms); }
+uint64_t ended_of(const ExecutionRecord& e) { return since_1970(e.ended_ms); }
+std::string state_of(const ExecutionRecord& e) { return std::string(tools::stage_name(e.stage)); }
+std::string outcome_of(const ExecutionRecord& e) { return e.outcome; }
+std::string message_of(const ExecutionRecord& e) { return e.message; }
+std::string receipt_of(const ExecutionRecord& e) { return e.receipt; }
+uint64_t wall_of(const ExecutionRecord& e) { return microseconds(e.now().wall_ms); }
+uint64_t cpu_of(const ExecutionRecord& e) { return microseconds(e.now().cpu_ms); }
+uint64_t memory_of(const ExecutionRecord& e) { return e.now().memory_bytes; }
+uint32_t tasks_of(const ExecutionRecord& e) { return e.now().tasks; }
+const std::vector<std::string>& approvals_of(const ExecutionRecord& e) { return e.approvals; }
+const policies::Limits& limits_of(const ExecutionRecord& e) { return e.limits; }
 
 template <auto Of>
 int execution_property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data,
                        sd_bus_error*) {
-  const auto execution = static_cast<Publication*>(data)->execution_at(path);
+  const auto execution = static_cast<BusObjects*>(data)->execution_at(path);
   return execution ? append(reply, Of(*execution)) : -ENOENT;
 }
 
@@ -123,46 +123,45 @@ const sd_bus_vtable kExecutionTable[] = {
     SD_BUS_PROPERTY("MemoryBytes", "t", execution_property<memory_of>, 0, 0),
     SD_BUS_PROPERTY("Tasks", "u", execution_property<tasks_of>, 0, 0),
     SD_BUS_PROPERTY("Limits", "a{sv}", execution_property<limits_of>, 0, 0),
-    SD_BUS_METHOD_WITH_ARGS("Kill", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::kill>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Freeze", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::freeze>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Thaw", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::thaw>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&Publication::approve>,
-                            kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&Publication::deny>,
+    SD_BUS_METHOD_WITH_ARGS("Kill", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::kill>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Freeze", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::freeze>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Thaw", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::thaw>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&BusObjects::approve>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&BusObjects::deny>,
                             kEveryone),
     SD_BUS_METHOD_WITH_ARGS("SetLimits", SD_BUS_ARGS("a{sv}", limits), SD_BUS_NO_RESULT,
-                            handle<&Publication::set_limits>, kEveryone),
+                            handle<&BusObjects::set_limits>, kEveryone),
     SD_BUS_VTABLE_END,
 };
 
-Task<Result<tools::LivePtr>> Publication::allowed_here(MessagePtr call) {
+Task<Result<tools::ExecutionRecordPtr>> BusObjects::allowed_here(MessagePtr call) {
   const auto here = execution_at(sd_bus_message_get_path(call.get()));
   if (!here) co_return fail(Code::not_found, "this execution was forgotten");
   auto execution = co_await allowed(std::move(call), here->id);
   co_return execution;
 }
 
-Task<Result<MessagePtr>> Publication::kill(MessagePtr call) {
-  CO_TRY(tools::LivePtr execution, co_await allowed_here(share(call.get())));
-  CO_CHECKED(served_.live.cancel(*execution));
+Task<Result<MessagePtr>> BusObjects::kill(MessagePtr call) {
+  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
+  CO_CHECKED(services_.executions.cancel(*execution));
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> Publication::freeze(MessagePtr call) {
-  CO_TRY(tools::LivePtr execution, co_await allowed_here(share(call.get())));
+Task<Result<MessagePtr>> BusObjects::freeze(MessagePtr call) {
+  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
   CO_CHECKED(execution->handle.freeze());
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> Publication::thaw(MessagePtr call) {
-  CO_TRY(tools::LivePtr execution, co_await allowed_here(share(call.get())));
+Task<Result<MessagePtr>> BusObjects::thaw(MessagePtr call) {
+  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
   CO_CHECKED(execution->handle.thaw());
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> Publication::set_limits(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::set_limits(MessagePtr call) {
   CO_TRY(jail::LimitChange change, read_change(call.get()));
-  CO_TRY(tools::LivePtr execution, co_await allowed_here(share(call.get())));
+  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
   // Beyond the policy's ceilings it is no longer the tenant's own affair.
   if (auto within = check_ceilings(change, *execution->policy); !within) {
     auto caller = co_await authority_.allow(share(call.get()), Right::manage_executions, std::string());

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "supervisor/base/log.h"
-#include "supervisor/bus/publication.h"
+#include "supervisor/bus/bus_objects.h"
 
 namespace bus {
 namespace {
@@ -38,7 +38,7 @@ const sd_bus_vtable kLogControlTable[] = {
     SD_BUS_VTABLE_END,
 };
 
-int handle_log_control(sd_bus_message* call, void* publication, sd_bus_error*) {
+int handle_log_control(sd_bus_message* call, void* objects, sd_bus_error*) {
   if (!sd_bus_message_is_method_call(call, "org.freedesktop.DBus.Properties", "Set")) return 0;
   const char *interface = nullptr, *property = nullptr;
   if (!sd_bus_message_has_signature(call, "ssv") || sd_bus_message_read(call, "ss", &interface, &property) < 0)
@@ -47,7 +47,7 @@ int handle_log_control(sd_bus_message* call, void* publication, sd_bus_error*) {
     sd_bus_message_rewind(call, 1);
     return 0;
   }
-  auto& owner = *static_cast<Publication*>(publication);
+  auto& owner = *static_cast<BusObjects*>(objects);
   owner.answer(share(call), owner.set_log_level(share(call)));
   return 1;
 }

@@ -3,7 +3,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
-#include "supervisor/bus/publication.h"
+#include "supervisor/bus/bus_objects.h"
 #include "supervisor/journal/journal.h"
 
 namespace bus {
@@ -15,7 +15,7 @@ const uint64_t kStartedUsec = static_cast<uint64_t>(journal::now_ms()) * 1000;
 
 template <auto Member>
 int get(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void* data, sd_bus_error*) {
-  return append(reply, static_cast<Publication*>(data)->condition().*Member);
+  return append(reply, static_cast<BusObjects*>(data)->properties().*Member);
 }
 
 int get_version(sd_bus*, const char*, const char*, const char*, sd_bus_message* reply, void*, sd_bus_error*) {
@@ -28,33 +28,33 @@ int get_started(sd_bus*, const char*, const char*, const char*, sd_bus_message* 
 
 struct Property {
   const char* name;
-  bool (*same)(const Condition& one, const Condition& other);
+  bool (*same)(const ManagerProperties& one, const ManagerProperties& other);
 };
 template <auto Member>
-bool same(const Condition& one, const Condition& other) {
+bool same(const ManagerProperties& one, const ManagerProperties& other) {
   return one.*Member == other.*Member;
 }
 constexpr Property kProperties[] = {
-    {"State", same<&Condition::state>},
-    {"Policies", same<&Condition::policies>},
-    {"ReloadProblem", same<&Condition::reload_problem>},
-    {"DiskProblem", same<&Condition::disk_problem>},
-    {"Waiting", same<&Condition::waiting>},
-    {"Starting", same<&Condition::starting>},
-    {"Running", same<&Condition::running>},
-    {"Frozen", same<&Condition::frozen>},
-    {"WaitingJails", same<&Condition::waiting_jails>},
-    {"Executions", same<&Condition::executions>},
-    {"Outcomes", same<&Condition::outcomes>},
-    {"Refusals", same<&Condition::refusals>},
-    {"Starts", same<&Condition::starts>},
-    {"AnswerUSec", same<&Condition::answer_usec>},
-    {"WallUSec", same<&Condition::wall_usec>},
-    {"CPUUsageUSec", same<&Condition::cpu_usec>},
-    {"MemoryBytes", same<&Condition::memory_bytes>},
-    {"Ledger", same<&Condition::ledger>},
-    {"Languages", same<&Condition::languages>},
-    {"Pool", same<&Condition::pool>},
+    {"State", same<&ManagerProperties::state>},
+    {"Policies", same<&ManagerProperties::policies>},
+    {"ReloadProblem", same<&ManagerProperties::reload_problem>},
+    {"DiskProblem", same<&ManagerProperties::disk_problem>},
+    {"Waiting", same<&ManagerProperties::waiting>},
+    {"Starting", same<&ManagerProperties::starting>},
+    {"Running", same<&ManagerProperties::running>},
+    {"Frozen", same<&ManagerProperties::frozen>},
+    {"WaitingJails", same<&ManagerProperties::waiting_jails>},
+    {"Executions", same<&ManagerProperties::executions>},
+    {"Outcomes", same<&ManagerProperties::outcomes>},
+    {"Refusals", same<&ManagerProperties::refusals>},
+    {"Starts", same<&ManagerProperties::starts>},
+    {"AnswerUSec", same<&ManagerProperties::answer_usec>},
+    {"WallUSec", same<&ManagerProperties::wall_usec>},
+    {"CPUUsageUSec", same<&ManagerProperties::cpu_usec>},
+    {"MemoryBytes", same<&ManagerProperties::memory_bytes>},
+    {"Ledger", same<&ManagerProperties::ledger>},
+    {"Languages", same<&ManagerProperties::languages>},
+    {"Pool", same<&ManagerProperties::pool>},
 };
 
 Result<std::string> read_text(sd_bus_message* call) {
@@ -96,7 +96,7 @@ tl::unexpected<Error> unknown_execution(const std::string& id) {
 
 }  // namespace
 
-std::vector<const char*> changed_properties(const Condition& before, const Condition& after) {
+std::vector<const char*> changed_properties(const ManagerProperties& before, const ManagerProperties& after) {
   std::vector<const char*> names;
   for (const Property& property : kProperties)
     if (!property.same(before, after)) names.push_back(property.name);
@@ -107,55 +107,54 @@ const sd_bus_vtable kManagerTable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_PROPERTY("Version", "s", get_version, 0, kConst),
     SD_BUS_PROPERTY("StartedUSec", "t", get_started, 0, kConst),
-    SD_BUS_PROPERTY("State", "s", get<&Condition::state>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Policies", "as", get<&Condition::policies>, 0, kAnnounced),
-    SD_BUS_PROPERTY("ReloadProblem", "s", get<&Condition::reload_problem>, 0, kAnnounced),
-    SD_BUS_PROPERTY("DiskProblem", "s", get<&Condition::disk_problem>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Waiting", "u", get<&Condition::waiting>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Starting", "u", get<&Condition::starting>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Running", "u", get<&Condition::running>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Frozen", "u", get<&Condition::frozen>, 0, kAnnounced),
-    SD_BUS_PROPERTY("WaitingJails", "u", get<&Condition::waiting_jails>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Executions", "t", get<&Condition::executions>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Outcomes", "a{st}", get<&Condition::outcomes>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Refusals", "a{st}", get<&Condition::refusals>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Starts", "a{st}", get<&Condition::starts>, 0, kAnnounced),
-    SD_BUS_PROPERTY("AnswerUSec", "a{st}", get<&Condition::answer_usec>, 0, kAnnounced),
-    SD_BUS_PROPERTY("WallUSec", "a{st}", get<&Condition::wall_usec>, 0, kAnnounced),
-    SD_BUS_PROPERTY("CPUUsageUSec", "t", get<&Condition::cpu_usec>, 0, kAnnounced),
-    SD_BUS_PROPERTY("MemoryBytes", "t", get<&Condition::memory_bytes>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Ledger", "a{st}", get<&Condition::ledger>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Languages", "a{sa{st}}", get<&Condition::languages>, 0, kAnnounced),
-    SD_BUS_PROPERTY("Pool", "a{sa{st}}", get<&Condition::pool>, 0, kAnnounced),
+    SD_BUS_PROPERTY("State", "s", get<&ManagerProperties::state>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Policies", "as", get<&ManagerProperties::policies>, 0, kAnnounced),
+    SD_BUS_PROPERTY("ReloadProblem", "s", get<&ManagerProperties::reload_problem>, 0, kAnnounced),
+    SD_BUS_PROPERTY("DiskProblem", "s", get<&ManagerProperties::disk_problem>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Waiting", "u", get<&ManagerProperties::waiting>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Starting", "u", get<&ManagerProperties::starting>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Running", "u", get<&ManagerProperties::running>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Frozen", "u", get<&ManagerProperties::frozen>, 0, kAnnounced),
+    SD_BUS_PROPERTY("WaitingJails", "u", get<&ManagerProperties::waiting_jails>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Executions", "t", get<&ManagerProperties::executions>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Outcomes", "a{st}", get<&ManagerProperties::outcomes>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Refusals", "a{st}", get<&ManagerProperties::refusals>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Starts", "a{st}", get<&ManagerProperties::starts>, 0, kAnnounced),
+    SD_BUS_PROPERTY("AnswerUSec", "a{st}", get<&ManagerProperties::answer_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("WallUSec", "a{st}", get<&ManagerProperties::wall_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("CPUUsageUSec", "t", get<&ManagerProperties::cpu_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("MemoryBytes", "t", get<&ManagerProperties::memory_bytes>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Ledger", "a{st}", get<&ManagerProperties::ledger>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Languages", "a{sa{st}}", get<&ManagerProperties::languages>, 0, kAnnounced),
+    SD_BUS_PROPERTY("Pool", "a{sa{st}}", get<&ManagerProperties::pool>, 0, kAnnounced),
     SD_BUS_METHOD_WITH_ARGS("ListExecutions", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sosssu)", executions),
-                            handle<&Publication::list_executions>, kEveryone),
+                            handle<&BusObjects::list_executions>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("ListTenants", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(so)", tenants),
-                            handle<&Publication::list_tenants>, kEveryone),
+                            handle<&BusObjects::list_tenants>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("GetExecution", SD_BUS_ARGS("s", id), SD_BUS_RESULT("o", execution),
-                            handle<&Publication::get_execution>, kEveryone),
+                            handle<&BusObjects::get_execution>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("GetTenant", SD_BUS_ARGS("s", name), SD_BUS_RESULT("o", tenant),
-                            handle<&Publication::get_tenant>, kEveryone),
+                            handle<&BusObjects::get_tenant>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("KillExecution", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT,
-                            handle<&Publication::kill_execution>, kEveryone),
+                            handle<&BusObjects::kill_execution>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("ReadOutput", SD_BUS_ARGS("s", id, "s", stream, "t", offset, "u", most),
-                            SD_BUS_RESULT("ay", bytes, "t", size, "b", ended), handle<&Publication::read_output>,
+                            SD_BUS_RESULT("ay", bytes, "t", size, "b", ended), handle<&BusObjects::read_output>,
                             kEveryone),
     SD_BUS_METHOD_WITH_ARGS("ListApprovals", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", approvals),
-                            handle<&Publication::list_approvals>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&Publication::approve>,
+                            handle<&BusObjects::list_approvals>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&BusObjects::approve>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&BusObjects::deny>,
                             kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&Publication::deny>,
-                            kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::reload>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::reload>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("ForgetSearches", SD_BUS_ARGS("s", tenant), SD_BUS_NO_RESULT,
-                            handle<&Publication::forget_searches>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Drain", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::drain>, kEveryone),
+                            handle<&BusObjects::forget_searches>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Drain", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::drain>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("RunDoctor", SD_BUS_NO_ARGS, SD_BUS_RESULT("a(ssss)", findings),
-                            handle<&Publication::run_doctor>, kEveryone),
+                            handle<&BusObjects::run_doctor>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("SetLogLevel", SD_BUS_ARGS("s", level), SD_BUS_NO_RESULT,
-                            handle<&Publication::set_log_level>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::subscribe>, kEveryone),
-    SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&Publication::unsubscribe>,
+                            handle<&BusObjects::set_log_level>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Subscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::subscribe>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("Unsubscribe", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, handle<&BusObjects::unsubscribe>,
                             kEveryone),
     SD_BUS_SIGNAL_WITH_ARGS("ExecutionStarted", SD_BUS_ARGS("s", id, "o", execution, "s", tenant, "s", language), 0),
     SD_BUS_SIGNAL_WITH_ARGS("ExecutionFinished",
@@ -170,10 +169,10 @@ const sd_bus_vtable kManagerTable[] = {
     SD_BUS_VTABLE_END,
 };
 
-Task<Result<MessagePtr>> Publication::list_executions(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::list_executions(MessagePtr call) {
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "(sosssu)");
-  for (const auto& execution : served_.live.all()) {
+  for (const auto& execution : services_.executions.all()) {
     const std::string path = path_of(*execution), stage(tools::stage_name(execution->stage));
     if (r >= 0)
       r = sd_bus_message_append(reply.get(), "(sosssu)", execution->id.c_str(), path.c_str(), execution->tenant.c_str(),
@@ -184,10 +183,10 @@ Task<Result<MessagePtr>> Publication::list_executions(MessagePtr call) {
   co_return reply;
 }
 
-Task<Result<MessagePtr>> Publication::list_tenants(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::list_tenants(MessagePtr call) {
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "(so)");
-  for (const auto& name : served_.registry.names()) {
+  for (const auto& name : services_.registry.names()) {
     if (r >= 0) r = sd_bus_message_append(reply.get(), "(so)", name.c_str(), path_of_tenant(name).c_str());
   }
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
@@ -195,18 +194,18 @@ Task<Result<MessagePtr>> Publication::list_tenants(MessagePtr call) {
   co_return reply;
 }
 
-Task<Result<MessagePtr>> Publication::get_execution(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::get_execution(MessagePtr call) {
   CO_TRY(std::string id, read_text(call.get()));
-  const auto execution = served_.live.find(id);
+  const auto execution = services_.executions.find(id);
   if (!execution) co_return unknown_execution(id);
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   sd_bus_message_append(reply.get(), "o", path_of(*execution).c_str());
   co_return reply;
 }
 
-Task<Result<MessagePtr>> Publication::get_tenant(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::get_tenant(MessagePtr call) {
   CO_TRY(std::string name, read_text(call.get()));
-  if (!served_.registry.find(name))
+  if (!services_.registry.find(name))
     co_return fail(Code::not_found, "no tenant of that name has connected since the daemon started",
                    "list them with ListTenants");
   CO_TRY(MessagePtr reply, reply_to(call.get()));
@@ -214,37 +213,37 @@ Task<Result<MessagePtr>> Publication::get_tenant(MessagePtr call) {
   co_return reply;
 }
 
-Task<Result<MessagePtr>> Publication::kill_execution(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::kill_execution(MessagePtr call) {
   CO_TRY(std::string id, read_text(call.get()));
-  CO_TRY(tools::LivePtr execution, co_await allowed(share(call.get()), id));
-  CO_CHECKED(served_.live.cancel(*execution));
+  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed(share(call.get()), id));
+  CO_CHECKED(services_.executions.cancel(*execution));
   co_return reply_to(call.get());
 }
 
-Task<Result<std::shared_ptr<tenants::Tenant>>> Publication::readable(MessagePtr call, std::string id) {
-  if (const auto execution = served_.live.find(id)) {
+Task<Result<std::shared_ptr<tenants::Tenant>>> BusObjects::readable(MessagePtr call, std::string id) {
+  if (const auto execution = services_.executions.find(id)) {
     const std::string tenant = execution->tenant;
     CO_TRY(auto caller, co_await authority_.allow(std::move(call), Right::manage_executions, tenant));
     (void)caller;
-    auto keeper = served_.registry.find(execution->workspace.empty() ? tenant : tenant + "/" + execution->workspace);
+    auto keeper = services_.registry.find(execution->workspace.empty() ? tenant : tenant + "/" + execution->workspace);
     if (!keeper) co_return unknown_execution(id);
     co_return keeper;
   }
   // Long ended. Only those who may read it are told that there is one.
   CO_TRY(auto caller, co_await authority_.identify(share(call.get())));
   const std::string own = authority_.tenant_of(caller);
-  auto keeper = keeper_of(id, served_.registry, {own});
+  auto keeper = keeper_of(id, services_.registry, {own});
   if (!keeper) {
     auto admin = co_await authority_.allow(std::move(call), Right::manage_executions, std::string());
     if (!admin && !own.empty() && admin.error().code == Code::denied) co_return unknown_execution(id);
     if (!admin) co_return tl::unexpected<Error>(std::move(admin).error());
-    keeper = keeper_of(id, served_.registry, served_.registry.names());
+    keeper = keeper_of(id, services_.registry, services_.registry.names());
   }
   if (!keeper) co_return unknown_execution(id);
   co_return keeper;
 }
 
-Task<Result<MessagePtr>> Publication::read_output(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::read_output(MessagePtr call) {
   const char *id_text = nullptr, *stream_text = nullptr;
   uint64_t offset = 0;
   uint32_t most = 0;
@@ -252,7 +251,7 @@ Task<Result<MessagePtr>> Publication::read_output(MessagePtr call) {
   if (r < 0) co_return fail_errno(-r, "read the arguments", Code::invalid);
   const std::string id(id_text);
   CO_TRY(tenants::Stream stream, tenants::parse_stream(stream_text));
-  const auto execution = served_.live.find(id);
+  const auto execution = services_.executions.find(id);
   CO_TRY(auto keeper, co_await readable(share(call.get()), id));
   const bool ended = !execution || execution->stage == tools::Stage::ended;  // before reading: then it was all there
   tenants::FileRange range;
@@ -266,21 +265,21 @@ Task<Result<MessagePtr>> Publication::read_output(MessagePtr call) {
   co_return reply;
 }
 
-Task<Result<MessagePtr>> Publication::reload(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::reload(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} asks for a reload", caller.uid);
-  CO_CHECKED(co_await served_.reload());
+  CO_CHECKED(co_await services_.reload());
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> Publication::drain(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::drain(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} asks to end after the running calls", caller.uid);
-  served_.drain();
+  services_.drain();
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> Publication::forget_searches(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::forget_searches(MessagePtr call) {
   const char* tenant = nullptr;
   if (int r = sd_bus_message_read(call.get(), "s", &tenant); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
@@ -288,11 +287,11 @@ Task<Result<MessagePtr>> Publication::forget_searches(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} has what searches taught {} forgotten", caller.uid,
              name.empty() ? "all tenants together" : "tenant " + printable(name, 64));
-  served_.forget_searches(name);
+  services_.forget_searches(name);
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> Publication::set_log_level(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::set_log_level(MessagePtr call) {
   CO_TRY(std::string name, read_level(call.get()));
   LogLevel level = LogLevel::info;
   if (!parse_log_level(name, level))
@@ -303,7 +302,7 @@ Task<Result<MessagePtr>> Publication::set_log_level(MessagePtr call) {
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> Publication::subscribe(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::subscribe(MessagePtr call) {
   const char* sender = sd_bus_message_get_sender(call.get());
   const std::string name = sender ? sender : "";
   if (subscribers_.contains(name)) co_return reply_to(call.get());
@@ -335,14 +334,14 @@ Task<Result<MessagePtr>> Publication::subscribe(MessagePtr call) {
   co_return reply_to(call.get());
 }
 
-Task<Result<MessagePtr>> Publication::unsubscribe(MessagePtr call) {
+Task<Result<MessagePtr>> BusObjects::unsubscribe(MessagePtr call) {
   const char* sender = sd_bus_message_get_sender(call.get());
   if (subscribers_.erase(sender ? sender : "") == 0) co_return fail(Code::invalid, "this caller has not subscribed");
   co_return reply_to(call.get());
 }
 
-Task<Result<tools::LivePtr>> Publication::allowed(MessagePtr call, std::string id) {
-  auto execution = served_.live.find(id);
+Task<Result<tools::ExecutionRecordPtr>> BusObjects::allowed(MessagePtr call, std::string id) {
+  auto execution = services_.executions.find(id);
   if (!execution) co_return unknown_execution(id);
   const std::string tenant = execution->tenant;
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::manage_executions, tenant));

@@ -14,30 +14,30 @@ constexpr auto kSteady = 10s;  // a connection that lived so long was a good one
 
 }  // namespace
 
-Service::Service(Served served, std::string where)
-    : served_(std::move(served)), where_(std::move(where)), tasks_(served_.loop) {
-  served_.live.told = [this](const tools::LivePtr& execution, tools::Live::What what) {
-    if (publication_) publication_->note(execution, what);
+Service::Service(DaemonServices services, std::string where)
+    : services_(std::move(services)), where_(std::move(where)), tasks_(services_.loop) {
+  services_.executions.told = [this](const tools::ExecutionRecordPtr& execution, tools::ExecutionRegistry::What what) {
+    if (objects_) objects_->note(execution, what);
   };
-  served_.live.limit_reached = [this](const tools::LiveExecution& execution, const std::string& limit) {
-    if (publication_) publication_->limit_reached(execution, limit);
+  services_.executions.limit_reached = [this](const tools::ExecutionRecord& execution, const std::string& limit) {
+    if (objects_) objects_->limit_reached(execution, limit);
   };
   tasks_.spawn(stay_connected());
 }
 
 Service::~Service() {
-  served_.live.told = nullptr;
-  served_.live.limit_reached = nullptr;
+  services_.executions.told = nullptr;
+  services_.executions.limit_reached = nullptr;
   tasks_.cancel_all();
 }
 
 void Service::reloaded(const std::string& problem) {
   reload_problem_ = problem;
-  if (publication_) publication_->reloaded(problem);
+  if (objects_) objects_->reloaded(problem);
 }
 
 void Service::approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how) {
-  if (publication_) publication_->approval(approval, what, how);
+  if (objects_) objects_->approval(approval, what, how);
 }
 
 Task<> Service::stay_connected() {
@@ -51,11 +51,11 @@ Task<> Service::stay_connected() {
     } else {
       lost->why = served.error().what;
     }
-    publication_.reset();
+    objects_.reset();
     connection_.reset();
     if (Monotonic::now() - began > kSteady) pause = kRetryFirst;
     log_warning("D-Bus: not on the bus '{}': {}; trying again in {} s", where_, lost->why, pause.count() / 1000);
-    co_await sleep_for(served_.loop, pause);
+    co_await sleep_for(services_.loop, pause);
     pause = std::min<std::chrono::milliseconds>(pause * 2, kRetryMost);
   }
 }
@@ -67,18 +67,20 @@ Result<> Service::serve(const std::shared_ptr<Lost>& lost) {
     now->why = std::move(why);
     now->event.fire();
   };
-  TRY(connection_, Connection::open(served_.loop, where_, lose));
+  TRY(connection_, BusConnection::open(services_.loop, where_, lose));
   Authority::Rules rules;
-  rules.own_uid = served_.own_uid;
+  rules.own_uid = services_.own_uid;
   rules.polkit = where_ == "system";
   rules.tenant_of = [this](const policies::Peer& peer) {
-    auto assignment = served_.policies.tenant_of(peer);
+    auto assignment = services_.policies.tenant_of(peer);
     return assignment ? assignment->tenant : std::string();
   };
   // Heard within a call of sd-bus, which must not lose its bus there.
-  auto lose_later = [this, lose](std::string why) { served_.loop.defer([lose, why = std::move(why)] { lose(why); }); };
-  publication_ = std::make_unique<Publication>(served_, *connection_, std::move(rules), lose_later);
-  return publication_->begin(reload_problem_);
+  auto lose_later = [this, lose](std::string why) {
+    services_.loop.defer([lose, why = std::move(why)] { lose(why); });
+  };
+  objects_ = std::make_unique<BusObjects>(services_, *connection_, std::move(rules), lose_later);
+  return objects_->begin(reload_problem_);
 }
 
 }  // namespace bus

@@ -5,14 +5,14 @@
 #include <memory>
 #include <string>
 
-#include "supervisor/bus/publication.h"
+#include "supervisor/bus/bus_objects.h"
 
 namespace bus {
 
 class Service {
  public:
   // `where`: system, session, or an address.
-  Service(Served served, std::string where);
+  Service(DaemonServices services, std::string where);
   ~Service();
   Service(const Service&) = delete;
 
@@ -20,7 +20,7 @@ class Service {
   void reloaded(const std::string& problem);
   // What waits for an approval has changed.
   void approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how);
-  bool connected() const { return publication_ != nullptr; }
+  bool connected() const { return objects_ != nullptr; }
 
  private:
   struct Lost {
@@ -30,11 +30,11 @@ class Service {
   Task<> stay_connected();
   Result<> serve(const std::shared_ptr<Lost>& lost);
 
-  Served served_;
+  DaemonServices services_;
   std::string where_;
   std::string reload_problem_;
-  std::unique_ptr<Connection> connection_;
-  std::unique_ptr<Publication> publication_;
+  std::unique_ptr<BusConnection> connection_;
+  std::unique_ptr<BusObjects> objects_;
   Scope tasks_;  // last: cancelled first
 };
 

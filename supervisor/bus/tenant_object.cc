@@ -1,33 +1,33 @@
 // org.warder.Warder1.Tenant: its table.
-#include "supervisor/bus/publication.h"
+#include "supervisor/bus/bus_objects.h"
 
 namespace bus {
 namespace {
 
 struct Seen {
-  const Served& served;
+  const DaemonServices& services;
   tenants::Tenant& tenant;
 };
 
 std::string name_of(const Seen& s) { return s.tenant.name(); }
 std::string tenant_policy_of(const Seen& s) {
-  const auto policy = s.served.members.of(s.tenant.name()).policy;
+  const auto policy = s.services.members.of(s.tenant.name()).policy;
   return policy ? policy->name : "";
 }
 policies::Limits tenant_limits_of(const Seen& s) {
-  const auto policy = s.served.members.of(s.tenant.name()).policy;
+  const auto policy = s.services.members.of(s.tenant.name()).policy;
   return policy ? policy->limits.maximum : policies::Limits{};
 }
 uint32_t most_running_of(const Seen& s) {
-  const auto policy = s.served.members.of(s.tenant.name()).policy;
+  const auto policy = s.services.members.of(s.tenant.name()).policy;
   return policy ? policy->concurrent_executions : 0;
 }
-uint32_t connections_of(const Seen& s) { return s.served.members.of(s.tenant.name()).count; }
-uint32_t running_of(const Seen& s) { return s.served.live.count(s.tenant.name(), tools::Stage::running); }
-uint32_t waiting_of(const Seen& s) { return s.served.live.count(s.tenant.name(), tools::Stage::waiting); }
-uint64_t executions_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).executions; }
-tools::Counts outcomes_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).outcomes; }
-uint64_t tenant_cpu_of(const Seen& s) { return s.served.live.totals_of(s.tenant.name()).cpu_us; }
+uint32_t connections_of(const Seen& s) { return s.services.members.of(s.tenant.name()).count; }
+uint32_t running_of(const Seen& s) { return s.services.executions.count(s.tenant.name(), tools::Stage::running); }
+uint32_t waiting_of(const Seen& s) { return s.services.executions.count(s.tenant.name(), tools::Stage::waiting); }
+uint64_t executions_of(const Seen& s) { return s.services.executions.totals_of(s.tenant.name()).executions; }
+tools::Counts outcomes_of(const Seen& s) { return s.services.executions.totals_of(s.tenant.name()).outcomes; }
+uint64_t tenant_cpu_of(const Seen& s) { return s.services.executions.totals_of(s.tenant.name()).cpu_us; }
 uint64_t bytes_of(const Seen& s) { return s.tenant.workspace().quota().usage().bytes; }
 uint64_t files_of(const Seen& s) { return s.tenant.workspace().quota().usage().files; }
 uint64_t most_bytes_of(const Seen& s) { return s.tenant.workspace().quota().limits().bytes; }
@@ -41,7 +41,7 @@ struct Shown {
 // Those that were used since the daemon started; the tenant's own comes first.
 std::vector<Shown> workspaces_of(const Seen& s) {
   std::vector<Shown> all;
-  for (const auto& one : s.served.registry.of_account(s.tenant.name())) {
+  for (const auto& one : s.services.registry.of_account(s.tenant.name())) {
     const auto& quota = one->workspace().quota();
     const bool own = one->name() == one->account();
     all.push_back({own ? "default" : one->name().substr(one->account().size() + 1), quota.usage(), quota.limits()});
@@ -61,15 +61,15 @@ int append_workspaces(sd_bus_message* to, const std::vector<Shown>& workspaces) 
 template <auto Of>
 int tenant_property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data,
                     sd_bus_error*) {
-  const auto& publication = *static_cast<Publication*>(data);
-  const auto tenant = publication.tenant_at(path);
-  return tenant ? append(reply, Of(Seen{publication.served(), *tenant})) : -ENOENT;
+  const auto& objects = *static_cast<BusObjects*>(data);
+  const auto tenant = objects.tenant_at(path);
+  return tenant ? append(reply, Of(Seen{objects.services(), *tenant})) : -ENOENT;
 }
 int workspaces_property(sd_bus*, const char* path, const char*, const char*, sd_bus_message* reply, void* data,
                         sd_bus_error*) {
-  const auto& publication = *static_cast<Publication*>(data);
-  const auto tenant = publication.tenant_at(path);
-  return tenant ? append_workspaces(reply, workspaces_of(Seen{publication.served(), *tenant})) : -ENOENT;
+  const auto& objects = *static_cast<BusObjects*>(data);
+  const auto tenant = objects.tenant_at(path);
+  return tenant ? append_workspaces(reply, workspaces_of(Seen{objects.services(), *tenant})) : -ENOENT;
 }
 
 }  // namespace

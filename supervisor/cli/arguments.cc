@@ -1,4 +1,4 @@
-// What `warder` does with its command line. Parsing it costs more than the bridge's whole start.
+// What `warder` does with its command line. Parsing it costs more than the proxy's whole start.
 #include "supervisor/cli/arguments.h"
 
 #include <fcntl.h>
@@ -8,10 +8,10 @@
 #include <cstdio>
 
 #include "supervisor/cli/administration.h"
-#include "supervisor/cli/bridge.h"
 #include "supervisor/cli/config.h"
 #include "supervisor/cli/declaration.h"
 #include "supervisor/cli/run.h"
+#include "supervisor/cli/stdio_proxy.h"
 
 namespace cli {
 namespace {
@@ -104,7 +104,7 @@ int run_command_line(int argc, char** argv) {
   }
 
   const SocketPath found = find_socket(arguments.socket);
-  if (*commands.mcp) return run_bridge(found);
+  if (*commands.mcp) return run_stdio_proxy(found);
   if (*commands.run) return run(arguments.run, *commands.run, found);
   if (!*commands.config) return become_administration(argv);  // with --socket before its name
   if (arguments.list_clients) return list_clients();

@@ -1,5 +1,5 @@
-// Envelope: what the stdio bridge needs to know about one line, found without building the JSON: a line may be
-// megabytes of somebody's output, and the bridge must add next to nothing to a call.
+// Envelope: what the stdio proxy needs to know about one line, found without building the JSON: a line may be
+// megabytes of somebody's output, and the proxy must add next to nothing to a call.
 // Source: lines of the client and of warderd. Used by: relay.cc, offline.cc.
 // Nothing here fails: what cannot be read is `unreadable`. All views point into the line.
 #pragma once

@@ -69,12 +69,12 @@ void LineReader::clear() {
   scan_ = {};
 }
 
-void Outbox::add(std::string_view line) {
+void LineOutbox::add(std::string_view line) {
   data_ += line;
   data_ += '\n';
 }
 
-Outbox::State Outbox::flush(int fd) {
+LineOutbox::State LineOutbox::flush(int fd) {
   while (sent_ < data_.size()) {
     const ssize_t wrote = write_some(fd, data_.data() + sent_, data_.size() - sent_);
     if (wrote < 0 && errno == EINTR) continue;
@@ -94,7 +94,7 @@ Outbox::State Outbox::flush(int fd) {
   return State::drained;
 }
 
-std::string Outbox::take_unsent() {
+std::string LineOutbox::take_unsent() {
   std::string unsent = data_.substr(line_start_);
   forget(data_);
   sent_ = line_start_ = 0;

@@ -1,5 +1,5 @@
-// LineReader and Outbox: the two ends of a pipe of JSON lines. Bounded: a line is at most kMaxLineBytes, and
-// whoever fills an Outbox stops at kHighWaterBytes.
+// LineReader and LineOutbox: the two ends of a pipe of JSON lines. Bounded: a line is at most kMaxLineBytes, and
+// whoever fills a LineOutbox stops at kHighWaterBytes.
 // Errors are errno values, as the poll loop wants them. Neither owns the descriptor it is given.
 #pragma once
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 namespace cli {
 
 inline constexpr size_t kMaxLineBytes = 16 << 20;   // warderd refuses longer requests itself
-inline constexpr size_t kHighWaterBytes = 1 << 20;  // an Outbox this full takes no further line
+inline constexpr size_t kHighWaterBytes = 1 << 20;  // a LineOutbox this full takes no further line
 
 class LineReader {
  public:
@@ -39,7 +39,7 @@ class LineReader {
   EnvelopeScan scan_;      // of that line
 };
 
-class Outbox {
+class LineOutbox {
  public:
   enum class State { drained, blocked, broken };
 

@@ -7,7 +7,7 @@
 
 #include "supervisor/cli/administration.h"
 #include "supervisor/cli/arguments.h"
-#include "supervisor/cli/bridge.h"
+#include "supervisor/cli/stdio_proxy.h"
 
 namespace {
 
@@ -22,9 +22,9 @@ void fill_standard_streams() {
 int main(int argc, char** argv) {
   fill_standard_streams();
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == "mcp" && argc == 2) return cli::run_bridge(cli::find_socket({}));
+  if (command == "mcp" && argc == 2) return cli::run_stdio_proxy(cli::find_socket({}));
   if (command == "mcp" && argc == 4 && std::string_view(argv[2]) == "--socket")
-    return cli::run_bridge(cli::find_socket(argv[3]));
+    return cli::run_stdio_proxy(cli::find_socket(argv[3]));
   if (cli::is_administration(command)) return cli::become_administration(argv);
   return cli::run_command_line(argc, argv);
 }

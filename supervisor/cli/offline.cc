@@ -69,8 +69,8 @@ Json placeholder_tools() {
   return Json::array({std::move(tool)});
 }
 
-Json failed_call(std::string_view text, std::string_view remedy, Ran ran) {
-  Json answer = {{"success", false}, {"outcome", "internal"}, {"error", text}, {"may_have_run", ran == Ran::maybe}};
+Json failed_call(std::string_view text, std::string_view remedy, CallRan ran) {
+  Json answer = {{"success", false}, {"outcome", "internal"}, {"error", text}, {"may_have_run", ran == CallRan::maybe}};
   if (!remedy.empty()) answer["remedy"] = remedy;
   Json block = {{"type", "text"}, {"text", dump_json(answer)}};
   return {{"content", Json::array({std::move(block)})}, {"isError", true}};
@@ -108,17 +108,17 @@ std::string offline_answer(const Envelope& request, const Trouble& trouble, std:
   if (method == "resources/templates/list") return fleeting_line(request, {{"resourceTemplates", Json::array()}});
   if (method == "tools/call")
     return result_line(
-        request, failed_call(trouble.state + ", nothing was executed: " + trouble.cause, trouble.remedy, Ran::no));
+        request, failed_call(trouble.state + ", nothing was executed: " + trouble.cause, trouble.remedy, CallRan::no));
   return error_line(request.id, kInternal, trouble.state + ": " + trouble.cause + "; " + trouble.remedy,
                     trouble_data(trouble.cause, trouble.remedy));
 }
 
-std::string interrupted_answer(std::string_view raw_id, std::string_view method, Era era, std::string_view text,
-                               std::string_view remedy, Ran ran) {
+std::string interrupted_answer(std::string_view raw_id, std::string_view method, ProtocolEra era, std::string_view text,
+                               std::string_view remedy, CallRan ran) {
   if (method != "tools/call") return error_line(raw_id, kInternal, text, trouble_data(text, remedy));
   Envelope request;
   request.id = raw_id;
-  request.meta_version = era == Era::modern ? kModern : std::string_view();
+  request.meta_version = era == ProtocolEra::modern ? kModern : std::string_view();
   return result_line(request, failed_call(text, remedy, ran));
 }
 

@@ -11,7 +11,7 @@
 namespace cli {
 
 // Which revision of the protocol an answer is written for.
-enum class Era { legacy, modern };
+enum class ProtocolEra { legacy, modern };
 
 // Why there is no daemon, and what to do about it.
 struct Trouble {
@@ -26,11 +26,11 @@ struct Trouble {
 std::string offline_answer(const Envelope& request, const Trouble& trouble, std::string_view known_tools);
 
 // Whether a call's program may have run, as its answer says in may_have_run.
-enum class Ran { no, maybe };
+enum class CallRan { no, maybe };
 
 // The answer to a request that was sent and whose connection ended: isError for tools/call, else a JSON-RPC error.
-std::string interrupted_answer(std::string_view raw_id, std::string_view method, Era era, std::string_view text,
-                               std::string_view remedy, Ran ran = Ran::maybe);
+std::string interrupted_answer(std::string_view raw_id, std::string_view method, ProtocolEra era, std::string_view text,
+                               std::string_view remedy, CallRan ran = CallRan::maybe);
 
 // -32600, without an id when `raw_id` is empty.
 std::string refused_line(std::string_view raw_id, std::string_view text);

@@ -16,7 +16,7 @@ constexpr size_t kMostKeptBytes = 8 << 20;  // of all of them
 constexpr size_t kMaxSettings = 256;
 constexpr int kMaxSent = 2;
 
-constexpr std::string_view kOwnIdPrefix = "\"warder-bridge-";
+constexpr std::string_view kOwnIdPrefix = "\"warder-proxy-";
 constexpr std::string_view kAcknowledged = "notifications/subscriptions/acknowledged";
 constexpr std::string_view kToolsChanged = "notifications/tools/list_changed";
 constexpr std::string_view kInterrupted =
@@ -69,7 +69,7 @@ bool is_call(const Envelope& envelope) {
   return envelope.kind == MessageKind::request && envelope.method == "tools/call";
 }
 
-Era era_of(const Envelope& envelope) { return envelope.modern() ? Era::modern : Era::legacy; }
+ProtocolEra era_of(const Envelope& envelope) { return envelope.modern() ? ProtocolEra::modern : ProtocolEra::legacy; }
 
 }  // namespace
 
@@ -241,7 +241,7 @@ bool Relay::from_daemon(const LineReader::Line& line) {
       if (call->second.method == "tools/list") {
         envelope = scan(message);
         if (envelope.result.find("\"nextCursor\"") == std::string_view::npos)
-          tools_[call->second.era == Era::modern ? 1 : 0] = envelope.result;
+          tools_[call->second.era == ProtocolEra::modern ? 1 : 0] = envelope.result;
       }
       forget(call);
     }
@@ -319,7 +319,7 @@ void Relay::disconnected() {
     if (again) continue;
     const std::string refused = refusal_ ? refusal_->state + ", nothing was executed: " + refusal_->cause : "";
     to_client_.add(interrupted_answer(lost.raw_id, lost.method, lost.era, refusal_ ? refused : kInterrupted,
-                                      refusal_ ? refusal_->remedy : kRetry, refusal_ ? Ran::no : Ran::maybe));
+                                      refusal_ ? refusal_->remedy : kRetry, refusal_ ? CallRan::no : CallRan::maybe));
     forget(call);
   }
   for (const auto& id : asked_) {

@@ -1,8 +1,8 @@
-// Relay: the protocol half of the stdio bridge. Lines in, lines out, no descriptors and no clock.
+// Relay: the protocol half of the stdio proxy. Lines in, lines out, no descriptors and no clock.
 // It passes lines on untouched and remembers just enough of them to carry a client over a restart of warderd:
 // which calls wait for an answer, how the client introduced itself, what it subscribed to. A daemon that did not run a
 // call says so in its answer (mcp/protocol.h, kNotRun): it keeps the call for the next daemon, the client hears
-// nothing. Used by: bridge.cc, which owns the descriptors and says when a connection comes and goes.
+// nothing. Used by: stdio_proxy.cc, which owns the descriptors and says when a connection comes and goes.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -23,8 +23,8 @@ class Relay {
   // `hello` is the first line of every connection to the daemon.
   explicit Relay(std::string hello) : hello_(std::move(hello)) {}
 
-  Outbox& to_client() { return to_client_; }
-  Outbox& to_daemon() { return to_daemon_; }
+  LineOutbox& to_client() { return to_client_; }
+  LineOutbox& to_daemon() { return to_daemon_; }
 
   void from_client(const LineReader::Line& line);
   // False: not a message, dropped; the client's stream carries protocol lines only.
@@ -57,7 +57,7 @@ class Relay {
     std::string method;
     std::string line;  // empty: too long to be kept, it cannot be sent again
     Repeats repeats = Repeats::never;
-    Era era = Era::legacy;
+    ProtocolEra era = ProtocolEra::legacy;
     int sent = 0;               // a request that ends the daemon is not sent for ever
     bool acknowledged = false;  // subscriptions/listen: the client knows that it stands
     bool wants_tools_changed = false;
@@ -84,7 +84,7 @@ class Relay {
 
   const std::string hello_;
   Link link_ = Link::awaited;
-  Outbox to_client_, to_daemon_;
+  LineOutbox to_client_, to_daemon_;
   std::map<std::string, Call, std::less<>> calls_;  // sent or to be sent again, by canonical id
   size_t kept_bytes_ = 0;                           // of their lines
   std::vector<Held> held_;                          // for the next daemon

@@ -131,7 +131,7 @@ class Conversation {
     signals_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
     out_.add(run_request(options, kRequestId));
     for (;;) {
-      if (out_.flush(daemon_.get()) == Outbox::State::broken) return gone();
+      if (out_.flush(daemon_.get()) == LineOutbox::State::broken) return gone();
       pollfd polled[2] = {{daemon_.get(), static_cast<short>(POLLIN | (out_.pending() ? POLLOUT : 0)), 0},
                           {signals_.get(), POLLIN, 0}};
       if (::poll(polled, 2, -1) < 0 && errno != EINTR) return fail_errno(errno, "poll");
@@ -164,7 +164,7 @@ class Conversation {
 
   Fd daemon_, signals_;
   LineReader in_;
-  Outbox out_;
+  LineOutbox out_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Where warderd listens, how to reach it, and what to tell a user when it cannot be reached.
-// Source: --socket, the environment. Used by: bridge.cc, run.cc, config.cc.
+// Source: --socket, the environment. Used by: stdio_proxy.cc, run.cc, config.cc.
 #pragma once
 #include <string>
 

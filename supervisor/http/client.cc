@@ -28,14 +28,14 @@ bool is_token(std::string_view text) {
 }  // namespace
 
 // No general parser of URLs: what we do not understand is refused, and libcurl is given what we understood.
-Result<Place> parse_url(std::string_view url) {
+Result<UrlParts> parse_url(std::string_view url) {
   auto refuse = [](const char* why) {
     return fail(Code::invalid, fmt::format("the URL {}", why), "http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH");
   };
   if (url.size() > kLongestUrl) return refuse("is longer than 8 kB");
   if (std::any_of(url.begin(), url.end(), [](unsigned char c) { return c <= ' ' || c >= 0x7f || c == '\\'; }))
     return refuse("holds a character that must be written as %XX");
-  Place place;
+  UrlParts place;
   if (url.starts_with("https://")) {
     place.secure = true;
   } else if (!url.starts_with("http://")) {
@@ -82,7 +82,7 @@ std::string_view ReplyHead::header(std::string_view name) const {
   return found == headers.end() ? std::string_view() : found->second;
 }
 
-Client::Core::Core(Loop& on, const Curl& library)
+HttpClient::Core::Core(Loop& on, const Curl& library)
     : loop(on), curl(library), multi_(library.multi_init()), timer_(new Timer) {
   timer_->handle.data = timer_.get();
   timer_->core = this;
@@ -94,19 +94,19 @@ Client::Core::Core(Loop& on, const Curl& library)
   curl.multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kIdleConnections);
 }
 
-Client::Core::~Core() {
+HttpClient::Core::~Core() {
   curl.multi_cleanup(multi_);  // closes connections, and so still says what is no longer watched
 }
 
-Result<> Client::Core::add(CURL* easy, Exchange::State* state) {
+Result<> HttpClient::Core::add(CURL* easy, Exchange::State* state) {
   curl.easy_setopt(easy, CURLOPT_PRIVATE, state);
   if (curl.multi_add_handle(multi_, easy) != CURLM_OK) return fail(Code::internal, "libcurl takes no more requests");
   return {};
 }
 
-void Client::Core::remove(CURL* easy) { curl.multi_remove_handle(multi_, easy); }
+void HttpClient::Core::remove(CURL* easy) { curl.multi_remove_handle(multi_, easy); }
 
-void Client::Core::act(curl_socket_t socket, int events) {
+void HttpClient::Core::act(curl_socket_t socket, int events) {
   const Doing doing(LoopWork::other);
   int running = 0;
   curl.multi_socket_action(multi_, socket, events, &running);
@@ -120,7 +120,7 @@ void Client::Core::act(curl_socket_t socket, int events) {
   }
 }
 
-int Client::Core::on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) {
+int HttpClient::Core::on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) {
   Core& core = *static_cast<Core*>(self);
   if (what == CURL_POLL_REMOVE) {
     core.watches_.erase(socket);
@@ -130,7 +130,7 @@ int Client::Core::on_socket(CURL*, curl_socket_t socket, int what, void* self, v
   return 0;
 }
 
-void Client::Core::watch(curl_socket_t socket, int what) {
+void HttpClient::Core::watch(curl_socket_t socket, int what) {
   auto& box = watches_[socket];
   if (!box) {
     auto fresh = std::make_unique<Watch>();
@@ -151,7 +151,7 @@ void Client::Core::watch(curl_socket_t socket, int what) {
   });
 }
 
-int Client::Core::on_timer(CURLM*, long milliseconds, void* self) {
+int HttpClient::Core::on_timer(CURLM*, long milliseconds, void* self) {
   Timer& timer = *static_cast<Core*>(self)->timer_;
   if (milliseconds < 0) {
     uv_timer_stop(&timer.handle);
@@ -164,31 +164,31 @@ int Client::Core::on_timer(CURLM*, long milliseconds, void* self) {
   return 0;
 }
 
-const std::vector<std::string>* Client::Core::known(const std::string& host) {
+const std::vector<std::string>* HttpClient::Core::known(const std::string& host) {
   auto found = known_.find(host);
   return found == known_.end() || found->second.until < Monotonic::now() ? nullptr : &found->second.addresses;
 }
 
-void Client::Core::remember(const std::string& host, std::vector<std::string> addresses) {
+void HttpClient::Core::remember(const std::string& host, std::vector<std::string> addresses) {
   if (known_.size() >= kMostKnown) known_.clear();
   known_[host] = Known{std::move(addresses), Monotonic::now() + kAddressesKept};
 }
 
-Result<std::unique_ptr<Client>> Client::open(Loop& loop) {
+Result<std::unique_ptr<HttpClient>> HttpClient::open(Loop& loop) {
   TRY(const Curl* curl, load_curl());
-  return std::unique_ptr<Client>(new Client(std::make_unique<Core>(loop, *curl)));
+  return std::unique_ptr<HttpClient>(new HttpClient(std::make_unique<Core>(loop, *curl)));
 }
 
-Client::Client(std::unique_ptr<Core> core) : core_(std::move(core)) {}
-Client::~Client() = default;
+HttpClient::HttpClient(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+HttpClient::~HttpClient() = default;
 
-std::unique_ptr<Exchange> Client::start(ClientRequest request) {
+std::unique_ptr<Exchange> HttpClient::start(ClientRequest request) {
   return std::unique_ptr<Exchange>(new Exchange(std::make_unique<Exchange::State>(*core_, std::move(request))));
 }
 
-Task<Result<Reply>> Client::fetch(ClientRequest request) {
+Task<Result<HttpReply>> HttpClient::fetch(ClientRequest request) {
   auto exchange = start(std::move(request));
-  Reply reply;
+  HttpReply reply;
   CO_TRY(reply.head, co_await exchange->head());
   for (;;) {
     CO_TRY(const std::string part, co_await exchange->read());

@@ -1,5 +1,5 @@
-// Client: HTTP/1.1 requests to other servers, by libcurl on our loop. Each request is an Exchange, and goes away with
-// it. No proxy of the environment is used, no redirect followed, no password file read; certificates are checked.
+// HttpClient: HTTP/1.1 requests to other servers, by libcurl on our loop. Each request is an Exchange, and goes away
+// with it. No proxy of the environment is used, no redirect followed, no password file read; certificates are checked.
 // Source: requests are ours or an administrator's; servers are not trusted: what they say is bounded in bytes and time.
 // Errors: invalid (URL, header), unavailable (not reached, too late, broken off, no libcurl), exhausted (too large).
 #pragma once
@@ -36,7 +36,7 @@ struct ReplyHead {
   // The first of that name, or nothing. `name` in lower case.
   std::string_view header(std::string_view name) const;
 };
-struct Reply {
+struct HttpReply {
   ReplyHead head;
   std::string body;
 };
@@ -52,38 +52,38 @@ class Exchange {
   Task<Result<std::string>> read();
 
  private:
-  friend class Client;
+  friend class HttpClient;
   struct State;
   explicit Exchange(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
-class Client {
+class HttpClient {
  public:
   // Loads libcurl, the first time. Errors: unavailable: it is not installed.
-  static Result<std::unique_ptr<Client>> open(Loop& loop);
-  ~Client();
-  Client(const Client&) = delete;
+  static Result<std::unique_ptr<HttpClient>> open(Loop& loop);
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
 
   // Errors are told by the exchange. The client must outlive it.
   std::unique_ptr<Exchange> start(ClientRequest request);
   // The whole reply.
-  Task<Result<Reply>> fetch(ClientRequest request);
+  Task<Result<HttpReply>> fetch(ClientRequest request);
 
  private:
   friend struct Exchange::State;
   struct Core;
-  explicit Client(std::unique_ptr<Core> core);
+  explicit HttpClient(std::unique_ptr<Core> core);
   std::unique_ptr<Core> core_;
 };
 
 // Where a URL leads. Errors: invalid, naming what is wrong with it.
-struct Place {
+struct UrlParts {
   bool secure = false;
   std::string host;  // without the brackets of an IPv6 address
   std::string port;
 };
-Result<Place> parse_url(std::string_view url);
+Result<UrlParts> parse_url(std::string_view url);
 // Errors: invalid: neither a header's name nor text of one line.
 Result<> check_header(std::string_view name, std::string_view value);
 // There is no interface but lo, as in a service with PrivateNetwork=yes.

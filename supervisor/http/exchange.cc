@@ -15,7 +15,7 @@ constexpr const char* kNetwork =
     "the daemon sees no network but lo; as a service it is given one by `systemctl edit warder.service`, with "
     "PrivateNetwork=no and IPAddressAllow= below [Service]: see units/README.md";
 
-bool needs_resolver(const Place& place) {
+bool needs_resolver(const UrlParts& place) {
   return place.host != "localhost" && place.host.find(':') == place.host.npos;  // libcurl knows these by itself
 }
 
@@ -38,7 +38,7 @@ Task<Result<std::string>> Exchange::read() {
   co_return part;
 }
 
-Exchange::State::State(Client::Core& client, ClientRequest what)
+Exchange::State::State(HttpClient::Core& client, ClientRequest what)
     : core_(client), request_(std::move(what)), tasks_(client.loop) {
   tasks_.spawn(begin());
 }
@@ -57,7 +57,7 @@ Task<> Exchange::State::begin() {
 }
 
 Task<Result<>> Exchange::State::prepare() {
-  CO_TRY(const Place place, parse_url(request_.url));
+  CO_TRY(const UrlParts place, parse_url(request_.url));
   std::vector<std::string> addresses;
   if (request_.socket.empty() && needs_resolver(place)) {
     if (const auto* known = core_.known(place.host)) {
@@ -75,7 +75,7 @@ Task<Result<>> Exchange::State::prepare() {
   co_return core_.add(easy_, this);
 }
 
-Result<> Exchange::State::set_options(const Place& place, const std::vector<std::string>& addresses) {
+Result<> Exchange::State::set_options(const UrlParts& place, const std::vector<std::string>& addresses) {
   const Curl& curl = core_.curl;
   easy_ = curl.easy_init();
   if (!easy_) return fail(Code::exhausted, "no memory for a request");

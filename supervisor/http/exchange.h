@@ -11,7 +11,7 @@ namespace http {
 
 // libcurl says what it waits for, and is told when that comes. Its callbacks only note what they are told: nothing of
 // ours runs inside of one, as libcurl can neither begin nor end a request there.
-struct Client::Core {
+struct HttpClient::Core {
   Core(Loop& on, const Curl& library);
   ~Core();
   Core(const Core&) = delete;
@@ -51,7 +51,7 @@ struct Client::Core {
 };
 
 struct Exchange::State {
-  State(Client::Core& client, ClientRequest what);
+  State(HttpClient::Core& client, ClientRequest what);
   ~State();
   State(const State&) = delete;
   Task<> begin();
@@ -66,7 +66,7 @@ struct Exchange::State {
 
  private:
   Task<Result<>> prepare();
-  Result<> set_options(const Place& place, const std::vector<std::string>& addresses);
+  Result<> set_options(const UrlParts& place, const std::vector<std::string>& addresses);
   Result<> add_headers();
   static size_t on_header(char* data, size_t, size_t bytes, void* self);
   static size_t on_body(char* data, size_t, size_t bytes, void* self);
@@ -74,7 +74,7 @@ struct Exchange::State {
   void end(Error error);
   void notify();
 
-  Client::Core& core_;
+  HttpClient::Core& core_;
   ClientRequest request_;
   CURL* easy_ = nullptr;
   bool added_ = false, paused_ = false;

@@ -63,7 +63,7 @@ std::string answer_to(std::string_view request, const Handler& handler) {
   if (line != "HTTP/1.0" && line != "HTTP/1.1") return text_of(refusal("400 Bad Request", "this is no HTTP/1 request"));
   if (method != "GET" && method != "HEAD")
     return text_of(refusal("405 Method Not Allowed", "GET it", "Allow: GET, HEAD\r\n"));
-  Request asked;
+  HttpRequest asked;
   asked.path = take(target, '?');
   asked.query = target;
   asked.host = host_of(request);

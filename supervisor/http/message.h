@@ -9,7 +9,7 @@ namespace http {
 
 inline constexpr size_t kLongestRequest = 8 << 10;
 
-struct Request {  // GET or HEAD; parts of the text as they came
+struct HttpRequest {  // GET or HEAD; parts of the text as they came
   std::string_view path, query;
   std::string_view host;  // of its header; empty: none
 };
@@ -22,7 +22,7 @@ struct Response {
 };
 Response refusal(std::string_view status, std::string_view why, std::string_view headers = {});
 
-using Handler = std::function<Response(const Request&)>;
+using Handler = std::function<Response(const HttpRequest&)>;
 
 // Whether its head is there to the end.
 bool is_whole(std::string_view request);

@@ -143,10 +143,6 @@ Statement& Statement::bind_blob(std::string_view bytes) {
   failed_ |= sqlite3_bind_blob64(statement_, next_++, bytes.data() ? bytes.data() : "", bytes.size(), SQLITE_TRANSIENT);
   return *this;
 }
-Statement& Statement::bind_null() {
-  failed_ |= sqlite3_bind_null(statement_, next_++);
-  return *this;
-}
 
 Result<bool> Statement::step() {
   if (failed_ != 0) return database_->failure(SQLITE_MISUSE, sqlite3_sql(statement_));

@@ -31,7 +31,6 @@ class [[nodiscard]] Statement {
   Statement& bind(int64_t value);
   Statement& bind(std::string_view text);
   Statement& bind_blob(std::string_view bytes);
-  Statement& bind_null();
   // False when there is no (further) row.
   Result<bool> step();
   // For statements without rows.

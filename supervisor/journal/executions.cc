@@ -222,8 +222,8 @@ void Totals::add(const std::string& language, const Ended& ended) {
   kept_out_bytes += ended.ledger.kept_out_bytes();
 }
 
-Result<Statistics> read_statistics(Database& database, const std::string& tenant) {
-  Statistics statistics;
+Result<ExecutionStatistics> read_statistics(Database& database, const std::string& tenant) {
+  ExecutionStatistics statistics;
   TRY(statistics.totals, read_totals(database, tenant));
   TRY(statistics.wall_times, read_quantiles(database, tenant, kWallTimes));
   TRY(statistics.answer_times, read_quantiles(database, tenant, kAnswerTimes));
@@ -233,19 +233,8 @@ Result<Statistics> read_statistics(Database& database, const std::string& tenant
   return statistics;
 }
 
-Result<std::vector<Row>> read_newest(Database& database, const std::string& tenant, int limit) {
-  TRY(Statement rows, database.prepare("SELECT id, tenant, language, policy, outcome, started_ms, wall_us "
-                                       "FROM executions WHERE tenant=? ORDER BY number DESC LIMIT ?"));
-  rows.bind(tenant).bind(limit);
-  std::vector<Row> found;
-  for (;;) {
-    TRY(bool row, rows.step());
-    if (!row) return found;
-    found.push_back(read_row(rows));
-  }
-}
-
-Result<std::optional<Account>> read_account(Database& database, const std::string& tenant, const std::string& id) {
+Result<std::optional<JournaledExecution>> read_account(Database& database, const std::string& tenant,
+                                                       const std::string& id) {
   TRY(Statement rows,
       database.prepare("SELECT language, policy, code_bytes, started_ms, outcome, wall_us, took_us, cpu_us, "
                        "memory_peak_bytes, processes_peak, returned_bytes, printed_bytes, fetched_bytes, read_bytes, "
@@ -253,7 +242,7 @@ Result<std::optional<Account>> read_account(Database& database, const std::strin
                        "definitions_avoided_tokens, read_tokens FROM executions WHERE tenant=? AND id=?"));
   TRY(bool row, rows.bind(tenant).bind(id).step());
   if (!row) return std::nullopt;
-  Account account;
+  JournaledExecution account;
   account.begun = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3)};
   Ended& ended = account.ended;
   ended.id = id;

@@ -78,29 +78,28 @@ struct Quantiles {
 };
 constexpr int kNewest = 1000;
 
-struct Statistics {
+struct ExecutionStatistics {
   Totals totals;                       // of everything that ever ended
   Quantiles wall_times, answer_times;  // not of interrupted ones
   uint64_t running = 0;
 };
-Result<Statistics> read_statistics(Database& database, const std::string& tenant);
+Result<ExecutionStatistics> read_statistics(Database& database, const std::string& tenant);
 
 // One row, for tests and for those who list executions.
 struct Row {
   std::string id, tenant, language, policy, outcome;  // outcome: empty while it runs
   int64_t started_ms = 0, wall_us = 0;
 };
-// Newest first, after `before` (a row's number; 0: from the newest).
-Result<std::vector<Row>> read_newest(Database& database, const std::string& tenant, int limit);
 Result<std::optional<Row>> find_execution(Database& database, const std::string& id);
 
 // All that is kept of one execution of a tenant; nothing is known of another tenant's. Its outcome is empty while it
 // runs.
-struct Account {
+struct JournaledExecution {
   Begun begun;
   Ended ended;
 };
-Result<std::optional<Account>> read_account(Database& database, const std::string& tenant, const std::string& id);
+Result<std::optional<JournaledExecution>> read_account(Database& database, const std::string& tenant,
+                                                       const std::string& id);
 
 // A tenant's executions and its totals, when nobody of that name is left. What the audit has of it stays.
 Result<> forget_tenant(Database& database, const std::string& tenant);

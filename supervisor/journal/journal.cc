@@ -197,8 +197,8 @@ void Journal::write_left_out() {
     if (backlog.left_out) queue_entry(*backlog.left_out, Writer::Promise::made);
 }
 
-Task<Result<Statistics>> Journal::statistics(std::string tenant) {
-  auto found = std::make_shared<Statistics>();
+Task<Result<ExecutionStatistics>> Journal::statistics(std::string tenant) {
+  auto found = std::make_shared<ExecutionStatistics>();
   auto read = [found, tenant = std::move(tenant)](Database& database) -> Result<> {
     TRY(*found, read_statistics(database, tenant));
     return {};
@@ -208,8 +208,8 @@ Task<Result<Statistics>> Journal::statistics(std::string tenant) {
   co_return std::move(*found);
 }
 
-Task<Result<std::optional<Account>>> Journal::account(std::string tenant, std::string id) {
-  auto found = std::make_shared<std::optional<Account>>();
+Task<Result<std::optional<JournaledExecution>>> Journal::account(std::string tenant, std::string id) {
+  auto found = std::make_shared<std::optional<JournaledExecution>>();
   auto read = [found, tenant = std::move(tenant), id = std::move(id)](Database& database) -> Result<> {
     TRY(*found, read_account(database, tenant, id));
     return {};

@@ -83,9 +83,9 @@ class Journal {
 
   // Since this daemon started; the totals of read_statistics() are of all time.
   const Totals& since_start(const std::string& tenant) { return since_start_[tenant]; }
-  Task<Result<Statistics>> statistics(std::string tenant);
+  Task<Result<ExecutionStatistics>> statistics(std::string tenant);
   // One execution of the tenant's; nothing when it has none of that id, or no longer.
-  Task<Result<std::optional<Account>>> account(std::string tenant, std::string id);
+  Task<Result<std::optional<JournaledExecution>>> account(std::string tenant, std::string id);
 
   // Nobody of that name is left; one that comes later begins at nothing. Queued.
   void forget(const std::string& tenant);

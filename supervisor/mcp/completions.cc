@@ -1,7 +1,7 @@
 #include "supervisor/mcp/completions.h"
 
 #include "supervisor/base/json.h"
-#include "supervisor/mcp/outgoing.h"
+#include "supervisor/mcp/response_filter.h"
 
 namespace mcp {
 
@@ -44,8 +44,8 @@ Task<Answer> Completions::complete(RequestContext& context, Json params, const s
   if (!request) co_return tl::unexpected(std::move(request).error());
   auto found = co_await ask(context, *request);
   if (!found) co_return tl::unexpected(rpc_error(found.error()));
-  co_await prepare_to_hide(context.outgoing, *found);
-  auto hidden = co_await hide(context.outgoing, *found);
+  co_await prepare_redaction(context.response_filter, *found);
+  auto hidden = co_await redact_answer(context.response_filter, *found);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   const bool has_more = found->values.size() > kMostCompletions || found->total.value_or(0) > found->values.size();
   if (found->values.size() > kMostCompletions) found->values.resize(kMostCompletions);

@@ -316,7 +316,7 @@ Answer Connection::initialize(const Json& params) {
 }
 
 void Connection::start_legacy(Json capabilities, Json info) {
-  auto client = std::make_shared<Client>();
+  auto client = std::make_shared<ClientInfo>();
   if (capabilities.is_object()) client->capabilities = std::move(capabilities);
   client->info = std::move(info);
   client_ = std::move(client);
@@ -398,8 +398,9 @@ void Connection::start_call(Method method, Message&& message, const Measure& mea
   context.peer = accepted_.peer;
   context.user = accepted_.user;
   context.client =
-      meta.modern ? std::make_shared<Client>(Client{std::move(meta.client_capabilities), std::move(meta.client_info)})
-                  : client_;
+      meta.modern
+          ? std::make_shared<ClientInfo>(ClientInfo{std::move(meta.client_capabilities), std::move(meta.client_info)})
+          : client_;
   context.meta = std::move(meta.all);
   context.set_notifications(std::move(meta.progress_token), meta.modern ? meta.log_level : log_level_);
 
@@ -411,7 +412,7 @@ void Connection::start_call(Method method, Message&& message, const Measure& mea
     call.digest = measure.digest ? *measure.digest : digest_of(message.params);
   call.context.set_hold([&call](size_t more) { return call.share->add(more); });
   call.context.set_made([&call](size_t made) { call.unread->set(made); });
-  call.context.set_ask([this, &call](Form form, std::function<void(Elicited)> answered) {
+  call.context.set_ask([this, &call](ElicitationForm form, std::function<void(Elicited)> answered) {
     return ask_client(call, std::move(form), std::move(answered));
   });
   call.task.emplace(run_call(call, method, FreedBeside(server_.json_work(), std::move(message.params))));

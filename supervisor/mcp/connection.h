@@ -36,11 +36,11 @@ struct ConnectionLimits {
 class Connection {
  public:
   struct Accepted {
-    Peer peer;
+    PeerProcess peer;
     std::shared_ptr<void> user;
     std::shared_ptr<Account> account = std::make_shared<Account>();
     std::optional<Error> refusal;                  // answers the first request, then the connection ends
-    std::optional<Kept> kept;                      // it may go on in another process
+    std::optional<KeptConnection> kept;            // it may go on in another process
     std::optional<ConnectionRecord::Read> before;  // what it was in another process
   };
   // `socket` is a connected, non-blocking stream. Both references must outlive the connection.
@@ -111,7 +111,7 @@ class Connection {
   void finish(Call& call, Answer answer);
   void cancel(const RequestId& id);
   // Questions to the client: questions.cc.
-  std::shared_ptr<Elicitation> ask_client(Call& call, Form form, std::function<void(Elicited)> answered);
+  std::shared_ptr<Elicitation> ask_client(Call& call, ElicitationForm form, std::function<void(Elicited)> answered);
   void ask_by_request(const std::shared_ptr<Elicitation>& question, const std::string& key, Version version);
   void park_soon(const Call& call);
   void park(const RequestId& id);
@@ -148,7 +148,7 @@ class Connection {
   size_t held_up_ = 0;                       // calls that wait until the user's answers are read
 
   std::optional<Version> negotiated_;  // by `initialize`
-  std::shared_ptr<const Client> client_ = std::make_shared<Client>();
+  std::shared_ptr<const ClientInfo> client_ = std::make_shared<ClientInfo>();
   std::optional<Severity> log_level_;                // by logging/setLevel
   std::optional<Subscriptions::Interest> interest_;  // of a legacy client, since `initialize`
 

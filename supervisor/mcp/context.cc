@@ -1,7 +1,7 @@
 #include "supervisor/mcp/context.h"
 
 #include "supervisor/base/json.h"
-#include "supervisor/mcp/outgoing.h"
+#include "supervisor/mcp/response_filter.h"
 
 namespace mcp {
 
@@ -19,7 +19,7 @@ void RequestContext::progress(double value, std::optional<double> total, std::st
     append_key(members, "total");
     members += dump_json(Json(*total));
   }
-  if (!message.empty() && !outgoing && has_progress_message(version)) {
+  if (!message.empty() && !response_filter && has_progress_message(version)) {
     message = message.substr(0, kMessageBytes);
     append_key(members, "message");
     append_json_string(members, message.substr(0, whole_utf8_prefix(message)));
@@ -29,7 +29,7 @@ void RequestContext::progress(double value, std::optional<double> total, std::st
 
 Task<> RequestContext::log(Severity severity, Json data, std::string logger) {
   if (!send_ || !log_level_ || severity < *log_level_) co_return;
-  auto hidden = co_await hide(outgoing, data);
+  auto hidden = co_await redact_answer(response_filter, data);
   if (!hidden || !send_) co_return;
   std::string members;
   append_key(members, "level");

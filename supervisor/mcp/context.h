@@ -22,7 +22,7 @@ namespace mcp {
 
 // Who is at the other end, as the kernel says (SO_PEERCRED and SO_PEERGROUPS, unix(7)): the process that called
 // connect(), as it was then.
-struct Peer {
+struct PeerProcess {
   pid_t pid = 0;
   uid_t uid = static_cast<uid_t>(-1);
   gid_t gid = static_cast<gid_t>(-1);
@@ -30,12 +30,12 @@ struct Peer {
 };
 
 // What the client said about itself: with each modern request, at `initialize` before.
-struct Client {
+struct ClientInfo {
   Json capabilities = Json::object();
   Json info;  // {name, version, ...}; may be null; a claim, not an identity
 };
 
-class OutgoingTexts;
+class ResponseFilter;
 
 class RequestContext {
  public:
@@ -47,11 +47,11 @@ class RequestContext {
   RequestId id;
   Version version;
   std::string method;
-  Peer peer;
-  std::shared_ptr<const Client> client = std::make_shared<Client>();
-  Json meta;                                // params._meta as received: traceparent and other extensions' keys
-  std::shared_ptr<OutgoingTexts> outgoing;  // looks at what leaves; nullptr: nothing does
-  std::shared_ptr<void> user;               // what the listener's `admit` returned for this connection
+  PeerProcess peer;
+  std::shared_ptr<const ClientInfo> client = std::make_shared<ClientInfo>();
+  Json meta;                                        // params._meta as received: traceparent and other extensions' keys
+  std::shared_ptr<ResponseFilter> response_filter;  // looks at what leaves; nullptr: nothing does
+  std::shared_ptr<void> user;                       // what the listener's `admit` returned for this connection
 
   Era era() const { return era_of(version); }
   template <class T>
@@ -69,7 +69,7 @@ class RequestContext {
 
   // Asks the person at the client; `answered` is called once, from the loop, while what is returned lives. nullptr:
   // the client cannot be asked.
-  std::shared_ptr<Elicitation> elicit(Form form, std::function<void(Elicited)> answered) {
+  std::shared_ptr<Elicitation> elicit(ElicitationForm form, std::function<void(Elicited)> answered) {
     return ask_ ? ask_(std::move(form), std::move(answered)) : nullptr;
   }
   // Whether the client says that it can be asked.
@@ -86,7 +86,7 @@ class RequestContext {
   // For the connection.
   void set_made(std::function<void(size_t bytes)> made) { made_ = std::move(made); }
   void set_hold(std::function<bool(size_t bytes)> hold) { hold_ = std::move(hold); }
-  using Ask = std::function<std::shared_ptr<Elicitation>(Form, std::function<void(Elicited)>)>;
+  using Ask = std::function<std::shared_ptr<Elicitation>(ElicitationForm, std::function<void(Elicited)>)>;
   void set_ask(Ask ask) { ask_ = std::move(ask); }
   void set_notifications(std::optional<RequestId> progress_token, std::optional<Severity> log_level) {
     progress_token_ = std::move(progress_token);

@@ -13,7 +13,7 @@ bool can_elicit(const Json& client_capabilities, Version version) {
   return declared->empty() || declared->contains("form");  // only "url": it shows no forms
 }
 
-std::string elicitation_members(const Form& form, Version version) {
+std::string elicitation_members(const ElicitationForm& form, Version version) {
   std::string members;
   if (has_elicitation_modes(version)) members += R"("mode":"form")";
   append_key(members, "message");

@@ -25,7 +25,7 @@ struct Elicited {
 };
 
 // What is put to the person.
-struct Form {
+struct ElicitationForm {
   std::string message;  // plain text
   // The form's fields: a JSON Schema as the specification allows it, as text. By default there is nothing to fill in:
   // accepting is the answer.
@@ -34,7 +34,7 @@ struct Form {
 
 // One question. Whoever asked keeps it; when it goes unanswered, it is taken back.
 struct Elicitation {
-  Form form;
+  ElicitationForm form;
   std::function<void(Elicited)> answered;  // at most once, from the loop
   std::function<void()> taken_back;        // for the connection
   Elicitation() = default;
@@ -47,7 +47,7 @@ struct Elicitation {
 // Whether the client declared that it can show forms.
 bool can_elicit(const Json& client_capabilities, Version version);
 // The inside of params.
-std::string elicitation_members(const Form& form, Version version);
+std::string elicitation_members(const ElicitationForm& form, Version version);
 // A client's answer. Nothing for what is none.
 std::optional<Elicited> read_elicited(const Json& result);
 

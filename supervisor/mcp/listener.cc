@@ -29,11 +29,11 @@ int option(int fd, int name) {
 }
 
 // Empty when the kernel does not say it all: an unknown group could be the one that a rule is about.
-std::optional<Peer> peer_of(int socket) {
+std::optional<PeerProcess> peer_of(int socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0) return {};
-  Peer peer{credentials.pid, credentials.uid, credentials.gid, {}};
+  PeerProcess peer{credentials.pid, credentials.uid, credentials.gid, {}};
   size = 0;
   int rc = 0;
   do {  // ERANGE tells the size; that of a connection does not change
@@ -213,7 +213,7 @@ void Listener::serve(Fd socket) {
 }
 
 void Listener::adopt(Fd socket, Fd record, std::function<void()> forget) {
-  Kept kept(ConnectionRecord(std::move(record)), std::move(forget));
+  KeptConnection kept(ConnectionRecord(std::move(record)), std::move(forget));
   auto before = kept.record.read();
   auto accepted = accept(socket);
   std::string why;

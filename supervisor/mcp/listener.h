@@ -28,7 +28,7 @@ class Listener {
  public:
   // The data of one connection (RequestContext::user), or why this peer is refused: its first request is answered
   // with that error, then the connection ends.
-  using Admit = std::function<Result<std::shared_ptr<void>>(const Peer&)>;
+  using Admit = std::function<Result<std::shared_ptr<void>>(const PeerProcess&)>;
 
   // Gives a connection, by its socket and record, to whoever keeps both beyond this process. Returns how to end that.
   using Keep = std::function<std::function<void()>(int socket, int record)>;

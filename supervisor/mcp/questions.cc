@@ -64,7 +64,8 @@ size_t digest_of(const Json& params) {
   return digest;
 }
 
-std::shared_ptr<Elicitation> Connection::ask_client(Call& call, Form form, std::function<void(Elicited)> answered) {
+std::shared_ptr<Elicitation> Connection::ask_client(Call& call, ElicitationForm form,
+                                                    std::function<void(Elicited)> answered) {
   const Version version = call.context.version;
   if (ended_ || input_ended_ || !can_elicit(call.context.client->capabilities, version)) return nullptr;
   const bool modern = era_of(version) == Era::modern;

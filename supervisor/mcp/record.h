@@ -50,13 +50,15 @@ class ConnectionRecord {
   uint32_t text_bytes_ = 0;
 };
 
-class Kept {
+class KeptConnection {
  public:
   // `forget`: nobody shall go on with the connection.
-  Kept(ConnectionRecord of, std::function<void()> forget) : record(std::move(of)), forget_(std::move(forget)) {}
-  Kept(Kept&& other) noexcept : record(std::move(other.record)), forget_(std::exchange(other.forget_, nullptr)) {}
-  Kept& operator=(Kept&&) = delete;
-  ~Kept() {
+  KeptConnection(ConnectionRecord of, std::function<void()> forget)
+      : record(std::move(of)), forget_(std::move(forget)) {}
+  KeptConnection(KeptConnection&& other) noexcept
+      : record(std::move(other.record)), forget_(std::exchange(other.forget_, nullptr)) {}
+  KeptConnection& operator=(KeptConnection&&) = delete;
+  ~KeptConnection() {
     if (forget_) forget_();
   }
   // To the successor; not to be forgotten.

@@ -5,7 +5,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/definitions.h"
-#include "supervisor/mcp/outgoing.h"
+#include "supervisor/mcp/response_filter.h"
 
 namespace mcp {
 
@@ -52,8 +52,8 @@ Task<Answer> Resources::list(RequestContext& context, Json params, const std::st
     place->provider++;
   }
   if (place->provider < providers_.size()) whole.next_cursor = place->text();
-  co_await prepare_to_hide(context.outgoing, whole);
-  auto hidden = co_await hide(context.outgoing, whole);
+  co_await prepare_redaction(context.response_filter, whole);
+  auto hidden = co_await redact_answer(context.response_filter, whole);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "resources", resources, context.version, append_resource);
@@ -92,9 +92,9 @@ Task<Answer> Resources::read(RequestContext& context, Json params, const std::st
   }
   size_t bytes = 0;
   for (const ResourceContents& one : contents) bytes += one.data.size();
-  context.made(bytes * copies_of_answer(context.outgoing));
-  co_await prepare_to_hide(context.outgoing, contents);
-  auto hidden = co_await hide(context.outgoing, contents);
+  context.made(bytes * copies_of_answer(context.response_filter));
+  co_await prepare_redaction(context.response_filter, contents);
+  auto hidden = co_await redact_answer(context.response_filter, contents);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   append_list(members, "contents", contents, context.version,

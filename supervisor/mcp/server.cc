@@ -106,11 +106,6 @@ void Server::enable_logging() {
   cache_.clear();
 }
 
-void Server::set_list_caching(Caching caching) {
-  list_caching_ = caching;
-  cache_.clear();
-}
-
 void Server::lists_changed(Changed what, const Concerned& concerned) { subscriptions_.lists_changed(what, concerned); }
 
 void Server::resource_updated(const std::string& uri, const Concerned& concerned) {
@@ -234,7 +229,7 @@ std::string Server::discover_members() const {
     append_key(members, "instructions");
     append_json_string(members, info_.instructions);
   }
-  finish_result(members, kNewestModern, identity_, {}, list_caching_);
+  finish_result(members, kNewestModern, identity_, {}, kListCaching);
   return members;
 }
 
@@ -247,7 +242,7 @@ Answer Server::answer_now(Method method, Version version, const std::shared_ptr<
 
 Task<Answer> Server::answer(Method method, RequestContext& context, Json params, size_t max_bytes) {
   Answer members = tl::unexpected(RpcError{ErrorCode::internal_error, "Internal error", {}});
-  if (outgoing_) context.outgoing = outgoing_(context);
+  if (response_filter_) context.response_filter = response_filter_(context);
   try {
     Answer answered = co_await answer_or_throw(method, context, std::move(params), max_bytes);
     members = std::move(answered);
@@ -263,7 +258,7 @@ Task<Answer> Server::answer(Method method, RequestContext& context, Json params,
   }
   if (!members) {
     RpcError error = std::move(members).error();
-    auto hidden = co_await hide(context.outgoing, error);
+    auto hidden = co_await redact_answer(context.response_filter, error);
     if (!hidden) error = {error.code, withheld({}).what, {}};
     co_return tl::unexpected(std::move(error));
   }
@@ -285,7 +280,7 @@ Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, Jso
       co_return answer;
     }
     case Method::prompts_list: {
-      Answer answer = co_await prompts_.list(context, std::move(params), identity_, list_caching_);
+      Answer answer = co_await prompts_.list(context, std::move(params), identity_, kListCaching);
       co_return answer;
     }
     case Method::prompts_get: {
@@ -336,8 +331,8 @@ Task<Answer> Server::call_extension(RequestContext& context, Json params) {
   const Extension& extension = methods_.find(context.method)->second;
   auto result = co_await extension.handler(context, std::move(params));
   if (!result) co_return tl::unexpected(rpc_error(result.error()));
-  co_await prepare_to_hide(context.outgoing, *result);
-  auto hidden = co_await hide(context.outgoing, *result);
+  co_await prepare_redaction(context.response_filter, *result);
+  auto hidden = co_await redact_answer(context.response_filter, *result);
   if (!hidden) co_return tl::unexpected(rpc_error(hidden.error()));
   std::string members;
   for (const auto& [key, value] : result->items()) {
@@ -353,10 +348,10 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   if (!made) co_return tl::unexpected(std::move(made).error());
   ToolResult& result = *made;
   size_t needed = least_size(result);
-  context.made(needed * copies_of_answer(context.outgoing));
+  context.made(needed * copies_of_answer(context.response_filter));
   if (needed <= max_bytes) {  // what cannot be sent need not be looked at
-    co_await prepare_to_hide(context.outgoing, result);
-    auto hidden = co_await hide(context.outgoing, result);
+    co_await prepare_redaction(context.response_filter, result);
+    auto hidden = co_await redact_answer(context.response_filter, result);
     if (!hidden) result = ToolResult::error(hidden.error());
     needed = least_size(result);
   }

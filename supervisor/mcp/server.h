@@ -15,10 +15,10 @@
 #include "supervisor/mcp/answers.h"
 #include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/completions.h"
-#include "supervisor/mcp/outgoing.h"
 #include "supervisor/mcp/prompts.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/resources.h"
+#include "supervisor/mcp/response_filter.h"
 #include "supervisor/mcp/subscriptions.h"
 #include "supervisor/mcp/unread.h"
 
@@ -84,11 +84,9 @@ class Server {
   // What parts the loop between users, and others who have a share in it. It must outlive every connection.
   void set_loop_shares(LoopShares& shares) { loop_shares_ = &shares; }
   // What looks at the texts of each request's answer before it leaves.
-  void set_outgoing(OutgoingOf outgoing) { outgoing_ = std::move(outgoing); }
+  void set_response_filter(ResponseFilterOf response_filter) { response_filter_ = std::move(response_filter); }
   // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
   void enable_logging();
-  // How long modern clients may keep the lists of tools and prompts; the default is five minutes.
-  void set_list_caching(Caching caching);
 
   // To whoever asked to hear of it and is concerned.
   void lists_changed(Changed what, const Concerned& concerned = {});
@@ -184,7 +182,7 @@ class Server {
   };
   std::map<std::string, Extension, std::less<>> methods_;
   Json extensions_ = Json::object();
-  OutgoingOf outgoing_;
+  ResponseFilterOf response_filter_;
   ToolsOf tools_of_;
   NearestTool nearest_tool_;
   VariantOf variant_of_;
@@ -194,7 +192,8 @@ class Server {
   LoopShares* loop_shares_ = &own_shares_;
   UnderWay<uid_t> checking_;  // users' calls, whose arguments are looked at
   bool logging_ = false;
-  Caching list_caching_{300'000, Caching::Scope::everybody};
+  // How long modern clients may keep the lists of tools and prompts.
+  static constexpr Caching kListCaching{300'000, Caching::Scope::everybody};
 
   std::string identity_;                                                   // our name as JSON text, for _meta
   std::map<std::tuple<Method, Version, std::string>, std::string> cache_;  // lists, as they are sent

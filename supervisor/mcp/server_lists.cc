@@ -27,7 +27,7 @@ std::string Server::list_members(Method method, Version version, const std::stri
   if (method == Method::discover) return discover_members();
   if (method == Method::templates_list) return resources_.template_members(version, identity_);
   std::string members;
-  Caching caching = list_caching_;
+  Caching caching = kListCaching;
   if (method == Method::tools_list) {
     if (tools_of_ || variant_of_) caching.scope = Caching::Scope::requester;
     std::vector<ToolDefinition> chosen;

@@ -81,9 +81,9 @@ void add_loop(Text& text, const BusyTime::Turn& longest) {
   text.seconds("", {{"work", work_name(longest.work)}}, static_cast<uint64_t>(usec));
 }
 
-void add_executions(Text& text, const tools::Live& live, const tools::Statistics& now) {
+void add_executions(Text& text, const tools::ExecutionRegistry& executions, const tools::Statistics& now) {
   text.family("warder_executions", "counter", "", "Executions that ended, by language and outcome.");
-  for (const auto& [language, of] : live.languages())
+  for (const auto& [language, of] : executions.languages())
     for (const auto& [outcome, count] : of.totals.outcomes)
       text.sample("_total", {{"language", language}, {"outcome", outcome}}, count);
   text.family("warder_executions_now", "gauge", "", "Executions that wait for a place or a jail, run, or are frozen.");
@@ -96,10 +96,10 @@ void add_executions(Text& text, const tools::Live& live, const tools::Statistics
   for (const auto& [kind, count] : now.starts) text.sample("_total", {{"kind", kind}}, count);
 }
 
-void add_times(Text& text, const tools::Live& live, std::string_view name, std::string_view help,
+void add_times(Text& text, const tools::ExecutionRegistry& executions, std::string_view name, std::string_view help,
                const tools::RecentTimes tools::Sums::*times) {
   text.family(name, "histogram", "seconds", help);
-  for (const auto& [language, of] : live.languages()) {
+  for (const auto& [language, of] : executions.languages()) {
     const tools::Histogram& all = (of.*times).all();
     uint64_t so_far = 0;
     for (size_t i = 0; i < all.counts.size(); i++) {
@@ -112,9 +112,9 @@ void add_times(Text& text, const tools::Live& live, std::string_view name, std::
   }
 }
 
-void add_usage(Text& text, const tools::Live& live, const tools::Statistics& now) {
+void add_usage(Text& text, const tools::ExecutionRegistry& executions, const tools::Statistics& now) {
   text.family("warder_cpu_seconds", "counter", "seconds", "CPU time of executions that ended.");
-  for (const auto& [language, of] : live.languages())
+  for (const auto& [language, of] : executions.languages())
     text.seconds("_total", {{"language", language}}, of.totals.cpu_us);
   text.family("warder_memory_bytes", "gauge", "bytes", "That executions and waiting jails hold now.");
   text.sample("", {}, now.memory_bytes);
@@ -138,17 +138,17 @@ void add_spans(Text& text, const traces::Queue& spans) {
 
 }  // namespace
 
-std::string exposition(const tools::Live& live, const jail::Pool* pool, const traces::Queue* spans,
+std::string exposition(const tools::ExecutionRegistry& executions, const jail::Pool* pool, const traces::Queue* spans,
                        const DaemonNumbers& daemon) {
-  const tools::Statistics now = tools::take_statistics(live, pool);
+  const tools::Statistics now = tools::take_statistics(executions, pool);
   Text text;
   add_daemon(text, daemon);
   add_loop(text, daemon.longest_turn);
-  add_executions(text, live, now);
-  add_times(text, live, "warder_answer_seconds", "From the call of execute_code to its answer.",
+  add_executions(text, executions, now);
+  add_times(text, executions, "warder_answer_seconds", "From the call of execute_code to its answer.",
             &tools::Sums::answer_times);
-  add_times(text, live, "warder_program_seconds", "Wall time of programs.", &tools::Sums::wall_times);
-  add_usage(text, live, now);
+  add_times(text, executions, "warder_program_seconds", "Wall time of programs.", &tools::Sums::wall_times);
+  add_usage(text, executions, now);
   if (spans) add_spans(text, *spans);
   return std::move(text).end();
 }

@@ -1,12 +1,13 @@
 // What is measured, as OpenMetrics 1.0 text (https://github.com/OpenObservability/OpenMetrics).
-// Source: tools::Live and jail::Pool, by way of tools::take_statistics(); traces::Queue. Served by: daemon_metrics.cc.
+// Source: tools::ExecutionRegistry and jail::Pool, by way of tools::take_statistics(); traces::Queue. Served by:
+// daemon_metrics.cc.
 #pragma once
 #include <cstdint>
 #include <string>
 
 #include "jail/pool.h"
 #include "supervisor/base/busy_time.h"
-#include "supervisor/tools/live.h"
+#include "supervisor/tools/execution_registry.h"
 #include "supervisor/traces/queue.h"
 
 namespace metrics {
@@ -21,7 +22,7 @@ struct DaemonNumbers {
   BusyTime::Turn longest_turn;
 };
 // `pool` may be nullptr, before there is one, `spans` where none are recorded.
-std::string exposition(const tools::Live& live, const jail::Pool* pool, const traces::Queue* spans,
+std::string exposition(const tools::ExecutionRegistry& executions, const jail::Pool* pool, const traces::Queue* spans,
                        const DaemonNumbers& daemon);
 
 }  // namespace metrics

@@ -37,7 +37,7 @@ Task<Result<Snapshot>> take_snapshot(Loop& loop, int directory, uint64_t max_ent
   snapshot.taken_ns = coarse_now_ns();
   WalkBounds bounds;
   bounds.entries = max_entries;
-  CO_TRY(Walk walk, Walk::begin(directory, RelativePath(), bounds, Order::any));
+  CO_TRY(Walk walk, Walk::begin(directory, RelativePath(), bounds, WalkOrder::any));
   std::vector<Entry> batch;
   UsageCount count;
   for (;;) {
@@ -45,7 +45,7 @@ Task<Result<Snapshot>> take_snapshot(Loop& loop, int directory, uint64_t max_ent
     CO_TRY(bool ended, walk.step(kSlice, batch));
     for (Entry& entry : batch) {
       count.add(entry);
-      if (entry.kind == Kind::directory) continue;
+      if (entry.kind == FileKind::directory) continue;
       Stamp stamp{entry.size, entry.inode, entry.mtime_ns, entry.ctime_ns, entry.btime_ns};
       snapshot.files.emplace(std::move(entry.path), stamp);
     }

@@ -74,13 +74,13 @@ Result<> Executions::load() {
   WalkBounds bounds;
   bounds.depth = 1;
   bounds.entries = kMaxLoaded;
-  TRY(Walk walk, Walk::begin(directory_.get(), RelativePath(), bounds, Order::any));
+  TRY(Walk walk, Walk::begin(directory_.get(), RelativePath(), bounds, WalkOrder::any));
   std::vector<Entry> found;
   for (;;) {
     TRY(bool ended, walk.step(kSlice, found));
     if (ended) break;
   }
-  std::erase_if(found, [](const Entry& e) { return e.kind != Kind::directory || !check_execution_id(e.path); });
+  std::erase_if(found, [](const Entry& e) { return e.kind != FileKind::directory || !check_execution_id(e.path); });
   std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) {
     return a.mtime_ns != b.mtime_ns ? a.mtime_ns < b.mtime_ns
                                     : a.path < b.path;  // a folder's: when its files were made

@@ -131,9 +131,9 @@ Result<> NamedWorkspaces::check_room(std::string_view name, const policies::Work
       return fail(Code::invalid, fmt::format("the workspace '{}' differs from '{}' in capitals only", name, other),
                   "use that one, or choose a name that differs in more", "workspaces");
   }
-  if (all.size() < rules.most) return {};
+  if (all.size() < rules.max) return {};
   return fail(Code::exhausted, fmt::format("there are {} named workspaces already", all.size()),
-              "use one of them, or ask the administrator to raise named_workspaces.most", "named_workspaces.most");
+              "use one of them, or ask the administrator to raise named_workspaces.max", "named_workspaces.max");
 }
 
 Result<std::vector<NamedWorkspace>> NamedWorkspaces::announce(const Rules& rules) const {

@@ -25,16 +25,16 @@ constexpr char kFreeUncounted[] =
 }  // namespace
 
 uint64_t charge_of(const Entry& entry) {
-  if (entry.kind != Kind::file) return 0;
+  if (entry.kind != FileKind::file) return 0;
   if (entry.allocated < entry.size) return entry.allocated;
   return entry.allocated - entry.size > kRounding ? entry.allocated : entry.size;
 }
 
 void UsageCount::add(const Entry& entry) {
-  if (entry.kind != Kind::directory && entry.links > 1 && !linked_.insert(entry.inode).second) return;
+  if (entry.kind != FileKind::directory && entry.links > 1 && !linked_.insert(entry.inode).second) return;
   usage_.bytes += charge_of(entry);
   usage_.files++;
-  if (entry.kind == Kind::file) usage_.largest = std::max(usage_.largest, entry.size);
+  if (entry.kind == FileKind::file) usage_.largest = std::max(usage_.largest, entry.size);
 }
 
 QuotaLimits Quota::remaining() const { return {left(limits_.bytes, usage_.bytes), left(limits_.files, usage_.files)}; }

@@ -14,8 +14,12 @@
 namespace tenants {
 namespace {
 
-QuotaLimits workspace_limits(const policies::Quota& quota) { return {quota.workspace_bytes, quota.workspace_files}; }
-KeepLimits keep_limits(const policies::Quota& quota) { return {quota.executions_kept, quota.executions_kept_bytes}; }
+QuotaLimits workspace_limits(const policies::QuotaRules& quota) {
+  return {quota.workspace_bytes, quota.workspace_files};
+}
+KeepLimits keep_limits(const policies::QuotaRules& quota) {
+  return {quota.executions_kept, quota.executions_kept_bytes};
+}
 
 constexpr mode_t kPrivate = 0700;
 constexpr std::chrono::seconds kLookAtMost{60};  // a tenant with other rules may connect meanwhile
@@ -60,7 +64,7 @@ Result<std::shared_ptr<Tenant>> Tenant::open_in(Loop& loop, Fd directory, std::s
   return tenant;
 }
 
-void Tenant::set_quota(const policies::Quota& quota) {
+void Tenant::set_quota(const policies::QuotaRules& quota) {
   workspace_.set_limits(workspace_limits(quota));
   executions_.set_limits(keep_limits(quota));
 }
@@ -119,7 +123,7 @@ Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::s
   return known->second;
 }
 
-void Registry::set_quota(const std::shared_ptr<Tenant>& tenant, const policies::Quota& quota) {
+void Registry::set_quota(const std::shared_ptr<Tenant>& tenant, const policies::QuotaRules& quota) {
   tenant->set_quota(quota);
   if (quota_changed_) quota_changed_(tenant);
 }

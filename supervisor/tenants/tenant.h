@@ -39,7 +39,7 @@ class Tenant {
   Writers& writers() { return writers_; }
   SessionLogs& sessions() { return sessions_; }
   // What may be kept from now on; evicts kept output at once, and workspaces over their quota only refuse more.
-  void set_quota(const policies::Quota& quota);
+  void set_quota(const policies::QuotaRules& quota);
   // The kernel's project of its workspace (project.h), and the limits for which the kernel has it now.
   std::optional<uint32_t> project() const { return project_; }
   const std::optional<QuotaLimits>& held_by_kernel() const { return held_by_kernel_; }
@@ -73,7 +73,7 @@ struct Member {
   policies::Peer peer;
   std::shared_ptr<Tenant> tenant;
   std::shared_ptr<const policies::Policy> policy;  // executions keep the one they began with
-  uint64_t definition_bytes = 0;                   // of other servers' tools, that this connection was told so far
+  uint64_t definition_bytes = 0;                   // of upstream servers' tools, that this connection was told so far
   bool definitions_counted = false;                // in the ledger of an execution: once per connection
   bool revoked = false;                            // a reload gave the peer another tenant, or none: end the connection
 };
@@ -111,7 +111,7 @@ class Registry {
   Registry(Loop& loop, Fd directory, const policies::Store& store)
       : loop_(loop), directory_(std::move(directory)), store_(store) {}
   Result<std::vector<std::string>> all_tenants() const;
-  void set_quota(const std::shared_ptr<Tenant>& tenant, const policies::Quota& quota);
+  void set_quota(const std::shared_ptr<Tenant>& tenant, const policies::QuotaRules& quota);
   // The shortest time without use that any of them is kept; nothing: all are kept for ever.
   Task<Result<std::optional<std::chrono::seconds>>> expire_workspaces_of(std::string tenant,
                                                                          std::optional<policies::WorkspaceRules> rules);

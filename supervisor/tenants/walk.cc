@@ -18,16 +18,16 @@ bool stat_entry(int dirfd, const char* name, int flags, Entry& entry) {
   if (::statx(dirfd, name, flags | AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &info) < 0) return false;
   switch (info.stx_mode & S_IFMT) {
     case S_IFREG:
-      entry.kind = Kind::file;
+      entry.kind = FileKind::file;
       break;
     case S_IFDIR:
-      entry.kind = Kind::directory;
+      entry.kind = FileKind::directory;
       break;
     case S_IFLNK:
-      entry.kind = Kind::link;
+      entry.kind = FileKind::link;
       break;
     default:
-      entry.kind = Kind::other;
+      entry.kind = FileKind::other;
   }
   entry.mode = info.stx_mode & 07777;
   entry.links = info.stx_nlink;
@@ -42,15 +42,15 @@ bool stat_entry(int dirfd, const char* name, int flags, Entry& entry) {
 
 }  // namespace
 
-std::string_view kind_name(Kind kind) {
+std::string_view kind_name(FileKind kind) {
   switch (kind) {
-    case Kind::file:
+    case FileKind::file:
       return "file";
-    case Kind::directory:
+    case FileKind::directory:
       return "directory";
-    case Kind::link:
+    case FileKind::link:
       return "link";
-    case Kind::other:
+    case FileKind::other:
       return "other";
   }
   return "other";
@@ -64,7 +64,7 @@ Result<Entry> describe(int root, const RelativePath& path) {
   return entry;
 }
 
-Result<Walk> Walk::begin(int root, const RelativePath& start, WalkBounds bounds, Order order) {
+Result<Walk> Walk::begin(int root, const RelativePath& start, WalkBounds bounds, WalkOrder order) {
   Walk walk(root, bounds, order);
   CHECKED(walk.enter(start.text(), 1));
   return walk;
@@ -101,7 +101,7 @@ Result<> Walk::read_one(std::vector<Entry>& out) {
   }
   if (listed == nullptr) {
     reading_.reset();
-    if (order_ == Order::sorted) {
+    if (order_ == WalkOrder::sorted) {
       std::sort(filling_.entries.begin(), filling_.entries.end(),
                 [](const Entry& a, const Entry& b) { return a.path < b.path; });
     }
@@ -113,9 +113,9 @@ Result<> Walk::read_one(std::vector<Entry>& out) {
   if (!stat_entry(::dirfd(reading_.get()), listed->d_name, 0, entry)) return {};  // gone since
   seen_++;
   entry.path = reading_path_ + listed->d_name;
-  if (order_ == Order::any) {
+  if (order_ == WalkOrder::any) {
     out.push_back(entry);
-    if (entry.kind != Kind::directory) return {};
+    if (entry.kind != FileKind::directory) return {};
   }
   filling_.entries.push_back(std::move(entry));
   return {};
@@ -132,8 +132,8 @@ Result<bool> Walk::step(unsigned slice, std::vector<Entry>& out) {
     if (stack_.empty()) return true;
     Frame& top = stack_.back();
     const Entry entry = std::move(top.entries[top.next++]);
-    if (order_ == Order::sorted) out.push_back(entry);
-    if (entry.kind != Kind::directory) continue;
+    if (order_ == WalkOrder::sorted) out.push_back(entry);
+    if (entry.kind != FileKind::directory) continue;
     if (top.depth >= bounds_.depth) {
       if (bounds_.depth >= kMaxPathComponents && missed_.empty())
         missed_ = "its folders are nested deeper than " + std::to_string(kMaxPathComponents);

@@ -13,12 +13,12 @@
 
 namespace tenants {
 
-enum class Kind { file, directory, link, other };  // other: FIFO, socket, device
-std::string_view kind_name(Kind kind);
+enum class FileKind { file, directory, link, other };  // other: FIFO, socket, device
+std::string_view kind_name(FileKind kind);
 
 struct Entry {
   std::string path;  // from the tree's root, bytes as they are on disk: may not be UTF-8
-  Kind kind = Kind::other;
+  FileKind kind = FileKind::other;
   uint32_t mode = 0;   // permission bits
   uint32_t links = 0;  // names of this file
   uint64_t inode = 0;
@@ -35,7 +35,7 @@ struct WalkBounds {
 };
 // sorted: by name within each folder, a folder before its contents; holds the entries of the folders on the
 // way. any: as the file system lists them, holds the folders still to be visited only.
-enum class Order { sorted, any };
+enum class WalkOrder { sorted, any };
 
 // How many entries one slice handles: about 200 us with warm caches.
 constexpr unsigned kSlice = 200;
@@ -43,7 +43,7 @@ constexpr unsigned kSlice = 200;
 class Walk {
  public:
   // `root` must stay open. Errors: those of opening `start` as a folder.
-  static Result<Walk> begin(int root, const RelativePath& start, WalkBounds bounds, Order order);
+  static Result<Walk> begin(int root, const RelativePath& start, WalkBounds bounds, WalkOrder order);
   // Appends up to `slice` entries to `out`; true when the walk has ended.
   Result<bool> step(unsigned slice, std::vector<Entry>& out);
   // Empty when everything within `bounds.depth` was seen. Else why not: "it holds more than 5000 files",
@@ -59,14 +59,14 @@ class Walk {
   struct CloseDir {
     void operator()(DIR* dir) const { ::closedir(dir); }
   };
-  Walk(int root, WalkBounds bounds, Order order) : root_(root), bounds_(bounds), order_(order) {}
+  Walk(int root, WalkBounds bounds, WalkOrder order) : root_(root), bounds_(bounds), order_(order) {}
   Result<> enter(const std::string& path, unsigned depth);
   void restore_mode(const std::string& path) const;
   Result<> read_one(std::vector<Entry>& out);
 
   int root_;
   WalkBounds bounds_;
-  Order order_;
+  WalkOrder order_;
   std::vector<Frame> stack_;
   std::unique_ptr<DIR, CloseDir> reading_;  // the folder whose frame is being filled
   std::string reading_path_;

@@ -51,14 +51,14 @@ Result<FileRange> Workspace::read(const RelativePath& path, uint64_t offset, siz
 Task<Result<Listing>> Workspace::list(RelativePath path, ListOptions options) {
   WalkBounds bounds;
   bounds.depth = options.depth;
-  CO_TRY(Walk walk, Walk::begin(directory_.get(), path, bounds, Order::sorted));
+  CO_TRY(Walk walk, Walk::begin(directory_.get(), path, bounds, WalkOrder::sorted));
   Listing listing;
   std::vector<Entry> batch;
   for (;;) {
     batch.clear();
     CO_TRY(bool ended, walk.step(kSlice, batch));
     for (Entry& entry : batch) {
-      if (entry.kind == Kind::directory && options.folders == ListOptions::Folders::left_out) continue;
+      if (entry.kind == FileKind::directory && options.folders == ListOptions::Folders::left_out) continue;
       if (listing.entries.size() == options.limit) {
         listing.more = true;
         co_return listing;
@@ -83,13 +83,13 @@ Result<Workspace::Target> Workspace::examine(const RelativePath& path, WriteMode
   auto existing = describe(directory_.get(), path);
   if (existing) {
     switch (existing->kind) {
-      case Kind::directory:
+      case FileKind::directory:
         return fail_path(EISDIR, "write", path.text());
-      case Kind::link:
+      case FileKind::link:
         return fail_path(ELOOP, "write", path.text());
-      case Kind::other:
+      case FileKind::other:
         return fail_path(ENXIO, "write", path.text());
-      case Kind::file:
+      case FileKind::file:
         break;
     }
     if (existing->links > 1)
@@ -166,7 +166,7 @@ Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
   CO_TRY(Entry entry, describe(directory_.get(), path));
   changes_++;
   if (!quota_.usage().problem.empty()) stale_ = true;  // this may be the cure
-  if (entry.kind != Kind::directory) {
+  if (entry.kind != FileKind::directory) {
     CO_CHECKED(unlink_beneath(directory_.get(), path, Removing::file));
     if (entry.links == 1) quota_.add(-static_cast<int64_t>(charge_of(entry)), -1);
     co_return Result<>();
@@ -261,7 +261,7 @@ Task<Result<Usage>> Workspace::measure() {
   WalkBounds bounds;
   bounds.entries = 2 * std::min(quota_.limits().files, kMaxCounted);
   UsageCount count;
-  auto walk = Walk::begin(directory_.get(), RelativePath(), bounds, Order::any);
+  auto walk = Walk::begin(directory_.get(), RelativePath(), bounds, WalkOrder::any);
   if (!walk) {
     stale_ = true;
     co_return tl::unexpected<Error>(std::move(walk).error());

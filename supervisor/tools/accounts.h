@@ -1,5 +1,5 @@
 // Accounts: what is written down of every call of a tool: an entry of the audit chain, with the shape of the arguments,
-// and how many bytes of other servers' definitions the client has been told.
+// and how many bytes of upstream servers' definitions the client has been told.
 #pragma once
 #include <cstdint>
 

@@ -15,19 +15,19 @@ constexpr size_t kMostOfTenant = 64, kMost = 1000;
 
 }  // namespace
 
-std::string_view kind_name(Verdict::Kind kind) {
+std::string_view kind_name(ApprovalVerdict::Kind kind) {
   switch (kind) {
-    case Verdict::Kind::approved:
+    case ApprovalVerdict::Kind::approved:
       return "approved";
-    case Verdict::Kind::denied:
+    case ApprovalVerdict::Kind::denied:
       return "denied";
-    case Verdict::Kind::dismissed:
+    case ApprovalVerdict::Kind::dismissed:
       return "dismissed";
-    case Verdict::Kind::expired:
+    case ApprovalVerdict::Kind::expired:
       return "expired";
-    case Verdict::Kind::unasked:
+    case ApprovalVerdict::Kind::unasked:
       return "unasked";
-    case Verdict::Kind::withdrawn:
+    case ApprovalVerdict::Kind::withdrawn:
       break;
   }
   return "withdrawn";
@@ -49,7 +49,7 @@ std::string approval_text(const Approval& approval) {
 struct Approvals::Waiting {
   Approval approval;
   Event settled;
-  std::optional<Verdict> verdict;
+  std::optional<ApprovalVerdict> verdict;
   std::shared_ptr<mcp::Elicitation> question;
   Deadline expiry;
 };
@@ -65,7 +65,7 @@ class Approvals::Place {
   ~Place() {
     waiting_->expiry = Deadline();
     if (approvals_.waiting_.erase(waiting_->approval.id) > 0 && approvals_.told)
-      approvals_.told(waiting_->approval, What::settled, kind_name(Verdict::Kind::withdrawn));
+      approvals_.told(waiting_->approval, What::settled, kind_name(ApprovalVerdict::Kind::withdrawn));
   }
 
  private:
@@ -73,7 +73,7 @@ class Approvals::Place {
   std::shared_ptr<Waiting> waiting_;
 };
 
-Task<Result<Verdict>> Approvals::ask(Approval approval, mcp::RequestContext& client) {
+Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestContext& client) {
   if (!closed_.empty()) co_return fail(Code::unavailable, closed_, "call again in some seconds");
   const auto of_tenant = std::count_if(waiting_.begin(), waiting_.end(),
                                        [&](const auto& one) { return one.second->approval.tenant == approval.tenant; });
@@ -88,10 +88,11 @@ Task<Result<Verdict>> Approvals::ask(Approval approval, mcp::RequestContext& cli
   approval.id = "a" + random_hex(8);
   waiting->approval = std::move(approval);
   if (waiting->approval.by == policies::ApprovalRules::By::tenant) ask_client(waiting, client);
-  if (!waiting->question && !(reachable && reachable())) co_return Verdict{Verdict::Kind::unasked, {}, {}};
+  if (!waiting->question && !(reachable && reachable()))
+    co_return ApprovalVerdict{ApprovalVerdict::Kind::unasked, {}, {}};
   Place place(*this, waiting);
   waiting->expiry = Deadline(loop_, lasts, [this, id = waiting->approval.id] {
-    (void)settle(id, Verdict{Verdict::Kind::expired, {}, {}});
+    (void)settle(id, ApprovalVerdict{ApprovalVerdict::Kind::expired, {}, {}});
   });
   co_await waiting->settled;
   co_return *waiting->verdict;
@@ -101,18 +102,18 @@ void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::Request
   auto answered = [this, id = waiting->approval.id, uid = waiting->approval.uid](mcp::Elicited answer) {
     using Action = mcp::Elicited::Action;
     if (answer.action == Action::unable && reachable && reachable()) return;  // somebody else may answer
-    Verdict verdict;
-    verdict.kind = answer.action == Action::accept    ? Verdict::Kind::approved
-                   : answer.action == Action::decline ? Verdict::Kind::denied
-                   : answer.action == Action::cancel  ? Verdict::Kind::dismissed
-                                                      : Verdict::Kind::unasked;
-    if (verdict.kind != Verdict::Kind::unasked) verdict.by = fmt::format("the client of user {}", uid);
+    ApprovalVerdict verdict;
+    verdict.kind = answer.action == Action::accept    ? ApprovalVerdict::Kind::approved
+                   : answer.action == Action::decline ? ApprovalVerdict::Kind::denied
+                   : answer.action == Action::cancel  ? ApprovalVerdict::Kind::dismissed
+                                                      : ApprovalVerdict::Kind::unasked;
+    if (verdict.kind != ApprovalVerdict::Kind::unasked) verdict.by = fmt::format("the client of user {}", uid);
     (void)settle(id, std::move(verdict));
   };
   waiting->question = client.elicit({approval_text(waiting->approval)}, std::move(answered));
 }
 
-Result<> Approvals::settle(const std::string& id, Verdict verdict) {
+Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
   auto node = waiting_.extract(id);
   if (!node)
     return fail(Code::not_found, fmt::format("nothing with the id '{}' waits for an approval", printable(id, 64)),
@@ -135,7 +136,7 @@ void Approvals::close(const std::string& why) {
 void Approvals::refuse_all(const std::string& why) {
   while (!waiting_.empty()) {
     const std::string id = waiting_.begin()->first;
-    (void)settle(id, Verdict{Verdict::Kind::withdrawn, {}, why});
+    (void)settle(id, ApprovalVerdict{ApprovalVerdict::Kind::withdrawn, {}, why});
   }
 }
 

@@ -33,14 +33,14 @@ struct Approval {
   policies::ApprovalRules::By by = policies::ApprovalRules::By::tenant;
 };
 
-struct Verdict {
+struct ApprovalVerdict {
   // unasked: there was nobody to ask. withdrawn: it was taken back before anybody decided.
   enum class Kind { approved, denied, dismissed, expired, unasked, withdrawn };
   Kind kind = Kind::expired;
   std::string by;      // "the client of user 1000", "user 0 over D-Bus"; empty: nobody
   std::string reason;  // of a denial or withdrawal; may be empty
 };
-std::string_view kind_name(Verdict::Kind kind);
+std::string_view kind_name(ApprovalVerdict::Kind kind);
 
 class Approvals {
  public:
@@ -54,9 +54,9 @@ class Approvals {
   std::function<void(const Approval&, What, std::string_view how)> told;
 
   // Waits for the verdict; destroying the task takes the question back. `client` outlives it.
-  Task<Result<Verdict>> ask(Approval approval, mcp::RequestContext& client);
+  Task<Result<ApprovalVerdict>> ask(Approval approval, mcp::RequestContext& client);
   // Errors: not_found: it was settled, or there never was one.
-  Result<> settle(const std::string& id, Verdict verdict);
+  Result<> settle(const std::string& id, ApprovalVerdict verdict);
   // Everything that waits is taken back: it was asked about under other rules.
   void refuse_all(const std::string& why);
   // The same, and nothing waits from now on.

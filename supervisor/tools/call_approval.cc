@@ -6,7 +6,7 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/call_pii.h"
-#include "supervisor/tools/held.h"
+#include "supervisor/tools/freeze_guard.h"
 
 namespace tools {
 namespace {
@@ -31,8 +31,8 @@ bool may_fit(const Json& value, size_t& left) {
 // ASCII: nothing in it can turn the direction of writing, or look like something else.
 std::string in_ascii(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
-std::string cause_of(const Verdict& verdict, std::chrono::seconds lasted) {
-  using Kind = Verdict::Kind;
+std::string cause_of(const ApprovalVerdict& verdict, std::chrono::seconds lasted) {
+  using Kind = ApprovalVerdict::Kind;
   const std::string reason = verdict.reason.empty() ? "" : " (" + printable(verdict.reason, 500) + ")";
   switch (verdict.kind) {
     case Kind::denied:
@@ -66,11 +66,11 @@ Result<std::string> shown_arguments(const Json& arguments) {
 
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
                                          const policies::CallRules::Decision& decision, Json given) {
-  const Held held(who.jail);
-  traces::OpenSpan span(environment.spans, who.trace, traces::Kind::internal, "approval");
+  const FreezeGuard frozen(who.jail);
+  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
   AuditedCall audited(environment.journal, span, who, target, "approval");
   audited.set("rule", decision.name());
-  audited.set("verdict", kind_name(Verdict::Kind::withdrawn));
+  audited.set("verdict", kind_name(ApprovalVerdict::Kind::withdrawn));
   const policies::ApprovalRules& rules = who.policy->calls.approval;
   const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
   CO_CHECKED(co_await tokenise_values(environment.loop, pii, given));
@@ -98,7 +98,7 @@ Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who
   }
   audited.set("verdict", kind_name(verdict->kind));
   if (!verdict->by.empty()) audited.set("by", verdict->by);
-  if (verdict->kind != Verdict::Kind::approved)
+  if (verdict->kind != ApprovalVerdict::Kind::approved)
     co_return tl::unexpected<Error>(refusal(target.server, target.tool, decision, cause_of(*verdict, rules.expires)));
   co_return verdict->by;
 }

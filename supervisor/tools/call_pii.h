@@ -1,4 +1,4 @@
-// Personal data on the way to and from other servers' tools: tokens become what they stand for in the arguments that
+// Personal data on the way to and from upstream servers' tools: tokens become what they stand for in the arguments that
 // the policy names, and nowhere else; what tools answer is tokenised before code or agents see it, where the policy
 // says so or restores anything: else a tool that says what it is told would tell it. Each tenant has a vault of its
 // own: a token of another's, or one that was made up, stays as it is. Errors: exhausted: the vault is full, or

@@ -5,7 +5,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/call_pii.h"
-#include "supervisor/tools/held.h"
+#include "supervisor/tools/freeze_guard.h"
 
 namespace tools {
 namespace {
@@ -30,16 +30,17 @@ Json without_words(Json schema) {
 
 // Tokens in the place of personal data, where what servers say is looked at. What stands for itself (a choice, a name)
 // cannot be replaced: then nobody is asked. Errors: invalid, exhausted.
-Task<Result<mcp::Form>> form_of(CallEnvironment& environment, const Who& who, const Target& target,
-                                const bridge::Question& question) {
+Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const Who& who, const Target& target,
+                                           const upstream::Question& question) {
   Json shown = {{"message", question.message}, {"schema", question.schema}};
-  if (tokenises(who.policy->calls) || who.client.outgoing) {
+  if (tokenises(who.policy->calls) || who.client.response_filter) {
     const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
     CO_CHECKED(co_await tokenise_values(environment.loop, pii, shown));
     if (without_words(shown["schema"]) != without_words(question.schema))
       co_return fail(Code::invalid, "its choices hold personal data");
   }
-  mcp::Form form{question_text(target, shown["message"].get_ref<const std::string&>()), dump_json(shown["schema"])};
+  mcp::ElicitationForm form{question_text(target, shown["message"].get_ref<const std::string&>()),
+                            dump_json(shown["schema"])};
   if (form.message.size() + form.schema.size() > kMostFormShown)
     co_return fail(Code::invalid, "more than can be shown");
   co_return form;
@@ -59,22 +60,22 @@ std::string_view verdict_of(mcp::Elicited::Action action) {
   return "unasked";
 }
 
-Task<bridge::Reply> ask_person(CallEnvironment& environment, const Who& who, const Target& target,
-                               bridge::Question question) {
-  traces::OpenSpan span(environment.spans, who.trace, traces::Kind::internal, "question");
+Task<upstream::Reply> ask_person(CallEnvironment& environment, const Who& who, const Target& target,
+                                 upstream::Question question) {
+  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "question");
   AuditedCall audited(environment.journal, span, who, target, "question");
   audited.set("fields", question.schema["properties"].size());
   audited.set("verdict", "unasked");
   const bool newer_client = mcp::has_elicitation_modes(who.client.version);
   if (environment.questions.closed() || !asks(*who.policy) || !who.client.can_elicit() ||
       (question.wants_2025_11_25 && !newer_client))
-    co_return bridge::Reply{};
-  const Held held(who.jail);
+    co_return upstream::Reply{};
+  const FreezeGuard frozen(who.jail);
   audited.set("verdict", "withdrawn");
   auto form = co_await form_of(environment, who, target, question);
   if (!form) {
     audited.set("verdict", code_name(form.error().code));
-    co_return bridge::Reply{};
+    co_return upstream::Reply{};
   }
   auto waiting = std::make_shared<Waiting>();
   // Whoever waits goes on in a turn of its own, where it may also be cancelled.
@@ -89,7 +90,7 @@ Task<bridge::Reply> ask_person(CallEnvironment& environment, const Who& who, con
   const auto asked = who.client.elicit(*std::move(form), std::move(answered));
   if (!asked) {
     audited.set("verdict", "unasked");
-    co_return bridge::Reply{};
+    co_return upstream::Reply{};
   }
   environment.questions.add(std::shared_ptr<Event>(waiting, &waiting->settled));
   if (who.tell) who.tell(fmt::format("{} asks: waits for the answer of the person at the client", target.server));
@@ -103,18 +104,18 @@ Task<bridge::Reply> ask_person(CallEnvironment& environment, const Who& who, con
   co_await waiting->settled;
   if (!waiting->answer) {
     if (waiting->expired) audited.set("verdict", "expired");
-    co_return bridge::Reply{};
+    co_return upstream::Reply{};
   }
   mcp::Elicited& answer = *waiting->answer;
   audited.set("verdict", verdict_of(answer.action));
-  bridge::Reply reply;
-  if (answer.action == mcp::Elicited::Action::decline) reply.action = bridge::Reply::Action::decline;
+  upstream::Reply reply;
+  if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;
   if (answer.action != mcp::Elicited::Action::accept) co_return reply;
   if (!question.fits(answer.content)) {
     audited.set("verdict", "unfitting");
     co_return reply;
   }
-  reply.action = bridge::Reply::Action::accept;
+  reply.action = upstream::Reply::Action::accept;
   reply.content = std::move(answer.content);
   co_return reply;
 }
@@ -134,11 +135,11 @@ std::string question_text(const Target& target, std::string_view message) {
   return text;
 }
 
-bridge::Asking asking_for(CallEnvironment& environment, const Who& who, const Target& target) {
-  bridge::Asking asking;
+upstream::Asking asking_for(CallEnvironment& environment, const Who& who, const Target& target) {
+  upstream::Asking asking;
   asking.whose = fmt::format("{} {}", who.uid, who.tenant->account());
   asking.able = asks(*who.policy) && who.client.can_elicit();
-  asking.ask = [&environment, &who, &target](bridge::Question question) {
+  asking.ask = [&environment, &who, &target](upstream::Question question) {
     return ask_person(environment, who, target, std::move(question));
   };
   return asking;

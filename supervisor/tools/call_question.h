@@ -3,14 +3,14 @@
 // What the person says goes to that server and nowhere else. Nothing fails here: whatever is in the way is a
 // cancelled question.
 #pragma once
-#include "supervisor/bridge/question.h"
 #include "supervisor/tools/audited_call.h"
 #include "supervisor/tools/call_tool.h"
+#include "supervisor/upstream/question.h"
 
 namespace tools {
 
 // Whose call it is, and who answers. All that is referred to outlives the call.
-bridge::Asking asking_for(CallEnvironment& environment, const Who& who, const Target& target);
+upstream::Asking asking_for(CallEnvironment& environment, const Who& who, const Target& target);
 
 // The text that the person reads. Every line of the server's own words is marked as such: they may look like ours.
 std::string question_text(const Target& target, std::string_view message);

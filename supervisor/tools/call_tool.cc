@@ -8,13 +8,13 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
-#include "supervisor/bridge/result_value.h"
 #include "supervisor/tools/call_approval.h"
 #include "supervisor/tools/call_pii.h"
 #include "supervisor/tools/call_question.h"
 #include "supervisor/tools/catalog_answers.h"
 #include "supervisor/tools/progress_relay.h"
 #include "supervisor/tools/workspace_answers.h"
+#include "supervisor/upstream/result_value.h"
 
 namespace tools {
 namespace {
@@ -55,7 +55,7 @@ std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view to
 
 // A server of ours by its name; else what the catalogue knows by any name, which may be of a server that is not here.
 Result<Target> find_target(const CallEnvironment& environment, const Order& order) {
-  const bridge::Bridge& ours = environment.bridge;
+  const upstream::UpstreamServers& ours = environment.upstream;
   if (const auto server = ours.meant_server(order.server); !server.empty())
     return Target{std::string(server), ours.meant_tool(server, order.name)};
   if (order.server.empty())
@@ -66,7 +66,7 @@ Result<Target> find_target(const CallEnvironment& environment, const Order& orde
   for (uint32_t number : meant.tools)
     if (catalog->tool(number).kind == catalog::Kind::tool) known.push_back(number);
   for (uint32_t number : known)
-    if (environment.bridge.has(catalog->tool(number).server)) tools.push_back(number);
+    if (environment.upstream.has(catalog->tool(number).server)) tools.push_back(number);
   if (tools.empty()) tools = std::move(known);
   if (tools.empty())
     return fail(Code::not_found, fmt::format("no tool is named '{}'", printable(order.name, 128)),
@@ -75,7 +75,7 @@ Result<Target> find_target(const CallEnvironment& environment, const Order& orde
   if (tools.size() > 1)
     return fail(Code::invalid, fmt::format("{} tools are named '{}'", tools.size(), printable(order.name, 128)),
                 fmt::format("say which: {}__{}", tool.server, tool.name));
-  if (!environment.bridge.has(tool.server))
+  if (!environment.upstream.has(tool.server))
     return fail(Code::unavailable,
                 fmt::format("'{}' of '{}' is known, but cannot be called: that server is not among this daemon's "
                             "`servers`",
@@ -126,44 +126,45 @@ Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target&
   co_return Result<>{};
 }
 
-Task<Result<bridge::Answer>> carry(CallEnvironment& environment, const Who& who, const Target& target,
-                                   FreedBeside arguments, bridge::Client::Progress progress, AuditedCall& audited) {
+Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const Who& who, const Target& target,
+                                           FreedBeside arguments, upstream::Client::Progress progress,
+                                           AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
   CO_CHECKED(co_await allow(environment, who, target, *arguments, audited));
-  const bridge::Caller caller{who.tenant->name(),      who.policy, who.tenant->workspace().directory(),
-                              who.tenant->directory(), who.tenant, who.trace};
+  const upstream::Caller caller{who.tenant->name(),      who.policy, who.tenant->workspace().directory(),
+                                who.tenant->directory(), who.tenant, who.trace};
   auto asking = asking_for(environment, who, target);
-  auto answer = co_await environment.bridge.call(caller, target.server, target.tool, std::move(arguments), rules.wall,
-                                                 std::move(progress), std::move(asking));
-  if (!answer && answer.error().code == Code::not_found && !environment.bridge.has_tool(target.server, target.tool))
+  auto answer = co_await environment.upstream.call(caller, target.server, target.tool, std::move(arguments), rules.wall,
+                                                   std::move(progress), std::move(asking));
+  if (!answer && answer.error().code == Code::not_found && !environment.upstream.has_tool(target.server, target.tool))
     answer.error().hint = remedy_for_name(*environment.catalog_of(), target.tool, target.server);
-  if (environment.bridge.writes_workspace(target.server)) who.tenant->workspace().invalidate();
+  if (environment.upstream.writes_workspace(target.server)) who.tenant->workspace().invalidate();
   co_return answer;
 }
 
 // Names the span by what the server has, once that is known: what is only asked for may be any text.
 class SpanNames {
  public:
-  SpanNames(traces::OpenSpan& span, const bridge::Bridge& bridge, const Target& target)
-      : span_(span), bridge_(bridge), target_(target) {}
+  SpanNames(traces::OpenSpan& span, const upstream::UpstreamServers& upstream, const Target& target)
+      : span_(span), upstream_(upstream), target_(target) {}
   ~SpanNames() {
     if (!span_.recorded()) return;
-    const bool known = bridge_.has_tool(target_.server, target_.tool);
+    const bool known = upstream_.has_tool(target_.server, target_.tool);
     describe_tool_call(span_, known ? target_.tool : "");
     if (known) span_.rename("tools/call " + target_.tool);
-    if (bridge_.has(target_.server)) span_.set("warder.server", target_.server);
+    if (upstream_.has(target_.server)) span_.set("warder.server", target_.server);
   }
   SpanNames(const SpanNames&) = delete;
 
  private:
   traces::OpenSpan& span_;
-  const bridge::Bridge& bridge_;
+  const upstream::UpstreamServers& upstream_;
   const Target& target_;
 };
 
 ProgressRelay::Texts texts_for(const Who& who) {
-  return tokenises(who.policy->calls) || who.client.outgoing ? ProgressRelay::Texts::dropped
-                                                             : ProgressRelay::Texts::told;
+  return tokenises(who.policy->calls) || who.client.response_filter ? ProgressRelay::Texts::dropped
+                                                                    : ProgressRelay::Texts::told;
 }
 
 // What the server says of how far it is: as the request's own progress, or as a line of the execution's.
@@ -189,18 +190,18 @@ Task<Result<T>> beside(CallEnvironment& environment, Who who, size_t bytes, size
 }
 
 struct Measured {
-  bridge::ToolValue told;
+  upstream::ToolValue told;
   size_t bytes = 0;  // written as JSON
 };
 
 // Carries it and writes it down; what it answers is a value by then, and its size known.
-Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Who who, Order order, uint64_t& bytes) {
+Task<Result<upstream::ToolValue>> call_and_record(CallEnvironment& environment, Who who, Order order, uint64_t& bytes) {
   CO_TRY(const Target target, find_target(environment, order));
-  traces::OpenSpan span(environment.spans, who.trace, traces::Kind::client, "tools/call");
+  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::client, "tools/call");
   who.trace = span.context();
-  const SpanNames names(span, environment.bridge, target);
+  const SpanNames names(span, environment.upstream, target);
   ProgressRelay relay(environment.loop, texts_for(who), [&](const auto& told) { tell_progress(who, target, told); });
-  bridge::Client::Progress progress;
+  upstream::Client::Progress progress;
   if (who.client.wants_progress())
     progress = [&relay](double value, std::optional<double> total, std::string_view text) {
       relay.take(value, total, text);
@@ -221,10 +222,10 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
   }
   const size_t came = answer->bytes;
   auto read = [answer = shared(*std::move(answer)), tool = target.tool,
-               schema = environment.bridge.output_schema(target.server, target.tool)] {
-    return bridge::value_of(std::move(*answer), tool, schema);
+               schema = environment.upstream.output_schema(target.server, target.tool)] {
+    return upstream::value_of(std::move(*answer), tool, schema);
   };
-  CO_TRY(bridge::ToolValue told, co_await beside(environment, who, came, came, std::move(read)));
+  CO_TRY(upstream::ToolValue told, co_await beside(environment, who, came, came, std::move(read)));
   CO_CHECKED(co_await tokenise_result(environment.loop, pii, told.failure.is_null() ? told.value : told.failure));
   auto measure = [told = shared(std::move(told))] {
     const size_t size = dump_json(told->failure.is_null() ? told->value : told->failure).size();
@@ -236,7 +237,7 @@ Task<Result<bridge::ToolValue>> call_and_record(CallEnvironment& environment, Wh
   audited.set("verdict", told.failure.is_null() ? "ok" : "failed");
   audited.set("bytes", bytes);
   if (told.failure.is_null()) {
-    environment.bridge.observe(target.server, target.tool, told.value);
+    environment.upstream.observe(target.server, target.tool, told.value);
     environment.learning.chosen(*environment.catalog_of(), who.tenant->name(), who.policy->learning,
                                 {target.server, target.tool});
   }
@@ -259,7 +260,7 @@ Task<Result<jail::CallReply>> call_from_code(CallEnvironment& environment, const
     used.who.tell(told_of_calls(used.calls, rules.per_execution));
   uint64_t bytes = 0;
   const auto paths = std::move(order.select);
-  CO_TRY(bridge::ToolValue told, co_await call_and_record(environment, used.who, std::move(order), bytes));
+  CO_TRY(upstream::ToolValue told, co_await call_and_record(environment, used.who, std::move(order), bytes));
   used.bytes += bytes;
   FreedBeside value(&environment.json, std::move(told.value));  // for where it does not go to the code
   if (used.bytes > rules.bytes)
@@ -270,7 +271,7 @@ Task<Result<jail::CallReply>> call_from_code(CallEnvironment& environment, const
   if (!paths.empty()) {
     auto choose = [whole = shared(std::move(*value)), paths] {
       Measured chosen;
-      chosen.told.value = bridge::select(*whole, paths);
+      chosen.told.value = upstream::select(*whole, paths);
       *whole = nullptr;
       chosen.bytes = dump_json(chosen.told.value).size();
       return chosen;
@@ -297,7 +298,7 @@ void take_images(Json& value, std::vector<mcp::Block>& images) {
   value["data"] = "see the picture";
 }
 
-mcp::ToolResult told_to_agent(bridge::ToolValue told, const std::vector<std::string>& paths) {
+mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::string>& paths) {
   std::vector<mcp::Block> images;
   Json answer;
   if (!told.failure.is_null()) {
@@ -306,7 +307,7 @@ mcp::ToolResult told_to_agent(bridge::ToolValue told, const std::vector<std::str
     answer["code"] = told.failure["code"];
     if (told.failure.contains("data")) answer["data"] = told.failure["data"];
   } else {
-    if (!paths.empty()) told.value = bridge::select(told.value, paths);
+    if (!paths.empty()) told.value = upstream::select(told.value, paths);
     take_images(told.value, images);
     answer["result"] = std::move(told.value);
   }

@@ -8,7 +8,6 @@
 // unavailable.
 #pragma once
 #include "supervisor/base/under_way.h"
-#include "supervisor/bridge/bridge.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/approvals.h"
@@ -19,13 +18,14 @@
 #include "supervisor/tools/pending_questions.h"
 #include "supervisor/tools/pii_tools.h"
 #include "supervisor/traces/queue.h"
+#include "supervisor/upstream/upstream_servers.h"
 
 namespace tools {
 
 struct CallEnvironment {  // must outlive server and calls
   Loop& loop;
   JsonWork& json;  // for what is large
-  bridge::Bridge& bridge;
+  upstream::UpstreamServers& upstream;
   journal::Journal& journal;
   CatalogOf catalog_of;
   PiiVaults& vaults;

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLoadingSlice = 20ms;  // of loading, between looks whether the daemon ends
+constexpr auto kLoadingSlice = 20ms;  // of building, between looks whether the daemon ends
 constexpr auto kSettle = 200ms;       // files often change together
 constexpr unsigned kMostReaders = 4;  // threads, when the daemon starts
 constexpr size_t kProblemsLogged = 20;
@@ -26,20 +26,20 @@ Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folde
   TRY(discovery->thread_, WorkerThread::start(loop));
   if (discovery->folder_.empty()) return discovery;
   const unsigned others = std::clamp(std::thread::hardware_concurrency(), 1u, kMostReaders) - 1;
-  TRY(catalog::Loading loading, catalog::Loading::begin(discovery->folder_, others));
-  while (!loading.step(1s)) {
+  TRY(catalog::CatalogBuilder builder, catalog::CatalogBuilder::begin(discovery->folder_, others));
+  while (!builder.step(1s)) {
   }
   ::malloc_trim(0);  // what was read is much larger than what is kept
-  discovery->serve(loading);
+  discovery->serve(builder);
   if (auto watching = discovery->start_watching(); !watching)
     log_warning("catalogue: {}; SIGHUP reloads it", watching.error().what);
   return discovery;
 }
 
-void Discovery::serve(catalog::Loading& loading) {
+void Discovery::serve(catalog::CatalogBuilder& builder) {
   const Doing doing(LoopWork::definitions);
-  listing_ = loading.listing();
-  current_ = loading.take();
+  listing_ = builder.listing();
+  current_ = builder.take();
   for (size_t i = 0; i < current_->problems().size() && i < kProblemsLogged; i++)
     log_warning("catalogue: {}: {}", current_->problems()[i].file, current_->problems()[i].what);
   if (current_->problem_count() > kProblemsLogged)
@@ -97,25 +97,25 @@ Task<> Discovery::reload() {
     ~Busy() { flag = false; }
   } busy(loading_);
   do {
-    auto loading = co_await look();
-    if (!loading) {
-      log_warning("catalogue: it stays as it was: {}", loading.error().what);
+    auto builder = co_await look();
+    if (!builder) {
+      log_warning("catalogue: it stays as it was: {}", builder.error().what);
       co_return;
     }
-    if (!std::exchange(stale_, false) && !*loading) co_return;
-    auto loaded = co_await load(*loading);
+    if (!std::exchange(stale_, false) && !*builder) co_return;
+    auto loaded = co_await load(*builder);
     if (!loaded) co_return log_warning("catalogue: it stays as it was: {}", loaded.error().what);
-    serve(**loading);
+    serve(**builder);
     watch_folders();
   } while (stale_);
 }
 
-Task<Result<std::shared_ptr<catalog::Loading>>> Discovery::look() {
-  auto found = std::make_shared<catalog::Loading>();
+Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> Discovery::look() {
+  auto found = std::make_shared<catalog::CatalogBuilder>();
   if (folder_.empty()) co_return found;
   auto changed = std::make_shared<bool>(stale_);
   auto job = [found, changed, folder = folder_, before = listing_]() -> Result<> {
-    TRY(*found, catalog::Loading::begin(folder));
+    TRY(*found, catalog::CatalogBuilder::begin(folder));
     *changed |= found->listing() != before;
     return {};
   };
@@ -124,11 +124,11 @@ Task<Result<std::shared_ptr<catalog::Loading>>> Discovery::look() {
   co_return found;
 }
 
-Task<Result<>> Discovery::load(std::shared_ptr<catalog::Loading> loading) {
+Task<Result<>> Discovery::load(std::shared_ptr<catalog::CatalogBuilder> builder) {
   if (others_)
-    for (auto& [origin, reading] : others_()) loading->add(origin, std::move(reading));
-  auto job = [loading, thread = thread_.get()]() -> Result<> {
-    while (!loading->step(kLoadingSlice))
+    for (auto& [origin, reading] : others_()) builder->add(origin, std::move(reading));
+  auto job = [builder, thread = thread_.get()]() -> Result<> {
+    while (!builder->step(kLoadingSlice))
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
     // What was read is much larger than what is kept: of 10,000 tools, 31 MiB go back to the kernel, in some 25 ms. It
     // holds the lock of one arena at a time, so the loop may wait while its own is looked through: 1 ms for a small

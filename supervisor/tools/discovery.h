@@ -30,10 +30,10 @@ class Discovery {
 
  private:
   Discovery(Loop& loop, std::string folder) : loop_(loop), folder_(std::move(folder)), tasks_(loop) {}
-  void serve(catalog::Loading& loading);
+  void serve(catalog::CatalogBuilder& builder);
   // The folder as it is now, or nothing where all is as it was. Awaited by reload() only.
-  Task<Result<std::shared_ptr<catalog::Loading>>> look();
-  Task<Result<>> load(std::shared_ptr<catalog::Loading> loading);
+  Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> look();
+  Task<Result<>> load(std::shared_ptr<catalog::CatalogBuilder> builder);
   Result<> start_watching();
   void watch_folders();
   Task<> follow();
@@ -41,7 +41,7 @@ class Discovery {
   Loop& loop_;
   std::string folder_;
   std::shared_ptr<const catalog::Catalog> current_ = std::make_shared<const catalog::Catalog>();
-  catalog::Listing listing_;
+  catalog::FolderListing listing_;
   bool loading_ = false;
   bool stale_ = false;  // others changed
   Others others_;

@@ -45,7 +45,7 @@ double rounded(double ms) { return std::round(ms * 1000) / 1000; }
 
 void add_truncated(Members& members, const ExecuteAnswer& answer) {
   Json truncated;
-  auto stream = [&](const char* name, const jail::Stream& s) {
+  auto stream = [&](const char* name, const jail::CapturedStream& s) {
     if (s.truncated)
       truncated[name] = {
           {"bytes", s.bytes}, {"lines", s.lines}, {"resource", "exec:///" + answer.execution_id + "/" + name}};

@@ -23,9 +23,9 @@ struct ExecuteAnswer {
   std::string result;                         // report->value as JSON, where that is large; it may be empty itself then
   const tenants::Changes* changes = nullptr;  // nullptr: not known
   std::vector<policies::Clamp> clamped;
-  std::optional<Error> quota;       // what to say of the outcome `disk` where the workspace is full
-  Json session;                     // of what the call was a part; null: of none
-  std::vector<jail::Image> images;  // the guest's and files' that the program wrote
+  std::optional<Error> quota;            // what to say of the outcome `disk` where the workspace is full
+  Json session;                          // of what the call was a part; null: of none
+  std::vector<jail::GuestImage> images;  // the guest's and files' that the program wrote
   policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // of a shell program; others' is an error
   std::vector<std::string> notes;                                   // what the agent should know beside the result
 };

@@ -76,7 +76,7 @@ std::string make_id() { return "e" + random_hex(8); }
 // One call: everything it needs while it runs. Lives in the handler's frame.
 struct Call {
   ExecutionSpan& span;
-  Live::Entry& live;
+  ExecutionRegistry::Entry& entry;
   mcp::RequestContext& context;
   ExecuteEnvironment& environment;
   tenants::Member& member;
@@ -121,7 +121,7 @@ Result<jail::Request> make_request(Call& call, Json& arguments) {
   request.seccomp_profile = policy.seccomp;
   request.workspace = call.tenant->workspace().directory();
   if (call.tenant->held_by_kernel()) request.quota = jail::Request::Quota::project;
-  request.handle = &call.live->handle;
+  request.handle = &call.entry->handle;
   return request;
 }
 
@@ -221,7 +221,7 @@ Task<> tell_progress(Call& call) {
   for (;;) {
     const bool wanted = call.context.wants_progress();  // or later: a request that is repeated brings a token
     co_await sleep_for(call.context.loop, told == start ? kFirstProgress : wanted ? kProgressEvery : kHeartbeat);
-    const auto& waits = call.live->approvals;
+    const auto& waits = call.entry->approvals;
     const bool news = call.new_output || waited == waits.empty();
     waited = !waits.empty();
     if (!news && Monotonic::now() - told < kHeartbeat && told != start) continue;
@@ -280,7 +280,7 @@ Task<Result<>> record_end(Call& call, journal::Journal::Execution row, const jai
   }
   auto written = co_await call.environment.journal.end(std::move(row), ended);
   if (written) {
-    call.live.end(report, ended);
+    call.entry.end(report, ended);
     co_return written;
   }
   co_return fail(Code::unavailable, "the program ran, but its record cannot be kept: " + written.error().what,
@@ -301,16 +301,16 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   FreedBeside variables(&call.environment.host.json, std::move(arguments["context_vars"]));
   CO_CHECKED(check_session_arguments(arguments));
   auto& admission = call.environment.admission;
-  request.trace = call.live->trace;
+  request.trace = call.entry->trace;
   const std::string language(jail::language_name(request.spec.language));
-  call.live->language = language;
-  call.live->withdraw = [&call] {
+  call.entry->language = language;
+  call.entry->withdraw = [&call] {
     call.environment.sessions.withdraw(call.id);
     call.environment.admission.withdraw(call.id);
   };
   if (request.code.empty() && arguments.value("reset_session", false)) {
     CO_TRY(mcp::ToolResult ended, co_await end_session(call, arguments));
-    call.live.pass();
+    call.entry.pass();
     co_return ended;
   }
   auto& tenant = *call.tenant;
@@ -333,8 +333,8 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   // Shell's code is a file in memory.
   const uint64_t code_bytes = request.spec.language == jail::Language::shell ? request.code.size() : 0;
   if (!turn) request.spec.limits.file_bytes = std::max(call.quota.file_bytes, code_bytes);
-  call.live.start(language, request.spec.limits);
-  log_started(call.context.loop, call.live.shared());
+  call.entry.start(language, request.spec.limits);
+  log_started(call.context.loop, call.entry.shared());
   CO_TRY(tenants::Recording recording, tenant.executions().begin(call.id));
   auto row = call.environment.journal.begin(
       {call.id, tenant.name(), language, call.policy->name, request.code.size(), journal::now_ms()});
@@ -354,8 +354,8 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   auto snapshot = start(take_before(call));
   request.before_code = [&snapshot]() -> Task<> { co_await snapshot; };
   const std::string session = turn ? turn->name() : "";
-  const mcp::Peer& peer = call.context.peer;
-  NestedCalls nested{{call.tenant, call.policy, peer.uid, peer.pid, call.id, call.context, &call.live->handle}};
+  const mcp::PeerProcess& peer = call.context.peer;
+  NestedCalls nested{{call.tenant, call.policy, peer.uid, peer.pid, call.id, call.context, &call.entry->handle}};
   nested.who.trace = call.span.context();
   if (call.context.wants_progress())
     nested.who.tell = [&call](std::string line) {
@@ -427,19 +427,19 @@ Task<Result<mcp::ToolResult>> run(Call& call, Json arguments) {
   }
   if (turn) {
     const std::string task_is = text_of_meta(call, kTaskKey), session_is = text_of_meta(call, kSessionKey);
-    const SessionTask task{session, call.id, task_is, session_is, code, report, answer.changes, answer.result};
+    const SessionLogEntry task{session, call.id, task_is, session_is, code, report, answer.changes, answer.result};
     log_session_task(tenant, task);
   }
   call.context.loop.spawn(count_again(call.tenant));
   mcp::ToolResult result = make_answer(answer);
   CO_CHECKED(co_await record_end(call, std::move(row), report, result, read_tokens));
-  log_ended(call.context.loop, call.live.shared());
+  log_ended(call.context.loop, call.entry.shared());
   co_return result;
 }
 
 Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments) {
   auto& member = context.user_as<tenants::Member>();
-  auto shown = std::make_shared<LiveExecution>();
+  auto shown = std::make_shared<ExecutionRecord>();
   shown->id = make_id();
   shown->tenant = member.tenant->account();
   shown->policy = member.policy;
@@ -448,11 +448,11 @@ Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::Request
   shown->asked_ms = journal::now_ms();
   ExecutionSpan span(environment.spans, read_trace_context(context.meta), shown);
   shown->trace = span.context().parent.text;
-  Live::Entry live(environment.live, shown);
-  Call call{span, live, context, environment, member, member.tenant, member.policy, shown->id};
+  ExecutionRegistry::Entry entry(environment.executions, shown);
+  Call call{span, entry, context, environment, member, member.tenant, member.policy, shown->id};
   auto place = environment.tenant_of(context);
   if (!place) {
-    live.refuse(place.error());
+    entry.refuse(place.error());
     log_refused(context.loop, shown, place.error());
     co_return make_refusal({}, place.error());
   }
@@ -460,7 +460,7 @@ Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::Request
   if (call.tenant != member.tenant) shown->workspace = call.tenant->name().substr(shown->tenant.size() + 1);
   auto result = co_await run(call, std::move(arguments));
   if (result) co_return *std::move(result);
-  live.refuse(result.error());
+  entry.refuse(result.error());
   log_refused(context.loop, shown, result.error());
   mcp::ToolResult refused = make_refusal(call.begun ? call.id : std::string(), result.error(), call.ran);
   const bool jailer_gone = call.ran == Ran::no && environment.host.jailer.is_gone();  // and the daemon ends with it

@@ -7,8 +7,8 @@
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/admission.h"
 #include "supervisor/tools/catalog_tools.h"
+#include "supervisor/tools/execution_registry.h"
 #include "supervisor/tools/guest_calls.h"
-#include "supervisor/tools/live.h"
 #include "supervisor/tools/sessions.h"
 #include "supervisor/tools/workspace_tools.h"
 #include "supervisor/traces/queue.h"
@@ -18,7 +18,7 @@ namespace tools {
 struct ExecuteEnvironment {  // must outlive the server
   jail::Host& host;
   Admission& admission;
-  Live& live;
+  ExecutionRegistry& executions;
   jail::Pool& pool;
   Sessions& sessions;
   const GuestCalls& calls;

@@ -31,7 +31,7 @@ std::optional<std::string> account_of_uri(std::string_view uri) {
 
 Json bytes_and_tokens(uint64_t bytes, uint64_t tokens) { return {{"bytes", bytes}, {"tokens_estimated", tokens}}; }
 
-Json describe(const journal::Account& account) {
+Json describe(const journal::JournaledExecution& account) {
   const journal::Begun& begun = account.begun;
   const journal::Ended& ended = account.ended;
   const bool runs = ended.outcome.empty();

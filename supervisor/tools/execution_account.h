@@ -14,7 +14,7 @@ std::optional<std::string> account_of_uri(std::string_view uri);
 
 // {execution_id, language, policy, started, outcome, code_bytes, usage, answer_ms, context}; `running`, and no more
 // than is known, until it ends.
-Json describe(const journal::Account& account);
+Json describe(const journal::JournaledExecution& account);
 
 // {bytes, tokens_estimated}: bytes are counted, tokens told from the form of the text, and say so.
 Json bytes_and_tokens(uint64_t bytes, uint64_t tokens);

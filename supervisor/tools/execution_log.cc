@@ -8,11 +8,11 @@
 namespace tools {
 namespace {
 
-std::string owner(const LiveExecution& execution) {
+std::string owner(const ExecutionRecord& execution) {
   return execution.workspace.empty() ? execution.tenant : execution.tenant + "/" + execution.workspace;
 }
 
-std::vector<LogField> fields_of(const LiveExecution& execution) {
+std::vector<LogField> fields_of(const ExecutionRecord& execution) {
   return {{"WARDER_EXECUTION_ID", execution.id},
           {"WARDER_TENANT", execution.tenant},
           {"WARDER_WORKSPACE", execution.workspace},
@@ -28,7 +28,7 @@ std::string microseconds(double ms) { return std::to_string(std::llround(ms * 10
 
 }  // namespace
 
-void log_started(Loop& loop, std::shared_ptr<const LiveExecution> execution) {
+void log_started(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
   if (log_level() < LogLevel::info) return;
   loop.defer([execution = std::move(execution)] {
     log_fields(LogLevel::info, kStartedId,
@@ -37,10 +37,10 @@ void log_started(Loop& loop, std::shared_ptr<const LiveExecution> execution) {
   });
 }
 
-void log_ended(Loop& loop, std::shared_ptr<const LiveExecution> execution) {
+void log_ended(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
   if (log_level() < LogLevel::info) return;
   loop.defer([execution = std::move(execution)] {
-    const jail::Usage& usage = execution->usage;
+    const jail::JailUsage& usage = execution->usage;
     auto fields = fields_of(*execution);
     fields.push_back({"WARDER_OUTCOME", execution->outcome});
     fields.push_back({"WARDER_WALL_USEC", microseconds(usage.wall_ms)});
@@ -54,7 +54,7 @@ void log_ended(Loop& loop, std::shared_ptr<const LiveExecution> execution) {
   });
 }
 
-void log_refused(Loop& loop, std::shared_ptr<const LiveExecution> execution, const Error& error) {
+void log_refused(Loop& loop, std::shared_ptr<const ExecutionRecord> execution, const Error& error) {
   if (log_level() < LogLevel::info) return;
   loop.defer([execution = std::move(execution), what = error.what, rule = error.rule] {
     auto fields = fields_of(*execution);

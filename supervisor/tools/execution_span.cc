@@ -4,15 +4,15 @@
 
 namespace tools {
 
-ExecutionSpan::ExecutionSpan(traces::Queue* queue, const TraceContext& caller, LivePtr execution)
+ExecutionSpan::ExecutionSpan(traces::Queue* queue, const TraceContext& caller, ExecutionRecordPtr execution)
     : queue_(queue),
       execution_(std::move(execution)),
-      span_(queue, caller, traces::Kind::server, "tools/call execute_code") {}
+      span_(queue, caller, traces::SpanKind::server, "tools/call execute_code") {}
 
 ExecutionSpan::~ExecutionSpan() {
   goes_on();
   if (!span_.recorded()) return;
-  const LiveExecution& execution = *execution_;
+  const ExecutionRecord& execution = *execution_;
   describe_tool_call(span_, "execute_code");
   span_.set("warder.execution.id", execution.id);
   span_.set("warder.tenant", execution.tenant);
@@ -35,7 +35,7 @@ void ExecutionSpan::waits(Loop& loop) {
   loop.defer([weak = std::weak_ptr(waited_)] {
     if (auto waited = weak.lock()) *waited = true;
   });
-  waiting_.emplace(queue_, span_.context(), traces::Kind::internal, "wait");
+  waiting_.emplace(queue_, span_.context(), traces::SpanKind::internal, "wait");
 }
 
 void ExecutionSpan::goes_on() {

@@ -1,16 +1,17 @@
 // ExecutionSpan: one call of execute_code as a span of its caller's trace. Source: execute_code.cc; made before the
-// execution's Live::Entry, so that it ends after it, when the execution says how it went, however that was.
+// execution's ExecutionRegistry::Entry, so that it ends after it, when the execution says how it went, however that
+// was.
 #pragma once
 #include <optional>
 
-#include "supervisor/tools/live.h"
+#include "supervisor/tools/execution_registry.h"
 #include "supervisor/traces/open_span.h"
 
 namespace tools {
 
 class ExecutionSpan {
  public:
-  ExecutionSpan(traces::Queue* queue, const TraceContext& caller, LivePtr execution);
+  ExecutionSpan(traces::Queue* queue, const TraceContext& caller, ExecutionRecordPtr execution);
   ~ExecutionSpan();
 
   // What the program and its calls belong to.
@@ -21,7 +22,7 @@ class ExecutionSpan {
 
  private:
   traces::Queue* queue_;
-  LivePtr execution_;
+  ExecutionRecordPtr execution_;
   traces::OpenSpan span_;
   std::optional<traces::OpenSpan> waiting_;
   std::shared_ptr<bool> waited_;

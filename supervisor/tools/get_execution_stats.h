@@ -19,9 +19,9 @@ struct Stats {
   const tenants::Usage& workspace;
   const policies::Policy& policy;
   const catalog::Catalog& catalog;
-  const journal::Statistics& journal;  // of all time
-  const journal::Totals& since_start;  // of the daemon
-  uint64_t skills;                     // its own and those that everybody shares
+  const journal::ExecutionStatistics& journal;  // of all time
+  const journal::Totals& since_start;           // of the daemon
+  uint64_t skills;                              // its own and those that everybody shares
   const Sessions& sessions;
   const std::string& tenant;                               // or its named workspace
   const std::vector<tenants::NamedWorkspace>& workspaces;  // of the tenant

@@ -18,7 +18,7 @@
 
 namespace tools {
 
-// An execution's calls of other servers' tools: on whose behalf, and what they have used up.
+// An execution's calls to upstream servers' tools: on whose behalf, and what they have used up.
 struct NestedCalls {
   Who who;
   uint32_t calls = 0;

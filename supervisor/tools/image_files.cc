@@ -5,7 +5,7 @@
 
 namespace tools {
 
-void append_image_files(std::vector<jail::Image>& images, const tenants::Workspace& workspace,
+void append_image_files(std::vector<jail::GuestImage>& images, const tenants::Workspace& workspace,
                         const tenants::Changes& changes) {
   size_t added = 0;
   for (const auto* list : {&changes.created, &changes.modified}) {

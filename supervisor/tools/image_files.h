@@ -12,7 +12,7 @@ constexpr size_t kMostImageFiles = 4;
 constexpr size_t kMostImageBytes = 1 << 20;  // each; larger ones stay files
 
 // Appends created and modified images of the workspace, as far as the limits allow.
-void append_image_files(std::vector<jail::Image>& images, const tenants::Workspace& workspace,
+void append_image_files(std::vector<jail::GuestImage>& images, const tenants::Workspace& workspace,
                         const tenants::Changes& changes);
 
 }  // namespace tools

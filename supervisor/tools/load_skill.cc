@@ -33,7 +33,7 @@ SkillAnswer load_skill(Skills& skills, SkillUser user, Json arguments) {
   Json metadata = metadata_of(*found);
   skills::Skill older;  // lives as long as what points to it
   if (found->own && version > 0 && version != found->own->version()) {
-    CO_TRY(std::shared_ptr<skills::Store> own, skills.store(user.tenant));
+    CO_TRY(std::shared_ptr<skills::SkillStore> own, skills.store(user.tenant));
     CO_TRY(older, own->read_version(*found->own, static_cast<uint32_t>(version)));
     const skills::Found then{&older, found->own};
     metadata = metadata_of(then);

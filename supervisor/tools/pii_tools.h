@@ -29,8 +29,8 @@ void add_pii_tools(mcp::Server& server, const PiiUserOf& user_of, PiiVaults& vau
 // tokenize_pii {text} -> {text, tokens}; detokenize_pii {text} -> {text}, denied unless the policy's `restore` allows
 // it.
 void add_pii_calls(GuestCalls& calls, PiiVaults& vaults, Loop& loop);
-// For Server::set_outgoing. Tokens that the vault knows stay as they are.
-mcp::OutgoingOf outgoing_pii(PiiUserOf user_of, PiiVaults& vaults);
+// For Server::set_response_filter. Tokens that the vault knows stay as they are.
+mcp::ResponseFilterOf pii_response_filter(PiiUserOf user_of, PiiVaults& vaults);
 
 mcp::ToolDefinition sanitize_pii_definition();
 mcp::ToolDefinition restore_pii_definition();

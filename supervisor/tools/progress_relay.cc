@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "supervisor/bridge/question.h"
+#include "supervisor/upstream/question.h"
 
 namespace tools {
 
@@ -16,7 +16,7 @@ void ProgressRelay::take(double value, std::optional<double> total, std::string_
   highest_ = value;
   if (total && !std::isfinite(*total)) total.reset();
   last_ = Told{value, total, {}};
-  if (texts_ == Texts::told) last_->text = bridge::shown_text(text, kMaxText, bridge::Newlines::replace);
+  if (texts_ == Texts::told) last_->text = upstream::shown_text(text, kMaxText, upstream::Newlines::replace);
   refill();
   if (left_ > 0) return tell_last();
   if (!later_) wait_for_a_place();
@@ -46,7 +46,7 @@ void ProgressRelay::tell_last() {
 
 std::string progress_line(std::string_view server, std::string_view tool, const ProgressRelay::Told& told) {
   std::string line =
-      fmt::format("{}.{}: {}", server, bridge::shown_text(tool, 128, bridge::Newlines::replace), told.value);
+      fmt::format("{}.{}: {}", server, upstream::shown_text(tool, 128, upstream::Newlines::replace), told.value);
   if (told.total) line += fmt::format(" of {}", *told.total);
   if (!told.text.empty()) line += ": " + told.text;
   return line;

@@ -15,7 +15,7 @@ Task<Result<mcp::Completion>> complete_path(tenants::Tenant& tenant, std::string
   mcp::Completion completion;
   uint64_t fitting = 0;
   for (const tenants::Entry& entry : listing.entries) {
-    if (entry.kind != tenants::Kind::file || !entry.path.starts_with(typed)) continue;
+    if (entry.kind != tenants::FileKind::file || !entry.path.starts_with(typed)) continue;
     if (valid_utf8(entry.path) != entry.path) continue;  // cannot be read by URI
     if (fitting++ < kMostPathsOffered) completion.values.push_back(entry.path);
   }

@@ -19,7 +19,7 @@ Result<skills::Draft> read_draft(const Json& arguments) {
   TRY(draft.description, in.string_or("description", "", kMostText));
   TRY(std::string language, in.one_of("language", {"python", "javascript"}, "python"));
   CHECKED(in.done());
-  draft.language = language == "javascript" ? skills::Language::javascript : skills::Language::python;
+  draft.language = language == "javascript" ? skills::SkillLanguage::javascript : skills::SkillLanguage::python;
   draft.created = iso_time(static_cast<int64_t>(std::time(nullptr)) * 1'000'000'000);
   return draft;
 }
@@ -49,8 +49,8 @@ SkillAnswer save_skill(Skills& skills, SkillUser user, Json arguments) {
   CO_TRY(skills::Draft draft, read_draft(arguments));
   const std::string name = draft.name;
   CO_TRY(auto receipt, co_await skills.save(user, std::move(draft)));
-  const skills::Store::Entry& entry = *receipt.entry;
-  const bool python = entry.skill.language == skills::Language::python;
+  const skills::SkillStore::Entry& entry = *receipt.entry;
+  const bool python = entry.skill.language == skills::SkillLanguage::python;
   Json answer = {{"success", true},
                  {"message", fmt::format("Skill '{}' saved successfully", name)},
                  {"version", entry.version()},

@@ -22,8 +22,8 @@ constexpr auto kThesaurusSlice = 2ms;  // of reading the thesaurus, between look
 constexpr size_t kMaxFileBytes = 16 << 20;
 const std::string kShared;
 
-const std::string& memory_of(const std::string& tenant, policies::Learning whose) {
-  return whose == policies::Learning::shared ? kShared : tenant;
+const std::string& memory_of(const std::string& tenant, policies::LearningScope whose) {
+  return whose == policies::LearningScope::shared ? kShared : tenant;
 }
 
 int64_t wall_seconds() {
@@ -101,15 +101,15 @@ SearchLearning::Memory& SearchLearning::memory(const std::string& name) {
   return known->second;
 }
 
-const catalog::Learning* SearchLearning::of(const std::string& tenant, policies::Learning whose) {
-  if (whose == policies::Learning::off) return nullptr;
+const catalog::Learning* SearchLearning::of(const std::string& tenant, policies::LearningScope whose) {
+  if (whose == policies::LearningScope::off) return nullptr;
   const Memory& known = memory(memory_of(tenant, whose));
   return known.learning.size() == 0 ? nullptr : &known.learning;
 }
 
-void SearchLearning::searched(const std::string& tenant, policies::Learning whose, std::string query,
+void SearchLearning::searched(const std::string& tenant, policies::LearningScope whose, std::string query,
                               Monotonic::time_point now) {
-  if (whose == policies::Learning::off) {  // was it on before, then nothing of it stays
+  if (whose == policies::LearningScope::off) {  // was it on before, then nothing of it stays
     if (off_.insert(tenant).second) forget(tenant);
     return;
   }
@@ -117,10 +117,10 @@ void SearchLearning::searched(const std::string& tenant, policies::Learning whos
   last_.insert_or_assign(tenant, Last{std::move(query), now});
 }
 
-void SearchLearning::chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::Learning whose,
+void SearchLearning::chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::LearningScope whose,
                             const catalog::Learning::Tool& tool, Monotonic::time_point now) {
   const auto last = last_.find(tenant);
-  if (whose == policies::Learning::off || last == last_.end() || now - last->second.when > kPatience) return;
+  if (whose == policies::LearningScope::off || last == last_.end() || now - last->second.when > kPatience) return;
   // A name says what it means without us.
   if (!catalog.named_so(last->second.query).empty()) return;
   Memory& taught = memory(memory_of(tenant, whose));

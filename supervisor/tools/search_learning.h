@@ -24,10 +24,10 @@ class SearchLearning {
   // Where memories are kept: a folder that is made when it is needed. Without one they end with the process.
   void keep_in(std::string folder) { folder_ = std::move(folder); }
   // What to compare a search with; nullptr: nothing is learned.
-  const catalog::Learning* of(const std::string& tenant, policies::Learning whose);
-  void searched(const std::string& tenant, policies::Learning whose, std::string query,
+  const catalog::Learning* of(const std::string& tenant, policies::LearningScope whose);
+  void searched(const std::string& tenant, policies::LearningScope whose, std::string query,
                 Monotonic::time_point now = Monotonic::now());
-  void chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::Learning whose,
+  void chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::LearningScope whose,
               const catalog::Learning::Tool& tool, Monotonic::time_point now = Monotonic::now());
   // What a tenant's own searches have taught, or, with an empty name, the shared ones.
   void forget(const std::string& tenant);

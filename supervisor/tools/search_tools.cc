@@ -83,14 +83,14 @@ Json describe_skill(const skills::Skill& skill, Detail detail) {
     all["language"] = skills::language_name(skill.language);
     all["uri"] = skills::uri_of(skill.slug, {});
   }
-  if (skill.language == skills::Language::python) all["import"] = fmt::format("from skills import {}", skill.name);
-  if (skill.language == skills::Language::javascript)
+  if (skill.language == skills::SkillLanguage::python) all["import"] = fmt::format("from skills import {}", skill.name);
+  if (skill.language == skills::SkillLanguage::javascript)
     all["import"] = fmt::format("const {0} = require('skills/{0}')", skill.name);
   return all;
 }
 
 // What the reader can do about an answer with nothing in it.
-std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::Found& found) {
+std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::FoundTools& found) {
   if (found.total > 0)
     return found.match == catalog::Match::weak ? "no tool has much of this; other words may find more" : "";
   if (catalog.size() == 0) return "there are no tool definitions here";
@@ -145,7 +145,7 @@ mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& argume
   query.asker = context.asker;
   query.thesaurus = context.thesaurus.get();
   const skills::Library* library = context.library;
-  const catalog::Found found = catalog.search(query);
+  const catalog::FoundTools found = catalog.search(query);
   FoundSkills asked;
   if (library && query.server.empty() && query.tags.empty()) asked = find_skills(catalog, *library, query);
   std::vector<skills::Found>& fitting = asked.fitting;

@@ -66,7 +66,7 @@ Result<Json> read_log(const GuestCaller& caller, const Json& arguments) {
 
 }  // namespace
 
-void log_session_task(tenants::Tenant& tenant, const SessionTask& task) {
+void log_session_task(tenants::Tenant& tenant, const SessionLogEntry& task) {
   tenants::SessionTask entry;
   entry.task_id = task.execution;
   entry.description = task.description.empty() ? comment_at_begin(task.code) : task.description;

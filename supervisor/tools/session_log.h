@@ -11,7 +11,7 @@
 
 namespace tools {
 
-struct SessionTask {
+struct SessionLogEntry {
   std::string_view session, execution;
   std::string_view description;          // empty: the comment that the code begins with, if it does
   std::string_view session_description;  // of the session from now on; empty: as before
@@ -21,7 +21,7 @@ struct SessionTask {
   std::string_view result = {};               // the report's value as JSON, where that is written already
 };
 // A log that cannot be written is a line in ours, no reason to withhold the answer.
-void log_session_task(tenants::Tenant& tenant, const SessionTask& task);
+void log_session_task(tenants::Tenant& tenant, const SessionLogEntry& task);
 void log_session_begin(tenants::Tenant& tenant, const std::string& session);
 void log_session_end(tenants::Tenant& tenant, const std::string& session);
 

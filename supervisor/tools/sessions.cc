@@ -18,7 +18,7 @@ constexpr size_t kMostWaiting = 1000;
 constexpr size_t kMostGone = 64;  // ends of one tenant's sessions that are remembered
 constexpr auto kTendEvery = 1s;
 
-constexpr char kRule[] = "sessions.most";
+constexpr char kRule[] = "sessions.max";
 constexpr char kBeginAnew[] =
     "call again: that begins a new session of this name, without the variables; what was done is in session:///<name>";
 
@@ -125,7 +125,7 @@ Result<> Sessions::check_room(const Ask& ask) const {
     if (entry->tenant->account() != ask.tenant->account()) continue;
     names += (count++ > 0 ? ", " : "") + key.name;
   }
-  if (count >= ask.policy->sessions.most)
+  if (count >= ask.policy->sessions.max)
     return fail(Code::exhausted, fmt::format("{} sessions are open: {}", count, names),
                 "use one of these, or end one: its name as session, empty code and reset_session true", kRule);
   if (entries_.size() >= kMostInAll)
@@ -136,7 +136,7 @@ Result<> Sessions::check_room(const Ask& ask) const {
 
 Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
   CO_CHECKED(tenants::check_session_id(ask.name));
-  if (ask.policy->sessions.most == 0)
+  if (ask.policy->sessions.max == 0)
     co_return fail(Code::denied, fmt::format("policy '{}' allows no sessions", ask.policy->name),
                    "leave `session` out and keep data in workspace files", kRule);
   const Key key{ask.tenant->name(), ask.name};

@@ -72,7 +72,7 @@ Result<> read_verdict(const jail::Report& report) {
 
 Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, const skills::Draft& draft) {
   const policies::Policy& policy = user.policy;
-  const bool python = draft.language == skills::Language::python;
+  const bool python = draft.language == skills::SkillLanguage::python;
   const auto language = python ? jail::Language::python : jail::Language::javascript;
   if (!policy.allows_language(jail::language_name(language)))
     co_return fail(Code::denied,

@@ -16,7 +16,7 @@ std::set<std::string> known_values(const skills::Library& library, const mcp::Co
   for (const skills::Found& one : library.all()) {
     if (asked.argument == "skill") values.insert(one.skill->slug);
     if (asked.argument != "path" || (!chosen.empty() && chosen != one.skill->slug)) continue;
-    for (const skills::File& file : one.skill->files) values.insert(file.path);
+    for (const skills::SkillFile& file : one.skill->files) values.insert(file.path);
   }
   return values;
 }

@@ -29,7 +29,7 @@ void add_caching(Json& result) {
 
 Json entry_of(const skills::Skill& skill) {
   Json resources = Json::array();
-  for (const skills::File& file : skill.files) {
+  for (const skills::SkillFile& file : skill.files) {
     Json one = {{"uri", skills::uri_of(skill.slug, file.path)}, {"digest", file.digest}, {"size", file.size}};
     resources.push_back(std::move(one));
   }
@@ -83,7 +83,7 @@ auto no_such(std::string_view what, std::string_view uri) {
               "skills/list names those that there are");
 }
 
-std::optional<skills::Found> find_at(const skills::Library& library, const std::optional<skills::Place>& place) {
+std::optional<skills::Found> find_at(const skills::Library& library, const std::optional<skills::SkillUri>& place) {
   return place ? library.find(place->slug) : std::nullopt;
 }
 

@@ -51,28 +51,28 @@ Skills::Skills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::S
       changes_(host.loop, kMostChanges),
       tasks_(host.loop) {}
 
-Result<std::shared_ptr<skills::Store>> Skills::store(tenants::Tenant& tenant) {
+Result<std::shared_ptr<skills::SkillStore>> Skills::store(tenants::Tenant& tenant) {
   auto known = stores_.find(tenant.name());
   if (known != stores_.end()) return known->second;
   TRY(RelativePath path, RelativePath::parse("skills"));
   TRY(Fd directory, make_directories_beneath(tenant.directory(), path, 0700));
-  TRY(skills::Store opened, skills::Store::open(std::move(directory)));
+  TRY(skills::SkillStore opened, skills::SkillStore::open(std::move(directory)));
   for (const std::string& problem : opened.problems()) log_warning("tenant {}: {}", tenant.name(), problem);
-  return stores_[tenant.name()] = std::make_shared<skills::Store>(std::move(opened));
+  return stores_[tenant.name()] = std::make_shared<skills::SkillStore>(std::move(opened));
 }
 
 Result<skills::Library> Skills::library(tenants::Tenant& tenant) {
-  TRY(const std::shared_ptr<skills::Store> own, store(tenant));
+  TRY(const std::shared_ptr<skills::SkillStore> own, store(tenant));
   return skills::Library(shared_, *own);
 }
 
-Task<Result<skills::Store::Receipt>> Skills::save(SkillUser user, skills::Draft draft) {
+Task<Result<skills::SkillStore::Receipt>> Skills::save(SkillUser user, skills::Draft draft) {
   const policies::SkillRules& rules = user.policy.skills;
   if (!rules.save)
     co_return fail(Code::denied, fmt::format("policy '{}' does not let skills be saved", user.policy.name),
                    "keep the code in a file of the workspace", "skills.save");
   CO_CHECKED(skills::check_draft(draft));
-  CO_TRY(const std::shared_ptr<skills::Store> own, store(user.tenant));
+  CO_TRY(const std::shared_ptr<skills::SkillStore> own, store(user.tenant));
   if (!own->find(draft.name) && shared_.find(draft.name))
     co_return fail(Code::denied, fmt::format("'{}' is a skill that everybody shares", draft.name),
                    "choose another name", "skills.shared");
@@ -86,9 +86,9 @@ Task<Result<skills::Store::Receipt>> Skills::save(SkillUser user, skills::Draft 
   limits.bytes = rules.bytes;
   limits.count = rules.count;
   CO_TRY(std::shared_ptr<Change> change, co_await begin_change(user));
-  CO_TRY(skills::Store::Saving plan, change->store->plan_save(draft, limits));
-  if (plan.saved == skills::Store::Saved::same) co_return change->store->finish(std::move(plan));
-  tasks_.spawn(save(change, std::make_shared<skills::Store::Saving>(std::move(plan))));
+  CO_TRY(skills::SkillStore::Saving plan, change->store->plan_save(draft, limits));
+  if (plan.saved == skills::SkillStore::Saved::same) co_return change->store->finish(std::move(plan));
+  tasks_.spawn(save(change, std::make_shared<skills::SkillStore::Saving>(std::move(plan))));
   co_await change->done;
   co_return change->receipt;
 }
@@ -101,8 +101,8 @@ Task<Result<>> Skills::remove(SkillUser user, std::string name) {
   if (!change->store->find(name) && shared_.find(name))
     co_return fail(Code::denied, fmt::format("'{}' is a skill that everybody shares", name), "leave it",
                    "skills.shared");
-  CO_TRY(skills::Store::Removal plan, change->store->plan_removal(name));
-  tasks_.spawn(remove(change, std::make_shared<skills::Store::Removal>(std::move(plan))));
+  CO_TRY(skills::SkillStore::Removal plan, change->store->plan_removal(name));
+  tasks_.spawn(remove(change, std::make_shared<skills::SkillStore::Removal>(std::move(plan))));
   co_await change->done;
   if (!change->receipt) co_return tl::unexpected<Error>(change->receipt.error());
   co_return Result<>{};
@@ -112,12 +112,12 @@ Task<Result<std::shared_ptr<Skills::Change>>> Skills::begin_change(SkillUser use
   const policies::Policy one_change = one_at_a_time(user.policy);
   Admission::Asker asker{user.tenant.name(), nullptr};
   CO_TRY(Admission::Permit turn, co_await changes_.enter(std::move(asker), one_change));
-  CO_TRY(std::shared_ptr<skills::Store> own, store(user.tenant));
+  CO_TRY(std::shared_ptr<skills::SkillStore> own, store(user.tenant));
   co_return std::make_shared<Change>(user.tenant.name(), std::move(own), std::move(turn));
 }
 
-Task<> Skills::save(std::shared_ptr<Change> change, std::shared_ptr<skills::Store::Saving> saving) {
-  const WorkerThread::Job job = [saving] { return skills::Store::write(*saving); };
+Task<> Skills::save(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Saving> saving) {
+  const WorkerThread::Job job = [saving] { return skills::SkillStore::write(*saving); };
   auto written = co_await disk_.run(job);
   if (written) {
     change->receipt = change->store->finish(std::move(*saving));
@@ -128,13 +128,13 @@ Task<> Skills::save(std::shared_ptr<Change> change, std::shared_ptr<skills::Stor
   change->done.fire();
 }
 
-Task<> Skills::remove(std::shared_ptr<Change> change, std::shared_ptr<skills::Store::Removal> removal) {
-  const WorkerThread::Job job = [removal] { return skills::Store::remove(*removal); };
+Task<> Skills::remove(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Removal> removal) {
+  const WorkerThread::Job job = [removal] { return skills::SkillStore::remove(*removal); };
   auto removed = co_await disk_.run(job);
   change->store->finish(*removal);
   if (removal->is_gone) changed_(change->tenant);
   if (removed) {
-    change->receipt = skills::Store::Receipt{nullptr, skills::Store::Saved::same};
+    change->receipt = skills::SkillStore::Receipt{nullptr, skills::SkillStore::Saved::same};
   } else {
     change->receipt = tl::unexpected<Error>(std::move(removed).error());
   }
@@ -143,7 +143,7 @@ Task<> Skills::remove(std::shared_ptr<Change> change, std::shared_ptr<skills::St
 
 Json metadata_of(const skills::Found& found) {
   const skills::Skill& skill = *found.skill;
-  const skills::File* code = skill.find_file(skill.code_file);
+  const skills::SkillFile* code = skill.find_file(skill.code_file);
   Json metadata = {{"name", skill.name},
                    {"description", skill.description},
                    {"created", skill.created},

@@ -36,7 +36,7 @@ class Skills {
   Skills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shared, Changed changed);
 
   // Opened at the first use, and kept. Errors: what the disk said.
-  Result<std::shared_ptr<skills::Store>> store(tenants::Tenant& tenant);
+  Result<std::shared_ptr<skills::SkillStore>> store(tenants::Tenant& tenant);
   Result<skills::Library> library(tenants::Tenant& tenant);
   // The tenant's folder is gone.
   void forget(const std::string& tenant) { stores_.erase(tenant); }
@@ -44,31 +44,31 @@ class Skills {
 
   // Checks the code in a jail of the tenant's own, then keeps it: durable when this is done. Cancelled before the
   // check has ended, it keeps nothing; later, the skill is kept though nobody hears of it.
-  Task<Result<skills::Store::Receipt>> save(SkillUser user, skills::Draft draft);
+  Task<Result<skills::SkillStore::Receipt>> save(SkillUser user, skills::Draft draft);
   // Cancelled when the disk has it, the skill goes though nobody hears of it.
   Task<Result<>> remove(SkillUser user, std::string name);
 
  private:
   // One change of a store, from its plan to its end. Nobody's leaving ends it half-way.
   struct Change {
-    Change(std::string of, std::shared_ptr<skills::Store> its_store, Admission::Permit its_turn)
+    Change(std::string of, std::shared_ptr<skills::SkillStore> its_store, Admission::Permit its_turn)
         : tenant(std::move(of)), store(std::move(its_store)), turn(std::move(its_turn)) {}
     std::string tenant;
-    std::shared_ptr<skills::Store> store;
+    std::shared_ptr<skills::SkillStore> store;
     Admission::Permit turn;
     Event done;
-    Result<skills::Store::Receipt> receipt = fail(Code::internal, "not done");  // of a removal: no entry
+    Result<skills::SkillStore::Receipt> receipt = fail(Code::internal, "not done");  // of a removal: no entry
   };
   Task<Result<std::shared_ptr<Change>>> begin_change(SkillUser user);
-  Task<> save(std::shared_ptr<Change> change, std::shared_ptr<skills::Store::Saving> saving);
-  Task<> remove(std::shared_ptr<Change> change, std::shared_ptr<skills::Store::Removal> removal);
+  Task<> save(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Saving> saving);
+  Task<> remove(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Removal> removal);
   jail::Host& host_;
   jail::Pool& pool_;
   skills::Shared shared_;
   Changed changed_;
   WorkerThread& disk_;
   Admission checks_, changes_;
-  std::map<std::string, std::shared_ptr<skills::Store>, std::less<>> stores_;
+  std::map<std::string, std::shared_ptr<skills::SkillStore>, std::less<>> stores_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -27,13 +27,13 @@ Counts told(const journal::Totals& totals) {
 
 }  // namespace
 
-Statistics take_statistics(const Live& live, const jail::Pool* pool) {
+Statistics take_statistics(const ExecutionRegistry& executions, const jail::Pool* pool) {
   Statistics now;
-  now.waiting = live.count(Stage::waiting);
-  now.starting = live.count(Stage::starting);
-  now.running = live.count(Stage::running);
-  now.frozen = live.count(Stage::frozen);
-  const Sums& sums = live.sums();
+  now.waiting = executions.count(Stage::waiting);
+  now.starting = executions.count(Stage::starting);
+  now.running = executions.count(Stage::running);
+  now.frozen = executions.count(Stage::frozen);
+  const Sums& sums = executions.sums();
   now.executions = sums.totals.executions;
   now.outcomes = sums.totals.outcomes;
   now.refusals = sums.refused;
@@ -42,12 +42,12 @@ Statistics take_statistics(const Live& live, const jail::Pool* pool) {
   now.wall_usec = told(sums.wall_times.quantiles());
   now.cpu_usec = sums.totals.cpu_us;
   now.ledger = told(sums.totals);
-  for (const auto& [name, of] : live.languages()) {
+  for (const auto& [name, of] : executions.languages()) {
     now.languages[name] = told(of.wall_times.quantiles());
     now.languages[name].merge(
         Counts{{"executions", of.totals.executions}, {"cpu_usec", of.totals.cpu_us}, {"wall_usec", of.totals.wall_us}});
   }
-  live.each_living([&now](const LiveExecution& execution) {
+  executions.each_living([&now](const ExecutionRecord& execution) {
     const jail::LiveUsage usage = execution.now();
     now.cpu_usec += static_cast<uint64_t>(usage.cpu_ms * 1000);
     now.memory_bytes += usage.memory_bytes;

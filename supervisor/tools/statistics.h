@@ -1,12 +1,12 @@
 // Statistics: what administrators are told about the daemon as a whole, taken from memory in some microseconds.
-// Source: Live, jail::Pool. Told by: supervisor/bus/manager.cc, supervisor/metrics/exposition.cc.
+// Source: ExecutionRegistry, jail::Pool. Told by: supervisor/bus/manager.cc, supervisor/metrics/exposition.cc.
 #pragma once
 #include <map>
 #include <string>
 #include <vector>
 
 #include "jail/pool.h"
-#include "supervisor/tools/live.h"
+#include "supervisor/tools/execution_registry.h"
 
 namespace tools {
 
@@ -30,6 +30,6 @@ struct Statistics {
 };
 
 // `pool` may be nullptr, before there is one.
-Statistics take_statistics(const Live& live, const jail::Pool* pool);
+Statistics take_statistics(const ExecutionRegistry& executions, const jail::Pool* pool);
 
 }  // namespace tools

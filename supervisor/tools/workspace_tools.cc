@@ -133,7 +133,8 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
   }
   for (size_t i = begin; i < listing.entries.size(); i++) {
     const tenants::Entry& entry = listing.entries[i];
-    if (entry.kind != tenants::Kind::file || valid_utf8(entry.path) != entry.path) continue;  // cannot be read by URI
+    if (entry.kind != tenants::FileKind::file || valid_utf8(entry.path) != entry.path)
+      continue;  // cannot be read by URI
     mcp::Resource resource;
     resource.uri = std::string(kWorkspaceScheme) + encode_percent(entry.path);
     resource.name = entry.path;
@@ -161,8 +162,8 @@ Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string ur
   Json result = {{"resources", Json::array()}};
   for (size_t i = begin; i < listing.entries.size(); i++) {
     const tenants::Entry& entry = listing.entries[i];
-    const bool is_folder = entry.kind == tenants::Kind::directory;
-    if ((!is_folder && entry.kind != tenants::Kind::file) || valid_utf8(entry.path) != entry.path) continue;
+    const bool is_folder = entry.kind == tenants::FileKind::directory;
+    if ((!is_folder && entry.kind != tenants::FileKind::file) || valid_utf8(entry.path) != entry.path) continue;
     Json one = {{"uri", std::string(kWorkspaceScheme) + encode_percent(entry.path)},
                 {"name", entry.path.substr(entry.path.rfind('/') + 1)}};
     if (is_folder) one["mimeType"] = kFolderType;

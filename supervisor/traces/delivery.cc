@@ -46,7 +46,7 @@ size_t rejected_in(const std::string& body, size_t spans) {
 
 }  // namespace
 
-Judgement judge(const Result<http::Reply>& reply, size_t spans) {
+Judgement judge(const Result<http::HttpReply>& reply, size_t spans) {
   using What = Judgement::What;
   if (!reply) {
     const Error& error = reply.error();

@@ -16,7 +16,7 @@ struct Judgement {
   std::string why;                      // empty: all were taken
 };
 // `spans`: how many it was sent.
-Judgement judge(const Result<http::Reply>& reply, size_t spans);
+Judgement judge(const Result<http::HttpReply>& reply, size_t spans);
 
 // Before the next try, after so many have failed: from one second on, doubled each time up to half a minute, and of
 // that anything between a half and all by chance, so that many daemons do not come at once.

@@ -87,9 +87,9 @@ Task<> Exporter::deliver(std::vector<Span> batch) {
   }
 }
 
-Task<Result<http::Reply>> Exporter::post(http::ClientRequest request) {
+Task<Result<http::HttpReply>> Exporter::post(http::ClientRequest request) {
   if (!client_) {
-    CO_TRY(client_, http::Client::open(loop_));
+    CO_TRY(client_, http::HttpClient::open(loop_));
   }
   auto reply = co_await client_->fetch(std::move(request));
   co_return reply;

@@ -35,7 +35,7 @@ class Exporter {
   void added();
   Task<> run();
   Task<> deliver(std::vector<Span> batch);
-  Task<Result<http::Reply>> post(http::ClientRequest request);
+  Task<Result<http::HttpReply>> post(http::ClientRequest request);
   http::ClientRequest request_of(const std::vector<Span>& batch) const;
   Task<> pause(std::chrono::milliseconds most);
   void wake();
@@ -47,7 +47,7 @@ class Exporter {
   const Collector collector_;
   const std::string host_;
   Queue queue_;
-  std::unique_ptr<http::Client> client_;  // libcurl is loaded for the first batch
+  std::unique_ptr<http::HttpClient> client_;  // libcurl is loaded for the first batch
   bool running_ = false, gathering_ = false;
   bool hurries_ = false, over_ = false;
   size_t in_flight_ = 0;            // spans

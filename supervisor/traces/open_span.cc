@@ -24,7 +24,7 @@ std::string make_id(size_t bytes) {
 
 }  // namespace
 
-OpenSpan::OpenSpan(Queue* queue, const TraceContext& parent, Kind kind, std::string_view name)
+OpenSpan::OpenSpan(Queue* queue, const TraceContext& parent, SpanKind kind, std::string_view name)
     : queue_(queue), context_(parent) {
   if (!parent.empty() && !parent.parent.sampled()) queue_ = nullptr;
   if (!queue_) return;

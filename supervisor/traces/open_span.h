@@ -16,7 +16,7 @@ class OpenSpan {
  public:
   // A part of `parent`, or the first of a trace of its own where that is none. Nothing is recorded without a queue, and
   // where the caller's trace is not sampled. The queue must outlive it.
-  OpenSpan(Queue* queue, const TraceContext& parent, Kind kind, std::string_view name);
+  OpenSpan(Queue* queue, const TraceContext& parent, SpanKind kind, std::string_view name);
   ~OpenSpan();
   OpenSpan(const OpenSpan&) = delete;
 

@@ -9,7 +9,7 @@
 
 namespace traces {
 
-enum class Kind { internal = 1, server = 2, client = 3 };  // the protocol's numbers
+enum class SpanKind { internal = 1, server = 2, client = 3 };  // the protocol's numbers
 
 using Value = std::variant<std::string, int64_t, double>;
 
@@ -18,7 +18,7 @@ struct Span {
   std::string trace_id, id, parent_id;
   std::string state;  // tracestate
   std::string name;
-  Kind kind = Kind::internal;
+  SpanKind kind = SpanKind::internal;
   int64_t begun_ns = 0, ended_ns = 0;  // since 1970
   std::vector<std::pair<std::string, Value>> attributes;
   std::string error;  // one word; empty: it did not fail

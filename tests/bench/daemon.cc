@@ -24,7 +24,7 @@ std::string without_pool(const std::string& policies, const std::filesystem::pat
   fs::path copy = directory / "policies";
   fs::copy(policies, copy, fs::copy_options::recursive);
   Json policy = Json::parse(std::ifstream(copy / "default.json"));
-  policy["pool"] = {{"least", 0}, {"most", 0}, {"zygotes", false}, {"preload", Json::array()}};
+  policy["pool"] = {{"min_idle", 0}, {"max_idle", 0}, {"zygotes", false}, {"preload", Json::array()}};
   std::ofstream(copy / "default.json") << policy;
   return copy;
 }

@@ -39,10 +39,10 @@ PROGRAMS = {
     "bare node -e 0": ["/usr/bin/node", "-e", "0"],
 }
 POOLS = {
-    "cold": {"least": 0, "most": 0, "zygotes": False},
-    "exec": {"least": 4, "most": 8, "zygotes": False},
-    "fork on demand": {"least": 0, "most": 0, "zygotes": True},
-    "fork": {"least": 4, "most": 8, "zygotes": True},
+    "cold": {"min_idle": 0, "max_idle": 0, "zygotes": False},
+    "exec": {"min_idle": 4, "max_idle": 8, "zygotes": False},
+    "fork on demand": {"min_idle": 0, "max_idle": 0, "zygotes": True},
+    "fork": {"min_idle": 4, "max_idle": 8, "zygotes": True},
 }
 NOTHING = {"python": "pass", "javascript": "0", "shell": ":"}
 DATA = "orders.json"

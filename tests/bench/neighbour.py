@@ -37,7 +37,7 @@ from load import connect_as, percentile  # noqa: E402
 NEIGHBOUR, COSTLY = 23000, 23001  # users; nobody's
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 PING_EVERY, RUN_EVERY = 0.005, 0.03  # seconds
-POOL = {"least": 4, "most": 8, "zygotes": True}
+POOL = {"min_idle": 4, "max_idle": 8, "zygotes": True}
 SERVER = pathlib.Path(__file__).resolve().parent / "costly_server.py"
 PATIENCE = 120
 

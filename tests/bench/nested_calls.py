@@ -3,7 +3,7 @@
 
     python3 tests/bench/nested_calls.py --warderd build/release/supervisor/warderd [--rounds 40] [--smoke]
 
-The server is tests/supervisor/downstream.py, once started by us and asked over its pipes, once by the daemon (outside of
+The server is tests/supervisor/upstream_server.py, once started by us and asked over its pipes, once by the daemon (outside of
 jails: the same program under the same conditions). Every round runs every case in an order shuffled anew; a ratio is the
 median over the rounds of (case / its baseline in that round). Prints figures and judges none. Bounded by its arguments.
 """
@@ -26,7 +26,7 @@ from daemon import Daemon  # noqa: E402
 from load import percentile  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
-SERVER = TOP / "tests/supervisor/downstream.py"
+SERVER = TOP / "tests/supervisor/upstream_server.py"
 CALLS = 40  # one after the other, in a round
 SIDE_BY_SIDE = 8
 CODE = """

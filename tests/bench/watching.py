@@ -32,7 +32,7 @@ from load import percentile  # noqa: E402
 
 READS, READERS = 1000, 4  # a second; of all readers together
 PROPERTIES = ("State", "Running", "WaitingJails", "Executions", "Outcomes", "AnswerUSec", "Ledger", "Pool")
-POOL = {"least": 4, "most": 8, "zygotes": True}
+POOL = {"min_idle": 4, "max_idle": 8, "zygotes": True}
 LATE = 0.1  # seconds of reads that are made up for, at most
 GAP = 0.02  # seconds before each execution: as an agent that thinks, and time for the pool
 

@@ -163,14 +163,14 @@ TEST_CASE("a listing says whether anything has changed", "[catalog]") {
 TEST_CASE("loading goes in slices, and gives the same", "[catalog]") {
   Library library;
   for (int i = 0; i < 20; i++) library.put("f" + std::to_string(i) + ".json", list_of({"a", "b", "c"}));
-  auto loading = catalog::Loading::begin(library.temp.path().string());
-  REQUIRE(loading);
+  auto builder = catalog::CatalogBuilder::begin(library.temp.path().string());
+  REQUIRE(builder);
   auto reading = catalog::read_definitions(list_of({"live_tool"}), {"live", ""});
-  loading->add("live", *std::move(reading));
+  builder->add("live", *std::move(reading));
   int slices = 1;
-  while (!loading->step(std::chrono::microseconds(0))) slices++;
+  while (!builder->step(std::chrono::microseconds(0))) slices++;
   CHECK(slices > 60);  // a file or a tool at a time
-  const auto made = loading->take();
+  const auto made = builder->take();
   CHECK(made->size() == 61);
   CHECK(made->find("live_tool").tools.size() == 1);
   CHECK(made->search({.text = "live tool"}).total == 1);
@@ -184,10 +184,10 @@ TEST_CASE("files that several threads read give the same, in the same order", "[
     if (i % 20 == 0) library.put("broken" + number + ".json", "{");
   }
   auto made = [&](unsigned threads) {
-    auto loading = catalog::Loading::begin(library.temp.path().string(), threads);
-    REQUIRE(loading);
-    while (!loading->step(std::chrono::microseconds(0))) continue;
-    return loading->take();
+    auto builder = catalog::CatalogBuilder::begin(library.temp.path().string(), threads);
+    REQUIRE(builder);
+    while (!builder->step(std::chrono::microseconds(0))) continue;
+    return builder->take();
   };
   const auto alone = made(0), together = made(3);
   REQUIRE(alone->size() == 400);
@@ -199,7 +199,8 @@ TEST_CASE("files that several threads read give the same, in the same order", "[
   }
   REQUIRE(together->problem_count() == 10);
   for (size_t i = 0; i < 10; i++) CHECK(together->problems()[i].file == alone->problems()[i].file);
-  CHECK_FALSE(catalog::Loading::begin(library.temp.path().string(), 3).value().step(std::chrono::microseconds(0)));
+  CHECK_FALSE(
+      catalog::CatalogBuilder::begin(library.temp.path().string(), 3).value().step(std::chrono::microseconds(0)));
 }
 
 TEST_CASE("the sample catalogue has no problems", "[catalog]") {

@@ -40,30 +40,30 @@ std::vector<Wish> wishes(Half half) {
 }
 
 std::shared_ptr<const catalog::Catalog> tools(size_t crowd, Servers servers) {
-  catalog::Loading loading;
+  catalog::CatalogBuilder builder;
   size_t place = 0;
   for (const Json& one : read("tools.json"))
     if (const bool odd = place++ % 2 == 1; servers == Servers::all || odd == (servers == Servers::odd))
-      loading.add("tools.json", catalog::read_definitions(one, {}).value());
+      builder.add("tools.json", catalog::read_definitions(one, {}).value());
   for (uint32_t number = 0; number < crowd;) {
     Json document = {{"server", crowd::tool(number).server}, {"tools", Json::array()}};
     for (uint32_t i = 0; i < crowd::kToolsOfServer && number < crowd; i++)
       document["tools"].push_back(crowd::definition(crowd::tool(number++)));
-    loading.add("crowd", catalog::read_definitions(document, {}).value());
+    builder.add("crowd", catalog::read_definitions(document, {}).value());
   }
-  while (!loading.step(std::chrono::seconds(1))) {
+  while (!builder.step(std::chrono::seconds(1))) {
   }
-  return loading.take();
+  return builder.take();
 }
 
 Plain plain(Half half) {
   const Json all = read("plain.json").at(half == Half::tuned ? 0 : 1);
   Plain made;
-  catalog::Loading loading;
-  loading.add("plain.json", catalog::read_definitions(all["tools"], {}).value());
-  while (!loading.step(std::chrono::seconds(1))) {
+  catalog::CatalogBuilder builder;
+  builder.add("plain.json", catalog::read_definitions(all["tools"], {}).value());
+  while (!builder.step(std::chrono::seconds(1))) {
   }
-  made.tools = loading.take();
+  made.tools = builder.take();
   for (const Json& one : all["wishes"]) made.wishes.push_back({one["wish"], {one["tool"].get<std::string>()}});
   return made;
 }

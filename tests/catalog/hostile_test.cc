@@ -138,8 +138,8 @@ TEST_CASE("files that change after they were listed are named, and the rest serv
   library.put("a.json", whole);
   library.put("good.json", tools({{{"name", "good"}}}));
   const fs::path file = library.temp.path() / "a.json";
-  auto loading = catalog::Loading::begin(library.temp.path().string());
-  REQUIRE(loading);
+  auto builder = catalog::CatalogBuilder::begin(library.temp.path().string());
+  REQUIRE(builder);
   fs::remove(file);
   size_t found = 1, problems = 1;
   SECTION("gone") {}
@@ -159,10 +159,10 @@ TEST_CASE("files that change after they were listed are named, and the rest serv
     found = 3;
     problems = 0;
   }
-  while (!loading->step(std::chrono::microseconds(1))) {
+  while (!builder->step(std::chrono::microseconds(1))) {
   }
-  const auto listing = loading->listing();
-  const auto made = loading->take();
+  const auto listing = builder->listing();
+  const auto made = builder->take();
   CHECK(made->size() == found);
   CHECK(made->problem_count() == problems);
   for (const auto& problem : made->problems()) CHECK(problem.file == "a.json");

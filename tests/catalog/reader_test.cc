@@ -5,7 +5,7 @@
 
 namespace {
 
-catalog::Reading read(const Json& document, const catalog::Origin& origin = {"files", "storage"}) {
+catalog::Reading read(const Json& document, const catalog::DocumentOrigin& origin = {"files", "storage"}) {
   auto reading = catalog::read_definitions(document, origin);
   REQUIRE(reading);
   return *std::move(reading);

@@ -31,7 +31,7 @@ struct Tools : Library {
                             {"tools", {{{"name", "clean_csv"}, {"kind", "skill"}, {"description", "Tidy a table"}}}}});
     load();
   }
-  catalog::Found found(catalog::Query query) const { return made->search(query); }
+  catalog::FoundTools found(catalog::Query query) const { return made->search(query); }
 };
 
 }  // namespace

@@ -10,9 +10,9 @@ let session;
 describe(`client ${kind}`, { timeout: 240_000 }, () => {
   before(async () => { session = await connect(kind); });
   after(async () => {
-    const bridge = session.bridge;
+    const proxy = session.proxy;
     await session.close();
-    assert.throws(() => process.kill(bridge, 0), 'the bridge ended with its client');
+    assert.throws(() => process.kill(proxy, 0), 'the proxy ended with its client');
   });
 
   it('negotiates the era it should', () => {

@@ -1,9 +1,9 @@
 """The official conformance suite of one protocol revision: python3 conformance.py 2025-11-25
 
-The suite speaks HTTP: http_bridge.mjs -> `warder mcp` -> Unix socket -> $FIXTURE_SERVER, which offers the suite's
+The suite speaks HTTP: http_proxy.mjs -> `warder mcp` -> Unix socket -> $FIXTURE_SERVER, which offers the suite's
 fixtures on Warder's protocol library. Every scenario that the revision requires must pass but those listed in
 conformance/REVISION.yml, each with its reason; one that is listed and passes fails the run, so the list stays true.
-Scenarios about HTTP itself (dns-rebinding-protection, header checks) judge the test bridge, the rest the library.
+Scenarios about HTTP itself (dns-rebinding-protection, header checks) judge the test proxy, the rest the library.
 """
 import json
 import os
@@ -81,17 +81,17 @@ def main():
     with tempfile.TemporaryDirectory(prefix="warder-conformance-") as folder:
         path = pathlib.Path(folder) / "fixture.sock"
         fixture = start_fixture(path)
-        bridge = subprocess.Popen([NODE, CLIENTS / "http_bridge.mjs", WARDER, "mcp", "--socket", path],
+        proxy = subprocess.Popen([NODE, CLIENTS / "http_proxy.mjs", WARDER, "mcp", "--socket", path],
                                   stdout=subprocess.PIPE, text=True)
         try:
-            url = bridge.stdout.readline().strip()
+            url = proxy.stdout.readline().strip()
             output = CLIENTS / f"conformance-{revision}"
             shutil.rmtree(output, ignore_errors=True)
             status = subprocess.run([NODE, suite, "server", "--url", url, "--requirements", revision,
                                      "--expected-failures", baseline, "-o", output]).returncode
         finally:
-            bridge.kill()
-            bridge.wait()
+            proxy.kill()
+            proxy.wait()
             fixture.send_signal(signal.SIGTERM)
             ended = fixture.wait(30)
 

@@ -24,7 +24,7 @@ export async function connect(kind, options = {}) {
     client,
     problems,  // what the client complained about: lines it could not use, progress nobody asked for
     era: v1 ? 'legacy' : client.getProtocolEra(),
-    bridge: transport.pid,
+    proxy: transport.pid,
     list: async () => (await client.listTools()).tools,
     // Resolves to the raw result; isError is a result too.
     call: (name, args = {}, { timeout = 120_000, ...more } = {}) =>

@@ -1,6 +1,6 @@
 """What the tests of this folder share: where things are, how a client is started, when to skip.
 
-CTest sets CLIENTS (the folder install.py filled), WARDER (the bridge) and WARDERD (the daemon).
+CTest sets CLIENTS (the folder install.py filled), WARDER (the proxy) and WARDERD (the daemon).
 """
 import json
 import os

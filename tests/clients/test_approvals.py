@@ -11,7 +11,7 @@ class Approvals(ServersTest):
 
     @classmethod
     def servers(cls):
-        server = shutil.copy(TOP / "tests/supervisor/downstream.py", cls.folder)
+        server = shutil.copy(TOP / "tests/supervisor/upstream_server.py", cls.folder)
         return {"near": {"command": "/usr/bin/python3", "args": [str(server)], "jail": "none"}}
 
     def answer_as(self, kind):

@@ -1,4 +1,4 @@
-"""The daemon is killed with -9 under load, and comes back: the client's session goes on through the same bridge."""
+"""The daemon is killed with -9 under load, and comes back: the client's session goes on through the same proxy."""
 import json
 import subprocess
 import unittest

@@ -18,10 +18,10 @@ class Skills(unittest.TestCase):
             assert not saved.get("isError"), saved
 
     def test_the_conformance_suite_s_scenarios_pass(self):
-        bridge = subprocess.Popen([NODE, CLIENTS / "http_bridge.mjs", WARDER, "mcp", "--socket", self.daemon.socket],
+        proxy = subprocess.Popen([NODE, CLIENTS / "http_proxy.mjs", WARDER, "mcp", "--socket", self.daemon.socket],
                                   stdout=subprocess.PIPE, text=True)
         try:
-            url = bridge.stdout.readline().strip()
+            url = proxy.stdout.readline().strip()
             suite = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
             for scenario in SCENARIOS:
                 with self.subTest(scenario=scenario):
@@ -32,9 +32,9 @@ class Skills(unittest.TestCase):
                     self.assertTrue(any(status == "SUCCESS" for _, status in checks), done.stdout + done.stderr)
                     self.assertEqual([check for check, status in checks if status == "FAILURE"], [], done.stdout)
         finally:
-            bridge.kill()
-            bridge.wait()
-            bridge.stdout.close()
+            proxy.kill()
+            proxy.wait()
+            proxy.stdout.close()
 
     def test_the_inspector_verifies_every_file(self):
         done = inspector("--protocol-era", "modern", "--method", "skills/list", "--verify", "--require-digests",

@@ -25,7 +25,7 @@ class Tokens(unittest.TestCase):
             shutil.copytree(TOP / "policies/seccomp", policies / "seccomp")
             policy = json.loads((TOP / "policies/default.json").read_text())
             policy["tools"] = choice
-            policy["pool"] = {"least": 0, "most": 0, "zygotes": False}
+            policy["pool"] = {"min_idle": 0, "max_idle": 0, "zygotes": False}
             (policies / "default.json").write_text(json.dumps(policy))
             with Daemon(policies=policies) as daemon, daemon.connect() as client:
                 return client.request("tools/list")["tools"]

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { connect, execute } from './connect.mjs';
 
 const session = await connect(process.argv[2]);
-const summary = { before: 0, after: 0, interrupted: 0, listed: 0, unexpected: [], bridge: session.bridge };
+const summary = { before: 0, after: 0, interrupted: 0, listed: 0, unexpected: [], proxy: session.proxy };
 let restarted = false, stop = false;
 
 async function keep_calling(number) {

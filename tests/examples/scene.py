@@ -94,7 +94,7 @@ class Scene:
         folder = self.folder / "policies"
         shutil.copytree(POLICIES, folder)
         policy = json.loads((folder / "default.json").read_text())
-        policy["pool"].update(least=0, most=0, zygotes=False)
+        policy["pool"].update(min_idle=0, max_idle=0, zygotes=False)
         (folder / "default.json").write_text(json.dumps(policy))
         return folder
 

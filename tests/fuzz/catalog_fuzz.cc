@@ -70,11 +70,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   check(*reading);
   if (reading->tools.size() > 50) return 0;  // what each costs is known by then
-  auto loading = catalog::Loading::begin(empty_folder());
-  require(loading.has_value());
-  loading->add("fuzz", *std::move(reading));
-  while (!loading->step(std::chrono::seconds(1))) {
+  auto builder = catalog::CatalogBuilder::begin(empty_folder());
+  require(builder.has_value());
+  builder->add("fuzz", *std::move(reading));
+  while (!builder->step(std::chrono::seconds(1))) {
   }
-  use(loading->take());
+  use(builder->take());
   return 0;
 }

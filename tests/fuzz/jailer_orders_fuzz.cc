@@ -277,7 +277,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     std::vector<Fd> fds;
     for (const uint32_t thing : sent.things) fds.push_back(scene.copy(thing));
-    const jail::Verdict verdict = check.judge(sent.order, fds);
+    const jail::OrderVerdict verdict = check.judge(sent.order, fds);
     const bool right = is_right(scene, sent, attached);
     require(static_cast<bool>(verdict) == right);
     if (!right) {

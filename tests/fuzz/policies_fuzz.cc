@@ -21,7 +21,8 @@ void check_problems(const std::vector<Error>& problems) {
 }
 
 void policy(const Json& document) {
-  auto parsed = policies::parse_policy("p", "p.json", policies::merged(Json::object(), document), policies::Host{2});
+  auto parsed =
+      policies::parse_policy("p", "p.json", policies::merged(Json::object(), document), policies::HostCapacity{2});
   if (!parsed) return check_problems(parsed.error());
   const auto [limits, clamps] = policies::resolve(parsed->limits, {});
   require(clamps.empty());

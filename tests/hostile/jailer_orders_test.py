@@ -38,8 +38,8 @@ def alive(pidfd):
 
 @unittest.skipUnless(ROOT, "takes the socket out of the daemon")
 class BelievesNoOrder(unittest.TestCase):
-    STARTS = {"cold": {"least": 0, "most": 0, "zygotes": False}, "exec": {"least": 1, "most": 1, "zygotes": False},
-              "fork": {"least": 1, "most": 1, "zygotes": True}}
+    STARTS = {"cold": {"min_idle": 0, "max_idle": 0, "zygotes": False}, "exec": {"min_idle": 1, "max_idle": 1, "zygotes": False},
+              "fork": {"min_idle": 1, "max_idle": 1, "zygotes": True}}
 
     def setUp(self):
         self.start(self.STARTS["cold"])
@@ -152,7 +152,7 @@ class BelievesNoOrder(unittest.TestCase):
             "/": self.open("/"), "/etc": self.open("/etc"), "/proc": self.open("/proc"),
             "a process": self.open(f"/proc/{self.pid}"), "the state": self.open(self.state),
             "all tenants": self.open(self.state / "tenants"), "the journal": self.open(self.state / "journal"),
-            "servers' records": self.open(self.state / "bridge"), "the template": self.open(self.state / "template"),
+            "servers' records": self.open(self.state / "upstream"), "the template": self.open(self.state / "template"),
             "its root": self.open(self.state / "template/root"),
             "its /etc": self.open(self.state / "template/root/etc"),
             "stubs": self.open(self.state / "template/servers"),

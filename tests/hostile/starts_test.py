@@ -53,7 +53,7 @@ CHANNEL_ATTACKS = {  # code: outcomes that hold
 class EveryStart:
     """What is done for each start."""
 
-    pool, start = {"least": 0, "most": 0, "zygotes": False}, None
+    pool, start = {"min_idle": 0, "max_idle": 0, "zygotes": False}, None
 
     @classmethod
     def setUpClass(cls):
@@ -97,11 +97,11 @@ class Cold(EveryStart, unittest.TestCase):
 
 
 class Exec(EveryStart, unittest.TestCase):
-    pool, start = {"least": 1, "most": 1, "zygotes": False}, "exec"
+    pool, start = {"min_idle": 1, "max_idle": 1, "zygotes": False}, "exec"
 
 
 class Fork(EveryStart, unittest.TestCase):
-    pool, start = {"least": 1, "most": 1, "zygotes": True}, "fork"
+    pool, start = {"min_idle": 1, "max_idle": 1, "zygotes": True}, "fork"
 
 
 class Session(EveryStart, unittest.TestCase):

@@ -48,8 +48,8 @@ class Channel {
     play(collect(daemon, answer), answer, packets, false);
     return *std::move(answer);
   }
-  template <class Answer>
-  void play(Task<> collecting, std::optional<Answer>& answer, const std::vector<std::string>& packets,
+  template <class JailerAnswer>
+  void play(Task<> collecting, std::optional<JailerAnswer>& answer, const std::vector<std::string>& packets,
             bool then_close) {
     Scope scope(loop);
     scope.spawn(std::move(collecting));

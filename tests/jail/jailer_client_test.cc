@@ -37,7 +37,7 @@ struct Scene {
   }
 
   void answer(const Order& order, const std::vector<int>& fds = {}, int error = 0) {
-    const Answer reply{order.token, error, Step::none, 0};
+    const JailerAnswer reply{order.token, error, Step::none, 0};
     REQUIRE(send_message(jailer.get(), &reply, sizeof reply, fds));
   }
 
@@ -140,7 +140,7 @@ TEST_CASE("agents read what happened to their jail, not which step of ours faile
       {Step::wait_for_ids, EPERM, "jail step wait_for_ids: Operation not permitted", "user namespaces"},
   };
   for (const Row& row : rows) {
-    const Error error = failed_order(Answer{1, row.error, row.step, 0});
+    const Error error = failed_order(JailerAnswer{1, row.error, row.step, 0});
     CAPTURE(error.what, error.hint);
     CHECK(error.code == Code::unavailable);
     CHECK(error.what == row.what);

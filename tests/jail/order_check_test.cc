@@ -37,7 +37,7 @@ bool allows(const OrderRules& rules, Identity identity, uint32_t init, uint32_t 
   order.identity = identity;
   order.init_id = init;
   order.runner_id = runner;
-  const Verdict verdict = judge_ids(rules, order);
+  const OrderVerdict verdict = judge_ids(rules, order);
   CHECK(verdict.error == (verdict ? 0 : EPERM));
   CHECK(std::string(verdict.why).empty() == static_cast<bool>(verdict));
   return static_cast<bool>(verdict);

@@ -12,7 +12,7 @@ namespace {
 constexpr int exited(int status) { return status << 8; }  // wait(2)
 constexpr int signaled(int signal) { return signal; }
 
-Evidence ended_by(Ended why) {
+Evidence ended_by(EndCause why) {
   Evidence e;
   e.ended = why;
   e.wait_status = signaled(SIGKILL);  // the supervisor's own kill is never the cause
@@ -60,15 +60,15 @@ const Row kRows[] = {
     {"SIGXCPU", with_status(signaled(SIGXCPU)), Outcome::cpu_time},
     {"SIGXFSZ", with_status(signaled(SIGXFSZ)), Outcome::disk},
     {"no word from init", Evidence{}, Outcome::internal},
-    {"the deadline", ended_by(Ended::deadline), Outcome::timeout},
-    {"the CPU limit", ended_by(Ended::cpu_limit), Outcome::cpu_time},
-    {"the memory watch", ended_by(Ended::memory_watch), Outcome::memory},
-    {"too much output", ended_by(Ended::output_limit), Outcome::output},
-    {"the quota", ended_by(Ended::disk_limit), Outcome::disk},
-    {"a broken protocol", ended_by(Ended::protocol), Outcome::protocol},
-    {"cancellation", ended_by(Ended::cancelled), Outcome::cancelled},
-    {"cancellation while memory ran out", with_oom(ended_by(Ended::cancelled)), Outcome::cancelled},
-    {"the deadline while memory ran out", with_oom(ended_by(Ended::deadline)), Outcome::memory},
+    {"the deadline", ended_by(EndCause::deadline), Outcome::timeout},
+    {"the CPU limit", ended_by(EndCause::cpu_limit), Outcome::cpu_time},
+    {"the memory watch", ended_by(EndCause::memory_watch), Outcome::memory},
+    {"too much output", ended_by(EndCause::output_limit), Outcome::output},
+    {"the quota", ended_by(EndCause::disk_limit), Outcome::disk},
+    {"a broken protocol", ended_by(EndCause::protocol), Outcome::protocol},
+    {"cancellation", ended_by(EndCause::cancelled), Outcome::cancelled},
+    {"cancellation while memory ran out", with_oom(ended_by(EndCause::cancelled)), Outcome::cancelled},
+    {"the deadline while memory ran out", with_oom(ended_by(EndCause::deadline)), Outcome::memory},
     {"an OOM kill of the program", with_oom(with_status(signaled(SIGKILL))), Outcome::memory},
     {"an OOM kill of everything, init too", with_oom(Evidence{}), Outcome::memory},
     {"an OOM kill of a child, survived", with_oom(with_status(exited(0))), Outcome::ok},
@@ -82,7 +82,7 @@ const Row kRows[] = {
     {"an exception after refused threads", with_refused_tasks(with_error(0)), Outcome::pids},
     {"a bad status after refused threads", with_refused_tasks(with_status(exited(1))), Outcome::pids},
     {"refused threads, survived", with_refused_tasks(with_status(exited(0))), Outcome::ok},
-    {"the deadline after refused forks", with_refused_tasks(ended_by(Ended::deadline)), Outcome::timeout},
+    {"the deadline after refused forks", with_refused_tasks(ended_by(EndCause::deadline)), Outcome::timeout},
     {"SIGKILL of itself", with_status(signaled(SIGKILL)), Outcome::signal},
 };
 
@@ -126,9 +126,9 @@ TEST_CASE("an outcome's message names the limit and what to change", "[jail]") {
 }
 
 TEST_CASE("the message of a timeout tells of refused processes, and of nothing otherwise", "[jail]") {
-  auto refused = describe(Outcome::timeout, with_refused_tasks(ended_by(Ended::deadline)), kLimits);
+  auto refused = describe(Outcome::timeout, with_refused_tasks(ended_by(EndCause::deadline)), kLimits);
   CHECK_THAT(refused, Catch::Matchers::Contains("3 new processes or threads were refused (limit 32)"));
-  auto plain = describe(Outcome::timeout, ended_by(Ended::deadline), kLimits);
+  auto plain = describe(Outcome::timeout, ended_by(EndCause::deadline), kLimits);
   CHECK_THAT(plain, !Catch::Matchers::Contains("refused"));
 }
 

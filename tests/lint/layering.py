@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "jail/guest": ["jail/guest"],
     "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
     "supervisor/mcp": [BASE, "supervisor/mcp"],  # the protocol knows no tool, tenant or jail
-    "supervisor/bridge": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/bridge"],
+    "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/upstream"],
     "supervisor/journal": [BASE, "supervisor/journal"],
     "supervisor/tenants": [BASE, "policies", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],

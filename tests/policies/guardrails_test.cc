@@ -67,7 +67,7 @@ const Case kCases[] = {
 // Of one of the shipped policies.
 const CallRules& calls_of(const char* policy) {
   static const Result<Store> store =
-      Store::load({fs::path(WARDER_SOURCE_DIR "/policies").string()}, Mode::checkout, Host{4});
+      Store::load({fs::path(WARDER_SOURCE_DIR "/policies").string()}, Mode::checkout, HostCapacity{4});
   REQUIRE(store);
   REQUIRE(store->find(policy));
   return store->find(policy)->calls;

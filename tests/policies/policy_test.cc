@@ -15,7 +15,7 @@ Json standard() {
   return Json::parse(file);
 }
 std::string problems_of(const Json& document) {
-  auto policy = parse_policy("p", "p.json", document, Host{8});
+  auto policy = parse_policy("p", "p.json", document, HostCapacity{8});
   if (policy) return "";
   std::string all;
   for (const auto& problem : policy.error()) all += (all.empty() ? "" : "\n") + problem.what;
@@ -24,7 +24,7 @@ std::string problems_of(const Json& document) {
 }  // namespace
 
 TEST_CASE("the standard policy says what README promises", "[policies]") {
-  auto policy = parse_policy("default", "default.json", standard(), Host{8});
+  auto policy = parse_policy("default", "default.json", standard(), HostCapacity{8});
   REQUIRE(policy);
   CHECK(policy->limits.standard.wall == 30s);
   CHECK(policy->limits.maximum.wall == 300s);
@@ -50,7 +50,7 @@ TEST_CASE("the standard policy says what README promises", "[policies]") {
 
 TEST_CASE("a shell program's status 1 is an answer unless the policy calls it an error", "[policies]") {
   auto read = [](const Json& document) {
-    auto policy = parse_policy("p", "p.json", document, Host{8});
+    auto policy = parse_policy("p", "p.json", document, HostCapacity{8});
     REQUIRE(policy);
     return policy->shell_exit_1;
   };
@@ -63,7 +63,7 @@ TEST_CASE("a shell program's status 1 is an answer unless the policy calls it an
 }
 
 TEST_CASE("policies are offered alike when agents see the same limits and languages", "[policies]") {
-  const auto policy = parse_policy("p", "p.json", standard(), Host{8}).value();
+  const auto policy = parse_policy("p", "p.json", standard(), HostCapacity{8}).value();
   auto other = policy;
   other.description = "another";
   CHECK(are_offered_alike(policy, other));
@@ -78,7 +78,7 @@ TEST_CASE("a policy offers all tools, few, or those it names", "[policies]") {
   auto offered = [](const Json& tools, std::string_view name) {
     Json document = standard();
     document["tools"] = tools;
-    auto policy = parse_policy("p", "p.json", document, Host{8});
+    auto policy = parse_policy("p", "p.json", document, HostCapacity{8});
     REQUIRE(policy);
     return policy->tools.offers(name);
   };

@@ -18,7 +18,7 @@ Json load(const std::string& name) {
 }
 
 std::vector<std::string> problems_of(const Json& document) {
-  auto policy = parse_policy("p", "p.json", document, Host{8});
+  auto policy = parse_policy("p", "p.json", document, HostCapacity{8});
   std::vector<std::string> all;
   if (!policy)
     for (const auto& problem : policy.error()) all.push_back(problem.what);

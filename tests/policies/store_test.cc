@@ -42,7 +42,7 @@ struct Folders {
     std::ofstream(path) << text;
     fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
   }
-  Result<Store> load(Mode mode = Mode::checkout) const { return Store::load({vendor, admin}, mode, Host{4}); }
+  Result<Store> load(Mode mode = Mode::checkout) const { return Store::load({vendor, admin}, mode, HostCapacity{4}); }
   // What is wrong, with the folders' names left out.
   std::string problems() const {
     auto store = load();
@@ -140,6 +140,33 @@ TEST_CASE("every problem of every file is told in one go", "[store]") {
     CHECK(what.find(line) != what.npos);
   }
   CHECK(std::count(what.begin(), what.end(), '\n') == 6);
+}
+
+TEST_CASE("former names of keys are taken, also where a policy extends another, and told", "[store]") {
+  Folders folders;
+  folders.write(folders.admin / "old.json", R"({"extends": "default", "pool": {"least": 2, "most": 9},
+                 "sessions": {"most": 3}, "named_workspaces": {"most": 5}})");
+  folders.write(folders.admin / "new.json", R"({"extends": "old", "pool": {"max_idle": 4}})");
+  auto store = folders.load();
+  REQUIRE(store);
+  const auto old = store->find("old"), fresh = store->find("new");
+  CHECK(
+      (old->pool.min_idle == 2 && old->pool.max_idle == 9 && old->sessions.max == 3 && old->named_workspaces.max == 5));
+  CHECK((fresh->pool.min_idle == 2 && fresh->pool.max_idle == 4 && fresh->sessions.max == 3));
+  const std::string file = (folders.admin / "old.json").string() + ": ";
+  CHECK(store->warnings() ==
+        std::vector<std::string>{file + "pool.least is now named pool.min_idle",
+                                 file + "pool.most is now named pool.max_idle",
+                                 file + "sessions.most is now named sessions.max",
+                                 file + "named_workspaces.most is now named named_workspaces.max"});
+}
+
+TEST_CASE("a key under both of its names is refused, and both are named", "[store]") {
+  Folders folders;
+  folders.write(folders.admin / "both.json", R"({"extends": "default", "sessions": {"most": 3, "max": 4}})");
+  CHECK(folders.problems() ==
+        "admin/both.json: sessions.most: is the former name of sessions.max, which is there, too (keep sessions.max "
+        "only)");
 }
 
 TEST_CASE("extending in a circle or without end is refused", "[store]") {

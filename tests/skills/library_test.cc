@@ -102,12 +102,12 @@ TEST_CASE("what we ship can be read, every bit of it", "[skills]") {
   REQUIRE(shared);
   CHECK(shared->problems() == Names{});
   auto directory = TempDirectory();
-  auto store = skills::Store::open(open_directory(directory.path()).value()).value();
+  auto store = skills::SkillStore::open(open_directory(directory.path()).value()).value();
   auto all = Library(*shared, store).all();
   CHECK(all.size() >= 10);
   for (const auto& one : all) {
     CAPTURE(one.skill->name);
-    CHECK(one.skill->language != skills::Language::none);
+    CHECK(one.skill->language != skills::SkillLanguage::none);
     CHECK(shared->read(*one.skill, "SKILL.md")->find("## Example") != std::string::npos);
   }
 }

@@ -11,26 +11,26 @@
 #include "tests/skills/scene.h"
 
 namespace fs = std::filesystem;
-using skills::Store;
+using skills::SkillStore;
 
 TEST_CASE_METHOD(Scene, "a saved skill is a folder in the Agent Skills format, and is there after a restart",
                  "[skills]") {
   {
-    Store store = open();
+    SkillStore store = open();
     auto saved = save(store, draft("filter_High_risk", "def f(): pass\n", "Only \"high\": ones\nand more"), limits);
     REQUIRE(saved);
-    CHECK(saved->saved == Store::Saved::first);
+    CHECK(saved->saved == SkillStore::Saved::first);
   }
-  Store store = open();
+  SkillStore store = open();
   REQUIRE(store.entries().size() == 1);
-  const Store::Entry* entry = store.find("filter_High_risk");
+  const SkillStore::Entry* entry = store.find("filter_High_risk");
   REQUIRE(entry);
   CHECK(store.find("filter-high-risk") == entry);
   CHECK(entry->skill.name == "filter_High_risk");
   CHECK(entry->skill.slug == "filter-high-risk");
   CHECK(entry->skill.description == "Only \"high\": ones\nand more");
   CHECK(entry->skill.created == "2026-11-21T12:00:00Z");
-  CHECK(entry->skill.language == skills::Language::python);
+  CHECK(entry->skill.language == skills::SkillLanguage::python);
   CHECK(store.read_code(*entry, 1).value() == "def f(): pass\n");
   REQUIRE(entry->skill.files.size() == 2);
   CHECK(entry->skill.files[0].path == "SKILL.md");
@@ -49,14 +49,14 @@ TEST_CASE("digests are those of sha256sum", "[skills]") {
 }
 
 TEST_CASE_METHOD(Scene, "a skill keeps its last versions, and the same again is none", "[skills]") {
-  Store store = open();
+  SkillStore store = open();
   for (int i = 1; i <= 5; i++)
     REQUIRE(save(store, draft("x", fmt::format("v = {}\n", i)), limits)->entry->version() == static_cast<uint32_t>(i));
-  CHECK(save(store, draft("x", "v = 5\n"), limits)->saved == Store::Saved::same);
-  CHECK(save(store, draft("x", "v = 5\n", "Told otherwise"), limits)->saved == Store::Saved::another);
-  Store again = open();
-  for (const Store* one : {&store, &again}) {
-    const Store::Entry* entry = one->find("x");
+  CHECK(save(store, draft("x", "v = 5\n"), limits)->saved == SkillStore::Saved::same);
+  CHECK(save(store, draft("x", "v = 5\n", "Told otherwise"), limits)->saved == SkillStore::Saved::another);
+  SkillStore again = open();
+  for (const SkillStore* one : {&store, &again}) {
+    const SkillStore::Entry* entry = one->find("x");
     REQUIRE(entry->versions.size() == 3);
     CHECK(entry->versions.front().number == 4);
     CHECK(entry->version() == 6);
@@ -68,7 +68,7 @@ TEST_CASE_METHOD(Scene, "a skill keeps its last versions, and the same again is 
 }
 
 TEST_CASE_METHOD(Scene, "names are one when they differ in case and underscores only", "[skills]") {
-  Store store = open();
+  SkillStore store = open();
   REQUIRE(save(store, draft("my_skill", "1"), limits));
   auto refused = save(store, draft("My__Skill_", "2"), limits);
   REQUIRE_FALSE(refused);
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Scene, "names are one when they differ in case and underscores 
 }
 
 TEST_CASE_METHOD(Scene, "names that are none never reach the disk", "[skills]") {
-  Store store = open();
+  SkillStore store = open();
   std::string name = GENERATE(std::string(), "../x", "a/b", "a.b", "a-b", "/etc/passwd", "1a", "_", "__", ".new", "é",
                               std::string("a\0b", 3), "a\n", std::string(65, 'a'), "a b", "\xff");
   CAPTURE(name);
@@ -91,7 +91,7 @@ TEST_CASE_METHOD(Scene, "names that are none never reach the disk", "[skills]") 
 }
 
 TEST_CASE_METHOD(Scene, "code and descriptions are bounded text", "[skills]") {
-  Store store = open();
+  SkillStore store = open();
   CHECK(save(store, draft("x", std::string("a\0b", 3)), limits).error().code == Code::invalid);
   CHECK(save(store, draft("x", "\xc3\x28"), limits).error().code == Code::invalid);
   CHECK(save(store, draft("x", ""), limits).error().code == Code::invalid);
@@ -106,7 +106,7 @@ TEST_CASE_METHOD(Scene, "code and descriptions are bounded text", "[skills]") {
 TEST_CASE_METHOD(Scene, "what a tenant may keep is counted with the older versions, and nothing is half written",
                  "[skills]") {
   limits = {4096, 2, 3};
-  Store store = open();
+  SkillStore store = open();
   REQUIRE(save(store, draft("a", std::string(1000, 'a')), limits));
   REQUIRE(save(store, draft("b", "b"), limits));
   auto third = save(store, draft("c", "c"), limits);
@@ -124,13 +124,13 @@ TEST_CASE_METHOD(Scene, "what a tenant may keep is counted with the older versio
 
 TEST_CASE_METHOD(Scene, "versions that a new one pushes out make room for it", "[skills]") {
   limits = {4096, 2, 2};
-  Store store = open();
+  SkillStore store = open();
   for (int i = 0; i < 10; i++) REQUIRE(save(store, draft("a", fmt::format("{}{}", i, std::string(1000, 'a'))), limits));
   CHECK(store.find("a")->versions.size() == 2);
 }
 
 TEST_CASE_METHOD(Scene, "a removed skill is gone, also after a restart, and its name is free", "[skills]") {
-  Store store = open();
+  SkillStore store = open();
   REQUIRE(save(store, draft("x", "1"), limits));
   REQUIRE(remove(store, "x"));
   CHECK(store.entries().empty());
@@ -141,13 +141,13 @@ TEST_CASE_METHOD(Scene, "a removed skill is gone, also after a restart, and its 
 
 TEST_CASE_METHOD(Scene, "what the end of a daemon leaves behind is no skill", "[skills]") {
   {
-    Store store = open();
+    SkillStore store = open();
     REQUIRE(save(store, draft("x", "1"), limits));
   }
   write("x/.new/SKILL.md", "half");        // in the middle of a save
   write("y/.new/scripts/y.py", "half");    // in the middle of a first save
   write(".gone/000001/SKILL.md", "half");  // in the middle of a removal
-  Store store = open();
+  SkillStore store = open();
   CHECK(store.entries().size() == 1);
   CHECK(store.problems().empty());
   CHECK_FALSE(fs::exists(top.path() / ".gone"));
@@ -157,7 +157,7 @@ TEST_CASE_METHOD(Scene, "what the end of a daemon leaves behind is no skill", "[
 
 TEST_CASE_METHOD(Scene, "what cannot be read is told and left out; the rest serves", "[skills]") {
   {
-    Store store = open();
+    SkillStore store = open();
     REQUIRE(save(store, draft("good", "1"), limits));
     REQUIRE(save(store, draft("fallen", "1"), limits));
     REQUIRE(save(store, draft("fallen", "2"), limits));
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(Scene, "what cannot be read is told and left out; the rest serv
   for (int i = 0; i < 8; i++) deep += "d/";
   write(deep + "x", "");
 
-  Store store = open();
+  SkillStore store = open();
   REQUIRE(store.entries().size() == 2);
   CHECK(store.read_code(*store.find("good"), 1).value() == "1");
   CHECK(store.find("fallen")->version() == 1);  // the newest that can be read
@@ -199,7 +199,7 @@ TEST_CASE_METHOD(Scene, "what cannot be read is told and left out; the rest serv
 }
 
 TEST_CASE_METHOD(Scene, "a file that changed behind our back is not served as what it was", "[skills]") {
-  Store store = open();
+  SkillStore store = open();
   REQUIRE(save(store, draft("x", "1"), limits));
   write("x/000001/scripts/x.py", "2");
   CHECK(store.read_code(*store.find("x"), 1).error().code == Code::unavailable);

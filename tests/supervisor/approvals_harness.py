@@ -1,5 +1,5 @@
 """What the tests of approvals share: rules that ask, and clients of both eras that answer."""
-from bridge_harness import BridgeTest
+from upstream_harness import UpstreamTest
 from harness import Client, Policies, descendants
 
 ASKS = {"elicitation": {}}
@@ -65,7 +65,7 @@ class Legacy(Client):
         self.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": action, "content": {}}})
 
 
-class ApprovalTest(BridgeTest):
+class ApprovalTest(UpstreamTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -77,7 +77,7 @@ class ApprovalTest(BridgeTest):
         return Policies(calls={"rules": RULES, "otherwise": "allow", **calls})
 
     def jails(self):
-        """Processes of jails: servers of other tools run beside them."""
+        """Processes of jails: upstream servers run beside them."""
         return [name for name in descendants(self.shared.process.pid).values() if "jail-ini" in name]
 
     def approvals_logged(self, daemon=None):

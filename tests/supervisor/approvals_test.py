@@ -8,7 +8,7 @@ import threading
 import unittest
 
 from approvals_harness import ADD, CAUGHT, ApprovalTest, Legacy, Modern
-from bridge_harness import structured
+from upstream_harness import structured
 from harness import eventually, let_go
 
 

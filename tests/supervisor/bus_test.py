@@ -305,7 +305,7 @@ class Control(OnBus):
 class Sessions(OnBus):
     """Programs of a session are executions like others, but what they may use is the session's."""
 
-    POLICY = {"sessions": {"most": 2}}
+    POLICY = {"sessions": {"max": 2}}
 
     def tearDown(self):
         self.client.execute("", session="s", reset_session=True)

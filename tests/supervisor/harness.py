@@ -109,7 +109,7 @@ def body_of(result):
     return json.loads(result["content"][0]["text"])
 
 
-NO_POOL = {"least": 0, "most": 0, "zygotes": False}
+NO_POOL = {"min_idle": 0, "max_idle": 0, "zygotes": False}
 
 
 class Daemon(daemon.Daemon):

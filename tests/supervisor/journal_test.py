@@ -262,7 +262,7 @@ class Killed(unittest.TestCase):
     def test_nothing_acknowledged_is_lost_and_nothing_is_left(self):
         chance = random.Random(4)
         answered, versions, tokens, files = {}, {}, {}, {}
-        with Policies(pool={"least": 1, "most": 2, "zygotes": True}, pii={"restore": "agents"}) as policies, \
+        with Policies(pool={"min_idle": 1, "max_idle": 2, "zygotes": True}, pii={"restore": "agents"}) as policies, \
                 Daemon(policies=policies) as daemon:
             for kill in range(KILLS):
                 agents, keeper = [Agent(daemon) for _ in range(2)], Keeper(daemon, kill)

@@ -6,7 +6,7 @@ import threading
 import time
 import unittest
 
-from bridge_harness import BridgeTest, SharedBridgeTest, structured
+from upstream_harness import UpstreamTest, SharedUpstreamTest, structured
 from harness import Client, Policies
 
 LISTS = [[]] * 60_000  # 180 kB
@@ -29,7 +29,7 @@ def told(result):
     return json.loads(result["content"][0]["text"])
 
 
-class Ends(BridgeTest):
+class Ends(UpstreamTest):
     def test_the_daemon_ends_while_large_calls_are_under_way(self):
         for pause in (0, 0.05, 0.3):
             with self.daemon() as daemon, Client(daemon.socket) as client:
@@ -40,7 +40,7 @@ class Ends(BridgeTest):
                 time.sleep(pause)
 
 
-class Ruled(BridgeTest):
+class Ruled(UpstreamTest):
     def test_calls_keep_their_order_where_rules_look_at_arguments(self):
         rules = [{"name": "no-secrets", "tools": ["*"], "verdict": "deny",
                   "when": {"properties": {"text": {"pattern": "secret"}}, "required": ["text"]}},
@@ -60,7 +60,7 @@ class Ruled(BridgeTest):
                 self.assertEqual(lines, [f"{kind} {round_}" for round_ in range(5) for kind in ("large", "small")])
 
 
-class LargeCalls(SharedBridgeTest):
+class LargeCalls(SharedUpstreamTest):
     @classmethod
     def servers(cls):
         keeper = {"command": "/usr/bin/python3", "args": ["-c", KEEPER, str(cls.notes / "kept")], "jail": "none"}

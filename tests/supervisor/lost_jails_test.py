@@ -100,7 +100,7 @@ class LostJails(unittest.TestCase):
             body = self.expect(client.answer(request), False, "jailer", "fault of the daemon", "did not run")
             self.assertIn("systemctl restart warder", body["remedy"])
             self.assertEqual(client.answer(request)["result"]["_meta"]["org.warder/not-run"], "draining",
-                             "a bridge sends it to the next daemon")
+                             "`warder mcp` sends it to the next daemon")
             self.assertEqual(wait_for_status(daemon.process), 1)
             self.assertFalse((daemon.state / "tenants" / f"uid-{os.geteuid()}" / "workspace" / "ran").exists())
 

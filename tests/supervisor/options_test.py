@@ -308,6 +308,15 @@ class Places(Folder):
             daemon.start()
             self.assertTrue(daemon.socket.is_socket())
 
+    def test_the_upstream_folder_of_earlier_versions_keeps_what_it_holds(self):
+        with Daemon() as daemon:
+            daemon.stop()
+            (daemon.state / "upstream").rename(daemon.state / "bridge")
+            (daemon.state / "bridge/kept").write_text("as it was")
+            daemon.start()
+            self.assertEqual((daemon.state / "upstream/kept").read_text(), "as it was")
+            self.assertFalse((daemon.state / "bridge").exists())
+
     def test_relative_paths_count_from_where_it_was_started(self):
         # Its own folder is / or the state: a path that was not made absolute would point elsewhere.
         os.chdir(self.folder)
@@ -368,7 +377,7 @@ class Privileges(Folder):
             self.assertEqual(len([name for name in held if name.startswith("socket:")]), 1, f"one, for orders: {held}")
             for place in (daemon.state, daemon.state / "journal", daemon.state / "self-test"):
                 self.assertNotIn(str(place), held)
-            for place in (daemon.state / "tenants", daemon.state / "bridge"):  # to know what lies below
+            for place in (daemon.state / "tenants", daemon.state / "upstream"):  # to know what lies below
                 self.assertIn(str(place), held)
                 self.assertNotIn(str(place), usable)
 

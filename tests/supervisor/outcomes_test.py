@@ -292,7 +292,7 @@ class WorkspaceQuota(unittest.TestCase):
 class WarmOutcomes(Outcomes):
     """The same, in jails that waited; such ones are left when an execution has ended, so none are counted."""
 
-    POOL = {"least": 2, "most": 4, "zygotes": True}
+    POOL = {"min_idle": 2, "max_idle": 4, "zygotes": True}
 
     def tearDown(self):
         self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")

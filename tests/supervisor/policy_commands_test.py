@@ -36,7 +36,7 @@ class Policy(unittest.TestCase):
         self.assertEqual(self.policy("check").stdout, "good: default, guardrails, guardrails-strict, strict, system\n")
         shipped = ["default", "guardrails", "guardrails-strict", "strict", "system"]
         self.assertEqual(json.loads(self.policy("check", "--json").stdout),
-                         {"good": True, "policies": shipped, "problems": []})
+                         {"good": True, "policies": shipped, "problems": [], "warnings": []})
 
     def test_check_tells_every_problem_with_file_and_key(self):
         self.write("bad.json", {"extends": "default", "limits": {"standard": {"tasks": -1}}, "languages": ["cobol"]})
@@ -47,6 +47,28 @@ class Policy(unittest.TestCase):
         self.assertFalse(found["good"])
         self.assertEqual(found["problems"], done.stderr.splitlines())
         self.assertIn("bad.json", self.policy("show", status=1).stderr)
+
+    def test_former_names_of_keys_are_taken_and_reported(self):
+        self.write("old.json", {"extends": "default", "pool": {"least": 2, "most": 9}, "sessions": {"most": 3},
+                                "named_workspaces": {"most": 5}})
+        done = self.policy("check")
+        told = [f"{self.own}/old.json: {former} is now named {present}" for former, present in (
+            ("pool.least", "pool.min_idle"), ("pool.most", "pool.max_idle"), ("sessions.most", "sessions.max"),
+            ("named_workspaces.most", "named_workspaces.max"))]
+        self.assertEqual(done.stderr.splitlines(), [f"warning: {one}" for one in told])
+        self.assertTrue(done.stdout.startswith("good: "), done.stdout)
+        found = json.loads(self.policy("check", "--json").stdout)
+        self.assertEqual((found["good"], found["problems"], found["warnings"]), (True, [], told))
+        lines = {line.split(" = ")[0]: line for line in self.policy("show", "old").stdout.splitlines()}
+        self.assertRegex(lines["pool.max_idle"], rf"= 9 +{self.own}/old.json")
+        self.assertRegex(lines["sessions.max"], rf"= 3 +{self.own}/old.json")
+        self.assertNotIn("pool.most", lines)
+
+    def test_a_key_under_both_of_its_names_is_refused(self):
+        self.write("both.json", {"extends": "default", "pool": {"least": 2, "min_idle": 3}})
+        (problem,) = self.policy("check", status=1).stderr.splitlines()
+        self.assertIn(f"{self.own}/both.json: pool.least: ", problem)
+        self.assertIn("pool.min_idle", problem)
 
     def test_show_says_which_file_each_value_is_from(self):
         self.write("mine.json", {"extends": "strict", "limits": {"maximum": {"tasks": 48}}})

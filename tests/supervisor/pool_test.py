@@ -120,7 +120,7 @@ class Case(unittest.TestCase):
         self.daemons, self.clients = {}, {}
         for start in self.STARTS:
             self.policies = self.enterContext(Policies(
-                pool={"least": 0 if start == "cold" else 1, "most": 0 if start == "cold" else 2, "zygotes": start == "fork",
+                pool={"min_idle": 0 if start == "cold" else 1, "max_idle": 0 if start == "cold" else 2, "zygotes": start == "fork",
                       **self.POOL},
                 languages=self.LANGUAGES, admission=self.ADMISSION, limits=self.LIMITS))
             self.daemon = self.daemons[start] = self.enterContext(
@@ -372,7 +372,7 @@ class TwoTenants(Case):
 class OtherLanguages(unittest.TestCase):
     def test_they_wait_too(self):
         programs = {"javascript": "return 6 * 7", "shell": "echo $((6 * 7))"}
-        with (Policies(pool={"least": 1, "most": 1, "zygotes": False}, languages=list(programs)) as policies, Daemon(policies=policies) as daemon,
+        with (Policies(pool={"min_idle": 1, "max_idle": 1, "zygotes": False}, languages=list(programs)) as policies, Daemon(policies=policies) as daemon,
               Client(daemon.socket) as client):
             for language, code in programs.items():
                 def tried():
@@ -384,7 +384,7 @@ class OtherLanguages(unittest.TestCase):
 
     def test_the_first_typescript_finds_a_jail_of_javascript_and_later_ones_their_own(self):
         code = "const list: number[] = [6, 7]\nlist.reduce((a: number, b: number): number => a * b)"
-        policies = self.enterContext(Policies(pool={"least": 1, "most": 1, "zygotes": False}, languages=["javascript", "typescript"]))
+        policies = self.enterContext(Policies(pool={"min_idle": 1, "max_idle": 1, "zygotes": False}, languages=["javascript", "typescript"]))
         daemon = Daemon(policies=policies)
         daemon.arguments += ["--metrics", daemon.socket.parent / "metrics.sock"]
         with daemon, Client(daemon.socket) as client:

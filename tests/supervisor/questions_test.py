@@ -10,7 +10,7 @@ import threading
 import unittest
 
 from approvals_harness import ASKS, Legacy, Modern
-from bridge_harness import BridgeTest, structured
+from upstream_harness import UpstreamTest, structured
 from harness import ORDINARY_USER, ROOT, Client, Policies, as_user, eventually
 from remote import Handler, Server
 
@@ -19,7 +19,7 @@ LARGE = {"size": "large", "count": 2}
 CALL = "import warder\nresult = warder.call_tool('old__%s')"
 
 
-class QuestionsTest(BridgeTest):
+class QuestionsTest(UpstreamTest):
     policy = {}
 
     @classmethod
@@ -247,7 +247,7 @@ class AskingHandler(Handler):
         self.event({"id": self.asked["id"], "result": self.value({"value": answer})})
 
 
-class OverHttp(BridgeTest):
+class OverHttp(UpstreamTest):
     def test_of_calls_side_by_side_each_question_goes_to_its_own_client(self):
         with Server("legacy") as server:
             server.RequestHandlerClass = AskingHandler

@@ -136,7 +136,7 @@ class SmallPolicies(unittest.TestCase):
                 self.assertEqual(client.executed(waiting)["result"], 3)
 
 
-class RefusedBridge(unittest.TestCase):
+class RefusedProxy(unittest.TestCase):
     def holder_of_the_only_place(self, daemon):
         while True:  # until whoever looked whether the daemon serves has left
             holder = Client(daemon.socket)
@@ -149,13 +149,13 @@ class RefusedBridge(unittest.TestCase):
     def test_its_requests_are_said_not_to_have_run_and_work_when_a_place_is_free(self):
         with Policies(admission={"connections": 1}) as policies, Daemon(policies=policies) as daemon:
             holder = self.holder_of_the_only_place(daemon)
-            bridge = subprocess.Popen([os.environ["WARDER"], "mcp", "--socket", str(daemon.socket)], text=True,
+            proxy = subprocess.Popen([os.environ["WARDER"], "mcp", "--socket", str(daemon.socket)], text=True,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
             def send(request, method, **params):
                 message = {"jsonrpc": "2.0", "id": request, "method": method, "params": {"_meta": META, **params}}
-                bridge.stdin.write(json.dumps(message) + "\n")
-                bridge.stdin.flush()
+                proxy.stdin.write(json.dumps(message) + "\n")
+                proxy.stdin.flush()
 
             def call(request):
                 send(request, "tools/call", name="execute_code", arguments={"code": "result = 'ran'"})
@@ -164,7 +164,7 @@ class RefusedBridge(unittest.TestCase):
                 send(1, "tools/list")  # in one go
                 call(2)
                 call(3)
-                answers = {answer["id"]: answer for answer in (json.loads(bridge.stdout.readline()) for _ in range(3))}
+                answers = {answer["id"]: answer for answer in (json.loads(proxy.stdout.readline()) for _ in range(3))}
                 self.assertTrue(answers[1]["result"]["tools"])
                 for request in (2, 3):
                     body = body_of(answers[request]["result"])
@@ -174,15 +174,15 @@ class RefusedBridge(unittest.TestCase):
                 holder.close()
                 for request in range(4, 100):  # it tries again at least once a second
                     call(request)
-                    body = body_of(json.loads(bridge.stdout.readline())["result"])
+                    body = body_of(json.loads(proxy.stdout.readline())["result"])
                     if body["success"]:
                         break
                     time.sleep(0.1)
                 self.assertEqual(body["result"], "ran")
             finally:
-                bridge.stdin.close()
-                bridge.wait(PATIENCE)
-                bridge.stdout.close()
+                proxy.stdin.close()
+                proxy.wait(PATIENCE)
+                proxy.stdout.close()
 
 
 if __name__ == "__main__":

@@ -171,7 +171,7 @@ os.remove("/workspace/logs/run.log")
 
 
 class SkillPages(SharedDaemon):
-    policy = {"pool": {"least": 2, "most": 4, "zygotes": True}}
+    policy = {"pool": {"min_idle": 2, "max_idle": 4, "zygotes": True}}
 
     def test_more_than_a_page_of_skills_is_listed_page_by_page(self):
         shared = len(list((TOP / "skills/shared").iterdir()))

@@ -103,7 +103,7 @@ class Servers(unittest.TestCase):
             self.assertEqual(body["result"], 1, body)
 
     def test_a_new_catalogue_is_seen_by_new_jails_and_running_ones_keep_theirs(self):
-        policies = Policies(pool={"least": 1, "most": 2, "zygotes": True})
+        policies = Policies(pool={"min_idle": 1, "max_idle": 2, "zygotes": True})
         look = "import os\nresult = sorted(name for name in os.listdir('/servers') if '.' not in name)"
         hold = ("import os, time\nprint('running', flush=True)\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)\n"
                 + look)

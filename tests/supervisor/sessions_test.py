@@ -13,7 +13,7 @@ BOMB = "held = []\nwhile True: held.append(bytearray(1 << 20))"
 class Case(SharedDaemon):
     """Each test names sessions of its own and ends them."""
 
-    policy = {"sessions": {"most": 6}}
+    policy = {"sessions": {"max": 6}}
 
     def tearDown(self):
         with Client(self.daemon.socket) as client:
@@ -220,7 +220,7 @@ class Ends(Case):
 
 
 class Refusals(Case):
-    policy = {"sessions": {"most": 2}}
+    policy = {"sessions": {"max": 2}}
 
     def test_names_languages_and_lone_resets_that_do_not_fit_are_named(self):
         for arguments, word in (({"session": ""}, "session"), ({"session": "a/b"}, "a/b"), ({"session": ".."}, ".."),
@@ -238,7 +238,7 @@ class Refusals(Case):
         self.value_of("1", "one")
         self.value_of("1", "two")
         body = self.refused("1", "three")
-        self.assertEqual((body["code"], body["rule"]), ("exhausted", "sessions.most"))
+        self.assertEqual((body["code"], body["rule"]), ("exhausted", "sessions.max"))
         self.assertIn("one, two", body["error"])
         self.execute("", "one", reset_session=True)
         self.value_of("1", "three")
@@ -339,15 +339,15 @@ class Policy(unittest.TestCase):
         self.assertIn("nobody called it for 1 s", body["error"])
 
     def test_a_policy_may_allow_none(self):
-        client = self.start(sessions={"most": 0})
+        client = self.start(sessions={"max": 0})
         body = client.execute("1", session="s")
-        self.assertEqual((body["outcome"], body["code"], body["rule"]), ("denied", "denied", "sessions.most"), body)
+        self.assertEqual((body["outcome"], body["code"], body["rule"]), ("denied", "denied", "sessions.max"), body)
 
     def test_new_policies_end_what_rests_at_once_and_what_runs_after_its_call(self):
         client = self.start()
         client.execute("x = 1", session="rests")
         running = client.begin_running(HOLD, session="runs")
-        self.policies.change(sessions={"most": 3})
+        self.policies.change(sessions={"max": 3})
         os.kill(self.daemon.process.pid, signal.SIGHUP)
         eventually(lambda: [s["name"] for s in self.listed(client)] == ["runs"], "the end of the one that rests")
         let_go(self.daemon)
@@ -358,7 +358,7 @@ class Policy(unittest.TestCase):
 
     def test_a_session_may_begin_in_a_jail_that_waited(self):
         for start in ("exec", "fork"):  # where there is a zygote, its copies may come first for ever
-            client = self.start(pool={"least": 1, "most": 2, "zygotes": start == "fork"})
+            client = self.start(pool={"min_idle": 1, "max_idle": 2, "zygotes": start == "fork"})
 
             def begun():
                 result = client.call("execute_code", {"code": "x = 1", "session": start, "reset_session": True})

@@ -4,7 +4,7 @@ import json
 import unittest
 from shutil import which
 
-from bridge_harness import BridgeTest
+from upstream_harness import UpstreamTest
 from harness import Client
 
 # A server as FastMCP's library writes it: what a tool returns is wrapped, and so is its schema.
@@ -30,7 +30,7 @@ for line in sys.stdin:
 VALUE = {"z": 1, "b": {"y": 2, "x": 3}, "a": [{"d": 4, "c": 5}], "é": None}
 
 
-class SilentAnswers(BridgeTest):
+class SilentAnswers(UpstreamTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -26,9 +26,9 @@ class Case(SharedDaemon):
 
 
 class Workspaces(Case):
-    policy = {"workspaces": ["customer-*"], "named_workspaces": {"most": 3},
+    policy = {"workspaces": ["customer-*"], "named_workspaces": {"max": 3},
               "quota": {"workspace_bytes": 1 << 20, "workspace_files": 100},
-              "pool": {"least": 1, "most": 2, "zygotes": True}}
+              "pool": {"min_idle": 1, "max_idle": 2, "zygotes": True}}
 
     def test_files_are_its_own_in_every_tool(self):
         self.assertTrue(self.call("write_workspace_file", {"filename": "f", "content": "a"}, "customer-a")
@@ -114,7 +114,7 @@ class Workspaces(Case):
         names = [f"customer-{n}" for n in "abcde"]
         outcomes = [self.execute("1", name)["outcome"] for name in names]
         self.assertEqual(outcomes, ["ok"] * 3 + ["denied"] * 2)
-        self.assertEqual(self.execute("1", "customer-e")["rule"], "named_workspaces.most")
+        self.assertEqual(self.execute("1", "customer-e")["rule"], "named_workspaces.max")
         named = self.client.call("get_execution_stats")["structuredContent"]["named_workspaces"]
         self.assertEqual([one["name"] for one in named], names[:3])
 

@@ -11,7 +11,7 @@ CODE = {"javascript": "return 1", "python": "result = 1"}
 # Copies of a node answer wrong, which its zygote's first one shows.
 FILE, SOUND, DAMAGED = ("lib/warder/guest/javascript/answer.js", "text = this.#encoded();",
                         "text = stringify({...this.#message, value: 0});")
-POLICY = {"pool": {"least": 1, "most": 2, "zygotes": True}, "languages": list(CODE)}
+POLICY = {"pool": {"min_idle": 1, "max_idle": 2, "zygotes": True}, "languages": list(CODE)}
 
 
 @contextlib.contextmanager

@@ -117,7 +117,7 @@ class Case(unittest.TestCase):
         self.daemons, self.clients = {}, {}
         for start in self.STARTS:
             policies = self.enterContext(Policies(
-                pool={"least": 1, "most": 2, "zygotes": start == "fork"}, languages=["javascript"]))
+                pool={"min_idle": 1, "max_idle": 2, "zygotes": start == "fork"}, languages=["javascript"]))
             self.daemons[start] = self.enterContext(Daemon(policies=policies))
             self.clients[start] = self.enterContext(Client(self.daemons[start].socket))
 
@@ -234,7 +234,7 @@ class Damaged(unittest.TestCase):
     def test_programs_run_in_a_node_of_their_own(self):
         for name, (file, pattern, instead) in self.DAMAGE.items():
             with self.subTest(name), installed_copy() as top, Policies(
-                    pool={"least": 1, "most": 2, "zygotes": True}, languages=["javascript"]) as policies:
+                    pool={"min_idle": 1, "max_idle": 2, "zygotes": True}, languages=["javascript"]) as policies:
                 path = top / "lib/warder/guest/javascript" / file
                 damaged, times = re.subn(pattern, lambda _: instead, path.read_text(), count=1)
                 self.assertEqual(times, 1)

@@ -23,7 +23,7 @@ FORKS = 12
 class Rehearsal(unittest.TestCase):
     def begun(self, language, is_wanted):
         """What those had begun by then that waited, or that were waited for."""
-        pool = {"least": 0, "most": 0} if is_wanted else {"least": 1, "most": 2}
+        pool = {"min_idle": 0, "max_idle": 0} if is_wanted else {"min_idle": 1, "max_idle": 2}
         with (Policies(pool={**pool, "zygotes": True}, languages=[language]) as policies,
               Daemon(policies=policies) as daemon, Client(daemon.socket) as client):
             def fork():

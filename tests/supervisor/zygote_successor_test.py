@@ -15,7 +15,7 @@ class UnderLoad(unittest.TestCase):
     def setUp(self):
         # No jail waits: each execution is a fork that it waits for itself, or, without a zygote, starts cold.
         policies = self.enterContext(Policies(
-            pool={"least": 0, "most": 0, "zygotes": True}, languages=["python"],
+            pool={"min_idle": 0, "max_idle": 0, "zygotes": True}, languages=["python"],
             admission={"concurrent_executions": HOLDS + AT_ONCE}))
         self.daemon = self.enterContext(Daemon(policies=policies))
         self.client = self.enterContext(Client(self.daemon.socket))

@@ -31,9 +31,9 @@ inline std::string text_of(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-enum class Peer { there, gone };
+enum class PeerState { there, gone };
 
-inline Peer send_message(int socket, const nlohmann::json& message) {
+inline PeerState send_message(int socket, const nlohmann::json& message) {
   const std::string text = text_of(message);
   std::string packet;
   size_t at = 0;
@@ -43,10 +43,10 @@ inline Peer send_message(int socket, const nlohmann::json& message) {
     packet.append(text, at, n);
     ssize_t sent = ::send(socket, packet.data(), packet.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return Peer::gone;
+    if (sent < 0) return PeerState::gone;
     at += n;
   } while (at < text.size());
-  return Peer::there;
+  return PeerState::there;
 }
 
 // Nothing when nobody sends any more; discarded (nlohmann::json::is_discarded) what is no JSON.

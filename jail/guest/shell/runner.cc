@@ -31,7 +31,7 @@ constexpr size_t kStringBytes = 128 * 1024;
 constexpr int kExitRefused = 1;
 
 void tell(const json& message) {
-  if (guest::send_message(kSocket, message) == guest::Peer::gone) ::_exit(0);  // nobody is left to hear
+  if (guest::send_message(kSocket, message) == guest::PeerState::gone) ::_exit(0);  // nobody is left to hear
 }
 
 [[noreturn]] void refuse(const std::string& error, int number = 0) {

@@ -122,7 +122,7 @@ json ask(const Call& call) {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const int64_t id = now.tv_sec * 1'000'000'000 + now.tv_nsec;
   const json message{{"type", "call"}, {"id", id}, {"name", call.name}, {"arguments", call.arguments}};
-  if (guest::send_message(guest::kCallSocket, message) == guest::Peer::gone)
+  if (guest::send_message(guest::kCallSocket, message) == guest::PeerState::gone)
     guest::give_up("there is no supervisor to ask from here");
   for (;;) {
     auto reply = guest::receive_message(guest::kCallSocket);

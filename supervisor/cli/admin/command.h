@@ -1,6 +1,6 @@
 // The commands for people who look after a daemon: each in a file of its own, listed once, in commands.cc. The list is
 // also what `warder` knows of them: they are another program's, warder-admin. --help, the manual and the completion of
-// shells are made of it (declare.h, ../../documents/).
+// shells are made of it (declare.h, ../../docgen/).
 #pragma once
 #include <string>
 #include <string_view>
@@ -53,7 +53,7 @@ enum class Told { yes, no };
 
 struct Command {
   const char* name;   // "ps", "policy check"
-  const char* words;  // "EXECUTION...", or nullptr: none; the name says what completes it (../../documents/)
+  const char* words;  // "EXECUTION...", or nullptr: none; the name says what completes it (../../docgen/)
   const char* words_text;
   const char* summary;
   std::vector<Flag> flags;

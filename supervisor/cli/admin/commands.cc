@@ -98,7 +98,8 @@ const std::vector<Command>& commands() {
       {"policy check",
        nullptr,
        nullptr,
-       "Read all policies as warderd would, and print every problem, one a line. Exit status: 1 if there is one",
+       "Read all policies as warderd would, and print every problem, one a line, and a warning for each key under a "
+       "former name. Exit status: 1 if there is a problem",
        {kPolicies},
        Asks::nobody},
       {"policy show",

@@ -35,7 +35,7 @@ void print_keys(const Json& value, const std::string& path, const std::vector<Po
   cli::print_text(stdout, fmt::format("{:<52} {}\n", text, origin_of(documents, path)));
 }
 
-Json told(const Answer& answer) {
+Json told(const PolicyAnswer& answer) {
   Json out = {
       {"about", answer.about}, {"answer", allowed_name(answer.allowed)}, {"why", answer.why}, {"rule", answer.rule}};
   if (!answer.file.empty()) out["file"] = answer.file;
@@ -43,7 +43,7 @@ Json told(const Answer& answer) {
   return out;
 }
 
-void print(const Answer& answer) {
+void print(const PolicyAnswer& answer) {
   std::string text = fmt::format("{:<8} {}: {}\n         rule: {}{}{}\n", allowed_name(answer.allowed), answer.about,
                                  answer.why, answer.rule, answer.file.empty() ? "" : ", in ", answer.file);
   if (!answer.remedy.empty()) text += "         to change it: " + answer.remedy + "\n";
@@ -56,12 +56,14 @@ Result<int> check_policies(const Given& given) {
   auto store = load_policies(given);
   if (!store && store.error().code == Code::not_found) return tl::unexpected<Error>(std::move(store).error());
   const auto problems = store ? std::vector<std::string>{} : lines_of(store.error().what);
+  const auto warnings = store ? store->warnings() : std::vector<std::string>{};
   if (given.json) {
-    Json out = {{"good", store.has_value()}, {"problems", problems}};
+    Json out = {{"good", store.has_value()}, {"problems", problems}, {"warnings", warnings}};
     if (store) out["policies"] = store->names();
     print_json(out);
   } else {
     for (const auto& problem : problems) cli::print_text(stderr, problem + "\n");
+    for (const auto& warning : warnings) cli::print_text(stderr, "warning: " + warning + "\n");
     if (store) cli::print_text(stdout, fmt::format("good: {}\n", fmt::join(store->names(), ", ")));
   }
   return store ? 0 : 1;

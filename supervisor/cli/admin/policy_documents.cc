@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "policies/policy.h"
+#include "policies/former_keys.h"
 #include "supervisor/base/json.h"
 
 namespace admin {
@@ -39,6 +39,8 @@ std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders
       text << in.rdbuf();
       auto parsed = parse_json(text.str());
       if (!parsed || !parsed->is_object()) return documents;
+      policies::Problems told_by_the_store;
+      (void)policies::rename_former_keys(*parsed, told_by_the_store);
       next = admin::text(*parsed, "extends");
       documents.push_back({file, *std::move(parsed)});
       break;

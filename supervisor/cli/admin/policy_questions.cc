@@ -18,9 +18,9 @@ struct Request {
   std::vector<PolicyDocument> documents;  // of the policy
 
   // `rule` decides; the remedy names what to write into a file of the administrator's.
-  Answer answer(std::string about, Allowed allowed, std::string why, const std::string& rule,
-                const std::string& remedy = {}) const {
-    Answer made{std::move(about), allowed, std::move(why), rule, origin_of(documents, rule), {}};
+  PolicyAnswer answer(std::string about, Allowed allowed, std::string why, const std::string& rule,
+                      const std::string& remedy = {}) const {
+    PolicyAnswer made{std::move(about), allowed, std::move(why), rule, origin_of(documents, rule), {}};
     if (allowed != Allowed::yes && !remedy.empty())
       made.remedy = fmt::format("{} in a policy below /etc/warder/policies, then: systemctl reload warder", remedy);
     return made;
@@ -49,7 +49,7 @@ std::vector<CallRule> rules_about(const std::vector<PolicyDocument>& profile, co
   return found;
 }
 
-Answer about_call(const Request& request, const std::string& call) {
+PolicyAnswer about_call(const Request& request, const std::string& call) {
   const std::string about = "call " + call, remedy = "name a profile of your own, that allows it, as \"seccomp\"";
   auto folders = request.folders;
   for (auto& folder : folders) folder += "/seccomp";
@@ -68,7 +68,7 @@ Answer about_call(const Request& request, const std::string& call) {
     allowed = Allowed::limited;
     what += " with some arguments";
   }
-  Answer answer =
+  PolicyAnswer answer =
       request.answer(about, allowed, first.comment.empty() ? what : what + ": " + first.comment, "seccomp", remedy);
   answer.rule = fmt::format("seccomp/{}: {}[{}]", request.policy.seccomp, first.list, first.number);
   answer.file = first.file;
@@ -77,15 +77,15 @@ Answer about_call(const Request& request, const std::string& call) {
 
 enum class Listed { no, yes };
 
-Answer about_list(const Request& request, const std::string& about, const std::string& value, Listed listed,
-                  const char* key) {
+PolicyAnswer about_list(const Request& request, const std::string& about, const std::string& value, Listed listed,
+                        const char* key) {
   if (listed == Listed::yes) return request.answer(about, Allowed::yes, "the policy lists it", key);
   return request.answer(about, Allowed::no, "the policy does not list it", key,
                         fmt::format("add \"{}\" to \"{}\"", value, key));
 }
 
-Result<Answer> about_amount(const Request& request, const std::string& about, const std::string& value, const char* key,
-                            double unit, uint64_t most, const std::string& most_text) {
+Result<PolicyAnswer> about_amount(const Request& request, const std::string& about, const std::string& value,
+                                  const char* key, double unit, uint64_t most, const std::string& most_text) {
   char* end = nullptr;
   const double asked = std::strtod(value.c_str(), &end);
   if (value.empty() || *end != '\0' || !std::isfinite(asked) || asked <= 0)
@@ -103,7 +103,7 @@ bool names_tool(const policies::CallRule& rule, const std::string& tool) {
 }
 
 // A tool of another server: the first rule that fits the name and the arguments.
-Result<Answer> about_other_tool(const Request& request, const std::string& tool, const Given& given) {
+Result<PolicyAnswer> about_other_tool(const Request& request, const std::string& tool, const Given& given) {
   const std::string about = "tool " + tool, arguments_text = given.value("arguments", "");
   Json arguments = Json::object();
   if (!arguments_text.empty()) {
@@ -134,12 +134,12 @@ Result<Answer> about_other_tool(const Request& request, const std::string& tool,
     allowed = Allowed::limited;
     why += "; a human decides";
   }
-  Answer answer = request.answer(about, allowed, why, key, fmt::format("change \"{}\"", key));
+  PolicyAnswer answer = request.answer(about, allowed, why, key, fmt::format("change \"{}\"", key));
   if (decision.rule) answer.rule += fmt::format("[{}]", decision.rule - calls.rules.data());
   return answer;
 }
 
-Answer about_tenant(const ChosenPolicy& chosen) {
+PolicyAnswer about_tenant(const ChosenPolicy& chosen) {
   const std::string rule = chosen.file.empty() ? "no tenants.json: everybody is a tenant of their own" : chosen.rule;
   if (!chosen.policy)
     return {
@@ -149,14 +149,14 @@ Answer about_tenant(const ChosenPolicy& chosen) {
           rule,     chosen.file,  {}};
 }
 
-Answer about_skills(const Request& request) {
+PolicyAnswer about_skills(const Request& request) {
   const bool save = request.policy.skills.save;
   return request.answer("skills", save ? Allowed::yes : Allowed::no,
                         save ? "they may be saved and deleted" : "they may not be saved or deleted", "skills.save",
                         "set \"skills.save\" to true");
 }
 
-Answer about_personal_data(const Request& request) {
+PolicyAnswer about_personal_data(const Request& request) {
   const Json all = merged(request.documents);
   const std::string who = text(member(all, "pii"), "restore");
   Allowed allowed = Allowed::no;
@@ -171,7 +171,7 @@ Answer about_personal_data(const Request& request) {
   return request.answer("personal data", allowed, why, "pii.restore", "set \"pii.restore\" to \"code\" or \"agents\"");
 }
 
-Result<> answer_limits(const Request& request, const Given& given, std::vector<Answer>& answers) {
+Result<> answer_limits(const Request& request, const Given& given, std::vector<PolicyAnswer>& answers) {
   const auto& most = request.policy.limits.maximum;
   if (const auto value = given.value("memory", ""); given.has("memory")) {
     TRY(auto answer, about_amount(request, "memory " + value + " MB", value, "memory_bytes", 1 << 20, most.memory_bytes,
@@ -186,7 +186,7 @@ Result<> answer_limits(const Request& request, const Given& given, std::vector<A
   return {};
 }
 
-Result<> answer_tool(const Request& request, const Given& given, std::vector<Answer>& answers) {
+Result<> answer_tool(const Request& request, const Given& given, std::vector<PolicyAnswer>& answers) {
   if (!given.has("tool")) {
     if (given.has("arguments")) return fail(Code::invalid, "--arguments without --tool", "name the tool, too");
     return {};
@@ -209,9 +209,9 @@ std::string_view allowed_name(Allowed allowed) {
   return allowed == Allowed::limited ? "limited" : "refused";
 }
 
-Result<std::vector<Answer>> answer_request(const policies::Store& store, const ChosenPolicy& chosen,
-                                           const Given& given) {
-  std::vector<Answer> answers;
+Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, const ChosenPolicy& chosen,
+                                                 const Given& given) {
+  std::vector<PolicyAnswer> answers;
   if (!given.has("policy")) answers.push_back(about_tenant(chosen));
   if (!chosen.policy) return answers;
   const policies::Policy& policy = *chosen.policy;

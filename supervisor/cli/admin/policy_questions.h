@@ -14,7 +14,7 @@ namespace admin {
 enum class Allowed { yes, limited, no };
 std::string_view allowed_name(Allowed allowed);  // "allowed", "limited", "refused"
 
-struct Answer {
+struct PolicyAnswer {
   std::string about;  // "language shell"
   Allowed allowed = Allowed::no;
   std::string why;
@@ -25,7 +25,7 @@ struct Answer {
 
 // Of everything that was asked about, in the order of the table of flags; the tenant first, unless the policy was
 // named. Errors: invalid: nothing was asked, or a value is no number, no JSON.
-Result<std::vector<Answer>> answer_request(const policies::Store& store, const ChosenPolicy& chosen,
-                                           const Given& given);
+Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, const ChosenPolicy& chosen,
+                                                 const Given& given);
 
 }  // namespace admin

@@ -67,7 +67,7 @@ Result<> Watch::connect() {
     line->round->result = fail(Code::unavailable, "the bus has gone: " + why);
     line->round->over.fire();
   };
-  TRY(line_->connection, bus::Connection::open(loop_, buses_[tried_ % buses_.size()], lost));
+  TRY(line_->connection, bus::BusConnection::open(loop_, buses_[tried_ % buses_.size()], lost));
   return {};
 }
 

@@ -30,7 +30,7 @@ class Watch {
     Result<> result;
   };
   struct Line {  // to a bus
-    std::unique_ptr<bus::Connection> connection;
+    std::unique_ptr<bus::BusConnection> connection;
     std::shared_ptr<Round> round;  // that goes on; nullptr: none
     bool lost = false;
   };

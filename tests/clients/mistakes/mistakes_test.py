@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parent.parent / "supervisor"))
 from harness import TOP, Daemon, Policies, eventually  # noqa: E402
 
 FEWEST_ROWS = 60
-DOWNSTREAM = TOP / "tests/supervisor/downstream.py"
+UPSTREAM_SERVER = TOP / "tests/supervisor/upstream_server.py"
 CLEAR = "rm -rf /workspace/* /workspace/.[!.]*"
 ROW_KEYS = {"name", "needs", "before", "tool", "arguments", "meta", "expect", "then"}
 CALL_KEYS = {"tool", "arguments", "meta", "expect"}
@@ -191,8 +191,8 @@ class Theme:
     def arguments(self, place):
         configuration = {}
         if servers := self.document.get("servers"):
-            shutil.copy(DOWNSTREAM, place)
-            configuration["servers"] = {name: {"command": "/usr/bin/python3", "args": [str(place / "downstream.py")],
+            shutil.copy(UPSTREAM_SERVER, place)
+            configuration["servers"] = {name: {"command": "/usr/bin/python3", "args": [str(place / "upstream_server.py")],
                                                "jail": "none"} for name in servers}
         if catalog := self.document.get("catalog"):
             (place / "catalog").mkdir()

@@ -7,7 +7,7 @@
 
 using namespace cli;
 
-TEST_CASE("scan finds what the bridge needs in a message of any shape", "[envelope]") {
+TEST_CASE("scan finds what the proxy needs in a message of any shape", "[envelope]") {
   SECTION("a request") {
     const auto found =
         scan(R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","arguments":{"id":9}}})");

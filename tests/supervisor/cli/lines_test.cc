@@ -79,12 +79,12 @@ TEST_CASE("an outbox gives back the lines that did not leave whole", "[lines]") 
   Pipe pipe;
   const int size = ::fcntl(pipe.write_end.get(), F_SETPIPE_SZ, 4096);
   REQUIRE(size == 4096);
-  Outbox out;
+  LineOutbox out;
   const std::string first(3000, 'a'), second(3000, 'b'), third(10, 'c');
   out.add(first);
   out.add(second);
   out.add(third);
-  CHECK(out.flush(pipe.write_end.get()) == Outbox::State::blocked);
+  CHECK(out.flush(pipe.write_end.get()) == LineOutbox::State::blocked);
   CHECK(out.take_unsent() == second + "\n" + third + "\n");
   CHECK(out.pending() == 0);
   CHECK(drain(pipe.read_end.get()).substr(0, 3001) == first + "\n");
@@ -93,20 +93,20 @@ TEST_CASE("an outbox gives back the lines that did not leave whole", "[lines]") 
 TEST_CASE("an outbox sends everything in order and says when its reader is gone", "[lines]") {
   ::signal(SIGPIPE, SIG_IGN);
   Pipe pipe;
-  Outbox out;
+  LineOutbox out;
   std::string expected, got;
   for (int i = 0; i < 20000; i++) {
     const std::string line = std::to_string(i) + std::string(200, '.');
     out.add(line);
     expected += line + "\n";
   }
-  while (out.flush(pipe.write_end.get()) == Outbox::State::blocked) got += drain(pipe.read_end.get());
+  while (out.flush(pipe.write_end.get()) == LineOutbox::State::blocked) got += drain(pipe.read_end.get());
   got += drain(pipe.read_end.get());
   CHECK((got == expected));
   CHECK(out.pending() == 0);
   pipe.read_end.reset();
   out.add("x");
-  CHECK(out.flush(pipe.write_end.get()) == Outbox::State::broken);
+  CHECK(out.flush(pipe.write_end.get()) == LineOutbox::State::broken);
   CHECK(errno == EPIPE);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("a shared pipe is not made non-blocking for those it is shared with", 
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
   Fd left(pair[0]), right(pair[1]);
   CHECK(open_for_writing(left.get()) == left.get());
-  Outbox out;
+  LineOutbox out;
   out.add(std::string(8 << 20, 'x'));
-  CHECK(out.flush(left.get()) == Outbox::State::blocked);  // though the socket itself would block
+  CHECK(out.flush(left.get()) == LineOutbox::State::blocked);  // though the socket itself would block
 }

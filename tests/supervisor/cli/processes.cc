@@ -172,7 +172,7 @@ Peer FakeDaemon::accept(Wait wait) {
   return Peer(std::move(fd));
 }
 
-Peer FakeDaemon::accept_bridge() {
+Peer FakeDaemon::accept_proxy() {
   Peer peer = accept();
   const Json hello = peer.request();
   if (hello.value("method", "") != "notifications/org.warder/hello")

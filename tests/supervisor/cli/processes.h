@@ -89,7 +89,7 @@ class FakeDaemon {
   void start();  // listens
   void stop();   // the socket is gone, as after systemctl stop; connections stay
   Peer accept(Wait wait = kSoon);
-  Peer accept_bridge();  // and reads its hello
+  Peer accept_proxy();  // and reads its hello
   const std::string& path() const { return path_; }
 
  private:

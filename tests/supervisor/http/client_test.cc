@@ -14,7 +14,7 @@
 #include "tests/temp_directory.h"
 
 using namespace std::chrono_literals;
-using http::Client, http::ClientRequest, http::Exchange, http::Reply;
+using http::HttpClient, http::ClientRequest, http::Exchange, http::HttpReply;
 
 namespace {
 
@@ -106,9 +106,9 @@ T run(Loop& loop, Task<T> task) {
 
 struct Fixture {
   Loop loop;
-  std::unique_ptr<Client> client = *Client::open(loop);
-  Result<Reply> fetch(ClientRequest request) { return run(loop, client->fetch(std::move(request))); }
-  Result<Reply> fetch(const Server& server) { return fetch(ClientRequest{.url = server.url()}); }
+  std::unique_ptr<HttpClient> client = *HttpClient::open(loop);
+  Result<HttpReply> fetch(ClientRequest request) { return run(loop, client->fetch(std::move(request))); }
+  Result<HttpReply> fetch(const Server& server) { return fetch(ClientRequest{.url = server.url()}); }
 };
 
 size_t threads() {

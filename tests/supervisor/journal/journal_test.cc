@@ -176,7 +176,7 @@ TEST_CASE("statistics count by outcome and language, and by quantiles of the new
   Scene scene;
   for (int i = 1; i <= 100; i++) scene.run("e" + std::to_string(i), i <= 90 ? "ok" : "timeout", i * 1000);
   static_cast<void>(scene.begin("other", "somebody else"));
-  const Statistics found = scene.statistics();
+  const ExecutionStatistics found = scene.statistics();
   CHECK(found.totals.executions == 100);
   CHECK(found.totals.outcomes == std::map<std::string, uint64_t>{{"ok", 90}, {"timeout", 10}});
   CHECK(found.totals.languages == std::map<std::string, uint64_t>{{"python", 100}});

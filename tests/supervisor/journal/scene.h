@@ -42,7 +42,7 @@ struct Scene {
     ended.ledger = ledger;
     return ended;
   }
-  Statistics statistics(const std::string& tenant = "acme") {
+  ExecutionStatistics statistics(const std::string& tenant = "acme") {
     auto found = await(loop, book->statistics(tenant));
     REQUIRE(found);
     return *found;

@@ -240,7 +240,7 @@ int main(int argc, char** argv) {
     log_error("{}", socket.error().what);
     return 1;
   }
-  auto admit = [](const mcp::Peer&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
+  auto admit = [](const mcp::PeerProcess&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
   auto listener = mcp::Listener::open(loop, server, *std::move(socket), {}, admit);
   if (!listener) {
     log_error("{}", listener.error().what);

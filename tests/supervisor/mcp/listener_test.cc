@@ -27,11 +27,11 @@ struct Listening : Fixture {
   std::string path = folder.path + "/s";
   mcp::ListenerLimits listener_limits;
   std::unique_ptr<mcp::Listener> listener;
-  std::vector<mcp::Peer> peers;
+  std::vector<mcp::PeerProcess> peers;
 
   void open() {
     Fd socket = mcp::listen_at(path, 0600).value();
-    auto admit = [this](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
+    auto admit = [this](const mcp::PeerProcess& peer) -> Result<std::shared_ptr<void>> {
       peers.push_back(peer);
       return std::shared_ptr<void>(std::make_shared<int>(7));
     };
@@ -108,7 +108,7 @@ TEST_CASE("only a listening Unix stream socket can be served", "[mcp]") {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   Fd other(ends[1]);
-  auto admit = [](const mcp::Peer&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
+  auto admit = [](const mcp::PeerProcess&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
   auto listener = mcp::Listener::open(f.loop, f.server, Fd(ends[0]), {}, admit);
   REQUIRE_FALSE(listener);
   CHECK(listener.error().code == Code::invalid);
@@ -144,7 +144,7 @@ TEST_CASE("a user's limits are of all sockets together", "[mcp]") {
   CHECK(first->ask(request(1, "ping"))["id"] == 1);
   Folder other;
   const std::string path = other.path + "/s";
-  auto admit = [](const mcp::Peer&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
+  auto admit = [](const mcp::PeerProcess&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
   auto second = mcp::Listener::open(f.loop, f.server, mcp::listen_at(path, 0600).value(), f.listener_limits, admit);
   REQUIRE(second);
   auto there = Client::connect(f.loop, path);
@@ -159,7 +159,7 @@ TEST_CASE("a user's limits are of all sockets together", "[mcp]") {
 TEST_CASE("a peer that is not admitted gets the reason", "[mcp]") {
   Listening f;
   Fd socket = mcp::listen_at(f.path, 0600).value();
-  auto admit = [](const mcp::Peer& peer) -> Result<std::shared_ptr<void>> {
+  auto admit = [](const mcp::PeerProcess& peer) -> Result<std::shared_ptr<void>> {
     return fail(Code::denied, "user " + std::to_string(peer.uid) + " has no tenant");
   };
   f.listener = mcp::Listener::open(f.loop, f.server, std::move(socket), {}, admit).value();

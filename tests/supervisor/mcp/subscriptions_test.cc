@@ -140,7 +140,7 @@ TEST_CASE("a server that drains ends subscriptions with an answer and does not w
   auto ended = client->message();
   CHECK(ended["id"] == "s");
   CHECK(ended["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "s");
-  CHECK(ended["result"]["_meta"]["org.warder/not-run"] == "draining");  // a bridge asks again
+  CHECK(ended["result"]["_meta"]["org.warder/not-run"] == "draining");  // `warder mcp` asks again
   CHECK(f.server.calls() == 0);
 }
 

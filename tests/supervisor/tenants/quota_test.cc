@@ -9,7 +9,7 @@ using namespace tenants;
 
 TEST_CASE("an entry costs what it occupies", "[quota]") {
   Entry entry;
-  entry.kind = Kind::file;
+  entry.kind = FileKind::file;
   auto [size, allocated, charge] = GENERATE(table<uint64_t, uint64_t, uint64_t>({
       {0, 0, 0},
       {1, 4096, 1},  // rounding is not charged
@@ -21,7 +21,7 @@ TEST_CASE("an entry costs what it occupies", "[quota]") {
   entry.size = size;
   entry.allocated = allocated;
   CHECK(charge_of(entry) == charge);
-  entry.kind = Kind::directory;
+  entry.kind = FileKind::directory;
   CHECK(charge_of(entry) == 0);
 }
 

@@ -186,7 +186,7 @@ TEST_CASE("names of workspaces may have capitals, and differ in more than these"
 TEST_CASE("a workspace that a policy does not allow, or one too many, is refused with its rule", "[tenants]") {
   Daemon daemon;
   Scene::put(daemon.policies / "small.json",
-             R"({"extends": "default", "workspaces": ["customer-*"], "named_workspaces": {"most": 2}})");
+             R"({"extends": "default", "workspaces": ["customer-*"], "named_workspaces": {"max": 2}})");
   *daemon.store = daemon.store->read_anew().value();
   auto member = daemon.admit(1001).value();
   for (const char* name : {"other", "../x", "customer-/x", "Customer-1", ".", "customer-\xff"}) {
@@ -200,7 +200,7 @@ TEST_CASE("a workspace that a policy does not allow, or one too many, is refused
   REQUIRE(daemon.registry->workspace(*member, "customer-2"));
   auto third = daemon.registry->workspace(*member, "customer-3");
   REQUIRE_FALSE(third);
-  CHECK(third.error().rule == "named_workspaces.most");
+  CHECK(third.error().rule == "named_workspaces.max");
   CHECK(daemon.registry->workspace(*member, "customer-2"));
   CHECK_FALSE(fs::exists(daemon.state / "tenants/one/workspaces/customer-3"));
 }
@@ -208,7 +208,7 @@ TEST_CASE("a workspace that a policy does not allow, or one too many, is refused
 TEST_CASE("a workspace that nobody uses is announced first and removed later, and use takes that back", "[tenants]") {
   Daemon daemon;
   Scene::put(daemon.policies / "small.json", R"({"extends": "default", "workspaces": ["*"],
-             "named_workspaces": {"most": 8, "idle_seconds": 1000, "warning_seconds": 100}})");
+             "named_workspaces": {"max": 8, "idle_seconds": 1000, "warning_seconds": 100}})");
   *daemon.store = daemon.store->read_anew().value();
   auto member = daemon.admit(1001).value();
   const fs::path all = daemon.state / "tenants/one/workspaces";

@@ -14,7 +14,7 @@ struct Seen {
   std::string missed;
 };
 
-Seen walk_all(Scene& scene, WalkBounds bounds, Order order, std::string_view start = ".") {
+Seen walk_all(Scene& scene, WalkBounds bounds, WalkOrder order, std::string_view start = ".") {
   Walk walk = Walk::begin(scene->directory(), Scene::path(start), bounds, order).value();
   std::vector<Entry> found;
   for (int slices = 0;; slices++) {
@@ -38,12 +38,12 @@ TEST_CASE("a sorted walk is the same each time, folders before their contents", 
   fs::create_directories(scene.inside / "b/c");
   for (const char* name : {"z", "a", "b.txt", "b/c/2", "b/c/1", "b/x"}) Scene::put(scene.inside / name, "x");
   std::vector<std::string> expected = {"a", "b", "b/c", "b/c/1", "b/c/2", "b/x", "b.txt", "z"};
-  CHECK(walk_all(scene, {}, Order::sorted).paths == expected);
-  auto any = walk_all(scene, {}, Order::any).paths;
+  CHECK(walk_all(scene, {}, WalkOrder::sorted).paths == expected);
+  auto any = walk_all(scene, {}, WalkOrder::any).paths;
   std::sort(any.begin(), any.end());
   std::sort(expected.begin(), expected.end());
   CHECK(any == expected);
-  CHECK(walk_all(scene, {}, Order::sorted, "b/c").paths == std::vector<std::string>{"b/c/1", "b/c/2"});
+  CHECK(walk_all(scene, {}, WalkOrder::sorted, "b/c").paths == std::vector<std::string>{"b/c/1", "b/c/2"});
 }
 
 TEST_CASE("a walk keeps to its depth and says what it did not see", "[walk]") {
@@ -51,7 +51,7 @@ TEST_CASE("a walk keeps to its depth and says what it did not see", "[walk]") {
   fs::create_directories(scene.inside / "a/b/c");
   WalkBounds bounds;
   bounds.depth = 2;
-  for (Order order : {Order::sorted, Order::any}) {
+  for (WalkOrder order : {WalkOrder::sorted, WalkOrder::any}) {
     auto seen = walk_all(scene, bounds, order);
     CHECK(seen.paths == std::vector<std::string>{"a", "a/b"});
     CHECK(seen.missed.empty());  // that depth was asked for
@@ -61,7 +61,7 @@ TEST_CASE("a walk keeps to its depth and says what it did not see", "[walk]") {
 TEST_CASE("a walk stops at its count of entries, exactly", "[walk]") {
   Scene scene;
   for (int i = 0; i < 20; i++) Scene::put(scene.inside / std::to_string(i), "x");
-  for (Order order : {Order::sorted, Order::any}) {
+  for (WalkOrder order : {WalkOrder::sorted, WalkOrder::any}) {
     WalkBounds bounds;
     bounds.entries = 20;
     auto all = walk_all(scene, bounds, order);
@@ -81,7 +81,7 @@ TEST_CASE("a tree nested deeper than names can be is noticed", "[walk]") {
     REQUIRE(::mkdirat(at.get(), "d", 0700) == 0);
     at.reset(::openat(at.get(), "d", O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
-  for (Order order : {Order::sorted, Order::any}) {
+  for (WalkOrder order : {WalkOrder::sorted, WalkOrder::any}) {
     auto seen = walk_all(scene, {}, order);
     CHECK(seen.paths.size() == kMaxPathComponents);
     CHECK(seen.missed == "its folders are nested deeper than 128");
@@ -94,22 +94,22 @@ TEST_CASE("a walk describes links and special files and enters none of them", "[
   fs::create_symlink("../outside", scene.inside / "up");
   REQUIRE(::mkfifo((scene.inside / "fifo").c_str(), 0600) == 0);
   Scene::put(scene.inside / "bytes\xFF\n", "x");
-  Walk walk = Walk::begin(scene->directory(), RelativePath(), {}, Order::sorted).value();
+  Walk walk = Walk::begin(scene->directory(), RelativePath(), {}, WalkOrder::sorted).value();
   std::vector<Entry> found;
   REQUIRE(walk.step(1000, found));
   REQUIRE(found.size() == 4);
   CHECK(found[0].path == "bytes\xFF\n");
-  CHECK(found[1].kind == Kind::other);
-  CHECK(found[2].kind == Kind::link);
-  CHECK(found[3].kind == Kind::link);
-  CHECK_FALSE(Walk::begin(scene->directory(), Scene::path("root"), {}, Order::any));
-  CHECK_FALSE(Walk::begin(scene->directory(), Scene::path("fifo"), {}, Order::any));
+  CHECK(found[1].kind == FileKind::other);
+  CHECK(found[2].kind == FileKind::link);
+  CHECK(found[3].kind == FileKind::link);
+  CHECK_FALSE(Walk::begin(scene->directory(), Scene::path("root"), {}, WalkOrder::any));
+  CHECK_FALSE(Walk::begin(scene->directory(), Scene::path("fifo"), {}, WalkOrder::any));
 }
 
 TEST_CASE("a folder that becomes a link during the walk is not followed", "[walk]") {
   Scene scene;
   fs::create_directories(scene.inside / "a");
-  for (Order order : {Order::sorted, Order::any}) {
+  for (WalkOrder order : {WalkOrder::sorted, WalkOrder::any}) {
     Walk walk = Walk::begin(scene->directory(), RelativePath(), {}, order).value();
     std::vector<Entry> found;
     while (found.empty()) REQUIRE(walk.step(1, found));
@@ -132,7 +132,7 @@ TEST_CASE("an unreadable folder is named", "[walk]") {
   fs::create_directories(scene.inside / "locked/x");
   fs::permissions(scene.inside / "locked", fs::perms::none);
   if (::geteuid() == 0) ::setfsuid(65534);  // root would read it all the same: setfsuid(2)
-  auto seen = walk_all(scene, {}, Order::any);
+  auto seen = walk_all(scene, {}, WalkOrder::any);
   ::setfsuid(::geteuid());
   fs::permissions(scene.inside / "locked", fs::perms::all);
   CHECK(seen.paths == std::vector<std::string>{"locked"});

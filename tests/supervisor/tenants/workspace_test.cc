@@ -109,8 +109,8 @@ TEST_CASE("a link is listed as such and can be removed", "[workspace]") {
   auto listing = scene.list();
   REQUIRE(listing);
   REQUIRE(listing->entries.size() == 1);
-  CHECK(listing->entries[0].kind == Kind::link);
-  CHECK(scene->stat(Scene::path("link"))->kind == Kind::link);
+  CHECK(listing->entries[0].kind == FileKind::link);
+  CHECK(scene->stat(Scene::path("link"))->kind == FileKind::link);
   REQUIRE(scene.remove("link", Removal::recursive));
   CHECK(fs::exists(scene.outside / "secret"));
 }
@@ -150,7 +150,7 @@ TEST_CASE("FIFOs, sockets and devices are refused at once, listed and removable"
     CHECK(scene.write("special", "x", mode).error().code == Code::denied);
   auto listing = scene.list();
   REQUIRE(listing->entries.size() == 1);
-  CHECK(listing->entries[0].kind == Kind::other);
+  CHECK(listing->entries[0].kind == FileKind::other);
   CHECK(scene.remove("special"));
 }
 

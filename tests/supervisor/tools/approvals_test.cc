@@ -7,8 +7,8 @@
 
 using tools::Approval;
 using tools::Approvals;
-using tools::Verdict;
-using Kind = tools::Verdict::Kind;
+using tools::ApprovalVerdict;
+using Kind = tools::ApprovalVerdict::Kind;
 
 namespace {
 
@@ -16,7 +16,7 @@ struct Scene {
   Loop loop;
   Approvals approvals{loop};
   mcp::RequestContext client{loop, mcp::RequestId{"1"}, mcp::Version::v2026_07_28, nullptr};
-  std::vector<Result<Verdict>> verdicts;
+  std::vector<Result<ApprovalVerdict>> verdicts;
   std::vector<std::string> told;  // how each ended
   Scope tasks{loop};
 
@@ -62,8 +62,8 @@ TEST_CASE("so many calls of one tenant wait, and so many of all", "[approvals]")
   CHECK(scene.verdicts[1].error().what == "1000 calls of all tenants wait for an approval already");
 
   const std::string one = scene.approvals.all().front()->id;
-  REQUIRE(scene.approvals.settle(one, Verdict{Kind::approved, "somebody", {}}));
-  CHECK_FALSE(scene.approvals.settle(one, Verdict{Kind::denied, "somebody else", {}}));
+  REQUIRE(scene.approvals.settle(one, ApprovalVerdict{Kind::approved, "somebody", {}}));
+  CHECK_FALSE(scene.approvals.settle(one, ApprovalVerdict{Kind::denied, "somebody else", {}}));
   scene.settle();
   REQUIRE(scene.verdicts.size() == 3);
   CHECK(scene.verdicts[2]->kind == Kind::approved);

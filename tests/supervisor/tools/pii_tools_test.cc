@@ -259,7 +259,7 @@ TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]"
   tools::PiiVaults vaults(loop);
   policies::PiiRules rules;
   const std::string tenant = "acme";
-  const auto outgoing = tools::outgoing_pii(
+  const auto outgoing = tools::pii_response_filter(
       [&](const mcp::RequestContext&) {
         return tools::PiiUser{tenant, rules};
       },

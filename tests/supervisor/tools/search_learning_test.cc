@@ -6,7 +6,7 @@
 #include "tests/catalog/library.h"
 
 namespace fs = std::filesystem;
-using policies::Learning;
+using policies::LearningScope;
 
 namespace {
 
@@ -20,8 +20,8 @@ struct Taught : Library {
     load();
   }
   void teach(tools::SearchLearning& learning, const std::string& tenant) const {
-    learning.searched(tenant, Learning::tenant, "quuxify the frobnicator");
-    learning.chosen(*made, tenant, Learning::tenant, {"s", "two"});
+    learning.searched(tenant, LearningScope::tenant, "quuxify the frobnicator");
+    learning.chosen(*made, tenant, LearningScope::tenant, {"s", "two"});
   }
 };
 
@@ -39,9 +39,9 @@ TEST_CASE("what was learned is written while requests go on, and read again", "[
   learning.write_all();
   tools::SearchLearning again;
   again.keep_in(taught.folder);
-  REQUIRE(again.of("acme/build", Learning::tenant) != nullptr);
-  CHECK(again.of("acme/build", Learning::tenant)->size() == 1);
-  CHECK(again.of("other", Learning::tenant) == nullptr);
+  REQUIRE(again.of("acme/build", LearningScope::tenant) != nullptr);
+  CHECK(again.of("acme/build", LearningScope::tenant)->size() == 1);
+  CHECK(again.of("other", LearningScope::tenant) == nullptr);
   taught.loop.cancel_all();
 }
 

@@ -8,8 +8,8 @@ using What = Judgement::What;
 
 namespace {
 
-http::Reply reply_of(int status, const std::string& body = "{}", const char* retry_after = nullptr) {
-  http::Reply reply;
+http::HttpReply reply_of(int status, const std::string& body = "{}", const char* retry_after = nullptr) {
+  http::HttpReply reply;
   reply.head.status = status;
   if (retry_after) reply.head.headers.emplace_back("retry-after", retry_after);
   reply.body = body;

@@ -18,7 +18,7 @@ Span first() {
   span.trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
   span.id = "00f067aa0ba902b7";
   span.name = "tools/call execute_code";
-  span.kind = Kind::server;
+  span.kind = SpanKind::server;
   span.begun_ns = 1'795'361'886'000'000'001;
   span.ended_ns = 1'795'361'886'020'000'000;
   return span;
@@ -32,7 +32,7 @@ TEST_CASE("a batch is encoded as OTLP has it in JSON", "[traces]") {
   second.parent_id = "00f067aa0ba902b7";
   second.state = "rojo=1";
   second.name = "say \"\xff\n";
-  second.kind = Kind::client;
+  second.kind = SpanKind::client;
   second.attributes = {{"text", "a\\b"}, {"number", int64_t{-9'007'199'254'740'993}}, {"part", 20.25}};
   second.error = "timeout";
   const std::string expected =

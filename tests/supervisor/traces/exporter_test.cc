@@ -39,7 +39,7 @@ struct Fixture {
   Fixture() { set_log_level(LogLevel::error); }
   ~Fixture() { set_log_level(LogLevel::info); }
   void add(size_t spans) {
-    for (size_t i = 0; i < spans; i++) OpenSpan span(&exporter->queue(), {}, Kind::server, "work");
+    for (size_t i = 0; i < spans; i++) OpenSpan span(&exporter->queue(), {}, SpanKind::server, "work");
   }
   // How long that took.
   double finish(std::chrono::milliseconds limit) {

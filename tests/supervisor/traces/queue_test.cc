@@ -35,10 +35,10 @@ TEST_CASE("a span is a part of its caller's", "[traces]") {
   Queue queue;
   TraceContext within;
   {
-    OpenSpan span(&queue, kCaller, Kind::server, "outer");
+    OpenSpan span(&queue, kCaller, SpanKind::server, "outer");
     REQUIRE(span.recorded());
     within = span.context();
-    OpenSpan inner(&queue, within, Kind::client, "inner");
+    OpenSpan inner(&queue, within, SpanKind::client, "inner");
     inner.set("text", std::string(1000, 'x'));
     inner.fail("timeout");
   }
@@ -68,14 +68,14 @@ TEST_CASE("of a caller's flags only those are handed on that are known", "[trace
   Queue queue;
   for (const auto& [theirs, ours] : {std::pair("01", "-01"), std::pair("03", "-03"), std::pair("ff", "-03")}) {
     const TraceContext caller{{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-" + std::string(theirs)}, ""};
-    OpenSpan span(&queue, caller, Kind::server, "work");
+    OpenSpan span(&queue, caller, SpanKind::server, "work");
     CHECK(span.context().parent.text.substr(52) == ours);
   }
 }
 
 TEST_CASE("a span without a caller's trace begins one", "[traces]") {
   Queue queue;
-  for (int i = 0; i < 2; i++) OpenSpan span(&queue, {}, Kind::server, "root");
+  for (int i = 0; i < 2; i++) OpenSpan span(&queue, {}, SpanKind::server, "root");
   const auto spans = queue.take(9);
   REQUIRE(spans.size() == 2);
   CHECK(spans[0].trace_id.size() == 32);
@@ -87,17 +87,17 @@ TEST_CASE("what is not to be recorded hands on what came", "[traces]") {
   Queue queue;
   const TraceContext unsampled{{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"}, "rojo=1"};
   {
-    OpenSpan none(nullptr, kCaller, Kind::server, "a");
+    OpenSpan none(nullptr, kCaller, SpanKind::server, "a");
     CHECK(none.context().parent.text == kCaller.parent.text);
-    OpenSpan no_trace(nullptr, {}, Kind::server, "b");
+    OpenSpan no_trace(nullptr, {}, SpanKind::server, "b");
     CHECK(no_trace.context().empty());
-    OpenSpan not_sampled(&queue, unsampled, Kind::server, "c");
+    OpenSpan not_sampled(&queue, unsampled, SpanKind::server, "c");
     not_sampled.set("key", "value");
     not_sampled.fail("timeout");
     CHECK_FALSE(not_sampled.recorded());
     CHECK(not_sampled.context().parent.text == unsampled.parent.text);
     CHECK(not_sampled.context().state == "rojo=1");
-    OpenSpan forgotten(&queue, kCaller, Kind::internal, "d");
+    OpenSpan forgotten(&queue, kCaller, SpanKind::internal, "d");
     forgotten.forget();
   }
   CHECK(queue.size() == 0);

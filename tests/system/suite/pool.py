@@ -9,7 +9,7 @@ from suite.warder import META, CgroupDaemon, answer, jailed_processes, receipt, 
 
 MIB = 1 << 20
 PAUSE = 0.5  # pools are filled while nobody asks; this processor is slow and the only one
-POOL = {"least": 1, "most": 2, "zygotes": True}
+POOL = {"min_idle": 1, "max_idle": 2, "zygotes": True}
 NAMED = """
 import ctypes, signal, warder
 ctypes.CDLL(None).prctl(15, b"{}", 0, 0, 0)

@@ -73,7 +73,7 @@ class InstalledService(unittest.TestCase):
         DROP_IN.parent.mkdir(parents=True, exist_ok=True)
         # No jails that wait: these tests count what there is.
         standard = json.loads((VENDOR_POLICIES / "default.json").read_text())
-        standard["pool"] = {"least": 0, "most": 0, "zygotes": False, "preload": []}
+        standard["pool"] = {"min_idle": 0, "max_idle": 0, "zygotes": False, "preload": []}
         POLICIES.mkdir(parents=True, exist_ok=True)
         (POLICIES / "default.json").write_text(json.dumps(standard))
         DROP_IN.write_text("[Service]\nRestartSec=0\nStartLimitBurst=100\n")

@@ -60,7 +60,7 @@ def make_policies(**changes):
 
     No jails that wait unless they are asked for: most tests count what there is.
     """
-    changes.setdefault("pool", {"least": 0, "most": 0, "zygotes": False})
+    changes.setdefault("pool", {"min_idle": 0, "max_idle": 0, "zygotes": False})
     folder = pathlib.Path(tempfile.mkdtemp(prefix="policies-"))
     shutil.copytree(POLICIES, folder, dirs_exist_ok=True)
     folder.chmod(0o755)

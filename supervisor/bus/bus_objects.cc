@@ -1,0 +1,277 @@
+#include "supervisor/bus/bus_objects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "supervisor/base/log.h"
+
+namespace bus {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLookEvery = 1s;
+constexpr auto kFresh = 100ms;         // of what is computed for readers
+constexpr auto kNewsAfter = 20ms;      // after the answer of a short execution, and in one piece
+constexpr size_t kMostNews = 1000;     // executions; of more is nothing said
+constexpr uint32_t kPrimaryOwner = 1;  // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER of the D-Bus specification
+constexpr size_t kMostTasks = 256;     // calls that wait for the bus, polkit or a reload
+
+std::string encoded(const char* prefix, const std::string& name) {
+  char* path = nullptr;
+  if (sd_bus_path_encode(prefix, name.c_str(), &path) < 0) return prefix;
+  std::string text(path);
+  std::free(path);
+  return text;
+}
+
+std::string decoded(const char* path, const char* prefix) {
+  char* name = nullptr;
+  if (sd_bus_path_decode(path, prefix, &name) <= 0) return {};
+  std::string text(name);
+  std::free(name);
+  return text;
+}
+
+char** copy_of(const std::vector<std::string>& paths) {
+  auto** list = static_cast<char**>(std::calloc(paths.size() + 1, sizeof(char*)));
+  for (size_t i = 0; list && i < paths.size(); i++) list[i] = ::strdup(paths[i].c_str());
+  return list;
+}
+
+int list_execution_paths(sd_bus*, const char*, void* data, char*** nodes, sd_bus_error*) {
+  std::vector<std::string> paths;
+  for (const auto& execution : static_cast<BusObjects*>(data)->services().executions.all())
+    paths.push_back(path_of(*execution));
+  *nodes = copy_of(paths);
+  return *nodes ? 0 : -ENOMEM;
+}
+
+int list_tenant_paths(sd_bus*, const char*, void* data, char*** nodes, sd_bus_error*) {
+  std::vector<std::string> paths;
+  for (const auto& name : static_cast<BusObjects*>(data)->services().registry.names())
+    paths.push_back(path_of_tenant(name));
+  *nodes = copy_of(paths);
+  return *nodes ? 0 : -ENOMEM;
+}
+
+int find_execution(sd_bus*, const char* path, const char*, void* data, void** found, sd_bus_error*) {
+  *found = data;
+  return static_cast<BusObjects*>(data)->execution_at(path) ? 1 : 0;
+}
+
+int find_tenant(sd_bus*, const char* path, const char*, void* data, void** found, sd_bus_error*) {
+  *found = data;
+  return static_cast<BusObjects*>(data)->tenant_at(path) ? 1 : 0;
+}
+
+int name_answered(sd_bus_message* reply, void* data, sd_bus_error*) {
+  auto& failed = *static_cast<std::function<void(std::string)>*>(data);
+  uint32_t answer = 0;
+  if (const sd_bus_error* error = sd_bus_message_get_error(reply)) {
+    failed(error->message ? error->message : error->name);
+  } else if (sd_bus_message_read(reply, "u", &answer) < 0 || answer != kPrimaryOwner) {
+    failed(fmt::format("another process has the name {}", kName));
+  } else {
+    log_notice("D-Bus: serving as {}", kName);
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::string path_of(const tools::ExecutionRecord& execution) { return encoded(kExecutionPath, execution.id); }
+std::string path_of_tenant(const std::string& name) { return encoded(kTenantPath, name); }
+
+BusObjects::BusObjects(const DaemonServices& services, BusConnection& connection, Authority::Rules rules,
+                       std::function<void(std::string)> failed)
+    : services_(services),
+      connection_(connection),
+      failed_(std::move(failed)),
+      authority_(connection, std::move(rules)),
+      tasks_(services.loop) {}
+
+Result<> BusObjects::keep(int result, sd_bus_slot* slot, const char* what) {
+  if (result < 0) return fail_errno(-result, fmt::format("publish {}", what));
+  slots_.emplace_back(slot);
+  return {};
+}
+
+Result<> BusObjects::begin(std::string reload_problem) {
+  reload_problem_ = std::move(reload_problem);
+  constexpr char kLogPath[] = "/org/freedesktop/LogControl1", kLogControl[] = "org.freedesktop.LogControl1";
+  sd_bus* bus = connection_.get();
+  sd_bus_slot* slot = nullptr;
+  int r = sd_bus_add_object_vtable(bus, &slot, kPath, kManager, kManagerTable, this);
+  CHECKED(keep(r, slot, kManager));
+  r = sd_bus_add_object_manager(bus, &slot, kPath);
+  CHECKED(keep(r, slot, "the object manager"));
+  r = sd_bus_add_fallback_vtable(bus, &slot, kExecutionPath, kExecution, kExecutionTable, find_execution, this);
+  CHECKED(keep(r, slot, kExecution));
+  r = sd_bus_add_node_enumerator(bus, &slot, kExecutionPath, list_execution_paths, this);
+  CHECKED(keep(r, slot, "executions"));
+  r = sd_bus_add_fallback_vtable(bus, &slot, kTenantPath, kTenant, kTenantTable, find_tenant, this);
+  CHECKED(keep(r, slot, kTenant));
+  r = sd_bus_add_node_enumerator(bus, &slot, kTenantPath, list_tenant_paths, this);
+  CHECKED(keep(r, slot, "tenants"));
+  r = sd_bus_add_object(bus, &slot, kLogPath, handle_log_control, this);
+  CHECKED(keep(r, slot, kLogControl));
+  r = sd_bus_add_object_vtable(bus, &slot, kLogPath, kLogControl, kLogControlTable, this);
+  CHECKED(keep(r, slot, kLogControl));
+  r = sd_bus_request_name_async(bus, &slot, kName, 0, name_answered, &failed_);
+  CHECKED(keep(r, slot, kName));
+  announced_ = properties();
+  for (const auto& name : services_.registry.names()) tenants_[name] = seen(*services_.registry.find(name));
+  look();
+  return {};
+}
+
+void BusObjects::answer(MessagePtr call, Task<Result<MessagePtr>> work) {
+  if (tasks_.live() >= kMostTasks) {
+    sd_bus_reply_method_errorf(call.get(), error_name(Code::exhausted).c_str(), "too many calls wait for an answer");
+    return;
+  }
+  tasks_.spawn(reply(std::move(call), std::move(work)));
+}
+
+Task<> BusObjects::reply(MessagePtr call, Task<Result<MessagePtr>> work) {
+  auto done = co_await std::move(work);
+  if (sd_bus_message_get_expect_reply(call.get()) <= 0) co_return;
+  if (done) {
+    sd_bus_send(connection_.get(), done->get(), nullptr);
+  } else {
+    sd_bus_reply_method_errorf(call.get(), error_name(done.error().code).c_str(), "%s",
+                               error_text(done.error()).c_str());
+  }
+}
+
+const ManagerProperties& BusObjects::properties() {
+  const auto now = Monotonic::now();
+  if (properties_at_ && now - *properties_at_ < kFresh) return properties_;
+  properties_at_ = now;
+  static_cast<tools::Statistics&>(properties_) = tools::take_statistics(services_.executions, &services_.pool);
+  properties_.state = services_.draining() ? "draining" : "serving";
+  properties_.policies = services_.policies.names();
+  properties_.reload_problem = reload_problem_;
+  properties_.disk_problem = services_.disk_problem();
+  return properties_;
+}
+
+tools::ExecutionRecordPtr BusObjects::execution_at(const char* path) const {
+  return services_.executions.find(decoded(path, kExecutionPath));
+}
+
+std::shared_ptr<tenants::Tenant> BusObjects::tenant_at(const char* path) const {
+  auto tenant = services_.registry.find(decoded(path, kTenantPath));
+  return tenant && tenant->name() == tenant->account() ? tenant : nullptr;  // no named workspace
+}
+
+void BusObjects::note(const tools::ExecutionRecordPtr& execution, tools::ExecutionRegistry::What what) {
+  using What = tools::ExecutionRegistry::What;
+  properties_at_.reset();
+  if (subscribers_.empty()) return;
+  auto known = std::find_if(news_.rbegin(), news_.rend(), [&](const News& n) { return n.execution == execution; });
+  if (known == news_.rend()) {
+    if (news_.size() >= kMostNews) return;
+    news_.push_back({execution});
+    known = news_.rbegin();
+  }
+  known->added |= what == What::began;
+  known->changed |= what == What::changed || what == What::ended;
+  known->started |= what == What::changed && execution->stage == tools::Stage::starting;
+  known->ended |= what == What::ended;
+  known->forgotten |= what == What::forgotten;
+  if (!sending_) sending_.emplace(services_.loop, kNewsAfter, [this] { send_news(); });
+}
+
+void BusObjects::send_news() {
+  sending_.reset();
+  for (const News& news : std::exchange(news_, {})) {
+    if (!connection_.congested()) send_news_of(news);
+  }
+}
+
+void BusObjects::send_news_of(const News& news) {
+  sd_bus* bus = connection_.get();
+  const tools::ExecutionRecord& execution = *news.execution;
+  const std::string path = path_of(execution);
+  if (news.forgotten) {
+    sd_bus_emit_interfaces_removed(bus, path.c_str(), kExecution, nullptr);
+    return;
+  }
+  if (news.added) {
+    sd_bus_emit_interfaces_added(bus, path.c_str(), kExecution, nullptr);
+  } else if (news.changed) {
+    sd_bus_emit_properties_changed(bus, path.c_str(), kExecution, "State", "Approvals", "Outcome", "Message",
+                                   "EndedUSec", "Receipt", nullptr);
+  }
+  if (news.started) {
+    sd_bus_emit_signal(bus, kPath, kManager, "ExecutionStarted", "soss", execution.id.c_str(), path.c_str(),
+                       execution.tenant.c_str(), execution.language.c_str());
+  }
+  if (news.ended) {
+    const jail::JailUsage& usage = execution.usage;
+    sd_bus_emit_signal(bus, kPath, kManager, "ExecutionFinished", "sossttt", execution.id.c_str(), path.c_str(),
+                       execution.tenant.c_str(), execution.outcome.c_str(), static_cast<uint64_t>(usage.wall_ms * 1000),
+                       static_cast<uint64_t>(usage.cpu_ms * 1000), usage.memory_peak_bytes);
+  }
+}
+
+void BusObjects::limit_reached(const tools::ExecutionRecord& execution, const std::string& limit) {
+  if (subscribers_.empty() || connection_.congested()) return;
+  sd_bus_emit_signal(connection_.get(), kPath, kManager, "LimitReached", "sss", execution.id.c_str(),
+                     execution.tenant.c_str(), limit.c_str());
+}
+
+void BusObjects::reloaded(const std::string& problem) {
+  reload_problem_ = problem;
+  properties_at_.reset();
+  if (!problem.empty()) return;
+  sd_bus_message* message = nullptr;
+  if (sd_bus_message_new_signal(connection_.get(), &message, kPath, kManager, "PolicyReloaded") < 0) return;
+  MessagePtr signal(message);
+  if (append(message, services_.policies.names()) >= 0) sd_bus_send(connection_.get(), message, nullptr);
+}
+
+void BusObjects::look() {
+  const ManagerProperties& now = properties();
+  if (!(now == announced_) && !connection_.congested()) {
+    std::vector<const char*> names = changed_properties(announced_, now);
+    announced_ = now;
+    names.push_back(nullptr);
+    sd_bus_emit_properties_changed_strv(connection_.get(), kPath, kManager, const_cast<char**>(names.data()));
+  }
+  look_at_tenants();
+  looking_ = Deadline(services_.loop, kLookEvery, [this] { look(); });
+}
+
+BusObjects::TenantSeen BusObjects::seen(tenants::Tenant& tenant) const {
+  const auto& usage = tenant.workspace().quota().usage();
+  return {services_.executions.count(tenant.name(), tools::Stage::running),
+          services_.executions.count(tenant.name(), tools::Stage::waiting),
+          services_.members.of(tenant.name()).count,
+          services_.executions.totals_of(tenant.name()).executions,
+          usage.bytes,
+          usage.files};
+}
+
+void BusObjects::look_at_tenants() {
+  for (const auto& name : services_.registry.names()) {
+    const TenantSeen now = seen(*services_.registry.find(name));
+    auto [known, is_new] = tenants_.try_emplace(name, now);
+    if (!is_new && known->second == now) continue;
+    if (connection_.congested()) return;
+    known->second = now;
+    const std::string path = path_of_tenant(name);
+    if (is_new) {
+      sd_bus_emit_interfaces_added(connection_.get(), path.c_str(), kTenant, nullptr);
+    } else {
+      sd_bus_emit_properties_changed(connection_.get(), path.c_str(), kTenant, "Running", "Waiting", "Connections",
+                                     "Executions", "WorkspaceBytes", "WorkspaceFiles", nullptr);
+    }
+  }
+}
+
+}  // namespace bus

@@ -1,0 +1,178 @@
+// BusObjects: the daemon's D-Bus objects on one connection: those below /org/warder/Warder1, their signals, and who
+// has asked for those. Made anew for each connection by service.cc.
+//
+// Everything that can be read is read from memory. What happens to single executions is only sent while somebody has
+// called Subscribe(); the daemon's own properties are announced once a second at most.
+// The interfaces: units/org.warder.Warder1.*.xml, which a test compares with what is said here.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jail/pool.h"
+#include "policies/store.h"
+#include "supervisor/bus/caller.h"
+#include "supervisor/bus/connection.h"
+#include "supervisor/bus/members.h"
+#include "supervisor/doctor/doctor.h"
+#include "supervisor/tenants/tenant.h"
+#include "supervisor/tools/approvals.h"
+#include "supervisor/tools/execution_registry.h"
+#include "supervisor/tools/statistics.h"
+
+namespace bus {
+
+inline constexpr char kName[] = "org.warder.Warder1";
+inline constexpr char kPath[] = "/org/warder/Warder1";
+inline constexpr char kManager[] = "org.warder.Warder1.Manager";
+inline constexpr char kExecution[] = "org.warder.Warder1.Execution";
+inline constexpr char kTenant[] = "org.warder.Warder1.Tenant";
+inline constexpr char kExecutionPath[] = "/org/warder/Warder1/execution";
+inline constexpr char kTenantPath[] = "/org/warder/Warder1/tenant";
+
+// What the daemon gives to be shown and steered; all of it outlives the service.
+struct DaemonServices {
+  Loop& loop;
+  tools::ExecutionRegistry& executions;
+  tools::Approvals& approvals;
+  jail::Pool& pool;
+  const tenants::Registry& registry;
+  const Members& members;
+  const policies::Store& policies;
+  uid_t own_uid = 0;
+  std::function<Task<Result<>>()> reload;
+  std::function<void()> drain;
+  std::function<bool()> draining;
+  std::function<void(const std::string& tenant)> forget_searches;
+  std::function<std::string()> disk_problem;
+  // Errors: exhausted while it is at work.
+  std::function<Task<Result<doctor::Findings>>()> doctor;
+};
+
+// The Manager's properties that change.
+struct ManagerProperties : tools::Statistics {
+  std::string state;
+  std::vector<std::string> policies;
+  std::string reload_problem, disk_problem;
+  bool operator==(const ManagerProperties&) const = default;
+};
+
+class BusObjects {
+ public:
+  // `failed`: the name cannot be had; called from the loop.
+  BusObjects(const DaemonServices& services, BusConnection& connection, Authority::Rules rules,
+             std::function<void(std::string why)> failed);
+  // `reload_problem`: of the last reload. Errors: what sd-bus says.
+  Result<> begin(std::string reload_problem);
+
+  // From the daemon. Cheap: noted, and sent some milliseconds later.
+  void note(const tools::ExecutionRecordPtr& execution, tools::ExecutionRegistry::What what);
+  void limit_reached(const tools::ExecutionRecord& execution, const std::string& limit);
+  void reloaded(const std::string& problem);
+  void approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how);
+
+  // For the tables of the interfaces, in this folder. A handler's task answers the call when it is done.
+  void answer(MessagePtr call, Task<Result<MessagePtr>> work);
+  const ManagerProperties& properties();
+  tools::ExecutionRecordPtr execution_at(const char* path) const;
+  std::shared_ptr<tenants::Tenant> tenant_at(const char* path) const;
+  const DaemonServices& services() const { return services_; }
+  Authority& authority() { return authority_; }
+
+  Task<Result<MessagePtr>> list_executions(MessagePtr call);
+  Task<Result<MessagePtr>> list_tenants(MessagePtr call);
+  Task<Result<MessagePtr>> get_execution(MessagePtr call);
+  Task<Result<MessagePtr>> get_tenant(MessagePtr call);
+  Task<Result<MessagePtr>> kill_execution(MessagePtr call);
+  Task<Result<MessagePtr>> read_output(MessagePtr call);
+  Task<Result<MessagePtr>> reload(MessagePtr call);
+  Task<Result<MessagePtr>> drain(MessagePtr call);
+  Task<Result<MessagePtr>> run_doctor(MessagePtr call);
+  Task<Result<MessagePtr>> forget_searches(MessagePtr call);
+  Task<Result<MessagePtr>> set_log_level(MessagePtr call);
+  Task<Result<MessagePtr>> subscribe(MessagePtr call);
+  Task<Result<MessagePtr>> unsubscribe(MessagePtr call);
+  Task<Result<MessagePtr>> list_approvals(MessagePtr call);
+  Task<Result<MessagePtr>> approve(MessagePtr call);
+  Task<Result<MessagePtr>> deny(MessagePtr call);
+  Task<Result<MessagePtr>> kill(MessagePtr call);
+  Task<Result<MessagePtr>> freeze(MessagePtr call);
+  Task<Result<MessagePtr>> thaw(MessagePtr call);
+  Task<Result<MessagePtr>> set_limits(MessagePtr call);
+
+ private:
+  struct Subscriber {
+    BusObjects& owner;
+    std::string name;
+    uid_t uid = 0;
+    SlotPtr gone;  // NameOwnerChanged
+  };
+  struct News {
+    tools::ExecutionRecordPtr execution;
+    bool added = false, started = false, changed = false, ended = false, forgotten = false;
+  };
+  struct TenantSeen {
+    uint32_t running = 0, waiting = 0, connections = 0;
+    uint64_t executions = 0, bytes = 0, files = 0;
+    bool operator==(const TenantSeen&) const = default;
+  };
+  Result<> keep(int result, sd_bus_slot* slot, const char* what);
+  Task<> reply(MessagePtr call, Task<Result<MessagePtr>> work);
+  // The execution, when the caller may steer it.
+  Task<Result<tools::ExecutionRecordPtr>> allowed(MessagePtr call, std::string id);
+  Task<Result<tools::ExecutionRecordPtr>> allowed_here(MessagePtr call);  // at the call's path
+  // Who keeps the execution's output, when the caller may read it.
+  Task<Result<std::shared_ptr<tenants::Tenant>>> readable(MessagePtr call, std::string id);
+  // Settles what the call names, when the caller may; at an execution's path, one of its own.
+  Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, tools::ApprovalVerdict verdict);
+  void send_news();
+  void send_news_of(const News& news);
+  void look();  // once a second
+  void look_at_tenants();
+  TenantSeen seen(tenants::Tenant& tenant) const;
+
+  const DaemonServices& services_;
+  BusConnection& connection_;
+  std::function<void(std::string)> failed_;
+  Authority authority_;
+  std::vector<SlotPtr> slots_;
+  std::map<std::string, std::unique_ptr<Subscriber>, std::less<>> subscribers_;
+  std::vector<News> news_;
+  std::optional<Deadline> sending_;
+  Deadline looking_;
+  std::string reload_problem_;
+  ManagerProperties properties_, announced_;
+  std::optional<Monotonic::time_point> properties_at_;
+  std::map<std::string, TenantSeen> tenants_;
+  Scope tasks_;  // last: cancelled first
+};
+
+// Flags of the tables' members. Who may call what is asked later, without waiting: caller.h.
+inline constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
+inline constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;
+// The tables, each in a file of its own. Userdata is the BusObjects.
+extern const sd_bus_vtable kManagerTable[];
+extern const sd_bus_vtable kExecutionTable[];
+extern const sd_bus_vtable kTenantTable[];
+extern const sd_bus_vtable kLogControlTable[];
+// The Manager's properties that differ.
+std::vector<const char*> changed_properties(const ManagerProperties& before, const ManagerProperties& after);
+// Takes org.freedesktop.DBus.Properties.Set of the level, which sd-bus would have answered at once.
+int handle_log_control(sd_bus_message* call, void* objects, sd_bus_error* error);
+
+template <auto Method>
+int handle(sd_bus_message* call, void* objects, sd_bus_error*) {
+  auto& owner = *static_cast<BusObjects*>(objects);
+  owner.answer(share(call), (owner.*Method)(share(call)));
+  return 1;
+}
+
+std::string path_of(const tools::ExecutionRecord& execution);
+std::string path_of_tenant(const std::string& name);
+// The limits of an execution or a policy as a{sv}: what SetLimits understands, and output_bytes.
+int append(sd_bus_message* to, const policies::Limits& limits);
+
+}  // namespace bus

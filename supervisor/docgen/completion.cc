@@ -1,0 +1,115 @@
+// The script walks the words before the cursor to the command they name ("warder policy check"); then one `case` knows
+// what follows a flag that takes a value, and another which words and flags a command has.
+#include <algorithm>
+
+#include "supervisor/docgen/docgen.h"
+
+namespace docgen {
+namespace {
+
+// What completes a value: words, or an option of compgen. Neither: anything may stand there.
+struct Completes {
+  std::string words, option;
+
+  std::string arguments(const std::string& others = {}) const {
+    const std::string all = others + (others.empty() || words.empty() ? "" : " ") + words;
+    return (all.empty() ? "" : " -W \"" + all + "\"") + (option.empty() ? "" : " " + option);
+  }
+};
+
+// What `warder complete` knows of, by the name of the value.
+constexpr std::pair<std::string_view, std::string_view> kLive[] = {
+    {"EXECUTION", "executions"}, {"APPROVAL", "approvals"}, {"POLICY", "policies"}};
+
+Completes completes(std::string value) {
+  if (value.ends_with("...")) value.erase(value.size() - 3);
+  if (value.starts_with('[')) value = value.substr(1, value.size() - 2);
+  if (value.find('|') != value.npos) {
+    std::replace(value.begin(), value.end(), '|', ' ');
+    return {value, {}};
+  }
+  if (value == "FILE" || value == "PATH") return {{}, "-f"};
+  if (value == "DIR") return {{}, "-d"};
+  if (value == "USER") return {{}, "-u"};
+  if (value == "BUS") return {"system session", {}};
+  if (value == "CLIENT") return {"$(_warder_asked config --list)", {}};
+  for (const auto& [name, what] : kLive)
+    if (value == name) return {"$(_warder_asked complete " + std::string(what) + " \"$typed\")", {}};
+  return {};
+}
+
+struct Cases {
+  std::string commands;  // patterns: the paths of commands
+  std::string values;    // what follows "path flag"
+  std::string words;     // what follows a path
+};
+
+void append_cases(Cases& cases, const Description& command) {
+  std::string words;
+  Completes positional;
+  for (const Argument& argument : command.arguments) {
+    if (argument.flags.empty()) {
+      positional = completes(argument.value);
+      continue;
+    }
+    std::string patterns;
+    for (const auto& flag : argument.flags) {
+      words += flag + " ";
+      patterns += (patterns.empty() ? "'" : " | '") + command.path + " " + flag + "'";
+    }
+    const std::string value = completes(argument.value).arguments();
+    if (!argument.value.empty())
+      cases.values +=
+          "    " + patterns + ") " + (value.empty() ? "COMPREPLY=()" : "_warder_reply" + value) + "; return ;;\n";
+  }
+  for (const Description& below : command.commands) {
+    words += below.name() + " ";
+    cases.commands += (cases.commands.empty() ? "'" : " | '") + below.path + "'";
+    append_cases(cases, below);
+  }
+  if (!words.empty()) words.pop_back();
+  cases.words += "    '" + command.path + "') _warder_reply" + positional.arguments(words) + " ;;\n";
+}
+
+}  // namespace
+
+std::string bash_completion(const Description& program) {
+  Cases cases;
+  append_cases(cases, program);
+  return "# bash completion of " + program.path + R"(, made of what --help is made of
+
+# What compgen makes of the arguments for the current word; names of files are quoted where they must be.
+_warder_reply() {
+  local IFS=$' \t\n' option
+  mapfile -t COMPREPLY < <(compgen "$@" -- "$current")
+  for option in "$@"; do
+    if [[ $option == -[fd] ]]; then compopt -o filenames 2>/dev/null || true; fi
+  done
+}
+
+# What the program that is completed answers; nothing, if it does not.
+_warder_asked() { "$program" "$@" 2>/dev/null </dev/null; }
+
+_warder() {
+  local program=${1:-warder} typed="${COMP_WORDS[*]:0:COMP_CWORD}"
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} path=)" +
+         program.path + R"( word
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$path $word" in
+      )" +
+         cases.commands +
+         R"() path+=" $word" ;;
+    esac
+  done
+  case "$path $before" in
+)" + cases.values +
+         R"(  esac
+  case "$path" in
+)" + cases.words +
+         R"(  esac
+}
+complete -F _warder )" +
+         program.path + "\n";
+}
+
+}  // namespace docgen

@@ -1,0 +1,227 @@
+#include "supervisor/mcp/response_filter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
+#include "supervisor/mcp/registry.h"
+
+namespace mcp {
+
+namespace {
+
+constexpr size_t kLeastBase64 = 16;           // shorter ones are words
+constexpr int64_t kLongNumber = 100'000'000;  // shorter ones are no card's, account's or telephone's
+
+Result<> redact_json(ResponseFilter& texts, Json& value);
+
+Result<> redact_string(ResponseFilter& texts, std::string& text) {
+  if (text.empty()) return {};
+  TRY(text, texts.redact(text));
+  return {};
+}
+
+// Text in base64, as files are read on request. Other bytes, such as a picture's, are no text.
+Result<> redact_base64(ResponseFilter& texts, std::string& encoded) {
+  if (encoded.size() < kLeastBase64 || encoded.size() % 4 != 0) return {};
+  const auto bytes = from_base64(encoded);
+  if (!bytes || valid_utf8(*bytes) != *bytes) return {};
+  TRY(const std::string cleaned, texts.redact(*bytes));
+  if (cleaned != *bytes) encoded = to_base64(cleaned);
+  return {};
+}
+
+int hex_digit(char c) {
+  const auto at = std::string_view("0123456789abcdef").find(static_cast<char>(c >= 'A' && c <= 'F' ? c + 32 : c));
+  return at == std::string_view::npos ? -1 : static_cast<int>(at);
+}
+
+std::string without_percents(std::string_view uri) {
+  std::string text;
+  for (size_t i = 0; i < uri.size(); i++) {
+    const bool escape = uri[i] == '%' && i + 2 < uri.size() && hex_digit(uri[i + 1]) >= 0 && hex_digit(uri[i + 2]) >= 0;
+    text += escape ? static_cast<char>(hex_digit(uri[i + 1]) << 4 | hex_digit(uri[i + 2])) : uri[i];
+    if (escape) i += 2;
+  }
+  return text;
+}
+
+// Stays as it is unless it names something that has to be hidden: then it can no longer be read, either.
+Result<> redact_uri(ResponseFilter& texts, std::string& uri) {
+  const std::string text = without_percents(uri);
+  TRY(std::string cleaned, texts.redact(text));
+  if (cleaned == text) return redact_string(texts, uri);
+  uri = std::move(cleaned);
+  return {};
+}
+
+bool is_uri(std::string_view text) {
+  return text.find("://") != text.npos && text.find_first_of(" \t\r\n") == text.npos;
+}
+
+// Lines of an output: what begins on one of them may end on another, as a key in PEM form does.
+Result<bool> redact_lines(ResponseFilter& texts, Json& list) {
+  const auto is_line = [](const Json& one) {
+    return one.is_string() && one.get_ref<const std::string&>().find('\n') == std::string::npos;
+  };
+  if (list.empty() || !std::all_of(list.begin(), list.end(), is_line)) return false;
+  std::string all;
+  for (const Json& line : list) all.append(line.get_ref<const std::string&>()) += '\n';
+  all.pop_back();
+  TRY(const std::string cleaned, texts.redact(all));
+  if (cleaned == all) return true;
+  list = Json::array();
+  for (size_t at = 0; at <= cleaned.size();) {
+    const size_t end = std::min(cleaned.find('\n', at), cleaned.size());
+    list.push_back(cleaned.substr(at, end - at));
+    at = end + 1;
+  }
+  return true;
+}
+
+Result<> redact_object(ResponseFilter& texts, Json& object) {
+  std::vector<std::string> names;
+  bool same = true;
+  for (auto it = object.begin(); it != object.end(); ++it) {
+    TRY(std::string name, texts.redact(it.key()));
+    CHECKED(redact_json(texts, it.value()));
+    same = same && name == it.key();
+    names.push_back(std::move(name));
+  }
+  if (same) return {};
+  Json renamed = Json::object();
+  auto name = names.begin();
+  for (auto it = object.begin(); it != object.end(); ++it) renamed[*name++] = std::move(it.value());
+  object = std::move(renamed);
+  return {};
+}
+
+Result<> redact_number(ResponseFilter& texts, Json& number) {
+  const bool is_short = number.is_number_unsigned() ? number.get<uint64_t>() < static_cast<uint64_t>(kLongNumber)
+                                                    : std::abs(number.get<double>()) < static_cast<double>(kLongNumber);
+  if (is_short) return {};
+  const std::string digits = number.dump();
+  TRY(std::string cleaned, texts.redact(digits));
+  if (cleaned != digits) number = std::move(cleaned);
+  return {};
+}
+
+Result<> redact_json(ResponseFilter& texts, Json& value) {
+  if (value.is_string()) {
+    std::string& text = value.get_ref<std::string&>();
+    if (is_uri(text)) return redact_uri(texts, text);
+    CHECKED(redact_string(texts, text));
+    return redact_base64(texts, text);
+  }
+  if (value.is_number_integer()) return redact_number(texts, value);
+  if (value.is_object()) return redact_object(texts, value);
+  if (!value.is_array()) return {};
+  TRY(const bool done, redact_lines(texts, value));
+  if (done) return {};
+  for (Json& one : value) CHECKED(redact_json(texts, one));
+  return {};
+}
+
+// A token in the middle of JSON's escapes would leave something that is no JSON: there, values are looked at.
+Result<> redact_text(ResponseFilter& texts, std::string& text) {
+  if (text.starts_with('{') || text.starts_with('[')) {
+    if (auto value = parse_json(text)) {
+      CHECKED(redact_json(texts, *value));
+      text = dump_json(*value);
+      return {};
+    }
+  }
+  return redact_string(texts, text);
+}
+
+Result<> redact_each(ResponseFilter& texts, std::initializer_list<std::string*> strings) {
+  for (std::string* text : strings) CHECKED(redact_string(texts, *text));
+  return {};
+}
+
+struct BlockCleaner {
+  ResponseFilter& texts;
+  Result<> operator()(Text& block) const { return redact_text(texts, block.text); }
+  Result<> operator()(Image&) const { return {}; }
+  Result<> operator()(Audio&) const { return {}; }
+  Result<> operator()(ResourceLink& block) const {
+    CHECKED(redact_uri(texts, block.uri));
+    return redact_each(texts, {&block.name, &block.title, &block.description});
+  }
+  Result<> operator()(ResourceContents& block) const {
+    CHECKED(redact_uri(texts, block.uri));
+    if (block.kind == ResourceContents::Kind::blob) return redact_base64(texts, block.data);
+    return redact_text(texts, block.data);
+  }
+};
+
+}  // namespace
+
+// Not what went wrong: its words may be those that were not to leave.
+Error withheld(Error why) {
+  return {why.code, 0, "the answer is withheld: its texts could not be looked at before they leave", why.hint,
+          why.rule};
+}
+
+Result<> redact(ResponseFilter& texts, ToolResult& result) {
+  const bool twice = result.structured && result.content.size() == 1 &&
+                     std::holds_alternative<Text>(result.content.front()) &&
+                     std::get<Text>(result.content.front()).text == dump_json(*result.structured);
+  if (result.structured) CHECKED(redact_json(texts, *result.structured));
+  if (twice) {
+    std::get<Text>(result.content.front()).text = dump_json(*result.structured);
+  } else {
+    for (Block& block : result.content) CHECKED(std::visit(BlockCleaner{texts}, block));
+  }
+  return {};
+}
+
+Result<> redact(ResponseFilter& texts, std::vector<ResourceContents>& contents) {
+  for (ResourceContents& one : contents) {
+    const bool is_text = one.kind == ResourceContents::Kind::text;
+    CHECKED(is_text ? redact_text(texts, one.data) : redact_base64(texts, one.data));
+  }
+  return {};
+}
+
+Result<> redact(ResponseFilter& texts, ResourcePage& page) {
+  for (Resource& one : page.resources) {
+    CHECKED(redact_uri(texts, one.uri));
+    CHECKED(redact_each(texts, {&one.name, &one.title, &one.description}));
+  }
+  CHECKED(redact_string(texts, page.next_cursor));  // it may name a resource; it then leads nowhere
+  return {};
+}
+
+Result<> redact(ResponseFilter& texts, std::vector<Prompt>& prompts) {
+  for (Prompt& one : prompts) {
+    CHECKED(redact_each(texts, {&one.name, &one.title, &one.description}));
+    for (PromptArgument& argument : one.arguments) CHECKED(redact_each(texts, {&argument.name, &argument.description}));
+  }
+  return {};
+}
+
+Result<> redact(ResponseFilter& texts, PromptResult& result) {
+  CHECKED(redact_string(texts, result.description));
+  for (PromptMessage& message : result.messages) CHECKED(std::visit(BlockCleaner{texts}, message.content));
+  return {};
+}
+
+Result<> redact(ResponseFilter& texts, Completion& completion) {
+  for (std::string& value : completion.values) CHECKED(redact_string(texts, value));
+  return {};
+}
+
+Result<> redact(ResponseFilter& texts, RpcError& error) {
+  CHECKED(redact_string(texts, error.message));
+  CHECKED(redact_json(texts, error.data));
+  return {};
+}
+
+Result<> redact_value(ResponseFilter& texts, Json& value) {
+  CHECKED(redact_json(texts, value));
+  return {};
+}
+
+}  // namespace mcp

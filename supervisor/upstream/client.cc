@@ -1,0 +1,364 @@
+#include "supervisor/upstream/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/large_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/value_bytes.h"
+#include "supervisor/base/version.h"
+
+namespace upstream {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kProbeLimit = 3s;  // a server of before 2026 may drop what it does not know
+constexpr auto kFarewell = 2s;
+constexpr size_t kMaxValueBytes = 128 << 20;  // of one message: what its values take in memory beside its text
+constexpr size_t kCountFrom = 64 << 10;       // bytes; shorter ones cannot hold so many
+constexpr size_t kMostInBatch = 256;          // messages
+constexpr const char* kModern = "2026-07-28";
+constexpr const char* kHandshake[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
+
+Json client_info() { return {{"name", "warder"}, {"version", kWarderVersion}}; }
+
+Json capabilities(bool questions) {
+  return questions ? Json{{"elicitation", {{"form", Json::object()}}}} : Json::object();
+}
+
+Json modern_meta(bool questions) {
+  return {{"io.modelcontextprotocol/protocolVersion", kModern},
+          {"io.modelcontextprotocol/clientCapabilities", capabilities(questions)},
+          {"io.modelcontextprotocol/clientInfo", client_info()}};
+}
+
+std::string text_of(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// JSON without the secrets; nothing for what is none, or for too many values. Runs on any thread.
+std::optional<Json> parsed_without(const Variables& secrets, std::string_view text) {
+  const std::string hidden = secrets.empty() ? std::string() : hide_secrets(secrets, text);
+  if (!secrets.empty()) text = hidden;
+  if (text.size() > kCountFrom && value_bytes(text) > kMaxValueBytes + 2 * text.size()) return {};
+  auto parsed = parse_json(text);
+  if (!parsed) return {};
+  return *std::move(parsed);
+}
+
+bool tells_changes(const Json& discovered) {
+  const Json* at = &discovered;
+  for (const char* key : {"capabilities", "tools", "listChanged"}) {
+    if (!at->is_object() || !at->contains(key)) return false;
+    at = &(*at)[key];
+  }
+  return *at == true;
+}
+
+}  // namespace
+
+// A question under way. When it is destroyed unanswered, the server is told that nobody waits for it.
+class Client::Asked {
+ public:
+  Asked(Client& client, int64_t id, std::string method)
+      : client_(client), self_(client.self_), id_(id), method_(std::move(method)) {}
+  ~Asked() {
+    if (self_.expired()) return;
+    auto found = client_.waiting_.find(id_);
+    client_.questions_.close(id_, found == client_.waiting_.end());
+    if (found == client_.waiting_.end()) return;
+    client_.waiting_.erase(found);
+    if (method_ != "initialize" && !client_.over_) client_.transport_->cancel(id_);  // that one must not be cancelled
+  }
+  Asked(const Asked&) = delete;
+
+ private:
+  Client& client_;
+  std::weak_ptr<Client*> self_;
+  int64_t id_;
+  std::string method_;
+};
+
+Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport, Variables secrets, Listener listener)
+    : loop_(loop),
+      reading_(std::move(reading)),
+      transport_(std::move(transport)),
+      secrets_(std::move(secrets)),
+      listener_(std::move(listener)),
+      self_(std::make_shared<Client*>(this)),
+      questions_(loop,
+                 [this](const Json& message) {
+                   if (!over_) transport_->send(message, {});
+                 }),
+      tasks_(loop) {
+  Transport::Listener heard;
+  heard.message = [this](MessageText text, std::optional<int64_t> of) { return take(std::move(text), of); };
+  heard.noise = [this](size_t bytes) { count_unasked(bytes); };
+  heard.too_long = [this] { lose_one(); };
+  heard.unanswered = [this](int64_t id, Error why) {
+    why.what = hide_secrets(secrets_, why.what);  // it may show what the other side said
+    if (auto found = waiting_.extract(id)) wake(found.mapped(), tl::unexpected<Error>(std::move(why)));
+  };
+  heard.not_taken = [this](int64_t id) {
+    ServerAnswer answer;
+    answer.is_error = answer.not_taken = true;
+    answer.message = "it has forgotten who asks";
+    if (auto found = waiting_.extract(id)) wake(found.mapped(), std::move(answer));
+  };
+  heard.ended = [this](Error why) {
+    why.what = hide_secrets(secrets_, why.what);
+    finish(std::move(why));
+  };
+  transport_->begin(std::move(heard));
+}
+
+Client::~Client() { tasks_.cancel_all(); }
+
+void Client::let_go(Loop& loop, std::shared_ptr<Client> client) {
+  client->listener_ = {};  // whoever listened may be gone before it
+  client->tasks_.cancel_all();
+  client->transport_->close();
+  struct Farewell {
+    static Task<> wait(Loop& loop, std::shared_ptr<Client> client) {
+      const auto until = std::chrono::steady_clock::now() + kFarewell;
+      while (!client->over_ && std::chrono::steady_clock::now() < until) co_await sleep_for(loop, 20ms);
+    }
+  };
+  loop.spawn(Farewell::wait(loop, std::move(client)));
+}
+
+Error Client::end_as_error() const {
+  Error error = why_over_;
+  if (error.what.empty()) error.what = "ended";
+  const std::string last = transport_->last_words();
+  if (!last.empty()) error.what += "; it last wrote: " + last;
+  return error;
+}
+
+std::string Client::why_over() const { return end_as_error().what; }
+
+Task<Result<>> Client::open(std::chrono::milliseconds limit, Questions questions) {
+  transport_->speak(kModern);
+  Order probe{"server/discover"};
+  probe.limit = std::min<std::chrono::milliseconds>(limit, kProbeLimit);
+  auto discovered = co_await request(std::move(probe));
+  if (discovered && !discovered->is_error) {
+    const Json versions = discovered->result.value("supportedVersions", Json::array());
+    if (versions.is_array() && std::find(versions.begin(), versions.end(), kModern) != versions.end()) {
+      if (tells_changes(discovered->result)) tasks_.spawn(hear_changes());
+      co_return Result<>{};
+    }
+  }
+  if (over_) co_return tl::unexpected<Error>(end_as_error());
+  auto shaken = co_await try_handshake(limit, questions);
+  co_return shaken;
+}
+
+// Goes on as long as the server wants; what it says is a notification as any other.
+Task<> Client::hear_changes() {
+  Order order{"subscriptions/listen"};
+  order.params["notifications"] = {{"toolsListChanged", true}};
+  order.limit = RequestClock::kForever;
+  (void)co_await request(std::move(order));
+}
+
+Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions questions) {
+  era_ = mcp::Era::legacy;
+  transport_->speak("");
+  Order order{"initialize"};
+  order.params = {{"protocolVersion", kHandshake[0]},
+                  {"capabilities", capabilities(questions == Questions::some)},
+                  {"clientInfo", client_info()}};
+  order.limit = limit;
+  CO_TRY(const ServerAnswer answer, co_await request(std::move(order)));
+  if (answer.is_error) co_return fail(Code::unavailable, "refuses to begin: " + printable(answer.message, 200));
+  const std::string version = text_of(answer.result, "protocolVersion");
+  if (std::find(std::begin(kHandshake), std::end(kHandshake), version) == std::end(kHandshake))
+    co_return fail(Code::unavailable, fmt::format("speaks version '{}' of the protocol", printable(version, 40)),
+                   "versions 2024-11-05 to 2026-07-28 are known");
+  transport_->speak(version);
+  transport_->send({{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}}, {});
+  co_return Result<>{};
+}
+
+void Client::send_request(int64_t id, Order& order) {
+  const Doing doing(LoopWork::server_request, &reading_.owner.name);
+  const Json message{
+      {"jsonrpc", "2.0"}, {"id", id}, {"method", std::move(order.method)}, {"params", std::move(order.params)}};
+  transport_->send(message, std::move(order.arguments));
+}
+
+Task<Result<ServerAnswer>> Client::request(Order order) {
+  if (over_) co_return tl::unexpected<Error>(end_as_error());
+  const int64_t id = ++last_id_;
+  if (era_ == mcp::Era::modern) order.params["_meta"].update(modern_meta(order.asking.able));
+  if (order.progress) order.params["_meta"]["progressToken"] = id;
+  auto waiting = std::make_shared<Waiting>();
+  waiting->progress = std::move(order.progress);
+  waiting_.emplace(id, waiting);
+  bool late = false;
+  RequestClock clock(loop_, order.limit, [&waiting, &late] {
+    late = true;
+    waiting->done.fire();
+  });
+  Asked asked(*this, id, order.method);
+  if (era_ == mcp::Era::legacy && order.method == "tools/call") questions_.open(id, std::move(order.asking), clock);
+  send_request(id, order);
+  co_await waiting->done;
+  if (late && !waiting->answered)
+    co_return fail(Code::unavailable,
+                   fmt::format("did not answer within {:.1f} s", static_cast<double>(order.limit.count()) / 1000));
+  co_return std::move(waiting->answer);
+}
+
+// Whose answer a message was that is too long is known only when nobody else waits; others find out by their limit.
+void Client::lose_one() {
+  count_unasked(kMaxUnasked / 4);
+  if (waiting_.size() != 1) return;
+  auto waiting = waiting_.extract(waiting_.begin());
+  wake(waiting.mapped(),
+       fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20), "ask for less"));
+}
+
+void Client::count_unasked(size_t bytes) {
+  unasked_ += bytes;
+  if (unasked_ > kMaxUnasked) finish(Error{Code::unavailable, 0, "was ended: it floods", {}, {}});
+}
+
+// Whoever waits hears of it in a turn of his own.
+void Client::finish(Error why) {
+  if (std::exchange(over_, true)) return;
+  why_over_ = std::move(why);
+  loop_.defer([weak = std::weak_ptr(self_)] {
+    auto self = weak.lock();
+    if (!self) return;
+    Client& client = **self;
+    for (const auto& [id, waiting] : std::exchange(client.waiting_, {}))
+      client.wake(waiting, tl::unexpected<Error>(client.end_as_error()));
+    if (auto ended = std::exchange(client.listener_.ended, {})) ended();
+  });
+}
+
+void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<ServerAnswer> answer) {
+  waiting->answer = std::move(answer);
+  waiting->answered = true;
+  loop_.defer([weak = std::weak_ptr(waiting)] {
+    if (auto one = weak.lock()) one->done.fire();
+  });
+}
+
+// What is no message is dropped: many servers print to their output what they should not.
+Task<> Client::take(MessageText text, std::optional<int64_t> of) {
+  const size_t bytes = text.bytes.size();
+  if (reading_.share->is_used_up()) co_await reading_.share->turn();
+  std::optional<Json> parsed = co_await read(std::move(text));
+  const LoopShare::Use use(*reading_.share);
+  const Doing doing(LoopWork::server_message, &reading_.owner.name);
+  unasked_ += bytes;  // not before: while a large answer is read, what comes on other streams is no flood
+  if (parsed && parsed->is_object()) {
+    take_message(*parsed, of, bytes);
+  } else if (parsed && parsed->is_array() && parsed->size() <= kMostInBatch) {  // 2025-03-26 had them
+    for (Json& one : *parsed)
+      if (one.is_object()) take_message(one, of, bytes);
+  }
+  if (parsed && bytes > JsonWork::kSmall) reading_.json.free_elsewhere(*std::move(parsed));
+  count_unasked(0);
+}
+
+Task<std::optional<Json>> Client::read(MessageText text) {
+  if (is_read_quickly(text.bytes)) {
+    const LoopShare::Use use(*reading_.share);
+    const Doing doing(LoopWork::server_message, &reading_.owner.name);
+    co_return parsed_without(secrets_, text.bytes);
+  }
+  if (!text.kept) {
+    auto copy = std::make_shared<const std::string>(text.bytes);
+    text = {*copy, copy};
+  }
+  const size_t bytes = text.bytes.size();
+  std::function<Result<Json>()> job = [text, secrets = secrets_]() -> Result<Json> {
+    auto parsed = parsed_without(secrets, text.bytes);
+    if (!parsed) return fail(Code::invalid, "no message");
+    return *std::move(parsed);
+  };
+  text = {};
+  auto parsed = co_await reading_.json.run(reading_.owner, bytes, std::move(job));
+  if (!parsed) co_return std::nullopt;
+  co_return *std::move(parsed);
+}
+
+void Client::take_message(Json& message, std::optional<int64_t> of, size_t bytes) {
+  const bool has_id = message.contains("id"), has_method = message.contains("method");
+  if (has_method && has_id) {
+    take_request(message, of);
+  } else if (has_method) {
+    take_notification(message);
+  } else if (has_id) {
+    take_response(message, bytes);
+  }
+}
+
+void Client::take_response(Json& message, size_t bytes) {
+  if (!message["id"].is_number_integer()) return;
+  const auto id = message["id"].get<int64_t>();
+  auto found = waiting_.find(id);
+  if (found == waiting_.end()) return questions_.heard(id);  // nobody asked, or nobody waits
+  auto waiting = found->second;
+  transport_->answered(found->first);
+  waiting_.erase(found);
+  unasked_ = 0;
+  ServerAnswer answer;
+  answer.bytes = bytes;
+  auto error = message.find("error");
+  if (error != message.end()) {
+    answer.is_error = true;
+    if (error->is_object()) {
+      const Json code = error->value("code", Json());
+      answer.code = code.is_number_integer() ? code.get<int64_t>() : 0;
+      answer.message = text_of(*error, "message");
+      answer.data = error->value("data", Json());
+    }
+    if (answer.message.empty()) answer.message = "it failed";
+    return wake(waiting, std::move(answer));
+  }
+  auto result = message.find("result");
+  if (result == message.end() || !result->is_object())
+    return wake(waiting, fail(Code::unavailable, "answered with neither a result nor an error"));
+  answer.result = std::move(*result);
+  wake(waiting, std::move(answer));
+}
+
+void Client::take_request(const Json& message, std::optional<int64_t> of) {
+  if (message["id"].is_structured() || transport_->full()) return;
+  if (message["method"] == "elicitation/create" && era_ == mcp::Era::legacy)
+    return questions_.ask(message["id"], message.value("params", Json()), of);
+  Json reply{{"jsonrpc", "2.0"}, {"id", message["id"]}};
+  if (message["method"] == "ping") {
+    reply["result"] = Json::object();
+  } else {
+    reply["error"] = {{"code", -32601}, {"message", "this client answers no such request"}};
+  }
+  transport_->send(reply, {});
+}
+
+void Client::take_notification(const Json& message) {
+  const std::string method = text_of(message, "method");
+  if (method == "notifications/tools/list_changed" && listener_.tools_changed) return listener_.tools_changed();
+  auto params = message.find("params");
+  if (method == "notifications/cancelled" && params != message.end() && params->is_object())
+    return questions_.take_back(params->value("requestId", Json()));
+  if (method != "notifications/progress" || params == message.end() || !params->is_object()) return;
+  const Json token = params->value("progressToken", Json()), value = params->value("progress", Json());
+  const Json total = params->value("total", Json());
+  if (!token.is_number_integer() || !value.is_number()) return;
+  auto found = waiting_.find(token.get<int64_t>());
+  if (found == waiting_.end() || !found->second->progress) return;
+  found->second->progress(value.get<double>(), total.is_number() ? std::optional(total.get<double>()) : std::nullopt,
+                          text_of(*params, "message"));
+}
+
+}  // namespace upstream

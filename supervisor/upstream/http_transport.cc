@@ -1,0 +1,357 @@
+#include "supervisor/upstream/http_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/mcp/jsonrpc.h"
+
+namespace upstream {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kModern = "2026-07-28";
+constexpr size_t kMostPosts = 256;
+constexpr size_t kMostHeld = 2 * kMaxMessage;  // of all replies together
+constexpr size_t kMostRefusal = 64 << 10, kShown = 300;
+constexpr size_t kLongestSession = 1024;
+constexpr auto kNotification = 30s;  // until one is taken
+constexpr auto kGrace = 1s;          // for a reply to end, once it has answered: its connection can be used again
+constexpr auto kFarewell = 2s;
+constexpr auto kLeastPause = 1s, kMostPause = 60s;  // between two streams of what it says unasked
+
+std::string_view media_type(const http::ReplyHead& head) {
+  std::string_view type = head.header("content-type");
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.remove_suffix(1);
+  return type;
+}
+
+bool is_visible(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
+}
+
+// A JSON-RPC message about that request?
+bool concerns(const Json& message, int64_t id) {
+  return message.is_object() && message.value("id", Json()) == Json(id);
+}
+
+bool speaks_of_session(const std::string& body) {
+  return body.find("session") != body.npos || body.find("Session") != body.npos;
+}
+
+std::string excerpt(const std::string& body) {
+  auto parsed = parse_json(body);
+  if (parsed && parsed->is_object()) {
+    const Json error = parsed->value("error", Json());
+    const Json message = error.is_object() ? error.value("message", Json()) : error;
+    if (message.is_string()) return printable(message.get<std::string>(), kShown);
+  }
+  return printable(body, kShown);
+}
+
+}  // namespace
+
+std::string header_value(std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= ' ' && c < 0x7f; });
+  const bool padded = text.starts_with(' ') || text.ends_with(' ');
+  if (plain && !padded && !(text.starts_with("=?base64?") && text.ends_with("?="))) return std::string(text);
+  return "=?base64?" + to_base64(text) + "?=";
+}
+
+// One message under way. Destroying it closes its reply.
+struct HttpTransport::Post {
+  Post(Loop& loop, std::optional<int64_t> of, size_t& all) : id(of), held_by_all(all), task(loop) {}
+  ~Post() {
+    task.cancel_all();
+    held_by_all -= held;
+  }
+  Post(const Post&) = delete;
+  std::optional<int64_t> id;
+  size_t& held_by_all;
+  size_t held = 0;
+  Deadline grace;
+  Scope task;
+};
+
+HttpTransport::HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> client, const ServerConfig& config,
+                             const Variables& secrets)
+    : loop_(loop),
+      client_(std::move(client)),
+      config_(config),
+      headers_(config.headers.begin(), config.headers.end()),
+      self_(std::make_shared<HttpTransport*>(this)),
+      tasks_(loop) {
+  hidden_ = secret_headers(config, secrets);
+  for (const auto& [name, value] : secrets) {
+    std::erase_if(headers_, [&name](const auto& one) { return one.first == name; });
+    headers_.emplace_back(name, value);
+  }
+}
+
+HttpTransport::~HttpTransport() {
+  self_.reset();
+  tasks_.cancel_all();
+  posts_.clear();
+}
+
+http::ClientRequest HttpTransport::request(std::string method) const {
+  http::ClientRequest request;
+  request.method = std::move(method);
+  request.url = config_.url;
+  request.socket = config_.socket;
+  request.authorities = config_.authorities;
+  request.headers = headers_;
+  request.connect = std::min(request.connect, config_.start);
+  request.limit = 0ms;  // whoever waits decides
+  request.most_body = SIZE_MAX;
+  if (!version_.empty()) request.headers.emplace_back("MCP-Protocol-Version", version_);
+  if (!session_.empty()) request.headers.emplace_back("Mcp-Session-Id", session_);
+  return request;
+}
+
+bool HttpTransport::full() const { return posts_.size() >= kMostPosts / 2; }
+
+void HttpTransport::send(const Json& message, Arguments arguments) {
+  Message one;
+  if (arguments.text) {
+    const std::string before = text_before_arguments(message);
+    one.text.reserve(before.size() + arguments.text->size() + kAfterArguments.size());
+    one.text.append(before).append(*arguments.text).append(kAfterArguments);
+  } else {
+    one.text = dump_json(message);
+  }
+  one.method = message.value("method", std::string());
+  if (message.contains("id") && !one.method.empty()) one.id = message["id"].get<int64_t>();
+  if (version_ == kModern && !one.method.empty()) {
+    one.headers = std::move(arguments.mirrored);
+    one.headers.emplace_back("Mcp-Method", one.method);
+    const Json& params = message["params"];
+    for (const char* key : {"name", "uri"})
+      if (params.contains(key) && params[key].is_string())
+        one.headers.emplace_back("Mcp-Name", header_value(params[key].get<std::string>()));
+  }
+  if (settling_) return waiting_.push_back(std::move(one));
+  settling_ = one.method == "notifications/initialized";
+  post(std::move(one));
+}
+
+void HttpTransport::post(Message message) {
+  if (over_) return;
+  auto one = std::make_shared<Post>(loop_, message.id, held_);
+  if (posts_.size() >= kMostPosts) {
+    if (message.id)
+      loop_.defer([weak = std::weak_ptr(self_), id = *message.id] {
+        if (auto self = weak.lock())
+          (*self)->listener_.unanswered(id, Error{Code::exhausted, 0, "has too many requests under way", "", ""});
+      });
+    return;
+  }
+  posts_.emplace(++last_post_, one);
+  one->task.spawn(carry(one, std::move(message)));
+}
+
+// Goes in a turn of its own, as it cannot destroy itself.
+Task<> HttpTransport::carry(std::shared_ptr<Post> post, Message message) {
+  std::weak_ptr<HttpTransport*> self = self_;
+  Loop& loop = loop_;
+  Post& one = *post;
+  post.reset();  // it owns this task
+  co_await converse(message, one.held);
+  if (message.method == "notifications/initialized") {
+    settling_ = false;
+    tasks_.spawn(listen());
+    for (auto& next : std::exchange(waiting_, {})) this->post(std::move(next));
+  }
+  loop.defer([self, gone = &one] {
+    if (auto alive = self.lock())
+      std::erase_if((*alive)->posts_, [gone](const auto& entry) { return entry.second.get() == gone; });
+  });
+}
+
+Task<> HttpTransport::converse(Message& message, size_t& held) {
+  http::ClientRequest what = request("POST");
+  if (!message.id) what.limit = kNotification;
+  what.headers.emplace_back("Accept", "application/json, text/event-stream");
+  what.headers.emplace_back("Content-Type", "application/json");
+  what.headers.insert(what.headers.end(), message.headers.begin(), message.headers.end());
+  what.body = std::move(message.text);
+  auto exchange = client_->start(std::move(what));
+  auto head = co_await exchange->head();
+  if (!head) co_return unreached(message, std::move(head).error());
+  heard_++;  // it lives, whatever it says
+  if (message.method == "initialize" && head->status == 200) {
+    session_ = head->header("mcp-session-id");
+    if (session_.size() > kLongestSession || !is_visible(session_)) session_.clear();
+  }
+  if (head->status == 200 && media_type(*head) == "text/event-stream") {
+    auto read = co_await read_stream(*exchange, message.id, held);
+    Error why{Code::unavailable, 0, "ended its reply without an answer", "", ""};
+    if (!read) why = std::move(read).error().within("broke its reply off");
+    if (message.id) listener_.unanswered(*message.id, std::move(why));
+    co_return;
+  }
+  auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMostRefusal, held);
+  if (head->status == 200 && body) {
+    auto whole = std::make_shared<const std::string>(*std::move(body));
+    const MessageText text{*whole, whole};
+    co_await listener_.message(text, message.id);
+    if (message.id)
+      listener_.unanswered(*message.id, Error{Code::unavailable, 0, "answered with what is no answer", "", ""});
+    co_return;
+  }
+  if (head->status == 200) {
+    if (message.id) listener_.unanswered(*message.id, std::move(body).error());
+    co_return;
+  }
+  const std::string said = body ? *std::move(body) : std::string();
+  co_await take_refusal(*head, message, said);
+}
+
+// Nobody hears: the next call begins anew, as it does with a process that has ended.
+void HttpTransport::unreached(const Message& message, Error error) {
+  if (error.code == Code::unavailable) return over(std::move(error));
+  if (message.id) listener_.unanswered(*message.id, std::move(error));
+}
+
+void HttpTransport::over(Error why) {
+  if (std::exchange(over_, true)) return;
+  listener_.ended(std::move(why));
+}
+
+Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body) {
+  if (!message.id) co_return;  // 202, or what it thinks of a notification
+  auto parsed = parse_json(body);
+  if (parsed && concerns(*parsed, *message.id)) {
+    const MessageText text{body, {}};
+    co_await listener_.message(text, message.id);
+    co_return;
+  }
+  // 404 is the specification's word for it; some servers say 400, with the reason.
+  const bool forgotten = head.status == 404 || (head.status == 400 && speaks_of_session(body));
+  if (!session_.empty() && forgotten && message.method != "initialize") {
+    listener_.not_taken(*message.id);
+    co_return over(Error{Code::unavailable, 0, "has forgotten its session", "", ""});
+  }
+  Error error{Code::unavailable, 0, fmt::format("answered with HTTP status {}", head.status), "", ""};
+  if (const std::string said = excerpt(hide_secrets(hidden_, body)); !said.empty()) error.what += ": " + said;
+  if (head.status == 401 || head.status == 403)
+    error.hint = "what it wants to see goes into `secrets`, as \"Authorization\" and the path of a file";
+  if (head.status >= 300 && head.status < 400) {
+    error.what += " to " + printable(hide_secrets(hidden_, head.header("location")), kShown);
+    error.hint = "redirects are not followed: write that URL into the configuration";
+  }
+  listener_.unanswered(*message.id, std::move(error));
+}
+
+Result<> HttpTransport::hold(size_t& held, size_t now) {
+  held_ += now - held;
+  held = now;
+  if (held_ > kMostHeld)
+    return fail(Code::exhausted, fmt::format("its answers together are larger than {} MB", kMostHeld >> 20),
+                "ask for less at once");
+  return {};
+}
+
+Task<Result<std::string>> HttpTransport::read_body(http::Exchange& exchange, size_t most, size_t& held) {
+  std::string body;
+  for (;;) {
+    CO_TRY(const std::string part, co_await exchange.read());
+    if (part.empty()) co_return body;
+    heard_ += part.size();
+    body += part;
+    CO_CHECKED(hold(held, body.size()));
+    if (body.size() > most)
+      co_return fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20),
+                     "ask for less");
+  }
+}
+
+Task<Result<>> HttpTransport::read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held) {
+  http::EventStream events(kMaxMessage);
+  size_t unfinished = 0;
+  for (;;) {
+    CO_TRY(const std::string part, co_await exchange.read());
+    if (part.empty()) co_return Result<>{};
+    heard_ += part.size();
+    events.feed(part);
+    unfinished += part.size();
+    while (auto event = events.next()) {
+      unfinished = 0;
+      if (event->type != "message") continue;
+      auto whole = std::make_shared<const std::string>(std::move(event->data));
+      const MessageText text{*whole, whole};
+      co_await listener_.message(text, of);
+    }
+    if (const size_t noise = events.take_noise(); noise > 0) listener_.noise(noise);
+    if (events.too_large()) {
+      listener_.too_long();
+      co_return fail(Code::unavailable, fmt::format("more than {} MB at once", kMaxMessage >> 20));
+    }
+    CO_CHECKED(hold(held, unfinished));
+    co_await next_turn(loop_);  // others first, whatever it sends
+  }
+}
+
+Task<> HttpTransport::listen() {
+  std::chrono::milliseconds pause = kLeastPause;
+  while (!over_) {
+    const uint64_t before = heard_;
+    http::ClientRequest what = request("GET");
+    what.headers.emplace_back("Accept", "text/event-stream");
+    auto exchange = client_->start(std::move(what));
+    auto head = co_await exchange->head();
+    if (head && head->status == 404 && !session_.empty())
+      co_return over(Error{Code::unavailable, 0, "has forgotten its session", "", ""});
+    if (head && (head->status != 200 || media_type(*head) != "text/event-stream")) co_return;  // it has no such stream
+    if (head) {
+      size_t held = 0;
+      auto read = co_await read_stream(*exchange, {}, held);
+      held_ -= held;
+      if (read && heard_ > before) pause = kLeastPause;
+    }
+    exchange.reset();
+    co_await sleep_for(loop_, pause);
+    pause = std::min<std::chrono::milliseconds>(2 * pause, kMostPause);
+  }
+}
+
+void HttpTransport::answered(int64_t id) {
+  for (auto& [number, one] : posts_) {
+    if (one->id != id) continue;
+    one->grace = Deadline(loop_, kGrace, [this, number = number] { posts_.erase(number); });
+  }
+}
+
+void HttpTransport::cancel(int64_t id) {
+  std::erase_if(posts_, [id](const auto& entry) { return entry.second->id == id; });
+  std::erase_if(waiting_, [id](const Message& message) { return message.id == id; });
+  if (version_ == kModern) return;
+  send({{"jsonrpc", "2.0"},
+        {"method", "notifications/cancelled"},
+        {"params", {{"requestId", id}, {"reason", "nobody waits for it any more"}}}},
+       {});
+}
+
+void HttpTransport::close() {
+  tasks_.cancel_all();
+  posts_.clear();
+  if (!session_.empty() && !over_) {
+    struct Farewell {
+      static Task<> say(std::shared_ptr<http::HttpClient> client, http::ClientRequest request) {
+        (void)co_await client->fetch(std::move(request));
+      }
+    };
+    http::ClientRequest last = request("DELETE");
+    last.limit = last.connect = kFarewell;
+    loop_.spawn(Farewell::say(client_, std::move(last)));
+  }
+  over(Error{Code::unavailable, 0, "was told to end", "", ""});
+}
+
+}  // namespace upstream

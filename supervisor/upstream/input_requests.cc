@@ -1,0 +1,68 @@
+// What a server of 2026-07-28 wants to know before it answers a call (basic/patterns/mrtr): asked, and sent with the
+// call once more.
+#include <fmt/format.h>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/upstream/client.h"
+
+namespace upstream {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kMostRounds = 10;        // repetitions of one call
+constexpr size_t kMostInputs = 16;        // of one answer
+constexpr size_t kMostState = 256 << 10;  // bytes
+constexpr size_t kMostQuestions = ServerQuestions::kMostOfCall;
+
+bool wants_input(const ServerAnswer& answer) {
+  return !answer.is_error && answer.result.value("resultType", Json()) == "input_required";
+}
+
+}  // namespace
+
+Task<Result<ServerAnswer>> Client::call(Order order) {
+  order.method = "tools/call";
+  auto left = order.limit;
+  size_t asked = 0;
+  for (size_t round = 0; round <= kMostRounds; round++) {
+    const auto begun = Monotonic::now();
+    Order once = order;
+    once.limit = left;
+    CO_TRY(ServerAnswer answer, co_await request(std::move(once)));
+    if (era_ == mcp::Era::legacy || !wants_input(answer)) co_return answer;
+    left = std::max<std::chrono::milliseconds>(
+        left - std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun), 1ms);
+    Json state = answer.result.value("requestState", Json());
+    if (!state.is_null() && (!state.is_string() || state.get_ref<const std::string&>().size() > kMostState))
+      co_return fail(Code::unavailable, "asks with a state that is no text, or longer than 256 KB");
+    for (const char* key : {"inputResponses", "requestState"}) order.params.erase(key);
+    if (Json inputs = answer.result.value("inputRequests", Json()); !inputs.is_null()) {
+      CO_TRY(order.params["inputResponses"], co_await answer_inputs(order.asking, std::move(inputs), asked));
+    }
+    if (!state.is_null()) order.params["requestState"] = std::move(state);
+  }
+  co_return fail(Code::exhausted, fmt::format("asks for more after {} answers", kMostRounds));
+}
+
+// One after the other: a person reads one form at a time.
+Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size_t& asked) {
+  Json responses = Json::object();
+  if (!inputs.is_object() || inputs.size() > kMostInputs)
+    co_return fail(Code::unavailable, fmt::format("asks for what is no list of at most {} questions", kMostInputs));
+  for (auto input = inputs.begin(); input != inputs.end(); ++input) {
+    const Json method = input->is_object() ? input->value("method", Json()) : Json();
+    if (method != "elicitation/create")
+      co_return fail(Code::unavailable,
+                     fmt::format("asks for '{}', which it was not told that it may",
+                                 printable(method.is_string() ? method.get<std::string>() : "nothing", 64)));
+    auto question = read_question(input->value("params", Json()));
+    Reply said;
+    if (question && asking.ask && asked++ < kMostQuestions) said = co_await asking.ask(*std::move(question));
+    responses[input.key()] = said.result();
+  }
+  co_return responses;
+}
+
+}  // namespace upstream

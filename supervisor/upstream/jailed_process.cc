@@ -1,0 +1,99 @@
+// A server in a jail of its own. Its standard input is the stream socket that takes the guest channel's place; what
+// waits for the workspace is a shell, which then becomes the server.
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+
+#include "jail/jail.h"
+#include "jail/process_tree.h"
+#include "supervisor/base/log.h"
+#include "supervisor/upstream/process.h"
+
+namespace upstream {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kWatchEvery = 500ms;
+// One line says that the workspace is there; then descriptor 3 is the input. `read` takes byte by byte.
+constexpr char kBecome[] = R"(read -r go <&3 && cd /workspace && exec "$@" <&3 3<&-)";
+
+// Node reserves far more memory than it uses: under its own rules.
+jail::Language like(const std::string& program) {
+  const std::string_view name = std::string_view(program).substr(program.rfind('/') + 1);
+  return name.starts_with("node") || name == "npx" ? jail::Language::javascript : jail::Language::shell;
+}
+
+class Jailed : public ServerProcess {
+ public:
+  Jailed(Loop& loop, std::unique_ptr<jail::Jail> jail, uint64_t memory_bytes)
+      : loop_(loop), jail_(std::move(jail)), memory_bytes_(memory_bytes), tasks_(loop) {
+    in_ = jail_->guest().take_socket();
+    if (!jail_->cgroup()) tasks_.spawn(watch_memory());
+  }
+  AsyncFd& in() override { return in_; }
+  AsyncFd& out() override { return jail_->out(); }
+  AsyncFd& err() override { return jail_->err(); }
+
+  Task<std::string> ended() override {
+    auto report = co_await jail_->next_report();
+    if (over_memory_) co_return fmt::format("used more than {} MB of memory", memory_bytes_ >> 20);
+    if (!report || report->event != jail::InitEvent::exited) co_return "was ended";
+    if (WIFEXITED(report->wait_status)) co_return fmt::format("ended with status {}", WEXITSTATUS(report->wait_status));
+    co_return fmt::format("was ended by signal {}", WTERMSIG(report->wait_status));
+  }
+
+ private:
+  // Where no cgroup counts.
+  Task<> watch_memory() {
+    for (;;) {
+      co_await sleep_for(loop_, kWatchEvery);
+      if (jail::read_process_tree(jail_->init_pid()).memory_bytes <= memory_bytes_) continue;
+      over_memory_ = true;
+      jail_->kill();
+    }
+  }
+
+  Loop& loop_;
+  std::unique_ptr<jail::Jail> jail_;
+  AsyncFd in_;
+  uint64_t memory_bytes_;
+  bool over_memory_ = false;
+  Scope tasks_;  // last: cancelled first
+};
+
+}  // namespace
+
+Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, const ServerConfig& config,
+                                                           Variables secrets, JailedStart what) {
+  static uint64_t started = 0;
+  jail::Spec spec;
+  spec.name = fmt::format("server-{}", ++started);
+  spec.language = like(config.command.front());
+  spec.command = {"/bin/sh", "-c", kBecome, "sh"};
+  spec.command.insert(spec.command.end(), config.command.begin(), config.command.end());
+  spec.guest = jail::Spec::Guest::stream;
+  spec.limits = what.policy.limits.standard;
+  spec.limits.cpu = std::chrono::milliseconds(0);  // it lives long
+  spec.isolation = what.policy.isolation;
+  spec.filter = what.policy.filter;
+  spec.environment = config.environment;
+  for (auto& [name, value] : secrets) spec.environment[name] = std::move(value);
+  const uint64_t memory_bytes = spec.limits.memory_bytes;
+  CO_TRY(std::unique_ptr<jail::Jail> jail, co_await jail::Jail::build(host, std::move(spec)));
+  auto shown = co_await jail->attach(what.folder);
+  if (!shown && shown.error().err == EPERM && !config.folder.empty())
+    co_return fail(Code::unavailable,
+                   "its folder was not there when the daemon started, or holds the daemon's own files, so no jail is "
+                   "shown it",
+                   "restart the daemon, or name another folder");
+  CO_CHECKED(std::move(shown));
+  auto process = std::make_unique<Jailed>(host.loop, std::move(jail), memory_bytes);
+  if (::send(process->in().get(), "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+    co_return fail_errno(errno, "tell a server to begin", Code::unavailable);
+  co_return std::unique_ptr<ServerProcess>(std::move(process));
+}
+
+}  // namespace upstream

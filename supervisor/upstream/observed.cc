@@ -1,0 +1,156 @@
+#include "supervisor/upstream/observed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace upstream {
+namespace {
+
+enum Kind : uint32_t { null = 1, boolean = 2, integer = 4, number = 8, string = 16, array = 32, object = 64 };
+constexpr uint32_t kAll = 127;
+constexpr std::pair<Kind, const char*> kNames[] = {
+    {boolean, "boolean"}, {integer, "integer"}, {number, "number"}, {string, "string"}, {null, "null"}};
+
+Kind kind_of(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::boolean:
+      return boolean;
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
+      return integer;
+    case Json::value_t::number_float:
+      return number;
+    case Json::value_t::string:
+      return string;
+    case Json::value_t::array:
+      return array;
+    case Json::value_t::object:
+      return object;
+    default:
+      return null;
+  }
+}
+
+bool is_identifier(const std::string& name) {
+  if (name.empty() || name.size() > Shape::kMaxName || (name[0] >= '0' && name[0] <= '9')) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+uint32_t count_of(const Json& kept, const char* key) {
+  auto found = kept.find(key);
+  return found != kept.end() && found->is_number_unsigned()
+             ? static_cast<uint32_t>(std::min<uint64_t>(found->get<uint64_t>(), 1u << 30))
+             : 0;
+}
+
+}  // namespace
+
+void Shape::see(const Json& value, int depth) {
+  kinds_ |= kind_of(value);
+  if (value.is_object()) see_object(value, depth);
+  if (!value.is_array() || depth == kMaxDepth) return;
+  if (items_.empty()) items_.emplace_back();
+  for (size_t i = 0; i < std::min(value.size(), kMaxItems); i++) items_.front().see(value[i], depth + 1);
+}
+
+void Shape::see_object(const Json& value, int depth) {
+  if (objects_ < UINT32_MAX) objects_++;
+  if (map_) return;
+  map_ = depth == kMaxDepth || value.size() > kMaxMembers;
+  for (auto member = value.begin(); !map_ && member != value.end(); ++member) {
+    map_ = !is_identifier(member.key()) || (members_.size() == kMaxMembers && !members_.contains(member.key()));
+    if (map_) break;
+    Member& one = members_[member.key()];
+    one.seen++;
+    one.shape.see(member.value(), depth + 1);
+  }
+  if (map_) members_.clear();
+}
+
+Json Shape::schema() const {
+  Json choices = Json::array();
+  for (const auto& [kind, name] : kNames)
+    if ((kinds_ & kind) && !(kind == integer && (kinds_ & number))) choices.push_back({{"type", name}});
+  if (kinds_ & array) {
+    Json list{{"type", "array"}};
+    if (!items_.empty())
+      if (Json items = items_.front().schema(); !items.empty()) list["items"] = std::move(items);
+    choices.push_back(std::move(list));
+  }
+  if (kinds_ & object) {
+    Json record{{"type", "object"}};
+    // Names that do not repeat are more likely keys than fields.
+    const auto often = [this](const Member& member) { return 2 * member.seen > objects_; };
+    size_t rare = 0;
+    for (const auto& [name, member] : members_) rare += often(member) ? 0 : 1;
+    if (!map_ && !members_.empty() && 2 * rare <= members_.size()) {
+      record["properties"] = Json::object();
+      record["required"] = Json::array();
+      for (const auto& [name, member] : members_) {
+        if (!often(member)) continue;
+        record["properties"][name] = member.shape.schema();
+        if (member.seen == objects_) record["required"].push_back(name);
+      }
+    }
+    choices.push_back(std::move(record));
+  }
+  if (choices.empty()) return Json::object();
+  if (choices.size() == 1) return choices[0];
+  return {{"anyOf", std::move(choices)}};
+}
+
+Json Shape::to_json() const {
+  Json kept{{"kinds", kinds_}};
+  if (objects_ > 0) kept["objects"] = objects_;
+  if (map_) kept["map"] = true;
+  for (const auto& [name, member] : members_) {
+    Json& one = kept["members"][name];
+    one = member.shape.to_json();
+    one["seen"] = member.seen;
+  }
+  if (!items_.empty()) kept["items"] = items_.front().to_json();
+  return kept;
+}
+
+Shape Shape::from_json(const Json& kept, int depth) {
+  Shape shape;
+  if (!kept.is_object() || depth > kMaxDepth) return shape;
+  shape.kinds_ = count_of(kept, "kinds") & kAll;
+  shape.objects_ = count_of(kept, "objects");
+  shape.map_ = kept.value("map", Json()) == true;
+  if (auto members = kept.find("members"); members != kept.end() && members->is_object())
+    for (const auto& [name, one] : members->items())
+      if (one.is_object() && is_identifier(name) && shape.members_.size() < kMaxMembers)
+        shape.members_[name] = {count_of(one, "seen"), from_json(one, depth + 1)};
+  if (auto items = kept.find("items"); items != kept.end()) shape.items_.push_back(from_json(*items, depth + 1));
+  return shape;
+}
+
+bool Observed::see(const Json& value) {
+  if (results >= kMost || told >= kMostTold) return false;
+  results++;
+  shape.see(value);
+  if (results < kNeeded) return false;
+  Json now = shape.schema();
+  if (now == schema) return false;
+  schema = std::move(now);
+  told++;
+  return true;
+}
+
+Json Observed::to_json() const { return {{"results", results}, {"told", told}, {"shape", shape.to_json()}}; }
+
+Observed Observed::from_json(const Json& kept) {
+  Observed observed;
+  if (!kept.is_object()) return observed;
+  observed.results = count_of(kept, "results");
+  observed.told = count_of(kept, "told");
+  observed.shape = Shape::from_json(kept.value("shape", Json()));
+  if (observed.results >= kNeeded) observed.schema = observed.shape.schema();
+  return observed;
+}
+
+}  // namespace upstream

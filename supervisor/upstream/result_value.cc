@@ -1,0 +1,165 @@
+#include "supervisor/upstream/result_value.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/value_bytes.h"
+#include "supervisor/upstream/wrapped_result.h"
+
+namespace upstream {
+namespace {
+
+constexpr size_t kMaxErrorText = 8192;
+constexpr size_t kMaxSteps = 32;
+constexpr size_t kCountTextFrom = 64 << 10;  // shorter texts cannot hold enough values to hurt
+
+std::string type_of(const Json& block) {
+  const Json type = block.is_object() ? block.value("type", Json()) : Json();
+  return type.is_string() ? type.get<std::string>() : std::string();
+}
+
+// What `object` has at `key`, moved out of it: results are large.
+Json taken(Json& object, const char* key) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? Json() : std::move(*found);
+}
+
+std::string text_of_block(Json& block) {
+  Json text = taken(block, "text");
+  return text.is_string() ? std::move(text.get_ref<std::string&>()) : std::string();
+}
+
+// A number, a boolean or null that reads exactly as JSON writes it, and that loses nothing.
+bool is_plain_scalar(std::string_view text) {
+  constexpr size_t kMostDigits = 15;  // that a double keeps
+  constexpr size_t kMostBytes = 24;
+  if (text == "true" || text == "false" || text == "null") return true;
+  if (text.size() > kMostBytes) return false;
+  const size_t digits =
+      static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }));
+  return digits > 0 && digits <= kMostDigits && text.find_first_not_of("-.0123456789") == text.npos;
+}
+
+std::optional<Json> scalar_of_text(std::string_view text) {
+  if (!is_plain_scalar(text)) return {};
+  auto parsed = parse_json(text);
+  if (!parsed || dump_json(*parsed) != text) return {};
+  return *std::move(parsed);
+}
+
+Json value_of_text(std::string text) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  const bool is_structure = first != text.npos && (text[first] == '{' || text[first] == '[');
+  // A text of millions of values stays the text that it is.
+  const bool is_small = text.size() <= kCountTextFrom || value_bytes(text) <= kMostValueBytes + 2 * text.size();
+  if (is_structure && is_small) {
+    auto parsed = parse_json(text);
+    if (parsed) return *std::move(parsed);
+  }
+  return text;
+}
+
+Json value_of_block(Json& block) {
+  const std::string type = type_of(block);
+  if (type == "text") return value_of_text(text_of_block(block));
+  if (type != "resource" || !block.contains("resource") || !block["resource"].is_object()) return std::move(block);
+  Json resource = taken(block, "resource");
+  resource["type"] = "resource";
+  return resource;
+}
+
+Json value_of_blocks(Json content) {
+  if (!content.is_array() || content.empty()) return nullptr;
+  if (content.size() == 1) {
+    Json value = value_of_block(content[0]);
+    if (!value.is_string()) return value;
+    return scalar_of_text(value.get_ref<const std::string&>()).value_or(std::move(value));
+  }
+  Json all = Json::array();
+  bool only_texts = true;
+  for (Json& block : content) {
+    all.push_back(value_of_block(block));
+    only_texts &= all.back().is_string();
+  }
+  if (!only_texts) return all;
+  std::string joined;
+  for (const Json& text : all) joined += (joined.empty() ? "" : "\n") + text.get<std::string>();
+  return joined;
+}
+
+std::string cut(std::string text) {
+  if (text.size() <= kMaxErrorText) return text;
+  text.resize(whole_utf8_prefix(std::string_view(text).substr(0, kMaxErrorText)));
+  return text + "...";
+}
+
+void keep_path(const Json& value, const std::vector<std::string>& steps, size_t at, Json& kept) {
+  if (value.is_array()) {
+    if (!kept.is_array()) kept = Json::array();
+    for (size_t i = 0; i < value.size(); i++) {
+      if (i == kept.size()) kept.push_back(nullptr);
+      keep_path(value[i], steps, at, kept[i]);
+    }
+    return;
+  }
+  if (at == steps.size()) {
+    kept = value;
+    return;
+  }
+  if (!value.is_object()) return;
+  if (!kept.is_object()) kept = Json::object();
+  auto member = value.find(steps[at]);
+  if (member == value.end()) return;
+  if (at + 1 == steps.size()) {
+    kept[steps[at]] = *member;
+  } else {
+    keep_path(*member, steps, at + 1, kept[steps[at]]);
+  }
+}
+
+}  // namespace
+
+ToolValue value_of(ServerAnswer answer, std::string_view tool, const Json& output_schema) {
+  ToolValue told;
+  if (answer.is_error) {
+    told.failure = {{"code", answer.code}, {"message", cut(std::move(answer.message))}};
+    if (!answer.data.is_null()) told.failure["data"] = std::move(answer.data);
+    return told;
+  }
+  Json& result = answer.result;
+  if (result.value("resultType", Json()) == "input_required") {
+    told.failure = {{"code", "input_required"}, {"message", "the tool asks its user, and nobody can be asked here"}};
+    return told;
+  }
+  Json structured = taken(result, "structuredContent");
+  Json content = taken(result, "content");
+  if (result.value("isError", Json()) == true) {
+    std::string message;
+    if (content.is_array())
+      for (Json& block : content)
+        if (type_of(block) == "text") message += (message.empty() ? "" : "\n") + text_of_block(block);
+    told.failure = {{"code", "tool_error"}, {"message", message.empty() ? "the tool failed" : cut(std::move(message))}};
+    if (!structured.is_null()) told.failure["data"] = std::move(structured);
+    return told;
+  }
+  told.value = structured.is_null() ? value_of_blocks(std::move(content))
+                                    : unwrapped(std::move(structured), result, tool, output_schema);
+  return told;
+}
+
+Json select(const Json& value, const std::vector<std::string>& paths) {
+  Json kept;
+  for (const auto& path : paths) {
+    std::vector<std::string> steps;
+    for (size_t at = 0; at <= path.size() && steps.size() < kMaxSteps;) {
+      const size_t dot = std::min(path.find('.', at), path.size());
+      steps.push_back(path.substr(at, dot - at));
+      at = dot + 1;
+    }
+    keep_path(value, steps, 0, kept);
+  }
+  return kept;
+}
+
+}  // namespace upstream

@@ -1,0 +1,82 @@
+#include "supervisor/upstream/secrets.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/path.h"
+
+namespace upstream {
+namespace {
+
+constexpr size_t kMaxSecret = 64 << 10;
+constexpr size_t kMaxName = 32;   // as it is shown
+constexpr size_t kMinSecret = 6;  // shorter ones would be found by chance
+
+// Each byte is moved once: the other side knows its secret, and may say it a million times.
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  size_t at = text.find(from), begin = 0;
+  if (at == text.npos) return;
+  std::string all;
+  for (; at != text.npos; at = text.find(from, begin)) {
+    all.append(text, begin, at - begin).append(to);
+    begin = at + from.size();
+  }
+  text = std::move(all.append(text, begin));
+}
+
+bool sounds_secret(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const char* word : {"auth", "cookie", "key", "pass", "secret", "token"})
+    if (name.find(word) != name.npos) return true;
+  return false;
+}
+
+std::string without_scheme(const std::string& value) {
+  const size_t space = value.find(' ');
+  const bool scheme = space != value.npos && value.find(' ', space + 1) == value.npos;
+  return scheme ? value.substr(space + 1) : value;
+}
+
+}  // namespace
+
+Result<Variables> read_secrets(const ServerConfig& config) {
+  Variables all;
+  for (const auto& [name, file] : config.secrets) {
+    Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    auto text = fd ? read_whole(fd.get(), kMaxSecret) : Result<std::string>(fail_errno(errno, "open"));
+    if (!text)
+      return fail(Code::unavailable,
+                  fmt::format("the secret {} cannot be read from {}: {}", name, file, text.error().what),
+                  "make the file readable for the daemon's user");
+    while (text->ends_with('\n')) text->pop_back();
+    all.emplace_back(name, *std::move(text));
+  }
+  return all;
+}
+
+Variables secret_headers(const ServerConfig& config, const Variables& secrets) {
+  Variables hidden;
+  for (const auto& [name, value] : secrets) hidden.emplace_back(name, without_scheme(value));
+  for (const auto& [name, value] : config.headers)
+    if (sounds_secret(name)) hidden.emplace_back(name, without_scheme(value));
+  return hidden;
+}
+
+std::string hide_secrets(const Variables& secrets, std::string_view from) {
+  std::string text(from);
+  for (const auto& [name, value] : secrets) {
+    if (value.size() < kMinSecret) continue;
+    const std::string shown = "[secret " + name.substr(0, kMaxName) + "]";
+    replace_all(text, value, shown);
+    std::string quoted;
+    append_json_string(quoted, value);
+    quoted = quoted.substr(1, quoted.size() - 2);
+    if (quoted != value) replace_all(text, quoted, shown);
+  }
+  return text;
+}
+
+}  // namespace upstream

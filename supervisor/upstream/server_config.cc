@@ -1,0 +1,253 @@
+#include "supervisor/upstream/server_config.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
+#include "supervisor/http/client.h"
+
+namespace upstream {
+namespace {
+
+constexpr size_t kMaxServers = 200;
+constexpr size_t kMaxImport = 4 << 20;  // a client's file may hold its whole history
+
+bool valid_server(std::string_view name) {
+  return !name.empty() && name.size() <= 48 &&
+         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == name.npos &&
+         name.find("__") == name.npos;
+}
+
+// ${VAR}, ${env:VAR} and ${VAR:-else} as the clients write them. Errors: invalid: not set.
+Result<std::string> expanded(const std::string& text, const std::string& where) {
+  std::string all;
+  for (size_t i = 0; i < text.size();) {
+    const size_t end = text.compare(i, 2, "${") == 0 ? text.find('}', i) : text.npos;
+    if (end == text.npos) {
+      all += text[i++];
+      continue;
+    }
+    std::string name = text.substr(i + 2, end - i - 2), otherwise;
+    if (name.starts_with("env:")) name.erase(0, 4);
+    const size_t mark = name.find(":-");
+    const bool has_otherwise = mark != name.npos;
+    if (has_otherwise) {
+      otherwise = name.substr(mark + 2);
+      name.resize(mark);
+    }
+    const char* value = std::getenv(name.c_str());
+    if (!value && !has_otherwise)
+      return fail(Code::invalid,
+                  fmt::format("{}: ${{{}}} is not set in the daemon's environment", where, printable(name, 64)),
+                  "set it, or write the value");
+    all += value ? std::string(value) : otherwise;
+    i = end + 1;
+  }
+  return all;
+}
+
+Result<std::map<std::string, std::string>> read_variables(const Json* object, const std::string& path) {
+  std::map<std::string, std::string> all;
+  if (!object) return all;
+  if (!object->is_object() || object->size() > 100)
+    return fail(Code::invalid, path + ": not an object of at most 100 variables");
+  for (const auto& [name, value] : object->items()) {
+    const std::string at = path + "." + printable(name, 64);
+    if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != name.npos || !value.is_string() ||
+        value.get_ref<const std::string&>().find('\0') != std::string::npos)
+      return fail(Code::invalid, at + ": not a variable with a text");
+    TRY(all[name], expanded(value.get<std::string>(), at));
+  }
+  return all;
+}
+
+Result<> read_command(Fields& in, ServerConfig& server) {
+  TRY(std::string program, in.string("command"));
+  TRY(std::vector<std::string> arguments, in.strings_or("args", {}));
+  if (program.empty()) return fail(Code::invalid, in.path_of("command") + ": empty");
+  server.command.push_back(std::move(program));
+  server.command.insert(server.command.end(), arguments.begin(), arguments.end());
+  for (auto& word : server.command) {
+    TRY(word, expanded(word, in.path_of("args")));
+    if (word.find('\0') != word.npos) return fail(Code::invalid, in.path_of("args") + ": holds a NUL");
+  }
+  TRY(server.environment, read_variables(in.find("env"), in.path_of("env")));
+  return {};
+}
+
+// "unix:///run/server.sock#/mcp", as VS Code writes it, is the path /mcp by that socket.
+Result<> read_address(Fields& in, ServerConfig& server) {
+  CHECKED(in.one_of("type", {"http", "streamable-http", "streamableHttp"}, "http"));
+  TRY(server.url, in.string("url"));
+  TRY(server.url, expanded(server.url, in.path_of("url")));
+  constexpr std::string_view kSocket = "unix://";
+  if (server.url.starts_with(kSocket)) {
+    const size_t mark = std::min(server.url.find('#'), server.url.size());
+    server.socket = server.url.substr(kSocket.size(), mark - kSocket.size());
+    if (!server.socket.starts_with('/') || server.socket.size() > 107)
+      return fail(Code::invalid, in.path_of("url") + ": not the absolute path of a socket, of at most 107 bytes");
+    server.url = "http://localhost" + (mark < server.url.size() ? server.url.substr(mark + 1) : "/");
+  }
+  auto place = http::parse_url(server.url);
+  if (!place) return tl::unexpected<Error>(std::move(place).error().within(in.path_of("url")));
+  TRY(server.headers, read_variables(in.find("headers"), in.path_of("headers")));
+  for (const auto& [name, value] : server.headers) {
+    auto fits = http::check_header(name, value);
+    if (!fits) return tl::unexpected<Error>(std::move(fits).error().within(in.path_of("headers")));
+  }
+  TRY(server.authorities, in.string_or("authorities", ""));
+  return {};
+}
+
+Result<ServerConfig::Place> read_place(Fields& in) {
+  const auto place = in.one_of("jail", {"default", "none"}, "default");
+  if (!place) return tl::unexpected<Error>(place.error());
+  return *place == "none" ? ServerConfig::Place::outside : ServerConfig::Place::jail;
+}
+
+Result<ServerConfig> read_server(const std::string& name, const Json& object, const std::string& path) {
+  ServerConfig server;
+  server.name = name;
+  if (!valid_server(name))
+    return fail(Code::invalid, path + ": a name is 1 to 48 of A-Z, a-z, 0-9, _ and -, without \"__\"");
+  Fields in(object, path);
+  bool open_to_code = false;
+  if (in.find("url")) {
+    CHECKED(read_address(in, server));
+  } else {
+    CHECKED(read_command(in, server));
+    TRY(server.folder, in.string_or("folder", ""));
+    TRY(open_to_code, in.boolean_or("secrets_open_to_code", false));
+    TRY(server.place, read_place(in));
+  }
+  TRY(server.secrets, read_variables(in.find("secrets"), in.path_of("secrets")));
+  TRY(std::string share, in.one_of("share", {"tenant", "everybody"}, "tenant"));
+  if (share == "everybody") server.sharing = ServerConfig::Sharing::everybody;
+  TRY(server.observe, in.boolean_or("observe", true));
+  auto seconds = [&in](const char* key, int64_t most, std::chrono::milliseconds& value) -> Result<> {
+    TRY(int64_t read, in.integer_or(key, 1, most, value.count() / 1000));
+    value = std::chrono::seconds(read);
+    return {};
+  };
+  CHECKED(seconds("idle_s", 7 * 24 * 3600, server.idle));
+  CHECKED(seconds("timeout_s", 3600, server.timeout));
+  CHECKED(seconds("start_s", 600, server.start));
+  CHECKED(in.done());
+  if (server.folder == "workspace") {
+    server.folder.clear();
+    server.tenants_folder = true;
+    server.observe = false;  // what one tenant's files are like is not what all others are told
+    if (server.sharing == ServerConfig::Sharing::everybody)
+      return fail(Code::invalid, path + ".folder: one process for everybody cannot have each tenant's workspace",
+                  "leave out `share`, or name a folder");
+    if (server.place == ServerConfig::Place::outside)
+      return fail(Code::invalid, path + ".folder: a tenant's workspace is only given to a server in a jail",
+                  "leave out `jail`, or name a folder");
+  } else if (!server.folder.empty() && server.folder.front() != '/') {
+    return fail(Code::invalid, path + ".folder: neither an absolute path nor \"workspace\"");
+  }
+  if (server.tenants_folder && !server.secrets.empty() && !open_to_code)
+    return fail(Code::invalid,
+                path +
+                    ".secrets: the server starts in the tenant's workspace, where code may leave what "
+                    "the server then loads, and so take its secrets",
+                "name a folder of its own, or say \"secrets_open_to_code\": true");
+  for (const auto& [variable, file] : server.secrets)
+    if (!file.starts_with('/'))
+      return fail(Code::invalid, fmt::format("{}.secrets.{}: not the absolute path of a file", path, variable),
+                  "secrets are read from files, so that no configuration holds them");
+  for (const auto& [header, file] : server.secrets)
+    if (server.remote() && !http::check_header(header, ""))
+      return fail(Code::invalid, fmt::format("{}.secrets: '{}' is no name of a header", path, printable(header, 64)));
+  return server;
+}
+
+Result<std::string> read_client_file(const std::string& file, const std::string& where) {
+  Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return fail_errno(errno, fmt::format("{}: open {}", where, file), Code::invalid);
+  auto text = read_whole(fd.get(), kMaxImport);
+  if (!text) return tl::unexpected(std::move(text).error().within(where));
+  return text;
+}
+
+// Client files hold much more than we need: what is not known is theirs.
+Result<std::vector<ServerConfig>> read_client(const Json& document, const std::string& where, ServerConfig::Place place,
+                                              std::vector<std::string>& skipped) {
+  auto found = document.find("mcpServers");
+  if (found == document.end()) found = document.find("servers");
+  if (!document.is_object() || found == document.end() || !found->is_object())
+    return fail(Code::invalid, where + ": has neither `mcpServers` nor `servers`",
+                "name a file of Claude Code, Claude Desktop, Cursor or VS Code");
+  std::vector<ServerConfig> servers;
+  for (const auto& [name, entry] : found->items()) {
+    const Json type = entry.is_object() ? entry.value("type", Json()) : Json();
+    const bool remote = entry.is_object() && entry.contains("url") && !entry.contains("command");
+    if (!entry.is_object() || (!remote && !entry.contains("command")) || (remote && (type == "sse" || type == "ws"))) {
+      skipped.push_back(name);
+      continue;
+    }
+    Json known = Json::object();
+    for (const char* key : {"command", "args", "env", "url", "headers"})
+      if (entry.contains(key) && remote == (key[0] == 'u' || key[0] == 'h')) known[key] = entry[key];
+    if (!remote) {
+      known["jail"] = place == ServerConfig::Place::outside ? "none" : "default";
+      const Json folder = entry.value("cwd", Json());
+      if (folder.is_string() && folder.get_ref<const std::string&>().starts_with('/')) known["folder"] = folder;
+    }
+    TRY(ServerConfig server, read_server(name, known, where + "." + printable(name, 64)));
+    servers.push_back(std::move(server));
+  }
+  return servers;
+}
+
+}  // namespace
+
+Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::string& path) {
+  if (!object.is_object() || object.size() > kMaxServers)
+    return fail(Code::invalid, fmt::format("{}: not an object of at most {} servers", path, kMaxServers));
+  std::vector<ServerConfig> servers;
+  for (const auto& [name, entry] : object.items()) {
+    TRY(ServerConfig server, read_server(name, entry, path + "." + printable(name, 64)));
+    servers.push_back(std::move(server));
+  }
+  return servers;
+}
+
+Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path,
+                                               std::vector<std::string>& skipped) {
+  if (!list.is_array() || list.size() > kMaxServers) return fail(Code::invalid, path + ": not a list of files");
+  std::vector<ServerConfig> all;
+  for (size_t i = 0; i < list.size(); i++) {
+    const std::string where = fmt::format("{}[{}]", path, i);
+    Fields in(list[i], where);
+    TRY(std::string file, in.string("file"));
+    TRY(ServerConfig::Place place, read_place(in));
+    CHECKED(in.done());
+    TRY(std::string text, read_client_file(file, where));
+    auto document = parse_json(text);
+    if (!document) return tl::unexpected(std::move(document).error().within(file));
+    TRY(std::vector<ServerConfig> servers, read_client(*document, file, place, skipped));
+    std::move(servers.begin(), servers.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+Result<> check_names(const std::vector<ServerConfig>& servers) {
+  std::set<std::string> names;
+  for (const auto& server : servers)
+    if (!names.insert(server.name).second)
+      return fail(Code::invalid, fmt::format("two servers are named '{}'", server.name),
+                  "rename one in `servers`, or take it out of the imported file");
+  if (servers.size() > kMaxServers) return fail(Code::invalid, fmt::format("more than {} servers", kMaxServers));
+  return {};
+}
+
+}  // namespace upstream

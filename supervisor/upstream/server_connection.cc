@@ -1,0 +1,204 @@
+#include "supervisor/upstream/server_connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/log.h"
+
+namespace upstream {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kMaxPages = 100;
+constexpr auto kMostStartPause = 60s;
+constexpr auto kBetweenLists = 250ms;
+
+std::chrono::milliseconds pause_after(unsigned failures) {
+  if (failures < 2) return 0ms;
+  return std::min<std::chrono::milliseconds>(500ms * (1 << std::min(failures - 2, 8u)), kMostStartPause);
+}
+
+const char* where_is(const ServerConfig& config) {
+  if (config.remote()) return "over HTTP";
+  return config.place == ServerConfig::Place::jail ? "in a jail" : "outside of jails";
+}
+
+}  // namespace
+
+// A call under way keeps the server from idling.
+class ServerConnection::Busy {
+ public:
+  explicit Busy(ServerConnection& connection) : connection_(connection) {
+    connection_.busy_++;
+    connection_.idle_ = Deadline();
+  }
+  ~Busy() {
+    if (--connection_.busy_ > 0) return;
+    connection_.idle_ = Deadline(connection_.loop_, connection_.config_.idle, [&one = connection_] { one.rest(); });
+  }
+  Busy(const Busy&) = delete;
+
+ private:
+  ServerConnection& connection_;
+};
+
+ServerConnection::ServerConnection(Loop& loop, Client::Reading reading, const ServerConfig& config, Told told)
+    : loop_(loop), reading_(std::move(reading)), config_(config), told_(std::move(told)), tasks_(loop) {}
+
+ServerConnection::~ServerConnection() { tasks_.cancel_all(); }
+
+void ServerConnection::rest() {
+  if (!client_ || busy_ > 0) return;
+  log_info("upstream server {}: not needed now, ended", config_.name);
+  tasks_.cancel_all();
+  outdated_ = learning_ = false;
+  Client::let_go(loop_, std::exchange(client_, nullptr));
+}
+
+Task<Result<std::shared_ptr<Client>>> ServerConnection::ready(Start start) {
+  Busy busy(*this);
+  if (client_ && client_->over()) client_ended();
+  if (client_) co_return client_;
+  if (!starting_) {
+    const auto now = Monotonic::now();
+    if (now < not_before_) {
+      const auto left = std::chrono::duration<double>(not_before_ - now).count();
+      const std::string why = last_start_ ? "it keeps ending" : last_start_.error().what;
+      co_return fail(Code::unavailable, fmt::format("server '{}' is not started again yet: {}", config_.name, why),
+                     fmt::format("try again in {:.1f} s", left));
+    }
+    starting_ = true;
+    tasks_.spawn(begin(std::move(start)));
+  }
+  if (starting_) {
+    auto over = std::make_shared<Event>();
+    waiting_.push_back(over);
+    co_await *over;
+  }
+  if (!last_start_) co_return tl::unexpected<Error>(last_start_.error());
+  if (!client_)
+    co_return fail(Code::unavailable, fmt::format("server '{}' ended as soon as it was started", config_.name));
+  co_return client_;
+}
+
+// In a task of its own: whoever asked for it may go away meanwhile.
+Task<> ServerConnection::begin(Start start) {
+  auto result = co_await start_client(start);
+  started(std::move(result));
+}
+
+void ServerConnection::started(Result<> result) {
+  starting_ = false;
+  if (!result) {
+    failures_++;
+    not_before_ = Monotonic::now() + pause_after(failures_ + 1);
+    result = tl::unexpected<Error>(std::move(result).error().within(fmt::format("server '{}'", config_.name)));
+    log_warning("{}{}{}", result.error().what, result.error().hint.empty() ? "" : "; ", result.error().hint);
+  }
+  last_start_ = std::move(result);
+  for (const auto& waiting : std::exchange(waiting_, {}))
+    loop_.defer([weak = std::weak_ptr(waiting)] {
+      if (auto one = weak.lock()) one->fire();
+    });
+}
+
+Task<Result<>> ServerConnection::start_client(const Start& start) {
+  CO_TRY(Variables secrets, read_secrets(config_));
+  const auto begun = Monotonic::now();
+  Variables told = secrets;
+  CO_TRY(std::unique_ptr<Transport> transport, co_await start.transport(std::move(told)));
+  if (config_.remote()) secrets = secret_headers(config_, secrets);
+  Client::Listener listener;
+  listener.tools_changed = [this] { tools_changed(); };
+  listener.ended = [this] { client_ended(); };
+  auto client =
+      std::make_shared<Client>(loop_, reading_, std::move(transport), std::move(secrets), std::move(listener));
+  CO_CHECKED(co_await client->open(config_.start, start.questions));
+  CO_CHECKED(co_await learn(client));
+  log_info("upstream server {}: ready in {:.0f} ms, {}, {}", config_.name, ms_since(begun),
+           client->era() == mcp::Era::modern ? "2026-07-28" : "by handshake", where_is(config_));
+  client_ = std::move(client);
+  Busy idles(*this);
+  co_return Result<>{};
+}
+
+Task<Result<>> ServerConnection::learn(std::shared_ptr<Client> client) {
+  Json all = Json::array();
+  std::string cursor;
+  const uint64_t heard = client->bytes_heard();
+  for (size_t page = 0; page < kMaxPages && all.size() < Definitions::kMaxTools; page++) {
+    Client::Order order{"tools/list"};
+    if (!cursor.empty()) order.params["cursor"] = cursor;
+    order.limit = config_.start;
+    CO_TRY(ServerAnswer answer, co_await client->request(std::move(order)));
+    if (answer.is_error)
+      co_return fail(Code::unavailable, "does not list its tools: " + printable(answer.message, 200));
+    if (client->bytes_heard() - heard > Definitions::kMaxBytes)
+      co_return fail(Code::unavailable, fmt::format("lists more than {} MB of tools", Definitions::kMaxBytes >> 20));
+    const Json tools = answer.result.value("tools", Json());
+    if (tools.is_array()) all.insert(all.end(), tools.begin(), tools.end());
+    const Json next = answer.result.value("nextCursor", Json());
+    if (!next.is_string() || next.get_ref<const std::string&>().empty() || next == cursor) break;
+    cursor = next.get<std::string>();
+  }
+  const Doing doing(LoopWork::definitions, &reading_.owner.name);
+  if (told_.learned) told_.learned(Definitions::read(all));
+  co_return Result<>{};
+}
+
+void ServerConnection::tools_changed() {
+  outdated_ = true;
+  if (std::exchange(learning_, true)) return;
+  tasks_.spawn(learn_again());
+}
+
+// However often it says so, it is asked one time after the other, with pauses.
+Task<> ServerConnection::learn_again() {
+  while (outdated_) {
+    co_await sleep_for(loop_, kBetweenLists);
+    outdated_ = false;
+    auto client = client_;
+    if (!client) break;
+    auto learned = co_await learn(client);
+    if (!learned) log_warning("upstream server {}: {}", config_.name, learned.error().what);
+  }
+  learning_ = false;
+}
+
+void ServerConnection::client_ended() {
+  auto client = std::exchange(client_, nullptr);
+  if (!client) return;
+  failures_++;
+  not_before_ = Monotonic::now() + pause_after(failures_);
+  log_warning("upstream server {}: {}", config_.name, client->why_over());
+}
+
+Task<Result<ServerAnswer>> ServerConnection::call(Start start, Client::Order order) {
+  const auto begun = Monotonic::now();
+  const auto limit = order.limit;
+  Busy busy(*this);
+  for (int tries = 1;; tries++) {
+    CO_TRY(std::shared_ptr<Client> client, co_await ready(start));
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun);
+    Client::Order again = order;
+    again.limit = std::min(std::max(limit - spent, 1ms), config_.timeout);
+    const auto heard = client->bytes_heard();
+    auto answer = co_await client->call(std::move(again));
+    if (answer && answer->not_taken && tries == 1) continue;
+    if (answer) {
+      failures_ = 0;
+      co_return answer;
+    }
+    // Not a word in all that time: it hangs, and whoever asks next gets a new one.
+    const bool refused = answer.error().code == Code::exhausted;  // by ourselves
+    if (!refused && !client->over() && client->bytes_heard() == heard && client_ == client) {
+      client_ended();
+      Client::let_go(loop_, std::move(client));
+    }
+    co_return tl::unexpected<Error>(std::move(answer).error().within(fmt::format("server '{}'", config_.name)));
+  }
+}
+
+}  // namespace upstream

@@ -1,0 +1,292 @@
+#include "supervisor/upstream/upstream_servers.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
+#include "supervisor/upstream/http_transport.h"
+#include "supervisor/upstream/stdio_transport.h"
+
+namespace upstream {
+namespace {
+
+constexpr size_t kMaxConnections = 256;  // of one server
+constexpr std::chrono::milliseconds kTellAfter{500};
+
+// A name as identifiers spell it: small letters, digits, and '_' for all else; without a '_' at its end, which stubs
+// add to the keywords of a language.
+std::string spelled(std::string_view name) {
+  std::string plain(name.substr(0, 512));
+  for (char& c : plain) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) c = '_';
+  }
+  while (plain.ends_with('_')) plain.pop_back();
+  return plain;
+}
+
+// Of the map's keys the only one that is spelled like `name`; empty when there is none, or more.
+template <class Map>
+std::string_view only_spelled_like(const Map& map, std::string_view name) {
+  const std::string wanted = spelled(name);
+  std::string_view meant;
+  if (wanted.empty()) return meant;
+  for (const auto& [key, value] : map) {
+    if (spelled(key) != wanted) continue;
+    if (!meant.empty()) return {};
+    meant = key;
+  }
+  return meant;
+}
+
+// Touches nothing but its arguments: any thread may run it.
+Result<Transport::Arguments> write_arguments(const std::string& tool, const ToolEntry& entry, const Json& arguments) {
+  if (entry.input) {
+    auto fits = entry.input->check(arguments);
+    if (!fits)
+      return fail(Code::invalid, fmt::format("the arguments of '{}' do not fit: {}", tool, fits.error().what),
+                  "get_tool_definition tells its parameters");
+  }
+  return Transport::Arguments{std::make_shared<const std::string>(dump_json(arguments)),
+                              mirror(entry.mirrored, arguments)};
+}
+
+}  // namespace
+
+UpstreamServers::UpstreamServers(jail::Host& host, Settings settings)
+    : host_(host), settings_(std::move(settings)), tasks_(host.loop) {
+  for (auto& config : settings_.servers) {
+    std::string name = config.name;
+    Server& server = servers_[name];
+    server.config = std::move(config);
+    auto known = load_definitions(settings_.definitions, server.config);
+    if (known) server.definitions = *std::move(known);
+  }
+}
+
+void UpstreamServers::learn() {
+  for (auto& [name, server] : servers_)
+    if (!server.definitions) tasks_.spawn(learn_one(server));
+}
+
+Task<> UpstreamServers::learn_one(Server& server) {
+  // A failure is logged by the connection; the next call tries again.
+  ServerConnection& connection = connection_of(server, settings_.nobody);
+  auto start_it = start_of(server, settings_.nobody);
+  auto ready = co_await connection.ready(std::move(start_it));
+  if (ready && server.config.sharing == ServerConfig::Sharing::tenant) connection.rest();
+}
+
+const Caller& UpstreamServers::whose(const Server& server, const Caller& caller) const {
+  return server.config.sharing == ServerConfig::Sharing::everybody ? settings_.nobody : caller;
+}
+
+ServerConnection::Start UpstreamServers::start_of(const Server& server, const Caller& caller) {
+  ServerConnection::Start how;
+  how.transport = [this, &server, who = whose(server, caller)](Variables secrets) {
+    return start(server, who, std::move(secrets));
+  };
+  const auto& policy = whose(server, caller).policy;
+  if (policy && policy->calls.questions == policies::CallRules::Questions::client)
+    how.questions = Client::Questions::some;
+  return how;
+}
+
+Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
+  const auto has_room = [&server] { return server.connections.size() < kMaxConnections; };
+  if (has_room() || server.connections.contains(whose(server, caller).tenant)) return {};
+  std::erase_if(server.connections, [](const auto& one) { return one.second->rests(); });
+  if (has_room()) return {};
+  return fail(Code::exhausted,
+              fmt::format("server '{}' runs for {} tenants already", server.config.name, kMaxConnections));
+}
+
+ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& caller) {
+  const Caller& who = whose(server, caller);
+  auto& connection = server.connections[who.tenant];
+  if (!connection) {
+    ServerConnection::Told told;
+    const bool tenants = server.config.tenants_folder && &who != &settings_.nobody;
+    told.learned = [this, &server, tenants](Definitions definitions) {
+      // What one tenant's files make a server say is not what all others are told.
+      if (!tenants || !server.definitions) learned(server, std::move(definitions));
+    };
+    JsonWork::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
+    if (who.policy) owner.bytes_per_second = who.policy->limits.standard.json_bytes_per_second;
+    auto share = host_.shares.of(owner.name);
+    connection = std::make_unique<ServerConnection>(
+        host_.loop, Client::Reading{host_.json, std::move(owner), std::move(share)}, server.config, std::move(told));
+  }
+  return *connection;
+}
+
+Task<Result<std::unique_ptr<Transport>>> UpstreamServers::start(const Server& server, Caller caller,
+                                                                Variables secrets) {
+  if (server.config.remote()) {
+    if (!http_) {
+      CO_TRY(http_, http::HttpClient::open(host_.loop));
+    }
+    co_return std::unique_ptr<Transport>(new HttpTransport(host_.loop, http_, server.config, secrets));
+  }
+  Variables told = secrets;
+  CO_TRY(auto process, co_await start_process(server, std::move(caller), std::move(told)));
+  co_return std::unique_ptr<Transport>(new StdioTransport(host_.loop, std::move(process), std::move(secrets)));
+}
+
+Task<Result<std::unique_ptr<ServerProcess>>> UpstreamServers::start_process(const Server& server, Caller caller,
+                                                                            Variables secrets) {
+  const ServerConfig& config = server.config;
+  if (config.place == ServerConfig::Place::outside) co_return start_outside(host_.loop, config, secrets);
+  Fd folder;
+  if (!config.folder.empty()) {
+    CO_TRY(folder, open_directory(config.folder));
+  } else if (!config.tenants_folder || caller.workspace < 0) {
+    CO_TRY(const RelativePath own, RelativePath::parse("servers/" + config.name));
+    CO_TRY(folder, make_directories_beneath(caller.directory, own, 0700));
+  }
+  const int shown = folder ? folder.get() : caller.workspace;
+  const JailedStart what{*caller.policy, shown};
+  auto started = co_await start_in_jail(host_, config, std::move(secrets), what);
+  co_return started;
+}
+
+void UpstreamServers::learned(Server& server, Definitions definitions) {
+  const Json before = server.definitions ? server.definitions->list() : Json();
+  const bool changed = definitions.list() != before;
+  if (server.definitions) definitions.inherit(*std::move(server.definitions));
+  server.definitions = std::move(definitions);
+  if (!changed) return;
+  keep(server);
+  log_info("upstream server {}: {} tools", server.config.name, server.definitions->tools.size());
+  if (changed_) changed_();
+}
+
+void UpstreamServers::keep(const Server& server) {
+  auto saved = save_definitions(settings_.definitions, server.config, *server.definitions);
+  if (!saved) log_warning("upstream server {}: its tools are not kept: {}", server.config.name, saved.error().what);
+}
+
+void UpstreamServers::observe(std::string_view name, std::string_view tool, const Json& value) {
+  auto found = servers_.find(name);
+  if (found == servers_.end() || !found->second.config.observe || !found->second.definitions) return;
+  Server& server = found->second;
+  if (!server.definitions->observe(tool, value)) return;
+  keep(server);
+  telling_ = Deadline(host_.loop, kTellAfter, [this] {
+    if (changed_) changed_();
+  });
+}
+
+bool UpstreamServers::has_tool(std::string_view server, std::string_view tool) const {
+  auto found = servers_.find(server);
+  return found != servers_.end() && found->second.definitions && found->second.definitions->tools.contains(tool);
+}
+
+Json UpstreamServers::output_schema(std::string_view server, std::string_view tool) const {
+  auto found = servers_.find(server);
+  if (found == servers_.end() || !found->second.definitions) return nullptr;
+  auto entry = found->second.definitions->tools.find(tool);
+  return entry == found->second.definitions->tools.end() ? Json()
+                                                         : entry->second.definition.value("outputSchema", Json());
+}
+
+bool UpstreamServers::writes_workspace(std::string_view server) const {
+  auto found = servers_.find(server);
+  return found != servers_.end() && found->second.config.tenants_folder;
+}
+
+std::string_view UpstreamServers::meant_server(std::string_view name) const {
+  const auto exact = servers_.find(name);
+  return exact != servers_.end() ? std::string_view(exact->first) : only_spelled_like(servers_, name);
+}
+
+std::string UpstreamServers::meant_tool(std::string_view server, std::string_view tool) const {
+  const auto found = servers_.find(server);
+  if (found == servers_.end() || !found->second.definitions || has_tool(server, tool)) return std::string(tool);
+  const std::string_view meant = only_spelled_like(found->second.definitions->tools, tool);
+  return std::string(meant.empty() ? tool : meant);
+}
+
+std::optional<std::pair<std::string, std::string>> UpstreamServers::split(std::string_view name) const {
+  for (const bool exactly : {true, false}) {
+    for (std::string_view mark : {"__", ".", ":", "/"}) {
+      for (size_t at = name.find(mark); at != name.npos; at = name.find(mark, at + 1)) {
+        const std::string_view server = exactly ? name.substr(0, at) : meant_server(name.substr(0, at));
+        if (!has(server)) continue;
+        return std::pair(std::string(server), std::string(name.substr(at + mark.size())));
+      }
+    }
+  }
+  return {};
+}
+
+std::vector<std::pair<std::string, catalog::Reading>> UpstreamServers::readings() const {
+  std::vector<std::pair<std::string, catalog::Reading>> all;
+  for (const auto& [name, server] : servers_) {
+    if (!server.definitions) continue;
+    auto reading = catalog::read_definitions(Json{{"tools", server.definitions->described()}}, {name, ""});
+    if (reading) all.emplace_back("server " + name, *std::move(reading));
+  }
+  return all;
+}
+
+Task<Result<Transport::Arguments>> UpstreamServers::write_beside(Server& server, const Caller& caller,
+                                                                 const std::string& tool, const ToolEntry& entry,
+                                                                 FreedBeside arguments) {
+  const UnderWay<std::string>::One writing(server.writing, caller.tenant);
+  ToolEntry own;  // of the job's: the server may say something else meanwhile
+  own.input = entry.input;
+  own.mirrored = entry.mirrored;
+  std::function<Result<Transport::Arguments>()> job = [tool, own = std::move(own),
+                                                       value = std::make_shared<Json>(std::move(*arguments))] {
+    auto written = write_arguments(tool, own, *value);
+    *value = nullptr;
+    return written;
+  };
+  // An owner's jobs keep their order. What they were made of has been charged.
+  JsonWork::Owner owner{caller.tenant};
+  if (caller.policy) owner.bytes_per_second = caller.policy->limits.standard.json_bytes_per_second;
+  auto written = co_await host_.json.run(std::move(owner), 0, std::move(job));
+  co_return written;
+}
+
+Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::string name, std::string tool,
+                                                 FreedBeside arguments, std::chrono::milliseconds limit,
+                                                 Client::Progress progress, Asking asking) {
+  auto found = servers_.find(name);
+  if (found == servers_.end())
+    co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
+  Server& server = found->second;
+  CO_CHECKED(make_room_for(server, caller));
+  auto start_it = start_of(server, caller);
+  if (!server.definitions) {
+    ServerConnection& unknown = connection_of(server, caller);
+    CO_CHECKED(co_await unknown.ready(start_it));
+  }
+  auto entry = server.definitions->tools.find(tool);
+  if (entry == server.definitions->tools.end())
+    co_return fail(Code::not_found, fmt::format("server '{}' has no tool '{}'", name, printable(tool, 128)),
+                   "find it with search_tools");
+  Client::Order order;
+  if (is_large(*arguments) || server.writing.any_of(caller.tenant)) {
+    CO_TRY(order.arguments, co_await write_beside(server, caller, tool, entry->second, std::move(arguments)));
+  } else {
+    CO_TRY(order.arguments, write_arguments(tool, entry->second, *arguments));
+  }
+  order.params = {{"name", std::move(tool)}};
+  if (!caller.trace.empty()) {
+    Json& meta = order.params["_meta"];
+    meta["traceparent"] = caller.trace.parent.text;
+    if (!caller.trace.state.empty()) meta["tracestate"] = caller.trace.state;
+  }
+  order.limit = limit;
+  order.progress = std::move(progress);
+  order.asking = std::move(asking);
+  CO_CHECKED(make_room_for(server, caller));                     // others may have come meanwhile
+  ServerConnection& connection = connection_of(server, caller);  // not before: one that is not used may be forgotten
+  auto answer = co_await connection.call(std::move(start_it), std::move(order));
+  co_return answer;
+}
+
+}  // namespace upstream

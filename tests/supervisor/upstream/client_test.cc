@@ -1,0 +1,89 @@
+// Client: large answers are read beside the loop, what comes meanwhile is heard, and who has had its part of the loop
+// waits.
+#include "supervisor/upstream/client.h"
+
+#include "tests/catch.h"
+#include "tests/jail/await.h"
+
+namespace {
+
+// A server that says what the test says.
+class Scripted : public upstream::Transport {
+ public:
+  explicit Scripted(Listener& listener) : listener_(listener) {}
+  void begin(Listener listener) override { listener_ = std::move(listener); }
+  void send(const Json&, Arguments) override {}
+  void cancel(int64_t) override {}
+  void answered(int64_t) override {}
+  void speak(const std::string&) override {}
+  void close() override {}
+  bool full() const override { return false; }
+  uint64_t heard() const override { return 0; }
+
+ private:
+  Listener& listener_;
+};
+
+Task<> ask(upstream::Client& client, std::optional<Result<upstream::ServerAnswer>>& into) {
+  upstream::Client::Order order;
+  order.method = "tools/list";
+  order.limit = std::chrono::minutes(5);
+  auto answer = co_await client.request(std::move(order));
+  into.emplace(std::move(answer));
+}
+
+Task<> say(upstream::Transport::Listener& listener, std::string what) {
+  auto kept = std::make_shared<const std::string>(std::move(what));
+  const upstream::MessageText text{*kept, kept};
+  co_await listener.message(text, std::nullopt);
+}
+
+}  // namespace
+
+TEST_CASE("what comes while a large answer is read is no flood", "[upstream]") {
+  Loop loop;
+  JsonWork json(loop);
+  LoopShares shares(loop);
+  upstream::Transport::Listener listener;
+  upstream::Client client(loop, {json, {"a"}, shares.of("a")}, std::make_unique<Scripted>(listener), {}, {});
+  std::optional<Result<upstream::ServerAnswer>> answer;
+  Scope scope(loop);
+  scope.spawn(ask(client, answer));
+  const std::string large(2 * upstream::Client::kMaxUnasked, 'x');
+  scope.spawn(say(listener, R"({"jsonrpc":"2.0","id":1,"result":{"text":")" + large + R"("}})"));
+  scope.spawn(say(listener, R"({"jsonrpc":"2.0","method":"notifications/message","params":{}})"));
+  REQUIRE(run_until(loop, [&] { return answer.has_value(); }));
+  REQUIRE(*answer);
+  CHECK((*answer)->result["text"].get_ref<const std::string&>().size() == large.size());
+  CHECK((*answer)->bytes > large.size());
+  CHECK_FALSE(client.over());
+}
+
+TEST_CASE("what a server says is not read while its owner has had its part of the loop", "[upstream]") {
+  static Monotonic::time_point time_now{std::chrono::hours(1)};
+  Loop loop;
+  JsonWork json(loop);
+  LoopShares shares(loop, [] { return time_now; });
+  const auto use = [&shares](const char* owner, std::chrono::milliseconds time) {
+    const auto share = shares.of(owner);
+    const LoopShare::Use used(*share);
+    time_now += time;
+    return share;
+  };
+  upstream::Transport::Listener listener;
+  upstream::Client client(loop, {json, {"a"}, shares.of("a")}, std::make_unique<Scripted>(listener), {}, {});
+  std::optional<Result<upstream::ServerAnswer>> answer;
+  Scope scope(loop);
+  scope.spawn(ask(client, answer));
+  const auto busy = use("a", std::chrono::milliseconds(25)), other = use("other", std::chrono::milliseconds(1));
+  scope.spawn(say(listener, R"({"jsonrpc":"2.0","id":1,"result":{}})"));
+  for (int i = 0; i < 3; i++) {
+    const auto turn = loop.turn();
+    loop.defer([] {});
+    loop.run_until([&] { return loop.turn() > turn; });
+  }
+  CHECK_FALSE(answer);
+  time_now += std::chrono::seconds(1);
+  REQUIRE(run_until(loop, [&] { return answer.has_value(); }));
+  CHECK(*answer);
+}

@@ -1,0 +1,62 @@
+#include "supervisor/upstream/server_config.h"
+
+#include "supervisor/base/json_value.h"
+#include "supervisor/upstream/secrets.h"
+#include "tests/catch.h"
+
+TEST_CASE("a server is a command, or an address", "[upstream]") {
+  const Json document = {{"near", {{"command", "/bin/near"}, {"args", {"-v"}}}},
+                         {"far", {{"type", "http"}, {"url", "https://example.org/mcp"}, {"headers", {{"X-A", "1"}}}}},
+                         {"local", {{"url", "unix:///run/s.sock#/mcp"}, {"share", "everybody"}}}};
+  auto servers = upstream::read_servers(document, "servers");
+  REQUIRE(servers);
+  const auto &near = servers->at(0), &far = servers->at(1), &local = servers->at(2);
+  CHECK((!near.remote() && near.command == std::vector<std::string>{"/bin/near", "-v"}));
+  CHECK((far.remote() && far.url == "https://example.org/mcp" && far.headers.at("X-A") == "1"));
+  CHECK((local.remote() && local.socket == "/run/s.sock" && local.url == "http://localhost/mcp"));
+}
+
+TEST_CASE("what is wrong with an address is named", "[upstream]") {
+  const std::string known =
+      "unknown key; known keys: authorities, headers, idle_s, observe, secrets, share, start_s, timeout_s, type, url";
+  auto [text, message] = GENERATE_COPY(table<std::string, std::string>({
+      {R"({"url": "ftp://x/"})", "servers.a.url: the URL begins neither with http:// nor with https://"},
+      {R"({"url": "http://user:pw@x/"})", "servers.a.url: the URL holds a user; a password belongs into a header"},
+      {R"({"url": "unix://x"})", "servers.a.url: not the absolute path of a socket, of at most 107 bytes"},
+      {R"({"url": "http://x/", "type": "sse"})",
+       "servers.a.type: \"sse\" is none of: http, streamable-http, streamableHttp"},
+      {R"({"url": "http://x/", "headers": {"A B": "1"}})", "servers.a.headers: 'A B' is no name of a header"},
+      {R"({"url": "http://x/", "headers": {"A": "1\n2"}})", "servers.a.headers: the header A is not one line"},
+      {R"({"url": "http://x/", "secrets": {"A": "token"}})", "servers.a.secrets.A: not the absolute path of a file"},
+      {R"({"url": "http://x/", "secrets": {"A:": "/token"}})", "servers.a.secrets: 'A:' is no name of a header"},
+      {R"({"url": "http://x/", "jail": "none"})", "servers.a.jail: " + known},
+      {R"({"url": "http://x/", "command": "/bin/x"})", "servers.a.command: " + known},
+  }));
+  CAPTURE(text);
+  auto servers = upstream::read_servers({{"a", Json::parse(text)}}, "servers");
+  REQUIRE_FALSE(servers);
+  CHECK(servers.error().what == message);
+}
+
+TEST_CASE("a server that starts where code may write has no secrets, unless it is said that code may take them",
+          "[upstream]") {
+  const Json unsafe = Json::parse(R"({"command": "/bin/x", "folder": "workspace", "secrets": {"A": "/token"}})");
+  auto refused = upstream::read_servers({{"a", unsafe}}, "servers");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().what.starts_with("servers.a.secrets: the server starts in the tenant's workspace"));
+  CHECK(refused.error().hint.find("secrets_open_to_code") != std::string::npos);
+  Json open = unsafe, elsewhere = unsafe, without = unsafe;
+  open["secrets_open_to_code"] = true;
+  elsewhere["folder"] = "/srv/x";
+  without.erase("secrets");
+  for (const Json& server : {open, elsewhere, without}) CHECK(upstream::read_servers({{"a", server}}, "servers"));
+}
+
+TEST_CASE("secrets are hidden as they are and as JSON writes them, headers by what follows their scheme",
+          "[upstream]") {
+  upstream::ServerConfig config;
+  config.headers = {{"X-Api-Key", "abcdef-1"}, {"X-Region", "region-1"}};
+  const auto hidden = upstream::secret_headers(config, {{"Authorization", "Bearer abc\"def"}, {"X-Short", "abc"}});
+  CHECK(upstream::hide_secrets(hidden, R"(Bearer abc"def, "abc\"def", abcdef-1, region-1, abc)") ==
+        R"(Bearer [secret Authorization], "[secret Authorization]", [secret X-Api-Key], region-1, abc)");
+}
