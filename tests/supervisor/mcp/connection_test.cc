@@ -1,6 +1,7 @@
 // Requests side by side: order, cancellation, progress, ends of connections, draining.
 #include <sys/socket.h>
 
+#include "supervisor/base/json.h"
 #include "tests/supervisor/mcp/harness.h"
 
 using namespace mcp_test;
