@@ -83,6 +83,8 @@ std::string identifier(std::string_view name, TakenNames& taken) {
   return taken.take(text);
 }
 
+std::string string_literal(std::string_view text) { return dump_json(Json(text)); }
+
 std::string plain_text(std::string_view text, size_t max_bytes) {
   std::string plain;
   for (char c : text.substr(0, max_bytes)) {

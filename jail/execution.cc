@@ -15,8 +15,8 @@
 #include "jail/unanswered_calls.h"
 #include "jail/wall_clock.h"
 #include "supervisor/base/clock.h"
-#include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/value_bytes.h"
 
 namespace jail {
 namespace {
@@ -50,9 +50,7 @@ class Execution final : public Steered {
     if (request_.handle) request_.handle->steer(this);
   }
   ~Execution() {
-    if (report_.value) {  // nobody took it
-      const FreesBeside frees(&host_.json, *report_.value);
-    }
+    if (report_.value && is_large(*report_.value)) host_.json.free_elsewhere(*std::move(report_.value));
     if (request_.handle) request_.handle->steer(nullptr);
   }
 
@@ -176,9 +174,7 @@ class Execution final : public Steered {
            (!sent_ || jail_.guest().left_unread());
   }
 
-  // What is in the jail now.
-  TeardownQueue::Left left() const { return left_; }
-
+  TeardownQueue::Left left() const { return left_; }  // in the jail now
   // The program has ended, and its interpreter waits for the next one.
   bool goes_on() const { return goes_on_; }
 
@@ -191,7 +187,6 @@ class Execution final : public Steered {
   }
 
   bool running() const { return clock_.started(); }
-
   void tell_phase() {
     if (request_.handle) request_.handle->enter(clock_.is_frozen() ? Phase::frozen : Phase::running);
   }
@@ -243,7 +238,7 @@ class Execution final : public Steered {
 
   // The guest's side of the conversation, until its socket closes.
   Task<> talk() {
-    jail_.guest().limit_messages(most_message() + kSlack);
+    jail_.guest().limit_messages(most_message(request_) + kSlack);
     while (!jail_.ready()) {
       auto message = co_await jail_.guest().receive();
       if (!message || !message->has_value()) co_return not_understood(message);
@@ -331,8 +326,6 @@ class Execution final : public Steered {
     }
     co_await replies_.send(std::move(call.id), std::move(done));
   }
-
-  size_t most_message() const { return jail::most_message(request_); }
 
   void take_result(GuestResult result) {
     evidence_.guest_answered = true;

@@ -175,7 +175,7 @@ void Connection::resume(const Message& message, const Measure& measure, RequestM
   call.forgetting = Deadline();
   call.context.id = message.id;
   call.context.client =
-      std::make_shared<Client>(Client{std::move(meta.client_capabilities), std::move(meta.client_info)});
+      std::make_shared<ClientInfo>(ClientInfo{std::move(meta.client_capabilities), std::move(meta.client_info)});
   call.context.set_notifications(std::move(meta.progress_token), meta.log_level);
   note_calls();
   if (call.answer) return finish(call, *std::exchange(call.answer, {}));

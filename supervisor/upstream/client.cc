@@ -20,7 +20,6 @@ constexpr auto kFarewell = 2s;
 constexpr size_t kMaxValueBytes = 128 << 20;  // of one message: what its values take in memory beside its text
 constexpr size_t kCountFrom = 64 << 10;       // bytes; shorter ones cannot hold so many
 constexpr size_t kMostInBatch = 256;          // messages
-constexpr const char* kModern = "2026-07-28";
 constexpr const char* kHandshake[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 Json client_info() { return {{"name", "warder"}, {"version", kWarderVersion}}; }

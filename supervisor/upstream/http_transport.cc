@@ -15,14 +15,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kModern = "2026-07-28";
 constexpr size_t kMostPosts = 256;
 constexpr size_t kMostHeld = 2 * kMaxMessage;  // of all replies together
 constexpr size_t kMostRefusal = 64 << 10, kShown = 300;
 constexpr size_t kLongestSession = 1024;
 constexpr auto kNotification = 30s;  // until one is taken
 constexpr auto kGrace = 1s;          // for a reply to end, once it has answered: its connection can be used again
-constexpr auto kFarewell = 2s;
+constexpr auto kSessionEnd = 2s;     // for telling the server that its session ends
 constexpr auto kLeastPause = 1s, kMostPause = 60s;  // between two streams of what it says unasked
 
 std::string_view media_type(const http::ReplyHead& head) {
@@ -348,7 +347,7 @@ void HttpTransport::close() {
       }
     };
     http::ClientRequest last = request("DELETE");
-    last.limit = last.connect = kFarewell;
+    last.limit = last.connect = kSessionEnd;
     loop_.spawn(Farewell::say(client_, std::move(last)));
   }
   over(Error{Code::unavailable, 0, "was told to end", "", ""});

@@ -17,7 +17,8 @@
 
 namespace upstream {
 
-constexpr size_t kMaxMessage = 64 << 20;  // from a server
+constexpr size_t kMaxMessage = 64 << 20;              // from a server
+inline constexpr const char* kModern = "2026-07-28";  // the version of the protocol without a handshake
 
 // The bytes of a message.
 struct MessageText {

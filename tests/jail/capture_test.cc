@@ -174,7 +174,7 @@ TEST_CASE("what is printed is not read while its owner has had its part of the l
   Loop loop;
   LoopShares shares(loop, [] { return time_now; });
   const auto share = shares.of("heavy"), other = shares.of("other");
-  auto use = [](LoopShare& owner, std::chrono::milliseconds time) {
+  auto charge = [](LoopShare& owner, std::chrono::milliseconds time) {
     const LoopShare::Use use(owner);
     time_now += time;
   };
@@ -184,8 +184,8 @@ TEST_CASE("what is printed is not read while its owner has had its part of the l
   auto pipe = AsyncFd::adopt(loop, Fd(ends[0]));
   REQUIRE(pipe);
   Capture capture({1000, 1000}, {}, [] {}, {});
-  use(*share, std::chrono::milliseconds(25));
-  use(*other, std::chrono::milliseconds(1));
+  charge(*share, std::chrono::milliseconds(25));
+  charge(*other, std::chrono::milliseconds(1));
   REQUIRE(::write(writer.get(), "text", 4) == 4);
   const auto draining = start(capture.drain(*pipe, *share));
   for (int i = 0; i < 3; i++) {

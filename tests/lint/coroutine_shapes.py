@@ -52,13 +52,21 @@ def stamp_name(root, source, command):
     return digest.hexdigest()
 
 
+def has_coroutines(root, source):
+    """Of a source of ours, or of one that CMake has made of several (CMAKE_UNITY_BUILD): is any of them a coroutine's?"""
+    if source.suffix == ".cc":
+        return source.is_relative_to(root) and "co_" in source.read_text()
+    ours = [path for path in with_headers(root, source) if path.suffix == ".cc"]
+    return any(path.is_relative_to(root) and "co_" in path.read_text() for path in ours)
+
+
 def check(clang_query, root, build):
     root, stamps = root.resolve(), build / "lint" / "coroutine_shapes"
     stamps.mkdir(parents=True, exist_ok=True)
     findings, waiting = set(), {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = pathlib.Path(entry["directory"], entry["file"])
-        if source.is_relative_to(root) and source.suffix == ".cc" and "co_" in source.read_text():
+        if has_coroutines(root, source):
             stamp = stamps / stamp_name(root, source, entry["command"])
             if not stamp.exists():
                 waiting[source] = stamp

@@ -10,7 +10,7 @@ std::string with_params(const std::string& id, const std::string& params) {
   return R"({"method":"ping","params":)" + params + R"(,"jsonrpc":"2.0","id":)" + id + "}";
 }
 
-std::string nested(size_t depth) { return R"({"a":)" + std::string(depth, '[') + std::string(depth, ']') + "}"; }
+std::string nested_id(size_t depth) { return R"({"a":)" + std::string(depth, '[') + std::string(depth, ']') + "}"; }
 
 std::string many(const std::string& value, size_t count) {
   std::string all = R"({"a":[)";
@@ -22,8 +22,8 @@ std::string many(const std::string& value, size_t count) {
 
 TEST_CASE("a request that cannot become a value is refused with its id", "[mcp]") {
   const auto [line, code] = GENERATE(table<std::string, int>({
-      {with_params("7", nested(70)), -32600},
-      {with_params("7", nested(100'000)), -32600},
+      {with_params("7", nested_id(70)), -32600},
+      {with_params("7", nested_id(100'000)), -32600},
       {with_params("7", many("[]", 800'000)), -32600},
       {with_params("7", many("{}", 800'000)), -32600},
       {with_params("7", R"({"n":NaN})"), -32700},

@@ -6,7 +6,7 @@ using namespace mcp_test;
 
 namespace {
 
-Json called(int id, const std::string& tool, Json arguments = Json::object()) {
+Json call_of(int id, const std::string& tool, Json arguments = Json::object()) {
   return modern(id, "tools/call", {{"name", tool}, {"arguments", std::move(arguments)}});
 }
 
@@ -31,12 +31,12 @@ TEST_CASE("each user is offered its own tools", "[mcp]") {
   CHECK(listed(*everybody, 1).size() > 5);
   CHECK(listed(*few, 1) == std::vector<std::string>{"echo"});
   CHECK(listed(*everybody, 2).size() > 5);  // not the other's list
-  CHECK(few->ask(called(3, "echo", {{"text", "x"}}))["result"]["content"][0]["text"] == "x");
+  CHECK(few->ask(call_of(3, "echo", {{"text", "x"}}))["result"]["content"][0]["text"] == "x");
   CHECK(few->ask(modern(6, "tools/list"))["result"]["cacheScope"] == "private");  // nobody else is to be shown it
-  auto refused = few->ask(called(4, "data"));
+  auto refused = few->ask(call_of(4, "data"));
   CHECK(refused["error"]["code"] == -32602);
   CHECK(refused["error"]["message"] == "Unknown tool: data");
-  CHECK(everybody->ask(called(5, "data")).contains("result"));
+  CHECK(everybody->ask(call_of(5, "data")).contains("result"));
 }
 
 TEST_CASE("an optional argument that is null is absent", "[mcp]") {
