@@ -99,7 +99,7 @@ TEST_CASE("who counts is told each result as it goes, and no refusal", "[jail]")
 TEST_CASE("a result of more values than are counted at once has no more room than others", "[jail]") {
   Loop loop;
   SlowJail jailed(loop);
-  Replies::Room room{.bytes = 600 << 10};
+  Replies::Room room{.bytes = 500 << 10};
   JsonWork json(loop);
   Replies replies(jailed.daemon, room, json, {"a"});
   Scope scope(loop);
