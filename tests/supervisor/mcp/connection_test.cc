@@ -109,11 +109,7 @@ TEST_CASE("requests in work are bounded in bytes over all connections of a user"
   one.account = two.account = account;
   auto first = f.connect(std::move(one)), second = f.connect(std::move(two));
   const std::string large(1 << 20, 'x');
-  auto wait = [&](int id) {
-    auto message = modern(id, "tools/call", {{"name", "wait"}, {"arguments", Json::object()}});
-    message["params"]["_meta"]["filling"] = large;
-    return message;
-  };
+  auto wait = [&](int id) { return modern(id, "tools/call", {{"name", "wait"}, {"arguments", {{"filling", large}}}}); };
   first->send(wait(1));
   second->send(wait(2));
   wait_until(f.loop, [&] { return f.held == 2; });
@@ -356,10 +352,13 @@ TEST_CASE("a user who has had his part of the loop waits, and nobody else does",
   first.peer.uid = 1001;
   second.peer.uid = 1002;
   auto heavy = f.connect(std::move(first)), light = f.connect(std::move(second));
-  {
-    const LoopShare::Use use(*shares.of("user 1001"));
-    time_now += std::chrono::milliseconds(25);
-  }
+  const auto charge = [&shares](const char* owner, std::chrono::milliseconds time) {
+    const auto share = shares.of(owner);
+    const LoopShare::Use use(*share);
+    time_now += time;
+  };
+  charge("user 1001", std::chrono::milliseconds(25));
+  charge("user 1002", std::chrono::milliseconds(1));
   heavy->write(dump_json(request("later", "ping")) + "\n");
   CHECK(light->ask(request(1, "ping"))["id"] == 1);
   CHECK(heavy->silent());

@@ -165,7 +165,7 @@ Fixture::Fixture() : server(loop, {"test", "1.2.3", "Test", "Be kind."}) {
   needy.client_capabilities = {"sampling"};
   server.add_tool(std::move(needy),
                   [](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> { co_return mcp::ToolResult::text("fine"); });
-  auto wait = tool("wait");
+  auto wait = tool("wait", {{"filling", {{"type", "string"}}}});
   wait.queues = true;
   server.add_tool(std::move(wait), [this](mcp::RequestContext&, Json) -> Task<mcp::ToolResult> {
     Alive alive(*this);

@@ -25,8 +25,8 @@ Json ok(const mcp::ToolResult& result) {
 template <class T>
 T wait_for(Loop& loop, Task<T> task) {
   std::optional<T> value;
-  loop.spawn([](Task<T> task, std::optional<T>& value) -> Task<> { value = co_await std::move(task); }(std::move(task),
-                                                                                                       value));
+  const auto keep = [](Task<T> waited, std::optional<T>& into) -> Task<> { into = co_await std::move(waited); };
+  loop.spawn(keep(std::move(task), value));
   loop.run_until([&] { return value.has_value(); });
   return *std::move(value);
 }
