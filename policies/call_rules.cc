@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "policies/checked.h"
-#include "policies/json_schema.h"
+#include "policies/schema/json_schema.h"
 #include "policies/policy.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"

@@ -1,5 +1,5 @@
 // CallRules: which tools of upstream servers a tenant's code and agents may call, with which arguments, and how much.
-// Source: the "calls" object of policies/*.json. Applied by supervisor/tools/call_tool.cc, to calls from jails and
+// Source: the "calls" object of policies/*.json. Applied by supervisor/tools/catalog/call_tool.cc, to calls from jails and
 // direct ones alike.
 // Errors: problems that name the key, "calls.rules[2].when: ...".
 #pragma once
@@ -15,9 +15,9 @@
 
 namespace policies {
 
-class JsonSchema;  // policies/json_schema.h
+class JsonSchema;  // policies/schema/json_schema.h
 
-// ask: somebody decides (supervisor/tools/approvals.h).
+// ask: somebody decides (supervisor/calls/approvals.h).
 enum class Verdict { allow, deny, ask };
 
 // Who decides about calls whose verdict is `ask`, and until when.

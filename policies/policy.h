@@ -13,7 +13,7 @@
 
 #include "policies/call_rules.h"
 #include "policies/limits.h"
-#include "policies/pii_rules.h"
+#include "policies/pii/rules.h"
 #include "policies/seccomp.h"
 #include "supervisor/base/json_fwd.h"
 #include "supervisor/base/result.h"

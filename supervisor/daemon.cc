@@ -9,15 +9,17 @@
 #include <unistd.h>
 
 #include "supervisor/base/version.h"
+#include "supervisor/executions/jail_spec.h"
 #include "supervisor/tenants/vault.h"
-#include "supervisor/tools/accounts.h"
-#include "supervisor/tools/catalog_resources.h"
-#include "supervisor/tools/get_execution_stats.h"
+#include "supervisor/tools/call_audit.h"
+#include "supervisor/tools/catalog/catalog_resources.h"
+#include "supervisor/tools/catalog/stub_calls.h"
+#include "supervisor/tools/execution/get_execution_stats.h"
+#include "supervisor/tools/execution/session_calls.h"
+#include "supervisor/tools/execution/shown_limits.h"
 #include "supervisor/tools/nearest_tool.h"
-#include "supervisor/tools/session_log.h"
-#include "supervisor/tools/shown_limits.h"
-#include "supervisor/tools/skill_resources.h"
-#include "supervisor/tools/workspace_tools.h"
+#include "supervisor/tools/skills/skill_resources.h"
+#include "supervisor/tools/workspace/workspace_tools.h"
 #include "supervisor/workspace_quotas.h"
 
 namespace {
@@ -125,9 +127,9 @@ void Daemon::open_bus() {
 }
 
 void Daemon::open_approvals() {
-  using What = tools::Approvals::What;
+  using What = calls::Approvals::What;
   approvals_.reachable = [this] { return bus_ && bus_->connected(); };
-  approvals_.told = [this](const tools::Approval& approval, What what, std::string_view how) {
+  approvals_.told = [this](const calls::Approval& approval, What what, std::string_view how) {
     if (what == What::asked) {
       log_notice("approval {}: tenant {} waits for {} ({})", approval.id, approval.tenant, approval.tool,
                  approval.rule);
@@ -167,7 +169,7 @@ Task<Result<>> Daemon::start_serving() {
     tasks_.spawn(hold_quota_by_kernel(*jailer_, std::move(tenant)));
   });
   pool_ = std::make_unique<jail::Pool>(*host_, pool_limits());
-  sessions_ = std::make_unique<tools::Sessions>(*host_, *pool_);
+  sessions_ = std::make_unique<executions::Sessions>(*host_, *pool_);
   CO_CHECKED(open_journal());
   CO_TRY(vault_disk_, WorkerThread::start(loop_));
   CO_TRY(skill_disk_, WorkerThread::start(loop_));
@@ -201,7 +203,7 @@ Task<Result<>> Daemon::start_serving() {
 void Daemon::expect_executions(const policies::Policy& policy) {
   for (auto language : jail::kLanguages) {
     if (language != jail::Language::typescript && policy.allows_language(jail::language_name(language)))
-      pool_->expect(tools::make_spec(policy, language, policy.limits.standard), policy.pool);
+      pool_->expect(executions::make_spec(policy, language, policy.limits.standard), policy.pool);
   }
 }
 
@@ -221,13 +223,13 @@ Result<> Daemon::open_journal() {
 }
 
 Result<> Daemon::open_catalog() {
-  auto opened = tools::Discovery::open(loop_, prepared_.options.catalog);
+  auto opened = discovery::Discovery::open(loop_, prepared_.options.catalog);
   if (!opened) {
     log_error("serving without tool definitions: {}", opened.error().what);
-    opened = tools::Discovery::open(loop_, "");
+    opened = discovery::Discovery::open(loop_, "");
   }
   discovery_ = *std::move(opened);
-  TRY(servers_, tools::StubTree::start(loop_, std::move(prepared_.servers)));
+  TRY(servers_, discovery::StubTree::start(loop_, std::move(prepared_.servers)));
   discovery_->on_change([this] { tasks_.spawn(show_servers()); });
   learning_.keep_in(prepared_.options.state + "/searches");
   tasks_.spawn(learning_.keep(loop_));
@@ -272,7 +274,7 @@ void Daemon::open_skills() {
     server_->lists_changed(mcp::Changed::resources, concerns);
     server_->lists_changed(mcp::Changed::prompts, concerns);
   };
-  skills_ = std::make_unique<tools::Skills>(*host_, *pool_, *skill_disk_, std::move(shared), changed);
+  skills_ = std::make_unique<skill_stores::TenantSkills>(*host_, *pool_, *skill_disk_, std::move(shared), changed);
 }
 
 void Daemon::register_tools() {
@@ -295,7 +297,7 @@ void Daemon::register_tools() {
   auto tenant_of = [this](const mcp::RequestContext& context) {
     return this->tenant_of(context.user_as<tenants::Member>(), context.meta);
   };
-  guest_calls_ = std::make_unique<tools::GuestCalls>(host_->json);
+  guest_calls_ = std::make_unique<calls::GuestCalls>(host_->json);
   execute_.reset(new tools::ExecuteEnvironment{*host_, admission_, executions_, *pool_, *sessions_, *guest_calls_,
                                                *journal_, catalog_of, tenant_of, changed,
                                                spans_ ? &spans_->queue() : nullptr});
@@ -321,7 +323,7 @@ void Daemon::register_tools() {
     return library.all().size();
   };
   tools::add_get_execution_stats(*server_, *journal_, catalog_of, count_skills, *sessions_, tenant_of);
-  server_->observe_calls(tools::keep_accounts(*journal_));
+  server_->observe_calls(tools::audit_calls(*journal_));
   register_pii(asker_of);
   tools::add_skill_tools(*server_, *skills_, asker_of);
   tools::add_skill_resources(*server_, *skills_, asker_of);
@@ -336,7 +338,7 @@ Result<std::shared_ptr<tenants::Tenant>> Daemon::tenant_of(tenants::Member& memb
   return registry_->workspace(member, named->get_ref<const std::string&>());
 }
 
-Task<tools::PiiVaults::Made> Daemon::open_vault(std::string name) {
+Task<privacy::PiiVaults::Made> Daemon::open_vault(std::string name) {
   const auto tenant = registry_->find(name);  // in use, so nobody removes its folder meanwhile
   if (!tenant) co_return fail(Code::internal, "no tenant is named '" + name + "'");
   auto opening = tenants::SealedVault::open(loop_, *vault_disk_, tenant->directory(), prepared_.key.of_vault(name));
@@ -347,9 +349,9 @@ Task<tools::PiiVaults::Made> Daemon::open_vault(std::string name) {
 }
 
 void Daemon::register_pii(const tools::AskerOf& asker_of) {
-  auto user_of = [asker_of](const mcp::RequestContext& context) -> Result<tools::PiiUser> {
+  auto user_of = [asker_of](const mcp::RequestContext& context) -> Result<privacy::PiiUser> {
     TRY(tools::Asker asker, asker_of(context));
-    return tools::PiiUser{asker.tenant->name(), asker.policy->pii, asker.tenant};
+    return privacy::PiiUser{asker.tenant->name(), asker.policy->pii, asker.tenant};
   };
   tools::add_pii_tools(*server_, user_of, vaults_);
   tools::add_pii_calls(*guest_calls_, vaults_, loop_);
@@ -363,14 +365,14 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
         return tools::shown_limits(*static_cast<tenants::Member*>(user.get())->policy);
       },
       tools::show_limits);
-  auto reader_of = [user_of](const mcp::RequestContext& context) -> Result<tools::PiiUser> {
+  auto reader_of = [user_of](const mcp::RequestContext& context) -> Result<privacy::PiiUser> {
     if (auto user = user_of(context)) return user;
     const auto& member = context.user_as<tenants::Member>();  // a refusal of the workspace that is named leaves, too
-    return tools::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
+    return privacy::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
   };
   server_->set_json_work(host_->json);
   server_->set_loop_shares(host_->shares);
-  server_->set_response_filter(tools::pii_response_filter(reader_of, vaults_));
+  server_->set_response_filter(privacy::pii_response_filter(reader_of, vaults_));
 }
 
 Task<> Daemon::drain(std::chrono::milliseconds most) {

@@ -10,6 +10,10 @@
 #include "policies/store.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/bus/service.h"
+#include "supervisor/discovery/catalog_watch.h"
+#include "supervisor/discovery/search_learning.h"
+#include "supervisor/discovery/stub_tree.h"
+#include "supervisor/executions/sessions.h"
 #include "supervisor/http/endpoint.h"
 #include "supervisor/mcp/listener.h"
 #include "supervisor/options.h"
@@ -18,15 +22,11 @@
 #include "supervisor/state_disk.h"
 #include "supervisor/tenants/master_key.h"
 #include "supervisor/tenants/tenant.h"
-#include "supervisor/tools/call_tool.h"
-#include "supervisor/tools/discovery.h"
-#include "supervisor/tools/execute_code.h"
-#include "supervisor/tools/pii_tools.h"
-#include "supervisor/tools/resource_changes.h"
-#include "supervisor/tools/search_learning.h"
-#include "supervisor/tools/sessions.h"
-#include "supervisor/tools/skill_tools.h"
-#include "supervisor/tools/stub_tree.h"
+#include "supervisor/tools/catalog/call_tool.h"
+#include "supervisor/tools/execution/execute_code.h"
+#include "supervisor/tools/pii/pii_tools.h"
+#include "supervisor/tools/skills/skill_tools.h"
+#include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/traces/exporter.h"
 
 struct Prepared {  // by main.cc, before privileges were dropped
@@ -59,7 +59,7 @@ class Daemon {
   Task<Result<>> test_jails(const policies::Store& policies);
   void register_tools();
   Result<std::shared_ptr<tenants::Tenant>> tenant_of(tenants::Member& member, const Json& meta);
-  Task<tools::PiiVaults::Made> open_vault(std::string tenant);
+  Task<privacy::PiiVaults::Made> open_vault(std::string tenant);
   void register_pii(const tools::AskerOf& asker_of);
   Result<> open_journal();
   Result<> listen();
@@ -116,22 +116,22 @@ class Daemon {
   std::unique_ptr<traces::Exporter> spans_;    // nullptr: none are recorded
   std::unique_ptr<journal::Journal> journal_;  // before all that records in it
   std::unique_ptr<tenants::Registry> registry_;
-  tools::Admission admission_;
-  tools::ExecutionRegistry executions_;
-  tools::Approvals approvals_;
+  executions::Admission admission_;
+  executions::ExecutionRegistry executions_;
+  calls::Approvals approvals_;
   std::unique_ptr<jail::Pool> pool_;
-  std::unique_ptr<tools::Sessions> sessions_;
-  std::unique_ptr<tools::GuestCalls> guest_calls_;
+  std::unique_ptr<executions::Sessions> sessions_;
+  std::unique_ptr<calls::GuestCalls> guest_calls_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
   std::unique_ptr<upstream::UpstreamServers> upstream_;  // before all that calls
-  std::unique_ptr<tools::CallEnvironment> calls_;
-  std::unique_ptr<tools::Discovery> discovery_;
-  std::unique_ptr<tools::StubTree> servers_;
-  tools::SearchLearning learning_;
+  std::unique_ptr<calls::CallEnvironment> calls_;
+  std::unique_ptr<discovery::Discovery> discovery_;
+  std::unique_ptr<discovery::StubTree> servers_;
+  discovery::SearchLearning learning_;
   std::unique_ptr<WorkerThread> vault_disk_, skill_disk_;  // before what writes there
   std::unique_ptr<StateDisk> state_disk_;
-  tools::PiiVaults vaults_;
-  std::unique_ptr<tools::Skills> skills_;
+  privacy::PiiVaults vaults_;
+  std::unique_ptr<skill_stores::TenantSkills> skills_;
   std::unique_ptr<mcp::Server> server_;
   std::unique_ptr<tools::ResourceChanges> changes_;  // outlives the connections that subscribed
   std::unique_ptr<FdStore> store_;                   // if connections are kept over a restart

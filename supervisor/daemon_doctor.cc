@@ -5,6 +5,7 @@
 #include "jail/execution.h"
 #include "supervisor/base/json.h"
 #include "supervisor/daemon.h"
+#include "supervisor/executions/jail_spec.h"
 
 namespace {
 
@@ -41,7 +42,7 @@ Task<Finding> Daemon::try_execution() {
   jail::Request request;
   request.id = fmt::format("doctor-{}", ++examinations_);
   request.code = "pass";
-  request.spec = tools::make_spec(*policy, jail::Language::python, policy->limits.standard);
+  request.spec = executions::make_spec(*policy, jail::Language::python, policy->limits.standard);
   request.seccomp_profile = policy->seccomp;
   request.workspace = prepared_.self_test.get();
   auto report = co_await jail::execute(*host_, std::move(request));

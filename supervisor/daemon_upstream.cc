@@ -17,7 +17,7 @@ void Daemon::open_upstream() {
   if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
   upstream_ = std::make_unique<upstream::UpstreamServers>(*host_, std::move(settings));
   auto catalog_of = [this] { return discovery_->current(); };
-  calls_.reset(new tools::CallEnvironment{host_->loop, host_->json, *upstream_, *journal_, catalog_of, vaults_,
+  calls_.reset(new calls::CallEnvironment{host_->loop, host_->json, *upstream_, *journal_, catalog_of, vaults_,
                                           learning_, approvals_, spans_ ? &spans_->queue() : nullptr});
   if (upstream_->empty()) return;
   discovery_->add_others([this] { return upstream_->readings(); });

@@ -18,7 +18,7 @@ int append_entry(sd_bus_message* to, const char* name, const char* type, const a
   return r;
 }
 
-int append_approval(sd_bus_message* to, const tools::Approval& one) {
+int append_approval(sd_bus_message* to, const calls::Approval& one) {
   const std::pair<const char*, const std::string&> texts[] = {
       {"Id", one.id},     {"Tenant", one.tenant}, {"Execution", one.execution}, {"Tool", one.tool},
       {"Rule", one.rule}, {"Why", one.why},       {"Arguments", one.arguments}};
@@ -36,9 +36,9 @@ int append_approval(sd_bus_message* to, const tools::Approval& one) {
 
 }  // namespace
 
-void BusObjects::approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how) {
+void BusObjects::approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {
   if (subscribers_.empty() || connection_.congested()) return;
-  const bool asked = what == tools::Approvals::What::asked;
+  const bool asked = what == calls::Approvals::What::asked;
   const std::string outcome(how);
   // Everybody hears signals: what the call is about is told by ListApprovals.
   if (asked) {
@@ -62,7 +62,7 @@ Task<Result<MessagePtr>> BusObjects::list_approvals(MessagePtr call) {
   }
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
-  for (const tools::Approval* one : services_.approvals.all()) {
+  for (const calls::Approval* one : services_.approvals.all()) {
     if (r >= 0 && (all || one->tenant == own)) r = append_approval(reply.get(), *one);
   }
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
@@ -70,8 +70,8 @@ Task<Result<MessagePtr>> BusObjects::list_approvals(MessagePtr call) {
   co_return reply;
 }
 
-Task<Result<MessagePtr>> BusObjects::settle(MessagePtr call, std::string id, tools::ApprovalVerdict verdict) {
-  const tools::Approval* waiting = services_.approvals.find(id);
+Task<Result<MessagePtr>> BusObjects::settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict) {
+  const calls::Approval* waiting = services_.approvals.find(id);
   const auto here = execution_at(sd_bus_message_get_path(call.get()));
   const bool elsewhere = here && waiting && waiting->execution != here->id;
   if (!waiting || elsewhere)
@@ -88,8 +88,8 @@ Task<Result<MessagePtr>> BusObjects::approve(MessagePtr call) {
   const char* id = nullptr;
   if (int r = sd_bus_message_read(call.get(), "s", &id); r < 0)
     co_return fail_errno(-r, "read the argument", Code::invalid);
-  tools::ApprovalVerdict verdict;
-  verdict.kind = tools::ApprovalVerdict::Kind::approved;
+  calls::ApprovalVerdict verdict;
+  verdict.kind = calls::ApprovalVerdict::Kind::approved;
   auto done = co_await settle(share(call.get()), id, std::move(verdict));
   co_return done;
 }
@@ -98,8 +98,8 @@ Task<Result<MessagePtr>> BusObjects::deny(MessagePtr call) {
   const char *id = nullptr, *reason = nullptr;
   if (int r = sd_bus_message_read(call.get(), "ss", &id, &reason); r < 0)
     co_return fail_errno(-r, "read the arguments", Code::invalid);
-  tools::ApprovalVerdict verdict;
-  verdict.kind = tools::ApprovalVerdict::Kind::denied;
+  calls::ApprovalVerdict verdict;
+  verdict.kind = calls::ApprovalVerdict::Kind::denied;
   verdict.reason = reason;
   if (verdict.reason.size() > kMaxReason)
     co_return fail(Code::invalid, "the reason has more than 500 bytes", "say it shorter");

@@ -82,7 +82,7 @@ int name_answered(sd_bus_message* reply, void* data, sd_bus_error*) {
 
 }  // namespace
 
-std::string path_of(const tools::ExecutionRecord& execution) { return encoded(kExecutionPath, execution.id); }
+std::string path_of(const executions::ExecutionRecord& execution) { return encoded(kExecutionPath, execution.id); }
 std::string path_of_tenant(const std::string& name) { return encoded(kTenantPath, name); }
 
 BusObjects::BusObjects(const DaemonServices& services, BusConnection& connection, Authority::Rules rules,
@@ -151,7 +151,8 @@ const ManagerProperties& BusObjects::properties() {
   const auto now = Monotonic::now();
   if (properties_at_ && now - *properties_at_ < kFresh) return properties_;
   properties_at_ = now;
-  static_cast<tools::Statistics&>(properties_) = tools::take_statistics(services_.executions, &services_.pool);
+  static_cast<executions::Statistics&>(properties_) =
+      executions::take_statistics(services_.executions, &services_.pool);
   properties_.state = services_.draining() ? "draining" : "serving";
   properties_.policies = services_.policies.names();
   properties_.reload_problem = reload_problem_;
@@ -159,7 +160,7 @@ const ManagerProperties& BusObjects::properties() {
   return properties_;
 }
 
-tools::ExecutionRecordPtr BusObjects::execution_at(const char* path) const {
+executions::ExecutionRecordPtr BusObjects::execution_at(const char* path) const {
   return services_.executions.find(decoded(path, kExecutionPath));
 }
 
@@ -168,8 +169,8 @@ std::shared_ptr<tenants::Tenant> BusObjects::tenant_at(const char* path) const {
   return tenant && tenant->name() == tenant->account() ? tenant : nullptr;  // no named workspace
 }
 
-void BusObjects::note(const tools::ExecutionRecordPtr& execution, tools::ExecutionRegistry::What what) {
-  using What = tools::ExecutionRegistry::What;
+void BusObjects::note(const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what) {
+  using What = executions::ExecutionRegistry::What;
   properties_at_.reset();
   if (subscribers_.empty()) return;
   auto known = std::find_if(news_.rbegin(), news_.rend(), [&](const News& n) { return n.execution == execution; });
@@ -180,7 +181,7 @@ void BusObjects::note(const tools::ExecutionRecordPtr& execution, tools::Executi
   }
   known->added |= what == What::began;
   known->changed |= what == What::changed || what == What::ended;
-  known->started |= what == What::changed && execution->stage == tools::Stage::starting;
+  known->started |= what == What::changed && execution->stage == executions::Stage::starting;
   known->ended |= what == What::ended;
   known->forgotten |= what == What::forgotten;
   if (!sending_) sending_.emplace(services_.loop, kNewsAfter, [this] { send_news(); });
@@ -195,7 +196,7 @@ void BusObjects::send_news() {
 
 void BusObjects::send_news_of(const News& news) {
   sd_bus* bus = connection_.get();
-  const tools::ExecutionRecord& execution = *news.execution;
+  const executions::ExecutionRecord& execution = *news.execution;
   const std::string path = path_of(execution);
   if (news.forgotten) {
     sd_bus_emit_interfaces_removed(bus, path.c_str(), kExecution, nullptr);
@@ -219,7 +220,7 @@ void BusObjects::send_news_of(const News& news) {
   }
 }
 
-void BusObjects::limit_reached(const tools::ExecutionRecord& execution, const std::string& limit) {
+void BusObjects::limit_reached(const executions::ExecutionRecord& execution, const std::string& limit) {
   if (subscribers_.empty() || connection_.congested()) return;
   sd_bus_emit_signal(connection_.get(), kPath, kManager, "LimitReached", "sss", execution.id.c_str(),
                      execution.tenant.c_str(), limit.c_str());
@@ -249,8 +250,8 @@ void BusObjects::look() {
 
 BusObjects::TenantSeen BusObjects::seen(tenants::Tenant& tenant) const {
   const auto& usage = tenant.workspace().quota().usage();
-  return {services_.executions.count(tenant.name(), tools::Stage::running),
-          services_.executions.count(tenant.name(), tools::Stage::waiting),
+  return {services_.executions.count(tenant.name(), executions::Stage::running),
+          services_.executions.count(tenant.name(), executions::Stage::waiting),
           services_.members.of(tenant.name()).count,
           services_.executions.totals_of(tenant.name()).executions,
           usage.bytes,

@@ -17,11 +17,11 @@
 #include "supervisor/bus/caller.h"
 #include "supervisor/bus/connection.h"
 #include "supervisor/bus/members.h"
+#include "supervisor/calls/approvals.h"
 #include "supervisor/doctor/doctor.h"
+#include "supervisor/executions/execution_registry.h"
+#include "supervisor/executions/statistics.h"
 #include "supervisor/tenants/tenant.h"
-#include "supervisor/tools/approvals.h"
-#include "supervisor/tools/execution_registry.h"
-#include "supervisor/tools/statistics.h"
 
 namespace bus {
 
@@ -36,8 +36,8 @@ inline constexpr char kTenantPath[] = "/org/warder/Warder1/tenant";
 // What the daemon gives to be shown and steered; all of it outlives the service.
 struct DaemonServices {
   Loop& loop;
-  tools::ExecutionRegistry& executions;
-  tools::Approvals& approvals;
+  executions::ExecutionRegistry& executions;
+  calls::Approvals& approvals;
   jail::Pool& pool;
   const tenants::Registry& registry;
   const Members& members;
@@ -53,7 +53,7 @@ struct DaemonServices {
 };
 
 // The Manager's properties that change.
-struct ManagerProperties : tools::Statistics {
+struct ManagerProperties : executions::Statistics {
   std::string state;
   std::vector<std::string> policies;
   std::string reload_problem, disk_problem;
@@ -69,15 +69,15 @@ class BusObjects {
   Result<> begin(std::string reload_problem);
 
   // From the daemon. Cheap: noted, and sent some milliseconds later.
-  void note(const tools::ExecutionRecordPtr& execution, tools::ExecutionRegistry::What what);
-  void limit_reached(const tools::ExecutionRecord& execution, const std::string& limit);
+  void note(const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what);
+  void limit_reached(const executions::ExecutionRecord& execution, const std::string& limit);
   void reloaded(const std::string& problem);
-  void approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how);
+  void approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
 
   // For the tables of the interfaces, in this folder. A handler's task answers the call when it is done.
   void answer(MessagePtr call, Task<Result<MessagePtr>> work);
   const ManagerProperties& properties();
-  tools::ExecutionRecordPtr execution_at(const char* path) const;
+  executions::ExecutionRecordPtr execution_at(const char* path) const;
   std::shared_ptr<tenants::Tenant> tenant_at(const char* path) const;
   const DaemonServices& services() const { return services_; }
   Authority& authority() { return authority_; }
@@ -111,7 +111,7 @@ class BusObjects {
     SlotPtr gone;  // NameOwnerChanged
   };
   struct News {
-    tools::ExecutionRecordPtr execution;
+    executions::ExecutionRecordPtr execution;
     bool added = false, started = false, changed = false, ended = false, forgotten = false;
   };
   struct TenantSeen {
@@ -122,12 +122,12 @@ class BusObjects {
   Result<> keep(int result, sd_bus_slot* slot, const char* what);
   Task<> reply(MessagePtr call, Task<Result<MessagePtr>> work);
   // The execution, when the caller may steer it.
-  Task<Result<tools::ExecutionRecordPtr>> allowed(MessagePtr call, std::string id);
-  Task<Result<tools::ExecutionRecordPtr>> allowed_here(MessagePtr call);  // at the call's path
+  Task<Result<executions::ExecutionRecordPtr>> allowed(MessagePtr call, std::string id);
+  Task<Result<executions::ExecutionRecordPtr>> allowed_here(MessagePtr call);  // at the call's path
   // Who keeps the execution's output, when the caller may read it.
   Task<Result<std::shared_ptr<tenants::Tenant>>> readable(MessagePtr call, std::string id);
   // Settles what the call names, when the caller may; at an execution's path, one of its own.
-  Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, tools::ApprovalVerdict verdict);
+  Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);
   void send_news();
   void send_news_of(const News& news);
   void look();  // once a second
@@ -170,7 +170,7 @@ int handle(sd_bus_message* call, void* objects, sd_bus_error*) {
   return 1;
 }
 
-std::string path_of(const tools::ExecutionRecord& execution);
+std::string path_of(const executions::ExecutionRecord& execution);
 std::string path_of_tenant(const std::string& name);
 // The limits of an execution or a policy as a{sv}: what SetLimits understands, and output_bytes.
 int append(sd_bus_message* to, const policies::Limits& limits);

@@ -12,7 +12,7 @@ constexpr uint64_t kMostTasksOfOne = 1 << 20;
 constexpr double kMostCpus = 4096;
 constexpr uint64_t kMostWallUsec = 86'400'000'000;  // a day, as execute_code's timeout_seconds
 
-using tools::ExecutionRecord;
+using executions::ExecutionRecord;
 uint64_t microseconds(double ms) { return ms > 0 ? static_cast<uint64_t>(ms * 1000) : 0; }
 uint64_t since_1970(int64_t ms) { return static_cast<uint64_t>(ms) * 1000; }
 
@@ -24,7 +24,7 @@ uint32_t uid_of(const ExecutionRecord& e) { return e.uid; }
 uint32_t pid_of(const ExecutionRecord& e) { return static_cast<uint32_t>(e.pid); }
 uint64_t asked_of(const ExecutionRecord& e) { return since_1970(e.asked_ms); }
 uint64_t ended_of(const ExecutionRecord& e) { return since_1970(e.ended_ms); }
-std::string state_of(const ExecutionRecord& e) { return std::string(tools::stage_name(e.stage)); }
+std::string state_of(const ExecutionRecord& e) { return std::string(executions::stage_name(e.stage)); }
 std::string outcome_of(const ExecutionRecord& e) { return e.outcome; }
 std::string message_of(const ExecutionRecord& e) { return e.message; }
 std::string receipt_of(const ExecutionRecord& e) { return e.receipt; }
@@ -134,7 +134,7 @@ const sd_bus_vtable kExecutionTable[] = {
     SD_BUS_VTABLE_END,
 };
 
-Task<Result<tools::ExecutionRecordPtr>> BusObjects::allowed_here(MessagePtr call) {
+Task<Result<executions::ExecutionRecordPtr>> BusObjects::allowed_here(MessagePtr call) {
   const auto here = execution_at(sd_bus_message_get_path(call.get()));
   if (!here) co_return fail(Code::not_found, "this execution was forgotten");
   auto execution = co_await allowed(std::move(call), here->id);
@@ -142,26 +142,26 @@ Task<Result<tools::ExecutionRecordPtr>> BusObjects::allowed_here(MessagePtr call
 }
 
 Task<Result<MessagePtr>> BusObjects::kill(MessagePtr call) {
-  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
+  CO_TRY(executions::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
   CO_CHECKED(services_.executions.cancel(*execution));
   co_return reply_to(call.get());
 }
 
 Task<Result<MessagePtr>> BusObjects::freeze(MessagePtr call) {
-  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
+  CO_TRY(executions::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
   CO_CHECKED(execution->handle.freeze());
   co_return reply_to(call.get());
 }
 
 Task<Result<MessagePtr>> BusObjects::thaw(MessagePtr call) {
-  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
+  CO_TRY(executions::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
   CO_CHECKED(execution->handle.thaw());
   co_return reply_to(call.get());
 }
 
 Task<Result<MessagePtr>> BusObjects::set_limits(MessagePtr call) {
   CO_TRY(jail::LimitChange change, read_change(call.get()));
-  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
+  CO_TRY(executions::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
   // Beyond the policy's ceilings it is no longer the tenant's own affair.
   if (auto within = check_ceilings(change, *execution->policy); !within) {
     auto caller = co_await authority_.allow(share(call.get()), Right::manage_executions, std::string());

@@ -173,7 +173,7 @@ Task<Result<MessagePtr>> BusObjects::list_executions(MessagePtr call) {
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "(sosssu)");
   for (const auto& execution : services_.executions.all()) {
-    const std::string path = path_of(*execution), stage(tools::stage_name(execution->stage));
+    const std::string path = path_of(*execution), stage(executions::stage_name(execution->stage));
     if (r >= 0)
       r = sd_bus_message_append(reply.get(), "(sosssu)", execution->id.c_str(), path.c_str(), execution->tenant.c_str(),
                                 execution->language.c_str(), stage.c_str(), execution->uid);
@@ -215,7 +215,7 @@ Task<Result<MessagePtr>> BusObjects::get_tenant(MessagePtr call) {
 
 Task<Result<MessagePtr>> BusObjects::kill_execution(MessagePtr call) {
   CO_TRY(std::string id, read_text(call.get()));
-  CO_TRY(tools::ExecutionRecordPtr execution, co_await allowed(share(call.get()), id));
+  CO_TRY(executions::ExecutionRecordPtr execution, co_await allowed(share(call.get()), id));
   CO_CHECKED(services_.executions.cancel(*execution));
   co_return reply_to(call.get());
 }
@@ -253,7 +253,8 @@ Task<Result<MessagePtr>> BusObjects::read_output(MessagePtr call) {
   CO_TRY(tenants::Stream stream, tenants::parse_stream(stream_text));
   const auto execution = services_.executions.find(id);
   CO_TRY(auto keeper, co_await readable(share(call.get()), id));
-  const bool ended = !execution || execution->stage == tools::Stage::ended;  // before reading: then it was all there
+  const bool ended =
+      !execution || execution->stage == executions::Stage::ended;  // before reading: then it was all there
   tenants::FileRange range;
   if (keeps(*keeper, id)) {
     CO_TRY(range, keeper->executions().read(id, stream, offset, std::min(most, kMostRead)));
@@ -340,7 +341,7 @@ Task<Result<MessagePtr>> BusObjects::unsubscribe(MessagePtr call) {
   co_return reply_to(call.get());
 }
 
-Task<Result<tools::ExecutionRecordPtr>> BusObjects::allowed(MessagePtr call, std::string id) {
+Task<Result<executions::ExecutionRecordPtr>> BusObjects::allowed(MessagePtr call, std::string id) {
   auto execution = services_.executions.find(id);
   if (!execution) co_return unknown_execution(id);
   const std::string tenant = execution->tenant;

@@ -27,14 +27,14 @@ int append(sd_bus_message* to, const std::vector<std::string>& list) {
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 
-int append(sd_bus_message* to, const tools::Counts& counts) {
+int append(sd_bus_message* to, const executions::Counts& counts) {
   int r = sd_bus_message_open_container(to, 'a', "{st}");
   for (const auto& [name, count] : counts)
     if (r >= 0) r = sd_bus_message_append(to, "{st}", valid_utf8(name).c_str(), count);
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 
-int append(sd_bus_message* to, const std::map<std::string, tools::Counts>& groups) {
+int append(sd_bus_message* to, const std::map<std::string, executions::Counts>& groups) {
   int r = sd_bus_message_open_container(to, 'a', "{sa{st}}");
   for (const auto& [name, counts] : groups) {
     if (r >= 0) r = sd_bus_message_open_container(to, 'e', "sa{st}");

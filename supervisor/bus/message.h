@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "supervisor/base/result.h"
-#include "supervisor/tools/statistics.h"
+#include "supervisor/executions/statistics.h"
 
 namespace bus {
 
@@ -28,14 +28,14 @@ inline MessagePtr share(sd_bus_message* message) { return MessagePtr(sd_bus_mess
 Result<MessagePtr> reply_to(sd_bus_message* call);
 
 // Each appends one value of the D-Bus type that stands beside it. Text is made valid UTF-8. Negative: -errno.
-int append(sd_bus_message* to, const std::string& text);                             // s
-int append(sd_bus_message* to, bool value);                                          // b
-int append(sd_bus_message* to, uint32_t value);                                      // u
-int append(sd_bus_message* to, uint64_t value);                                      // t
-int append(sd_bus_message* to, double value);                                        // d
-int append(sd_bus_message* to, const std::vector<std::string>& list);                // as
-int append(sd_bus_message* to, const tools::Counts& counts);                         // a{st}
-int append(sd_bus_message* to, const std::map<std::string, tools::Counts>& groups);  // a{sa{st}}
+int append(sd_bus_message* to, const std::string& text);                                  // s
+int append(sd_bus_message* to, bool value);                                               // b
+int append(sd_bus_message* to, uint32_t value);                                           // u
+int append(sd_bus_message* to, uint64_t value);                                           // t
+int append(sd_bus_message* to, double value);                                             // d
+int append(sd_bus_message* to, const std::vector<std::string>& list);                     // as
+int append(sd_bus_message* to, const executions::Counts& counts);                         // a{st}
+int append(sd_bus_message* to, const std::map<std::string, executions::Counts>& groups);  // a{sa{st}}
 
 // The name of the D-Bus error that stands for a code, and its text with the remedy.
 std::string error_name(Code code);

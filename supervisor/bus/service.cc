@@ -16,10 +16,11 @@ constexpr auto kSteady = 10s;  // a connection that lived so long was a good one
 
 Service::Service(DaemonServices services, std::string where)
     : services_(std::move(services)), where_(std::move(where)), tasks_(services_.loop) {
-  services_.executions.told = [this](const tools::ExecutionRecordPtr& execution, tools::ExecutionRegistry::What what) {
+  services_.executions.told = [this](const executions::ExecutionRecordPtr& execution,
+                                     executions::ExecutionRegistry::What what) {
     if (objects_) objects_->note(execution, what);
   };
-  services_.executions.limit_reached = [this](const tools::ExecutionRecord& execution, const std::string& limit) {
+  services_.executions.limit_reached = [this](const executions::ExecutionRecord& execution, const std::string& limit) {
     if (objects_) objects_->limit_reached(execution, limit);
   };
   tasks_.spawn(stay_connected());
@@ -36,7 +37,7 @@ void Service::reloaded(const std::string& problem) {
   if (objects_) objects_->reloaded(problem);
 }
 
-void Service::approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how) {
+void Service::approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {
   if (objects_) objects_->approval(approval, what, how);
 }
 

@@ -19,7 +19,7 @@ class Service {
   // After each reload: what was wrong with it, or nothing.
   void reloaded(const std::string& problem);
   // What waits for an approval has changed.
-  void approval(const tools::Approval& approval, tools::Approvals::What what, std::string_view how);
+  void approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   bool connected() const { return objects_ != nullptr; }
 
  private:

@@ -23,10 +23,10 @@ uint32_t most_running_of(const Seen& s) {
   return policy ? policy->concurrent_executions : 0;
 }
 uint32_t connections_of(const Seen& s) { return s.services.members.of(s.tenant.name()).count; }
-uint32_t running_of(const Seen& s) { return s.services.executions.count(s.tenant.name(), tools::Stage::running); }
-uint32_t waiting_of(const Seen& s) { return s.services.executions.count(s.tenant.name(), tools::Stage::waiting); }
+uint32_t running_of(const Seen& s) { return s.services.executions.count(s.tenant.name(), executions::Stage::running); }
+uint32_t waiting_of(const Seen& s) { return s.services.executions.count(s.tenant.name(), executions::Stage::waiting); }
 uint64_t executions_of(const Seen& s) { return s.services.executions.totals_of(s.tenant.name()).executions; }
-tools::Counts outcomes_of(const Seen& s) { return s.services.executions.totals_of(s.tenant.name()).outcomes; }
+executions::Counts outcomes_of(const Seen& s) { return s.services.executions.totals_of(s.tenant.name()).outcomes; }
 uint64_t tenant_cpu_of(const Seen& s) { return s.services.executions.totals_of(s.tenant.name()).cpu_us; }
 uint64_t bytes_of(const Seen& s) { return s.tenant.workspace().quota().usage().bytes; }
 uint64_t files_of(const Seen& s) { return s.tenant.workspace().quota().usage().files; }

@@ -1,5 +1,5 @@
 // Executions: one row for each, from its begin to its end; and the totals of each tenant, which outlive the rows.
-// Source: supervisor/tools/execute_code.cc, through journal.h. All functions run on the writer's thread.
+// Source: supervisor/tools/execution/execute_code.cc, through journal.h. All functions run on the writer's thread.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -9,7 +9,7 @@
 #include "supervisor/base/disk_faults.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/version.h"
-#include "supervisor/tools/statistics.h"
+#include "supervisor/executions/statistics.h"
 
 namespace metrics {
 namespace {
@@ -81,7 +81,7 @@ void add_loop(Text& text, const BusyTime::Turn& longest) {
   text.seconds("", {{"work", work_name(longest.work)}}, static_cast<uint64_t>(usec));
 }
 
-void add_executions(Text& text, const tools::ExecutionRegistry& executions, const tools::Statistics& now) {
+void add_executions(Text& text, const executions::ExecutionRegistry& executions, const executions::Statistics& now) {
   text.family("warder_executions", "counter", "", "Executions that ended, by language and outcome.");
   for (const auto& [language, of] : executions.languages())
     for (const auto& [outcome, count] : of.totals.outcomes)
@@ -96,11 +96,11 @@ void add_executions(Text& text, const tools::ExecutionRegistry& executions, cons
   for (const auto& [kind, count] : now.starts) text.sample("_total", {{"kind", kind}}, count);
 }
 
-void add_times(Text& text, const tools::ExecutionRegistry& executions, std::string_view name, std::string_view help,
-               const tools::RecentTimes tools::Sums::*times) {
+void add_times(Text& text, const executions::ExecutionRegistry& executions, std::string_view name,
+               std::string_view help, const executions::RecentTimes executions::Sums::*times) {
   text.family(name, "histogram", "seconds", help);
   for (const auto& [language, of] : executions.languages()) {
-    const tools::Histogram& all = (of.*times).all();
+    const executions::Histogram& all = (of.*times).all();
     uint64_t so_far = 0;
     for (size_t i = 0; i < all.counts.size(); i++) {
       so_far += all.counts[i];
@@ -112,7 +112,7 @@ void add_times(Text& text, const tools::ExecutionRegistry& executions, std::stri
   }
 }
 
-void add_usage(Text& text, const tools::ExecutionRegistry& executions, const tools::Statistics& now) {
+void add_usage(Text& text, const executions::ExecutionRegistry& executions, const executions::Statistics& now) {
   text.family("warder_cpu_seconds", "counter", "seconds", "CPU time of executions that ended.");
   for (const auto& [language, of] : executions.languages())
     text.seconds("_total", {{"language", language}}, of.totals.cpu_us);
@@ -138,16 +138,16 @@ void add_spans(Text& text, const traces::Queue& spans) {
 
 }  // namespace
 
-std::string exposition(const tools::ExecutionRegistry& executions, const jail::Pool* pool, const traces::Queue* spans,
-                       const DaemonNumbers& daemon) {
-  const tools::Statistics now = tools::take_statistics(executions, pool);
+std::string exposition(const executions::ExecutionRegistry& executions, const jail::Pool* pool,
+                       const traces::Queue* spans, const DaemonNumbers& daemon) {
+  const executions::Statistics now = executions::take_statistics(executions, pool);
   Text text;
   add_daemon(text, daemon);
   add_loop(text, daemon.longest_turn);
   add_executions(text, executions, now);
   add_times(text, executions, "warder_answer_seconds", "From the call of execute_code to its answer.",
-            &tools::Sums::answer_times);
-  add_times(text, executions, "warder_program_seconds", "Wall time of programs.", &tools::Sums::wall_times);
+            &executions::Sums::answer_times);
+  add_times(text, executions, "warder_program_seconds", "Wall time of programs.", &executions::Sums::wall_times);
   add_usage(text, executions, now);
   if (spans) add_spans(text, *spans);
   return std::move(text).end();

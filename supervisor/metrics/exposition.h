@@ -7,7 +7,7 @@
 
 #include "jail/pool.h"
 #include "supervisor/base/busy_time.h"
-#include "supervisor/tools/execution_registry.h"
+#include "supervisor/executions/execution_registry.h"
 #include "supervisor/traces/queue.h"
 
 namespace metrics {
@@ -22,7 +22,7 @@ struct DaemonNumbers {
   BusyTime::Turn longest_turn;
 };
 // `pool` may be nullptr, before there is one, `spans` where none are recorded.
-std::string exposition(const tools::ExecutionRegistry& executions, const jail::Pool* pool, const traces::Queue* spans,
-                       const DaemonNumbers& daemon);
+std::string exposition(const executions::ExecutionRegistry& executions, const jail::Pool* pool,
+                       const traces::Queue* spans, const DaemonNumbers& daemon);
 
 }  // namespace metrics

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "policies/pii_tokens.h"
+#include "policies/pii/tokens.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/tenants/vault_log.h"

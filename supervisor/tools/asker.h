@@ -17,4 +17,7 @@ struct Asker {
 // Errors: those of tenants::Registry::workspace.
 using AskerOf = std::function<Result<Asker>(const mcp::RequestContext&)>;
 
+// The tenant, or its named workspace, that a request is for. Errors: those of tenants::Registry::workspace.
+using TenantOf = std::function<Result<std::shared_ptr<tenants::Tenant>>(mcp::RequestContext&)>;
+
 }  // namespace tools

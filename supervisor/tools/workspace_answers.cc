@@ -9,14 +9,6 @@
 
 namespace tools {
 
-std::string iso_time(int64_t since_1970_ns) {
-  std::time_t seconds = since_1970_ns / 1'000'000'000;
-  std::tm parts{};
-  if (::gmtime_r(&seconds, &parts) == nullptr) return {};  // a year beyond int
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
-
 std::string_view image_type(std::string_view bytes) {
   using namespace std::string_view_literals;
   if (bytes.starts_with("\x89PNG\r\n\x1A\n"sv)) return "image/png";

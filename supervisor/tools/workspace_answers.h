@@ -22,9 +22,6 @@ constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
 // {success:false, error, code, rule?, remedy?}, isError.
 inline mcp::ToolResult failure(const Error& error) { return mcp::ToolResult::error(error); }
 
-// "2026-11-21T12:34:56Z"
-std::string iso_time(int64_t since_1970_ns);
-
 // "image/png", "image/jpeg", "image/gif" or "image/webp" by its first bytes; empty when it is none of these.
 std::string_view image_type(std::string_view bytes);
 // By the name's ending, else by whether the bytes are text.

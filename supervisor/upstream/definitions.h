@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "policies/json_schema.h"
+#include "policies/schema/json_schema.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/upstream/mirrored.h"

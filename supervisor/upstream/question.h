@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "policies/json_schema.h"
+#include "policies/schema/json_schema.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"

@@ -1,5 +1,5 @@
 // UpstreamServers: the MCP servers whose tools we call (upstream servers), and the calls to them. Knows no policy of
-// tenants: supervisor/tools/call_tool.h decides who may call what.
+// tenants: supervisor/tools/catalog/call_tool.h decides who may call what.
 // Source: the daemon's configuration. Errors: not_found (no such server or tool), invalid (arguments that do not fit
 // the tool's schema: nothing is sent), unavailable.
 #pragma once

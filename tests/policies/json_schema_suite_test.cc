@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "policies/json_schema.h"
+#include "policies/schema/json_schema.h"
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 

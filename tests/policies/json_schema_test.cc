@@ -1,5 +1,5 @@
 // JSON Schema 2020-12: rows of schema, value and whether it fits, in the manner of the public test suite.
-#include "policies/json_schema.h"
+#include "policies/schema/json_schema.h"
 
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"

@@ -1,8 +1,8 @@
-#include "policies/pii_beginnings.h"
+#include "policies/pii/beginnings.h"
 
 #include <re2/re2.h>
 
-#include "policies/pii_shapes.h"
+#include "policies/pii/shapes.h"
 #include "tests/catch.h"
 
 TEST_CASE("a shape's beginning is cut where it begins to count", "[pii]") {

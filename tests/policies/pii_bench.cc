@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include "policies/pii_tokens.h"
+#include "policies/pii/tokens.h"
 #include "supervisor/base/clock.h"
 #include "tests/judge.h"
 

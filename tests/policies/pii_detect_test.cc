@@ -1,6 +1,6 @@
-#include "policies/pii_detect.h"
+#include "policies/pii/detect.h"
 
-#include "policies/pii_validate.h"
+#include "policies/pii/validate.h"
 #include "tests/catch.h"
 
 namespace {

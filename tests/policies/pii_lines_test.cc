@@ -4,7 +4,7 @@
 #include <fstream>
 #include <map>
 
-#include "policies/pii_detect.h"
+#include "policies/pii/detect.h"
 #include "tests/catch.h"
 
 namespace {

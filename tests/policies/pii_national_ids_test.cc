@@ -1,4 +1,4 @@
-#include "policies/pii_national_ids.h"
+#include "policies/pii/national_ids.h"
 
 #include "tests/catch.h"
 

@@ -1,5 +1,5 @@
 // The "pii" key of a policy: read whole or refused with the key that is wrong.
-#include "policies/pii_rules.h"
+#include "policies/pii/rules.h"
 
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"

@@ -1,4 +1,4 @@
-#include "policies/pii_tokens.h"
+#include "policies/pii/tokens.h"
 
 #include <random>
 

@@ -1,9 +1,9 @@
 // The discovery tools as a client sees them: the keys of the server whose contract they keep, and the defects that
 // its originals had and these must not have.
-#include "supervisor/tools/catalog_tools.h"
+#include "supervisor/tools/catalog/catalog_tools.h"
 
-#include "supervisor/tools/catalog_answers.h"
-#include "supervisor/tools/discovery.h"
+#include "supervisor/discovery/catalog_watch.h"
+#include "supervisor/tools/catalog/catalog_answers.h"
 #include "tests/catalog/library.h"
 
 namespace {
@@ -203,10 +203,10 @@ TEST_CASE("list_tool_categories stays small, whatever there is", "[discovery]") 
 
 TEST_CASE("what is perhaps meant is said of a tool and of a server", "[discovery]") {
   Client client;
-  CHECK(tools::did_you_mean(*client.made, "stor_memory", "") == "did you mean 'store_memory'?");
-  CHECK(tools::did_you_mean(*client.made, "", "widgts") == "did you mean 'widgets'?");
-  CHECK(tools::did_you_mean(*client.made, "widget0", "widgts") == "did you mean 'widgets__widget_0'?");
-  CHECK(tools::did_you_mean(*client.made, "", "qqqqqqq").empty());
+  CHECK(catalog::did_you_mean(*client.made, "stor_memory", "") == "did you mean 'store_memory'?");
+  CHECK(catalog::did_you_mean(*client.made, "", "widgts") == "did you mean 'widgets'?");
+  CHECK(catalog::did_you_mean(*client.made, "widget0", "widgts") == "did you mean 'widgets__widget_0'?");
+  CHECK(catalog::did_you_mean(*client.made, "", "qqqqqqq").empty());
 }
 
 TEST_CASE("the discovery tools name what is wrong with their arguments", "[discovery]") {
@@ -253,7 +253,7 @@ TEST_CASE("the catalogue follows its folder", "[discovery]") {
   Library library;
   library.put("a.json", Json{{"tools", {{{"name", "one"}}}}});
   Loop loop;
-  auto discovery = *tools::Discovery::open(loop, library.temp.path().string());
+  auto discovery = *discovery::Discovery::open(loop, library.temp.path().string());
   auto names = [&] {
     Names all;
     for (uint32_t tool = 0; tool < discovery->current()->size(); tool++)
@@ -280,7 +280,7 @@ TEST_CASE("the catalogue follows its folder", "[discovery]") {
   CHECK(kept->tool(0).name == "one");  // who still holds the old one reads on
 
   std::filesystem::remove_all(library.temp.path());
-  auto reload = [](tools::Discovery& of, bool& done) -> Task<> {
+  auto reload = [](discovery::Discovery& of, bool& done) -> Task<> {
     co_await of.reload();
     done = true;
   };
@@ -292,10 +292,10 @@ TEST_CASE("the catalogue follows its folder", "[discovery]") {
 
 TEST_CASE("without a folder there is nothing to discover; a missing one is an error", "[discovery]") {
   Loop loop;
-  auto none = tools::Discovery::open(loop, "");
+  auto none = discovery::Discovery::open(loop, "");
   REQUIRE(none);
   CHECK((*none)->current()->size() == 0);
-  auto missing = tools::Discovery::open(loop, "/nonexistent/catalogue");
+  auto missing = discovery::Discovery::open(loop, "/nonexistent/catalogue");
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == Code::not_found);
 }

@@ -1,6 +1,6 @@
 // sanitize_pii and restore_pii as a client sees them: the keys of the server whose contract they keep, and the defects
 // that its original had and these must not have.
-#include "supervisor/tools/pii_tools.h"
+#include "supervisor/tools/pii/pii_tools.h"
 
 #include "tests/catch.h"
 
@@ -31,7 +31,7 @@ T wait_for(Loop& loop, Task<T> task) {
   return *std::move(value);
 }
 
-policies::PiiVault& of(tools::PiiVaults& vaults, const std::string& tenant) {
+policies::PiiVault& of(privacy::PiiVaults& vaults, const std::string& tenant) {
   Loop loop;
   auto vault = wait_for(loop, vaults.of(tenant, kRules.lifetime));
   REQUIRE(vault);
@@ -44,9 +44,9 @@ struct SlowVaults {
   size_t openings = 0;
   bool is_broken = false;
   std::vector<std::shared_ptr<Event>> may_end;
-  tools::PiiVaults vaults{loop, [this](std::string tenant) { return make(std::move(tenant)); }};
+  privacy::PiiVaults vaults{loop, [this](std::string tenant) { return make(std::move(tenant)); }};
 
-  Task<tools::PiiVaults::Made> make(std::string) {
+  Task<privacy::PiiVaults::Made> make(std::string) {
     openings++;
     const auto held = may_end.emplace_back(std::make_shared<Event>());
     co_await *held;
@@ -133,7 +133,7 @@ TEST_CASE("restore_pii is off for agents", "[pii]") {
 
 TEST_CASE("no tenant restores another's tokens", "[pii]") {
   Loop loop;
-  tools::PiiVaults vaults(loop);
+  privacy::PiiVaults vaults(loop);
   const std::string token = ok(sanitize(of(vaults, "acme"), kRules, {{"text", "a@b.co"}}))["sanitized_text"];
   CHECK(restored(of(vaults, "acme"), token) == "a@b.co");
   CHECK(restored(of(vaults, "other"), token) == token);
@@ -143,7 +143,7 @@ TEST_CASE("no tenant restores another's tokens", "[pii]") {
 TEST_CASE("another kind of vault takes the place of the one in memory", "[pii]") {
   std::vector<std::string> made;
   Loop loop;
-  tools::PiiVaults vaults(loop, [&](std::string tenant) -> Task<tools::PiiVaults::Made> {
+  privacy::PiiVaults vaults(loop, [&](std::string tenant) -> Task<privacy::PiiVaults::Made> {
     made.push_back(std::move(tenant));
     const policies::VaultLimits one{1, 1 << 20, std::chrono::seconds(60)};
     co_return std::make_unique<policies::MemoryVault>(one);
@@ -256,12 +256,12 @@ TEST_CASE("vaults that go while one is opened leave nobody behind", "[pii]") {
 
 TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]") {
   Loop loop;
-  tools::PiiVaults vaults(loop);
+  privacy::PiiVaults vaults(loop);
   policies::PiiRules rules;
   const std::string tenant = "acme";
-  const auto outgoing = tools::pii_response_filter(
+  const auto outgoing = privacy::pii_response_filter(
       [&](const mcp::RequestContext&) {
-        return tools::PiiUser{tenant, rules};
+        return privacy::PiiUser{tenant, rules};
       },
       vaults);
   mcp::RequestContext context(loop, {"1"}, mcp::Version::v2025_06_18, nullptr);

@@ -1,4 +1,4 @@
-#include "supervisor/tools/shown_limits.h"
+#include "supervisor/tools/execution/shown_limits.h"
 
 #include "supervisor/base/json_value.h"
 #include "tests/catch.h"

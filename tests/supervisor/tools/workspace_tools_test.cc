@@ -1,4 +1,4 @@
-#include "supervisor/tools/workspace_tools.h"
+#include "supervisor/tools/workspace/workspace_tools.h"
 
 #include "supervisor/base/base64.h"
 #include "supervisor/base/json.h"

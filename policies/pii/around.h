@@ -1,0 +1,71 @@
+// Surroundings of a shape: what stands before and behind it, the words near it, and the header of its column.
+// All functions look at a bounded number of bytes. Used by: the tables of shapes, pii_*.cc.
+#pragma once
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "policies/pii/shapes.h"
+
+namespace policies {
+
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+inline bool is_letter(char c) { return is_upper(c) || (c >= 'a' && c <= 'z'); }
+inline bool is_alnum(char c) { return is_digit(c) || is_letter(c); }
+inline bool is_word(char c) { return is_alnum(c) || c == '_'; }
+inline bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+inline bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+inline char lower(char c) { return is_upper(c) ? static_cast<char>(c + 32) : c; }
+inline char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; }
+
+inline std::string_view inside(std::string_view text, PiiSpan span) {
+  return text.substr(span.begin, span.end - span.begin);
+}
+inline char before(std::string_view text, PiiSpan span) { return span.begin == 0 ? ' ' : text[span.begin - 1]; }
+inline char after(std::string_view text, PiiSpan span, size_t by = 0) {
+  return span.end + by < text.size() ? text[span.end + by] : ' ';
+}
+
+// Part of something longer: a number that goes on, an identifier, a version.
+bool has_begun(std::string_view text, PiiSpan span);
+bool goes_on(std::string_view text, PiiSpan span);
+
+std::string digits_of(std::string_view text);
+// Letters, in capitals, and digits.
+std::string alnum_of(std::string_view text);
+std::string lower_case(std::string_view text);
+
+using Words = std::initializer_list<std::string_view>;  // in lower case, of ASCII or of UTF-8
+
+constexpr size_t kNear = 48;  // bytes on one side of a shape in which a word tells what it is
+
+// Whether one of these begins a word of `where`: "sin" in "my_sin:" and "SinNumber", not in "using". Words of up to
+// four letters must end there, too.
+bool says(std::string_view where, Words words);
+// The same of the bytes before a shape, and of the header of its column.
+bool said_before(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
+// ... and of those behind it.
+bool said_near(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
+// The first line's cell above a cell of a table that is split by , ; | or tabs; empty: this is none.
+std::string_view column_header(std::string_view text, PiiSpan span);
+
+// Where the number of an announced kind begins: from `at`, behind the word that announces it, over marks and words such
+// as "number", "no." and "is". npos: another word, another line or too much comes first.
+size_t announced_at(std::string_view text, size_t at);
+
+// Behind the members of a run that another member follows: "1." of "1.2.3", "ab:" of "ab:cd". An address, a number or a
+// name that begins at a later member would have the run's joint before it, and so be part of something longer.
+template <bool (*is_member)(char), size_t most, char joint>
+size_t beyond_run(std::string_view text, PiiSpan span) {
+  size_t next = span.begin;
+  for (size_t at = next; at < text.size();) {
+    const size_t member = at;
+    while (at < text.size() && at - member <= most && is_member(text[at])) at++;
+    if (at == member || at - member > most || at == text.size() || text[at] != joint) break;
+    next = ++at;
+  }
+  return next;
+}
+
+}  // namespace policies

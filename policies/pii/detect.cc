@@ -1,0 +1,306 @@
+#include "policies/pii/detect.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "policies/pii/beginnings.h"
+#include "policies/pii/shapes.h"
+#include "supervisor/base/log.h"
+
+namespace policies {
+namespace {
+
+constexpr int64_t kExpressionMemory = 64 << 20;  // of RE2 for one expression: its states are kept, not made again
+constexpr size_t kLong = 256;                    // longer shapes that are nothing are skipped whole
+// A step of a scan ends after so many bytes, or after so many looks at what has the shape of something.
+constexpr size_t kScanWindow = 256 << 10, kLooks = 256;
+constexpr size_t kLongest = 64 << 10;              // bytes behind those, for what begins within them
+constexpr int64_t kPolicyPatternMemory = 8 << 20;  // the same for a policy's
+constexpr int kMaxProgram = 5000;                  // instructions of a policy's expression: "x{1000}{5}"
+constexpr size_t kMaxPolicyPatterns = 64, kMaxExpression = 2048, kMaxAllowed = 1000;
+
+RE2::Options re2_options(int64_t memory = kExpressionMemory) {
+  RE2::Options options(RE2::Latin1);  // bytes: no shape ends within a character of several
+  options.set_log_errors(false);
+  options.set_max_mem(memory);
+  return options;
+}
+
+std::vector<std::string> built_in_types() {
+  std::set<std::string> all;
+  for (const auto& shape : pii_shapes()) all.insert(shape.type);
+  for (const auto& shape : announced_shapes()) all.insert(shape.type);
+  for (const auto& shape : secret_shapes()) all.insert(shape.type);
+  for (const auto& shape : announced_secret_shapes()) all.insert(shape.type);
+  return {all.begin(), all.end()};
+}
+
+bool valid_type(std::string_view type) {
+  if (type.empty() || type.size() > 32 || type[0] < 'a' || type[0] > 'z') return false;
+  return type.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == type.npos;
+}
+
+Result<std::unique_ptr<RE2>> compile_pattern(const PiiPattern& pattern) {
+  if (!valid_type(pattern.type))
+    return fail(Code::invalid, "a type is 1 to 32 of a-z, 0-9 and _, beginning with a letter");
+  if (pattern.expression.size() > kMaxExpression)
+    return fail(Code::invalid, fmt::format("longer than {} bytes", kMaxExpression));
+  auto expression = std::make_unique<RE2>(pattern.expression, re2_options(kPolicyPatternMemory));
+  if (!expression->ok()) return fail(Code::invalid, printable(expression->error()), "see RE2's syntax");
+  if (expression->ProgramSize() > kMaxProgram)
+    return fail(Code::invalid, fmt::format("compiled, it has {} instructions, more than {}: repeat less",
+                                           expression->ProgramSize(), kMaxProgram));
+  if (RE2::FullMatch("", *expression)) return fail(Code::invalid, "fits the empty text");
+  return expression;
+}
+
+bool is_ascii_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Some shapes in one expression, and each alone. One pass finds where any of them may begin, as a DFA does it that need
+// not tell groups apart; which of them it is, a second look at those few bytes tells.
+struct Alternation {
+  enum class By { whole, beginning };  // what the one expression has of the shapes
+  struct One {
+    PiiShape shape;
+    std::unique_ptr<RE2> expression;
+    unsigned char first_least = 0, first_most = 255;  // what it may begin with
+  };
+  std::vector<One> all;
+  std::unique_ptr<RE2> any;
+  By by = By::whole;
+
+  void compile(const std::vector<PiiShape>& shapes, By what) {
+    by = what;
+    std::string joined;
+    for (const auto& shape : shapes) {
+      const std::string sought = by == By::whole ? shape.expression : beginning_of(shape.expression);
+      joined += (joined.empty() ? "(?:" : "|(?:") + sought + ")";
+      RE2::Options longest = re2_options();
+      longest.set_longest_match(true);
+      std::string_view own = shape.expression;
+      if (own.starts_with("\\b")) own.remove_prefix(2);  // `accept` looks at it; RE2 then knows what it begins with
+      One one{shape, std::make_unique<RE2>(own, longest)};
+      std::string least, most;
+      if (one.expression->PossibleMatchRange(&least, &most, 1) && !least.empty() && !most.empty()) {
+        one.first_least = static_cast<unsigned char>(least[0]);
+        one.first_most = static_cast<unsigned char>(most[0]);
+      }
+      all.push_back(std::move(one));
+    }
+    if (!all.empty()) any = std::make_unique<RE2>(joined, re2_options());
+  }
+
+  bool has(std::string_view type) const {
+    return std::any_of(all.begin(), all.end(), [&](const One& one) { return one.shape.type == type; });
+  }
+
+  struct Taken {
+    std::optional<PiiFinding> finding;
+    size_t next;  // where to go on
+  };
+
+  // `span`: what some shape has, or its beginning; others may begin there and be longer, up to `limit`. `taken`: what
+  // begins before is none.
+  Taken take(std::string_view text, PiiSpan span, size_t limit, size_t taken) const {
+    size_t next = span.begin + 1;
+    size_t end = by == By::whole ? span.end : span.begin;  // of the longest shape
+    re2::StringPiece own;
+    const auto first = static_cast<unsigned char>(text[span.begin]);
+    for (const One& one : all) {
+      if (first < one.first_least || first > one.first_most) continue;
+      if (!one.expression->Match(text, span.begin, limit, RE2::ANCHOR_START, &own, 1)) continue;
+      const PiiSpan shape{span.begin, span.begin + own.size()};
+      if (by == By::beginning) end = std::max(end, shape.end);
+      const auto accepted = one.shape.accept(text, shape);
+      if (accepted && accepted->begin >= taken) {
+        return {PiiFinding{accepted->begin, accepted->end, one.shape.type}, std::max(accepted->end, next)};
+      }
+      if (one.shape.beyond != nullptr) next = std::max(next, one.shape.beyond(text, shape));
+    }
+    if (end > span.begin + kLong) return {{}, end};
+    // What begins a little later may still be something. Words are skipped whole: nothing begins within one, and the
+    // same long word is not looked at once for each of its letters.
+    while (next < end && is_ascii_alnum(text[next]) && is_ascii_alnum(text[next - 1])) next++;
+    return {{}, next};
+  }
+};
+
+}  // namespace
+
+struct PiiDetector::Compiled {
+  struct Custom {
+    std::string type;
+    std::unique_ptr<RE2> expression;
+  };
+  Alternation shapes, secrets;
+  std::vector<Custom> customs;
+  std::set<std::string, std::less<>> allowed;
+};
+
+PiiDetector::PiiDetector(std::unique_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
+PiiDetector::~PiiDetector() = default;
+
+const std::vector<std::string>& PiiDetector::types() {
+  static const std::vector<std::string> all = built_in_types();
+  return all;
+}
+
+Result<std::shared_ptr<const PiiDetector>> PiiDetector::make(const PiiOptions& options) {
+  auto compiled = std::make_unique<Compiled>();
+  if (options.patterns.size() > kMaxPolicyPatterns || options.allowed.size() > kMaxAllowed)
+    return fail(Code::invalid,
+                fmt::format("more than {} patterns or {} allowed texts", kMaxPolicyPatterns, kMaxAllowed));
+  for (const auto& pattern : options.patterns) {
+    auto expression = compile_pattern(pattern);
+    if (!expression)
+      return tl::unexpected<Error>(
+          std::move(expression).error().within("pattern '" + printable(pattern.type, 40) + "'"));
+    compiled->customs.push_back({pattern.type, *std::move(expression)});
+  }
+  for (const auto& type : options.types) {
+    const bool custom =
+        std::any_of(options.patterns.begin(), options.patterns.end(), [&](const auto& p) { return p.type == type; });
+    if (!custom && !std::binary_search(types().begin(), types().end(), type))
+      return fail(Code::invalid, fmt::format("'{}' is no type of personal data; known: {}", printable(type, 40),
+                                             fmt::format("{}", fmt::join(types(), ", "))));
+  }
+  auto wanted = [&](std::string_view type) {
+    return options.types.empty() || std::find(options.types.begin(), options.types.end(), type) != options.types.end();
+  };
+  std::erase_if(compiled->customs, [&](const auto& custom) { return !wanted(custom.type); });
+  std::vector<PiiShape> shapes, secrets;
+  for (const auto& shape : pii_shapes())
+    if (wanted(shape.type)) shapes.push_back(shape);
+  for (const auto& shape : announced_shapes())
+    if (wanted(shape.type)) shapes.push_back(shape);
+  if (options.secrets == PiiOptions::Secrets::find) {
+    for (const auto& shape : secret_shapes())
+      if (wanted(shape.type)) secrets.push_back(shape);
+    for (const auto& shape : announced_secret_shapes())
+      if (wanted(shape.type)) secrets.push_back(shape);
+  }
+  compiled->shapes.compile(shapes, Alternation::By::whole);
+  compiled->secrets.compile(secrets, Alternation::By::beginning);
+  compiled->allowed.insert(options.allowed.begin(), options.allowed.end());
+  return std::shared_ptr<const PiiDetector>(new PiiDetector(std::move(compiled)));
+}
+
+Result<> PiiDetector::check(const PiiPattern& pattern) {
+  CHECKED(compile_pattern(pattern));
+  return {};
+}
+
+bool PiiDetector::looks_for(std::string_view type) const {
+  const auto& customs = compiled_->customs;
+  const bool custom = std::any_of(customs.begin(), customs.end(), [&](const auto& one) { return one.type == type; });
+  return custom || compiled_->shapes.has(type) || compiled_->secrets.has(type);
+}
+
+std::vector<std::string> PiiDetector::known() const {
+  std::set<std::string> all;
+  for (const auto& one : compiled_->shapes.all) all.insert(one.shape.type);
+  for (const auto& one : compiled_->secrets.all) all.insert(one.shape.type);
+  for (const auto& custom : compiled_->customs) all.insert(custom.type);
+  return {all.begin(), all.end()};
+}
+
+std::vector<PiiFinding> PiiDetector::find(std::string_view text, std::span<const std::string> only) const {
+  PiiScan scan(text, *this, only);
+  while (scan.step() == PiiScan::Step::more) continue;
+  return scan.take();
+}
+
+PiiScan::Step PiiScan::step() {
+  const size_t expressions = 2 + detector_.compiled_->customs.size();
+  const size_t edge = std::min(at_ + kScanWindow, text_.size());
+  const size_t limit = std::min(edge + kLongest, text_.size());
+  last_look_ = looks_ + kLooks;
+  if (expression_ < 2) {
+    look_for_shapes(edge, limit);
+  } else {
+    look_for_pattern(edge, limit);
+  }
+  if (at_ >= text_.size()) {
+    expression_++;
+    at_ = taken_ = 0;
+  }
+  return expression_ < expressions && !text_.empty() ? Step::more : Step::done;
+}
+
+// What begins before `edge`, in the text up to `limit`.
+void PiiScan::look_for_shapes(size_t edge, size_t limit) {
+  const Alternation& shapes = expression_ == 0 ? detector_.compiled_->shapes : detector_.compiled_->secrets;
+  re2::StringPiece found;
+  while (at_ < edge && looks_ < last_look_) {
+    const bool any = shapes.any && shapes.any->Match(text_, at_, limit, RE2::UNANCHORED, &found, 1);
+    const size_t begin = any ? static_cast<size_t>(found.data() - text_.data()) : edge;
+    if (begin >= edge) {
+      at_ = edge;
+      return;
+    }
+    looks_++;
+    const auto look = shapes.take(text_, {begin, begin + found.size()}, limit, taken_);
+    at_ = look.next;
+    if (!look.finding) continue;
+    taken_ = look.finding->end;
+    add(*look.finding);
+  }
+}
+
+void PiiScan::look_for_pattern(size_t edge, size_t limit) {
+  const auto& custom = detector_.compiled_->customs[expression_ - 2];
+  re2::StringPiece groups[2];
+  const int wanted = std::min(custom.expression->NumberOfCapturingGroups(), 1) + 1;
+  while (at_ < edge && looks_ < last_look_) {
+    const bool any = custom.expression->Match(text_, at_, limit, RE2::UNANCHORED, groups, wanted);
+    const size_t begin = any ? static_cast<size_t>(groups[0].data() - text_.data()) : edge;
+    if (begin >= edge) {
+      at_ = edge;
+      return;
+    }
+    looks_++;
+    if (begin + groups[0].size() == limit && limit < text_.size()) {  // it may go on: nothing of it is to be left
+      limit = std::min(limit + (limit - begin), text_.size());
+      at_ = begin;
+      continue;
+    }
+    const re2::StringPiece& part = wanted == 2 && groups[1].data() != nullptr ? groups[1] : groups[0];
+    const auto part_begin = static_cast<size_t>(part.data() - text_.data());
+    if (!part.empty()) add({part_begin, part_begin + part.size(), custom.type});
+    at_ = begin + std::max<size_t>(groups[0].size(), 1);
+  }
+}
+
+void PiiScan::add(PiiFinding one) {
+  if (!only_.empty() && std::find(only_.begin(), only_.end(), one.type) == only_.end()) return;
+  if (detector_.compiled_->allowed.contains(text_.substr(one.begin, one.end - one.begin))) return;
+  found_.push_back(one);
+}
+
+std::vector<PiiFinding> apart(std::vector<PiiFinding> found) {
+  std::sort(found.begin(), found.end(), [](const PiiFinding& a, const PiiFinding& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+  });
+  std::vector<PiiFinding> all;
+  size_t longest = 0;  // of those that the last one was made of
+  for (const PiiFinding& one : found) {
+    if (all.empty() || one.begin >= all.back().end) {
+      all.push_back(one);
+      longest = one.end - one.begin;
+      continue;
+    }
+    if (one.end - one.begin > longest) {
+      all.back().type = one.type;
+      longest = one.end - one.begin;
+    }
+    all.back().end = std::max(all.back().end, one.end);
+  }
+  return all;
+}
+
+}  // namespace policies

@@ -1,0 +1,209 @@
+#include "policies/pii/tokens.h"
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace policies {
+namespace {
+
+constexpr size_t kMinDigits = 6, kMaxDigits = 40;  // of a token, 5 bits each
+constexpr size_t kMaxType = 32;
+constexpr size_t kEntryOverhead = 128;                                         // of the map, about
+constexpr std::string_view kTokenDigits = "abcdefghijkmnpqrstuvwxyz23456789";  // none that is read for another
+constexpr size_t kSanitizeWindow = 256 << 10, kReplacements = 256;             // of a Sanitizer's step
+constexpr const char* kToken = "token";                                        // the type of what only looks like one
+static_assert(kTokenDigits.size() == 32);
+
+bool is_type(char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// The end of a token that begins at `at`, or 0: "[", capitals, "_", at least kMinDigits digits, "]".
+size_t token_end(std::string_view text, size_t at) {
+  if (text[at] != '[') return 0;
+  size_t type = at + 1;
+  while (type < text.size() && type - at <= kMaxType + 1 && is_type(text[type])) type++;
+  while (type > at + 1 && text[type - 1] != '_') type--;  // digits are of both
+  if (type < at + 3) return 0;
+  size_t digits = type;
+  while (digits < text.size() && digits - type <= kMaxDigits && kTokenDigits.find(text[digits]) != kTokenDigits.npos)
+    digits++;
+  const bool whole =
+      digits - type >= kMinDigits && digits - type <= kMaxDigits && digits < text.size() && text[digits] == ']';
+  return whole ? digits + 1 : 0;
+}
+
+// All the digits that a token of this text may have; it takes as few as tell it from others.
+std::string digits_for(const PiiVault::Key& key, std::string_view type, std::string_view text) {
+  std::array<unsigned char, 32> hash{};
+  crypto_generichash_state state;
+  crypto_generichash_init(&state, key.data(), key.size(), hash.size());
+  const auto add = [&](std::string_view part) {
+    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(part.data()), part.size());
+  };
+  add(type);
+  add(std::string_view("\0", 1));
+  add(text);
+  crypto_generichash_final(&state, hash.data(), hash.size());
+  std::string digits;
+  unsigned bits = 0, have = 0;
+  for (unsigned char byte : hash) {
+    bits = bits << 8 | byte;
+    for (have += 8; have >= 5 && digits.size() < kMaxDigits; have -= 5) digits += kTokenDigits[bits >> (have - 5) & 31];
+  }
+  return digits;
+}
+
+std::string upper(std::string_view type) {
+  std::string text(type);
+  for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return text;
+}
+
+// The same for the same text; longer when the short one stands for something else.
+Result<std::string> token_for(std::string_view type, std::string_view text, PiiVault& vault) {
+  const std::string digits = digits_for(vault.key(), type, text);
+  for (size_t length = kMinDigits; length <= digits.size(); length += 2) {
+    std::string token = "[" + upper(type) + "_" + digits.substr(0, length) + "]";
+    const auto known = vault.find(token);
+    if (known && *known != text) continue;
+    CHECKED(vault.keep(token, text));
+    return token;
+  }
+  return fail(Code::exhausted, "no token is left for this text", "restore and forget what is not needed");
+}
+
+}  // namespace
+
+MemoryVault::MemoryVault(VaultLimits limits) : limits_(limits) {
+  static const int ready = ::sodium_init();  // -1: no randomness, and then nothing of ours is safe
+  if (ready < 0) throw std::runtime_error("libsodium cannot be initialised");
+  randombytes_buf(key_.data(), key_.size());
+}
+
+MemoryVault::~MemoryVault() {
+  forget_all();
+  sodium_memzero(key_.data(), key_.size());
+}
+
+void MemoryVault::forget_all() {
+  for (auto& [token, entry] : entries_) sodium_memzero(entry.text.data(), entry.text.size());
+  entries_.clear();
+  bytes_ = 0;
+}
+
+void MemoryVault::forget_expired() {
+  const Time at = now();
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    if (it->second.until > at) {
+      ++it;
+      continue;
+    }
+    bytes_ -= it->first.size() + it->second.text.size() + kEntryOverhead;
+    sodium_memzero(it->second.text.data(), it->second.text.size());
+    it = entries_.erase(it);
+  }
+}
+
+std::optional<std::string> MemoryVault::find(std::string_view token) {
+  auto it = entries_.find(token);
+  if (it == entries_.end() || it->second.until <= now()) return {};
+  return it->second.text;
+}
+
+Result<> MemoryVault::keep(const std::string& token, std::string_view text) {
+  return put(token, text, now() + limits_.lifetime);
+}
+
+Result<> MemoryVault::put(const std::string& token, std::string_view text, Time until) {
+  if (auto it = entries_.find(token); it != entries_.end()) {
+    bytes_ += text.size() - it->second.text.size();
+    it->second = {std::string(text), until};
+    return {};
+  }
+  const size_t more = token.size() + text.size() + kEntryOverhead;
+  if (entries_.size() >= limits_.tokens || bytes_ + more > limits_.bytes) forget_expired();
+  if (entries_.size() >= limits_.tokens || bytes_ + more > limits_.bytes)
+    return fail(Code::exhausted, "the vault for personal data is full", "wait until older tokens expire", "pii.vault");
+  entries_.emplace(token, Entry{std::string(text), until});
+  bytes_ += more;
+  return {};
+}
+
+void Sanitizer::look_for_tokens() {
+  const size_t edge = std::min(at_ + kSanitizeWindow, text_.size());
+  const std::string_view seen = text_.substr(0, edge);  // not to the text's end, once for each step
+  for (size_t open = seen.find('[', at_); open != seen.npos; open = seen.find('[', open + 1))
+    if (const size_t end = token_end(text_, open); end != 0) tokens_.push_back({open, end, kToken});
+  at_ = edge;
+}
+
+Result<> Sanitizer::replace(const PiiFinding& one) {
+  const std::string_view original = text_.substr(one.begin, one.end - one.begin);
+  if (options_.tokens == SanitizeOptions::Tokens::keep && one.type == kToken && vault_.find(original)) return {};
+  TRY(std::string token, token_for(one.type, original, vault_));
+  clean_.text.append(text_.substr(at_, one.begin - at_)).append(token);
+  at_ = one.end;
+  if (one.type == kToken) {
+    clean_.escaped.emplace(std::move(token), original);
+  } else {
+    types_.emplace(one.type);
+    clean_.tokens.emplace(std::move(token), original);
+  }
+  return {};
+}
+
+Result<PiiScan::Step> Sanitizer::step() {
+  if (work_ == Work::scan) {
+    if (scan_.step() == PiiScan::Step::done) work_ = Work::tokens;
+    return PiiScan::Step::more;
+  }
+  if (work_ == Work::tokens) {
+    look_for_tokens();
+    if (at_ < text_.size()) return PiiScan::Step::more;
+    found_ = scan_.take();
+    found_.insert(found_.end(), tokens_.begin(), tokens_.end());
+    found_ = apart(std::move(found_));
+    work_ = Work::replace;
+    at_ = 0;
+  }
+  for (const size_t last = std::min(next_ + kReplacements, found_.size()); next_ < last; next_++)
+    CHECKED(replace(found_[next_]));
+  return next_ < found_.size() ? PiiScan::Step::more : PiiScan::Step::done;
+}
+
+Sanitized Sanitizer::take() {
+  clean_.text.append(text_.substr(at_));
+  clean_.types.assign(types_.begin(), types_.end());
+  return std::move(clean_);
+}
+
+Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault,
+                           const SanitizeOptions& options) {
+  Sanitizer sanitizer(text, detector, vault, options);
+  for (;;) {
+    TRY(const PiiScan::Step step, sanitizer.step());
+    if (step == PiiScan::Step::done) return sanitizer.take();
+  }
+}
+
+Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes) {
+  std::string restored;
+  size_t at = 0;
+  for (size_t open = text.find('['); open != text.npos; open = text.find('[', std::max(open + 1, at))) {
+    const size_t end = token_end(text, open);
+    if (end == 0) continue;
+    const auto original = vault.find(text.substr(open, end - open));
+    if (!original) continue;
+    restored.append(text.substr(at, open - at)).append(*original);
+    at = end;
+    if (restored.size() > max_bytes) break;
+  }
+  restored.append(text.substr(at));
+  if (restored.size() <= max_bytes) return restored;
+  return fail(Code::exhausted, fmt::format("restored, the text has more than {} bytes", max_bytes),
+              "restore it in parts");
+}
+
+}  // namespace policies

@@ -1,0 +1,429 @@
+#include "policies/schema/json_schema.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "policies/schema/json_schema_parts.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+
+namespace policies {
+namespace {
+
+std::string shown(const Json& value) { return printable(dump_json(value), 60); }
+
+bool is_integer(const Json& value) {
+  if (value.is_number_integer()) return true;
+  return value.is_number_float() && value.get<double>() == std::floor(value.get<double>());
+}
+
+bool has_type(const Json& value, const std::string& name) {
+  switch (name[0]) {
+    case 'a':
+      return value.is_array();
+    case 'b':
+      return value.is_boolean();
+    case 'i':
+      return value.is_number() && is_integer(value);
+    case 'o':
+      return value.is_object();
+    case 's':
+      return value.is_string();
+    default:
+      return name == "null" ? value.is_null() : value.is_number();
+  }
+}
+
+size_t characters(const std::string& text) {
+  size_t count = 0;
+  for (char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  return count;
+}
+
+bool is_multiple(const Json& value, const Json& of) {
+  if (value.is_number_integer() && of.is_number_integer() && !value.is_number_unsigned() && !of.is_number_unsigned())
+    return value.get<int64_t>() % of.get<int64_t>() == 0;
+  if (value.is_number_unsigned() && of.is_number_unsigned()) return value.get<uint64_t>() % of.get<uint64_t>() == 0;
+  const double quotient = value.get<double>() / of.get<double>();
+  if (!std::isfinite(quotient)) return false;
+  return std::abs(quotient - std::round(quotient)) <= 1e-9 * std::max(1.0, std::abs(quotient));
+}
+
+// Equal values have equal texts: 1 and 1.0 are one number, the order of keys says nothing.
+void append_canonical(std::string& text, const Json& value) {
+  if (value.is_array()) {
+    text += '[';
+    for (const Json& item : value) {
+      append_canonical(text, item);
+      text += ',';
+    }
+    text += ']';
+  } else if (value.is_object()) {
+    std::map<std::string_view, const Json*> members;
+    for (const auto& [key, member] : value.items()) members.emplace(key, &member);
+    text += '{';
+    for (const auto& [key, member] : members) {
+      append_json_string(text, key);
+      append_canonical(text, *member);
+      text += ',';
+    }
+    text += '}';
+  } else if (value.is_number_float() && is_integer(value) && std::abs(value.get<double>()) < 9e15) {
+    text += std::to_string(static_cast<int64_t>(value.get<double>()));
+  } else {
+    text += dump_json(value);
+  }
+}
+
+// Which members and elements some subschema has looked at, for unevaluated*.
+struct LookedAt {
+  std::set<std::string, std::less<>> names;
+  std::set<size_t> items;
+  void add(const LookedAt& other) {
+    names.insert(other.names.begin(), other.names.end());
+    items.insert(other.items.begin(), other.items.end());
+  }
+};
+
+}  // namespace
+
+// One look at one value. Schemas are applied where they stand, in the document.
+class SchemaCheck {
+ public:
+  explicit SchemaCheck(const JsonSchema& schema) : parts_(*schema.parts_) {}
+
+  Result<> run(const Json& document, const Json& value) {
+    LookedAt seen;
+    const bool good = fits(document, value, seen);
+    if (exhausted_)
+      return fail(Code::exhausted, "it would take too long to check", "send less, or ask for a simpler schema");
+    return good ? Result<>{} : fail(Code::invalid, problem_);
+  }
+
+ private:
+  using Node = JsonSchema::Parts::Node;
+
+  bool spend(uint64_t work) {
+    work_ += work;
+    if (work_ > JsonSchema::kMaxWork) exhausted_ = true;
+    return !exhausted_;
+  }
+
+  // The first problem is told; those inside of alternatives are not.
+  bool wrong(std::string_view what) {
+    if (quiet_ == 0 && problem_.empty()) {
+      std::string where;
+      for (const auto& step : path_) where += "/" + step;
+      problem_ = fmt::format("{}{}{}", printable(where, 120), where.empty() ? "" : ": ", what);
+    }
+    return false;
+  }
+
+  bool fits_inside(const Json& schema, const Json& value, const std::string& step) {
+    path_.push_back(step);
+    LookedAt seen;
+    const bool good = fits(schema, value, seen);
+    path_.pop_back();
+    return good;
+  }
+
+  bool fits_quietly(const Json& schema, const Json& value, LookedAt& seen) {
+    quiet_++;
+    const bool good = fits(schema, value, seen);
+    quiet_--;
+    return good;
+  }
+
+  bool fits(const Json& schema, const Json& value, LookedAt& seen) {
+    if (!spend(1)) return false;
+    if (schema.is_boolean()) return schema.get<bool>() ? true : wrong("is not allowed here");
+    if (depth_ >= JsonSchema::kMaxDepth) {
+      exhausted_ = true;
+      return false;
+    }
+    depth_++;
+    const auto known = parts_.resource_of.find(&schema);
+    const Node resource = known == parts_.resource_of.end() ? nullptr : known->second;
+    const bool entered = scope_.empty() || scope_.back() != resource;
+    if (entered) scope_.push_back(resource);
+    // Without unevaluated* nobody asks what was seen.
+    LookedAt here;
+    const bool good = fits_all(schema, value, here);
+    if (good && parts_.has_unevaluated) seen.add(here);
+    if (entered) scope_.pop_back();
+    depth_--;
+    return good;
+  }
+
+  bool fits_all(const Json& schema, const Json& value, LookedAt& seen) {
+    if (!fits_references(schema, value, seen) || !fits_any_type(schema, value)) return false;
+    if (value.is_number() && !fits_number(schema, value)) return false;
+    if (value.is_string() && !fits_string(schema, value)) return false;
+    if (value.is_array() && !fits_list(schema, value, seen)) return false;
+    if (value.is_object() && !fits_object(schema, value, seen)) return false;
+    if (!fits_combined(schema, value, seen)) return false;
+    return fits_unevaluated(schema, value, seen);
+  }
+
+  bool fits_references(const Json& schema, const Json& value, LookedAt& seen) {
+    if (auto target = parts_.targets.find(&schema); target != parts_.targets.end() && target->second)
+      if (!fits(*target->second, value, seen)) return false;
+    auto target = parts_.dynamic_targets.find(&schema);
+    if (target == parts_.dynamic_targets.end() || !target->second) return true;
+    Node meant = target->second;
+    if (auto name = parts_.dynamic_names.find(&schema); name != parts_.dynamic_names.end()) {
+      for (Node resource : scope_) {  // the outermost that has it
+        auto found = parts_.resources.find(resource);
+        if (found == parts_.resources.end()) continue;
+        auto anchor = found->second.dynamic_anchors.find(name->second);
+        if (anchor == found->second.dynamic_anchors.end()) continue;
+        meant = anchor->second;
+        break;
+      }
+    }
+    return fits(*meant, value, seen);
+  }
+
+  bool fits_any_type(const Json& schema, const Json& value) {
+    if (auto type = schema.find("type"); type != schema.end()) {
+      bool good = false;
+      if (type->is_string()) good = has_type(value, type->get_ref<const std::string&>());
+      if (type->is_array())
+        for (const Json& one : *type) good |= has_type(value, one.get_ref<const std::string&>());
+      if (!good) {
+        const std::string names = type->is_string() ? type->get<std::string>() : dump_json(*type);
+        return wrong(fmt::format("{} is not of type {}", shown(value), names));
+      }
+    }
+    if (auto choices = schema.find("enum"); choices != schema.end()) {
+      bool good = false;
+      for (const Json& choice : *choices) {
+        if (!spend(1)) return false;
+        good |= choice == value;
+      }
+      if (!good) return wrong(fmt::format("{} is none of {}", shown(value), printable(dump_json(*choices), 200)));
+    }
+    if (auto constant = schema.find("const"); constant != schema.end() && *constant != value)
+      return wrong(fmt::format("{} is not {}", shown(value), shown(*constant)));
+    return true;
+  }
+
+  bool fits_number(const Json& schema, const Json& value) {
+    auto bound = [&](const char* key, auto good, const char* what) {
+      auto limit = schema.find(key);
+      if (limit == schema.end() || !limit->is_number() || good(value, *limit)) return true;
+      return wrong(fmt::format("{} is {} {}", shown(value), what, dump_json(*limit)));
+    };
+    return bound(
+               "minimum", [](auto& v, auto& l) { return v >= l; }, "below the minimum of") &&
+           bound(
+               "maximum", [](auto& v, auto& l) { return v <= l; }, "above the maximum of") &&
+           bound(
+               "exclusiveMinimum", [](auto& v, auto& l) { return v > l; }, "not above") &&
+           bound(
+               "exclusiveMaximum", [](auto& v, auto& l) { return v < l; }, "not below") &&
+           bound("multipleOf", is_multiple, "no multiple of");
+  }
+
+  // minX and maxX of something that can be counted.
+  bool fits_count(const Json& schema, const char* least, const char* most, size_t count, std::string_view what) {
+    const auto number = static_cast<double>(count);
+    if (auto limit = schema.find(least); limit != schema.end() && number < limit->get<double>())
+      return wrong(fmt::format("{} {} are fewer than {}", count, what, dump_json(*limit)));
+    if (auto limit = schema.find(most); limit != schema.end() && number > limit->get<double>())
+      return wrong(fmt::format("{} {} are more than {}", count, what, dump_json(*limit)));
+    return true;
+  }
+
+  bool fits_string(const Json& schema, const Json& value) {
+    const auto& text = value.get_ref<const std::string&>();
+    if (!spend(text.size() / 64) || !fits_count(schema, "minLength", "maxLength", characters(text), "characters"))
+      return false;
+    auto pattern = parts_.patterns.find(&schema);
+    if (pattern == parts_.patterns.end()) return true;
+    if (!spend(text.size() / 16)) return false;
+    if (re2::RE2::PartialMatch(text, *pattern->second)) return true;
+    return wrong(fmt::format("{} does not match {}", shown(value), shown(schema["pattern"])));
+  }
+
+  bool fits_list(const Json& schema, const Json& list, LookedAt& seen) {
+    if (!fits_count(schema, "minItems", "maxItems", list.size(), "items")) return false;
+    auto unique = schema.find("uniqueItems");
+    if (unique != schema.end() && unique->get<bool>() && !is_unique(list)) return false;
+    size_t at = 0;
+    auto item = [&](const Json& one) {
+      if (!fits_inside(one, list[at], std::to_string(at))) return false;
+      if (parts_.has_unevaluated) seen.items.insert(at);
+      at++;
+      return true;
+    };
+    auto items = schema.find("items");
+    auto prefix = schema.find("prefixItems");
+    const bool listed = items != schema.end() && items->is_array();  // before 2020-12
+    if (listed) prefix = items;
+    if (prefix != schema.end())
+      for (const Json& one : *prefix)
+        if (at < list.size() && !item(one)) return false;
+    if (listed) items = schema.find("additionalItems");
+    if (items != schema.end())
+      while (at < list.size())
+        if (!item(*items)) return false;
+    return fits_contains(schema, list, seen);
+  }
+
+  bool is_unique(const Json& list) {
+    std::set<std::string> texts;
+    for (const Json& one : list) {
+      std::string text;
+      append_canonical(text, one);
+      if (!spend(1 + text.size() / 16)) return false;
+      if (!texts.insert(std::move(text)).second) return wrong(fmt::format("{} stands there twice", shown(one)));
+    }
+    return true;
+  }
+
+  bool fits_contains(const Json& schema, const Json& list, LookedAt& seen) {
+    auto contains = schema.find("contains");
+    if (contains == schema.end()) return true;
+    size_t count = 0;
+    for (size_t i = 0; i < list.size(); i++) {
+      LookedAt inside;
+      if (!fits_quietly(*contains, list[i], inside)) continue;
+      count++;
+      if (parts_.has_unevaluated) seen.items.insert(i);
+    }
+    if (exhausted_) return false;
+    if (!schema.contains("minContains") && count == 0) return wrong("no item is of the kind that is needed");
+    return fits_count(schema, "minContains", "maxContains", count, "items of the kind that is needed");
+  }
+
+  bool fits_object(const Json& schema, const Json& object, LookedAt& seen) {
+    if (!fits_count(schema, "minProperties", "maxProperties", object.size(), "members")) return false;
+    if (auto required = schema.find("required"); required != schema.end())
+      for (const Json& name : *required)
+        if (!object.contains(name.get_ref<const std::string&>()))
+          return wrong(fmt::format("'{}' is missing", printable(name.get_ref<const std::string&>(), 64)));
+    return fits_members(schema, object, seen) && fits_dependent(schema, object, seen);
+  }
+
+  bool fits_members(const Json& schema, const Json& object, LookedAt& seen) {
+    const auto properties = schema.find("properties"), patterns = schema.find("patternProperties");
+    const auto others = schema.find("additionalProperties"), names = schema.find("propertyNames");
+    const auto expressions =
+        patterns == schema.end() ? parts_.name_patterns.end() : parts_.name_patterns.find(&*patterns);
+    for (const auto& [name, member] : object.items()) {
+      if (!spend(1)) return false;
+      bool known = false;
+      if (names != schema.end() && !fits_inside(*names, Json(name), name)) return false;
+      if (properties != schema.end()) {
+        auto property = properties->find(name);
+        if (property != properties->end()) {
+          known = true;
+          if (!fits_inside(*property, member, name)) return false;
+        }
+      }
+      if (expressions != parts_.name_patterns.end()) {
+        size_t i = 0;
+        for (const auto& [text, sub] : patterns->items()) {
+          const auto& expression = expressions->second[i++];
+          if (!spend(1 + name.size() / 16)) return false;
+          if (!expression || !re2::RE2::PartialMatch(name, *expression)) continue;
+          known = true;
+          if (!fits_inside(sub, member, name)) return false;
+        }
+      }
+      if (!known && others != schema.end()) {
+        if (others->is_boolean() && !others->get<bool>())
+          return wrong(fmt::format("'{}' is not known here", printable(name, 64)));
+        known = true;
+        if (!fits_inside(*others, member, name)) return false;
+      }
+      if (known && parts_.has_unevaluated) seen.names.insert(name);
+    }
+    return true;
+  }
+
+  bool fits_dependent(const Json& schema, const Json& object, LookedAt& seen) {
+    for (const char* key : {"dependentRequired", "dependentSchemas", "dependencies"}) {
+      auto rules = schema.find(key);
+      if (rules == schema.end()) continue;
+      for (const auto& [name, rule] : rules->items()) {
+        if (!object.contains(name)) continue;
+        if (!rule.is_array()) {
+          if (!fits(rule, object, seen)) return false;
+          continue;
+        }
+        for (const Json& needed : rule)
+          if (!object.contains(needed.get_ref<const std::string&>()))
+            return wrong(fmt::format("'{}' is missing, which '{}' needs",
+                                     printable(needed.get_ref<const std::string&>(), 64), printable(name, 64)));
+      }
+    }
+    return true;
+  }
+
+  bool fits_combined(const Json& schema, const Json& value, LookedAt& seen) {
+    if (auto all = schema.find("allOf"); all != schema.end())
+      for (const Json& one : *all)
+        if (!fits(one, value, seen)) return false;
+    for (const char* key : {"anyOf", "oneOf"}) {
+      auto list = schema.find(key);
+      if (list == schema.end()) continue;
+      size_t count = 0;
+      for (const Json& one : *list) {
+        LookedAt inside;
+        if (!fits_quietly(one, value, inside)) continue;
+        count++;
+        seen.add(inside);
+      }
+      if (exhausted_) return false;
+      if (count == 0) return wrong(fmt::format("{} fits none of the {} alternatives", shown(value), list->size()));
+      if (count > 1 && *key == 'o') return wrong(fmt::format("{} fits {} alternatives, not one", shown(value), count));
+    }
+    if (auto no = schema.find("not"); no != schema.end()) {
+      LookedAt inside;
+      if (fits_quietly(*no, value, inside)) return wrong(fmt::format("{} is what must not be", shown(value)));
+      if (exhausted_) return false;
+    }
+    auto condition = schema.find("if");
+    if (condition == schema.end()) return true;
+    LookedAt inside;
+    const bool holds = fits_quietly(*condition, value, inside);
+    if (exhausted_) return false;
+    if (holds) seen.add(inside);
+    auto then = schema.find(holds ? "then" : "else");
+    return then == schema.end() || fits(*then, value, seen);
+  }
+
+  bool fits_unevaluated(const Json& schema, const Json& value, LookedAt& seen) {
+    if (!parts_.has_unevaluated) return true;
+    if (auto rest = schema.find("unevaluatedItems"); rest != schema.end() && value.is_array())
+      for (size_t i = 0; i < value.size(); i++)
+        if (!seen.items.contains(i)) {
+          if (!fits_inside(*rest, value[i], std::to_string(i))) return false;
+          seen.items.insert(i);
+        }
+    if (auto rest = schema.find("unevaluatedProperties"); rest != schema.end() && value.is_object())
+      for (const auto& [name, member] : value.items())
+        if (!seen.names.contains(name)) {
+          if (!fits_inside(*rest, member, name)) return false;
+          seen.names.insert(name);
+        }
+    return true;
+  }
+
+  const JsonSchema::Parts& parts_;
+  std::vector<std::string> path_;
+  std::vector<Node> scope_;
+  std::string problem_;
+  uint64_t work_ = 0;
+  int depth_ = 0, quiet_ = 0;
+  bool exhausted_ = false;
+};
+
+Result<> JsonSchema::check(const Json& value) const { return SchemaCheck(*this).run(document_, value); }
+
+}  // namespace policies

@@ -1,0 +1,162 @@
+#include "supervisor/calls/approvals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/random.h"
+#include "supervisor/journal/journal.h"
+
+namespace calls {
+namespace {
+
+constexpr size_t kMostOfTenant = 64, kMost = 1000;
+
+}  // namespace
+
+std::string_view kind_name(ApprovalVerdict::Kind kind) {
+  switch (kind) {
+    case ApprovalVerdict::Kind::approved:
+      return "approved";
+    case ApprovalVerdict::Kind::denied:
+      return "denied";
+    case ApprovalVerdict::Kind::dismissed:
+      return "dismissed";
+    case ApprovalVerdict::Kind::expired:
+      return "expired";
+    case ApprovalVerdict::Kind::unasked:
+      return "unasked";
+    case ApprovalVerdict::Kind::withdrawn:
+      break;
+  }
+  return "withdrawn";
+}
+
+std::string approval_text(const Approval& approval) {
+  std::string text = fmt::format("Allow this call?\n\ntool: {}\narguments: {}\n", approval.tool, approval.arguments);
+  text += approval.execution.empty() ? "asked by: the agent, directly\n"
+                                     : fmt::format("asked by: code in a jail, execution {}\n", approval.execution);
+  text += fmt::format("tenant: {}\nrule: {}{}{}\n", approval.tenant, approval.rule, approval.why.empty() ? "" : ": ",
+                      printable(approval.why, 500));
+  const int64_t until = approval.expires_ms / 1000;
+  const int64_t of_day = until % (24 * 60 * 60);
+  text += fmt::format("Without an answer it is refused at {:02}:{:02}:{:02} UTC.", of_day / 3600, of_day / 60 % 60,
+                      of_day % 60);
+  return text;
+}
+
+struct Approvals::Waiting {
+  Approval approval;
+  Event settled;
+  std::optional<ApprovalVerdict> verdict;
+  std::shared_ptr<mcp::Elicitation> question;
+  Deadline expiry;
+};
+
+// One place among those that wait; left by whoever stops waiting, too.
+class Approvals::Place {
+ public:
+  Place(Approvals& approvals, std::shared_ptr<Waiting> waiting) : approvals_(approvals), waiting_(std::move(waiting)) {
+    approvals_.waiting_.emplace(waiting_->approval.id, waiting_);
+    if (approvals_.told) approvals_.told(waiting_->approval, What::asked, {});
+  }
+  Place(const Place&) = delete;
+  ~Place() {
+    waiting_->expiry = Deadline();
+    if (approvals_.waiting_.erase(waiting_->approval.id) > 0 && approvals_.told)
+      approvals_.told(waiting_->approval, What::settled, kind_name(ApprovalVerdict::Kind::withdrawn));
+  }
+
+ private:
+  Approvals& approvals_;
+  std::shared_ptr<Waiting> waiting_;
+};
+
+Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestContext& client) {
+  if (!closed_.empty()) co_return fail(Code::unavailable, closed_, "call again in some seconds");
+  const auto of_tenant = std::count_if(waiting_.begin(), waiting_.end(),
+                                       [&](const auto& one) { return one.second->approval.tenant == approval.tenant; });
+  if (of_tenant >= static_cast<ptrdiff_t>(kMostOfTenant))
+    co_return fail(Code::exhausted, fmt::format("{} calls of this tenant wait for an approval already", of_tenant),
+                   "wait until some are decided", "calls.approval");
+  if (waiting_.size() >= kMost)
+    co_return fail(Code::exhausted, fmt::format("{} calls of all tenants wait for an approval already", kMost),
+                   "call again later", "calls.approval");
+  auto waiting = std::make_shared<Waiting>();
+  const auto lasts = std::chrono::milliseconds(std::max<int64_t>(approval.expires_ms - approval.asked_ms, 0));
+  approval.id = "a" + random_hex(8);
+  waiting->approval = std::move(approval);
+  if (waiting->approval.by == policies::ApprovalRules::By::tenant) ask_client(waiting, client);
+  if (!waiting->question && !(reachable && reachable()))
+    co_return ApprovalVerdict{ApprovalVerdict::Kind::unasked, {}, {}};
+  Place place(*this, waiting);
+  waiting->expiry = Deadline(loop_, lasts, [this, id = waiting->approval.id] {
+    (void)settle(id, ApprovalVerdict{ApprovalVerdict::Kind::expired, {}, {}});
+  });
+  co_await waiting->settled;
+  co_return *waiting->verdict;
+}
+
+void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::RequestContext& client) {
+  auto answered = [this, id = waiting->approval.id, uid = waiting->approval.uid](mcp::Elicited answer) {
+    using Action = mcp::Elicited::Action;
+    if (answer.action == Action::unable && reachable && reachable()) return;  // somebody else may answer
+    ApprovalVerdict verdict;
+    verdict.kind = answer.action == Action::accept    ? ApprovalVerdict::Kind::approved
+                   : answer.action == Action::decline ? ApprovalVerdict::Kind::denied
+                   : answer.action == Action::cancel  ? ApprovalVerdict::Kind::dismissed
+                                                      : ApprovalVerdict::Kind::unasked;
+    if (verdict.kind != ApprovalVerdict::Kind::unasked) verdict.by = fmt::format("the client of user {}", uid);
+    (void)settle(id, std::move(verdict));
+  };
+  waiting->question = client.elicit({approval_text(waiting->approval)}, std::move(answered));
+}
+
+Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
+  auto node = waiting_.extract(id);
+  if (!node)
+    return fail(Code::not_found, fmt::format("nothing with the id '{}' waits for an approval", printable(id, 64)),
+                "list what waits: warder approvals");
+  const std::shared_ptr<Waiting> waiting = node.mapped();
+  waiting->verdict = std::move(verdict);
+  if (told) told(waiting->approval, What::settled, kind_name(waiting->verdict->kind));
+  // Whoever waits goes on in a turn of its own, where it may also be cancelled.
+  loop_.defer([weak = std::weak_ptr(waiting)] {
+    if (auto one = weak.lock()) one->settled.fire();
+  });
+  return {};
+}
+
+void Approvals::close(const std::string& why) {
+  closed_ = why;
+  refuse_all(why);
+}
+
+void Approvals::refuse_all(const std::string& why) {
+  while (!waiting_.empty()) {
+    const std::string id = waiting_.begin()->first;
+    (void)settle(id, ApprovalVerdict{ApprovalVerdict::Kind::withdrawn, {}, why});
+  }
+}
+
+const Approval* Approvals::find(const std::string& id) const {
+  const auto found = waiting_.find(id);
+  return found == waiting_.end() ? nullptr : &found->second->approval;
+}
+
+std::vector<const Approval*> Approvals::all() const {
+  std::vector<const Approval*> all;
+  for (const auto& [id, waiting] : waiting_) all.push_back(&waiting->approval);
+  std::stable_sort(all.begin(), all.end(), [](auto* a, auto* b) { return a->asked_ms < b->asked_ms; });
+  return all;
+}
+
+std::vector<std::string> Approvals::of(std::string_view execution) const {
+  std::vector<std::string> ids;
+  for (const Approval* one : all())
+    if (one->execution == execution) ids.push_back(one->id);
+  return ids;
+}
+
+}  // namespace calls

@@ -1,0 +1,106 @@
+#include "supervisor/calls/call_approval.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/calls/call_pii.h"
+#include "supervisor/calls/freeze_guard.h"
+
+namespace calls {
+namespace {
+
+constexpr size_t kMostArgumentsShown = 16'000;  // characters
+
+// False: it takes more than `left` characters. However large it is, no more than so much of it is looked at.
+bool may_fit(const Json& value, size_t& left) {
+  const size_t takes = 1 + (value.is_string() ? value.get_ref<const std::string&>().size() : 0);
+  if (takes > left) return false;
+  left -= takes;
+  if (!value.is_structured()) return true;
+  for (auto part = value.begin(); part != value.end(); ++part) {
+    const size_t name = value.is_object() ? part.key().size() : 0;
+    if (name > left) return false;
+    left -= name;
+    if (!may_fit(*part, left)) return false;
+  }
+  return true;
+}
+
+// ASCII: nothing in it can turn the direction of writing, or look like something else.
+std::string in_ascii(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
+
+std::string cause_of(const ApprovalVerdict& verdict, std::chrono::seconds lasted) {
+  using Kind = ApprovalVerdict::Kind;
+  const std::string reason = verdict.reason.empty() ? "" : " (" + printable(verdict.reason, 500) + ")";
+  switch (verdict.kind) {
+    case Kind::denied:
+      return fmt::format("was refused by {}{}", verdict.by, reason);
+    case Kind::dismissed:
+      return fmt::format("is only done when somebody approves it, and {} dismissed the question", verdict.by);
+    case Kind::expired:
+      return fmt::format("is only done when somebody approves it, and nobody did within {} s", lasted.count());
+    case Kind::withdrawn:
+      return "is only done when somebody approves it, and the question was taken back" + reason;
+    default:
+      return "is only done when somebody approves it, and nobody can be asked here";
+  }
+}
+
+}  // namespace
+
+Result<std::string> shown_arguments(const Json& arguments) {
+  size_t left = kMostArgumentsShown;
+  if (may_fit(arguments, left)) {
+    std::string text = in_ascii(arguments);
+    if (text.size() <= kMostArgumentsShown) return text;
+  }
+  return fail(Code::invalid,
+              fmt::format("somebody is to approve this call, and its arguments take more than the {} characters that "
+                          "are shown; a part of them is never asked about",
+                          kMostArgumentsShown),
+              "make several calls, each of which a person can read, or give the name of a file in the place of a long "
+              "text");
+}
+
+Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
+                                         const policies::CallRules::Decision& decision, Json given) {
+  const FreezeGuard frozen(who.jail);
+  traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
+  AuditedCall audited(environment.journal, span, who, target, "approval");
+  audited.set("rule", decision.name());
+  audited.set("verdict", kind_name(ApprovalVerdict::Kind::withdrawn));
+  const policies::ApprovalRules& rules = who.policy->calls.approval;
+  const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
+  CO_CHECKED(co_await tokenise_values(environment.loop, pii, given));
+  auto shown = shown_arguments(given);
+  if (!shown) {
+    audited.set("verdict", code_name(shown.error().code));
+    co_return tl::unexpected<Error>(std::move(shown).error());
+  }
+  Approval approval;
+  approval.tenant = who.tenant->account();
+  approval.execution = who.execution;
+  approval.tool = printable(fmt::format("{}.{}", target.server, target.tool), 200);
+  approval.rule = decision.name();
+  if (decision.rule) approval.why = decision.rule->why;
+  approval.arguments = *std::move(shown);
+  approval.uid = who.uid;
+  approval.pid = who.pid;
+  approval.asked_ms = journal::now_ms();
+  approval.expires_ms = approval.asked_ms + std::chrono::milliseconds(rules.expires).count();
+  approval.by = rules.by;
+  auto verdict = co_await environment.approvals.ask(std::move(approval), who.client);
+  if (!verdict) {
+    audited.set("verdict", code_name(verdict.error().code));
+    co_return tl::unexpected<Error>(std::move(verdict).error());
+  }
+  audited.set("verdict", kind_name(verdict->kind));
+  if (!verdict->by.empty()) audited.set("by", verdict->by);
+  if (verdict->kind != ApprovalVerdict::Kind::approved)
+    co_return tl::unexpected<Error>(refusal(target.server, target.tool, decision, cause_of(*verdict, rules.expires)));
+  co_return verdict->by;
+}
+
+}  // namespace calls

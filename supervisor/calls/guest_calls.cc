@@ -1,0 +1,33 @@
+#include "supervisor/calls/guest_calls.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "supervisor/base/large_value.h"
+
+namespace calls {
+
+void GuestCalls::add(std::string name, Handler handler) {
+  add_large(std::move(name),
+            [handler = std::move(handler)](const GuestCaller& caller, Json arguments) -> Task<Result<jail::CallReply>> {
+              CO_TRY(Json answer, co_await handler(caller, std::move(arguments)));
+              co_return jail::CallReply(std::move(answer));
+            });
+}
+
+void GuestCalls::add_large(std::string name, LargeHandler handler) {
+  bool added = handlers_.emplace(std::move(name), std::move(handler)).second;
+  if (!added) std::abort();  // two answers to one name: a mistake in this program
+}
+
+Task<Result<jail::CallReply>> GuestCalls::call(const GuestCaller& caller, std::string name, Json arguments) const {
+  auto handler = handlers_.find(name);
+  FreedBeside given(&json_, std::move(arguments));
+  if (handler == handlers_.end())
+    co_return fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", name));
+  auto answer = co_await handler->second(caller, std::move(*given));
+  co_return answer;
+}
+
+}  // namespace calls

@@ -1,0 +1,142 @@
+#include "supervisor/discovery/catalog_watch.h"
+
+#include <malloc.h>
+#include <sys/inotify.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "supervisor/base/log.h"
+
+namespace discovery {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLoadingSlice = 20ms;  // of building, between looks whether the daemon ends
+constexpr auto kSettle = 200ms;       // files often change together
+constexpr unsigned kMostReaders = 4;  // threads, when the daemon starts
+constexpr size_t kProblemsLogged = 20;
+constexpr size_t kMaxWatches = 4096;  // of fs.inotify.max_user_watches; beyond, SIGHUP reloads
+
+}  // namespace
+
+Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folder) {
+  std::unique_ptr<Discovery> discovery(new Discovery(loop, std::move(folder)));
+  TRY(discovery->thread_, WorkerThread::start(loop));
+  if (discovery->folder_.empty()) return discovery;
+  const unsigned others = std::clamp(std::thread::hardware_concurrency(), 1u, kMostReaders) - 1;
+  TRY(catalog::CatalogBuilder builder, catalog::CatalogBuilder::begin(discovery->folder_, others));
+  while (!builder.step(1s)) {
+  }
+  ::malloc_trim(0);  // what was read is much larger than what is kept
+  discovery->serve(builder);
+  if (auto watching = discovery->start_watching(); !watching)
+    log_warning("catalogue: {}; SIGHUP reloads it", watching.error().what);
+  return discovery;
+}
+
+void Discovery::serve(catalog::CatalogBuilder& builder) {
+  const Doing doing(LoopWork::definitions);
+  listing_ = builder.listing();
+  current_ = builder.take();
+  for (size_t i = 0; i < current_->problems().size() && i < kProblemsLogged; i++)
+    log_warning("catalogue: {}: {}", current_->problems()[i].file, current_->problems()[i].what);
+  if (current_->problem_count() > kProblemsLogged)
+    log_warning("catalogue: {} more problems", current_->problem_count() - kProblemsLogged);
+  log_info("catalogue: {} tools of {} servers in {} categories, from {}", current_->size(), current_->servers().size(),
+           current_->categories().size(), folder_);
+  if (changed_) changed_();
+}
+
+Result<> Discovery::start_watching() {
+  Fd fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (!fd) return fail_errno(errno, "inotify_init1");
+  TRY(inotify_, AsyncFd::adopt(loop_, std::move(fd)));
+  watch_folders();
+  tasks_.spawn(follow());
+  return {};
+}
+
+// A folder that is watched already stays so; one that went takes its watch along.
+void Discovery::watch_folders() {
+  constexpr uint32_t kEvents =
+      IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR;
+  if (!inotify_) return;
+  size_t watched = 0;
+  for (; watched < listing_.folders.size() && watched < kMaxWatches; watched++) {
+    const std::string folder = folder_ + "/" + listing_.folders[watched];
+    if (::inotify_add_watch(inotify_.get(), folder.c_str(), kEvents) < 0 && errno != ENOENT) break;
+  }
+  if (watched < listing_.folders.size())
+    log_warning("catalogue: not all changes below {} are noticed; SIGHUP reloads it", folder_);
+}
+
+Task<> Discovery::follow() {
+  for (;;) {
+    co_await reload();  // also what came before it was watched
+    co_await inotify_.readable();
+    co_await sleep_for(loop_, kSettle);
+    char events[4096];
+    while (::read(inotify_.get(), events, sizeof events) > 0) {
+    }
+    co_await reload();
+  }
+}
+
+Task<> Discovery::refresh() {
+  stale_ = true;
+  co_await reload();
+}
+
+Task<> Discovery::reload() {
+  if (loading_ || (folder_.empty() && !stale_)) co_return;  // who loads looks once more
+  struct Busy {
+    bool& flag;
+    explicit Busy(bool& busy) : flag(busy) { flag = true; }
+    ~Busy() { flag = false; }
+  } busy(loading_);
+  do {
+    auto builder = co_await look();
+    if (!builder) {
+      log_warning("catalogue: it stays as it was: {}", builder.error().what);
+      co_return;
+    }
+    if (!std::exchange(stale_, false) && !*builder) co_return;
+    auto loaded = co_await load(*builder);
+    if (!loaded) co_return log_warning("catalogue: it stays as it was: {}", loaded.error().what);
+    serve(**builder);
+    watch_folders();
+  } while (stale_);
+}
+
+Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> Discovery::look() {
+  auto found = std::make_shared<catalog::CatalogBuilder>();
+  if (folder_.empty()) co_return found;
+  auto changed = std::make_shared<bool>(stale_);
+  auto job = [found, changed, folder = folder_, before = listing_]() -> Result<> {
+    TRY(*found, catalog::CatalogBuilder::begin(folder));
+    *changed |= found->listing() != before;
+    return {};
+  };
+  CO_CHECKED(co_await thread_->run(job));
+  if (!*changed && !stale_) found = nullptr;
+  co_return found;
+}
+
+Task<Result<>> Discovery::load(std::shared_ptr<catalog::CatalogBuilder> builder) {
+  if (others_)
+    for (auto& [origin, reading] : others_()) builder->add(origin, std::move(reading));
+  auto job = [builder, thread = thread_.get()]() -> Result<> {
+    while (!builder->step(kLoadingSlice))
+      if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
+    // What was read is much larger than what is kept: of 10,000 tools, 31 MiB go back to the kernel, in some 25 ms. It
+    // holds the lock of one arena at a time, so the loop may wait while its own is looked through: 1 ms for a small
+    // heap, 5 to 10 ms for one of 16 MiB with half of it free; once for each change of the catalogue.
+    ::malloc_trim(0);
+    return {};
+  };
+  co_return co_await thread_->run(job);
+}
+
+}  // namespace discovery

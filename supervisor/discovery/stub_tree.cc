@@ -1,0 +1,159 @@
+#include "supervisor/discovery/stub_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "skills/digest.h"
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
+
+namespace discovery {
+namespace {
+
+RelativePath checked(const std::string& path) { return RelativePath::parse(path).value(); }
+
+// Modes whatever the umask is: jails read the files under ids of their own.
+Result<Fd> make_folder(int beneath, const std::string& name) {
+  if (::mkdirat(beneath, name.c_str(), 0755) < 0) return fail_errno(errno, name);
+  Fd folder(::openat(beneath, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder || ::fchmod(folder.get(), 0755) < 0) return fail_errno(errno, name);
+  return folder;
+}
+
+// `name`: made by catalog::identifier, or fixed.
+Result<> write_stub(int folder, const std::string& name, const std::string& content) {
+  Fd file(::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!file || ::fchmod(file.get(), 0644) < 0) return fail_errno(errno, name);
+  return write_all(file.get(), content);
+}
+
+Result<> link_files(int from, int to) {
+  Fd listed(::openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(listed ? ::fdopendir(listed.release()) : nullptr, ::closedir);
+  if (!entries) return fail_errno(errno, "list the stubs of a server");
+  for (errno = 0; const dirent* entry = ::readdir(entries.get()); errno = 0) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (::linkat(from, entry->d_name, to, entry->d_name, 0) < 0) return fail_errno(errno, std::string(name));
+  }
+  return errno == 0 ? Result<>{} : fail_errno(errno, "list the stubs of a server");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StubTree>> StubTree::start(Loop& loop, Fd folder) {
+  std::unique_ptr<StubTree> tree(new StubTree(std::move(folder)));
+  TRY(tree->writes_, WorkerThread::start(loop));
+  TRY(tree->reads_, WorkerThread::start(loop));
+  return tree;
+}
+
+Task<Result<bool>> StubTree::show(std::shared_ptr<const catalog::Catalog> catalog) {
+  if (catalog == shown_ && !writing_) co_return false;
+  wanted_ = std::move(catalog);
+  index_ = nullptr;
+  if (writing_) co_return false;
+  struct Busy {
+    bool& flag;
+    explicit Busy(bool& busy) : flag(busy) { flag = true; }
+    ~Busy() { flag = false; }
+  } busy(writing_);
+  bool changed = false;
+  while (wanted_ != shown_) {
+    auto of = wanted_;
+    Generation next{fmt::format("g{}", ++generations_), {}};
+    auto written = co_await write(of, next);
+    if (written) written = point_to(next.name);
+    if (!written) {
+      auto job = [folder = folder_.get(), name = next.name] { return remove_tree_beneath(folder, checked(name)); };
+      (void)co_await writes_->run(job);
+      co_return tl::unexpected<Error>(std::move(written).error().within("the stubs of /servers"));
+    }
+    shown_ = std::move(of);
+    changed = true;
+    kept_.push_back(std::move(next));
+    if (kept_.size() <= kKept) continue;
+    auto job = [folder = folder_.get(), name = kept_.front().name] {
+      return remove_tree_beneath(folder, checked(name));
+    };
+    kept_.pop_front();
+    auto removed = co_await writes_->run(job);
+    if (!removed) log_warning("stubs of /servers: {}", removed.error().what);
+  }
+  co_return changed;
+}
+
+// The job has what it needs by value or of what does not change: it may outlive this task, not the tree.
+Task<Result<>> StubTree::write(std::shared_ptr<const catalog::Catalog> catalog, Generation& next) {
+  struct Made {
+    std::shared_ptr<const catalog::StubIndex> index;
+    Digests digests;
+  };
+  auto made = std::make_shared<Made>();
+  auto before = kept_.empty() ? Generation{} : kept_.back();
+  auto job = [made, catalog, before, name = next.name, folder = folder_.get(), thread = writes_.get()]() -> Result<> {
+    made->index = std::make_shared<catalog::StubIndex>(catalog);
+    TRY(Fd top, make_folder(folder, name));
+    for (const catalog::StubFile& file : catalog::StubIndex::root())
+      CHECKED(write_stub(top.get(), file.path, file.content));
+    for (size_t server = 0; server < made->index->servers(); server++) {
+      if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
+      CHECKED(write_server(*thread, *made->index, server, folder, top.get(), before, made->digests));
+    }
+    return {};
+  };
+  auto written = co_await writes_->run(job);
+  if (wanted_ == catalog) index_ = made->index;
+  next.digests = std::move(made->digests);
+  co_return written;
+}
+
+Result<> StubTree::write_server(const WorkerThread& thread, const catalog::StubIndex& index, size_t server, int folder,
+                                int top, const Generation& before, Digests& digests) {
+  const std::string& name = index.folder(server);
+  TRY(Fd made, make_folder(top, name));
+  std::string& digest = digests[name] = skills::digest_of(index.source(server));
+  if (const auto old = before.digests.find(name); old != before.digests.end() && old->second == digest) {
+    Fd from(::openat(folder, (before.name + "/" + name).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (from) return link_files(from.get(), made.get());
+  }
+  return index.make(server, [&](const catalog::StubFile& file) -> Result<> {
+    if (thread.is_ending()) return fail(Code::unavailable, "the daemon ends");
+    return write_stub(made.get(), file.path.substr(name.size() + 1), file.content);
+  });
+}
+
+Task<Result<std::string>> StubTree::file(std::string path) {
+  struct Found {
+    std::shared_ptr<const catalog::StubIndex> index;
+    std::string content;
+  };
+  auto found = std::make_shared<Found>();
+  found->index = index_;
+  auto catalog = wanted_;
+  if (!catalog) co_return fail(Code::not_found, "no tools of other servers are known");
+  auto job = [found, catalog, path]() -> Result<> {
+    if (!found->index) found->index = std::make_shared<catalog::StubIndex>(catalog);
+    auto file = found->index->file(path);
+    if (!file) return fail(Code::not_found, fmt::format("there is no /servers/{}", printable(path, 200)));
+    found->content = std::move(file->content);
+    return {};
+  };
+  auto done = co_await reads_->run(job);
+  if (!index_ && wanted_ == catalog) index_ = found->index;
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  co_return std::move(found->content);
+}
+
+Result<> StubTree::point_to(const std::string& generation) {
+  if (::unlinkat(folder_.get(), "current.new", 0) < 0 && errno != ENOENT) return fail_errno(errno, "current.new");
+  if (::symlinkat(generation.c_str(), folder_.get(), "current.new") < 0) return fail_errno(errno, "current.new");
+  return rename_beneath(folder_.get(), checked("current.new"), checked("current"), Existing::replace);
+}
+
+}  // namespace discovery

@@ -1,0 +1,164 @@
+#include "supervisor/executions/admission.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace executions {
+
+uint32_t Admission::running_of(const std::string& tenant) const {
+  const auto found = by_name_.find(tenant);
+  return found == by_name_.end() ? 0 : found->second->running;
+}
+
+size_t Admission::waiting() const {
+  size_t all = 0;
+  for (const Tenant& tenant : tenants_) all += tenant.waiting;
+  return all;
+}
+
+Admission::Place Admission::place_of(const Asker& asker) {
+  auto named = by_name_.find(asker.tenant);
+  if (named == by_name_.end()) {
+    tenants_.push_back(Tenant{asker.tenant, 0, 0, {}});
+    named = by_name_.emplace(asker.tenant, std::prev(tenants_.end())).first;
+  }
+  std::list<Line>& lines = named->second->lines;
+  auto line =
+      std::find_if(lines.begin(), lines.end(), [&](const Line& one) { return one.connection == asker.connection; });
+  if (line == lines.end()) line = lines.insert(lines.end(), Line{asker.connection, 0, {}});
+  return {named->second, line};
+}
+
+void Admission::forget_unused(const Place& place) {
+  if (place.line->running == 0 && place.line->waiting.empty()) place.tenant->lines.erase(place.line);
+  if (!place.tenant->lines.empty()) return;
+  by_name_.erase(place.tenant->name);
+  tenants_.erase(place.tenant);
+}
+
+// Whose turn it is, of those that may run now.
+std::optional<Admission::Place> Admission::next() {
+  if (running_ >= most_in_all_) return {};
+  for (auto tenant = tenants_.begin(); tenant != tenants_.end(); ++tenant) {
+    if (tenant->waiting == 0) continue;
+    for (auto line = tenant->lines.begin(); line != tenant->lines.end(); ++line) {
+      if (line->waiting.empty()) continue;
+      const Waiting& first = *line->waiting.front();
+      if (tenant->running < first.most && line->running < first.most_of_connection) return Place{tenant, line};
+    }
+  }
+  return {};
+}
+
+// The tenant and the connection that got a place are the last to get another.
+void Admission::count(const Place& place) {
+  running_++;
+  place.tenant->running++;
+  place.line->running++;
+  place.tenant->lines.splice(place.tenant->lines.end(), place.tenant->lines, place.line);
+  tenants_.splice(tenants_.end(), tenants_, place.tenant);
+}
+
+Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Policy& policy, std::string name) {
+  if (closed_) co_return tl::unexpected<Error>(*closed_);
+  const Place place = place_of(asker);
+  const uint32_t most = policy.queued_executions, most_of_line = most - most / 4;
+  const bool is_free = running_ < most_in_all_ && place.tenant->running < policy.concurrent_executions &&
+                       place.line->running < policy.requests_in_flight;
+  if (is_free && place.line->waiting.empty() && !next()) {
+    count(place);
+    co_return Permit(*this, std::move(asker));
+  }
+  if (place.tenant->waiting >= most || place.line->waiting.size() >= most_of_line) {
+    auto full =
+        fail(Code::exhausted,
+             fmt::format("tenant '{}' runs {} executions and {} more wait, {} of this connection; this call did "
+                         "not run",
+                         asker.tenant, place.tenant->running, place.tenant->waiting, place.line->waiting.size()),
+             "wait for some to end, or ask the administrator to raise admission.queued_executions",
+             "admission.queued_executions");
+    forget_unused(place);
+    co_return full;
+  }
+  auto waiting = std::make_shared<Waiting>();
+  waiting->asker = asker;
+  waiting->name = std::move(name);
+  waiting->most = policy.concurrent_executions;
+  waiting->most_of_connection = policy.requests_in_flight;
+  place.tenant->waiting++;
+  place.line->waiting.push_back(waiting);
+  struct Leave {  // on cancellation: out of the queue, or the place back that nobody took
+    Admission& admission;
+    std::shared_ptr<Waiting> waiting;
+    bool taken = false;
+    ~Leave() {
+      if (taken) return;
+      if (waiting->counted) {
+        admission.leave(waiting->asker);
+      } else {
+        admission.remove(waiting);
+      }
+    }
+  } guard{*this, waiting};
+  co_await waiting->decided;
+  if (waiting->refusal) co_return tl::unexpected<Error>(*waiting->refusal);
+  guard.taken = true;
+  co_return Permit(*this, std::move(asker));
+}
+
+// Out of its line, where it is still in it.
+void Admission::remove(const std::shared_ptr<Waiting>& waiting) {
+  if (waiting->refusal) return;
+  const Place place = place_of(waiting->asker);
+  place.tenant->waiting -= std::erase(place.line->waiting, waiting);
+  forget_unused(place);
+  loop_.defer([this] { admit_waiting(); });  // whoever stood behind may have other limits
+}
+
+void Admission::refuse(const std::shared_ptr<Waiting>& waiting, Error why) {
+  remove(waiting);
+  waiting->refusal = std::move(why);
+  loop_.defer([waiting] { waiting->decided.fire(); });
+}
+
+void Admission::withdraw(const std::string& name) {
+  std::shared_ptr<Waiting> found;
+  for (const Tenant& tenant : tenants_)
+    for (const Line& line : tenant.lines)
+      for (const auto& waiting : line.waiting)
+        if (waiting->name == name) found = waiting;
+  if (!found) return;
+  refuse(found,
+         Error{Code::denied, 0, "cancelled by an administrator while it waited for its turn; it did not run", {}, {}});
+}
+
+void Admission::close(Error why) {
+  closed_ = std::move(why);
+  std::vector<std::shared_ptr<Waiting>> all;
+  for (const Tenant& tenant : tenants_)
+    for (const Line& line : tenant.lines) all.insert(all.end(), line.waiting.begin(), line.waiting.end());
+  for (const auto& waiting : all) refuse(waiting, *closed_);
+}
+
+void Admission::leave(const Asker& asker) {
+  const Place place = place_of(asker);
+  running_--;
+  place.tenant->running--;
+  place.line->running--;
+  forget_unused(place);
+  loop_.defer([this] { admit_waiting(); });  // not now: this runs in destructors of other tasks
+}
+
+void Admission::admit_waiting() {
+  while (const auto place = next()) {
+    auto waiting = place->line->waiting.front();
+    place->line->waiting.pop_front();
+    place->tenant->waiting--;
+    count(*place);
+    waiting->counted = true;
+    waiting->decided.fire();
+  }
+}
+
+}  // namespace executions

@@ -1,0 +1,65 @@
+#include "supervisor/executions/context_ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "supervisor/journal/tokens.h"
+
+namespace executions {
+namespace {
+
+constexpr size_t kSample = 256;        // definitions that are looked at
+constexpr size_t kEnvelopeBytes = 40;  // {"name":"","description":"", ... }
+
+}  // namespace
+
+DefinitionSize definition_size(const catalog::Catalog& catalog) {
+  constexpr size_t kRead = 16;  // definitions whose tokens are estimated
+  if (catalog.size() == 0) return {};
+  const size_t looked_at = std::min(catalog.size(), kSample);
+  uint64_t bytes = 0;
+  std::string read;
+  for (size_t i = 0; i < looked_at; i++) {
+    const auto number = static_cast<uint32_t>(i * catalog.size() / looked_at);
+    const catalog::ToolView tool = catalog.tool(number);
+    bytes += tool.name.size() + tool.description.size() + catalog.rest(number).size() + kEnvelopeBytes;
+    if (i % ((looked_at + kRead - 1) / kRead) == 0)
+      read +=
+          fmt::format(R"({{"name":"{}","description":"{}",{}}},)", tool.name, tool.description, catalog.rest(number));
+  }
+  const uint64_t all = bytes * catalog.size() / looked_at;
+  return {all, journal::estimated_tokens(all, read)};
+}
+
+uint64_t read_tokens_of(const tenants::Workspace& workspace, const tenants::Snapshot& after, uint64_t bytes) {
+  constexpr size_t kFiles = 4, kBytes = 2048;
+  std::vector<std::pair<uint64_t, const std::string*>> largest;
+  for (const auto& [path, stamp] : after.files) {
+    largest.emplace_back(stamp.size, &path);
+    std::push_heap(largest.begin(), largest.end(), std::greater<>());
+    if (largest.size() <= kFiles) continue;
+    std::pop_heap(largest.begin(), largest.end(), std::greater<>());
+    largest.pop_back();
+  }
+  std::string sample;
+  for (const auto& [size, path] : largest) {
+    auto name = RelativePath::parse(*path);
+    if (!name) continue;
+    auto range = workspace.read(*name, size / 3, kBytes);
+    if (range && range->bytes.find('\0') == std::string::npos) sample += range->bytes;
+  }
+  return journal::estimated_tokens(bytes, sample);
+}
+
+uint64_t returned_tokens(const mcp::ToolResult& result) {
+  uint64_t tokens = 0;
+  for (const auto& block : result.content) {
+    const auto* text = std::get_if<mcp::Text>(&block);
+    tokens += text ? journal::estimated_tokens(text->text) : journal::kPictureTokens;
+  }
+  return tokens;
+}
+
+}  // namespace executions

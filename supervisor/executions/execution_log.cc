@@ -1,0 +1,68 @@
+#include "supervisor/executions/execution_log.h"
+
+#include <cmath>
+
+#include "supervisor/base/journal_log.h"
+#include "supervisor/base/trace_parent.h"
+
+namespace executions {
+namespace {
+
+std::string owner(const ExecutionRecord& execution) {
+  return execution.workspace.empty() ? execution.tenant : execution.tenant + "/" + execution.workspace;
+}
+
+std::vector<LogField> fields_of(const ExecutionRecord& execution) {
+  return {{"WARDER_EXECUTION_ID", execution.id},
+          {"WARDER_TENANT", execution.tenant},
+          {"WARDER_WORKSPACE", execution.workspace},
+          {"WARDER_LANGUAGE", execution.language},
+          {"WARDER_POLICY", execution.policy ? execution.policy->name : ""},
+          {"WARDER_CLIENT_UID", std::to_string(execution.uid)},
+          {"WARDER_CLIENT_PID", std::to_string(execution.pid)},
+          {"WARDER_TRACEPARENT", execution.trace},
+          {"WARDER_TRACE_ID", execution.trace.empty() ? "" : TraceParent{execution.trace}.trace_id()}};
+}
+
+std::string microseconds(double ms) { return std::to_string(std::llround(ms * 1000)); }
+
+}  // namespace
+
+void log_started(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
+  if (log_level() < LogLevel::info) return;
+  loop.defer([execution = std::move(execution)] {
+    log_fields(LogLevel::info, kStartedId,
+               fmt::format("execution {}: tenant {} {} started", execution->id, owner(*execution), execution->language),
+               fields_of(*execution));
+  });
+}
+
+void log_ended(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
+  if (log_level() < LogLevel::info) return;
+  loop.defer([execution = std::move(execution)] {
+    const jail::JailUsage& usage = execution->usage;
+    auto fields = fields_of(*execution);
+    fields.push_back({"WARDER_OUTCOME", execution->outcome});
+    fields.push_back({"WARDER_WALL_USEC", microseconds(usage.wall_ms)});
+    fields.push_back({"WARDER_CPU_USEC", microseconds(usage.cpu_ms)});
+    fields.push_back({"WARDER_MEMORY_PEAK_BYTES", std::to_string(usage.memory_peak_bytes)});
+    fields.push_back({"WARDER_PROCESSES_PEAK", std::to_string(usage.processes_peak)});
+    log_fields(LogLevel::info, kEndedId,
+               fmt::format("execution {}: tenant {} {} {} {:.1f} ms", execution->id, owner(*execution),
+                           execution->language, execution->outcome, usage.wall_ms),
+               fields);
+  });
+}
+
+void log_refused(Loop& loop, std::shared_ptr<const ExecutionRecord> execution, const Error& error) {
+  if (log_level() < LogLevel::info) return;
+  loop.defer([execution = std::move(execution), what = error.what, rule = error.rule] {
+    auto fields = fields_of(*execution);
+    fields.push_back({"WARDER_OUTCOME", execution->outcome});
+    fields.push_back({"WARDER_RULE", rule});
+    log_fields(LogLevel::info, kRefusedId,
+               fmt::format("execution {}: tenant {} refused: {}", execution->id, owner(*execution), what), fields);
+  });
+}
+
+}  // namespace executions

@@ -1,0 +1,46 @@
+#include "supervisor/executions/execution_span.h"
+
+#include "supervisor/calls/audited_call.h"
+
+namespace executions {
+
+ExecutionSpan::ExecutionSpan(traces::Queue* queue, const TraceContext& caller, ExecutionRecordPtr execution)
+    : queue_(queue),
+      execution_(std::move(execution)),
+      span_(queue, caller, traces::SpanKind::server, "tools/call execute_code") {}
+
+ExecutionSpan::~ExecutionSpan() {
+  goes_on();
+  if (!span_.recorded()) return;
+  const ExecutionRecord& execution = *execution_;
+  calls::describe_tool_call(span_, "execute_code");
+  span_.set("warder.execution.id", execution.id);
+  span_.set("warder.tenant", execution.tenant);
+  if (execution.policy) span_.set("warder.policy", execution.policy->name);
+  if (!execution.language.empty()) span_.set("warder.language", execution.language);
+  span_.set("warder.outcome", execution.outcome);
+  if (!execution.start.empty()) span_.set("warder.start", execution.start);
+  if (execution.usage.wall_ms > 0) {
+    span_.set("warder.wall_ms", execution.usage.wall_ms);
+    span_.set("warder.cpu_ms", execution.usage.cpu_ms);
+    span_.set("warder.memory_peak_bytes", static_cast<int64_t>(execution.usage.memory_peak_bytes));
+  }
+  if (!execution.rule.empty()) span_.set("warder.rule", execution.rule);
+  if (execution.outcome != "ok") span_.fail(execution.outcome);
+}
+
+void ExecutionSpan::waits(Loop& loop) {
+  if (!span_.recorded()) return;
+  waited_ = std::make_shared<bool>(false);
+  loop.defer([weak = std::weak_ptr(waited_)] {
+    if (auto waited = weak.lock()) *waited = true;
+  });
+  waiting_.emplace(queue_, span_.context(), traces::SpanKind::internal, "wait");
+}
+
+void ExecutionSpan::goes_on() {
+  if (waiting_ && !*waited_) waiting_->forget();
+  waiting_.reset();
+}
+
+}  // namespace executions

@@ -1,0 +1,347 @@
+#include "supervisor/executions/sessions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/executions/session_log.h"
+
+namespace executions {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kMostInAll = 64;  // of all tenants; each one's are in its policy
+constexpr size_t kMostWaiting = 1000;
+constexpr size_t kMostGone = 64;  // ends of one tenant's sessions that are remembered
+constexpr auto kTendEvery = 1s;
+
+constexpr char kRule[] = "sessions.max";
+constexpr char kBeginAnew[] =
+    "call again: that begins a new session of this name, without the variables; what was done is in session:///<name>";
+
+// One node runs JavaScript and TypeScript in turn.
+bool fits(jail::Language session, jail::Language program) {
+  return session == program || (jail::runs_in_node(session) && jail::runs_in_node(program));
+}
+
+int64_t seconds_since(Monotonic::time_point at) { return std::llround(ms_since(at) / 1000); }
+
+}  // namespace
+
+struct Sessions::Waiting {
+  Event turn;
+  std::string gone;  // the session ended meanwhile, and how
+  std::string execution;
+  bool withdrawn = false;
+};
+
+struct Sessions::Entry {
+  Entry(jail::Host& host, jail::Pool& pool) : session(host, pool) {}
+  Key key;
+  std::shared_ptr<tenants::Tenant> tenant;
+  std::shared_ptr<const policies::Policy> policy;
+  jail::Language language = jail::Language::python;  // of its first program
+  uint64_t memory_bytes = 0;
+  jail::Session session;
+  bool busy = true;
+  bool told = false;           // the call that found it ended says so
+  std::weak_ptr<void> knows;   // the client that was told so in an answer
+  bool counting = false;       // its workspace
+  std::string ended;           // how, once it is over
+  std::string end_after_call;  // why, when it is to end then
+  Monotonic::time_point rests_since = Monotonic::now();
+  std::deque<std::shared_ptr<Waiting>> waiting;
+};
+
+Sessions::Sessions(jail::Host& host, jail::Pool& pool) : host_(host), pool_(pool), tasks_(host.loop) { tend(); }
+
+Sessions::~Sessions() { tasks_.cancel_all(); }
+
+// Until nobody has the session and nobody waits who came before; there may be none any more.
+Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution) {
+  for (bool is_next = false;; is_next = true) {
+    auto found = entries_.find(key);
+    if (found == entries_.end()) co_return Result<>{};
+    auto entry = found->second;
+    if (!entry->busy && (is_next || entry->waiting.empty())) co_return Result<>{};
+    if (entry->waiting.size() >= kMostWaiting)
+      co_return fail(Code::exhausted,
+                     fmt::format("{} calls wait for session '{}' already", entry->waiting.size(), key.name),
+                     "wait for some to end, or use another session", "session");
+    auto waiting = std::make_shared<Waiting>();
+    waiting->execution = execution;
+    entry->waiting.push_back(waiting);
+    struct Leave {
+      std::shared_ptr<Entry> entry;
+      std::shared_ptr<Waiting> waiting;
+      ~Leave() { std::erase(entry->waiting, waiting); }
+    } leave{entry, waiting};
+    co_await waiting->turn;
+    if (waiting->withdrawn)
+      co_return fail(Code::denied,
+                     "cancelled by an administrator while it waited for its session's turn; it did not run");
+    if (!waiting->gone.empty())
+      co_return fail(Code::not_found,
+                     fmt::format("session '{}' ended while this call waited: {}", key.name, waiting->gone), kBeginAnew,
+                     "session");
+  }
+}
+
+Result<> Sessions::check_gone(const Key& key, const Ask& ask) {
+  auto gone = std::find_if(gone_.begin(), gone_.end(), [&](const Gone& one) { return one.key == key; });
+  if (gone == gone_.end()) return {};
+  const Gone told = *gone;
+  gone_.erase(gone);
+  const auto client = ask.client.lock();
+  if (ask.begin == Begin::anew || (client && told.told.lock() == client)) return {};
+  return fail(
+      Code::not_found,
+      fmt::format("session '{}' is gone, and its variables with it: {} ({} s ago, after {} calls); this call did "
+                  "not run",
+                  key.name, told.why, seconds_since(told.at), told.calls),
+      kBeginAnew, "session");
+}
+
+// A daemon that ended, however it did, left the session's log open.
+Result<> Sessions::check_left_open(const Ask& ask) const {
+  if (!ask.tenant->sessions().is_open(ask.name)) return {};
+  log_session_end(*ask.tenant, ask.name);
+  if (ask.begin == Begin::anew) return {};
+  return fail(
+      Code::not_found,
+      fmt::format("session '{}' is gone, and its variables with it: it ended with the daemon; this call did not "
+                  "run",
+                  ask.name),
+      kBeginAnew, "session");
+}
+
+Result<> Sessions::check_room(const Ask& ask) const {
+  std::string names;
+  size_t count = 0;
+  for (const auto& [key, entry] : entries_) {
+    if (entry->tenant->account() != ask.tenant->account()) continue;
+    names += (count++ > 0 ? ", " : "") + key.name;
+  }
+  if (count >= ask.policy->sessions.max)
+    return fail(Code::exhausted, fmt::format("{} sessions are open: {}", count, names),
+                "use one of these, or end one: its name as session, empty code and reset_session true", kRule);
+  if (entries_.size() >= kMostInAll)
+    return fail(Code::exhausted, fmt::format("{} sessions are open on this machine", entries_.size()),
+                "try again later, or go without a session", "session");
+  return {};
+}
+
+Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
+  CO_CHECKED(tenants::check_session_id(ask.name));
+  if (ask.policy->sessions.max == 0)
+    co_return fail(Code::denied, fmt::format("policy '{}' allows no sessions", ask.policy->name),
+                   "leave `session` out and keep data in workspace files", kRule);
+  const Key key{ask.tenant->name(), ask.name};
+  CO_CHECKED(co_await wait_turn(key, ask.execution));
+  auto found = entries_.find(key);
+  if (found != entries_.end() && !found->second->session.alive()) {
+    bury(found->second, found->second->session.why());
+    found = entries_.end();
+  }
+  if (found != entries_.end() && ask.begin == Begin::anew) {
+    found->second->session.end("reset");
+    log_session_end(*ask.tenant, key.name);
+    entries_.erase(found);
+    found = entries_.end();
+  }
+  CO_CHECKED(check_gone(key, ask));
+  if (found == entries_.end()) {
+    CO_CHECKED(check_left_open(ask));
+    CO_CHECKED(check_room(ask));
+    auto entry = std::make_shared<Entry>(host_, pool_);
+    entry->key = key;
+    entry->tenant = std::move(ask.tenant);
+    entry->language = ask.language;
+    entry->memory_bytes = ask.memory_bytes.value_or(ask.policy->limits.standard.memory_bytes);
+    entry->policy = std::move(ask.policy);
+    entries_.emplace(key, entry);
+    co_return Turn(*this, std::move(entry), std::move(ask.client));
+  }
+  auto entry = found->second;
+  if (entry->policy != ask.policy)
+    co_return fail(Code::denied, fmt::format("session '{}' was begun under policy '{}'", key.name, entry->policy->name),
+                   "use a session of another name", "session");
+  if (!fits(entry->language, ask.language))
+    co_return fail(Code::invalid,
+                   fmt::format("session: '{}' runs {}, not {}", key.name, jail::language_name(entry->language),
+                               jail::language_name(ask.language)),
+                   "use a session of another name, or begin anew with reset_session", "session");
+  if (ask.memory_bytes && *ask.memory_bytes != entry->memory_bytes)
+    co_return fail(Code::invalid,
+                   fmt::format("memory_mb: session '{}' was begun with {} MB, which cannot change", key.name,
+                               entry->memory_bytes >> 20),
+                   "leave memory_mb out, or begin anew with reset_session", "session");
+  entry->busy = true;
+  co_return Turn(*this, std::move(entry), std::move(ask.client));
+}
+
+Task<Result<bool>> Sessions::end(Ask ask) {
+  CO_CHECKED(tenants::check_session_id(ask.name));
+  const Key key{ask.tenant->name(), ask.name};
+  CO_CHECKED(co_await wait_turn(key, ask.execution));
+  ask.begin = Begin::anew;
+  (void)check_gone(key, ask);
+  auto found = entries_.find(key);
+  if (found == entries_.end()) co_return false;
+  const bool lived = found->second->session.alive();
+  found->second->session.end("reset");
+  log_session_end(*ask.tenant, key.name);
+  entries_.erase(found);
+  co_return lived;
+}
+
+Sessions::Turn::~Turn() {
+  if (entry_) sessions_->leave(entry_);
+}
+
+Task<Result<jail::Report>> Sessions::Turn::run(jail::Request request) {
+  Entry& entry = *entry_;
+  const std::string id = request.id;
+  if (entry.session.calls() == 0) log_session_begin(*entry.tenant, entry.key.name);
+  entry.ended = "its last call was cancelled";  // if this task is destroyed
+  auto report = co_await entry.session.run(std::move(request));
+  entry.told = !report;
+  if (!entry.session.why().empty()) {
+    entry.ended = entry.session.why();
+  } else if (!report) {
+    entry.ended = report.error().what;
+  } else {
+    entry.ended = fmt::format("its call {} ended with outcome {}{}{}", id, jail::outcome_name(report->outcome),
+                              report->message.empty() ? "" : ": ", report->message);
+  }
+  co_return report;
+}
+
+const std::string& Sessions::Turn::name() const { return entry_->key.name; }
+
+uint64_t Sessions::Turn::memory_bytes() const { return entry_->memory_bytes; }
+
+Json Sessions::Turn::tell() {
+  Json told = {{"name", entry_->key.name}, {"call", entry_->session.calls()}};
+  if (entry_->session.alive() && entry_->end_after_call.empty()) return told;
+  told["ended"] = true;
+  told["remedy"] = "its variables are gone; the next call that names it begins anew, what was done is in session:///" +
+                   entry_->key.name;
+  entry_->knows = client_;
+  return told;
+}
+
+// In destructors of other tasks, too: whoever waits is woken later.
+void Sessions::leave(const std::shared_ptr<Entry>& entry) {
+  entry->busy = false;
+  entry->rests_since = Monotonic::now();
+  if (!entry->end_after_call.empty() && entry->session.alive()) {
+    entry->session.end(entry->end_after_call);
+    entry->ended = entry->end_after_call;
+  }
+  if (!entry->session.alive()) {
+    if (entry->session.calls() == 0) {
+      entries_.erase(entry->key);  // there never was one
+    } else {
+      bury(entry, entry->ended);
+    }
+  }
+  if (!entry->waiting.empty()) host_.loop.defer([this, entry] { wake_next(entry); });
+}
+
+void Sessions::wake_next(const std::shared_ptr<Entry>& entry) {
+  if (entry->busy || entry->waiting.empty()) return;
+  auto next = entry->waiting.front();
+  entry->waiting.pop_front();
+  next->turn.fire();
+  // Whoever was woken and did not take the session leaves it to the next; so do the last words of one that is gone.
+  if (!entry->waiting.empty()) host_.loop.defer([this, entry] { wake_next(entry); });
+}
+
+// The session is over: told to those who wait for it, else kept for the next who asks.
+void Sessions::bury(std::shared_ptr<Entry> entry, std::string why) {
+  log_info("session {} of tenant {}: {}", entry->key.name, entry->key.tenant, why);
+  log_session_end(*entry->tenant, entry->key.name);
+  for (const auto& waiting : entry->waiting) waiting->gone = why;
+  if (entry->waiting.empty() && !entry->told)
+    note_gone(Gone{entry->key, std::move(why), entry->session.calls(), Monotonic::now(), entry->knows});
+  entries_.erase(entry->key);
+}
+
+void Sessions::note_gone(Gone gone) {
+  auto of_tenant = [&gone](const Gone& one) { return one.key.tenant == gone.key.tenant; };
+  if (static_cast<size_t>(std::count_if(gone_.begin(), gone_.end(), of_tenant)) >= kMostGone)
+    gone_.erase(std::find_if(gone_.begin(), gone_.end(), of_tenant));
+  gone_.push_back(std::move(gone));
+}
+
+void Sessions::withdraw(const std::string& execution) {
+  for (const auto& [key, entry] : entries_) {
+    auto& queue = entry->waiting;
+    auto found = std::find_if(queue.begin(), queue.end(), [&](const auto& one) { return one->execution == execution; });
+    if (found == queue.end()) continue;
+    auto waiting = *found;
+    queue.erase(found);
+    waiting->withdrawn = true;
+    host_.loop.defer([waiting] { waiting->turn.fire(); });
+    return;
+  }
+}
+
+Json Sessions::list(const std::string& tenant) const {
+  Json all = Json::array();
+  for (const auto& [key, entry] : entries_) {
+    if (key.tenant != tenant || (!entry->busy && !entry->session.alive())) continue;
+    Json one = {{"name", key.name}, {"calls", entry->session.calls()}};
+    one["state"] = entry->busy ? "running" : entry->session.frozen() ? "frozen" : "idle";
+    if (!entry->busy) {
+      const int64_t idle = seconds_since(entry->rests_since);
+      one["idle_seconds"] = idle;
+      one["expires_in_seconds"] = std::max<int64_t>(entry->policy->sessions.idle.count() - idle, 0);
+      one["memory_bytes"] = entry->session.memory_bytes();
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+void Sessions::end_all(const std::string& why) {
+  for (auto& [key, entry] : entries_) {
+    if (entry->busy) {
+      entry->end_after_call = why;
+    } else {
+      entry->session.end(why);
+    }
+  }
+  tend();
+}
+
+// Without a cgroup a session can write between calls: its files count then, too.
+Task<> Sessions::hold_quota(std::shared_ptr<Entry> entry) {
+  auto& workspace = entry->tenant->workspace();
+  auto usage = co_await workspace.measure();
+  entry->counting = false;
+  if (entry->busy || !usage) co_return;
+  if (auto within = workspace.quota().within(); !within) entry->session.end("between calls, " + within.error().what);
+}
+
+void Sessions::tend() {
+  auto entries = entries_;
+  for (const auto& [key, entry] : entries) {
+    if (entry->busy) continue;
+    if (ms_since(entry->rests_since) >
+        static_cast<double>(std::chrono::milliseconds(entry->policy->sessions.idle).count()))
+      entry->session.end(fmt::format("nobody called it for {} s", entry->policy->sessions.idle.count()));
+    if (!entry->session.alive()) {
+      bury(entry, entry->session.why());
+    } else if (entry->session.has_worked() && !std::exchange(entry->counting, true)) {
+      tasks_.spawn(hold_quota(entry));
+    }
+  }
+  tending_ = Deadline(host_.loop, kTendEvery, [this] { tend(); });
+}
+
+}  // namespace executions

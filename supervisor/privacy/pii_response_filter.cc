@@ -1,0 +1,91 @@
+#include "supervisor/privacy/pii_response_filter.h"
+
+#include "supervisor/mcp/context.h"
+#include "supervisor/privacy/sanitize_in_turns.h"
+
+namespace privacy {
+namespace {
+
+class HidePii : public mcp::ResponseFilter {
+ public:
+  // The vault is asked for when a text leaves: one that cannot be opened then withholds the answer.
+  HidePii(Loop& loop, PiiUser user, PiiVaults& vaults) : loop_(loop), user_(std::move(user)), vaults_(vaults) {}
+
+  // A few texts are left to redact().
+  Task<> prepare(std::vector<std::string> texts) override {
+    size_t bytes = 0;
+    for (const std::string& text : texts) bytes += text.size() + kEach;
+    if (bytes <= kTurn) co_return;
+    const auto opened = co_await ready();
+    if (!opened) co_return;
+    policies::SanitizeOptions options;
+    options.tokens = policies::SanitizeOptions::Tokens::keep;
+    size_t spent = 0;
+    for (const std::string& text : texts) {
+      if (cleaned_.contains(text)) continue;
+      auto clean = co_await sanitize_in_turns(loop_, text, *user_.rules.detector, *vault_, options);
+      if (!clean) co_return;
+      cleaned_.emplace(text, std::move(clean->text));
+      spent += text.size() + kEach;
+      if (spent <= kTurn) continue;
+      spent = 0;
+      co_await next_turn(loop_);
+    }
+  }
+
+  Task<Result<>> ready() override {
+    if (vault_) co_return Result<>{};
+    CO_TRY(vault_, co_await vaults_.of(user_.tenant, user_.rules.lifetime));
+    co_return Result<>{};
+  }
+
+  Result<std::string> redact(std::string_view text) override {
+    if (const auto known = cleaned_.find(text); known != cleaned_.end()) return known->second;
+    if (!vault_) return fail(Code::internal, "bug: a text was to be looked at before the vault was open");
+    policies::SanitizeOptions options;
+    options.tokens = policies::SanitizeOptions::Tokens::keep;
+    TRY(policies::Sanitized clean, policies::sanitize(text, *user_.rules.detector, *vault_, options));
+    return std::move(clean.text);
+  }
+
+  Task<Result<>> settle() override {
+    CO_CHECKED(co_await ready());
+    auto settled = co_await vault_->settle();
+    co_return settled;
+  }
+
+ private:
+  // What one turn of the loop may look at, and what a text costs beside its bytes.
+  static constexpr size_t kTurn = 64 << 10, kEach = 512;
+
+  Loop& loop_;
+  PiiUser user_;
+  PiiVaults& vaults_;
+  policies::PiiVault* vault_ = nullptr;                      // by ready(); what keeps the user's tenant keeps it
+  std::map<std::string, std::string, std::less<>> cleaned_;  // by prepare()
+};
+
+// Where nobody can say whose the answer is.
+class Withhold : public mcp::ResponseFilter {
+ public:
+  explicit Withhold(Error why) : why_(std::move(why)) {}
+  Result<std::string> redact(std::string_view) override { return tl::unexpected<Error>(why_); }
+  Task<Result<>> settle() override { co_return tl::unexpected<Error>(why_); }
+
+ private:
+  Error why_;
+};
+
+}  // namespace
+
+mcp::ResponseFilterOf pii_response_filter(PiiUserOf user_of, PiiVaults& vaults) {
+  return [user_of = std::move(user_of),
+          &vaults](const mcp::RequestContext& context) -> std::unique_ptr<mcp::ResponseFilter> {
+    auto user = user_of(context);
+    if (!user) return std::make_unique<Withhold>(user.error());
+    if (user->rules.answers == policies::PiiRules::Answers::as_is) return nullptr;
+    return std::make_unique<HidePii>(context.loop, *std::move(user), vaults);
+  };
+}
+
+}  // namespace privacy

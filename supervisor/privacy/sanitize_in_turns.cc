@@ -1,0 +1,28 @@
+#include "supervisor/privacy/sanitize_in_turns.h"
+
+#include "supervisor/base/busy_time.h"
+
+namespace privacy {
+namespace {
+
+// Of a Sanitizer: a short text needs one for each thing that is looked for.
+constexpr int kStepsOfATurn = 4;
+
+}  // namespace
+
+Task<Result<policies::Sanitized>> sanitize_in_turns(Loop& loop, std::string_view text,
+                                                    const policies::PiiDetector& detector, policies::PiiVault& vault,
+                                                    const policies::SanitizeOptions& options) {
+  policies::Sanitizer sanitizer(text, detector, vault, options);
+  for (;;) {
+    // A short text, as most are, is done at once.
+    for (int steps = 0; steps < kStepsOfATurn; steps++) {
+      const Doing doing(LoopWork::personal_data);
+      CO_TRY(const policies::PiiScan::Step step, sanitizer.step());
+      if (step == policies::PiiScan::Step::done) co_return sanitizer.take();
+    }
+    co_await next_turn(loop);
+  }
+}
+
+}  // namespace privacy

@@ -1,0 +1,96 @@
+#include "supervisor/skill_stores/compile_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "jail/execution.h"
+#include "supervisor/base/clock.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/random.h"
+#include "supervisor/executions/jail_spec.h"
+
+namespace skill_stores {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kCheckLimit = 5000ms;
+constexpr size_t kMostSaid = 400;  // bytes of what a compiler says
+
+constexpr char kPython[] = R"(
+import keyword
+name, source, result = context_vars["name"], context_vars["code"], {}
+if keyword.iskeyword(name):
+    result = {"message": f"'{name}' is a word of Python's own, nothing can be imported by it"}
+else:
+    try:
+        compile(source, "skill", "exec", dont_inherit=True)
+    except SyntaxError as e:
+        result = {"line": e.lineno, "message": e.msg, "text": (e.text or "").strip()}
+    except (ValueError, RecursionError, MemoryError, OverflowError) as e:
+        result = {"message": str(e) or type(e).__name__}
+)";
+
+// As node --check does for a CommonJS module.
+constexpr char kJavaScript[] = R"(
+try {
+  require('vm').compileFunction(context_vars.code, ['exports', 'require', 'module', '__filename', '__dirname'],
+                                {filename: 'skill'});
+  return {};
+} catch (e) {
+  const [first, text] = String(e.stack).split('\n');
+  const hint = /'export'|import statement/.test(e.message) ? '; use require() and module.exports' : '';
+  return {line: Number(/^skill:(\d+)/.exec(first)?.[1]), message: e.message + hint, text: text?.trim()};
+}
+)";
+
+std::string text_in(const Json& object, const char* key) {
+  auto found = object.find(key);
+  return found != object.end() && found->is_string() ? printable(found->get<std::string>(), kMostSaid) : "";
+}
+
+// Whatever the jail answered.
+Result<> read_verdict(const jail::Report& report) {
+  if (report.outcome != jail::Outcome::ok || !report.value || !report.value->is_object())
+    return fail(Code::invalid,
+                fmt::format("the skill cannot be compiled: {}",
+                            printable(report.message.empty() ? report.error : report.message, kMostSaid)),
+                "make it smaller, or nest it less");
+  const Json& verdict = *report.value;
+  const std::string message = text_in(verdict, "message"), text = text_in(verdict, "text");
+  if (message.empty()) return {};
+  std::string what = "the skill does not compile: ";
+  if (auto line = verdict.find("line"); line != verdict.end() && line->is_number_unsigned())
+    what += fmt::format("line {}: ", line->get<uint64_t>());
+  what += message;
+  return fail(Code::invalid, std::move(what), text.empty() ? "" : fmt::format("look at: {}", text), "skills.compile");
+}
+
+}  // namespace
+
+Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, const skills::Draft& draft) {
+  const policies::Policy& policy = user.policy;
+  const bool python = draft.language == skills::SkillLanguage::python;
+  const auto language = python ? jail::Language::python : jail::Language::javascript;
+  if (!policy.allows_language(jail::language_name(language)))
+    co_return fail(Code::denied,
+                   fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(language)),
+                   "save it in a language that is allowed", "languages");
+  policies::Limits limits = policy.limits.standard;
+  limits.wall = std::min<std::chrono::milliseconds>(limits.wall, kCheckLimit);
+  jail::Request request;
+  request.id = "c" + random_hex(8);
+  request.code = python ? kPython : kJavaScript;
+  request.context_vars = dump_json({{"name", draft.name}, {"code", draft.code}});
+  request.spec = executions::make_spec(policy, language, limits);
+  request.tenant = user.tenant.name();
+  request.pool = policy.pool;
+  request.seccomp_profile = policy.seccomp;
+  request.workspace = user.tenant.workspace().directory();
+  CO_TRY(jail::Report report, co_await jail::execute(host, pool, std::move(request)));
+  co_return read_verdict(report);
+}
+
+}  // namespace skill_stores

@@ -1,0 +1,127 @@
+#include "supervisor/skill_stores/tenant_skills.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
+#include "supervisor/skill_stores/compile_check.h"
+
+namespace skill_stores {
+namespace {
+
+constexpr uint32_t kMostChecks = 4;     // at once, of all tenants; each has one
+constexpr uint32_t kMostChanges = 256;  // that wait for the disk, of all tenants; each has one
+
+// For a queue in which each tenant has one place.
+policies::Policy one_at_a_time(const policies::Policy& policy) {
+  policies::Policy one;
+  one.concurrent_executions = 1;
+  one.requests_in_flight = 1;
+  one.queued_executions = policy.queued_executions;
+  return one;
+}
+
+}  // namespace
+
+TenantSkills::TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shared,
+                           Changed changed)
+    : host_(host),
+      pool_(pool),
+      shared_(std::move(shared)),
+      changed_(std::move(changed)),
+      disk_(disk),
+      checks_(host.loop, kMostChecks),
+      changes_(host.loop, kMostChanges),
+      tasks_(host.loop) {}
+
+Result<std::shared_ptr<skills::SkillStore>> TenantSkills::store(tenants::Tenant& tenant) {
+  auto known = stores_.find(tenant.name());
+  if (known != stores_.end()) return known->second;
+  TRY(RelativePath path, RelativePath::parse("skills"));
+  TRY(Fd directory, make_directories_beneath(tenant.directory(), path, 0700));
+  TRY(skills::SkillStore opened, skills::SkillStore::open(std::move(directory)));
+  for (const std::string& problem : opened.problems()) log_warning("tenant {}: {}", tenant.name(), problem);
+  return stores_[tenant.name()] = std::make_shared<skills::SkillStore>(std::move(opened));
+}
+
+Result<skills::Library> TenantSkills::library(tenants::Tenant& tenant) {
+  TRY(const std::shared_ptr<skills::SkillStore> own, store(tenant));
+  return skills::Library(shared_, *own);
+}
+
+Task<Result<skills::SkillStore::Receipt>> TenantSkills::save(SkillUser user, skills::Draft draft) {
+  const policies::SkillRules& rules = user.policy.skills;
+  if (!rules.save)
+    co_return fail(Code::denied, fmt::format("policy '{}' does not let skills be saved", user.policy.name),
+                   "keep the code in a file of the workspace", "skills.save");
+  CO_CHECKED(skills::check_draft(draft));
+  CO_TRY(const std::shared_ptr<skills::SkillStore> own, store(user.tenant));
+  if (!own->find(draft.name) && shared_.find(draft.name))
+    co_return fail(Code::denied, fmt::format("'{}' is a skill that everybody shares", draft.name),
+                   "choose another name", "skills.shared");
+  {
+    const policies::Policy one_check = one_at_a_time(user.policy);
+    executions::Admission::Asker asker{user.tenant.name(), nullptr};
+    CO_TRY(executions::Admission::Permit permit, co_await checks_.enter(std::move(asker), one_check));
+    CO_CHECKED(co_await check_skill(host_, pool_, user, draft));
+  }
+  skills::StoreLimits limits;
+  limits.bytes = rules.bytes;
+  limits.count = rules.count;
+  CO_TRY(std::shared_ptr<Change> change, co_await begin_change(user));
+  CO_TRY(skills::SkillStore::Saving plan, change->store->plan_save(draft, limits));
+  if (plan.saved == skills::SkillStore::Saved::same) co_return change->store->finish(std::move(plan));
+  tasks_.spawn(save(change, std::make_shared<skills::SkillStore::Saving>(std::move(plan))));
+  co_await change->done;
+  co_return change->receipt;
+}
+
+Task<Result<>> TenantSkills::remove(SkillUser user, std::string name) {
+  if (!user.policy.skills.save)
+    co_return fail(Code::denied, fmt::format("policy '{}' does not let skills be deleted", user.policy.name), {},
+                   "skills.save");
+  CO_TRY(std::shared_ptr<Change> change, co_await begin_change(user));
+  if (!change->store->find(name) && shared_.find(name))
+    co_return fail(Code::denied, fmt::format("'{}' is a skill that everybody shares", name), "leave it",
+                   "skills.shared");
+  CO_TRY(skills::SkillStore::Removal plan, change->store->plan_removal(name));
+  tasks_.spawn(remove(change, std::make_shared<skills::SkillStore::Removal>(std::move(plan))));
+  co_await change->done;
+  if (!change->receipt) co_return tl::unexpected<Error>(change->receipt.error());
+  co_return Result<>{};
+}
+
+Task<Result<std::shared_ptr<TenantSkills::Change>>> TenantSkills::begin_change(SkillUser user) {
+  const policies::Policy one_change = one_at_a_time(user.policy);
+  executions::Admission::Asker asker{user.tenant.name(), nullptr};
+  CO_TRY(executions::Admission::Permit turn, co_await changes_.enter(std::move(asker), one_change));
+  CO_TRY(std::shared_ptr<skills::SkillStore> own, store(user.tenant));
+  co_return std::make_shared<Change>(user.tenant.name(), std::move(own), std::move(turn));
+}
+
+Task<> TenantSkills::save(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Saving> saving) {
+  const WorkerThread::Job job = [saving] { return skills::SkillStore::write(*saving); };
+  auto written = co_await disk_.run(job);
+  if (written) {
+    change->receipt = change->store->finish(std::move(*saving));
+    changed_(change->tenant);
+  } else {
+    change->receipt = tl::unexpected<Error>(std::move(written).error());
+  }
+  change->done.fire();
+}
+
+Task<> TenantSkills::remove(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Removal> removal) {
+  const WorkerThread::Job job = [removal] { return skills::SkillStore::remove(*removal); };
+  auto removed = co_await disk_.run(job);
+  change->store->finish(*removal);
+  if (removal->is_gone) changed_(change->tenant);
+  if (removed) {
+    change->receipt = skills::SkillStore::Receipt{nullptr, skills::SkillStore::Saved::same};
+  } else {
+    change->receipt = tl::unexpected<Error>(std::move(removed).error());
+  }
+  change->done.fire();
+}
+
+}  // namespace skill_stores

@@ -1,0 +1,165 @@
+#include "supervisor/tools/catalog/call_tool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/large_value.h"
+#include "supervisor/calls/beside_loop.h"
+#include "supervisor/tools/workspace_answers.h"
+#include "supervisor/upstream/result_value.h"
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxDirectBytes = 1 << 20;  // of a result that goes to an agent
+constexpr size_t kMaxReplyBytes = 63 << 20;  // ... that goes to code: what a guest takes (jail/guest/README.md)
+constexpr size_t kMaxShown = 16;             // images
+
+// Takes the arguments out of `asked`.
+Result<calls::UpstreamCall> read_order(JsonWork& json, Json& asked) {
+  Fields in(asked, "call_tool");
+  calls::UpstreamCall order{{&json, Json::object()}};
+  TRY(order.name, in.string("name", 512));
+  TRY(order.server, in.string_or("server", "", 128));
+  const Json* arguments = in.find("arguments");
+  if (arguments && !arguments->is_object()) return fail(Code::invalid, "call_tool.arguments: not an object");
+  TRY(order.select, in.strings_or("select", {}));
+  CHECKED(in.done());
+  if (arguments) *order.arguments = std::move(asked["arguments"]);
+  return order;
+}
+
+Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment, const calls::GuestCaller& caller,
+                                             Json asked) {
+  FreedBeside all(&environment.json, std::move(asked));
+  if (!caller.nested) co_return fail(Code::unavailable, "tools of other servers cannot be called from here");
+  calls::NestedCalls& used = *caller.nested;
+  const policies::CallRules& rules = used.who.policy->calls;
+  CO_TRY(calls::UpstreamCall order, read_order(environment.json, *all));
+  if (used.calls >= rules.per_execution)
+    co_return fail(Code::exhausted, fmt::format("this execution has made its {} calls", rules.per_execution),
+                   "ask for more in one call (a page, a list of ids, a search), or keep what you have in a file of the "
+                   "workspace and go on in another execution",
+                   "calls.per_execution");
+  used.calls++;
+  if (used.who.tell && used.calls == calls::first_call_told(rules.per_execution))
+    used.who.tell(calls::told_of_calls(used.calls, rules.per_execution));
+  uint64_t bytes = 0;
+  const auto paths = std::move(order.select);
+  CO_TRY(upstream::ToolValue told, co_await calls::call_upstream(environment, used.who, std::move(order), bytes));
+  used.bytes += bytes;
+  FreedBeside value(&environment.json, std::move(told.value));  // for where it does not go to the code
+  if (used.bytes > rules.bytes)
+    co_return fail(Code::exhausted,
+                   fmt::format("the results of this execution's calls are more than {} bytes", rules.bytes),
+                   "ask for less, or go on in another execution", "calls.bytes");
+  if (!told.failure.is_null()) co_return jail::CallReply(Json{{"failure", std::move(told.failure)}}, bytes);
+  if (!paths.empty()) {
+    auto choose = [whole = calls::shared_value(std::move(*value)), paths] {
+      calls::Measured chosen;
+      chosen.told.value = upstream::select(*whole, paths);
+      *whole = nullptr;
+      chosen.bytes = dump_json(chosen.told.value).size();
+      return chosen;
+    };
+    CO_TRY(calls::Measured chosen, co_await calls::run_beside(environment, used.who, bytes, 0, std::move(choose)));
+    *value = std::move(chosen.told.value);
+    bytes = chosen.bytes;
+  }
+  if (bytes > kMaxReplyBytes)
+    co_return fail(Code::exhausted, fmt::format("the result is larger than {} MB", kMaxReplyBytes >> 20),
+                   "name what you need of it with select, or ask for less");
+  co_return jail::CallReply(Json{{"value", std::move(*value)}}, bytes);
+}
+
+// Takes pictures out of the value: as blocks they cost a client less than as base64 in a text.
+void take_images(Json& value, std::vector<mcp::Block>& images) {
+  if (value.is_array())
+    for (Json& one : value) take_images(one, images);
+  if (!value.is_object() || images.size() >= kMaxShown) return;
+  const Json type = value.value("type", Json()), data = value.value("data", Json()),
+             mime = value.value("mimeType", Json());
+  if (type != "image" || !data.is_string() || !mime.is_string()) return;
+  images.push_back(mcp::Image{data.get<std::string>(), mime.get<std::string>()});
+  value["data"] = "see the picture";
+}
+
+mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::string>& paths) {
+  std::vector<mcp::Block> images;
+  Json answer;
+  if (!told.failure.is_null()) {
+    answer["success"] = false;
+    answer["error"] = told.failure["message"];
+    answer["code"] = told.failure["code"];
+    if (told.failure.contains("data")) answer["data"] = told.failure["data"];
+  } else {
+    if (!paths.empty()) told.value = upstream::select(told.value, paths);
+    take_images(told.value, images);
+    answer["result"] = std::move(told.value);
+  }
+  if (dump_json(answer).size() > kMaxDirectBytes)
+    return failure(Error{Code::exhausted,
+                         0,
+                         "the result is larger than 1 MB",
+                         "name what you need of it with select, or call it from code, which keeps the rest",
+                         {}});
+  mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
+  result.is_error = !told.failure.is_null();
+  if (!images.empty()) result.structured.reset();  // a client that prefers it would drop the pictures
+  std::move(images.begin(), images.end(), std::back_inserter(result.content));
+  return result;
+}
+
+Task<mcp::ToolResult> call_for_agent(calls::CallEnvironment& environment, mcp::RequestContext& context,
+                                     Result<Asker> asker, Json asked) {
+  FreedBeside all(&environment.json, std::move(asked));
+  if (!asker) co_return failure(asker.error());
+  calls::Who who{asker->tenant, asker->policy, context.peer.uid, context.peer.pid, {}, context};
+  who.trace = read_trace_context(context.meta);
+  auto order = read_order(environment.json, *all);
+  if (!order) co_return failure(order.error());
+  const auto paths = std::move(order->select);
+  uint64_t bytes = 0;
+  auto told = co_await calls::call_upstream(environment, who, *std::move(order), bytes);
+  if (!told) co_return failure(told.error());
+  auto show = [told = calls::shared_value(*std::move(told)), paths] { return told_to_agent(std::move(*told), paths); };
+  auto shown = co_await calls::run_beside(environment, std::move(who), bytes, 0, std::move(show));
+  if (!shown) co_return failure(shown.error());
+  co_return *std::move(shown);
+}
+
+}  // namespace
+
+mcp::ToolDefinition call_tool_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "call_tool";
+  tool.description = "Call one tool that search_tools found; several: call them from code.";
+  tool.input_schema = Json::parse(R"({
+    "type": "object",
+    "properties": {
+      "name": {"type": "string"},
+      "server": {"type": "string"},
+      "arguments": {"type": "object"},
+      "select": {"type": "array", "items": {"type": "string"}, "description": "Only these of the result: items.title"}
+    },
+    "required": ["name"]
+  })");
+  return tool;
+}
+
+void add_call_tool(mcp::Server& server, calls::CallEnvironment& environment, const AskerOf& asker_of) {
+  server.add_tool(call_tool_definition(), [&environment, asker_of](mcp::RequestContext& context, Json arguments) {
+    return call_for_agent(environment, context, asker_of(context), std::move(arguments));
+  });
+}
+
+void add_tool_calls(calls::GuestCalls& calls, calls::CallEnvironment& environment) {
+  calls.add_large("call_tool", [&environment](const calls::GuestCaller& caller, Json arguments) {
+    return call_from_code(environment, caller, std::move(arguments));
+  });
+}
+
+}  // namespace tools

@@ -1,0 +1,18 @@
+// The tool call_tool, and the same for jailed code: one call of an upstream server's tool (calls/upstream_call.h).
+//   agents: call_tool(name, arguments?, select?) -> {result}, pictures as pictures
+//   code:   call_tool {server?, name, arguments?} -> {value} or {failure: {code, message, data?}}
+// Errors: those of call_upstream(), and exhausted: an execution's calls, or the size of a result.
+#pragma once
+#include "supervisor/calls/guest_calls.h"
+#include "supervisor/calls/upstream_call.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/tools/asker.h"
+
+namespace tools {
+
+void add_call_tool(mcp::Server& server, calls::CallEnvironment& environment, const AskerOf& asker_of);
+void add_tool_calls(calls::GuestCalls& calls, calls::CallEnvironment& environment);
+
+mcp::ToolDefinition call_tool_definition();
+
+}  // namespace tools

@@ -1,0 +1,130 @@
+#include "supervisor/tools/catalog/catalog_resources.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "jail/language.h"
+#include "supervisor/base/json.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+using AskedKind = mcp::CompletionRequest::Kind;
+using Catalog = std::shared_ptr<const catalog::Catalog>;
+
+constexpr size_t kMostToolsOffered = 100;  // the protocol's limit
+constexpr char kPrompt[] = "solve_with_code";
+constexpr const char* kLanguages[] = {"python", "javascript", "typescript", "shell"};
+
+Task<Result<mcp::ResourcePage>> list_nothing() { co_return mcp::ResourcePage{}; }
+
+Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, std::string uri) {
+  CO_TRY(const std::string path, decode_percent(std::string_view(uri).substr(kToolScheme.size())));
+  const size_t slash = path.find('/');
+  if (slash == path.npos)
+    co_return fail(Code::not_found, "no tool has that address", "as in " + std::string(kToolTemplate));
+  const Json asked{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
+  const mcp::ToolResult found = get_tool_definition(*catalog, asked);
+  if (found.is_error) co_return fail(Code::not_found, "no tool has that address", "find it with search_tools");
+  mcp::ResourceContents contents;
+  contents.uri = std::move(uri);
+  contents.mime_type = "application/json";
+  contents.data = dump_json(*found.structured);
+  std::vector<mcp::ResourceContents> all;
+  all.push_back(std::move(contents));
+  co_return all;
+}
+
+// Servers; or the tools of the server that was chosen before, of all while none was.
+mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::CompletionRequest& asked) {
+  const auto chosen = asked.resolved.find("server");
+  const std::string server = chosen != asked.resolved.end() && chosen->is_string() ? chosen->get<std::string>() : "";
+  std::set<std::string_view> values;
+  for (uint32_t number = 0; number < catalog.size(); number++) {
+    const catalog::ToolView tool = catalog.tool(number);
+    const bool named = asked.argument == "tool";
+    if (tool.kind != catalog::Kind::tool || (named && !server.empty() && tool.server != server)) continue;
+    const std::string_view value = named ? tool.name : tool.server;
+    if (value.starts_with(asked.value)) values.insert(value);
+  }
+  mcp::Completion completion;
+  completion.total = values.size();
+  for (std::string_view value : values)
+    if (completion.values.size() < kMostToolsOffered) completion.values.emplace_back(value);
+  return completion;
+}
+
+Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Result<Asker> asker, mcp::CompletionRequest asked) {
+  if (!asker) co_return tl::unexpected<Error>(std::move(asker).error());
+  if (asked.kind == AskedKind::resource && asked.reference == kToolTemplate &&
+      (asked.argument == "server" || asked.argument == "tool"))
+    co_return complete_tool(*catalog, asked);
+  if (asked.kind != AskedKind::prompt || asked.reference != kPrompt ||
+      (asked.argument != "language" && asked.argument != "task"))
+    co_return fail(Code::not_found, "nothing is known about that reference or argument");
+  mcp::Completion completion;
+  for (const char* language : kLanguages) {
+    const bool fits = std::string_view(language).starts_with(asked.value) && asker->policy->allows_language(language);
+    if (asked.argument == "language" && fits) completion.values.emplace_back(language);
+  }
+  completion.total = completion.values.size();
+  co_return completion;
+}
+
+mcp::Prompt solve_with_code() {
+  mcp::Prompt prompt;
+  prompt.name = kPrompt;
+  prompt.title = "Solve with code";
+  prompt.description = "Have a task done by code in a jail, which looks tools up and returns a summary";
+  mcp::PromptArgument task;
+  task.name = "task";
+  task.description = "What is to be done";
+  task.need = mcp::PromptArgument::Need::required;
+  mcp::PromptArgument language;
+  language.name = "language";
+  language.description = "python, javascript, typescript or shell";
+  prompt.arguments = {task, language};
+  return prompt;
+}
+
+Task<Result<mcp::PromptResult>> solve(Json arguments) {
+  const std::string language = arguments.value("language", "python");
+  if (!jail::find_language(language))
+    co_return fail(Code::invalid, "language: not python, javascript, typescript or shell", "name one of these");
+  mcp::PromptMessage message;
+  message.content = mcp::Text{fmt::format(
+      "Do this with execute_code, in {}: find tools with search_tools where some are needed, call them from the code, "
+      "keep data in its variables and in /workspace, and return only what answers the task.\n\n{}",
+      language, arguments["task"].get<std::string>())};
+  mcp::PromptResult result;
+  result.description = "A task for code in a jail";
+  result.messages.push_back(std::move(message));
+  co_return result;
+}
+
+}  // namespace
+
+void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& catalog_of, const AskerOf& asker_of) {
+  mcp::ResourceProvider provider;
+  provider.prefixes = {std::string(kToolScheme)};
+  provider.list = [](mcp::RequestContext&, std::string) { return list_nothing(); };
+  provider.read = [catalog_of](mcp::RequestContext&, std::string uri) {
+    return read_tool(catalog_of(), std::move(uri));
+  };
+  mcp::ResourceTemplate tool;
+  tool.uri_template = kToolTemplate;
+  tool.name = "tool definition";
+  tool.description = "All about one tool of another server: its schemas, how to call it";
+  tool.mime_type = "application/json";
+  provider.templates = {tool};
+  server.add_resources(std::move(provider));
+  server.add_completion([catalog_of, asker_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
+    return complete_catalog(catalog_of(), asker_of(context), std::move(asked));
+  });
+  server.add_prompt(solve_with_code(),
+                    [](mcp::RequestContext&, Json arguments) { return solve(std::move(arguments)); });
+}
+
+}  // namespace tools

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/tools/catalog/catalog_answers.h"
+#include "supervisor/tools/catalog/catalog_tools.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+// Of the answer, so that it stays below 800 tokens however many there are.
+constexpr size_t kCategoryBytes = 1200, kServerBytes = 700, kCoreBytes = 300;
+constexpr size_t kMany = 20;              // of more categories only a part of each description is told
+constexpr size_t kShortDescription = 60;  // bytes
+
+// The groups with most tools, as many as fit, by name. `cost`: bytes of one.
+std::vector<const catalog::Group*> largest(const std::vector<catalog::Group>& groups, size_t bytes, auto&& cost) {
+  std::vector<const catalog::Group*> all;
+  for (const catalog::Group& group : groups)
+    if (!group.name.empty()) all.push_back(&group);
+  std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->tools > b->tools; });
+  size_t count = 0;
+  for (; count < all.size(); count++) {
+    const size_t one = cost(*all[count]);
+    if (one > bytes) break;
+    bytes -= one;
+  }
+  all.resize(count);
+  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->name < b->name; });
+  return all;
+}
+
+}  // namespace
+
+mcp::ToolDefinition list_tool_categories_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "list_tool_categories";
+  tool.description = "Categories and servers of tools, counted.";
+  tool.input_schema = Json::parse(R"({"type": "object", "properties": {}})");
+  mark_read_only(tool);
+  return tool;
+}
+
+mcp::ToolResult list_tool_categories(const catalog::Catalog& catalog, const Json& arguments) {
+  Fields in(arguments, "list_tool_categories");
+  if (auto known = in.done(); !known) return failure(known.error());
+  Json categories = Json::object(), servers = Json::object(), core = Json::array();
+  const bool many = catalog.categories().size() > kMany;
+  auto description = [&](const catalog::Group& group) {
+    return many ? shortened(group.description, kShortDescription) : shortened(group.description);
+  };
+  const auto shown_categories = largest(catalog.categories(), kCategoryBytes, [&](const catalog::Group& group) {
+    return group.name.size() + description(group).size() + 40;
+  });
+  const auto shown_servers =
+      largest(catalog.servers(), kServerBytes, [](const catalog::Group& group) { return group.name.size() + 8; });
+  for (const auto* group : shown_categories)
+    categories[group->name] = Json{{"description", description(*group)}, {"tool_count", group->tools}};
+  for (const auto* group : shown_servers) servers[group->name] = group->tools;
+  size_t core_bytes = kCoreBytes;
+  for (const auto& server : catalog.core_servers())
+    if (server.size() + 4 <= core_bytes) {
+      core.push_back(server);
+      core_bytes -= server.size() + 4;
+    }
+  Json answer = {{"categories", std::move(categories)},
+                 {"total_tools", catalog.size()},
+                 {"core_mcps", std::move(core)},
+                 {"servers", std::move(servers)}};
+  const size_t all_servers = static_cast<size_t>(std::count_if(catalog.servers().begin(), catalog.servers().end(),
+                                                               [](const auto& one) { return !one.name.empty(); }));
+  if (shown_categories.size() < catalog.categories().size() || shown_servers.size() < all_servers)
+    answer["hint"] = fmt::format(
+        "the largest {} of {} categories and {} of {} servers; search_tools finds the tools of all, list_tools() in "
+        "execute_code names them",
+        shown_categories.size(), catalog.categories().size(), shown_servers.size(), all_servers);
+  if (catalog.problem_count() > 0) answer["problems"] = catalog.problem_count();  // files and tools that were left out
+  return mcp::ToolResult::data(std::move(answer));
+}
+
+}  // namespace tools

@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "supervisor/base/busy_time.h"
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/tools/catalog/catalog_answers.h"
+#include "supervisor/tools/catalog/catalog_tools.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+constexpr int64_t kMaxToolsFound = 50;
+constexpr size_t kMaxQueryBytes = 2000;         // more are not read
+constexpr size_t kMaxArgumentBytes = 16 << 20;  // as large as a request may be
+constexpr size_t kMaxTags = 16;
+constexpr char kSkills[] = "skills";  // their category
+
+struct SearchOrder {
+  catalog::Query query;
+  Detail detail = Detail::summary;
+  std::string detail_level;
+};
+
+Result<SearchOrder> read_search_order(const Json& arguments) {
+  Fields in(arguments, "search_tools");
+  SearchOrder order;
+  TRY(order.query.text, in.string("query", kMaxArgumentBytes));
+  if (order.query.text.size() > kMaxQueryBytes)
+    order.query.text.resize(whole_utf8_prefix(std::string_view(order.query.text).substr(0, kMaxQueryBytes)));
+  TRY(order.query.category, in.string_or("category", ""));
+  TRY(order.query.server, in.string_or("server", ""));
+  TRY(order.query.tags, in.strings_or("tags", {}));
+  TRY(order.detail_level, in.one_of("detail_level", {"brief", "summary", "full"}, "summary"));
+  TRY(int64_t limit, in.integer_or("limit", 1, kMaxToolsFound, 5));
+  CHECKED(in.done());
+  if (order.query.tags.size() > kMaxTags)
+    return fail(Code::invalid, fmt::format("search_tools.tags: more than {} tags", kMaxTags));
+  order.query.limit = static_cast<size_t>(limit);
+  if (order.detail_level == "brief") order.detail = Detail::brief;
+  if (order.detail_level == "full") order.detail = Detail::full;
+  return order;
+}
+
+bool has_group(const std::vector<catalog::Group>& groups, const std::string& name) {
+  for (const auto& group : groups)
+    if (group.name == name) return true;
+  return false;
+}
+
+bool is_ascii(std::string_view text) {
+  for (char c : text)
+    if (static_cast<unsigned char>(c) >= 0x80) return false;
+  return true;
+}
+
+struct FoundSkills {
+  std::vector<skills::Found> fitting;
+  bool named = false;  // the query is the one's name, and no tool's
+};
+
+// Those that fit the words that tell something; without words only who asks for skills gets them.
+FoundSkills find_skills(const catalog::Catalog& catalog, const skills::Library& library, const catalog::Query& query) {
+  const bool asked_for = query.category == kSkills;
+  if (!query.category.empty() && !asked_for) return {};
+  if (auto named = library.find(query.text)) return {{*named}, catalog.find(query.text).tools.empty()};
+  std::string words;
+  for (const auto& word : catalog.index().terms(query.text).words)
+    if (word.weight == catalog::Index::kWhole) words += word.text + ' ';
+  if (words.empty() && !(asked_for && query.text.empty())) return {};
+  return {library.fitting(words), false};
+}
+
+Json describe_skill(const skills::Skill& skill, Detail detail) {
+  Json all = {{"name", skill.name}, {"kind", "skill"}};
+  if (detail != Detail::brief) {
+    all["category"] = kSkills;
+    all["description"] = skill.description;
+  }
+  all["mcp_server"] = nullptr;
+  if (detail == Detail::full) {
+    all["language"] = skills::language_name(skill.language);
+    all["uri"] = skills::uri_of(skill.slug, {});
+  }
+  if (skill.language == skills::SkillLanguage::python) all["import"] = fmt::format("from skills import {}", skill.name);
+  if (skill.language == skills::SkillLanguage::javascript)
+    all["import"] = fmt::format("const {0} = require('skills/{0}')", skill.name);
+  return all;
+}
+
+// What the reader can do about an answer with nothing in it.
+std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::FoundTools& found) {
+  if (found.total > 0)
+    return found.match == catalog::Match::weak ? "no tool has much of this; other words may find more" : "";
+  if (catalog.size() == 0) return "there are no tool definitions here";
+  std::string text;
+  if (!query.category.empty() && !has_group(catalog.categories(), query.category))
+    text = "no such category; list_tool_categories tells them";
+  else if (!query.server.empty() && !has_group(catalog.servers(), query.server))
+    text = "no such server; list_tool_categories tells them";
+  else if (found.elsewhere > 0)
+    text = fmt::format("{} fit without category, server and tags", found.elsewhere);
+  else if (!found.unknown_words.empty())
+    text = fmt::format("no tool has: {}", fmt::join(found.unknown_words, ", "));
+  else
+    text = "no tool has any of these words";
+  if (!is_ascii(query.text)) text += "; definitions are written in English";
+  if (!found.nearest.empty()) text += "; see nearest";
+  return text;
+}
+
+}  // namespace
+
+mcp::ToolDefinition search_tools_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "search_tools";
+  tool.description = "Find other servers' tools by what they do.";
+  tool.input_schema = Json::parse(R"({
+    "type": "object",
+    "properties": {
+      "query": {"type": "string"},
+      "category": {"type": "string"},
+      "detail_level": {"type": "string", "enum": ["brief", "summary", "full"], "default": "summary"},
+      "server": {"type": "string"},
+      "tags": {"type": "array", "items": {"type": "string"}},
+      "limit": {"type": "integer", "maximum": 50, "default": 5}
+    },
+    "required": ["query"]
+  })");
+  mark_read_only(tool);
+  return tool;
+}
+
+mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments) {
+  return search_tools(catalog, arguments, {});
+}
+
+mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchContext& context) {
+  const Doing doing(LoopWork::search);
+  auto order = read_search_order(arguments);
+  if (!order) return failure(order.error());
+  catalog::Query& query = order->query;
+  query.learned = context.learned;
+  query.asker = context.asker;
+  query.thesaurus = context.thesaurus.get();
+  const skills::Library* library = context.library;
+  const catalog::FoundTools found = catalog.search(query);
+  FoundSkills asked;
+  if (library && query.server.empty() && query.tags.empty()) asked = find_skills(catalog, *library, query);
+  std::vector<skills::Found>& fitting = asked.fitting;
+  const size_t fit = fitting.size();
+  const size_t places = query.limit - std::min(query.limit, found.tools.size());
+  fitting.resize(std::min(fit, std::max({places, query.limit * 2 / 5, size_t{asked.named ? 1u : 0u}})));
+  const size_t listed = std::min(found.tools.size(), query.limit - fitting.size());
+  Json answer = {{"query", query.text},
+                 {"category", query.category.empty() ? Json(nullptr) : Json(query.category)},
+                 {"detail_level", order->detail_level},
+                 {"count", listed + fitting.size()},
+                 {"total", found.total + fit},
+                 {"match", found.match == catalog::Match::strong || asked.named ? "strong" : "weak"},
+                 {"tools", Json::array()}};
+  if (asked.named) answer["tools"].push_back(describe_skill(*fitting.front().skill, order->detail));
+  for (size_t i = 0; i < listed; i++) answer["tools"].push_back(describe(catalog, found.tools[i], order->detail));
+  if (!asked.named)
+    for (const skills::Found& one : fitting) answer["tools"].push_back(describe_skill(*one.skill, order->detail));
+  const bool skills_only = found.total == 0 && !fitting.empty();
+  std::string hint;
+  if (found.guessed)
+    hint = fmt::format("no tool has any of these words; {} of all {} are listed", listed, found.total);
+  else if (listed + fitting.size() < found.total + fit)
+    hint =
+        fmt::format("{} of {}; ask for more with limit, or more exactly", listed + fitting.size(), found.total + fit);
+  else if (!skills_only && !asked.named)
+    hint = advice(catalog, query, found);
+  if (!hint.empty()) answer["hint"] = std::move(hint);
+  if (!found.nearest.empty() && !skills_only) answer["nearest"] = describe_nearest(catalog, found.nearest);
+  return mcp::ToolResult::data(std::move(answer));
+}
+
+}  // namespace tools

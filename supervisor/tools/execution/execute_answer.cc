@@ -1,0 +1,188 @@
+#include "supervisor/tools/execution/execute_answer.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "supervisor/base/busy_time.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+// Members of one JSON object, written straight into text: output does not become a JSON value first.
+class Members {
+ public:
+  void raw(std::string_view key, std::string_view json) {
+    text_ += text_.size() == 1 ? "\"" : ",\"";
+    text_.append(key);
+    text_ += "\":";
+    text_.append(json);
+  }
+  void string(std::string_view key, std::string_view value) {
+    raw(key, "");
+    append_json_string(text_, value);
+  }
+  void lines(std::string_view key, std::string_view value) {
+    raw(key, "[");
+    for (bool first = true; !value.empty(); first = false) {
+      size_t end = value.find('\n');
+      if (!first) text_ += ',';
+      append_json_string(text_, value.substr(0, end));
+      value = end == std::string_view::npos ? std::string_view() : value.substr(end + 1);
+    }
+    text_ += ']';
+  }
+  std::string take() && { return std::move(text_) + "}"; }
+
+ private:
+  std::string text_ = "{";
+};
+
+double rounded(double ms) { return std::round(ms * 1000) / 1000; }
+
+void add_truncated(Members& members, const ExecuteAnswer& answer) {
+  Json truncated;
+  auto stream = [&](const char* name, const jail::CapturedStream& s) {
+    if (s.truncated)
+      truncated[name] = {
+          {"bytes", s.bytes}, {"lines", s.lines}, {"resource", "exec:///" + answer.execution_id + "/" + name}};
+  };
+  stream("stdout", answer.report->out);
+  stream("stderr", answer.report->err);
+  if (!truncated.empty()) members.raw("truncated", dump_json(truncated));
+}
+
+void add_files(Members& members, const tenants::Changes& changes) {
+  Json files;
+  uint64_t omitted = 0;
+  auto list = [&](const char* name, const tenants::Changes::List& paths) {
+    if (!paths.paths.empty()) files[name] = paths.paths;
+    omitted += paths.omitted;
+  };
+  list("created", changes.created);
+  list("modified", changes.modified);
+  list("deleted", changes.deleted);
+  if (omitted > 0) files["omitted"] = omitted;
+  if (!changes.complete) files["complete"] = false;
+  if (!files.empty()) members.raw("files", dump_json(files));
+}
+
+// For clients that read a file by its link. The rest is only named.
+constexpr size_t kMostLinks = 5;
+
+void add_links(std::vector<mcp::Block>& content, const tenants::Changes& changes) {
+  size_t links = 0;
+  for (const std::string& path : changes.created.paths) {
+    if (valid_utf8(path) != path) continue;  // cannot be read by URI
+    if (links++ == kMostLinks) break;
+    mcp::ResourceLink link;
+    link.uri = std::string(kWorkspaceScheme) + encode_percent(path);
+    link.name = path;
+    content.push_back(std::move(link));
+  }
+}
+
+// As grep, diff and test end that found nothing, or a difference: an answer, where the policy takes it for one.
+bool says_no(const ExecuteAnswer& answer) {
+  const jail::Report& report = *answer.report;
+  return answer.shell_exit_1 == policies::ShellExit1::answer && report.outcome == jail::Outcome::exit &&
+         report.exit_status == 1 && report.err.bytes == 0;
+}
+
+// Programs that were ended for a limit know that all of theirs ended.
+std::string told_of_left_processes(const jail::Report& report) {
+  const bool by_itself = report.outcome == jail::Outcome::ok || report.outcome == jail::Outcome::error ||
+                         report.outcome == jail::Outcome::exit;
+  if (!by_itself || !report.left_running) return {};
+  const uint32_t count = *report.left_running;
+  return fmt::format(
+      "{} that the program left running {} ended with its jail, with all that {} had started: nothing "
+      "goes on after the answer",
+      count == 0   ? "processes"
+      : count == 1 ? "1 process"
+                   : fmt::format("{} processes", count),
+      count == 1 ? "was" : "were", count == 1 ? "it" : "they");
+}
+
+}  // namespace
+
+mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
+  const Doing doing(LoopWork::answer);
+  const jail::Report& report = *answer.report;
+  bool success = report.outcome == jail::Outcome::ok;
+  Members members;
+  members.raw("success", success ? "true" : "false");
+  if (!answer.result.empty() || (report.value && !report.value->is_null())) {
+    members.raw("result", answer.result.empty() ? dump_json(*report.value) : answer.result);
+    if (!report.value_type.empty()) members.string("result_type", report.value_type);
+  } else if (success) {
+    members.raw("result", "null");
+  }
+  members.lines("output", report.out.text);
+  members.raw("execution_time_ms", std::to_string(std::llround(report.usage.wall_ms)));
+  if (!success) {
+    const std::string& message = answer.quota ? answer.quota->what : report.message;
+    members.string("error", report.error.empty() ? message
+                            : message.empty()    ? report.error
+                                                 : report.error + " (" + message + ")");
+    if (answer.quota) {
+      members.string("rule", answer.quota->rule);
+      members.string("remedy", answer.quota->hint);
+    } else if (report.outcome == jail::Outcome::internal) {
+      members.raw("may_have_run", "true");
+      members.string("remedy", jail::kAfterInternal);
+    }
+  }
+  if (!report.traceback.empty()) members.string("traceback", report.traceback);
+  members.string("execution_id", answer.execution_id);
+  members.string("outcome", jail::outcome_name(report.outcome));
+  if (!answer.session.is_null()) members.raw("session", dump_json(answer.session));
+  if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
+  if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));
+  if (!report.err.text.empty()) members.string("stderr", report.err.text);
+  Json usage{{"wall_ms", rounded(report.usage.wall_ms)},
+             {"cpu_ms", rounded(report.usage.cpu_ms)},
+             {"memory_peak_bytes", report.usage.memory_peak_bytes}};
+  if (report.usage.processes_peak > 0) usage["processes_peak"] = report.usage.processes_peak;
+  members.raw("usage", dump_json(usage));
+  if (answer.changes) add_files(members, *answer.changes);
+  add_truncated(members, answer);
+  if (!answer.clamped.empty()) {
+    Json clamped = Json::array();
+    for (const auto& c : answer.clamped) clamped.push_back({{"name", c.name}, {"asked", c.asked}, {"given", c.given}});
+    members.raw("clamped", dump_json(clamped));
+  }
+  Json notes = answer.notes;
+  if (std::string left = told_of_left_processes(report); !left.empty()) notes.push_back(std::move(left));
+  if (success && !report.message.empty()) notes.push_back(report.message);
+  if (!notes.empty()) members.raw("notes", dump_json(notes));
+  mcp::ToolResult result;
+  result.content.push_back(mcp::Text{std::move(members).take()});
+  for (const auto& image : answer.images) result.content.push_back(mcp::Image{image.base64, image.mime});
+  if (answer.changes) add_links(result.content, *answer.changes);
+  result.is_error = !success && !says_no(answer);
+  result.meta["org.warder/receipt"] = report.receipt;
+  return result;
+}
+
+mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran) {
+  const bool denied = ran == Ran::no && (error.code == Code::denied || error.code == Code::exhausted ||
+                                         error.code == Code::invalid || error.code == Code::not_found);
+  Members members;
+  members.raw("success", "false");
+  members.lines("output", "");
+  members.string("error", error.what);
+  members.string("code", code_name(error.code));
+  if (!error.rule.empty()) members.string("rule", error.rule);
+  if (!error.hint.empty()) members.string("remedy", error.hint);
+  if (!denied) members.raw("may_have_run", ran == Ran::maybe ? "true" : "false");
+  if (!execution_id.empty()) members.string("execution_id", execution_id);
+  members.string("outcome", denied ? "denied" : "internal");
+  mcp::ToolResult result = mcp::ToolResult::error(std::move(members).take());
+  return result;
+}
+
+}  // namespace tools

@@ -1,0 +1,34 @@
+// The tool execute_code: an agent's program in a jail of its own, and the answer about it.
+// Source: MCP tools/call. The connection's user data is a tenants::Member. Cancelling the call kills the jail.
+#pragma once
+#include "jail/host.h"
+#include "jail/pool.h"
+#include "supervisor/calls/guest_calls.h"
+#include "supervisor/executions/admission.h"
+#include "supervisor/executions/execution_registry.h"
+#include "supervisor/executions/sessions.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/tools/catalog/catalog_tools.h"
+#include "supervisor/tools/workspace/workspace_tools.h"
+#include "supervisor/traces/queue.h"
+
+namespace tools {
+
+struct ExecuteEnvironment {  // must outlive the server
+  jail::Host& host;
+  executions::Admission& admission;
+  executions::ExecutionRegistry& executions;
+  jail::Pool& pool;
+  executions::Sessions& sessions;
+  const calls::GuestCalls& calls;
+  journal::Journal& journal;
+  discovery::CatalogOf catalog_of;
+  TenantOf tenant_of;
+  std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
+  traces::Queue* spans = nullptr;  // nullptr: none are recorded
+};
+
+void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment);
+
+}  // namespace tools

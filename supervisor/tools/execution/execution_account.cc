@@ -1,0 +1,63 @@
+#include "supervisor/tools/execution/execution_account.h"
+
+#include "supervisor/base/json.h"
+#include "supervisor/tenants/executions.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+double milliseconds(int64_t us) { return static_cast<double>(us) / 1000; }
+
+Json context_of(const journal::Ledger& ledger) {
+  return {
+      {"returned", bytes_and_tokens(ledger.returned_bytes, ledger.returned_tokens)},
+      {"printed", bytes_and_tokens(ledger.printed_bytes, ledger.printed_tokens)},
+      {"fetched", bytes_and_tokens(ledger.fetched_bytes, ledger.fetched_tokens)},
+      {"read_in_jail", bytes_and_tokens(ledger.read_bytes, ledger.read_tokens)},
+      {"kept_out", bytes_and_tokens(ledger.kept_out_bytes(), ledger.kept_out_tokens())},
+      {"definitions_avoided", bytes_and_tokens(ledger.definitions_avoided_bytes, ledger.definitions_avoided_tokens)}};
+}
+
+}  // namespace
+
+std::optional<std::string> account_of_uri(std::string_view uri) {
+  if (!uri.starts_with(kExecutionScheme) || !uri.ends_with(kAccountName)) return std::nullopt;
+  uri.remove_prefix(kExecutionScheme.size());
+  if (uri.size() < kAccountName.size()) return std::nullopt;
+  uri.remove_suffix(kAccountName.size());
+  return std::string(uri);
+}
+
+Json bytes_and_tokens(uint64_t bytes, uint64_t tokens) { return {{"bytes", bytes}, {"tokens_estimated", tokens}}; }
+
+Json describe(const journal::JournaledExecution& account) {
+  const journal::Begun& begun = account.begun;
+  const journal::Ended& ended = account.ended;
+  const bool runs = ended.outcome.empty();
+  Json all = {{"execution_id", begun.id},
+              {"language", begun.language},
+              {"policy", begun.policy},
+              {"started", iso_time(begun.at_ms * 1'000'000)},
+              {"outcome", runs ? "running" : ended.outcome},
+              {"code_bytes", begun.code_bytes}};
+  if (runs) return all;
+  all["usage"] = {{"wall_ms", milliseconds(ended.wall_us)},
+                  {"cpu_ms", milliseconds(ended.cpu_us)},
+                  {"memory_peak_bytes", ended.memory_peak_bytes}};
+  if (ended.processes_peak > 0) all["usage"]["processes_peak"] = ended.processes_peak;
+  all["answer_ms"] = milliseconds(ended.took_us);
+  all["context"] = context_of(ended.ledger);
+  return all;
+}
+
+Task<Result<std::string>> read_account(journal::Journal& journal, std::string tenant, std::string execution) {
+  CO_CHECKED(tenants::check_execution_id(execution));
+  CO_TRY(auto found, co_await journal.account(std::move(tenant), execution));
+  if (!found)
+    co_return fail(Code::not_found, "no execution '" + execution + "' is known",
+                   "use an execution_id that execute_code answered; the oldest are forgotten");
+  co_return dump_json(describe(*found));
+}
+
+}  // namespace tools

@@ -1,0 +1,126 @@
+#include "supervisor/tools/execution/get_execution_stats.h"
+
+#include "supervisor/base/json.h"
+#include "supervisor/tools/catalog/catalog_answers.h"
+#include "supervisor/tools/execution/execution_account.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxCategories = 300;
+constexpr size_t kMaxWorkspaces = 100;
+
+Json quantiles_ms(const journal::Quantiles& times) {
+  auto ms = [](int64_t us) { return static_cast<double>(us) / 1000; };
+  return {{"of", times.executions},
+          {"p50", ms(times.p50_us)},
+          {"p90", ms(times.p90_us)},
+          {"p99", ms(times.p99_us)},
+          {"max", ms(times.most_us)}};
+}
+
+Json ledger(const journal::Totals& totals) {
+  return {{"returned", bytes_and_tokens(totals.ledger.returned_bytes, totals.ledger.returned_tokens)},
+          {"read_in_jail", bytes_and_tokens(totals.ledger.read_bytes,
+                                            totals.ledger.read_tokens)},  // the guests' word, at most what was there
+          {"kept_out", bytes_and_tokens(totals.kept_out_bytes, totals.kept_out_tokens)},
+          {"definitions_avoided",
+           bytes_and_tokens(totals.ledger.definitions_avoided_bytes, totals.ledger.definitions_avoided_tokens)}};
+}
+
+Json counts(const journal::Totals& totals) {
+  return {{"total", totals.executions},
+          {"outcomes", totals.outcomes},
+          {"languages", totals.languages},
+          {"cpu_ms", totals.cpu_us / 1000}};
+}
+
+// The named workspaces of the caller's tenant; none for a caller that works in one.
+Result<std::vector<tenants::NamedWorkspace>> named_workspaces(const tenants::Member& member,
+                                                              const tenants::Tenant& place) {
+  if (&place != member.tenant.get()) return std::vector<tenants::NamedWorkspace>();
+  TRY(auto named, tenants::NamedWorkspaces::of(place.directory()));
+  return named.list(member.policy->named_workspaces);
+}
+
+struct Sources {
+  journal::Journal& journal;
+  discovery::CatalogOf catalog_of;
+  SkillCount count_skills;
+  const executions::Sessions& sessions;
+  TenantOf tenant_of;
+};
+
+Task<mcp::ToolResult> get_execution_stats(const Sources& sources, mcp::RequestContext& context) {
+  auto& member = context.user_as<tenants::Member>();
+  auto place = sources.tenant_of(context);
+  if (!place) co_return failure(place.error());
+  tenants::Tenant& tenant = **place;
+  const auto catalog = sources.catalog_of();
+  auto usage = co_await tenant.workspace().measure();
+  if (!usage) co_return failure(usage.error());
+  auto statistics = co_await sources.journal.statistics(tenant.name());
+  if (!statistics) co_return failure(statistics.error());
+  auto skills = sources.count_skills(tenant);
+  if (!skills) co_return failure(skills.error());
+  auto workspaces = named_workspaces(member, tenant);
+  if (!workspaces) co_return failure(workspaces.error());
+  const Stats stats{*usage,  *member.policy,   *catalog,      *statistics, sources.journal.since_start(tenant.name()),
+                    *skills, sources.sessions, tenant.name(), *workspaces};
+  co_return mcp::ToolResult::data(describe(stats));
+}
+
+}  // namespace
+
+mcp::ToolDefinition get_execution_stats_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "get_execution_stats";
+  tool.description = "Counts of your executions, and what stayed out of your context.";
+  tool.input_schema = Json::parse(R"({"type": "object", "properties": {}})");
+  mark_read_only(tool);
+  return tool;
+}
+
+Json describe(const Stats& stats) {
+  Json categories = Json::array();
+  for (size_t i = 0; i < stats.catalog.categories().size() && i < kMaxCategories; i++)
+    categories.push_back(stats.catalog.categories()[i].name);
+  const policies::Limits& standard = stats.policy.limits.standard;
+  const double timeout_seconds = static_cast<double>(standard.wall.count()) / 1000;
+
+  Json all;
+  all["workspace"] = {{"path", "/workspace"}, {"file_count", stats.workspace.files}, {"bytes", stats.workspace.bytes}};
+  if (!stats.workspace.problem.empty()) all["workspace"]["problem"] = valid_utf8(stats.workspace.problem);
+  all["skills"] = {{"count", stats.skills}, {"path", "/skills"}};
+  all["tool_registry"] = {{"categories", std::move(categories)}, {"total_tools", stats.catalog.size()}};
+  all["capabilities"] = {"sandboxed_execution", "progressive_tool_discovery", "pii_tokenization"};
+  if (stats.policy.skills.save) all["capabilities"].push_back("skills_persistence");
+  all["capabilities"].push_back("workspace_files");
+  all["limits"] = {{"default_timeout_seconds", timeout_seconds}, {"default_memory_mb", standard.memory_bytes >> 20}};
+  all["executions"] = counts(stats.journal.totals);
+  all["executions"]["running"] = stats.journal.running;
+  all["executions"]["since_start"] = counts(stats.since_start);
+  all["sessions"] = stats.sessions.list(stats.tenant);
+  for (size_t i = 0; i < stats.workspaces.size() && i < kMaxWorkspaces; i++) {
+    const tenants::NamedWorkspace& workspace = stats.workspaces[i];
+    Json one = {{"name", workspace.name}, {"idle_seconds", workspace.idle.count()}};
+    if (workspace.removal) one["removed_in_seconds"] = workspace.removal->count();
+    all["named_workspaces"].push_back(std::move(one));
+  }
+  all["times_ms"] = {{"program", quantiles_ms(stats.journal.wall_times)},
+                     {"answer", quantiles_ms(stats.journal.answer_times)}};
+  all["context"] = ledger(stats.journal.totals);
+  all["context"]["since_start"] = ledger(stats.since_start);
+  return all;
+}
+
+void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, discovery::CatalogOf catalog_of,
+                             SkillCount count_skills, const executions::Sessions& sessions, TenantOf tenant_of) {
+  auto sources = std::make_shared<const Sources>(
+      Sources{journal, std::move(catalog_of), std::move(count_skills), sessions, std::move(tenant_of)});
+  auto answer = [sources](mcp::RequestContext& context, Json) { return get_execution_stats(*sources, context); };
+  server.add_tool(get_execution_stats_definition(), answer);
+}
+
+}  // namespace tools

@@ -1,0 +1,45 @@
+#include "supervisor/tools/execution/shown_limits.h"
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+
+namespace tools {
+namespace {
+
+// 30 rather than 30.0.
+Json number_of(double value) {
+  const auto whole = static_cast<int64_t>(value);
+  return static_cast<double>(whole) == value ? Json(whole) : Json(value);
+}
+
+Json schema_of(double standard, double maximum) {
+  return {{"type", "number"}, {"default", number_of(standard)}, {"maximum", number_of(maximum)}};
+}
+
+double seconds_of(const policies::Limits& limits) { return static_cast<double>(limits.wall.count()) / 1000; }
+double megabytes_of(const policies::Limits& limits) { return static_cast<double>(limits.memory_bytes) / (1 << 20); }
+
+}  // namespace
+
+std::string shown_limits(const policies::Policy& policy) {
+  const policies::Limits &standard = policy.limits.standard, &maximum = policy.limits.maximum;
+  return dump_json({{"timeout_seconds", schema_of(seconds_of(standard), seconds_of(maximum))},
+                    {"memory_mb", schema_of(megabytes_of(standard), megabytes_of(maximum))},
+                    {"language", {{"enum", policy.languages}}}});
+}
+
+void show_limits(mcp::ToolDefinition& tool, std::string_view shown) {
+  if (tool.name != "execute_code") return;
+  const auto limits = parse_json(shown);
+  const auto properties = tool.input_schema.find("properties");
+  if (!limits || !limits->is_object() || properties == tool.input_schema.end()) return;
+  for (const auto& [name, schema] : limits->items()) {
+    if (schema.contains("type")) {
+      (*properties)[name] = schema;
+    } else {
+      (*properties)[name].update(schema);
+    }
+  }
+}
+
+}  // namespace tools

@@ -1,0 +1,39 @@
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/tools/pii/pii_tools.h"
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxCallText = 1 << 20;  // as sanitize_pii; a reply has it up to three times, in JSON's escapes
+
+Result<std::string> read_text(const Json& arguments, const char* name) {
+  Fields in(arguments, name);
+  TRY(std::string text, in.string("text", kMaxCallText));
+  CHECKED(in.done());
+  return text;
+}
+
+}  // namespace
+
+Task<Result<Json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                const Json& arguments) {
+  CO_TRY(const std::string text, read_text(arguments, "tokenize_pii"));
+  const policies::SanitizeOptions options;
+  CO_TRY(policies::Sanitized clean, co_await privacy::sanitize_in_turns(loop, text, *rules.detector, vault, options));
+  CO_CHECKED(co_await vault.settle());
+  clean.tokens.merge(clean.escaped);  // so that the map alone gives the text back
+  co_return Json{{"text", valid_utf8(clean.text)}, {"tokens", clean.tokens}};
+}
+
+Result<Json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
+  if (rules.restore == policies::PiiRules::Restore::nobody)
+    return fail(Code::denied, "the policy does not let code have personal data back",
+                "keep the map that tokenize_pii returns and give it as `tokens`, or ask the administrator",
+                "pii.restore");
+  TRY(const std::string text, read_text(arguments, "detokenize_pii"));
+  TRY(const std::string restored, policies::restore(text, vault, kMaxCallText));
+  return Json{{"text", valid_utf8(restored)}};
+}
+
+}  // namespace tools

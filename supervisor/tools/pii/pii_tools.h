@@ -1,0 +1,35 @@
+// The tools for personal data: text in, text with tokens out, and back for those whom a policy trusts; the same for
+// jailed code.
+// Each tenant has a vault of its own: a token of one means nothing to another.
+#pragma once
+#include "policies/pii/rules.h"
+#include "policies/pii/tokens.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/calls/guest_calls.h"
+#include "supervisor/mcp/registry.h"
+#include "supervisor/mcp/server.h"
+#include "supervisor/privacy/pii_response_filter.h"
+#include "supervisor/privacy/pii_vaults.h"
+#include "supervisor/privacy/sanitize_in_turns.h"
+
+namespace tools {
+
+// The vaults must outlive the server.
+void add_pii_tools(mcp::Server& server, const privacy::PiiUserOf& user_of, privacy::PiiVaults& vaults);
+// tokenize_pii {text} -> {text, tokens}; detokenize_pii {text} -> {text}, denied unless the policy's `restore` allows
+// it.
+void add_pii_calls(calls::GuestCalls& calls, privacy::PiiVaults& vaults, Loop& loop);
+
+mcp::ToolDefinition sanitize_pii_definition();
+mcp::ToolDefinition restore_pii_definition();
+
+// A text whose answer would be too large for one reply is refused before it is looked at.
+Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                   const Json& arguments);
+mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments);
+// For jailed code. Errors: invalid, denied, exhausted.
+Task<Result<Json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                const Json& arguments);
+Result<Json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments);
+
+}  // namespace tools

@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/log.h"
+#include "supervisor/tools/pii/pii_tools.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+// A reply has 8 MiB for the text as data and, escaped once more, as the text of that.
+constexpr size_t kMaxAnswer = 8'000'000;
+
+// The least that two copies of it take: one in a string of JSON, one in JSON in such a string.
+size_t answer_bytes(std::string_view text) {
+  size_t bytes = 2 * text.size();
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      bytes += 3;  // as \" and as \\\"
+    } else if (c == '\n' || c == '\t' || c == '\r') {
+      bytes += 3;  // as \n and as \\n
+    }
+  }
+  return bytes;
+}
+
+struct SanitizeOrder {
+  std::string text;
+  policies::SanitizeOptions options;
+};
+
+// As models write them: "EMAIL", "credit-card", "phones".
+std::string type_of(const policies::PiiDetector& detector, std::string_view name) {
+  std::string type;
+  for (const char c : name) {
+    if (c == ' ' && type.empty()) continue;
+    type += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c == '-' || c == ' ' ? '_' : c;
+  }
+  while (!type.empty() && type.back() == '_') type.pop_back();
+  if (!detector.looks_for(type) && type.ends_with('s') && detector.looks_for(type.substr(0, type.size() - 1)))
+    type.pop_back();
+  return type;
+}
+
+// One type, several in one text, or a list of them.
+Result<std::vector<std::string>> read_types(Fields& in, const Json& arguments) {
+  const auto given = arguments.find("types");
+  if (given == arguments.end() || !given->is_string()) return in.strings_or("types", {});
+  TRY(const std::string text, in.string("types", 1000));
+  std::vector<std::string> types;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) types.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return types;
+}
+
+Result<SanitizeOrder> read_sanitize_order(const policies::PiiDetector& detector, const Json& arguments) {
+  Fields in(arguments, "sanitize_pii");
+  SanitizeOrder order;
+  TRY(order.text, in.string("text", kMaxAnswer));
+  if (const size_t bytes = answer_bytes(order.text); bytes > kMaxAnswer)
+    return fail(Code::invalid,
+                fmt::format("text: {} bytes make an answer of {}, more than the {} that are sent at once",
+                            order.text.size(), bytes, kMaxAnswer),
+                fmt::format("send it in parts of at most {} bytes", kMaxAnswer / 4));
+  TRY(order.options.types, read_types(in, arguments));
+  CHECKED(in.done());
+  for (std::string& type : order.options.types) {
+    type = type_of(detector, type);
+    if (!detector.looks_for(type))
+      return fail(Code::invalid,
+                  fmt::format("types: '{}' is none of {}", printable(type, 40), fmt::join(detector.known(), ", ")));
+  }
+  return order;
+}
+
+}  // namespace
+
+mcp::ToolDefinition sanitize_pii_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "sanitize_pii";
+  tool.description = "Replace personal data and secrets by tokens.";
+  tool.input_schema = Json::parse(R"({
+    "type": "object",
+    "properties": {
+      "text": {"type": "string"},
+      "types": {"type": "array", "items": {"type": "string"}}
+    },
+    "required": ["text"]
+  })");
+  tool.annotations.read_only = true;  // what the vault keeps of it changes nothing for anybody else
+  tool.annotations.destructive = false;
+  tool.annotations.idempotent = true;
+  tool.annotations.open_world = false;
+  return tool;
+}
+
+Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                   const Json& arguments) {
+  auto order = read_sanitize_order(*rules.detector, arguments);
+  if (!order) co_return failure(order.error());
+  auto clean = co_await privacy::sanitize_in_turns(loop, order->text, *rules.detector, vault, order->options);
+  if (!clean) co_return failure(clean.error());
+  auto settled = co_await vault.settle();
+  if (!settled) co_return failure(settled.error());
+  Json types = Json::array();
+  for (std::string type : clean->types) {
+    for (char& c : type) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;  // as the tokens say it
+    types.push_back(std::move(type));
+  }
+  Json answer = {{"sanitized_text", valid_utf8(clean->text)},
+                 {"pii_found", clean->tokens.size()},
+                 {"pii_types", std::move(types)}};
+  co_return mcp::ToolResult::data(std::move(answer));
+}
+
+}  // namespace tools

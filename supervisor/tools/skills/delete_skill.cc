@@ -1,0 +1,31 @@
+#include <fmt/format.h>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/log.h"
+#include "supervisor/tools/skills/skill_tools.h"
+
+namespace tools {
+
+mcp::ToolDefinition delete_skill_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "delete_skill";
+  tool.description = "Delete a saved skill, all versions.";
+  tool.input_schema = Json::parse(R"({
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"]
+  })");
+  tool.annotations.open_world = false;
+  return tool;
+}
+
+SkillAnswer delete_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments) {
+  Fields in(arguments, "delete_skill");
+  CO_TRY(std::string name, in.string("name"));
+  CO_CHECKED(in.done());
+  CO_CHECKED(co_await skills.remove(user, name));
+  Json answer = {{"success", true}, {"message", fmt::format("Deleted skill '{}'", printable(name, 128))}};
+  co_return answer;
+}
+
+}  // namespace tools

@@ -1,0 +1,41 @@
+#include "supervisor/base/fields.h"
+#include "supervisor/tools/catalog/catalog_answers.h"
+#include "supervisor/tools/skills/skill_tools.h"
+
+namespace tools {
+namespace {
+
+constexpr int64_t kMostSkillsListed = 1000;
+
+}  // namespace
+
+mcp::ToolDefinition list_skills_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "list_skills";
+  tool.description = "Saved and shared skills, or those that fit a query.";
+  tool.input_schema = Json::parse(R"({
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}
+  })");
+  mark_read_only(tool);
+  return tool;
+}
+
+SkillAnswer list_skills(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments) {
+  Fields in(arguments, "list_skills");
+  CO_TRY(std::string query, in.string_or("query", "", 1000));
+  CO_TRY(int64_t limit, in.integer_or("limit", 1, kMostSkillsListed, kMostSkillsListed));
+  CO_CHECKED(in.done());
+  CO_TRY(skills::Library library, skills.library(user.tenant));
+  const auto found = query.empty() ? library.all() : library.search(query);
+  Json listed = Json::array();
+  for (const skills::Found& one : found) {
+    if (static_cast<int64_t>(listed.size()) == limit) break;
+    listed.push_back(metadata_of(one));
+  }
+  Json answer = {{"count", listed.size()}, {"skills", std::move(listed)}};
+  if (answer["count"] != found.size()) answer["total"] = found.size();
+  co_return answer;
+}
+
+}  // namespace tools

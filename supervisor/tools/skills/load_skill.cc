@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include "supervisor/base/fields.h"
+#include "supervisor/base/log.h"
+#include "supervisor/tools/catalog/catalog_answers.h"
+#include "supervisor/tools/skills/skill_tools.h"
+
+namespace tools {
+
+mcp::ToolDefinition load_skill_definition() {
+  mcp::ToolDefinition tool;
+  tool.name = "load_skill";
+  tool.description = "The code of a skill.";
+  tool.input_schema = Json::parse(R"({
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "version": {"type": "integer"}},
+    "required": ["name"]
+  })");
+  mark_read_only(tool);
+  return tool;
+}
+
+SkillAnswer load_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments) {
+  Fields in(arguments, "load_skill");
+  CO_TRY(std::string name, in.string("name"));
+  CO_TRY(int64_t version, in.integer_or("version", 1, 1'000'000'000, 0));
+  CO_CHECKED(in.done());
+  CO_TRY(skills::Library library, skills.library(user.tenant));
+  auto found = library.find(name);
+  if (!found)
+    co_return fail(Code::not_found, fmt::format("Skill not found: {}", printable(name, 128)),
+                   "list_skills names those that there are");
+  Json metadata = metadata_of(*found);
+  skills::Skill older;  // lives as long as what points to it
+  if (found->own && version > 0 && version != found->own->version()) {
+    CO_TRY(std::shared_ptr<skills::SkillStore> own, skills.store(user.tenant));
+    CO_TRY(older, own->read_version(*found->own, static_cast<uint32_t>(version)));
+    const skills::Found then{&older, found->own};
+    metadata = metadata_of(then);
+    metadata["version"] = version;
+  }
+  CO_TRY(std::string code, library.read_code(*found, static_cast<uint32_t>(version)));
+  if (found->own)
+    for (const auto& kept : found->own->versions) metadata["versions"].push_back(kept.number);
+  metadata["uri"] = skills::uri_of(found->skill->slug, "SKILL.md");
+  Json answer = {{"name", found->skill->name}, {"code", std::move(code)}, {"metadata", std::move(metadata)}};
+  co_return answer;
+}
+
+}  // namespace tools

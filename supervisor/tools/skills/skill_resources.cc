@@ -1,0 +1,247 @@
+#include "supervisor/tools/skills/skill_resources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "skills/front_matter.h"
+#include "skills/name.h"
+#include "supervisor/base/base64.h"
+#include "supervisor/base/fields.h"
+#include "supervisor/base/log.h"
+#include "supervisor/tools/workspace/workspace_tools.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+constexpr char kExtension[] = "io.modelcontextprotocol/skills";
+constexpr char kHead[] = "SKILL.md";
+constexpr size_t kSkillsPerPage = 100;
+constexpr int64_t kTtlMs = 60'000;  // whoever listens hears of changes sooner
+constexpr mcp::Caching kCaching{kTtlMs, mcp::Caching::Scope::requester};
+
+// The extension's results carry these in every version of the protocol.
+void add_caching(Json& result) {
+  result["ttlMs"] = kTtlMs;
+  result["cacheScope"] = "private";
+}
+
+Json entry_of(const skills::Skill& skill) {
+  Json resources = Json::array();
+  for (const skills::SkillFile& file : skill.files) {
+    Json one = {{"uri", skills::uri_of(skill.slug, file.path)}, {"digest", file.digest}, {"size", file.size}};
+    resources.push_back(std::move(one));
+  }
+  return {{"uri", skills::uri_of(skill.slug, kHead)},
+          {"frontmatter", skill.front_matter},
+          {"resources", std::move(resources)}};
+}
+
+// The skills of one page: those after the one that the cursor names.
+struct Page {
+  std::vector<skills::Found> skills;
+  std::string next_cursor;
+};
+Result<Page> page_of(const skills::Library& library, const std::string& cursor) {
+  if (!cursor.empty() && !skills::is_slug(cursor)) return fail(Code::invalid, "Invalid params: unknown cursor");
+  Page page;
+  page.skills = library.all();
+  std::erase_if(page.skills, [&](const skills::Found& one) { return one.skill->slug <= cursor; });
+  if (page.skills.size() > kSkillsPerPage) {
+    page.skills.resize(kSkillsPerPage, page.skills.front());
+    page.next_cursor = page.skills.back().skill->slug;
+  }
+  return page;
+}
+
+Result<std::string> text_param(const Json& params, const char* key) {
+  auto found = params.find(key);
+  if (found == params.end() || found->is_null()) return std::string();
+  if (!found->is_string()) return fail(Code::invalid, fmt::format("Invalid params: {} must be a string", key));
+  return found->get<std::string>();
+}
+
+Result<skills::Library> library_of(skill_stores::TenantSkills& skills, const Result<Asker>& asker) {
+  if (!asker) return tl::unexpected<Error>(asker.error());
+  return skills.library(*asker->tenant);
+}
+
+SkillAnswer list_entries(skill_stores::TenantSkills& skills, Result<Asker> asker, Json params) {
+  CO_TRY(std::string cursor, text_param(params, "cursor"));
+  CO_TRY(skills::Library library, library_of(skills, asker));
+  CO_TRY(Page page, page_of(library, cursor));
+  Json result = {{"skills", Json::array()}};
+  for (const skills::Found& one : page.skills) result["skills"].push_back(entry_of(*one.skill));
+  if (!page.next_cursor.empty()) result["nextCursor"] = page.next_cursor;
+  add_caching(result);
+  co_return result;
+}
+
+auto no_such(std::string_view what, std::string_view uri) {
+  return fail(Code::not_found, fmt::format("{}: {}", what, printable(uri, 256)),
+              "skills/list names those that there are");
+}
+
+std::optional<skills::Found> find_at(const skills::Library& library, const std::optional<skills::SkillUri>& place) {
+  return place ? library.find(place->slug) : std::nullopt;
+}
+
+SkillAnswer get_entry(skill_stores::TenantSkills& skills, Result<Asker> asker, Json params) {
+  CO_TRY(std::string uri, text_param(params, "uri"));
+  CO_TRY(skills::Library library, library_of(skills, asker));
+  const auto place = skills::parse_uri(uri);
+  const auto found = find_at(library, place);
+  if (!found || place->path != kHead) co_return no_such("No skill has this URI", uri);
+  Json result = {{"skill", entry_of(*found->skill)}};
+  add_caching(result);
+  co_return result;
+}
+
+SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<Asker> asker, Json params) {
+  CO_TRY(std::string uri, text_param(params, "uri"));
+  CO_TRY(std::string cursor, text_param(params, "cursor"));
+  CO_TRY(skills::Library library, library_of(skills, asker));
+  if (uri.starts_with(kWorkspaceScheme)) {  // one method for all that has folders
+    auto folder = co_await read_workspace_folder(*asker->tenant, std::move(uri), std::move(cursor));
+    co_return folder;
+  }
+  const auto place = skills::parse_uri(uri);
+  const auto found = find_at(library, place);
+  const auto names = found ? skills::children(*found->skill, place->path) : std::nullopt;
+  if (!names) co_return no_such("No folder has this URI", uri);
+  if (!cursor.empty()) co_return fail(Code::invalid, "Invalid params: unknown cursor");  // one page holds them all
+  Json result = {{"resources", Json::array()}};
+  for (const std::string& name : *names) {
+    const bool folder = name.ends_with('/');
+    const std::string plain = folder ? name.substr(0, name.size() - 1) : name;
+    const std::string path = place->path.empty() ? plain : place->path + "/" + plain;
+    Json one = {{"uri", skills::uri_of(place->slug, path)}, {"name", plain}};
+    one["mimeType"] = folder ? std::string(kFolderType) : std::string(mime_type(path, "text"));
+    if (!folder) one["size"] = found->skill->find_file(path)->size;
+    result["resources"].push_back(std::move(one));
+  }
+  add_caching(result);
+  co_return result;
+}
+
+Task<Result<mcp::ResourcePage>> list_skill_files(skill_stores::TenantSkills& skills, Result<Asker> asker,
+                                                 std::string cursor) {
+  CO_TRY(skills::Library library, library_of(skills, asker));
+  CO_TRY(Page found, page_of(library, cursor));
+  mcp::ResourcePage page;
+  page.next_cursor = std::move(found.next_cursor);
+  for (const skills::Found& one : found.skills) {
+    mcp::Resource resource;
+    resource.uri = skills::uri_of(one.skill->slug, kHead);
+    resource.name = one.skill->slug;
+    resource.description = one.skill->front_matter.value("description", "");
+    resource.mime_type = "text/markdown";
+    resource.size = one.skill->files.front().size;
+    page.resources.push_back(std::move(resource));
+  }
+  co_return page;
+}
+
+Task<Result<std::vector<mcp::ResourceContents>>> read_skill_file(skill_stores::TenantSkills& skills,
+                                                                 Result<Asker> asker, std::string uri) {
+  CO_TRY(skills::Library library, library_of(skills, asker));
+  const auto place = skills::parse_uri(uri);
+  const auto found = find_at(library, place);
+  if (!found) co_return no_such("No skill has this URI", uri);
+  CO_TRY(std::string bytes, library.read(*found, place->path));
+  mcp::ResourceContents contents;
+  contents.mime_type = mime_type(uri, bytes);
+  if (is_text(bytes)) {
+    contents.data = std::move(bytes);
+  } else {
+    contents.kind = mcp::ResourceContents::Kind::blob;
+    contents.data = to_base64(bytes);
+  }
+  contents.uri = std::move(uri);
+  std::vector<mcp::ResourceContents> all;
+  all.push_back(std::move(contents));
+  co_return all;
+}
+
+// What a prompt tells the model: the skill's own words, and what it is to do with it.
+Result<std::string> prompt_text(const skills::Library& library, const skills::Found& found, const Json& arguments) {
+  TRY(std::string head, library.read(found, kHead));
+  TRY(skills::FrontMatter parsed, skills::parse_front_matter(head));
+  std::string text(parsed.body);
+  if (auto task = arguments.find("task"); task != arguments.end())
+    text += fmt::format("\nUse this skill, in execute_code, for the following: {}\n", task->get<std::string>());
+  return text;
+}
+
+Task<Result<std::vector<mcp::Prompt>>> list_prompts(skill_stores::TenantSkills& skills, Result<Asker> asker) {
+  CO_TRY(skills::Library library, library_of(skills, asker));
+  std::vector<mcp::Prompt> prompts;
+  for (const skills::Found& one : library.all()) {
+    mcp::Prompt prompt;
+    prompt.name = one.skill->name;
+    prompt.description = one.skill->front_matter.value("description", "");
+    mcp::PromptArgument task;
+    task.name = "task";
+    task.description = "What to use it for";
+    prompt.arguments.push_back(std::move(task));
+    prompts.push_back(std::move(prompt));
+  }
+  co_return prompts;
+}
+
+Task<Result<mcp::PromptResult>> get_prompt(skill_stores::TenantSkills& skills, Result<Asker> asker, std::string name,
+                                           Json arguments) {
+  CO_TRY(skills::Library library, library_of(skills, asker));
+  const auto found = library.find(name);
+  if (!found || found->skill->name != name) co_return fail(Code::not_found, "no skill has that name");
+  CO_TRY(std::string text, prompt_text(library, *found, arguments));
+  mcp::PromptResult result;
+  result.description = found->skill->front_matter.value("description", "");
+  mcp::PromptMessage message;
+  message.content = mcp::Text{std::move(text)};
+  result.messages.push_back(std::move(message));
+  co_return result;
+}
+
+}  // namespace
+
+void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills, const AskerOf& asker_of) {
+  server.add_extension(kExtension, {{"directoryRead", true}});
+  auto add = [&](const char* method, auto* answer) {
+    server.add_method(method, [&skills, asker_of, answer](mcp::RequestContext& context, Json params) {
+      return answer(skills, asker_of(context), std::move(params));
+    });
+  };
+  add("skills/list", list_entries);
+  add("skills/get", get_entry);
+  add("resources/directory/read", read_skill_folder);
+
+  mcp::ResourceProvider provider;
+  provider.changes = mcp::ResourceProvider::Changes::told;
+  provider.prefixes = {"skill://"};
+  provider.caching = kCaching;
+  provider.list = [&skills, asker_of](mcp::RequestContext& context, std::string cursor) {
+    return list_skill_files(skills, asker_of(context), std::move(cursor));
+  };
+  provider.read = [&skills, asker_of](mcp::RequestContext& context, std::string uri) {
+    return read_skill_file(skills, asker_of(context), std::move(uri));
+  };
+  mcp::ResourceTemplate file;
+  file.uri_template = kSkillTemplate;
+  file.name = "skill file";
+  file.description = "A file of a skill";
+  provider.templates = {file};
+  server.add_resources(std::move(provider));
+  server.add_completion(skill_completion(skills, asker_of));
+
+  mcp::PromptProvider prompts;
+  prompts.caching = kCaching;
+  prompts.list = [&skills, asker_of](mcp::RequestContext& context) { return list_prompts(skills, asker_of(context)); };
+  prompts.get = [&skills, asker_of](mcp::RequestContext& context, std::string name, Json arguments) {
+    return get_prompt(skills, asker_of(context), std::move(name), std::move(arguments));
+  };
+  server.add_prompts(std::move(prompts));
+}
+
+}  // namespace tools

@@ -1,0 +1,57 @@
+#include "supervisor/base/json.h"
+#include "supervisor/tools/workspace/workspace_tools.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+constexpr size_t kMostEntriesRead = 5'000;  // of the workspace's entries, looked at
+constexpr size_t kMostPathsOffered = 100;   // the protocol's limit
+
+Task<Result<mcp::Completion>> complete_path(tenants::Tenant& tenant, std::string typed) {
+  tenants::ListOptions options;
+  options.limit = kMostEntriesRead;
+  CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(RelativePath(), options));
+  mcp::Completion completion;
+  uint64_t fitting = 0;
+  for (const tenants::Entry& entry : listing.entries) {
+    if (entry.kind != tenants::FileKind::file || !entry.path.starts_with(typed)) continue;
+    if (valid_utf8(entry.path) != entry.path) continue;  // cannot be read by URI
+    if (fitting++ < kMostPathsOffered) completion.values.push_back(entry.path);
+  }
+  if (!listing.more) completion.total = fitting;
+  co_return completion;
+}
+
+Task<Result<mcp::Completion>> complete_workspace(Result<std::shared_ptr<tenants::Tenant>> place,
+                                                 mcp::CompletionRequest asked) {
+  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
+  tenants::Tenant& tenant = **place;
+  if (asked.kind == mcp::CompletionRequest::Kind::resource && asked.reference == kWorkspaceTemplate &&
+      asked.argument == "path") {
+    auto found = co_await complete_path(tenant, std::move(asked.value));
+    co_return found;
+  }
+  mcp::Completion completion;
+  std::vector<std::string> all = {"stdout", "stderr", "stats"};
+  if (asked.reference == kSessionTemplate && asked.argument == "session_id") {
+    CO_TRY(all, tenant.sessions().list());
+  } else if (asked.reference != kOutputTemplate || (asked.argument != "stream" && asked.argument != "execution_id")) {
+    co_return fail(Code::not_found, "nothing is known about that reference or argument");
+  }
+  if (asked.argument == "execution_id") all = tenant.executions().newest(kMostPathsOffered);
+  for (std::string& one : all) {
+    if (one.starts_with(asked.value)) completion.values.push_back(std::move(one));
+  }
+  co_return completion;
+}
+
+}  // namespace
+
+mcp::CompletionHandler workspace_completion(const TenantOf& tenant_of) {
+  return [tenant_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
+    return complete_workspace(tenant_of(context), std::move(asked));
+  };
+}
+
+}  // namespace tools

@@ -1,0 +1,62 @@
+#include "supervisor/tools/workspace/workspace_paths.h"
+
+#include "supervisor/base/log.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+constexpr std::string_view kFileScheme = "file://";
+constexpr std::string_view kMounts[] = {"/workspace", "/mnt/workspace"};
+constexpr std::string_view kBareMount = "workspace";
+
+// Whether `path` is `folder` or below it; then what is below is left in `path`, without slashes before it.
+bool take_folder(std::string_view& path, std::string_view folder) {
+  if (!path.starts_with(folder)) return false;
+  const std::string_view rest = path.substr(folder.size());
+  if (!rest.empty() && rest[0] != '/') return false;
+  const size_t begin = rest.find_first_not_of('/');
+  path = begin == rest.npos ? std::string_view() : rest.substr(begin);
+  return true;
+}
+
+// Whether something in the workspace has the name "workspace": a folder, a file, a link. In doubt it does.
+bool has_one_of_its_own(tenants::Tenant& tenant) {
+  auto found = stat_beneath(tenant.workspace().directory(), RelativePath::parse(kBareMount).value());
+  return found || found.error().code != Code::not_found;
+}
+
+// What is left of the name without the workspace's own. Errors: invalid, an absolute path that leads elsewhere.
+Result<std::string_view> below_workspace(std::string_view path) {
+  for (const std::string_view mount : kMounts)
+    if (take_folder(path, mount)) return path;
+  if (!path.starts_with('/')) return path;
+  if (path.find_first_not_of('/') == path.npos) return std::string_view();  // its top, as tools see no other
+  return fail(Code::invalid, "'" + printable(path, 256) + "' is not in /workspace",
+              "name a file below /workspace; other files of a jail are read by code, in execute_code");
+}
+
+}  // namespace
+
+Result<RelativePath> workspace_path(tenants::Tenant& tenant, std::string_view written, BareWorkspace bare) {
+  if (written.empty()) return RelativePath::parse(written);
+  std::string decoded;
+  std::string_view path = written;
+  for (const std::string_view scheme : {kWorkspaceScheme, kFileScheme}) {
+    if (!written.starts_with(scheme)) continue;
+    TRY(decoded, decode_percent(written.substr(scheme.size())));
+    path = decoded;
+    break;
+  }
+  const bool absolute = path.starts_with('/');
+  TRY(path, below_workspace(path));
+  while (path.starts_with("./")) path.remove_prefix(2);
+  std::string_view below = path;
+  if (!absolute && take_folder(below, kBareMount) && (!below.empty() || bare == BareWorkspace::top) &&
+      !has_one_of_its_own(tenant))
+    path = below;
+  if (path.empty()) return RelativePath();
+  return RelativePath::parse(path);
+}
+
+}  // namespace tools

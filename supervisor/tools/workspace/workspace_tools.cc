@@ -1,0 +1,248 @@
+#include "supervisor/tools/workspace/workspace_tools.h"
+
+#include <charconv>
+
+#include "supervisor/base/base64.h"
+#include "supervisor/base/json.h"
+#include "supervisor/tools/execution/execution_account.h"
+#include "supervisor/tools/workspace/resource_changes.h"
+#include "supervisor/tools/workspace/workspace_paths.h"
+#include "supervisor/tools/workspace_answers.h"
+
+namespace tools {
+namespace {
+
+constexpr size_t kMaxResourceBytes = 4 << 20;  // resources/read has no ranges
+constexpr size_t kEntriesPerPage = 100;
+constexpr size_t kMaxPaged = 10'000;
+
+using Tool = Task<mcp::ToolResult>(tenants::Tenant&, Json);
+
+using TenantPlace = Result<std::shared_ptr<tenants::Tenant>>;
+
+Task<mcp::ToolResult> answer_for(TenantPlace place, Tool* tool, Json arguments) {
+  if (!place) co_return failure(place.error());
+  mcp::ToolResult result = co_await tool(**place, std::move(arguments));
+  co_return result;
+}
+
+Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, TenantPlace place, Tool* tool, Json arguments) {
+  std::string changed;  // what the name means now: afterwards it may mean another file
+  if (place)
+    if (auto path = workspace_path(**place, arguments.value("filename", ""))) changed = path->text();
+  std::optional<tenants::Writers::Turn> writing;
+  if (place) writing.emplace((*place)->writers());
+  mcp::ToolResult result = co_await answer_for(place, tool, std::move(arguments));
+  if (!result.is_error) changes.tell(**place, changed);
+  co_return result;
+}
+
+mcp::ToolHandler for_tenant(const TenantOf& tenant_of, Tool* tool) {
+  return [tenant_of, tool](mcp::RequestContext& context, Json arguments) {
+    return answer_for(tenant_of(context), tool, std::move(arguments));
+  };
+}
+
+// The same for a tool that writes or removes `filename`: clients that asked for it are told.
+mcp::ToolHandler that_changes(ResourceChanges& changes, const TenantOf& tenant_of, Tool* tool) {
+  return [&changes, tenant_of, tool](mcp::RequestContext& context, Json arguments) {
+    return tell_when_done(changes, tenant_of(context), tool, std::move(arguments));
+  };
+}
+
+Task<Result<mcp::ResourcePage>> list_of(TenantPlace place, std::string cursor) {
+  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
+  auto page = co_await list_resources(**place, std::move(cursor));
+  co_return page;
+}
+
+Task<Result<std::vector<mcp::ResourceContents>>> read_of(TenantPlace place, journal::Journal& journal,
+                                                         std::string uri) {
+  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
+  if (auto execution = account_of_uri(uri)) {
+    CO_TRY(std::string text, co_await read_account(journal, (*place)->name(), *std::move(execution)));
+    mcp::ResourceContents account;
+    account.mime_type = "application/json";
+    account.data = std::move(text);
+    account.uri = std::move(uri);
+    std::vector<mcp::ResourceContents> one;
+    one.push_back(std::move(account));
+    co_return one;
+  }
+  auto contents = co_await read_resource(**place, std::move(uri));
+  co_return contents;
+}
+
+// A cursor is the number of files before its page.
+Result<size_t> parse_cursor(const std::string& cursor) {
+  size_t begin = 0;
+  auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), begin);
+  bool good = cursor.empty() || (error == std::errc() && end == cursor.data() + cursor.size() && begin < kMaxPaged);
+  if (!good) return fail(Code::invalid, "this cursor was not given by this server", "list from the start");
+  return begin;
+}
+
+Result<std::string> whole(Result<tenants::FileRange> range) {
+  if (!range) return tl::unexpected<Error>(std::move(range).error());
+  if (range->more())
+    return fail(Code::invalid,
+                "the file has " + std::to_string(range->size) + " bytes, a resource may have " +
+                    std::to_string(kMaxResourceBytes),
+                "read it in parts with read_workspace_file");
+  return std::move(range->bytes);
+}
+
+Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
+  const Doing doing(LoopWork::workspace, &tenant.name());
+  TRY(auto kept, parse_kept_output(uri));
+  if (kept) return whole(tenant.executions().read(kept->execution, kept->stream, 0, kMaxResourceBytes));
+  if (uri.starts_with(kSessionScheme)) return tenant.sessions().read(uri.substr(kSessionScheme.size()));
+  if (!uri.starts_with(kWorkspaceScheme))
+    return fail(
+        Code::not_found, "no such resource",
+        "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>");
+  TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
+  TRY(RelativePath path, RelativePath::parse(name));
+  return whole(tenant.workspace().read(path, 0, kMaxResourceBytes));
+}
+
+}  // namespace
+
+void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const TenantOf& tenant_of) {
+  server.add_tool(write_workspace_file_definition(), that_changes(changes, tenant_of, write_workspace_file));
+  server.add_tool(read_workspace_file_definition(), for_tenant(tenant_of, read_workspace_file));
+  server.add_tool(list_workspace_files_definition(), for_tenant(tenant_of, list_workspace_files));
+  server.add_tool(delete_workspace_file_definition(), that_changes(changes, tenant_of, delete_workspace_file));
+}
+
+Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor) {
+  CO_TRY(size_t begin, parse_cursor(cursor));
+  tenants::ListOptions options;
+  options.limit = begin + kEntriesPerPage;
+  CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(RelativePath(), options));
+  mcp::ResourcePage page;
+  if (begin == 0) {  // before the files, which may be many
+    CO_TRY(std::vector<std::string> sessions, tenant.sessions().list());
+    for (const std::string& id : sessions) {
+      mcp::Resource log;
+      log.uri = std::string(kSessionScheme) + id;
+      log.name = "session " + id;
+      log.mime_type = "application/json";
+      page.resources.push_back(std::move(log));
+    }
+  }
+  for (size_t i = begin; i < listing.entries.size(); i++) {
+    const tenants::Entry& entry = listing.entries[i];
+    if (entry.kind != tenants::FileKind::file || valid_utf8(entry.path) != entry.path)
+      continue;  // cannot be read by URI
+    mcp::Resource resource;
+    resource.uri = std::string(kWorkspaceScheme) + encode_percent(entry.path);
+    resource.name = entry.path;
+    resource.size = entry.size;
+    page.resources.push_back(std::move(resource));
+  }
+  size_t end = begin + kEntriesPerPage;
+  if (listing.more && listing.entries.size() == end && end < kMaxPaged) page.next_cursor = std::to_string(end);
+  co_return page;
+}
+
+Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri, std::string cursor) {
+  CO_TRY(size_t begin, parse_cursor(cursor));
+  CO_TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
+  while (name.ends_with('/')) name.pop_back();
+  RelativePath folder;
+  if (!name.empty()) {
+    CO_TRY(folder, RelativePath::parse(name));
+  }
+  tenants::ListOptions options;
+  options.depth = 1;
+  options.folders = tenants::ListOptions::Folders::listed;
+  options.limit = begin + kEntriesPerPage;
+  CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(folder, options));
+  Json result = {{"resources", Json::array()}};
+  for (size_t i = begin; i < listing.entries.size(); i++) {
+    const tenants::Entry& entry = listing.entries[i];
+    const bool is_folder = entry.kind == tenants::FileKind::directory;
+    if ((!is_folder && entry.kind != tenants::FileKind::file) || valid_utf8(entry.path) != entry.path) continue;
+    Json one = {{"uri", std::string(kWorkspaceScheme) + encode_percent(entry.path)},
+                {"name", entry.path.substr(entry.path.rfind('/') + 1)}};
+    if (is_folder) one["mimeType"] = kFolderType;
+    if (!is_folder) one["size"] = entry.size;
+    result["resources"].push_back(std::move(one));
+  }
+  const size_t end = begin + kEntriesPerPage;
+  if (listing.more && listing.entries.size() == end && end < kMaxPaged) result["nextCursor"] = std::to_string(end);
+  result["ttlMs"] = 0;  // it may change at any moment
+  result["cacheScope"] = "private";
+  co_return result;
+}
+
+// The folder's listing as list_workspace_files has it; nothing: it is no folder.
+Task<std::optional<mcp::ResourceContents>> read_folder(tenants::Tenant& tenant, const std::string& uri) {
+  if (!uri.starts_with(kWorkspaceScheme)) co_return std::nullopt;
+  auto name = decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size()));
+  if (!name) co_return std::nullopt;
+  while (name->ends_with('/')) name->pop_back();
+  Json arguments = {{"subpath", name->empty() ? "." : *name}};
+  mcp::ToolResult listed = co_await list_workspace_files(tenant, std::move(arguments));
+  if (listed.is_error) co_return std::nullopt;
+  mcp::ResourceContents contents;
+  contents.uri = uri;
+  contents.mime_type = "application/json";
+  contents.data = std::move(std::get<mcp::Text>(listed.content.front()).text);
+  co_return contents;
+}
+
+Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri) {
+  auto read = read_uri(tenant, uri);
+  if (!read && read.error().code == Code::invalid) {  // "it is a folder", among others
+    auto folder = co_await read_folder(tenant, uri);
+    if (folder) {
+      std::vector<mcp::ResourceContents> one;
+      one.push_back(*std::move(folder));
+      co_return one;
+    }
+  }
+  CO_TRY(std::string bytes, std::move(read));
+  mcp::ResourceContents contents;
+  contents.mime_type = uri.starts_with(kSessionScheme) ? "application/json" : mime_type(uri, bytes);
+  if (is_text(bytes)) {
+    contents.data = std::move(bytes);
+  } else {
+    contents.kind = mcp::ResourceContents::Kind::blob;
+    contents.data = to_base64(bytes);
+  }
+  contents.uri = std::move(uri);
+  std::vector<mcp::ResourceContents> all;
+  all.push_back(std::move(contents));
+  co_return all;
+}
+
+mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of, journal::Journal& journal) {
+  mcp::ResourceProvider provider;
+  provider.list = [tenant_of](mcp::RequestContext& context, std::string cursor) {
+    return list_of(tenant_of(context), std::move(cursor));
+  };
+  provider.read = [tenant_of, &journal](mcp::RequestContext& context, std::string uri) {
+    return read_of(tenant_of(context), journal, std::move(uri));
+  };
+  mcp::ResourceTemplate file;
+  file.uri_template = kWorkspaceTemplate;
+  file.name = "workspace file";
+  file.description = "A file of the workspace";
+  mcp::ResourceTemplate output;
+  output.uri_template = kOutputTemplate;
+  output.name = "kept output";
+  output.description = "What an execution printed, in full, or, as `stats`, what it used and kept out of the context";
+  provider.changes = mcp::ResourceProvider::Changes::told;
+  provider.prefixes = {std::string(kWorkspaceScheme), std::string(kExecutionScheme), std::string(kSessionScheme)};
+  mcp::ResourceTemplate session;
+  session.uri_template = kSessionTemplate;
+  session.name = "session log";
+  session.description = "What was done in a session: tasks, state files, checkpoint";
+  session.mime_type = "application/json";
+  provider.templates = {file, output, session};
+  return provider;
+}
+
+}  // namespace tools

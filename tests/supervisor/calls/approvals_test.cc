@@ -1,0 +1,102 @@
+#include "supervisor/calls/approvals.h"
+
+#include <fmt/format.h>
+#include <uv.h>
+
+#include "tests/catch.h"
+
+using calls::Approval;
+using calls::Approvals;
+using calls::ApprovalVerdict;
+using Kind = calls::ApprovalVerdict::Kind;
+
+namespace {
+
+struct Scene {
+  Loop loop;
+  Approvals approvals{loop};
+  mcp::RequestContext client{loop, mcp::RequestId{"1"}, mcp::Version::v2026_07_28, nullptr};
+  std::vector<Result<ApprovalVerdict>> verdicts;
+  std::vector<std::string> told;  // how each ended
+  Scope tasks{loop};
+
+  Scene() {
+    approvals.reachable = [] { return true; };
+    approvals.told = [this](const Approval&, Approvals::What what, std::string_view how) {
+      if (what == Approvals::What::settled) told.emplace_back(how);
+    };
+  }
+  Task<> waits(Approval approval) {
+    auto verdict = co_await approvals.ask(std::move(approval), client);
+    verdicts.push_back(std::move(verdict));
+  }
+  void ask(std::string tenant) {
+    Approval approval;
+    approval.tenant = std::move(tenant);
+    approval.tool = "files.write";
+    approval.expires_ms = 3'600'000;
+    tasks.spawn(waits(std::move(approval)));
+  }
+  void settle() {
+    for (int turn = 0; turn < 5; turn++) uv_run(loop.uv(), UV_RUN_NOWAIT);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("so many calls of one tenant wait, and so many of all", "[approvals]") {
+  Scene scene;
+  for (int i = 0; i < 64; i++) scene.ask("ada");
+  CHECK(scene.approvals.all().size() == 64);
+  CHECK(scene.verdicts.empty());
+  scene.ask("ada");
+  REQUIRE(scene.verdicts.size() == 1);
+  REQUIRE_FALSE(scene.verdicts[0]);
+  CHECK(scene.verdicts[0].error().code == Code::exhausted);
+  CHECK(scene.verdicts[0].error().what == "64 calls of this tenant wait for an approval already");
+
+  for (int i = 0; i < 1000 - 64; i++) scene.ask(fmt::format("tenant {}", i / 60));
+  CHECK(scene.approvals.all().size() == 1000);
+  scene.ask("eve");
+  REQUIRE(scene.verdicts.size() == 2);
+  CHECK(scene.verdicts[1].error().what == "1000 calls of all tenants wait for an approval already");
+
+  const std::string one = scene.approvals.all().front()->id;
+  REQUIRE(scene.approvals.settle(one, ApprovalVerdict{Kind::approved, "somebody", {}}));
+  CHECK_FALSE(scene.approvals.settle(one, ApprovalVerdict{Kind::denied, "somebody else", {}}));
+  scene.settle();
+  REQUIRE(scene.verdicts.size() == 3);
+  CHECK(scene.verdicts[2]->kind == Kind::approved);
+  scene.ask("eve");
+  CHECK(scene.approvals.all().size() == 1000);
+}
+
+TEST_CASE("what is taken back is withdrawn, however that happens", "[approvals]") {
+  Scene scene;
+  scene.ask("ada");
+  scene.approvals.refuse_all("other rules");
+  scene.settle();
+  REQUIRE(scene.verdicts.size() == 1);
+  CHECK(scene.verdicts[0]->kind == Kind::withdrawn);
+  CHECK(scene.verdicts[0]->reason == "other rules");
+
+  scene.ask("ada");
+  scene.tasks.cancel_all();  // whoever asked went away
+  CHECK(scene.approvals.all().empty());
+  scene.ask("ada");
+  scene.approvals.close("ending");
+  scene.settle();
+  CHECK(scene.told == std::vector<std::string>(3, "withdrawn"));
+
+  scene.ask("ada");
+  REQUIRE(scene.verdicts.size() == 3);
+  CHECK(scene.verdicts[2].error().code == Code::unavailable);
+}
+
+TEST_CASE("a question that nobody can be asked is no wait", "[approvals]") {
+  Scene scene;
+  scene.approvals.reachable = [] { return false; };
+  scene.ask("ada");
+  REQUIRE(scene.verdicts.size() == 1);
+  CHECK(scene.verdicts[0]->kind == Kind::unasked);
+}

@@ -1,0 +1,146 @@
+#include "supervisor/executions/admission.h"
+
+#include <uv.h>
+
+#include <map>
+#include <optional>
+
+#include "tests/catch.h"
+
+using executions::Admission;
+
+namespace {
+
+struct Scene {
+  Loop loop;
+  Admission admission;
+  policies::Policy policy;
+  std::vector<std::string> order;                    // names, as they got their places
+  std::map<std::string, Admission::Permit> permits;  // of those that run
+  std::map<std::string, Error> refused;
+  std::map<std::string, std::optional<Task<>>> tasks;  // last: cancelled first
+
+  explicit Scene(uint32_t most_in_all) : admission(loop, most_in_all) {
+    policy.concurrent_executions = 2;
+    policy.queued_executions = 100;
+    policy.requests_in_flight = 100;
+  }
+  Task<> enters(Admission::Asker asker, std::string name) {
+    auto permit = co_await admission.enter(std::move(asker), policy, name);
+    if (!permit) {
+      refused.emplace(name, std::move(permit).error());
+      co_return;
+    }
+    order.push_back(name);
+    permits.emplace(name, *std::move(permit));
+  }
+  void ask(std::string tenant, char connection, const std::string& name) {
+    Admission::Asker asker{std::move(tenant), connections + connection};
+    auto& task = tasks[name];
+    task.emplace(enters(std::move(asker), name));
+    task->resume();
+  }
+  void end(const std::string& name) {
+    permits.erase(name);
+    settle();
+  }
+  void settle() {
+    for (int turn = 0; turn < 5; turn++) uv_run(loop.uv(), UV_RUN_NOWAIT);
+  }
+  static inline char connections[128];
+};
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("places go to one tenant's calls in the order in which they came", "[admission]") {
+  Scene scene(100);
+  for (const char* name : {"1", "2", "3", "4", "5"}) scene.ask("ada", 'a', name);
+  CHECK(scene.order == Names{"1", "2"});
+  CHECK(scene.admission.waiting() == 3);
+  scene.end("2");
+  scene.end("1");
+  scene.end("3");
+  CHECK(scene.order == Names{"1", "2", "3", "4", "5"});
+  CHECK(scene.admission.running_of("ada") == 2);
+  scene.end("4");
+  scene.end("5");
+  CHECK(scene.admission.running() == 0);
+}
+
+TEST_CASE("many calls of one connection do not hold up those of another", "[admission]") {
+  Scene scene(100);
+  for (const char* name : {"a1", "a2", "a3", "a4", "a5"}) scene.ask("ada", 'a', name);
+  scene.ask("ada", 'b', "b1");
+  scene.ask("ada", 'b', "b2");
+  for (const char* name : {"a1", "a2", "a3", "b1"}) scene.end(name);
+  CHECK(scene.order == Names{"a1", "a2", "a3", "b1", "a4", "b2"});
+}
+
+TEST_CASE("many calls of one tenant do not hold up those of another", "[admission]") {
+  Scene scene(2);
+  for (const char* name : {"a1", "a2", "a3", "a4"}) scene.ask("ada", 'a', name);
+  scene.ask("eve", 'e', "e1");
+  scene.ask("eve", 'e', "e2");
+  for (const char* name : {"a1", "a2", "a3", "e1"}) scene.end(name);
+  CHECK(scene.order == Names{"a1", "a2", "a3", "e1", "a4", "e2"});
+}
+
+TEST_CASE("a tenant at its limit, and a connection at its own, hold up nobody else", "[admission]") {
+  Scene scene(100);
+  scene.policy.requests_in_flight = 1;
+  for (const char* name : {"a1", "a2", "a3"}) scene.ask("ada", 'a', name);
+  scene.ask("ada", 'b', "b1");
+  scene.ask("ada", 'c', "c1");
+  scene.ask("eve", 'e', "e1");
+  CHECK(scene.order == Names{"a1", "b1", "e1"});
+  scene.end("b1");
+  CHECK(scene.order == Names{"a1", "b1", "e1", "c1"});
+  scene.end("a1");
+  CHECK(scene.order.back() == "a2");
+}
+
+TEST_CASE("a full queue refuses with the numbers, and keeps a quarter for other connections", "[admission]") {
+  Scene scene(100);
+  scene.policy.queued_executions = 4;
+  for (const char* name : {"1", "2", "3", "4", "5", "6"}) scene.ask("ada", 'a', name);
+  REQUIRE(scene.refused.count("6") == 1);
+  CHECK(scene.refused.at("6").code == Code::exhausted);
+  CHECK(scene.refused.at("6").rule == "admission.queued_executions");
+  CHECK(scene.refused.at("6").what ==
+        "tenant 'ada' runs 2 executions and 3 more wait, 3 of this connection; this call did not run");
+  scene.ask("ada", 'b', "7");
+  scene.ask("ada", 'b', "8");
+  CHECK(scene.refused.count("7") == 0);
+  CHECK(scene.refused.count("8") == 1);
+}
+
+TEST_CASE("a call that is cancelled while it waits leaves the queue at once", "[admission]") {
+  Scene scene(100);
+  for (const char* name : {"1", "2", "3", "4"}) scene.ask("ada", 'a', name);
+  scene.tasks.erase("3");
+  CHECK(scene.admission.waiting() == 1);
+  scene.end("1");
+  CHECK(scene.order == Names{"1", "2", "4"});
+  scene.admission.withdraw("nobody");
+  scene.ask("ada", 'a', "5");
+  scene.admission.withdraw("5");
+  scene.settle();
+  CHECK(scene.refused.at("5").code == Code::denied);
+  CHECK(scene.refused.at("5").what.find("did not run") != std::string::npos);
+  CHECK(scene.admission.waiting() == 0);
+}
+
+TEST_CASE("when admission closes, who waits is refused and who runs goes on", "[admission]") {
+  Scene scene(100);
+  for (const char* name : {"1", "2", "3", "4"}) scene.ask("ada", 'a', name);
+  scene.admission.close(Error{Code::unavailable, 0, "ending", {}, {}});
+  scene.settle();
+  scene.ask("ada", 'a', "5");
+  CHECK(scene.refused.size() == 3);
+  CHECK(scene.refused.at("3").what == "ending");
+  CHECK(scene.admission.running() == 2);
+  scene.end("1");
+  CHECK(scene.order == Names{"1", "2"});
+}
