@@ -19,7 +19,7 @@ constexpr int kMaxDefinitions = 8;         // definitions of one tool
 std::array<std::string, kFields> searchable(Tool& tool) {
   std::array<std::string, kFields> fields;
   auto field = [&](Field which) -> std::string& { return fields[static_cast<size_t>(which)]; };
-  // If all tool names of a server begin with the server's name, this prefix says nothing about a tool.
+  // If all tool names of a server begin with the server's name, this prefix does not describe a tool.
   std::string_view name = tool.name;
   if (!tool.server.empty() && name.size() > tool.server.size() + 1 && name.starts_with(tool.server) &&
       std::string_view("._/:-").find(name[tool.server.size()]) != std::string_view::npos)

@@ -60,7 +60,7 @@ class Index {
 
   // `thesaurus` may be nullptr: then only the list of everyday words has similar meanings.
   Terms terms(std::string_view query, const Thesaurus* thesaurus = nullptr) const;
-  // Lists the best `limit`. A document whose group (server) has another document that fits well comes a little before
+  // Lists the best `limit`. A document in a group (a server) with another document that fits well comes a little before
   // documents with the same score.
   Ranking rank(const Terms& terms, size_t limit, const Mask& mask = {}) const;
   // About the score of a document that has all words of the query. A document's score divided by this is its part of
@@ -105,7 +105,7 @@ class Index {
   std::vector<uint32_t> length_begins_;  // begin in by_length_ of each length and first byte (bucket_of), and its end
   Stemmer stemmer_;
   // Scratch buffers for the documents of a shard, in whole blocks: the scores, the best value of the current word, and
-  // the documents where that is not 0.
+  // the documents with a value other than 0.
   mutable std::vector<int32_t> scores_, best_;
   mutable std::vector<int32_t> best_of_group_;  // not 0 only for the groups of the current hits
   mutable std::vector<uint16_t> touched_;

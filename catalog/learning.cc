@@ -62,7 +62,7 @@ void Learning::teach(const Index& index, std::string_view query, const Tool& too
   remove_if_unused(slot);
 }
 
-// The slot of the search with these words; a new slot if there is none.
+// The slot of the search with these words; a new slot if the search is new.
 uint32_t Learning::slot_for(Words words, Monotonic::time_point now) {
   const uint64_t key = words.key();
   if (const auto known = slots_.find(key); known != slots_.end()) return known->second;
@@ -95,7 +95,7 @@ uint32_t Learning::place_of(const Tool& tool) {
   return static_cast<uint32_t>(chosen_.size() - 1);
 }
 
-// Tenants beyond the first kKnownTeachers share one number.
+// All tenants beyond kKnownTeachers get the last number.
 uint32_t Learning::teacher_of(std::string_view name) {
   const auto known = std::find(teachers_.begin(), teachers_.end(), name);
   if (known != teachers_.end()) return static_cast<uint32_t>(known - teachers_.begin());

@@ -1,13 +1,13 @@
 // Learning: finds the meaning of words in earlier searches, by the tools that were chosen after them. Separate from the
 // index.
-// A word means a tool if searches with the word lead to that tool more often than other searches do. So popular tools
+// A word means a tool if searches with the word lead to that tool more often than searches in general. So popular tools
 // do not displace others, and after a search that led to several tools each gets its own words. Each word of a search
 // is counted once, so that a search for several subjects finds several tools.
 // If several tenants teach one memory, each has a share of the stored searches. Counted in full: the asker's own
 // choices, and choices that two other tenants agree on. A choice of one other tenant alone is doubtful: it counts half,
 // and never comes before the hits of the words themselves. Searches of a tool, searches, words and tools are bounded;
-// the oldest are forgotten first. Of a search, only the hashes of its words are stored, not its text: in memory, and in
-// a file (saved, restored).
+// the oldest search of the teacher with the most searches is forgotten first. Of a search, only the hashes of its words
+// are stored, not its text: in memory, and in a file (saved, restored).
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -50,7 +50,7 @@ class Learning {
              std::string_view teacher = {});
   // The tool with the largest part comes first; equal parts by server and name.
   std::vector<Hint> hints(const Index& index, std::string_view query, std::string_view asker = {}) const;
-  // Forget all searches that led to one tool, or that one teacher taught.
+  // Forget that searches led to one tool, or all that one teacher alone taught.
   void forget(const Tool& tool);
   void forget_teacher(std::string_view teacher);
   size_t size() const { return slots_.size(); }

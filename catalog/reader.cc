@@ -98,7 +98,7 @@ Result<std::string> read_rest(Json& definition) {
   return text;
 }
 
-// Values for a tool whose definition does not have them.
+// Values for a tool with a definition that lacks them.
 struct Defaults {
   std::string name, server, category;
   std::vector<std::string> tags;

@@ -28,7 +28,7 @@ constexpr size_t kMaxTags = 32;
 // How much a form says about a tool: if two files define one tool, each member comes from the form that says more.
 enum class Form : uint8_t { catalogue, one_tool, tools_list };
 
-// Where a document comes from, with server and category for tools that name none.
+// Where a document comes from, with server and category for tools that do not name them.
 struct DocumentOrigin {
   std::string server;    // name of the file without .json
   std::string category;  // name of the folder; empty: the server is the category
@@ -43,7 +43,7 @@ struct Reading {
   size_t more_problems = 0;                       // number of problems that are not in `problems`
 };
 
-// Errors: invalid: the document has none of the forms.
+// Errors: invalid: the document has another form.
 Result<Reading> read_definitions(Json document, const DocumentOrigin& origin);
 
 // Whether `text` may name a tool (no spaces) or a server, category or tag.

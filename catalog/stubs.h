@@ -4,8 +4,8 @@
 //   servers/SERVER/index.d.ts                      the types of its functions, for TypeScript
 //   servers/SERVER/TOOL.py, TOOL.js                one typed function
 // Python: from servers.github import create_issue.  JavaScript: const {create_issue} = require("/servers/github").
-// Other folders mount the files. Every text of a definition is written as data: it cannot leave the comment or the
-// literal that contains it.
+// This folder makes the files; other code mounts them. Every text of a definition is written as data: it cannot leave
+// the comment or the literal that contains it.
 #pragma once
 #include <functional>
 #include <memory>
@@ -57,7 +57,7 @@ class StubIndex {
   // Makes the files of one server, one after the other, and calls `take` for each. Stops at its first error and returns
   // that error.
   Result<> make(size_t server, const std::function<Result<>(StubFile)>& take) const;
-  // One file by its path below servers/, "github/create_issue.py"; nullopt: there is no such file.
+  // One file by its path below servers/, "github/create_issue.py"; nullopt: no file has this path.
   std::optional<StubFile> file(std::string_view path) const;
 
  private:
@@ -83,7 +83,7 @@ class TakenNames {
   std::unordered_map<std::string, size_t> names_;  // each name, and the last number given for it
 };
 
-// A valid identifier in Python and JavaScript that is no keyword of either: "create-issue" is create_issue, "import" is
+// A valid identifier in Python and JavaScript, and no keyword of either: "create-issue" is create_issue, "import" is
 // import_. A name that `taken` has gets a number. The result is added to `taken`.
 std::string identifier(std::string_view name, TakenNames& taken);
 

@@ -82,7 +82,7 @@ struct CallRules {
   Result<Decision> admit(std::string_view server, std::string_view tool, const Json& arguments) const;
 };
 
-// The error for the caller of a call that is not made, because of the decision or of an approval that was refused.
+// The error for the caller of a call that is not made, because of the decision or a refused approval.
 // `cause`: "is not allowed", "was refused by user 0".
 Error refusal(std::string_view server, std::string_view tool, const CallRules::Decision& decision,
               std::string_view cause);

@@ -47,7 +47,7 @@ bool says(std::string_view where, Words words);
 bool said_before(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
 // Like said_before(), and also for the bytes behind the shape.
 bool said_near(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
-// The cell of the first line above a cell of a table that is split by , ; | or tabs. Empty: the text is not a table.
+// The cell of the first line above a cell of a table with , ; | or tabs between cells. Empty: the text is not a table.
 std::string_view column_header(std::string_view text, PiiSpan span);
 
 // Where an announced number begins. Searches from `at`, behind the announcing word, past marks and words such as

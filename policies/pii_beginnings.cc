@@ -8,8 +8,8 @@ namespace {
 constexpr unsigned kMany = 12;  // from this number of repetitions on, they are cut off
 constexpr const char* kSome = "{8}";
 
-// Reader: reads one expression once, from left to right. At any time, the text written so far fits the expression read
-// so far.
+// Reader: reads one expression once, from left to right. At any time, the part written matches wherever the part read
+// matches.
 class Reader {
  public:
   explicit Reader(std::string_view expression) : left_(expression) {}

@@ -264,7 +264,7 @@ void PiiScan::look_for_pattern(size_t edge, size_t limit) {
       return;
     }
     looks_++;
-    if (begin + groups[0].size() == limit && limit < text_.size()) {  // it may be longer: find all of it
+    if (begin + groups[0].size() == limit && limit < text_.size()) {  // the match may be longer: find its end
       limit = std::min(limit + (limit - begin), text_.size());
       at_ = begin;
       continue;

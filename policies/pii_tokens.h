@@ -24,7 +24,7 @@
 namespace policies {
 
 // PiiVault: maps the tokens of one tenant to their texts. MemoryVault loses the tokens when the process ends;
-// supervisor/tenants/vault.h is a vault that is sealed on disk.
+// supervisor/tenants/vault.h is a sealed vault on disk.
 class PiiVault {
  public:
   using Key = std::array<unsigned char, 32>;
@@ -94,7 +94,7 @@ struct Sanitized {
 
 struct SanitizeOptions {
   // Handling of text that already looks like a token. escape: it is replaced by a new token, so that restoring is
-  // exact. keep: tokens that the vault knows stay, so that text that is sanitised twice stays the same.
+  // exact. keep: tokens that the vault knows stay, so that twice sanitised text stays the same.
   enum class Tokens { escape, keep };
   Tokens tokens = Tokens::escape;
   std::vector<std::string> types;  // only these; empty: all types of the detector

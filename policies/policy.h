@@ -36,7 +36,7 @@ struct Isolation {
 struct QuotaRules {
   uint64_t workspace_bytes = 0;        // for each workspace
   uint64_t workspace_files = 0;        // files, directories and links
-  uint32_t executions_kept = 0;        // executions whose full output can be read later
+  uint32_t executions_kept = 0;        // executions with a full output that can be read later
   uint64_t executions_kept_bytes = 0;  // bytes of their outputs together
 };
 
@@ -81,8 +81,8 @@ struct ToolRules {
 // grep, diff and test say no. answer: a normal answer. error: an error of the tool (isError).
 enum class ShellExit1 { answer, error };
 
-// LearningScope: the searches that search_tools learns from. off: none. tenant: each tenant's searches, for that tenant
-// only. shared: the searches of all tenants with a shared policy, together.
+// LearningScope: the searches that search_tools learns from. off: no searches. tenant: each tenant's searches, for that
+// tenant only. shared: the searches of all tenants with a shared policy, together.
 enum class LearningScope { off, tenant, shared };
 
 struct Policy {

@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kMaxFileBytes = 1 << 20, kMaxFiles = 1000, kMaxExtends = 8;
 constexpr std::string_view kTenantsFile = "tenants.json";
 
-// Reads a file that is not writable for all users: a user that writes policies decides what jails may do.
+// Reads a file, unless it is writable for all users: a user that writes policies decides what jails may do.
 Result<std::string> read_file(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open", Code::invalid);

@@ -26,7 +26,7 @@ std::string tenant_name(std::string name, uid_t uid) {
 
 void read_who(Checked& in, TenantRule& rule) {
   constexpr const char* kKinds[] = {"uid", "user", "gid", "group", "unit", "default"};
-  // All kinds are read, so that the reader reports none as an unknown key.
+  // All kinds are read, so that the reader does not report any as an unknown key.
   const auto named = std::count_if(std::begin(kKinds), std::end(kKinds), [&](auto kind) { return in.find(kind); });
   if (named != 1) return in.wrong("uid", "a rule has exactly one of: uid, user, gid, group, unit, default");
   // 4294967295 is -1, which means "unchanged" to setuid(2); no user has it.

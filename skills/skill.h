@@ -1,5 +1,5 @@
 // Skill: a folder in the Agent Skills format, SKILL.md with front matter and further files, with their digests. Source:
-// read_skill() of a folder that may be untrusted; make_files() for a skill that is saved here. Errors: invalid (naming
+// read_skill() of a folder that may be untrusted; make_files() for a saved skill. Errors: invalid (naming
 // the file and the reason), exhausted (too many, too large), denied (links, devices).
 #pragma once
 #include <string>
@@ -16,7 +16,7 @@ constexpr uint64_t kMostSkillBytes = 16 << 20;  // (SEP-2640, SKILL_LIMITS of th
 constexpr size_t kMostDescriptionBytes = 1024;
 constexpr size_t kMostCodeBytes = 256 << 10;  // of a saved skill
 
-enum class SkillLanguage { none, python, javascript };     // none: instructions only, nothing to import
+enum class SkillLanguage { none, python, javascript };     // `none`: instructions only, no code
 std::string_view language_name(SkillLanguage language);    // "python"
 std::string_view language_ending(SkillLanguage language);  // "py"
 

@@ -19,8 +19,8 @@ namespace {
 constexpr mode_t kPrivate = 0700;
 constexpr size_t kMostListed = 20'000;
 constexpr size_t kMostProblems = 100;
-constexpr char kNew[] = ".new";    // a version that is being written
-constexpr char kGone[] = ".gone";  // a skill that is being removed
+constexpr char kNew[] = ".new";    // name of a version during its writing
+constexpr char kGone[] = ".gone";  // name of a skill during its removal
 
 RelativePath path_of(std::string_view text) { return RelativePath::parse(text).value(); }  // for our own paths
 

@@ -91,7 +91,7 @@ class InsertionOrderedMap {
   }
   template <class K>
   const_iterator find(const K& key) const {
-    return const_cast<InsertionOrderedMap*>(this)->find(key);  // the search changes nothing
+    return const_cast<InsertionOrderedMap*>(this)->find(key);  // the search changes no pair
   }
   template <class K>
   size_type count(const K& key) const {

@@ -1,5 +1,5 @@
 // JsonWork: reads and writes large JSON on threads beside the loop, so that no owner waits for the bytes of another. An
-// owner is a tenant, or a user with a request that is not read yet. Owners take turns. Each owner has at most one job
+// owner is a tenant, or a user with an unread request. Owners take turns. Each owner has at most one job
 // running, and its jobs run in the order of their run() calls. Each owner has a budget of bytes per second. An owner
 // with no budget left waits; the others do not. The threads start with the first job. They run at a lower priority than
 // the loop (nice 5).
@@ -74,7 +74,7 @@ class JsonWork {
 
   Loop& loop_;
   Shares shares_;
-  std::string last_;                              // the owner whose turn was last
+  std::string last_;                              // the owner that had the last turn
   std::vector<std::shared_ptr<void>> discarded_;  // values to be freed; one thread takes all at once
   std::vector<std::unique_ptr<WorkerThread>> threads_;
   std::vector<WorkerThread*> idle_;

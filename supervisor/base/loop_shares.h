@@ -20,7 +20,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/task.h"
 
-// The owners of one loop, and which of them used it last.
+// The owners of one loop, ordered by their last use of the loop.
 struct LoopOwners;
 
 class LoopShare {

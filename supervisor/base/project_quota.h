@@ -4,7 +4,6 @@
 // functions take descriptors, not paths. An O_PATH descriptor suffices, unless a comment below says otherwise. Used by:
 // the jailer, supervisor/tenants, supervisor/doctor.
 // Errors: unavailable where the file system or the kernel has no project quotas; or the kernel's error.
-// none; or what the kernel said.
 #pragma once
 #include <cstdint>
 

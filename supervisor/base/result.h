@@ -15,7 +15,7 @@ enum class Code {
   invalid,      // the request is wrong: correct it
   not_found,    // the named thing does not exist
   denied,       // a policy or the kernel forbids the request
-  exhausted,    // a limit or quota is reached: free some of it or wait
+  exhausted,    // a limit or quota is reached: free resources or wait
   unavailable,  // this machine or moment cannot do it: try later or elsewhere
   internal,     // the daemon failed
 };

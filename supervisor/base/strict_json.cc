@@ -68,7 +68,7 @@ class StrictHandler {
   bool StartArray() { return tree_.open(Json::array()); }
   bool EndObject(rapidjson::SizeType) { return close(); }
   bool EndArray(rapidjson::SizeType) { return close(); }
-  // The parser calls none of these: kParseNumbersAsStringsFlag is set.
+  // The parser does not call these functions: kParseNumbersAsStringsFlag is set.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(int64_t) { return false; }
