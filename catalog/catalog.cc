@@ -15,7 +15,7 @@ uint32_t name_hash(std::string_view text) {  // FNV-1a
   return h;
 }
 
-// What follows each separator of a name: "a.b__c" has "b__c" and "c".
+// The text behind each separator of a name: "a.b__c" has "b__c" and "c".
 std::vector<std::string_view> last_segments(std::string_view name) {
   std::vector<std::string_view> all;
   for (size_t at = 1; at + 1 < name.size() && all.size() < 8; at++) {

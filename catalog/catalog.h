@@ -1,6 +1,6 @@
-// Catalog: all tool definitions that are known, merged and searchable. Immutable: a reload makes another one.
-// Source: CatalogBuilder, from a folder of files (folder.h, reader.h) and from what servers said. Used by:
-// supervisor/tools. Tools are numbered by name, then server, so that every listing has one order.
+// Catalog: all known tool definitions, merged and searchable. Immutable: a reload makes a new catalog.
+// Source: CatalogBuilder, from a folder of files (folder.h, reader.h) and from the answers of upstream servers. Used
+// by: supervisor/tools. Tools are numbered by name, then server, so that every listing has the same order.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -26,11 +26,11 @@ constexpr size_t kMaxTools = 200'000;
 constexpr std::string_view kNameSeparators[] = {"__", ":", "/", "."};  // between a server's name and a tool's
 
 struct Problem {
-  std::string file;  // below the folder
+  std::string file;  // path below the folder
   std::string what;
 };
 
-// A category or a server.
+// A category or a server, with its number of tools.
 struct Group {
   std::string name;
   std::string description;  // of a category; may be empty
@@ -38,76 +38,77 @@ struct Group {
 };
 
 struct Query {
-  std::string text;               // empty: all that the filters let through, by name
-  std::string category, server;   // empty: any
-  std::vector<std::string> tags;  // a tool has them all
+  std::string text;               // empty: all tools that pass the filters, by name
+  std::string category, server;   // empty: no filter
+  std::vector<std::string> tags;  // a tool must have all of them
   size_t limit = 5;
-  const Learning* learned = nullptr;     // what earlier searches meant; nullptr: nothing is known
-  std::string asker;                     // whose search it is, for what was learned of others' searches
-  const Thesaurus* thesaurus = nullptr;  // nullptr: without
+  const Learning* learned = nullptr;     // what earlier searches led to; nullptr: not used
+  std::string asker;                     // tenant of the search, so that learning can tell its own searches from others
+  const Thesaurus* thesaurus = nullptr;  // nullptr: not used
 };
 
-// How sure an answer is. Strong: the first tools have much of what was asked for; measured in README.md.
+// How sure an answer is. strong: the first tools have a large part of the query; README.md has the measurement.
 enum class Match : uint8_t { weak, strong };
 
 struct FoundTools {
   std::vector<uint32_t> tools;  // best first: exact names, exact last segments, then by words
-  size_t total = 0;             // that have any of the words, of which the best are listed
+  size_t total = 0;             // tools with any of the words; only the best are listed
   Match match = Match::weak;
-  bool guessed = false;           // none has any of the words of a sentence: there are few, and some are listed
-  size_t elsewhere = 0;           // when none fits: how many would without the filters
-  std::vector<uint32_t> nearest;  // when none fits: what is spelt or meant most like it
-  std::vector<std::string> unknown_words;  // of the query, that no tool has
+  bool guessed = false;  // no tool has any word of the sentence; the catalog is small, and some tools are listed
+  size_t elsewhere = 0;  // if no tool is found: the number of hits without the filters
+  std::vector<uint32_t> nearest;           // if no tool is found: tools with similar spelling or meaning
+  std::vector<std::string> unknown_words;  // words of the query that no tool has
 };
 
-// What a name means.
+// The tools that a name may mean.
 struct Named {
-  std::vector<uint32_t> tools;    // one: this is it; several: ambiguous; none: unknown
-  std::vector<uint32_t> nearest;  // when unknown
+  std::vector<uint32_t> tools;    // one: found; several: ambiguous; empty: unknown
+  std::vector<uint32_t> nearest;  // similar tools, for an unknown name
 };
 
 class Catalog {
  public:
   size_t size() const { return records_.size(); }
   ToolView tool(uint32_t number) const;
-  // The other members of its definition: a JSON object in one line.
+  // The other members of the definition: a JSON object in one line.
   std::string rest(uint32_t number) const;
   std::vector<std::string_view> tags(uint32_t number) const;
-  // Its signature (signature.h). Those that were asked for lately are kept: one thread at a time.
+  // The signature of a tool (signature.h). Recent signatures are cached: for one thread at a time.
   const std::string& signature(uint32_t number) const;
 
   // Sorted by name.
   const std::vector<Group>& categories() const { return categories_; }
   const std::vector<Group>& servers() const { return servers_; }
-  const std::vector<std::string>& core_servers() const { return core_servers_; }  // "core_mcps", as they were listed
-  // What was left out, in the order of the files: at most kMaxProblems.
+  const std::vector<std::string>& core_servers() const { return core_servers_; }  // "core_mcps", in file order
+  // Definitions and files that were left out, in the order of the files: at most kMaxProblems.
   const std::vector<Problem>& problems() const { return problems_; }
   size_t problem_count() const { return problem_count_; }
 
-  // A server's name before ':', '/', '.' or "__" filters; it does not score.
+  // A server's name before ':', '/', '.' or "__" is a filter; it does not score.
   FoundTools search(const Query& query) const;
-  // The name itself; without case and separators; "server.name"; its last segments, if that is unambiguous.
+  // Finds a tool by its name; by its name without case and separators; by "server.name"; by the last segments of its
+  // name, if they are unambiguous.
   Named find(std::string_view name, std::string_view category = {}, std::string_view server = {}) const;
-  // Its `tools` alone, at the price of a look-up: what is nearest to an unknown name is sought among all there are.
+  // Only the `tools` of find(), at the cost of a look-up: find() compares an unknown name with all names.
   std::vector<uint32_t> named_so(std::string_view name, std::string_view category = {},
                                  std::string_view server = {}) const;
 
-  // The tools whose names are spelt or meant most like a text, and the server; empty: none is near.
+  // The tools, or the server, with the name most similar to a text in spelling or meaning; empty: no name is similar.
   std::vector<uint32_t> nearest_tools(std::string_view text, std::string_view server = {}) const;
   std::string_view nearest_server(std::string_view name) const;
 
   const Index& index() const { return index_; }
-  size_t bytes() const;  // of memory, all in all
+  size_t bytes() const;  // memory in all
 
   static constexpr size_t kMaxProblems = 100;
 
  private:
   friend class CatalogBuilder;
   struct Record {
-    uint64_t text;  // where in texts_: name, description, rest (packed.h)
+    uint64_t text;  // position in texts_ of name, description, rest (packed.h)
     uint32_t description_bytes, rest_bytes;
     uint32_t server, category;
-    uint32_t tags_end;  // in tag_ids_
+    uint32_t tags_end;  // end of the tool's tags in tag_ids_
     uint16_t name_bytes;
     Kind kind;
   };
@@ -118,9 +119,9 @@ class Catalog {
   class Filter;
   void add_names(uint32_t number);
   std::vector<uint32_t> named(const std::vector<Name>& names, const std::string& folded_name) const;
-  // Whose name or last segments the text is: names first.
+  // Tools with this name, then tools with these last segments.
   std::vector<uint32_t> exact(std::string_view text) const;
-  // Takes a server's name off the text.
+  // Removes a server's name from the beginning of the text and returns it.
   std::string take_server(std::string_view& text) const;
   void rank(FoundTools& found, const Query& query, std::string_view text, const Index::Terms& terms,
             const Filter& passes) const;
@@ -139,20 +140,20 @@ class Catalog {
     uint32_t tool = ~uint32_t{0};
     std::string text;
   };
-  static constexpr size_t kSignatures = 1024;  // kept, each at its tool's number modulo this
+  static constexpr size_t kSignatures = 1024;  // cache size; a signature has the index (tool number modulo this)
   mutable std::vector<Signature> signatures_{kSignatures};
 };
 
-// Makes a Catalog in slices, so that a daemon goes on serving meanwhile.
+// CatalogBuilder: makes a Catalog in slices, so that a daemon can serve requests meanwhile.
 class CatalogBuilder {
  public:
-  // Errors: not_found, denied: the folder cannot be read.
-  // `threads`: so many more read the files beside whoever steps.
+  // Errors: not_found, denied: the folder cannot be read. `threads`: additional threads that read the files, beside the
+  // thread that calls step().
   static Result<CatalogBuilder> begin(const std::string& folder, unsigned threads = 0);
-  // What a server answered to tools/list, or where else definitions come from. Before the first step.
+  // Adds definitions from another source: a server's answer to tools/list. To be called before the first step.
   void add(const std::string& origin, Reading reading);
-  // True when there is nothing left to do. Stops at the first file or tool after `slice`; the last step, which puts
-  // the index together, takes about 4 us for each tool.
+  // True when the catalog is complete. Stops at the first file or tool after `slice`. The last step, which builds the
+  // index, takes about 4 us for each tool.
   bool step(std::chrono::microseconds slice);
   // After the last step.
   std::shared_ptr<const Catalog> take();
@@ -163,7 +164,7 @@ class CatalogBuilder {
   struct Pending {
     Tool tool;
     Form form;
-    int definitions;  // of it, so far
+    int definitions;  // definitions of this tool so far
   };
   void merge(const std::string& origin, Tool tool, Form form);
   void sort_pending();
@@ -173,16 +174,16 @@ class CatalogBuilder {
   FolderListing listing_;
   std::unique_ptr<ReadingAhead> files_;
   Phase phase_ = Phase::reading;
-  size_t next_ = 0;  // file or tool
+  size_t next_ = 0;  // index of the next file or tool
   std::vector<Pending> pending_;
-  std::map<std::pair<std::string, std::string>, size_t> known_;  // server and name to pending
+  std::map<std::pair<std::string, std::string>, size_t> known_;  // server and name to index in pending_
   std::map<std::string, std::string> category_texts_;
   std::map<std::string, uint32_t> category_ids_, server_ids_, tag_ids_;
   std::shared_ptr<Catalog> catalog_ = std::make_shared<Catalog>();
   IndexBuilder builder_;
 };
 
-// All at once.
+// Runs a CatalogBuilder to its end.
 Result<std::shared_ptr<const Catalog>> load_catalog(const std::string& folder);
 
 }  // namespace catalog

@@ -13,13 +13,13 @@
 namespace catalog {
 namespace {
 
-constexpr size_t kMaxTextBytes = 1 << 30;  // of all definitions
-constexpr int kMaxDefinitions = 8;         // of one tool
+constexpr size_t kMaxTextBytes = 1 << 30;  // bytes of all definitions
+constexpr int kMaxDefinitions = 8;         // definitions of one tool
 
 std::array<std::string, kFields> searchable(Tool& tool) {
   std::array<std::string, kFields> fields;
   auto field = [&](Field which) -> std::string& { return fields[static_cast<size_t>(which)]; };
-  // A server's prefix in the names of all its tools says nothing about any of them.
+  // If all tool names of a server begin with the server's name, this prefix does not describe a tool.
   std::string_view name = tool.name;
   if (!tool.server.empty() && name.size() > tool.server.size() + 1 && name.starts_with(tool.server) &&
       std::string_view("._/:-").find(name[tool.server.size()]) != std::string_view::npos)
@@ -75,7 +75,7 @@ void CatalogBuilder::add(const std::string& origin, Reading reading) {
   for (auto& tool : reading.tools) merge(origin, std::move(tool), reading.form);
 }
 
-// Two files about one tool: each member comes from the form that knows more, or else from the first file.
+// Merges two definitions of one tool: each member comes from the form that says more, or else from the first file.
 void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form) {
   auto [known, is_new] = known_.try_emplace({tool.server, tool.name}, pending_.size());
   if (is_new) {
@@ -96,7 +96,7 @@ void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form) {
     problem(origin, fmt::format("tool '{}' is defined before; what it adds is kept", printable(tool.name, 64)));
   const bool knows_more = form > pending.form;
   Tool& old = pending.tool;
-  // A list of a server's tools has no categories of its own: one that was given elsewhere is better than its default.
+  // A tools/list has no categories, so an explicit category from another file is better than the default.
   if ((tool.category != tool.server && old.category == old.server) || (knows_more && tool.category != tool.server))
     old.category = tool.category;
   if (old.description.empty() || (knows_more && !tool.description.empty()))
@@ -106,7 +106,7 @@ void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form) {
   tags.resize(std::min(tags.size(), kMaxTags));
   old.tags = std::move(tags);
   Json first = Json::parse(knows_more ? tool.rest : old.rest), second = Json::parse(knows_more ? old.rest : tool.rest);
-  first.insert(second.begin(), second.end());  // keeps what is there
+  first.insert(second.begin(), second.end());  // does not replace existing members
   if (std::string rest = dump_json(first); rest.size() <= 2 * kMaxDefinitionBytes) {
     old.rest = std::move(rest);
     old.searched = searched_texts(first);

@@ -8,7 +8,7 @@
 namespace catalog {
 namespace {
 
-// Between commas: words that mean about the same where tools are concerned.
+// Between commas: words with about the same meaning in names of tools.
 constexpr std::string_view kSameWords =
     "movie film, song track music, delete remove erase, create make add, get fetch retrieve, "
     "find search lookup query, update edit modify change, send deliver, email mail inbox, message chat dm, "
@@ -88,7 +88,7 @@ constexpr std::string_view kSameWords =
     "donate donation charity, volunteer charity, police crime, fire wildfire, flood disaster, rate rating, "
     "sort order, filter search, count number total, top best ranking leaderboard, random shuffle";
 
-// Between commas: words, and after the colon what somebody who says them may be after.
+// Between commas: words, and after the colon the subjects that a person with these words may mean.
 constexpr std::string_view kHints =
     "freezing cold chilly warm hot cool degrees celsius fahrenheit heat: temperature thermostat heating weather, "
     "umbrella rain raining rainy snow snowing sunny windy storm cloudy sunscreen: weather forecast conditions, "
@@ -178,7 +178,7 @@ std::vector<std::string> stems_of(std::string_view text, const Stemmer& stemmer)
   return stems;
 }
 
-// Between spaces: words, or several joined by '_', of which each is stemmed.
+// Splits the text at spaces into words, or phrases joined by '_'. Each word is stemmed.
 std::vector<std::string> phrases_of(std::string_view text, const Stemmer& stemmer) {
   std::vector<std::string> all;
   while (!text.empty()) {
@@ -219,7 +219,7 @@ EverydayWords::EverydayWords() {
   });
 }
 
-// What two words have in common counts once: meaning the same before being about the same.
+// A relation of two words counts once: the same meaning comes before a related subject.
 void EverydayWords::relate(std::string_view word, std::string_view other, bool is_hint) {
   if (word == other) return;
   auto& all = words_[std::string(word)];

@@ -1,5 +1,5 @@
-// Everyday words: how people call what tools are named for, "pic" for image, "chilly" for temperature. Written by us,
-// by trade; beside WordNet, which is optional, knows no trade and takes "drive" for willpower.
+// Everyday words: people's words for the subjects of tools, "pic" for image, "chilly" for temperature. Written for this
+// project, by trade. Used beside WordNet, which is optional, knows no trades and takes "drive" for willpower.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,10 +13,10 @@ class EverydayWords {
  public:
   struct Related {
     std::string stem;  // as Stemmer makes it
-    bool is_hint;      // what it is about, rather than what it means: "umbrella" and weather
+    bool is_hint;      // a related subject, not the same meaning: "umbrella" and weather
   };
   EverydayWords();
-  // Of a word's stem, or of two with a space between; empty: it is not on the list.
+  // Relations of a word's stem, or of two stems with a space between them; empty: the list does not have it.
   const std::vector<Related>& related(const std::string& stem) const;
 
  private:
@@ -24,7 +24,7 @@ class EverydayWords {
   std::unordered_map<std::string, std::vector<Related>> words_;
 };
 
-// The list, made at the first call (about 1 ms).
+// The list. The first call makes it (about 1 ms).
 const EverydayWords& everyday_words();
 
 }  // namespace catalog

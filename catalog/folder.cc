@@ -15,13 +15,13 @@
 namespace catalog {
 namespace {
 
-constexpr size_t kMaxEntries = 2 * kMaxFiles;  // of all folders, whatever they are
+constexpr size_t kMaxEntries = 2 * kMaxFiles;  // in all folders, files of any kind
 
 struct Walk {
   FolderListing& listing;
   size_t entries = 0;
 
-  // errno when the folder could not be opened, else 0.
+  // Returns errno if the folder cannot be opened, else 0.
   int look_into(const std::string& folder, const std::string& inside, int depth) {
     Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd) return errno;

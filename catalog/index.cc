@@ -7,21 +7,21 @@
 namespace catalog {
 namespace {
 
-constexpr size_t kGroupedHits = 200;  // documents of which the groups are looked at
-constexpr int32_t kGroupPart = 6;     // a sixth of the best score in its group comes to a document's own
+constexpr size_t kGroupedHits = 200;  // documents with their groups examined
+constexpr int32_t kGroupPart = 6;     // 1/6 of the best score in its group is added to a document's score
 
 bool better(const Index::Hit& a, const Index::Hit& b) {
   return a.score != b.score ? a.score > b.score : a.document < b.document;
 }
 
-// The best hits that were offered, at most `limit`.
+// Best: collects the best hits, at most `limit`.
 class Best {
  public:
   explicit Best(size_t limit) : limit_(limit) {}
-  int32_t least() const { return least_; }  // what is not above this is not among the best
+  int32_t least() const { return least_; }  // a hit must have a higher score to be among the best
   void take(const Index::Hit& hit) {
     if (hits_.size() == limit_) {
-      std::pop_heap(hits_.begin(), hits_.end(), better);  // the worst of the best stands in front
+      std::pop_heap(hits_.begin(), hits_.end(), better);  // the worst of the best hits is in front
       hits_.pop_back();
     }
     hits_.push_back(hit);
@@ -58,7 +58,7 @@ double Index::most(const Terms& terms) const {
   return all / rarity(1) * kMaxImpact;
 }
 
-// Adds to each document's score what each word is worth there: the word itself, or the best of what stands for it.
+// Adds the value of each word to each document's score: of the word itself, or of its best substitute.
 void Index::add_up(const Shard& shard, const Terms& terms) const {
   auto each = [&](uint32_t term, auto&& take) {
     const uint32_t* end = shard.postings.data() + shard.begins[term + 1];
@@ -113,7 +113,7 @@ Index::Ranking Index::rank(const Terms& terms, size_t limit, const Mask& mask) c
     if (!mask.empty())
       for (size_t i = 0; i < count; i++) scores_[i] &= -static_cast<int32_t>(mask[first + i]);
     for (size_t block = 0; block < blocks; block++) {
-      // No branches in here: which documents fit is as good as random. Signed, as SSE2 compares.
+      // No branches here: which documents fit is as good as random. Signed, as SSE2 compares.
       const int32_t* values = scores_.data() + block * kBlock;
       int32_t fit = 0, top = 0;
       for (size_t i = 0; i < kBlock; i++) {

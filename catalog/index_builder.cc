@@ -7,7 +7,7 @@
 namespace catalog {
 namespace {
 
-// Where tuning stops to matter; measured on tool definitions, any of them may be off by half.
+// Measured on tool definitions: each value may be off by half without worse results.
 constexpr double kSaturation = 1.2;                                         // k1
 constexpr std::array<double, kFields> kWeights = {3, 1.5, 1, 0.5, 0.3, 1};  // in the order of Field
 constexpr double kLengthMatters = 0.5;                                      // b
@@ -80,7 +80,7 @@ Index IndexBuilder::finish() && {
     return static_cast<uint32_t>(std::clamp(score, 1.0, double{Index::kMaxImpact}));
   };
   index.shards_.resize((index.documents_ + Index::kShard - 1) / Index::kShard);
-  size_t from = 0;  // postings stand in the order of their documents
+  size_t from = 0;  // postings are in the order of their documents
   for (size_t s = 0; s < index.shards_.size(); s++) {
     size_t to = from;
     while (to < postings_.size() && postings_[to].document / Index::kShard == s) to++;

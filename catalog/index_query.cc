@@ -1,4 +1,4 @@
-// A query's words against the vocabulary: which count, for how much, and what stands for those that no tool has.
+// Matches a query's words with the vocabulary: which words count, their weight, and substitutes for unknown words.
 #include <algorithm>
 
 #include "catalog/everyday_words.h"
@@ -8,25 +8,25 @@
 namespace catalog {
 namespace {
 
-// Of Index::kWhole.
-constexpr int32_t kWeak = 20;      // a word that says little about what is meant
-constexpr int32_t kNumber = 20;    // a number is what to do it with, rather than what to do
+// Weights, in parts of Index::kWhole.
+constexpr int32_t kWeak = 20;      // a word that says little about the wanted tool
+constexpr int32_t kNumber = 20;    // a number is usually an argument, not a tool
 constexpr int32_t kLetter = 13;    // a single letter
 constexpr int32_t kMended = 38;    // one edit away
 constexpr int32_t kBaseForm = 51;  // "buy" for "bought"
-constexpr int32_t kSame = 24;      // of our own list
+constexpr int32_t kSame = 24;      // from the list of everyday words
 constexpr int32_t kHint = 16;
-constexpr int32_t kSynonym = 13;  // of the thesaurus
+constexpr int32_t kSynonym = 13;  // from the thesaurus
 constexpr int32_t kWider = 6;
 
-constexpr size_t kMinMended = 5;  // bytes: of shorter words, too many are one edit away
+constexpr size_t kMinMended = 5;  // bytes: too many words are one edit away from a shorter word
 constexpr size_t kMaxMended = 32;
 constexpr size_t kMostMended = 4;
-constexpr uint32_t kRare = 2;           // documents: a known word may still be a typing error, of a definition, too,
-constexpr uint32_t kCommoner = 20;      // when one that is so many times as common is an edit away
-constexpr size_t kFewDocuments = 1000;  // in more, what a quarter of them has stands for nothing
+constexpr uint32_t kRare = 2;       // documents: a known word this rare may be a typing error, also of a definition,
+constexpr uint32_t kCommoner = 20;  // if a word that is so many times as common is one edit away
+constexpr size_t kFewDocuments = 1000;  // in a larger index, a word in over 1/4 of the documents is no substitute
 constexpr size_t kFirstBytes = 32;
-constexpr size_t kMostCorrected = 8;  // words of a query that are compared with every known one
+constexpr size_t kMostCorrected = 8;  // words of a query that are compared with the whole vocabulary
 
 uint64_t place_hash(std::string_view text) {  // FNV-1a
   uint64_t h = 14695981039346656037u;
@@ -82,7 +82,7 @@ void Index::sort_by_length() {
   each([&](uint32_t term, size_t bucket) { by_length_[next[bucket]++] = term; });
 }
 
-// Terms one edit away whose first letter is the word's first or second: the first letter is seldom the wrong one.
+// Terms one edit away that begin with the first or second letter of the word: the first letter is seldom wrong.
 std::vector<uint32_t> Index::one_edit_away(std::string_view stem) const {
   std::vector<uint32_t> near;
   if (stem.size() < 2 || stem.size() >= kMaxMended || !is_small_letters(stem)) return near;
@@ -99,7 +99,7 @@ std::vector<uint32_t> Index::one_edit_away(std::string_view stem) const {
   return near;
 }
 
-// Reads one query.
+// QueryReader: reads one query.
 class QueryReader {
  public:
   QueryReader(const Index& index, const Thesaurus* thesaurus) : index_(index), thesaurus_(thesaurus) {}
@@ -107,7 +107,8 @@ class QueryReader {
   Index::Terms read(std::string_view query) {
     read_words(query);
     for (size_t i = 0; i < words_.size(); i++) {
-      // Neighbours that tools write as one word: "file system". It stands in for a half that no tool has alone.
+      // Two neighbours that tools write as one word: "file system". The pair replaces them if no tool has one of the
+      // halves.
       uint32_t pair = i + 1 < words_.size() ? term_of(words_[i] + words_[i + 1]) : Index::kNone;
       if (pair != Index::kNone) {
         bool both = term_of(words_[i]) != Index::kNone && term_of(words_[i + 1]) != Index::kNone;
@@ -147,8 +148,8 @@ class QueryReader {
         (is_stop_word(word.text) || is_query_stop_word(word.text) ? stop_words : words_).push_back(word.text);
       }
     }
-    if (words_.empty()) words_ = std::move(stop_words);  // "what to do" may be all there is
-    // Of a name or two words each is meant; in a sentence some are only said.
+    if (words_.empty()) words_ = std::move(stop_words);  // "what to do" may be the whole query
+    // In a name or in two words each word counts in full; in a sentence some words count less.
     sentence_ = words_.size() > 2 &&
                 std::any_of(words_.begin(), words_.end(), [](const auto& one) { return !is_weak_query_word(one); });
   }
@@ -182,7 +183,7 @@ class QueryReader {
     }
   }
 
-  // What the words around a wish say about it, and what two of them say together: "days off", "tell Anna".
+  // Adds the subjects that words around the wish suggest, alone and in pairs: "days off", "tell Anna".
   void add_wishes() {
     std::string before;
     for (const std::string& word : said_) {
@@ -215,7 +216,7 @@ class QueryReader {
     if (term == Index::kNone || (word.documents > 0 && term == word.term)) return;
     const uint32_t documents = index_.frequency_[term];
     if (index_.documents_ > kFewDocuments && documents > index_.documents_ / 4) return;
-    // What is rarer than the word itself is worth no more for that.
+    // A substitute that is rarer than the word itself gets no higher value for it.
     if (word.documents > documents)
       weight = std::max(1, static_cast<int32_t>(weight * index_.rarity(word.documents) / index_.rarity(documents)));
     for (auto& known : word.others)
@@ -228,7 +229,7 @@ class QueryReader {
 
   const Index& index_;
   const Thesaurus* thesaurus_;
-  std::vector<std::string> said_, words_;  // in their order: all, and those that are no stop words
+  std::vector<std::string> said_, words_;  // in their order: all words; all words except stop words
   bool sentence_ = false;
   Index::Terms found_;
 };
@@ -249,7 +250,8 @@ Index::Terms Index::corrected(const Terms& terms) const {
     const std::string stem(stemmer_.stem(word.text));
     if (word.text.size() < 4 || ++compared > kMostCorrected) continue;
     const Spelling spelling(stem);
-    // One more than may differ: of the stem, for with half of "vulner" replaced it is "number".
+    // Begins one above the largest distance allowed, of the stem: with half its letters replaced, "vulner" becomes
+    // "number".
     unsigned best = static_cast<unsigned>(std::clamp<size_t>(stem.size() / 3, 1, 3)) + 1;
     uint32_t found = kNone;
     for (uint32_t term = 0; term < vocabulary(); term++) {

@@ -40,8 +40,8 @@ std::string javascript_stub(const StubModule& module) {
   return text + "};\n";
 }
 
-// All in one file, so that an import loads one. What it exports stands as names in a literal: node finds them there for
-// `import {x} from` and `import * as x from` (cjs-module-lexer), and in no other form.
+// All functions in one file, so that an import loads one file. The exports are names in an object literal: node finds
+// them in this form only for `import {x} from` and `import * as x from` (cjs-module-lexer).
 std::string javascript_server(std::string_view server, const std::vector<StubModule>& modules) {
   std::string lines = fmt::format("{}: {} tools", plain_text(server, 200), modules.size());
   std::string text, names;

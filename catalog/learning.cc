@@ -7,16 +7,16 @@
 namespace catalog {
 namespace {
 
-constexpr double kDoubt = 0.5;     // searches that might have led elsewhere, beside those that have a word
-constexpr double kOthers = 50;     // searches for anything, beside those that are known: while there are few
-constexpr double kLeast = 0.06;    // of what is searched: a tool that means less is no hint
-constexpr double kDoubtful = 0.5;  // of what one other tenant taught
+constexpr double kDoubt = 0.5;     // added to the number of searches with a word: they might have led to another tool
+constexpr double kOthers = 50;     // added to the number of known searches, which matters while there are few
+constexpr double kLeast = 0.06;    // a tool that means a smaller part of the query is no hint
+constexpr double kDoubtful = 0.5;  // factor for choices of one other tenant
 constexpr size_t kMaxHints = 8;
-constexpr size_t kMaxSearchWords = 32;     // of a search
-constexpr size_t kMaxTaught = 12;          // of its words are kept, the rarest
-constexpr size_t kMaxHaving = 1000;        // searches that are looked at for one word: the last
-constexpr size_t kMaxTeachers = 8;         // of one use
-constexpr std::chrono::minutes kTidy{10};  // between two looks for what is too old
+constexpr size_t kMaxSearchWords = 32;     // words of a query
+constexpr size_t kMaxTaught = 12;          // words of a search that are stored, the rarest
+constexpr size_t kMaxHaving = 1000;        // the last searches with one word; earlier ones are not read
+constexpr size_t kMaxTeachers = 8;         // teachers of one use
+constexpr std::chrono::minutes kTidy{10};  // time between two removals of old searches
 
 uint64_t stem_hash(std::string_view text) {  // FNV-1a
   uint64_t h = 14695981039346656037u;
@@ -62,7 +62,7 @@ void Learning::teach(const Index& index, std::string_view query, const Tool& too
   remove_if_unused(slot);
 }
 
-// The search with these words, which may be new.
+// The slot of the search with these words; a new slot if the search is new.
 uint32_t Learning::slot_for(Words words, Monotonic::time_point now) {
   const uint64_t key = words.key();
   if (const auto known = slots_.find(key); known != slots_.end()) return known->second;
@@ -95,7 +95,7 @@ uint32_t Learning::place_of(const Tool& tool) {
   return static_cast<uint32_t>(chosen_.size() - 1);
 }
 
-// Tenants beyond those that can be told apart are one.
+// All tenants beyond kKnownTeachers get the last number.
 uint32_t Learning::teacher_of(std::string_view name) {
   const auto known = std::find(teachers_.begin(), teachers_.end(), name);
   if (known != teachers_.end()) return static_cast<uint32_t>(known - teachers_.begin());
@@ -120,7 +120,7 @@ void Learning::use(uint32_t slot, uint32_t tool, uint32_t teacher) {
   if (old != slot) remove_if_unused(old);
 }
 
-// Of the teacher that taught most of these searches, the one that taught longest ago.
+// Finds the teacher that taught most of these searches, and returns that teacher's oldest search.
 uint32_t Learning::oldest_of_greediest(const std::vector<uint32_t>& slots) const {
   std::vector<size_t> count(teachers_.size());
   for (uint32_t slot : slots) count[searches_[slot].uses.front().teachers.front()]++;
@@ -167,12 +167,12 @@ void Learning::make_room(Monotonic::time_point now) {
   drop(oldest_of_greediest(all));
 }
 
-// Which tools a word means, by the searches that have it: how often they led to the tool, less how often any search
-// does. What others taught counts as the asker's own once two of them agree.
+// The tools that a word means, by the searches with the word: how often they led to the tool, minus how often all
+// searches do. Choices of others count like the asker's own once two others agree.
 std::vector<Learning::Meaning> Learning::meanings(const std::vector<uint32_t>& having, uint32_t asker) const {
   struct Count {
     uint32_t tool = 0, own = 0, all = 0;
-    std::vector<uint32_t> strangers;  // two are enough
+    std::vector<uint32_t> strangers;  // other teachers; two are enough
   };
   std::vector<Count> counts;
   std::unordered_map<uint32_t, size_t> at;
@@ -207,7 +207,7 @@ std::vector<Learning::Hint> Learning::hints(const Index& index, std::string_view
   if (words.all.empty()) return all;
   const auto teacher = static_cast<uint32_t>(std::find(teachers_.begin(), teachers_.end(), asker) - teachers_.begin());
   std::vector<std::vector<Meaning>> meant;
-  std::vector<double> open;  // of each word's weight, what no hint accounts for yet
+  std::vector<double> open;  // the part of each word's weight that no hint has used yet
   for (const Word& word : words.all) {
     const auto having = by_word_.find(word.stem);
     meant.push_back(having == by_word_.end() ? std::vector<Meaning>() : meanings(having->second, teacher));

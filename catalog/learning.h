@@ -1,12 +1,13 @@
-// Learning: what words meant in earlier searches, by what was chosen after them. Beside the index, not in it.
-// A word means a tool as far as searches that have the word lead to that tool more often than any search does: so what
-// is popular does not crowd out others, and of a search that led to several tools each gets its own words. Each word
-// of a search is accounted for once, so that a search for several things finds several tools.
-// Where several tenants teach one memory, each has a share of the searches that are kept. What an asker taught, and
-// what two others agree on, counts in full; what one other tenant alone taught is in doubt: it counts half, and never
-// comes before what the words themselves find. Bounded in searches of a tool, searches, words and tools; what taught
-// longest ago is forgotten first. Of a search the hashes of its words are kept, not its text: in memory, and in a file
-// (saved, restored).
+// Learning: finds the meaning of words in earlier searches, by the tools that were chosen after them. Separate from the
+// index.
+// A word means a tool if searches with the word lead to that tool more often than searches in general. So popular tools
+// do not displace others, and after a search that led to several tools each gets its own words. Each word of a search
+// is counted once, so that a search for several subjects finds several tools.
+// If several tenants teach one memory, each has a share of the stored searches. Counted in full: the asker's own
+// choices, and choices that two other tenants agree on. A choice of one other tenant alone is doubtful: it counts half,
+// and never comes before the hits of the words themselves. Searches of a tool, searches, words and tools are bounded;
+// the oldest search of the teacher with the most searches is forgotten first. Of a search, only the hashes of its words
+// are stored, not its text: in memory, and in a file (saved, restored).
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -24,8 +25,8 @@ namespace catalog {
 struct LearningLimits {
   size_t searches = 5'000;  // with 12 words each a file of 1.5 MB
   size_t searches_of_tool = 30;
-  size_t tools = 8;                      // of one search
-  std::chrono::hours lifetime{24 * 90};  // after a search last taught
+  size_t tools = 8;                      // tools of one search
+  std::chrono::hours lifetime{24 * 90};  // after the last time that a search taught
 };
 
 class Learning {
@@ -36,44 +37,44 @@ class Learning {
   };
   struct Hint {
     Tool tool;
-    double part = 0;        // of what is searched, by the weight of its words, that means this tool; less than 1
-    bool doubtful = false;  // one other tenant alone says so
+    double part = 0;        // of the query, by the weight of its words, that means this tool; less than 1
+    bool doubtful = false;  // only one other tenant chose it
   };
   static size_t most_learned(size_t listed) { return listed * 2 / 5; }
 
   explicit Learning(LearningLimits limits = {}) : limits_(limits) {}
 
-  // After this search, this tool was chosen. The words are weighed by the index: what every tool has says little.
-  // `teacher`: the tenant, where several teach this memory.
+  // Learns that this tool was chosen after this search. The index weighs the words: a word that all tools have counts
+  // little. `teacher`: the tenant, where several teach this memory.
   void teach(const Index& index, std::string_view query, const Tool& tool, Monotonic::time_point now = Monotonic::now(),
              std::string_view teacher = {});
-  // What accounts for most comes first; equals by server and name.
+  // The tool with the largest part comes first; equal parts by server and name.
   std::vector<Hint> hints(const Index& index, std::string_view query, std::string_view asker = {}) const;
-  // What is known of one tool, or by one teacher.
+  // Forget that searches led to one tool, or all that one teacher alone taught.
   void forget(const Tool& tool);
   void forget_teacher(std::string_view teacher);
   size_t size() const { return slots_.size(); }
 
-  // All of it as lines of text, for a file; with the time of the clock on the wall, in seconds, at `now`.
+  // All searches as lines of text, for a file. `wall_seconds`: the wall clock in seconds since 1970, at `now`.
   std::string saved(int64_t wall_seconds, Monotonic::time_point now = Monotonic::now()) const;
-  // Errors: invalid: not such a text, with the line. What is older than the lifetime is left out, what is more than
-  // the limits allow, too.
+  // Errors: invalid: not a text of saved(), with the line. Searches older than the lifetime, or beyond the limits, are
+  // left out.
   static Result<Learning> restored(std::string_view text, int64_t wall_seconds, LearningLimits limits = {},
                                    Monotonic::time_point now = Monotonic::now());
 
  private:
   struct Word {
-    uint64_t stem;  // a hash of it
+    uint64_t stem;  // hash of the stem
     double weight;
   };
   struct Words {
-    std::vector<Word> all;  // by stem
-    double weight = 0;      // of all of them
-    uint64_t key() const;   // of the stems
+    std::vector<Word> all;  // sorted by stem
+    double weight = 0;      // sum of all weights
+    uint64_t key() const;   // hash of all stems
   };
   struct Use {
-    uint32_t tool = 0;               // in chosen_
-    std::vector<uint32_t> teachers;  // in teachers_, in the order they taught
+    uint32_t tool = 0;               // index in chosen_
+    std::vector<uint32_t> teachers;  // indexes in teachers_, in the order of their teaching
   };
   struct Search {
     Words words;
@@ -82,11 +83,11 @@ class Learning {
   };
   struct Chosen {
     Tool tool;
-    std::vector<uint32_t> searches;  // that led to it, oldest first; none: a free place
+    std::vector<uint32_t> searches;  // searches that led to it, oldest first; empty: a free place
   };
   struct Meaning {
-    uint32_t tool;  // in chosen_
-    double part;    // of a word that means this tool, 0 to 1
+    uint32_t tool;  // index in chosen_
+    double part;    // how much a word means this tool, 0 to 1
     bool doubtful;
   };
   static constexpr size_t kKnownTeachers = 1000;
@@ -103,12 +104,12 @@ class Learning {
   static std::string tool_key(const Tool& tool);
 
   LearningLimits limits_;
-  std::vector<Search> searches_;                                 // slots; those without uses are free
-  std::vector<uint32_t> free_;                                   // slots
-  std::unordered_map<uint64_t, uint32_t> slots_;                 // of each search, by the key of its words
-  std::unordered_map<uint64_t, std::vector<uint32_t>> by_word_;  // slots, in the order of their making
+  std::vector<Search> searches_;                                 // slots; a slot without uses is free
+  std::vector<uint32_t> free_;                                   // numbers of free slots
+  std::unordered_map<uint64_t, uint32_t> slots_;                 // slot of each search, by the key of its words
+  std::unordered_map<uint64_t, std::vector<uint32_t>> by_word_;  // slots, in the order of their creation
   std::vector<Chosen> chosen_;
-  std::unordered_map<std::string, uint32_t> places_;  // in chosen_
+  std::unordered_map<std::string, uint32_t> places_;  // indexes in chosen_
   std::vector<std::string> teachers_;
   Monotonic::time_point tidied_{};
   Stemmer stemmer_;

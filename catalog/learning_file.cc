@@ -1,10 +1,10 @@
-// What was learned as lines of text: a head, then teachers, tools and searches, fields between tabs.
+// The searches of Learning as lines of text: a head, then teachers, tools and searches, with tabs between fields.
 //   warder searches 1
 //   teacher NAME
 //   tool SERVER NAME
 //   search SECONDS STEM:WEIGHT,... TOOL:TEACHER,... TOOL:TEACHER,...
-// STEM is 16 hexadecimal digits; tools and teachers are numbered from 0. Read back strictly: a text that was changed by
-// anybody else is refused whole.
+// STEM is 16 hexadecimal digits; tools and teachers are numbered from 0. The reader is strict: if any line is not of
+// this form, the whole text is refused.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ std::string Learning::saved(int64_t wall_seconds, Monotonic::time_point now) con
   std::string text = std::string(kHead) + "\n";
   for (const auto& teacher : teachers_) text += "teacher\t" + teacher + "\n";
   for (const Chosen& one : chosen_) text += "tool\t" + one.tool.server + "\t" + one.tool.name + "\n";
-  std::vector<uint32_t> order;  // oldest first, as it was taught
+  std::vector<uint32_t> order;  // by the time of teaching, oldest first
   for (const auto& [key, slot] : slots_) order.push_back(slot);
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     return searches_[a].taught != searches_[b].taught ? searches_[a].taught < searches_[b].taught : a < b;

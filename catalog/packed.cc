@@ -7,7 +7,7 @@
 namespace catalog {
 namespace {
 
-// Byte i + 1. Of those that fit, the first is taken: longer ones stand before their parts.
+// A fragment's byte is its index + 1. The first fragment that fits is used: longer fragments stand before their parts.
 constexpr auto kFragments = std::to_array<std::string_view>({
     R"(","type":"string"},")",
     R"(","type":"integer"},")",
@@ -43,7 +43,7 @@ constexpr auto kFragments = std::to_array<std::string_view>({
 });
 static_assert(kFragments.size() < ' ');
 
-// Of the fragments that begin with each two bytes, a bit for each.
+// For each pair of first bytes, the fragments that begin with it, one bit each.
 class Beginnings {
  public:
   Beginnings() {

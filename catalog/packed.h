@@ -1,5 +1,5 @@
-// Packed JSON: definitions as they are kept in memory. What all of them repeat ("type":"string" and the like) is a
-// byte each; bytes below a space never stand in JSON text of one line, so they are free for that.
+// Packed JSON: definitions as stored in memory. Fragments that all definitions repeat ("type":"string" and similar)
+// take one byte each. Bytes below a space never occur in one line of JSON text, so they stand for the fragments.
 #pragma once
 #include <string>
 #include <string_view>

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxName = 100;
 
-// Python's keywords, and the name by which a stub reaches the supervisor. Sorted.
+// Python's keywords, and the name of the call function in a stub. Sorted.
 constexpr auto kTaken = std::to_array<std::string_view>(
     {"False", "None",   "True",     "__debug__", "_call", "and",  "as",     "assert",   "async",   "await",
      "break", "class",  "continue", "def",       "del",   "elif", "else",   "except",   "finally", "for",
@@ -32,7 +32,7 @@ std::string python_name(std::string_view name) {
 }  // namespace
 
 std::vector<std::string> python_parameters(const std::vector<Property>& properties) {
-  // A property that needs no change keeps its name, whoever comes before it.
+  // A property that needs no change has its own name, even if an earlier property would become the same name.
   std::set<std::string, std::less<>> own;
   for (const Property& property : properties)
     if (python_name(property.name) == property.name) own.insert(property.name);

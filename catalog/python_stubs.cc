@@ -11,9 +11,9 @@
 namespace catalog {
 namespace {
 
-constexpr int kMaxClasses = 40;  // of one module; what is deeper or more is dict[str, Any]
+constexpr int kMaxClasses = 40;  // classes of one module; deeper or further objects are dict[str, Any]
 
-// The inside of a """docstring""", indented. The closing quotes stand on a line of their own.
+// The inside of a """docstring""", indented. The closing quotes stand on a separate line.
 std::string docstring(std::string_view text, std::string_view indent) {
   std::string inside;
   for (size_t i = 0; i < text.size(); i++) {
@@ -37,7 +37,7 @@ std::string python_literal(const std::string& json_text) {
   return json_text == "null" ? "None" : json_text;
 }
 
-// Annotations, and the classes they need.
+// Annotations of types, and the classes that they need.
 class Types {
  public:
   std::string name(const Type& type, const std::string& path) {
@@ -74,7 +74,7 @@ class Types {
     bool all_needed = true;
     for (const Property& property : type.properties) {
       TakenNames none;
-      if (identifier(property.name, none) != property.name) return "dict[str, Any]";  // not a field's name
+      if (identifier(property.name, none) != property.name) return "dict[str, Any]";  // not valid as a field name
       all_needed &= property.need == Property::Need::required;
     }
     if (type.properties.empty() || count_ >= kMaxClasses) return "dict[str, Any]";

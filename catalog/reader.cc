@@ -13,11 +13,11 @@
 namespace catalog {
 namespace {
 
-constexpr size_t kMaxProblems = 20;  // of one document
+constexpr size_t kMaxProblems = 20;  // in one document
 constexpr size_t kMaxListed = 1000;  // functions, use cases, core servers
 constexpr const char* kNoCategory = "general";
 
-// A member that is there and not null.
+// A member that exists and is not null; nullptr otherwise.
 const Json* find(const Json& object, const char* key) {
   auto it = object.find(key);
   return it == object.end() || it->is_null() ? nullptr : &*it;
@@ -69,7 +69,7 @@ Result<std::vector<std::string>> read_tags(const Json& object) {
   return tags;
 }
 
-// U+FFFD stands for what could not be read or must not be seen: two names would be one.
+// U+FFFD replaces invalid and hidden characters, so two names could become one.
 bool is_visible(std::string_view text) {
   return valid_utf8(text) == text && visible(text, Lines::kept) == text && text.find("\xEF\xBF\xBD") == text.npos;
 }
@@ -81,7 +81,7 @@ void clean_description(std::string& text) {
   text += "\xE2\x80\xA6";
 }
 
-// Members that are kept as fields of a Tool; everything else stays as it was read.
+// Members that become fields of a Tool; all other members stay as they are.
 constexpr const char* kReadMembers[] = {"name", "mcp_server", "server", "category", "description", "tags", "kind"};
 
 Result<std::string> read_rest(Json& definition) {
@@ -98,13 +98,13 @@ Result<std::string> read_rest(Json& definition) {
   return text;
 }
 
-// What a tool is when its own definition does not say.
+// Values for a tool with a definition that lacks them.
 struct Defaults {
   std::string name, server, category;
   std::vector<std::string> tags;
 };
 
-// Takes the members that are fields of a Tool out of the definition.
+// Moves the members that are fields of a Tool out of the definition.
 Result<Tool> read_tool(Json& definition, const Defaults& defaults) {
   if (!definition.is_object()) return fail(Code::invalid, "not an object");
   Tool tool;
@@ -228,7 +228,7 @@ Result<Reading> read_definitions(Json document, const DocumentOrigin& origin) {
     return fail(Code::invalid, "holds no tool definitions",
                 "a catalogue has \"categories\", an answer to tools/list has \"tools\", a tool has a \"name\"");
   if (!tools->is_array()) return fail(Code::invalid, "\"tools\" is not a list");
-  if (document.is_object()) {  // what holds for all of them
+  if (document.is_object()) {  // members for all tools of the list
     TRY(defaults.server, label_or(document, "server", defaults.server));
     TRY(defaults.category, label_or(document, "category", defaults.category));
     TRY(defaults.tags, read_tags(document));

@@ -35,7 +35,7 @@ ReadingAhead::ReadingAhead(std::string folder, std::vector<File> files, unsigned
     : folder_(std::move(folder)), files_(std::move(files)), readings_(files_.size()) {
   sigset_t all, before;
   sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited: signals are the loop's
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited: only the loop takes signals
   try {
     for (unsigned i = 0; i < threads && i + 1 < files_.size(); i++)
       threads_.emplace_back([this] {
@@ -43,7 +43,7 @@ ReadingAhead::ReadingAhead(std::string folder, std::vector<File> files, unsigned
         while (!ending_ && next_ < files_.size()) read_next(lock);
       });
   } catch (const std::system_error&) {
-    // Without another thread: whoever takes reads alone.
+    // Continues without more threads: take() reads the files.
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -8,10 +8,10 @@
 namespace catalog {
 namespace {
 
-constexpr size_t kMaxLiteral = 64;       // bytes; longer choices are just strings
-constexpr size_t kShownChoices = 8;      // of a choice, in one line
-constexpr size_t kShownProperties = 12;  // of an inner object, in one line
-constexpr int kMaxReferences = 16;       // one leading to the next
+constexpr size_t kMaxLiteral = 64;       // bytes; a choice with a longer value is just a string
+constexpr size_t kShownChoices = 8;      // shown in one line, of a choice
+constexpr size_t kShownProperties = 12;  // shown in one line, of an inner object
+constexpr int kMaxReferences = 16;       // references that lead one to the next
 
 class TypeReader {
  public:
@@ -42,7 +42,7 @@ class TypeReader {
   }
 
  private:
-  // The schema behind "$ref": "#/..."; nullptr when it leads nowhere or in a circle.
+  // The schema behind "$ref": "#/..."; nullptr if the target does not exist or the references form a circle.
   const Json* follow(const Json& schema) const {
     const Json* at = &schema;
     for (int i = 0; i < kMaxReferences; i++) {
@@ -99,7 +99,7 @@ class TypeReader {
     if (name == "number") return {Type::Kind::number, {}, {}, {}};
     if (name == "boolean") return {Type::Kind::boolean, {}, {}, {}};
     if (name == "null") return {Type::Kind::null, {}, {}, {}};
-    // Some servers write a type of their language ("dict") where JSON Schema says "object".
+    // Some servers write a type of their programming language ("dict") where JSON Schema says "object".
     if (name == "object" || (name != "array" && schema.contains("properties"))) return object(schema, depth);
     if (name != "array") return {};
     Type type{Type::Kind::array, {}, {}, {}};

@@ -1,5 +1,5 @@
-// Type: what a JSON Schema says, reduced to what a reader of a signature needs. Source: tools' inputSchema and
-// outputSchema, which are other people's: cyclic, huge or wrong ones become "any" where they stop making sense.
+// Type: a JSON Schema, reduced to the facts that a reader of a signature needs. Source: inputSchema and outputSchema of
+// tools, written by others. Cyclic, huge or invalid parts become "any".
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@ struct Type {
   enum class Kind { any, null, boolean, integer, number, string, array, object, choice, either };
   Kind kind = Kind::any;
   std::vector<std::string> choices;  // choice: literals as JSON text
-  std::vector<Type> parts;           // array: its items, if known; either: the alternatives
+  std::vector<Type> parts;           // array: type of the items, if known; either: the alternatives
   std::vector<Property> properties;  // object: required ones first, in the order of "required", then by name
   bool operator==(const Type&) const;
 };
@@ -30,7 +30,7 @@ struct Property {
   bool operator==(const Property&) const = default;
 };
 
-// Never fails. At most kMaxTypeDepth deep; "$ref" is followed within the schema.
+// Never fails. At most kMaxTypeDepth levels; "$ref" is followed within the schema only.
 Type read_type(const Json& schema);
 constexpr int kMaxTypeDepth = 6;
 constexpr size_t kMaxTypes = 400;      // of one schema

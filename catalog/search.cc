@@ -1,4 +1,4 @@
-// Search: what a text means, and what a name means.
+// Search: finds tools by a text, and a tool by its name.
 #include <algorithm>
 #include <utility>
 
@@ -8,19 +8,19 @@ namespace catalog {
 namespace {
 
 constexpr size_t kNearest = 3;
-constexpr size_t kMovable = 200;  // tools that what was learned may move
+constexpr size_t kMovable = 200;  // ranked tools that learning may move
 constexpr size_t kFewTools = 50;
-constexpr ptrdiff_t kSentence = 3;  // words that tell something, at least
-constexpr double kLearned = 1.5;    // what was learned, beside the share of the words that a tool has
-constexpr double kBehind = 0.999;   // comes just behind
-constexpr double kStrong = 0.2;     // of what was asked for; measured, see README.md
+constexpr ptrdiff_t kSentence = 3;  // the fewest words that make a sentence
+constexpr double kLearned = 1.5;    // weight of learning, compared with a tool's part of the words
+constexpr double kBehind = 0.999;   // a factor, for a place just behind another tool
+constexpr double kStrong = 0.2;     // part of the query; measured, see README.md
 
 bool same_letters(std::string_view a, std::string_view b) {
   auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-// The same but for capitals and marks: a stub's "google_drive" is the server "google-drive".
+// Equal except for case and separators: a stub's "google_drive" is the server "google-drive".
 bool same_but_marks(std::string_view a, std::string_view b) {
   auto plain = [](char c) {
     if (c >= 'A' && c <= 'Z') return static_cast<char>(c + 32);
@@ -35,7 +35,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// In letters of ours: of other languages no definition has any word.
+// Counts only ASCII words: definitions have no words of other scripts.
 bool is_sentence(const Index::Terms& terms) {
   const auto plain = [](const Index::Terms::Word& word) {
     return std::all_of(word.text.begin(), word.text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
@@ -50,7 +50,7 @@ void append_new(std::vector<uint32_t>& all, const std::vector<uint32_t>& more) {
 
 }  // namespace
 
-// A query's filters, as numbers.
+// Filter: the filters of a query, as numbers.
 class Catalog::Filter {
  public:
   Filter(const Catalog& catalog, std::string_view category, std::string_view server,
@@ -77,7 +77,7 @@ class Catalog::Filter {
   }
 
  private:
-  // Spellings that differ in case are one name.
+  // Names that differ only in case are one name.
   static std::vector<bool> matching(const std::vector<Group>& groups, std::string_view name) {
     std::vector<bool> all(groups.size());
     for (size_t i = 0; i < groups.size(); i++) all[i] = same_letters(groups[i].name, name);
@@ -91,7 +91,7 @@ class Catalog::Filter {
 std::vector<uint32_t> Catalog::exact(std::string_view text) const {
   const std::string plain = folded(text);
   std::vector<uint32_t> all = named(names_, plain);
-  // Of several spellings, the one that was asked for comes first.
+  // If there are several spellings, the spelling in the query comes first.
   std::stable_partition(all.begin(), all.end(), [&](uint32_t number) { return tool(number).name == text; });
   append_new(all, named(segments_, plain));
   return all;
@@ -119,7 +119,7 @@ std::string Catalog::take_server(std::string_view& text) const {
   return best->name;
 }
 
-// Spelt like it, else sharing words with it.
+// Tools with similar names, then tools that share words with the text.
 std::vector<uint32_t> Catalog::nearest_tools(std::string_view text, std::string_view server) const {
   struct Near {
     unsigned distance;
@@ -172,8 +172,8 @@ std::string_view Catalog::nearest_server(std::string_view name) const {
   return nearest;
 }
 
-// Behind the exact names: by words, by what such words led to before, or by both. What does not have the words takes at
-// most some of the places.
+// Adds tools behind the exact names: by their words, by learning, or by both. Tools that learning found without the
+// words take at most some of the places.
 void Catalog::rank(FoundTools& found, const Query& query, std::string_view text, const Index::Terms& terms,
                    const Filter& passes) const {
   Index::Mask mask;
@@ -250,7 +250,7 @@ FoundTools Catalog::search(const Query& query) const {
   if (passes.filters()) {
     found.elsewhere = std::max(index_.rank(terms, 1).total, exact(text).size());
   } else if (is_sentence(terms) && size() > 0 && size() <= kFewTools) {
-    // One of the few may well be meant: to look at some costs less than another search.
+    // In a small catalog one of the tools may be the right one: listing some costs less than another search.
     found.guessed = true;
     found.total = size();
     found.tools = std::exchange(found.nearest, {});

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMaxSchemaDepth = 8;  // deeper parameters are not searched for
 
-// The names of parameters, and what their descriptions say.
+// Adds the names of parameters, and the descriptions of parameters.
 void collect_parameters(const Json& schema, SearchedTexts& texts, int depth) {
   if (depth == 0 || !schema.is_object() || texts.parameters.size() + texts.about.size() > kMaxDefinitionBytes) return;
   if (auto properties = schema.find("properties"); properties != schema.end() && properties->is_object()) {

@@ -1,7 +1,6 @@
 // Signature: a tool in one line, enough to write the call.
 //   create_issue(owner: str, title: str, labels?: list[str], state?: "open" | "closed" = "open") -> {number: int}
-// "?" marks what may be left out. A tool of which no schema is known, but functions are: dos_detector.{analyze,
-// report}.
+// "?" marks optional parameters. A tool with functions but no schema: dos_detector.{analyze, report}.
 #pragma once
 #include <string>
 #include <string_view>
@@ -12,7 +11,7 @@ namespace catalog {
 
 constexpr size_t kMaxSignatureBytes = 600;
 
-// `rest`: the other members of its definition.
+// `rest`: the other members of the definition.
 std::string signature(std::string_view name, const Json& rest);
 
 }  // namespace catalog

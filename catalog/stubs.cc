@@ -12,9 +12,9 @@ namespace catalog {
 namespace {
 
 constexpr size_t kMaxIdentifier = 100;
-constexpr size_t kMaxFunctions = 200;  // of one tool without a schema
+constexpr size_t kMaxFunctions = 200;  // functions of one tool without a schema
 
-// Words of either language, names that the files themselves use, and names of files that have a meaning. Sorted.
+// Keywords of either language, names that the files use, and names of files with a special meaning. Sorted.
 constexpr auto kReserved = std::to_array<std::string_view>({
     "Any",       "False",     "Literal", "None",    "True",       "TypedDict", "and",    "arguments", "as",
     "assert",    "async",     "await",   "break",   "call",       "case",      "catch",  "class",     "const",
@@ -93,7 +93,7 @@ std::string plain_text(std::string_view text, size_t max_bytes) {
   }
   plain.resize(whole_utf8_prefix(plain));
   if (text.size() > max_bytes) plain += "...";
-  // Line ends of some readers, none of others.
+  // Line ends for some readers only: they become spaces.
   for (std::string_view separator : {"\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"})
     for (size_t at = 0; (at = plain.find(separator, at)) != plain.npos;) plain.replace(at, separator.size(), " ");
   return plain;

@@ -1,5 +1,5 @@
-// Reads WordNet's files: index.POS (a word's senses, commonest first, as offsets), data.POS (what each sense has) and
-// POS.exc (irregular forms). wndb(5WN) is the format.
+// Reads WordNet's files: index.POS (a word's senses, most common first, as offsets), data.POS (the words and pointers
+// of each sense) and POS.exc (irregular forms). The format is wndb(5WN).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -18,10 +18,10 @@ namespace catalog {
 namespace {
 
 constexpr const char* kParts[] = {"noun", "verb", "adj", "adv"};  // of speech
-constexpr size_t kSenses = 2;                                     // of a word as one part of speech
+constexpr size_t kSenses = 2;                                     // senses of a word as one part of speech
 constexpr size_t kMaxWordNetBytes = 64 << 20;
 constexpr size_t kMaxThesaurusWords = 400'000;
-constexpr size_t kMaxRelated = 32;  // of one word
+constexpr size_t kMaxRelated = 32;  // relations of one word
 constexpr size_t kReadBytes = 1 << 20;
 
 bool is_plain_word(std::string_view word) {
@@ -33,7 +33,7 @@ bool is_plain_word(std::string_view word) {
 class LineFields {
  public:
   explicit LineFields(std::string_view line) : rest_(line) {}
-  std::string_view text() {  // empty: none is left
+  std::string_view text() {  // empty: the line has no more fields
     while (rest_.starts_with(' ')) rest_.remove_prefix(1);
     const std::string_view field = rest_.substr(0, rest_.find(' '));
     rest_.remove_prefix(field.size());
@@ -56,7 +56,7 @@ struct Synset {
   std::vector<uint32_t> wider;     // offsets
 };
 
-// The synset at an offset of a data file; nullopt: there is none.
+// The synset at an offset of a data file; nullopt: there is no synset.
 std::optional<Synset> synset_at(std::string_view file, uint32_t offset) {
   if (offset >= file.size() || (offset > 0 && file[offset - 1] != '\n')) return std::nullopt;
   std::string_view line = file.substr(offset);
@@ -71,7 +71,7 @@ std::optional<Synset> synset_at(std::string_view file, uint32_t offset) {
   for (uint32_t i = 0; i < *words; i++) {
     std::string word(in.text());
     if (word.empty() || in.text().empty()) return std::nullopt;
-    word.resize(std::min(word.find('('), word.size()));  // "out(p)": where an adjective may stand
+    word.resize(std::min(word.find('('), word.size()));  // "out(p)": the position of an adjective
     for (char& c : word)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
     if (is_plain_word(word)) synset.words.push_back(std::move(word));
@@ -104,7 +104,7 @@ struct ThesaurusLoading::State {
   Phase phase = Phase::index;
   size_t part = 0;  // of kParts
   Fd file;
-  bool whole = false;  // text has all of the file
+  bool whole = false;  // `text` has the whole file
   std::string text;
   size_t at = 0;  // in text, or in senses
   std::unordered_map<std::string, uint32_t> words;
@@ -199,7 +199,7 @@ void ThesaurusLoading::State::next_file() {
   phase = phase == Phase::index ? Phase::exceptions : phase == Phase::exceptions ? Phase::sorting : Phase::finishing;
 }
 
-// Numbers in the order of the files become numbers in the order of the words.
+// Words were numbered in the order of the files; from here on, in alphabetical order.
 void ThesaurusLoading::State::sort_words() {
   std::vector<const std::string*> sorted;
   for (const auto& [word, number] : words) sorted.push_back(&word);
@@ -265,7 +265,7 @@ void ThesaurusLoading::State::finish() {
   phase = Phase::done;
 }
 
-// One read, one line or one sense.
+// Does one step: one read, one line or one sense.
 Result<> ThesaurusLoading::State::go_on() {
   if (phase == Phase::sorting) {
     sort_words();

@@ -1,4 +1,4 @@
-// Tool: one definition as it was read. Source: catalog/reader.cc, or a skill store. Kept by: Catalog.
+// Tool: one definition as it was read. Source: catalog/reader.cc, or a skill store. Used by: Catalog.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,25 +9,25 @@ namespace catalog {
 
 enum class Kind : uint8_t { tool, skill };
 
-// What of a definition is searched beside its name and its description (searched.h).
+// The parts of a definition that are searched beside name and description (searched.h).
 struct SearchedTexts {
   std::string title;
-  std::string parameters, about;  // their names, and what their descriptions say
+  std::string parameters, about;  // names of parameters, and their descriptions
   std::string uses;
 };
 
 struct Tool {
-  std::string name;               // as its server calls it: 1..128 bytes, no spaces, no control characters
+  std::string name;               // its name at the server: 1..128 bytes, no spaces, no control characters
   std::string server;             // may be empty
   std::string category;           // never empty
   std::string description;        // may be empty
   std::vector<std::string> tags;  // sorted
   Kind kind = Kind::tool;
-  std::string rest;  // the other members of its definition, a JSON object: inputSchema, functions, use_cases, ...
+  std::string rest;  // the other members of the definition, a JSON object: inputSchema, functions, use_cases, ...
   SearchedTexts searched;
 };
 
-// What the catalogue has at hand of it. Valid as long as the catalogue.
+// ToolView: the fields of a tool that need no unpacking. Valid as long as the catalog.
 struct ToolView {
   std::string_view name, server, category, description;
   Kind kind = Kind::tool;

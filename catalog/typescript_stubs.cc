@@ -22,7 +22,7 @@ bool is_name(std::string_view name) {
 
 std::string type_of(const Type& type, int depth, size_t indent);
 
-// What stands above a property: its description, and its default.
+// The comment above a property: its description and its default.
 std::string about(const Property& property, size_t indent) {
   std::string text = plain_text(property.description, kMaxDescription);
   if (!property.standard.empty())

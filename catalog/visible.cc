@@ -24,7 +24,7 @@ bool is_hidden(char32_t c) {
                      [c](const HiddenRange& range) { return c >= range.first && c <= range.last; });
 }
 
-// Of the sequence that begins with this byte.
+// Length of the sequence that begins with this byte.
 size_t length_of(unsigned char lead) { return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
 
 char32_t code_point(std::string_view sequence) {
@@ -34,7 +34,7 @@ char32_t code_point(std::string_view sequence) {
   return c;
 }
 
-// Nearly all texts of definitions: nothing in it is to be replaced or joined.
+// True for nearly all texts of definitions: they need no change.
 bool is_plain_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7F; });
 }

@@ -26,7 +26,7 @@ struct ScriptRange {
   Script script;
 };
 
-// Beyond ASCII; what is in none of them is written with spaces. Sorted.
+// Ranges beyond ASCII; characters in no range are written with spaces between words. Sorted.
 constexpr ScriptRange kRanges[] = {
     {0x80, 0xA9, Script::separator},        // controls, signs
     {0xAB, 0xB4, Script::separator},        // but not the ordinal sign and micro
@@ -55,7 +55,7 @@ struct Character {
   Script script = Script::spaced;
 };
 
-// The character at a byte of 0x80 or more. What is no UTF-8 is a letter of one byte.
+// The character at a byte of 0x80 or more. A byte of invalid UTF-8 is a letter of one byte.
 Character character_at(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   const size_t bytes = lead < 0xC2 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 1;
@@ -71,13 +71,13 @@ Character character_at(std::string_view text) {
   return {bytes, range != std::end(kRanges) && range->first <= point ? range->script : Script::spaced};
 }
 
-// What stands at the front of a text that is not empty.
+// The first character of a text that is not empty.
 Character next_character(std::string_view text) {
   if (static_cast<unsigned char>(text[0]) >= 0x80) return character_at(text);
   return {1, is_word(text[0]) ? Script::spaced : Script::separator};
 }
 
-// Where the part that begins `run` ends. Digits belong to what stands before them: s3, oauth2, base64.
+// The end of the first part of `run`. Digits belong to the letters before them: s3, oauth2, base64.
 size_t part_end(std::string_view run) {
   size_t end = 1;
   for (; end < run.size(); end++) {
@@ -89,7 +89,7 @@ size_t part_end(std::string_view run) {
   return end;
 }
 
-// Sorted: looked up by halving.
+// Sorted for a binary search.
 constexpr auto kStopWords = std::to_array<std::string_view>({
     "a",     "about",  "all",   "also",  "am",     "an",    "and",   "any",   "are",   "as",    "at",   "be",
     "been",  "being",  "but",   "by",    "can",    "could", "did",   "do",    "does",  "doing", "each", "for",
@@ -103,7 +103,7 @@ constexpr auto kStopWords = std::to_array<std::string_view>({
 });
 static_assert(std::is_sorted(kStopWords.begin(), kStopWords.end()));
 
-// What apostrophes leave behind ("isn't" reads as isn, t), courtesy, filling words and what every address has.
+// Rests of words with apostrophes ("isn't" is read as isn, t), polite words, filling words and parts of web addresses.
 // clang-format off
 constexpr auto kQueryStopWords = std::to_array<std::string_view>({
     "actually", "again", "ain", "already", "although", "always", "anybody", "anyone", "anything", "anyway",
@@ -121,7 +121,7 @@ constexpr auto kQueryStopWords = std::to_array<std::string_view>({
 // clang-format on
 static_assert(std::is_sorted(kQueryStopWords.begin(), kQueryStopWords.end()));
 
-// Verbs of asking, praise, and the calendar: the words of every second sentence.
+// Verbs of asking, praise, and the calendar: words of many sentences.
 // clang-format off
 constexpr auto kWeakQueryWords = std::to_array<std::string_view>({
     "able", "after", "april", "around", "august", "available", "away", "back", "before", "best", "better", "between",
@@ -169,7 +169,7 @@ bool WordReader::next_run() {
   return !run_.empty();
 }
 
-// Of n characters n - 1 pairs; of one, itself.
+// n characters give n - 1 pairs; a single character gives itself.
 bool WordReader::next_pair(Word& word) {
   const size_t one = character_at(pairs_).bytes;
   const size_t two = one < pairs_.size() ? character_at(pairs_.substr(one)).bytes : 0;

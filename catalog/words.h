@@ -1,7 +1,7 @@
-// Words: text as the search sees it. Identifiers are split (camelCase, snake_case, kebab-case) and also kept joined:
-// "createIssue" reads as create, issue and the joined createissue. ASCII is lower-cased; other UTF-8 is left as it is,
-// except that Chinese, Japanese and Korean, which have no spaces to split at, are read as pairs of characters.
-// Used for definitions and for queries alike, so that both sides agree on what a word is.
+// Words: splits text into words for the search. Identifiers are split (camelCase, snake_case, kebab-case) and also read
+// joined: "createIssue" is create, issue and the joined createissue. ASCII is lower-cased. Other UTF-8 stays as it is,
+// but Chinese, Japanese and Korean, which have no spaces, are read as pairs of characters.
+// Used for definitions and for queries alike, so that both have the same words.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -32,48 +32,49 @@ class WordReader {
   bool next_pair(Word& word);
   std::string_view text_;
   size_t at_ = 0;
-  std::string_view run_;  // one identifier, what is left of it
+  std::string_view run_;  // the rest of one identifier
   std::string joined_;    // its parts so far
   size_t parts_ = 0;
-  std::string_view pairs_;   // a run without spaces, what is left of it
+  std::string_view pairs_;   // the rest of a run without spaces
   bool first_pair_ = false;  // of that run
 };
 
-// Porter2 for English (libstemmer). Not for two threads at once.
+// Stemmer: Porter2 for English (libstemmer). Not for two threads at the same time.
 class Stemmer {
  public:
   Stemmer();
   ~Stemmer();
   Stemmer(Stemmer&&) noexcept;
   Stemmer& operator=(Stemmer&&) noexcept;
-  // Valid until the next call.
+  // The result is valid until the next call.
   std::string_view stem(std::string_view word) const;
 
  private:
   sb_stemmer* stemmer_;
 };
 
-// Words that a sentence needs and a search does not: "the", "please", "how".
+// Words without meaning for a search: "the", "please", "how".
 bool is_stop_word(std::string_view word);
-// Words that people use around what they want done, and that names of tools may have: "thanks", "somebody", "www".
-// Left out of queries, kept in definitions.
+// Words around a wish that names of tools may also have: "thanks", "somebody", "www". Left out of queries, used in
+// definitions.
 bool is_query_stop_word(std::string_view word);
-// Words that say little about which tool is meant, but something: "show", "latest", "tomorrow".
+// Words that say little about the wanted tool: "show", "latest", "tomorrow".
 bool is_weak_query_word(std::string_view word);
 
-// A name without case and separators, "Create-Issue" as "createissue": what makes two spellings one name. One of
-// separators only stays as it is.
+// A name without case and separators, "Create-Issue" as "createissue", to compare spellings. A name of separators only
+// stays as it is.
 std::string folded(std::string_view name);
-void fold(std::string_view name, std::string& into);  // the same, for many
+void fold(std::string_view name, std::string& into);  // for many names: reuses `into`
 
-// Whether one edit makes one of the other: a byte put in, left out or replaced, or two neighbours swapped.
+// Whether one edit turns `a` into `b`: a byte added, removed or replaced, or two neighbours swapped.
 bool within_one_edit(std::string_view a, std::string_view b);
 
-// Compares many texts with one. Distances are edits (insert, delete, replace a byte) that make one of the other.
+// Spelling: compares many texts with one. A distance is the number of edits (insert, delete, replace a byte) between
+// two texts.
 class Spelling {
  public:
   static constexpr size_t kMaxBytes = 64;
-  static constexpr unsigned kFar = 64;  // of anything longer
+  static constexpr unsigned kFar = 64;  // distance to any longer text
   explicit Spelling(std::string_view text);
   unsigned distance(std::string_view other) const;
 

@@ -1,6 +1,6 @@
-// CallRules: which tools of upstream servers a tenant's code and agents may call, with which arguments, and how much.
-// Source: the "calls" object of policies/*.json. Applied by supervisor/tools/catalog/call_tool.cc, to calls from jails and
-// direct ones alike.
+// CallRules: which tools of upstream servers a tenant's code and agents may call, with which arguments, and how often.
+// Source: the "calls" object of policies/*.json. Applied by supervisor/tools/call_tool.cc, to calls from jails and to
+// direct calls alike.
 // Errors: problems that name the key, "calls.rules[2].when: ...".
 #pragma once
 #include <chrono>
@@ -17,34 +17,36 @@ namespace policies {
 
 class JsonSchema;  // policies/schema/json_schema.h
 
-// ask: somebody decides (supervisor/calls/approvals.h).
+// ask: a person decides (supervisor/tools/approvals.h).
 enum class Verdict { allow, deny, ask };
 
-// Who decides about calls whose verdict is `ask`, and until when.
+// ApprovalRules: the people that decide about calls with the verdict `ask`, and the time for it.
 struct ApprovalRules {
-  // tenant: the person at the client that asks, the tenant's own user over D-Bus, and administrators.
-  // administrator: these alone; the client is not asked.
+  // tenant: the person at the calling client, the tenant's own user over D-Bus, and administrators.
+  // administrator: administrators alone; the client is not asked.
   enum class By { tenant, administrator };
   By by = By::tenant;
-  std::chrono::seconds expires{3600};  // then the call is refused
+  std::chrono::seconds expires{3600};  // after this time without a decision the call is refused
 };
 
-// How often a tenant may call: of several, each must have room.
+// RateRule: how often a tenant may call some tools. A call counts for each rule that names its tool, and each must have
+// room.
 struct RateRule {
   std::string name;                // for refusals: "calls.NAME"
   std::vector<std::string> tools;  // counted together
-  uint32_t per_minute = 0;         // of any 60 s; 0: none at all
+  uint32_t per_minute = 0;         // in any 60 s; 0: every call is refused
 };
 
 struct CallRule {
   std::string name;                        // for denials: "no-deletes"
   std::vector<std::string> tools;          // "server.tool", '*' stands for any characters
-  std::shared_ptr<const JsonSchema> when;  // only calls whose arguments fit; nullptr: all
+  std::shared_ptr<const JsonSchema> when;  // applies only to calls with arguments that fit; nullptr: all
   Verdict verdict = Verdict::deny;
-  std::string why, remedy;  // what is told; may be empty
+  std::string why, remedy;  // for the caller of a denied call; may be empty
 };
 
-// Where tokens for personal data become what they stand for: in these arguments of these tools, and nowhere else.
+// RestoreRule: the arguments in which tokens become the personal data that they stand for. In all other arguments,
+// tokens stay tokens.
 struct RestoreRule {
   std::vector<std::string> tools;      // "server.tool", '*' stands for any characters
   std::vector<std::string> arguments;  // names; "*": all
@@ -52,18 +54,18 @@ struct RestoreRule {
 
 struct CallRules {
   uint32_t per_execution = 1000;           // calls
-  uint64_t bytes = 64ull << 20;            // of all results of one execution
-  std::chrono::milliseconds wall{60'000};  // of one call, at most
-  std::vector<CallRule> rules;             // the first that fits decides
+  uint64_t bytes = 64ull << 20;            // limit for all results of one execution
+  std::chrono::milliseconds wall{60'000};  // the longest time that one call may take
+  std::vector<CallRule> rules;             // the first rule that fits decides
   Verdict otherwise = Verdict::deny;
   ApprovalRules approval;
-  // client: what a server asks in the middle of a call is put to the person at the client that makes it.
-  // nobody: no server may ask anything.
+  // client: a server's question in the middle of a call goes to the person at the calling client.
+  // nobody: no server may ask questions.
   enum class Questions { client, nobody };
   Questions questions = Questions::nobody;
   std::vector<RateRule> rates;
-  // tokenised: personal data in what tools answer is replaced by tokens before code or agents see it. So it is, too,
-  // where anything is restored.
+  // tokenised: personal data in the results of tools is replaced by tokens before code or agents see the results. A
+  // policy with any rule in `restore` does the same.
   enum class Results { as_is, tokenised };
   Results results = Results::as_is;
   std::vector<RestoreRule> restore;
@@ -76,16 +78,16 @@ struct CallRules {
   bool restores_into(std::string_view server, std::string_view tool, std::string_view argument) const;
   // Errors: denied: a condition takes too long to check.
   Result<Decision> decide(std::string_view server, std::string_view tool, const Json& arguments) const;
-  // The same, where only `allow` and `ask` go on. Errors: denied, with rule and remedy.
+  // Like decide(), but a denial is an error. Errors: denied, with rule and remedy.
   Result<Decision> admit(std::string_view server, std::string_view tool, const Json& arguments) const;
 };
 
-// What the caller of a call is told that is not made, for the decision or for what came of asking. `cause`: "is not
-// allowed", "was refused by user 0".
+// The error for the caller of a call that is not made, because of the decision or a refused approval.
+// `cause`: "is not allowed", "was refused by user 0".
 Error refusal(std::string_view server, std::string_view tool, const CallRules::Decision& decision,
               std::string_view cause);
 
-// Adds what is wrong to `problems`.
+// Adds the errors in `object` to `problems`.
 CallRules read_call_rules(const Json& object, std::vector<Error>& problems);
 
 }  // namespace policies

@@ -1,5 +1,6 @@
-// Checked: Fields that goes on after an error, so that one look at a document tells everything that is wrong with it.
-// Values of refused fields are placeholders; whoever reads with it looks at `problems` before using anything.
+// Checked: like Fields, but continues after an error, so that one pass over a document finds all its errors. Refused
+// fields get placeholder values: callers must look at `problems` before they use any value. Used by: the readers of
+// policies in this folder.
 #pragma once
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ class Checked {
   std::vector<std::string> strings_or(std::string_view key, std::vector<std::string> fallback) {
     return read(fields_.strings_or(key, fallback), fallback);
   }
-  // A list; an empty one where it is missing or none.
+  // The list under `key`; an empty list if the value is missing. Another type is a problem, and gives an empty list.
   const Json& list_or_empty(std::string_view key) {
     static const Json kEmpty = Json::array();
     const Json* value = fields_.find(key);
@@ -41,7 +42,7 @@ class Checked {
     if (!value->is_array()) wrong(key, "not a list");
     return value->is_array() ? *value : kEmpty;
   }
-  // An object to be read by a Checked of its own; nullptr, and a problem, where it is missing.
+  // The value under `key`, to be read by another Checked; nullptr, and a problem, if it is missing.
   const Json* object(std::string_view key) {
     const Json* value = fields_.find(key);
     if (!value) wrong(key, "missing");
@@ -52,14 +53,14 @@ class Checked {
 
   void wrong(std::string_view key, std::string why) { wrong_at(path_of(key), std::move(why)); }
   void wrong_at(std::string path, std::string why) {
-    // One complaint about something that is no object is enough.
+    // A value that is not an object has one error already; more errors about it would not help.
     if (object_) problems_.push_back(Error{Code::invalid, 0, std::move(path) + ": " + std::move(why), {}, {}});
   }
   void done() {
     if (object_) take(fields_.done());
   }
   std::string path_of(std::string_view key) const { return fields_.path_of(key); }
-  // Nothing was wrong so far.
+  // True if this object has no problems so far.
   bool good() const { return problems_.size() == before_; }
 
  private:

@@ -51,7 +51,7 @@ std::pair<Limits, std::vector<Clamp>> resolve(const Ceilings& ceilings, const Li
 
   limits.wall = r.pick("wall_ms", request.wall, standard.wall, kMinWall, maximum.wall, duration_text);
 
-  // 0 means none beyond wall, on either side.
+  // 0 means no limit besides `wall`, in the request and in the policy.
   using std::chrono::milliseconds;
   const milliseconds none = milliseconds::max();
   auto cpu_text = [none](milliseconds t) { return t == none ? std::string("none") : duration_text(t); };
@@ -66,7 +66,7 @@ std::pair<Limits, std::vector<Clamp>> resolve(const Ceilings& ceilings, const Li
   limits.tasks = r.pick("tasks", request.tasks, standard.tasks, kMinTasks, maximum.tasks, number);
 
   std::optional<double> cpus = request.cpus;
-  if (cpus && std::isnan(*cpus)) cpus.reset();  // no order: cannot be clamped
+  if (cpus && std::isnan(*cpus)) cpus.reset();  // NaN cannot be compared, so it cannot be clamped
   limits.cpus = r.pick("cpus", cpus, standard.cpus, kMinCpus, maximum.cpus, number);
 
   limits.output_bytes = r.pick("output_bytes", request.output_bytes, standard.output_bytes, kMinOutputBytes,

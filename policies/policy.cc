@@ -26,7 +26,7 @@ double read_cpus(Checked& in, const HostCapacity& host) {
   return host.cpus;
 }
 
-// What an agent may ask for; in both "standard" and "maximum".
+// Reads the limits that an agent may ask for; they are in both "standard" and "maximum".
 void read_asked(Checked& in, Limits& limits, const HostCapacity& host) {
   limits.wall = std::chrono::milliseconds(in.integer("wall_ms", 1, kDayMs));
   limits.cpu = std::chrono::milliseconds(in.integer("cpu_ms", 0, kDayMs));
@@ -182,7 +182,7 @@ LearningScope read_learning(const Json& object, Problems& problems) {
   return learning == "shared" ? LearningScope::shared : LearningScope::tenant;
 }
 
-// "lean" finds, runs and calls: the rest can be had by code that runs.
+// "lean" finds, runs and calls tools: running code can do the rest.
 void read_tools(const Json& value, Policy& policy, Checked& in) {
   if (value == "all") return;
   policy.tools.every = false;
@@ -206,7 +206,7 @@ bool is_environment_name(std::string_view name) {
   return !(name[0] >= '0' && name[0] <= '9');
 }
 
-// Names that make a program load or run something else, and those that Warder sets itself.
+// Names that make a program load or run other code, and names that Warder sets.
 bool is_reserved(std::string_view name) {
   for (std::string_view prefix : {"LD_", "PYTHON", "NODE_", "WARDER_", "BASH_", "GLIBC_", "MALLOC_"})
     if (name.starts_with(prefix)) return true;
@@ -319,7 +319,7 @@ tl::expected<Policy, Problems> parse_policy(std::string name, std::string file, 
   Checked in(document, "", problems);
   (void)in.string_or("$schema", "", 1024);
   policy.description = in.string("description", 1024);
-  (void)in.string_or("extends", "", 64);  // done by whoever merged
+  (void)in.string_or("extends", "", 64);  // the caller has merged it already
   if (const Json* limits = in.object("limits")) policy.limits = read_limits(*limits, host, problems);
   if (const Json* isolation = in.object("isolation")) policy.isolation = read_isolation(*isolation, problems);
   if (const Json* quota = in.object("quota")) policy.quota = read_quota(*quota, problems);

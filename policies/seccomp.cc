@@ -26,7 +26,7 @@ using Problems = std::vector<Error>;
 constexpr size_t kMaxSeccompRules = 200, kMaxCalls = 512, kMaxValues = 64;
 constexpr size_t kMaxCombinations = 8192;  // calls times values, all rules; the shipped profile has 400
 
-// A number, or the name of a constant.
+// Reads a number, or the name of a constant.
 std::optional<uint32_t> read_value(const Json& value, const std::string& path, Checked& in) {
   if (value.is_string()) {
     const auto& name = value.get_ref<const std::string&>();
@@ -99,7 +99,7 @@ std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Condition
       std::set<unsigned> seen;
       for (size_t t = 0; t < std::min<size_t>(tests.size(), 6); t++) {
         rule.when.push_back(read_test(tests[t], fmt::format("{}.when[{}]", path, t), problems));
-        // libseccomp refuses two tests of one argument in one rule.
+        // libseccomp refuses two tests of the same argument in one rule.
         if (!seen.insert(rule.when.back().argument).second)
           in.wrong("when", fmt::format("tests argument {} twice", rule.when.back().argument));
       }
@@ -110,7 +110,7 @@ std::vector<SeccompRule> read_rules(Checked& profile, const char* key, Condition
   return rules;
 }
 
-// Several conditional rules may allow one call; anything else that names a call twice contradicts itself.
+// Several conditional rules may allow one call. In all other cases, two rules for one call contradict each other.
 void check_unique(Checked& in, const SeccompProfile& profile) {
   enum class Seen { conditionally, finally };
   std::map<std::string, Seen> seen;
@@ -127,7 +127,7 @@ void check_unique(Checked& in, const SeccompProfile& profile) {
   for (auto* rules : {&profile.allow, &profile.missing, &profile.kill, &profile.deny}) look(*rules);
 }
 
-// libseccomp has one rule for every combination of values; without a bound a reload could take for ever.
+// libseccomp has one rule for every combination of values; without a bound a reload could take very long.
 void check_size(Checked& in, const SeccompProfile& profile) {
   size_t total = 0;
   for (const auto& rule : profile.allow) {
@@ -138,7 +138,7 @@ void check_size(Checked& in, const SeccompProfile& profile) {
   if (total > kMaxCombinations) in.wrong("allow", fmt::format("calls times values are more than {}", kMaxCombinations));
 }
 
-// What the child says about a call replaces all that its base said.
+// A call that the child names gets the child's rules only, not those of its base.
 void inherit(SeccompProfile& child, const SeccompProfile& base) {
   std::set<std::string> own;
   for (auto* rules : {&child.allow, &child.missing, &child.kill, &child.deny})
@@ -162,7 +162,7 @@ Result<> check(int rc, const char* what) {
   return {};
 }
 
-// One libseccomp rule for every combination of values.
+// Adds one libseccomp rule for every combination of values.
 Result<> add_rule(scmp_filter_ctx context, uint32_t action, int call, const SeccompRule& rule, size_t index,
                   std::vector<scmp_arg_cmp>& chosen) {
   if (index == rule.when.size()) {
@@ -182,7 +182,7 @@ Result<> add_rules(scmp_filter_ctx context, uint32_t action, const std::vector<S
   for (const auto& rule : rules) {
     for (const auto& name : rule.calls) {
       const int call = seccomp_syscall_resolve_name(name.c_str());
-      if (call < 0) continue;  // another architecture's
+      if (call < 0) continue;  // a call of another architecture
       std::vector<scmp_arg_cmp> chosen;
       auto added = add_rule(context, action, call, rule, 0, chosen);
       if (!added) return tl::unexpected(std::move(added).error().within(name));
@@ -203,9 +203,10 @@ Result<std::vector<sock_filter>> exported(scmp_filter_ctx context) {
   return program;
 }
 
-// libseccomp compares numbers for equality only, so what is newer than the profile is told apart in front of it.
+// libseccomp can compare call numbers for equality only. So these instructions, which stand before its filter, refuse
+// calls that are newer than the profile.
 std::vector<sock_filter> newer_calls_are_missing(uint32_t newest) {
-  constexpr uint32_t kX32Bit = 0x40000000;  // __X32_SYSCALL_BIT, and above it -1: for the rules to judge
+  constexpr uint32_t kX32Bit = 0x40000000;  // __X32_SYSCALL_BIT; from this number on, up to -1, the rules decide
   return {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 0, 4),
@@ -244,7 +245,8 @@ tl::expected<SeccompProfile, Problems> parse_seccomp(std::string name, const Jso
 }
 
 Result<std::vector<sock_filter>> compile_seccomp(const SeccompProfile& profile) {
-  // Told, not probed: the filter does not depend on the kernel that compiles it. 3: KILL_PROCESS (Linux 4.14).
+  // The API level is set, not probed: the filter must not depend on the kernel that compiles it. 3: KILL_PROCESS (Linux
+  // 4.14).
   CHECKED(check(seccomp_api_set(3), "seccomp_api_set"));
   Context context(seccomp_init(SCMP_ACT_ERRNO(EPERM)), &seccomp_release);
   if (!context) return fail(Code::internal, "seccomp_init failed");

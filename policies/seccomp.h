@@ -1,7 +1,7 @@
-// SeccompProfile: which system calls the code of a jail may make. Everything not allowed answers EPERM.
-// Source: policies/seccomp/*.json. Compiled here by libseccomp(3); loaded by jail-init in the runner, before it
+// SeccompProfile: the system calls that the code of a jail may make. All other calls answer EPERM.
+// Source: policies/seccomp/*.json. Compiled here by libseccomp(3); loaded by jail-init in the runner, before the runner
 // execs the interpreter, so a profile must allow execve.
-// Errors: all that is wrong with a profile, naming rule, call and value.
+// Errors: all problems of a profile, naming rule, call and value.
 #pragma once
 #include <linux/filter.h>
 
@@ -16,8 +16,8 @@
 
 namespace policies {
 
-// One argument's low 32 bits, masked, equal one of `values`. The kernel reads these arguments as int or unsigned int;
-// comparing all 64 bits was a way around filters (CVE-2019-10063).
+// ArgumentTest: true if one argument's low 32 bits, masked, equal one of `values`. The kernel reads these arguments as
+// int or unsigned int; comparing all 64 bits was a way around filters (CVE-2019-10063).
 struct ArgumentTest {
   unsigned argument = 0;
   uint32_t mask = ~uint32_t{0};
@@ -25,19 +25,19 @@ struct ArgumentTest {
 };
 
 struct SeccompRule {
-  std::string comment;  // who needs it
+  std::string comment;  // names the programs that need the calls
   std::vector<std::string> calls;
-  std::vector<ArgumentTest> when;  // all of them; empty: always
+  std::vector<ArgumentTest> when;  // all must be true; empty: the rule always applies
 };
 
 struct SeccompProfile {
   std::string name;
   std::vector<SeccompRule> allow;
-  std::vector<SeccompRule> missing;  // answer ENOSYS, as a kernel without them: programs then use what they used before
+  std::vector<SeccompRule> missing;  // ENOSYS, like a kernel without them: programs then fall back to older calls
   std::vector<SeccompRule> kill;     // end the process with SIGSYS: outcome forbidden_call
-  std::vector<SeccompRule> deny;  // EPERM like all the rest; there to say why, and to take back what `extends` allows
-  std::string newest;             // the last call that was thought about; what came later answers ENOSYS
-  bool log = false;               // refused calls go to the audit log (SECCOMP_FILTER_FLAG_LOG)
+  std::vector<SeccompRule> deny;     // EPERM like all others; says why, and takes back what `extends` allows
+  std::string newest;                // the newest call that the profile considers; newer calls answer ENOSYS
+  bool log = false;                  // refused calls are written to the audit log (SECCOMP_FILTER_FLAG_LOG)
 };
 
 struct SeccompFilter {
@@ -46,16 +46,17 @@ struct SeccompFilter {
   uint32_t flags = 0;  // for seccomp(2)
 };
 
-// More than this the kernel and Plan do not take (BPF_MAXINSNS).
+// The kernel and Plan take at most this many instructions (BPF_MAXINSNS).
 constexpr size_t kMaxFilterInstructions = 4096;
 
 // `base` is the profile that the document's "extends" names, already read; nullptr without one.
 tl::expected<SeccompProfile, std::vector<Error>> parse_seccomp(std::string name, const Json& document,
                                                                const SeccompProfile* base);
-// A binary tree over the call numbers of this machine's architecture. Other architectures, x32 too, end the process.
-// Errors: internal, from libseccomp; invalid when the profile makes more instructions than the kernel takes.
+// The filter is a binary tree over the call numbers of this machine's architecture. Calls of other architectures,
+// including x32, end the process. Errors: internal, from libseccomp; invalid when the profile makes more instructions
+// than the kernel takes.
 Result<std::vector<sock_filter>> compile_seccomp(const SeccompProfile& profile);
-// SECCOMP_FILTER_FLAG_* that go with it.
+// The SECCOMP_FILTER_FLAG_* of the profile, for seccomp(2).
 uint32_t seccomp_flags(const SeccompProfile& profile);
 
 // The value of a constant that profiles may name: "AF_UNIX", "CLONE_NEWUSER", "TIOCGWINSZ".

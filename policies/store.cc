@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kMaxFileBytes = 1 << 20, kMaxFiles = 1000, kMaxExtends = 8;
 constexpr std::string_view kTenantsFile = "tenants.json";
 
-// The text of a file that only its owner and group can change: whoever writes policies decides what jails may do.
+// Reads a file, unless it is writable for all users: a user that writes policies decides what jails may do.
 Result<std::string> read_file(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open", Code::invalid);
@@ -53,7 +53,7 @@ std::string extends_of(const Json& document) {
   return it != document.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
-// Where a null stands: it would neither set nor take away what is extended.
+// The path of the first null: a null would neither set an extended value nor remove it. Empty: there is no null.
 std::string find_null(const Json& value, const std::string& path) {
   if (value.is_null()) return path.empty() ? "the document" : path;
   if (!value.is_structured()) return {};
@@ -69,10 +69,10 @@ std::string find_null(const Json& value, const std::string& path) {
 
 }  // namespace
 
-// One look at all folders. Collects problems instead of stopping at the first.
+// Store::Loader: reads all folders once. Collects problems instead of stopping at the first.
 class Store::Loader {
  public:
-  // `known`: filters that were compiled before; what they were made of decides whether they are good again.
+  // `known`: filters that were compiled before, by their source text. A filter with the same source text is used again.
   Loader(const HostCapacity& host, const Filters& known) : host_(host), known_(known) {}
 
   Result<Set> load(const std::vector<std::string>& folders, Mode mode) {
@@ -91,7 +91,7 @@ class Store::Loader {
       if (name + ".json" == kTenantsFile) continue;
       if (auto policy = load_policy(name)) set.policies[name] = std::make_shared<const Policy>(*std::move(policy));
     }
-    for (const auto& [name, document] : profiles_) (void)profile(name);  // also those that no policy uses yet
+    for (const auto& [name, document] : profiles_) (void)profile(name);  // also profiles that no policy uses yet
     load_tenants(mode, set);
     set.filters = std::move(by_source_);
     if (problems_.empty()) return set;
@@ -117,7 +117,7 @@ class Store::Loader {
     for (const auto& problem : problems) wrong(document.path, problem);
   }
 
-  // False when there is no such folder.
+  // False when the folder does not exist.
   bool read_folder(const std::string& folder, Documents& into) {
     DIR* raw = ::opendir(folder.c_str());
     if (!raw) {
@@ -125,7 +125,7 @@ class Store::Loader {
       return false;
     }
     const std::unique_ptr<DIR, int (*)(DIR*)> directory(raw, &::closedir);
-    std::set<std::string> files;  // in order, so that messages are
+    std::set<std::string> files;  // sorted, so that messages are in order
     while (const dirent* entry = ::readdir(raw)) files.insert(entry->d_name);
     for (const auto& file : files) {
       if (file.starts_with('.') || !file.ends_with(".json") || file.ends_with(".schema.json")) continue;
@@ -138,7 +138,7 @@ class Store::Loader {
     if (!valid_name(name))
       return wrong(printable(path, 4096), "the name before .json is not 1 to 64 of a-z, 0-9, _, . and -");
     if (into.size() >= kMaxFiles) return wrong(path, fmt::format("more than {} files", kMaxFiles));
-    into.erase(name);  // a broken file masks as well: what it was meant to take back must not return
+    into.erase(name);  // a broken file masks as well: rights that it takes away must not return
     auto text = read_file(path);
     if (!text) return wrong(path, text.error());
     auto value = parse_json(*text);
@@ -148,7 +148,8 @@ class Store::Loader {
     into[name] = {path, *std::move(value)};
   }
 
-  // The names from `name` to the one that extends nothing; empty, and a problem, where that is not possible.
+  // The names from `name` to the document that extends no other. Empty, and a problem, if a document is missing, they
+  // form a circle, or there are more than kMaxExtends steps.
   std::vector<std::string> ancestry(const std::string& name, const Documents& documents) {
     std::vector<std::string> chain{name};
     const std::string& path = documents.find(name)->second.path;
@@ -190,14 +191,14 @@ class Store::Loader {
     return *std::move(policy);
   }
 
-  // Parsed and compiled once; nullptr where something is wrong with it, which was told.
+  // The profile's filter, parsed and compiled once. nullptr if the profile has errors; they are noted as problems.
   std::shared_ptr<const SeccompFilter> profile(const std::string& name) {
     if (auto done = filters_.find(name); done != filters_.end()) return done->second;
     if (!profiles_.contains(name)) return nullptr;
     auto& filter = filters_[name];
     const auto chain = ancestry(name, profiles_);
     if (chain.empty()) return nullptr;
-    // Compiling takes the daemon a tenth of a second and more, so only what has changed is compiled again.
+    // Compiling takes the daemon 0.1 s or more, so only changed profiles are compiled again.
     std::string source = name;
     for (const auto& link : chain) source += "\n" + dump_json(profiles_.find(link)->second.value);
     if (auto known = known_.find(source); known != known_.end()) {

@@ -1,6 +1,6 @@
-// Store: the policies of this machine, complete and checked, and who has which.
-// Source: folders of JSON files, later ones over earlier ones; a file masks the one of the same name before it.
-// Asked by supervisor/tenants for each connection. Executions keep the snapshot they began with.
+// Store: the policies of this machine, complete and checked, and the rules that give each tenant its policy.
+// Source: folders of JSON files; a file masks a file of the same name in an earlier folder. Used by supervisor/tenants
+// for each connection. Executions keep the snapshot they began with.
 // Errors: invalid with every problem of every file, one a line: "/etc/warder/policies/a.json: limits.standard.cpus:
 // ...".
 #pragma once
@@ -16,10 +16,10 @@
 
 namespace policies {
 
-// Where the daemon runs: chooses everybody's policy when no tenants.json does.
+// Mode: the kind of installation. Selects the policy for all tenants when there is no tenants.json.
 enum class Mode {
-  checkout,  // "default": what the kernel lacks is reported
-  system,    // "system": what it lacks is refused
+  checkout,  // policy "default": protections that the kernel lacks are reported
+  system,    // policy "system": a jail without a protection is refused
 };
 
 struct Assignment {
@@ -29,25 +29,25 @@ struct Assignment {
 
 class Store {
  public:
-  // `folders` that do not exist are passed over, but not all of them.
+  // Folders that do not exist are skipped. At least one of `folders` must exist.
   static Result<Store> load(std::vector<std::string> folders, Mode mode, HostCapacity host = HostCapacity::here());
-  // The same folders as they are now; this store stays as it is.
+  // Reads the same folders again; this store does not change.
   Result<Store> read_anew() const;
 
   // Whether a rule needs Peer::unit.
   bool asks_for_units() const { return set_.tenants.ask_for_units(); }
   // Errors: denied when no rule of tenants.json fits.
   Result<Assignment> tenant_of(const Peer& peer) const;
-  // nullptr when there is none of that name.
+  // nullptr when no policy has this name.
   std::shared_ptr<const Policy> find(std::string_view name) const;
   std::vector<std::string> names() const;
   const std::vector<std::string>& folders() const { return folders_; }
-  // What is accepted, but should be changed, one sentence each: "/etc/warder/policies/a.json: pool.least is now named
-  // pool.min_idle".
+  // Accepted keys and values that should be changed, one sentence each: "/etc/warder/policies/a.json: pool.least is now
+  // named pool.min_idle".
   const std::vector<std::string>& warnings() const { return set_.warnings; }
 
  private:
-  // By the text of the profile and of those it extends: a reload compiles only what has changed.
+  // By the text of the profile and of the profiles that it extends: a reload compiles changed profiles only.
   using Filters = std::map<std::string, std::shared_ptr<const SeccompFilter>>;
   struct Set {
     std::map<std::string, std::shared_ptr<const Policy>, std::less<>> policies;

@@ -26,10 +26,10 @@ std::string tenant_name(std::string name, uid_t uid) {
 
 void read_who(Checked& in, TenantRule& rule) {
   constexpr const char* kKinds[] = {"uid", "user", "gid", "group", "unit", "default"};
-  // Looked at one and all, so that none counts as unknown.
+  // All kinds are read, so that the reader does not report any as an unknown key.
   const auto named = std::count_if(std::begin(kKinds), std::end(kKinds), [&](auto kind) { return in.find(kind); });
   if (named != 1) return in.wrong("uid", "a rule has exactly one of: uid, user, gid, group, unit, default");
-  // 4294967295 is -1, which means "unchanged" to setuid(2) and is nobody's.
+  // 4294967295 is -1, which means "unchanged" to setuid(2); no user has it.
   if (in.has("uid")) rule.uid = static_cast<uid_t>(in.integer("uid", 0, UINT32_MAX - 1));
   if (in.has("gid")) rule.gid = static_cast<gid_t>(in.integer("gid", 0, UINT32_MAX - 1));
   if (in.has("user")) {
@@ -74,7 +74,7 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const Json& doc
                                          printable(rule.tenant, 80)));
     rule.policy = fields.string("policy", 64);
     fields.done();
-    // What stands behind a rule for everybody can never fit.
+    // A rule behind one that fits every peer can never apply.
     if (!rule.uid && !rule.gid && rule.unit.empty() && i + 1 < list.size())
       fields.wrong("default", "is not the last rule");
     parsed.rules_.push_back(std::move(rule));
@@ -98,7 +98,7 @@ std::optional<TenantRules::Match> TenantRules::find(const Peer& peer) const {
     if (rule.uid && *rule.uid != peer.uid) continue;
     if (rule.gid && !in_group(*rule.gid)) continue;
     if (!rule.unit.empty()) {
-      if (!peer.unit) return {};  // it might be the one
+      if (!peer.unit) return {};  // the unit is unknown, and this rule might apply
       if (peer.unit->empty() || !matches_pattern(rule.unit, *peer.unit)) continue;
     }
     return Match{tenant_name(rule.tenant, peer.uid), rule.policy};

@@ -1,6 +1,6 @@
-// TenantRules: which tenant a connecting process is, and under which policy.
-// Source: tenants.json of a policy folder, else one rule: everybody is a tenant of their own under the mode's policy.
-// The first rule that fits decides. Errors: all that is wrong with the file, naming rule, key and value.
+// TenantRules: the tenant and the policy of each connecting peer.
+// Source: tenants.json of a policy folder. Without the file there is one rule: each user is a separate tenant under the
+// mode's policy. The first rule that fits decides. Errors: all problems of the file, naming rule, key and value.
 #pragma once
 #include <sys/types.h>
 
@@ -13,27 +13,27 @@
 
 namespace policies {
 
-// From SO_PEERCRED and SO_PEERGROUPS: what the kernel says, never what the client says.
+// Peer: the client's process, from SO_PEERCRED and SO_PEERGROUPS: as the kernel reports it, not the client.
 struct Peer {
   uid_t uid = 0;
   gid_t gid = 0;
-  std::vector<gid_t> groups;  // supplementary
-  // The system unit that its process is in (systemd.unit(5)); empty: none. Nothing: that cannot be told, and no rule
-  // behind one that asks for it fits.
+  std::vector<gid_t> groups;  // supplementary groups
+  // The system unit of the peer's process (systemd.unit(5)). Empty text: the process has no unit. nullopt: the unit
+  // cannot be found out; then a rule with a unit, and all rules behind it, do not apply.
   std::optional<std::string> unit = {};
 };
 
 struct TenantRule {
-  std::optional<uid_t> uid;  // neither: fits everybody
+  std::optional<uid_t> uid;  // without uid and gid, the rule fits every user
   std::optional<gid_t> gid;  // the primary or a supplementary group
-  std::string unit;          // with '*' for any characters; empty: any
-  std::string tenant;        // "{uid}" stands for the peer's
+  std::string unit;          // '*' stands for any characters; empty: any unit or no unit
+  std::string tenant;        // "{uid}" stands for the peer's uid
   std::string policy;
 };
 
 class TenantRules {
  public:
-  // User and group names are looked up once, here: getpwnam(3), getgrnam(3).
+  // User and group names are looked up here, once: getpwnam(3), getgrnam(3).
   static tl::expected<TenantRules, std::vector<Error>> parse(const Json& document);
   static TenantRules everybody(std::string policy);
 

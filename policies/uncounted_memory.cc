@@ -12,7 +12,7 @@
 namespace policies {
 
 std::vector<sock_filter> refuse_uncounted_memory() {
-  // MAP_SHARED_VALIDATE has the bit of MAP_SHARED; MAP_PRIVATE has not.
+  // MAP_SHARED_VALIDATE includes the bit of MAP_SHARED; MAP_PRIVATE does not.
   constexpr uint32_t kShared = MAP_SHARED | MAP_ANONYMOUS;
   const auto argument = [](unsigned number) {  // the low half on little-endian: the kernel reads an int
     return static_cast<uint32_t>(offsetof(seccomp_data, args) + number * sizeof(uint64_t));

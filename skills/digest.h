@@ -1,4 +1,4 @@
-// Digest: SHA-256 as the skills extension writes it, "sha256:" and 64 lower case hexadecimal digits.
+// Digest: SHA-256 in the form of the skills extension: "sha256:" and 64 lower case hexadecimal digits.
 #pragma once
 #include <string>
 #include <string_view>

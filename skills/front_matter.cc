@@ -13,7 +13,7 @@ namespace skills {
 namespace {
 
 constexpr size_t kMostBytes = 16 << 10;
-constexpr size_t kMostKeys = 64;  // of each map; as many items of a list
+constexpr size_t kMostKeys = 64;  // of each map; the same for items of a list
 
 struct Line {
   size_t number;
@@ -78,7 +78,7 @@ class Reader {
   }
 
  private:
-  // The next line that says something; nullptr at the end.
+  // The next line that is neither empty nor a comment; nullptr at the end.
   const Line* peek() {
     while (at_ < lines_.size() && (lines_[at_].text.empty() || lines_[at_].text[0] == '#')) at_++;
     return at_ < lines_.size() ? &lines_[at_] : nullptr;
@@ -144,13 +144,13 @@ class Reader {
     for (std::string_view no : {"false", "False", "FALSE"})
       if (text == no) return Json(false);
     if (auto value = number_of(text)) return *value;
-    // What the schema has other numbers for: 0x1F, 0o17, .inf, .nan.
+    // Numbers in other forms of the schema: 0x1F, 0o17, .inf, .nan.
     if (text.starts_with("0x") || text.starts_with("0o") || text.find(".inf") < 2 || text.find(".nan") < 2)
       return wrong(number, "a number of this kind is not read", "quote the value");
     return Json(std::string(text));
   }
 
-  // What may stand behind a quoted value.
+  // Whether `rest` may follow a quoted value: blanks, or a comment.
   static bool is_rest(std::string_view rest) {
     const size_t at = rest.find_first_not_of(' ');
     return at == rest.npos || (at > 0 && rest[at] == '#');
@@ -181,7 +181,7 @@ class Reader {
     return wrong(number, "the quotes do not end");
   }
 
-  // `|` keeps line ends, `>` makes one space of each; `-` behind them takes the last one away.
+  // `|` preserves line ends, `>` replaces each by a space; `-` behind them removes the last line end.
   Result<Json> block(const Line& line, std::string_view head) {
     const bool folded = head[0] == '>';
     const bool strip = head == "|-" || head == ">-";

@@ -30,7 +30,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// A name tells more than a description, a whole word more than its beginning.
+// A name is worth more than a description, a whole word more than its beginning.
 unsigned worth(const std::string& asked, const std::vector<std::string>& words, unsigned whole) {
   unsigned best = 0;
   for (const std::string& word : words) {
@@ -42,7 +42,7 @@ unsigned worth(const std::string& asked, const std::vector<std::string>& words, 
 
 struct Score {
   unsigned points = 0;
-  size_t words = 0;  // of the query that it has
+  size_t words = 0;  // words of the query that the skill has
 };
 
 Score score(const std::vector<std::string>& query, const Skill& skill) {

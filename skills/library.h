@@ -1,6 +1,6 @@
-// Library: what one tenant finds, its own skills and those that everybody shares, by name, by words and by URI.
-// Shared: the skills that Warder ships, read once while the daemon starts. A tenant's own skill comes before a shared
-// one of the same name, which only a newer set of shared ones can bring about.
+// Library: the skills of one tenant, its own and the shared ones, found by name, by words and by URI. Shared: the
+// skills that Warder ships, read once while the daemon starts. A tenant's own skill comes before a shared skill of the
+// same name; both exist only if a newer Warder added the shared skill later. Used by: supervisor/tools.
 #pragma once
 #include <map>
 #include <optional>
@@ -14,8 +14,9 @@ namespace skills {
 
 class Shared {
  public:
-  Shared() = default;  // none
-  // `directory` is ours: <slug>/SKILL.md and so on. A skill that cannot be read is left out and told by problems().
+  Shared() = default;  // has no skills
+  // `directory` is part of the installation: <slug>/SKILL.md and so on. A skill that cannot be read is left out and
+  // named by problems().
   static Result<Shared> load(const std::string& directory);
 
   const Skill* find(std::string_view name) const;  // by name or slug
@@ -44,13 +45,13 @@ class Library {
 
   std::optional<Found> find(std::string_view name) const;  // by name or slug
   std::vector<Found> all() const;                          // by slug
-  // Those that have a word of the query, as a whole or its beginning, in name or description; best first.
+  // Skills that have a word of the query, as a whole word or its beginning, in name or description; best first.
   std::vector<Found> search(std::string_view query) const;
-  // As search(), but of those only that have more than a third of the query's words, and two of two or three: for a
-  // list of other things.
+  // Like search(), but a skill must have more than a third of the query's words, and both of two, or two of three: for
+  // use in a list of tools.
   std::vector<Found> fitting(std::string_view query) const;
   Result<std::string> read(const Found& found, std::string_view path) const;
-  // The code that is imported; `version` 0 is the newest, and the only one of a shared skill.
+  // The code that an import loads. `version` 0 is the newest, and the only version of a shared skill.
   Result<std::string> read_code(const Found& found, uint32_t version) const;
 
  private:
@@ -59,16 +60,17 @@ class Library {
   const SkillStore& own_;
 };
 
-// skill://<slug>/<path>; without a path the skill's folder.
+// skill://<slug>/<path>; without a path it is the skill's folder.
 std::string uri_of(std::string_view slug, std::string_view path);
 struct SkillUri {
   std::string slug;
-  std::string path;  // of a file or folder; empty for the skill's own
+  std::string path;  // of a file or folder; empty for the skill's folder
 };
-// Nothing for what is no URI of this form. That it names something is not said.
+// nullopt if the text is no URI of this form. The skill or file need not exist.
 std::optional<SkillUri> parse_uri(std::string_view uri);
 
-// What lies directly in a folder of a skill ("" is the top): names, folders ending in '/'. Nothing when there is none.
+// Entries of a skill's folder ("" is the top): names, folders ending in '/'. nullopt if there is no folder of this
+// name.
 std::optional<std::vector<std::string>> children(const Skill& skill, std::string_view folder);
 
 }  // namespace skills

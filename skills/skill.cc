@@ -18,10 +18,10 @@ namespace {
 constexpr int kMostDepth = 4;
 constexpr char kHead[] = "SKILL.md";
 
-// A saved skill without a description needs one all the same: the format asks for it.
+// The description of a saved skill without one: the format requires a description.
 std::string standard_description(std::string_view name) { return fmt::format("Saved code `{}`.", name); }
 
-// The files below a folder, sorted by path; sizes only.
+// Collection: lists the files below a folder, sorted by path. Reads sizes only.
 class Collection {
  public:
   Result<std::vector<SkillFile>> of(int directory) {
@@ -83,7 +83,7 @@ Result<std::string> read_bytes(int directory, std::string_view path) {
   return read_whole(file.get(), kMostSkillBytes);
 }
 
-// A text below `metadata`, or below nothing; empty when there is none.
+// The text at `key`; empty if there is no text.
 std::string text_at(const Json& fields, const char* key) {
   auto found = fields.find(key);
   return found != fields.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -153,7 +153,7 @@ Result<> check_draft(const Draft& draft) {
 std::vector<DraftFile> make_files(const Draft& draft, uint32_t version) {
   const std::string script = fmt::format("scripts/{}.{}", draft.name, language_ending(draft.language));
   const std::string description = draft.description.empty() ? standard_description(draft.name) : draft.description;
-  // A JSON text is a YAML text in double quotes.
+  // A JSON string is a valid YAML text in double quotes.
   std::string head =
       fmt::format("---\nname: \"{}\"\ndescription: {}\nmetadata:\n", slug_of(draft.name), dump_json(Json(description)));
   head += fmt::format("  import: \"{}\"\n  language: {}\n  version: \"{}\"\n  created: \"{}\"\n---\n\n", draft.name,

@@ -1,6 +1,6 @@
-// Skill: a folder in the Agent Skills format, SKILL.md with front matter and the files beside it, known by its digests.
-// Source: read_skill() of a folder that somebody else may have written; make_files() for what is saved here.
-// Errors: invalid (what is wrong with which file), exhausted (too many, too large), denied (links, devices).
+// Skill: a folder in the Agent Skills format, SKILL.md with front matter and further files, with their digests. Source:
+// read_skill() of a folder that may be untrusted; make_files() for a saved skill. Errors: invalid (naming
+// the file and the reason), exhausted (too many, too large), denied (links, devices).
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,12 +11,12 @@
 
 namespace skills {
 
-constexpr size_t kMostFiles = 512;              // of one skill, and the next: what every host must accept
+constexpr size_t kMostFiles = 512;              // of one skill; this limit and the next must be accepted by every host
 constexpr uint64_t kMostSkillBytes = 16 << 20;  // (SEP-2640, SKILL_LIMITS of the official SDK)
 constexpr size_t kMostDescriptionBytes = 1024;
-constexpr size_t kMostCodeBytes = 256 << 10;  // of what is saved
+constexpr size_t kMostCodeBytes = 256 << 10;  // of a saved skill
 
-enum class SkillLanguage { none, python, javascript };     // none: instructions only, nothing to import
+enum class SkillLanguage { none, python, javascript };     // `none`: instructions only, no code
 std::string_view language_name(SkillLanguage language);    // "python"
 std::string_view language_ending(SkillLanguage language);  // "py"
 
@@ -27,20 +27,20 @@ struct SkillFile {
 };
 
 struct Skill {
-  std::string name;         // the identifier it is imported by
-  std::string slug;         // of its folder and URIs; also its name in the front matter
-  std::string description;  // as it was given; may be empty
+  std::string name;         // the identifier that code imports
+  std::string slug;         // name of its folder and in its URIs; also its name in the front matter
+  std::string description;  // as given; may be empty
   std::string created;      // RFC 3339, of this version; may be empty
   SkillLanguage language = SkillLanguage::none;
   Json front_matter;             // an object
   std::vector<SkillFile> files;  // SKILL.md first, the rest by path
-  std::string code_file;         // the one that is imported; empty for none
+  std::string code_file;         // the file that an import loads; empty: no code
 
   uint64_t bytes() const;
   const SkillFile* find_file(std::string_view path) const;
 };
 
-// What is to be saved.
+// Draft: a skill to be saved.
 struct Draft {
   std::string name;
   std::string code;
@@ -57,14 +57,15 @@ struct DraftFile {
 };
 std::vector<DraftFile> make_files(const Draft& draft, uint32_t version);
 
-// Whether a file may have this name: letters, digits, '.', '_', '-', not hidden. URIs need no escapes then.
+// Whether a file may have this name: letters, digits, '.', '_', '-', not hidden. So URIs need no escapes.
 bool is_file_name(std::string_view name);
 
-// The skill in `directory` (O_PATH will do), reading every file of it once.
+// Reads the skill in `directory` (O_PATH suffices), and every file of the skill once.
 Result<Skill> read_skill(int directory, std::string_view slug);
-// One file of it, as it was when the skill was read. Errors: not_found; unavailable when it has changed since.
+// One file of a skill, unchanged since the skill was read. Errors: not_found; unavailable when the file has changed
+// since.
 Result<std::string> read_file(int directory, const Skill& skill, std::string_view path);
-// What the files below `directory` hold together, without reading them.
+// Total size in bytes of the files below `directory`, without reading them.
 Result<uint64_t> bytes_below(int directory);
 
 }  // namespace skills

@@ -19,10 +19,10 @@ namespace {
 constexpr mode_t kPrivate = 0700;
 constexpr size_t kMostListed = 20'000;
 constexpr size_t kMostProblems = 100;
-constexpr char kNew[] = ".new";    // a version that is being written
-constexpr char kGone[] = ".gone";  // a skill that is being removed
+constexpr char kNew[] = ".new";    // name of a version during its writing
+constexpr char kGone[] = ".gone";  // name of a skill during its removal
 
-RelativePath path_of(std::string_view text) { return RelativePath::parse(text).value(); }  // of our own making
+RelativePath path_of(std::string_view text) { return RelativePath::parse(text).value(); }  // for our own paths
 
 std::string version_path(std::string_view slug, uint32_t version) { return fmt::format("{}/{:06}", slug, version); }
 
@@ -64,7 +64,7 @@ Result<> write_new(int directory, const RelativePath& path, std::string_view con
   return {};
 }
 
-// What an end in the middle of a removal left behind.
+// Removes the rest of a skill if the daemon ended during a removal.
 void sweep(int directory) { (void)remove_tree_beneath(directory, path_of(kGone)); }
 
 Result<> write_version(int top, const Draft& draft, const std::string& slug, uint32_t version) {
@@ -75,7 +75,7 @@ Result<> write_version(int top, const Draft& draft, const std::string& slug, uin
   for (const DraftFile& file : make_files(draft, version))
     CHECKED(write_new(top, path_of(beside + "/" + file.path), file.contents));
   for (const std::string& path : {beside + "/scripts", beside}) CHECKED(make_durable(top, path_of(path)));
-  // A version that could not be read, or that another end left behind, gives way: its number was never told.
+  // Replaces a version that cannot be read, or one that a daemon left behind when it ended: no client got its number.
   const RelativePath named = path_of(version_path(slug, version));
   if (stat_beneath(top, named)) CHECKED(remove_tree_beneath(top, named));
   CHECKED(rename_beneath(top, path_of(beside), named, Existing::refuse));
@@ -109,8 +109,8 @@ void SkillStore::note(std::string_view name, std::string_view problem) {
   if (problems_.size() < kMostProblems) problems_.push_back(fmt::format("skill '{}': {}", valid_utf8(name), problem));
 }
 
-// The newest version that can be read. None: a folder without any, as the end of a daemon in a first save leaves; what
-// such an end was writing goes.
+// Reads the newest version that can be read. nullopt: the folder has no version, because the daemon ended during the
+// first save. The rest of an interrupted save is removed.
 Result<std::optional<SkillStore::Entry>> SkillStore::load_entry(const std::string& slug) {
   TRY(std::vector<std::string> names, names_in(directory_->get(), path_of(slug)));
   if (std::erase(names, kNew) > 0)

@@ -1,10 +1,11 @@
 // SkillStore: the skills of one tenant, and their versions.
-// On the disk <slug>/<version>/, each a whole skill that is never changed: a new version is written beside the others,
-// made durable, and then named by one rename. The highest number counts. Only the store writes there.
-// A change takes three steps, because the second waits for the disk and may run on another thread: a plan (what is
-// there allows it), its execution (touches the disk and nothing of the store), its end (the store knows of it). From
-// plan to end there is one change of a store at a time; what only reads may come between.
-// Errors: invalid (the draft), exhausted (rules "skills.bytes", "skills.count"), not_found, or what the disk said.
+// On disk <slug>/<version>/, each a whole skill that never changes. A new version is written beside the others, made
+// durable, and then named by one rename. The highest number is the current version. Only the store writes there.
+// A change has three steps, because the second waits for the disk and may run on another thread: a plan (checks that
+// the change is allowed), its execution (changes the disk, not the store in memory), and finish() (updates the store in
+// memory). From plan to finish() there may be only one change of a store; reads may come between.
+// Errors: invalid (the draft), exhausted (rules "skills.bytes", "skills.count"), not_found, or the error of the file
+// system. Used by: supervisor/tools.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -21,8 +22,8 @@ namespace skills {
 
 struct StoreLimits {
   uint64_t bytes = 0;      // of all files of all versions
-  uint32_t count = 0;      // of skills
-  uint32_t versions = 10;  // of each that are kept
+  uint32_t count = 0;      // number of skills
+  uint32_t versions = 10;  // versions of each skill that stay on disk
 };
 
 class SkillStore {
@@ -32,12 +33,12 @@ class SkillStore {
     uint64_t bytes;
   };
   struct Entry {
-    Skill skill;                    // of the newest version
+    Skill skill;                    // the newest version
     std::vector<Version> versions;  // oldest first; at least one
     uint32_t version() const { return versions.back().number; }
   };
 
-  // Reads what is there. What cannot be read is left out and told by problems(); the rest serves.
+  // Reads the folder. Skills that cannot be read are left out and named by problems().
   static Result<SkillStore> open(Fd directory);
 
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }  // by slug
@@ -45,10 +46,10 @@ class SkillStore {
   const std::vector<std::string>& problems() const { return problems_; }
   uint64_t bytes() const;
 
-  // A new version of the skill of that name. What is saved already stays as it is: then nothing is to be written.
+  // Saves a new version of the skill with this name. same: an equal version exists already, and write() writes no file.
   enum class Saved { first, another, same };
   struct Receipt {
-    const Entry* entry;  // until the store's next change
+    const Entry* entry;  // valid until the store's next change
     Saved saved;
   };
   struct Saving {
@@ -57,10 +58,10 @@ class SkillStore {
     std::string slug;
     Saved saved = Saved::first;
     uint32_t version = 1;
-    std::vector<uint32_t> surplus;  // older versions for which there is no more room
-    // By write():
+    std::vector<uint32_t> surplus;  // older versions to remove, beyond StoreLimits::versions
+    // Set by write():
     Skill skill;
-    size_t removed = 0;  // of the surplus
+    size_t removed = 0;  // how many of the surplus versions were removed
   };
   Result<Saving> plan_save(const Draft& draft, const StoreLimits& limits) const;
   static Result<> write(Saving& saving);  // durable when it returns
@@ -69,13 +70,13 @@ class SkillStore {
   struct Removal {
     std::shared_ptr<const Fd> directory;
     std::string slug;
-    bool is_gone = false;  // by remove(), also when that fails
+    bool is_gone = false;  // set by remove(), also when remove() fails later
   };
   Result<Removal> plan_removal(std::string_view name) const;
   static Result<> remove(Removal& removal);  // durable when it returns
   void finish(const Removal& removal);
 
-  // A file of the newest version, or of an older one that is still kept.
+  // A file of the newest version. read_version() and read_code() also read older versions that still exist.
   Result<std::string> read(const Entry& entry, std::string_view path) const;
   Result<Skill> read_version(const Entry& entry, uint32_t version) const;
   Result<std::string> read_code(const Entry& entry, uint32_t version) const;

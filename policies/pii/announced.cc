@@ -1,5 +1,5 @@
 // Announced secrets: the value after a name such as password, api_key or Authorization. The expressions find the word;
-// name and value are read from there.
+// name and value are then read from its place.
 #include <algorithm>
 
 #include "policies/pii/around.h"
@@ -13,7 +13,7 @@ constexpr size_t kMaxName = 40;
 
 using Accepted = std::optional<PiiSpan>;
 
-// A name in code or configuration that a word is part of: "spring.datasource.password", "clientSecret".
+// The whole name in code or configuration around a word: "spring.datasource.password", "clientSecret".
 PiiSpan name_around(std::string_view text, PiiSpan word) {
   PiiSpan name = word;
   const auto is_part = [](char c) { return is_word(c) || c == '-' || c == '$'; };
@@ -22,7 +22,7 @@ PiiSpan name_around(std::string_view text, PiiSpan word) {
   return name;
 }
 
-// Names of what belongs to a secret and is none: "tokenUrl", "password_file", "nextPageToken".
+// True for names that have a secret's word but no secret's value: "tokenUrl", "password_file", "nextPageToken".
 bool names_no_secret(std::string_view text, PiiSpan name, PiiSpan word) {
   const std::string behind = lower_case(text.substr(word.end, name.end - word.end));
   for (std::string_view part :
@@ -42,7 +42,7 @@ bool names_no_secret(std::string_view text, PiiSpan name, PiiSpan word) {
   return false;
 }
 
-// A sentence goes on with words; a secret has digits, letters of both cases, or letters that make no word.
+// Tells a secret from an ordinary word. A secret has digits, letters of both cases, or letters that form no word.
 bool is_no_word(std::string_view secret) {
   if (secret.find_first_of("0123456789") != secret.npos) return entropy(secret) >= 2.5;
   const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
@@ -52,7 +52,7 @@ bool is_no_word(std::string_view secret) {
   return secret.size() >= 16 && std::all_of(secret.begin(), secret.end(), is_lower) && entropy(secret) >= 3.3;
 }
 
-// What code writes where a value comes from elsewhere: "settings.API_KEY", "getToken()", "https://...", "./key.pem".
+// True for a value that code takes from another place: "settings.API_KEY", "getToken()", "https://...", "./key.pem".
 bool is_reference(std::string_view value) {
   if (value.find("://") != value.npos || value[0] == '/' || value.starts_with("./") || value.starts_with("~/") ||
       value.starts_with("..") || value.starts_with("\\\\"))
@@ -75,7 +75,7 @@ bool is_reference(std::string_view value) {
   return parts > 1 && letters * 10 >= value.size() * 9;
 }
 
-// "ApiKeyHeader", "api_key_for_tests", "client_secret_basic": words joined as names of code join them, without digits.
+// "ApiKeyHeader", "api_key_for_tests", "client_secret_basic": words joined like a name in code, without digits.
 bool is_identifier(std::string_view value) {
   size_t joints = 0, longest = 0, run = 0;
   for (size_t i = 0; i < value.size(); i++) {
@@ -114,7 +114,7 @@ bool is_rule_list(std::string_view value) {
   return false;
 }
 
-// "SecretManager2": the name of a thing, the second of its kind.
+// "SecretManager2": a name in code with a number at its end.
 bool is_numbered_identifier(std::string_view value) {
   if (value.size() > 1 && is_digit(value.back())) value.remove_suffix(1);
   return is_identifier(value);
@@ -135,10 +135,10 @@ bool next_parameter(std::string_view text, size_t at) {
 
 struct Value {
   PiiSpan span;
-  bool quoted = false, said = false;  // said: "is", not a sign
+  bool quoted = false, said = false;  // said: after "is", not after a sign
 };
 
-// What stands behind a name: = : := => -> > or "is", and perhaps a quote.
+// The value behind a name: after = : := => -> > or "is", and perhaps after a quote.
 std::optional<Value> value_behind(std::string_view text, PiiSpan name) {
   size_t at = name.end;
   const bool tagged = before(text, name) == '<';
@@ -161,7 +161,7 @@ std::optional<Value> value_behind(std::string_view text, PiiSpan name) {
   } else {
     while (at < text.size() && (text[at] == ':' || text[at] == '=' || text[at] == '>' || text[at] == '-' ||
                                 text[at] == '!' || text[at] == ' ')) {
-      if (text[at] == '!') return {};  // compared
+      if (text[at] == '!') return {};  // "!=" is a comparison
       sign = sign || text[at] != ' ';
       if (text[at] == '-' && (at + 1 >= text.size() || text[at + 1] != '>')) break;
       at++;
@@ -237,13 +237,14 @@ Accepted key(std::string_view text, PiiSpan word) {
   return is_no_word(secret) ? Accepted(value->span) : Accepted();
 }
 
-// Behind a value that is too long to be one: the same words within it are not looked at once for each of them.
+// For a value that is too long for a secret: the end of the value, so that the words within it are not examined one by
+// one.
 size_t beyond_value(std::string_view text, PiiSpan word) {
   const auto value = value_behind(text, name_around(text, word));
   return value && value->span.end - value->span.begin >= kMaxAnnouncedSecret ? value->span.end : word.begin;
 }
 
-// Without a sign: the token aZ3k...; Authorization: Bearer ...
+// A value without a sign before it: the token aZ3k...; Authorization: Bearer ...
 Accepted bare(std::string_view text, PiiSpan span) {
   size_t begin = span.end;
   while (begin > span.begin && text[begin - 1] != ' ' && text[begin - 1] != '\t') begin--;

@@ -5,13 +5,13 @@
 namespace policies {
 namespace {
 
-constexpr size_t kLine = 1024;           // bytes of a table's line that are looked at
+constexpr size_t kLine = 1024;           // bytes of a table's line that are read
 constexpr size_t kAnnouncedWithin = 48;  // bytes between a word and its number
 
 bool is_joint(char c) { return c == '.' || c == '-' || c == '/' || c == '#'; }
 
-// Punctuation of UTF-8 that stands between a word and its number: dashes and quotes, degree and ordinal signs, colons
-// and brackets of full width. Its length in bytes, 0: none.
+// Length in bytes of a UTF-8 punctuation character between a word and its number: dashes and quotes, degree and ordinal
+// signs, colons and brackets of full width. 0: another character.
 size_t punctuation(std::string_view text, size_t at) {
   const auto byte = [&](size_t by) { return at + by < text.size() ? static_cast<unsigned char>(text[at + by]) : 0u; };
   if (byte(0) == 0xC2) return 2;
@@ -115,7 +115,7 @@ std::string_view column_header(std::string_view text, PiiSpan span) {
   for (size_t at = span.begin; at > 0 && text[at - 1] != '\n'; at--) {
     if (span.begin - at > kLine) return {};
     column += text[at - 1] == delimiter;
-    if (at == 1) return {};  // the header itself
+    if (at == 1) return {};  // the span is in the header
   }
   std::string_view header = text.substr(0, kLine);
   header = header.substr(0, header.find('\n'));

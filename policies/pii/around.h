@@ -1,5 +1,5 @@
-// Surroundings of a shape: what stands before and behind it, the words near it, and the header of its column.
-// All functions look at a bounded number of bytes. Used by: the tables of shapes, pii_*.cc.
+// Surroundings of a shape: the text before and behind it, the words near it, and the header of its column. All
+// functions look at a bounded number of bytes. Used by: the tables of shapes, pii_*.cc.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -27,35 +27,35 @@ inline char after(std::string_view text, PiiSpan span, size_t by = 0) {
   return span.end + by < text.size() ? text[span.end + by] : ' ';
 }
 
-// Part of something longer: a number that goes on, an identifier, a version.
+// Whether the shape is part of a longer text: a longer number, an identifier, a version.
 bool has_begun(std::string_view text, PiiSpan span);
 bool goes_on(std::string_view text, PiiSpan span);
 
 std::string digits_of(std::string_view text);
-// Letters, in capitals, and digits.
+// Only the letters, in capitals, and the digits.
 std::string alnum_of(std::string_view text);
 std::string lower_case(std::string_view text);
 
 using Words = std::initializer_list<std::string_view>;  // in lower case, of ASCII or of UTF-8
 
-constexpr size_t kNear = 48;  // bytes on one side of a shape in which a word tells what it is
+constexpr size_t kNear = 48;  // bytes on each side of a shape in which words can name its kind
 
-// Whether one of these begins a word of `where`: "sin" in "my_sin:" and "SinNumber", not in "using". Words of up to
+// Whether one of `words` begins a word of `where`: "sin" in "my_sin:" and "SinNumber", not in "using". Words of up to
 // four letters must end there, too.
 bool says(std::string_view where, Words words);
-// The same of the bytes before a shape, and of the header of its column.
+// Like says(), for the bytes before a shape and for the header of its column.
 bool said_before(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
-// ... and of those behind it.
+// Like said_before(), and also for the bytes behind the shape.
 bool said_near(std::string_view text, PiiSpan span, Words words, size_t within = kNear);
-// The first line's cell above a cell of a table that is split by , ; | or tabs; empty: this is none.
+// The cell of the first line above a cell of a table with , ; | or tabs between cells. Empty: the text is not a table.
 std::string_view column_header(std::string_view text, PiiSpan span);
 
-// Where the number of an announced kind begins: from `at`, behind the word that announces it, over marks and words such
-// as "number", "no." and "is". npos: another word, another line or too much comes first.
+// Where an announced number begins. Searches from `at`, behind the announcing word, past marks and words such as
+// "number", "no." and "is". npos: another word or another line comes first, or the number is too far away.
 size_t announced_at(std::string_view text, size_t at);
 
-// Behind the members of a run that another member follows: "1." of "1.2.3", "ab:" of "ab:cd". An address, a number or a
-// name that begins at a later member would have the run's joint before it, and so be part of something longer.
+// The end of a run's members that another member follows: "1." of "1.2.3", "ab:" of "ab:cd". An address, a number or a
+// name that begins at a later member has the run's joint before it, so it is part of a longer text.
 template <bool (*is_member)(char), size_t most, char joint>
 size_t beyond_run(std::string_view text, PiiSpan span) {
   size_t next = span.begin;

@@ -5,18 +5,19 @@
 namespace policies {
 namespace {
 
-constexpr unsigned kMany = 12;  // repetitions that are cut off
+constexpr unsigned kMany = 12;  // from this number of repetitions on, they are cut off
 constexpr const char* kSome = "{8}";
 
-// One expression, read once from the left. What is written down fits whatever has been read so far.
+// Reader: reads one expression once, from left to right. At any time, the part written matches wherever the part read
+// matches.
 class Reader {
  public:
   explicit Reader(std::string_view expression) : left_(expression) {}
 
-  // Up to the end or a closing bracket: parts between "|".
+  // Reads parts between "|", up to the end or a closing bracket.
   struct Part {
     std::string text;
-    bool cut = false;  // what follows is no longer told
+    bool cut = false;  // the rest of the expression is left out
   };
   Part alternatives() {
     Part all = sequence();
@@ -61,13 +62,13 @@ class Reader {
     return {std::string(take(length)), false};
   }
 
-  // The atom with what says how often it stands; may cut it.
+  // The text of the atom with its repetition. May cut the atom.
   std::string repetition(Part& atom) {
     if (left_.empty()) return atom.text;
     if (left_[0] == '?' || left_[0] == '*' || left_[0] == '+') {
       const char sign = take(1)[0];
       if (!atom.cut) return atom.text + sign;
-      return sign == '+' ? atom.text : std::string();  // it may be absent, and what follows is no longer told
+      return sign == '+' ? atom.text : std::string();  // with * or ? the atom may be absent, and the rest is left out
     }
     if (left_[0] != '{') return atom.text;
     const std::string_view written = take(left_.find('}') + 1);

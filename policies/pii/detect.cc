@@ -15,17 +15,17 @@
 namespace policies {
 namespace {
 
-constexpr int64_t kExpressionMemory = 64 << 20;  // of RE2 for one expression: its states are kept, not made again
-constexpr size_t kLong = 256;                    // longer shapes that are nothing are skipped whole
-// A step of a scan ends after so many bytes, or after so many looks at what has the shape of something.
+constexpr int64_t kExpressionMemory = 64 << 20;  // bytes for one RE2 expression; enough to cache its states
+constexpr size_t kLong = 256;                    // bytes; a longer match without a finding is skipped whole
+// A step of a scan ends after this many bytes, or after this many candidates.
 constexpr size_t kScanWindow = 256 << 10, kLooks = 256;
-constexpr size_t kLongest = 64 << 10;              // bytes behind those, for what begins within them
-constexpr int64_t kPolicyPatternMemory = 8 << 20;  // the same for a policy's
+constexpr size_t kLongest = 64 << 10;              // bytes behind the window, for shapes that begin in it
+constexpr int64_t kPolicyPatternMemory = 8 << 20;  // bytes for one RE2 expression of a policy
 constexpr int kMaxProgram = 5000;                  // instructions of a policy's expression: "x{1000}{5}"
 constexpr size_t kMaxPolicyPatterns = 64, kMaxExpression = 2048, kMaxAllowed = 1000;
 
 RE2::Options re2_options(int64_t memory = kExpressionMemory) {
-  RE2::Options options(RE2::Latin1);  // bytes: no shape ends within a character of several
+  RE2::Options options(RE2::Latin1);  // bytes: no shape ends within a multi-byte character
   options.set_log_errors(false);
   options.set_max_mem(memory);
   return options;
@@ -61,14 +61,14 @@ Result<std::unique_ptr<RE2>> compile_pattern(const PiiPattern& pattern) {
 
 bool is_ascii_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Some shapes in one expression, and each alone. One pass finds where any of them may begin, as a DFA does it that need
-// not tell groups apart; which of them it is, a second look at those few bytes tells.
+// Alternation: several shapes as one expression, and each shape alone. One pass of a DFA, which cannot tell groups
+// apart, finds where any shape may begin. A second look at these few bytes finds out which shape it is.
 struct Alternation {
-  enum class By { whole, beginning };  // what the one expression has of the shapes
+  enum class By { whole, beginning };  // the part of each shape in the one expression
   struct One {
     PiiShape shape;
     std::unique_ptr<RE2> expression;
-    unsigned char first_least = 0, first_most = 255;  // what it may begin with
+    unsigned char first_least = 0, first_most = 255;  // range of its first byte
   };
   std::vector<One> all;
   std::unique_ptr<RE2> any;
@@ -83,7 +83,7 @@ struct Alternation {
       RE2::Options longest = re2_options();
       longest.set_longest_match(true);
       std::string_view own = shape.expression;
-      if (own.starts_with("\\b")) own.remove_prefix(2);  // `accept` looks at it; RE2 then knows what it begins with
+      if (own.starts_with("\\b")) own.remove_prefix(2);  // `accept` checks it; without it RE2 knows the first byte
       One one{shape, std::make_unique<RE2>(own, longest)};
       std::string least, most;
       if (one.expression->PossibleMatchRange(&least, &most, 1) && !least.empty() && !most.empty()) {
@@ -101,11 +101,11 @@ struct Alternation {
 
   struct Taken {
     std::optional<PiiFinding> finding;
-    size_t next;  // where to go on
+    size_t next;  // where the search continues
   };
 
-  // `span`: what some shape has, or its beginning; others may begin there and be longer, up to `limit`. `taken`: what
-  // begins before is none.
+  // Checks one candidate. `span`: a match of one shape, or of its beginning. Other shapes may begin there and be
+  // longer, up to `limit`. A finding that begins before `taken` does not count.
   Taken take(std::string_view text, PiiSpan span, size_t limit, size_t taken) const {
     size_t next = span.begin + 1;
     size_t end = by == By::whole ? span.end : span.begin;  // of the longest shape
@@ -123,8 +123,8 @@ struct Alternation {
       if (one.shape.beyond != nullptr) next = std::max(next, one.shape.beyond(text, shape));
     }
     if (end > span.begin + kLong) return {{}, end};
-    // What begins a little later may still be something. Words are skipped whole: nothing begins within one, and the
-    // same long word is not looked at once for each of its letters.
+    // Another shape may begin a little later. Words are skipped whole: no shape begins within a word, and so a long
+    // word is not examined once for each of its letters.
     while (next < end && is_ascii_alnum(text[next]) && is_ascii_alnum(text[next - 1])) next++;
     return {{}, next};
   }
@@ -232,7 +232,7 @@ PiiScan::Step PiiScan::step() {
   return expression_ < expressions && !text_.empty() ? Step::more : Step::done;
 }
 
-// What begins before `edge`, in the text up to `limit`.
+// Looks for shapes that begin before `edge`, in the text up to `limit`.
 void PiiScan::look_for_shapes(size_t edge, size_t limit) {
   const Alternation& shapes = expression_ == 0 ? detector_.compiled_->shapes : detector_.compiled_->secrets;
   re2::StringPiece found;
@@ -264,7 +264,7 @@ void PiiScan::look_for_pattern(size_t edge, size_t limit) {
       return;
     }
     looks_++;
-    if (begin + groups[0].size() == limit && limit < text_.size()) {  // it may go on: nothing of it is to be left
+    if (begin + groups[0].size() == limit && limit < text_.size()) {  // the match may be longer: find its end
       limit = std::min(limit + (limit - begin), text_.size());
       at_ = begin;
       continue;
@@ -287,7 +287,7 @@ std::vector<PiiFinding> apart(std::vector<PiiFinding> found) {
     return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
   });
   std::vector<PiiFinding> all;
-  size_t longest = 0;  // of those that the last one was made of
+  size_t longest = 0;  // length of the longest finding in all.back()
   for (const PiiFinding& one : found) {
     if (all.empty() || one.begin >= all.back().end) {
       all.push_back(one);

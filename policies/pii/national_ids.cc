@@ -18,7 +18,7 @@ bool numeric(std::string_view id, size_t size) {
   return id.size() == size && all_digits(id) && id.find_first_not_of(id[0]) != id.npos;
 }
 
-// The letters and digits of an id, by a picture: 'A' a letter, '9' a digit, anything else itself.
+// Compares the letters and digits of an id with a picture: 'A' is a letter, '9' a digit, any other character itself.
 bool pictured(std::string_view id, std::string_view picture) {
   if (id.size() != picture.size()) return false;
   for (size_t i = 0; i < id.size(); i++) {
@@ -71,7 +71,7 @@ bool britain_nhs(std::string_view id) {
   const int check = 11 - weighed(id, {10, 9, 8, 7, 6, 5, 4, 3, 2}) % 11;
   return check != 10 && check % 11 == digit(id[9]);
 }
-// The sign of the century is left out of `id`, unless it is a letter.
+// `id` is without the sign of the century, unless it is a letter.
 bool finland(std::string_view id) {
   constexpr std::string_view kChecks = "0123456789ABCDEFHJKLMNPRSTUVWXY";
   std::string digits;

@@ -1,6 +1,6 @@
-// Announced numbers: what a word before it makes personal data: "Tel. 020 7946 0958", "ssn": 078051120, "PESEL
-// 4405...". The expressions find the word; its number is read from there, so that text without such words costs nothing
-// more.
+// Announced numbers: personal data that a word before it announces: "Tel. 020 7946 0958", "ssn": 078051120, "PESEL
+// 4405...". The expressions find the word; the number is then read from there. So text without these words costs no
+// extra time.
 #include <algorithm>
 
 #include "policies/pii/around.h"
@@ -25,10 +25,10 @@ struct Number {
   PiiSpan span;
   std::string digits;
   size_t groups = 0;
-  std::string shape;  // the lengths of its groups and what joins them: "4-2-2"
+  std::string shape;  // lengths of the groups and the separators: "4-2-2"
 };
 
-// Digits in groups, from `at` on: one mark between them, or two if one is a bracket.
+// Reads digits in groups, from `at` on: one separator between groups, or two if one is a bracket.
 Number read_number(std::string_view text, size_t at, size_t most_digits) {
   constexpr std::string_view kMarks = " .-/()";
   Number number{{at, at}, {}, 0, {}};
@@ -49,7 +49,7 @@ Number read_number(std::string_view text, size_t at, size_t most_digits) {
   return number;
 }
 
-// A number with a date's or an amount's look.
+// A number that looks like a date (20240131, 31.01.2024) or a range of years (2019-2024).
 bool is_date(const Number& number) {
   const std::string_view digits = number.digits;
   const auto is_year = [](std::string_view year) { return year.starts_with("19") || year.starts_with("20"); };
@@ -90,7 +90,7 @@ Accepted phone_behind(std::string_view text, PiiSpan word, bool weak) {
 }
 Accepted phone(std::string_view text, PiiSpan word) { return phone_behind(text, word, false); }
 Accepted called_phone(std::string_view text, PiiSpan word) {
-  if (!is_letter(text[word.end - 1])) word.end--;  // "text 5": the number's first digit was looked at, too
+  if (!is_letter(text[word.end - 1])) word.end--;  // "text 5": the expression includes the number's first digit
   return phone_behind(text, word, true);
 }
 
@@ -108,7 +108,7 @@ Accepted announced_card(std::string_view text, PiiSpan word) {
   const size_t at = announced_at(text, word.end);
   if (at == text.npos || !is_digit(text[at])) return {};
   Number number = read_number(text, at, 19);
-  // Others may follow: a date, a check code.
+  // Other numbers may follow: a date, a check code.
   while (number.digits.size() >= 12) {
     if (ends(text, number.span) && (valid_card(number.digits) || valid_rare_card(number.digits))) return number.span;
     do {
@@ -128,7 +128,7 @@ Accepted announced_mac(std::string_view text, PiiSpan word) {
   return span.end - at == 12 && !is_word(after(text, span)) ? Accepted(span) : Accepted();
 }
 
-// An id is read group by group; the longest part that is one counts.
+// Reads an id group by group; the longest valid part counts.
 template <class Valid>
 Accepted longest_id(std::string_view text, size_t at, size_t most, Valid valid) {
   constexpr std::string_view kMarks = " .-/(";
@@ -187,7 +187,7 @@ Accepted passport(std::string_view text, PiiSpan word) {
   });
 }
 
-// Bare numbers in a table whose header says what they are.
+// Bare numbers in a table with a header that names their kind.
 Accepted ssn_cell(std::string_view text, PiiSpan span) {
   if (goes_on(text, span) || !valid_ssn(inside(text, span))) return {};
   return says(column_header(text, span), {"ssn", "social"}) ? Accepted(span) : Accepted();

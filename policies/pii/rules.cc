@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMinuteS = 60, kTenYearsS = 3653LL * 24 * 3600;
 
-// Each alone, so that a mistake is told with its key.
+// Reads each pattern alone, so that an error names its key.
 void read_patterns(const Json& object, PiiOptions& options, Checked& in) {
   if (!object.is_object()) return in.wrong("patterns", "not an object of names and expressions");
   for (const auto& [name, expression] : object.items()) {

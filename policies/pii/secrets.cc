@@ -1,4 +1,4 @@
-// Secrets: keys and tokens by the marks that their makers gave them. What a word announces is in pii/announced.cc.
+// Secrets: keys and tokens with marks of their makers. Secrets that a word announces are in pii_announced.cc.
 #include <algorithm>
 
 #include "policies/pii/around.h"
@@ -12,7 +12,7 @@ constexpr size_t kMaxPrivateKey = 64 * 1024;
 
 using Accepted = std::optional<PiiSpan>;
 
-// "sk-learn-contrib-package-name": words joined by dashes behind what is a mark elsewhere.
+// "sk-learn-contrib-package-name": words joined by dashes, with the same beginning as a key.
 bool is_name(std::string_view secret) {
   const auto joints = std::count(secret.begin(), secret.end(), '-');
   return secret.starts_with("sk-") && joints >= 3 &&
@@ -26,7 +26,7 @@ Accepted marked(std::string_view text, PiiSpan span) {
   return span;
 }
 
-// From a mark within a secret on: `least` to `most` members stand before it.
+// A secret with a mark in its middle: `least` to `most` members stand before the mark.
 template <bool (*is_member)(char), size_t least, size_t most>
 Accepted marked_within(std::string_view text, PiiSpan span) {
   const size_t mark = span.begin;
@@ -37,7 +37,7 @@ Accepted marked_within(std::string_view text, PiiSpan span) {
 bool is_base64url(char c) { return is_word(c) || c == '-'; }
 bool is_azure(char c) { return is_base64url(c) || c == '.' || c == '~'; }
 
-// From its second part on; its header is looked at from there.
+// `span` begins at the second part of the token; this function reads the header before it.
 Accepted json_web_token(std::string_view text, PiiSpan span) {
   const size_t dot = span.begin;
   while (span.begin > 0 && dot - span.begin <= kMaxMarkedSecret && is_base64url(text[span.begin - 1])) span.begin--;
@@ -47,7 +47,7 @@ Accepted json_web_token(std::string_view text, PiiSpan span) {
   return marked(text, {span.begin + mark, span.end});
 }
 
-// To its end line: the next line of dashes.
+// Up to the end line: the next line of dashes.
 Accepted private_key(std::string_view text, PiiSpan span) {
   constexpr std::string_view kDashes = "-----", kEnd = "-----END";
   const std::string_view rest = text.substr(span.end, kMaxPrivateKey);
@@ -57,7 +57,8 @@ Accepted private_key(std::string_view text, PiiSpan span) {
   return PiiSpan{span.begin, span.end + (last == rest.npos ? end : last + kDashes.size())};
 }
 
-// Each as its maker's documents describe it. None begins with a run: those are found from a mark within (below).
+// Each expression follows its maker's documents. No expression begins with a run: secrets that do are found by a mark
+// within (below).
 constexpr char kSecretMarks[] =
     // Clouds and where things are deployed
     R"(\b(?:(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}|ABSK[A-Za-z0-9+/]{100,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,})"

@@ -6,14 +6,15 @@
 #include "policies/pii/national_ids.h"
 #include "policies/pii/validate.h"
 
-// None begins with a run of any length of ordinary characters: RE2 would have to follow it from each of its beginnings.
+// No expression begins with a run of ordinary characters of any length: RE2 would have to follow the run from each of
+// its characters.
 
 namespace policies {
 namespace {
 
 using Accepted = std::optional<PiiSpan>;
 
-// From "://" to the last '@' before a slash. The secret is what stands between: user and password.
+// From "://" to the last '@' before a slash. The secret is the text between them: user and password.
 Accepted url_credentials(std::string_view text, PiiSpan span) {
   const PiiSpan secret{span.begin + 3, span.end - 1};
   if (span.begin == 0 || !is_word(before(text, span))) return {};
@@ -23,7 +24,7 @@ Accepted url_credentials(std::string_view text, PiiSpan span) {
              : Accepted();
 }
 
-// One character of UTF-8 from `at` on: its number and its length; what is none is one byte of number 0.
+// Character: one UTF-8 character of up to three bytes. Any other byte is a character of number 0 and length 1.
 struct Character {
   uint32_t number = 0;
   size_t length = 1;
@@ -38,14 +39,14 @@ Character character_at(std::string_view text, size_t at) {
   return {};
 }
 
-// Letters of names in other scripts; not their punctuation.
+// Letters of names in other scripts, without punctuation.
 bool is_foreign_letter(uint32_t number) {
   return (number >= 0xC0 && number < 0x2000 && number != 0xD7 && number != 0xF7) ||
          (number >= 0x3041 && number < 0xA000) || (number >= 0xAC00 && number < 0xD7A4);
 }
 
-// Where a domain from `begin` on ends. Words without blanks may follow it: a label that began in Latin letters does not
-// go on in another script.
+// The end of a domain that begins at `begin`. Words may follow without a blank: a label that began in Latin letters
+// does not continue in another script.
 size_t domain_end(std::string_view text, size_t begin, size_t end) {
   constexpr uint32_t kNotLatin = 0x370;
   bool latin = false;
@@ -66,7 +67,7 @@ size_t domain_end(std::string_view text, size_t begin, size_t end) {
 
 bool is_local(char c) { return is_word(c) || std::string_view(".%+-").find(c) != std::string_view::npos; }
 
-// Where the part before '@' begins; `at` itself: there is none.
+// Where the part before '@' begins; `at` itself if there is no valid part.
 size_t local_begin(std::string_view text, size_t at) {
   constexpr size_t kMaxLocal = 64;
   if (at > 0 && text[at - 1] == '"') {  // "john smith"@example.org
@@ -77,7 +78,7 @@ size_t local_begin(std::string_view text, size_t at) {
   size_t begin = at;
   while (begin > 0 && at - begin <= kMaxLocal && is_local(text[begin - 1])) begin--;
   if (at - begin > kMaxLocal) return at;
-  // Letters of other scripts, unless all that stands before is of one without blanks.
+  // Includes letters of other scripts, unless the text before is in a script that writes without blanks.
   size_t wide = begin;
   while (wide > 0 && at - wide <= kMaxLocal && (is_local(text[wide - 1]) || !is_ascii(text[wide - 1]))) wide--;
   while (wide < at && !is_ascii(text[wide]) && !is_foreign_letter(character_at(text, wide).number)) wide++;
@@ -87,8 +88,8 @@ size_t local_begin(std::string_view text, size_t at) {
   return text[at - 1] == '.' ? at : begin;
 }
 
-// From '@' on. What stands before it is looked at from here: an expression that begins with any word would follow each
-// of them to its end.
+// The expression begins at '@', and this function reads the part before it: an expression that begins with any word
+// would follow each word to its end.
 Accepted email(std::string_view text, PiiSpan span) {
   constexpr size_t kMaxDomain = 253;
   const size_t at = span.begin;
@@ -102,9 +103,9 @@ Accepted email(std::string_view text, PiiSpan span) {
   span.begin = local_begin(text, at);
   if (span.begin == at) return {};
   const std::string_view local = inside(text, {span.begin, at});
-  if (span.begin >= 3 && text.substr(span.begin - 3, 3) == "://") return {};  // whose account a URL names
+  if (span.begin >= 3 && text.substr(span.begin - 3, 3) == "://") return {};  // the user name in a URL
   if (local == "git" && after(text, span) == ':') return {};                  // git@example.org:owner/repository
-  // Not addresses but file names, "icon@2x.png", and units of systemd, "getty@tty1.service".
+  // No addresses: file names, "icon@2x.png", and units of systemd, "getty@tty1.service".
   const std::string_view last = domain.substr(dot + 1);
   for (std::string_view ending :
        {"png",  "jpg",     "jpeg",   "gif",    "svg",   "webp",  "css",   "js",    "ts",        "json",   "py",
@@ -127,14 +128,15 @@ Parts parts_of(std::string_view address) {
   return parts;
 }
 
-// Numbers of sections and versions have small parts; of such, an address needs a word or a mark that says so.
+// Section and version numbers have small parts. An address with only small parts needs a word or a mark that names it.
 bool is_small(const Parts& parts) {
   constexpr unsigned kSmall = 50;
   if (parts[0] == 10) return false;  // RFC 1918
   return std::all_of(parts.begin(), parts.end(), [](unsigned one) { return one < kSmall; });
 }
 
-// Of four equal parts: 1.1.1.1, 9.9.9.9. A version may be, too: "OpenSSL 1.1.1.1", a name with a capital inside.
+// An address of four equal parts: 1.1.1.1, 9.9.9.9. A version may look the same: "OpenSSL 1.1.1.1", behind a name with
+// a capital inside.
 bool is_resolver(std::string_view text, PiiSpan span, const Parts& parts) {
   if (parts[0] != parts[1] || parts[1] != parts[2] || parts[2] != parts[3]) return false;
   size_t end = span.begin;
@@ -190,7 +192,7 @@ Accepted mac(std::string_view text, PiiSpan span) {
   return span;
 }
 
-// Four digits in hexadecimal, three times, as switches write it.
+// Three times four hexadecimal digits, as switches write a MAC address.
 Accepted dotted_mac(std::string_view text, PiiSpan span) {
   if (has_begun(text, span) || is_word(after(text, span))) return {};
   if (after(text, span) == '.' && is_word(after(text, span, 1))) return {};
@@ -201,7 +203,7 @@ Accepted dotted_mac(std::string_view text, PiiSpan span) {
   return said_near(text, span, {"mac", "vlan", "arp", "ether", "dynamic", "bssid"}) ? Accepted(span) : Accepted();
 }
 
-// What numbers of other kinds are called. The word right before counts.
+// Words that name numbers of other kinds, in the 20 bytes before the number.
 bool is_called_otherwise(std::string_view text, PiiSpan span) {
   return said_before(text, span,
                      {"part", "sku",         "item", "order", "invoice", "ticket",  "serial",  "catalog", "model",
@@ -210,8 +212,8 @@ bool is_called_otherwise(std::string_view text, PiiSpan span) {
                      20);
 }
 
-// Whether numbers of the same form nearby cannot be what these might be: then none of them is. At least one of twenty,
-// among three or more.
+// Whether numbers of the same form nearby are invalid, so that this number is not of this kind either. True if at least
+// 1 in 20 of the numbers nearby is invalid, and there are at least 3.
 template <class IsOne>
 bool others_are_not(std::string_view text, PiiSpan span, std::string_view picture, IsOne is_one) {
   constexpr size_t kAround = 768;
@@ -250,11 +252,11 @@ Accepted ssn(std::string_view text, PiiSpan span) {
 }
 
 Accepted card(std::string_view text, PiiSpan span) {
-  if (has_begun(text, span) || text[span.begin] < '2' || text[span.begin] > '6') return {};  // nobody issues others
+  if (has_begun(text, span) || text[span.begin] < '2' || text[span.begin] > '6') return {};  // no issuer has others
   static const std::initializer_list<std::string_view> kCards = {
       "card",  "visa",  "mastercard", "amex",  "diners", "discover", "jcb",  "maestro", "credit",
       "debit", "karte", "tarjeta",    "carte", "cc",     "unionpay", "kort", "pan",     "payment"};
-  // Other numbers may follow, as "exp 12/27" or a check code do: the longest part that is one.
+  // Other numbers may follow, such as "exp 12/27" or a check code: the longest valid part counts.
   for (PiiSpan part = span; part.end > part.begin + 11; part.end--) {
     if (!is_digit(text[part.end - 1]) || goes_on(text, part)) continue;
     const std::string_view shape = inside(text, part);
@@ -263,14 +265,14 @@ Accepted card(std::string_view text, PiiSpan span) {
     if (said_near(text, part, kCards)) return part;
     if (!valid_card(digits)) continue;
     if (digits.size() < shape.size()) return part;
-    // Bare: one of forty random numbers would pass, and others of the kind would not.
+    // A bare number: one of forty random numbers passes the check, but its neighbours do not.
     if (is_called_otherwise(text, part) || said_before(text, part, {"id"}, 12)) return {};
     return others_are_not(text, part, std::string(digits.size(), '9'), valid_card) ? Accepted() : Accepted(part);
   }
   return {};
 }
 
-// Blanks and capitals may follow that are not part of it: the country knows how long it is.
+// Blanks and capitals may follow that are not part of the IBAN: the country code gives its length.
 Accepted iban(std::string_view text, PiiSpan span) {
   if (is_word(before(text, span))) return {};
   const size_t length = iban_length(text.substr(span.begin, 2));
@@ -290,7 +292,7 @@ Accepted international_phone(std::string_view text, PiiSpan span) {
   if (shape[0] != '0') return valid_international_phone(digits) ? Accepted(span) : Accepted();
   if (left == '.' || left == '-' || left == ',') return {};
   if (left == ' ' && span.begin > 1 && is_digit(text[span.begin - 2])) return {};  // a group of a longer number
-  // As dialled: 00 or, from North America, 011.
+  // As dialled: with 00 or, from North America, with 011.
   digits.erase(0, digits.starts_with("011") ? 3 : 2);
   if (!valid_international_phone(digits) || !has_country_code(digits)) return {};
   const bool bare = shape.find_first_not_of("0123456789") == shape.npos;
@@ -305,10 +307,10 @@ Accepted american_phone(std::string_view text, PiiSpan span) {
   const std::string_view shape = inside(text, span);
   const std::string digits = digits_of(shape);
   const bool plain = shape.find_first_not_of("0123456789") == shape.npos;
-  // Both gaps or none: "850315-1234" and "584.5420461" are something else.
+  // Both gaps or no gap: "850315-1234" and "584.5420461" are other numbers.
   const auto gap = [&](size_t at) { return at < shape.size() && !is_digit(shape[at]); };
   if (!plain && is_digit(shape[0]) && digits.size() == 10 && !(gap(3) && gap(7))) return {};
-  if (!plain && digits == "1234567890") return span;  // nobody's, and everybody's example
+  if (!plain && digits == "1234567890") return span;  // no person's number, and a common example
   if (!valid_american_phone(digits)) return {};
   if (plain && !said_before(text, span, {"phone", "tel", "call", "mobile", "cell", "fax", "sms", "contact"})) return {};
   return span;
@@ -326,11 +328,11 @@ Accepted ethereum(std::string_view text, PiiSpan span) {
   return span;
 }
 
-// An id with its country's own marks.
+// An id with the separators of its country.
 Accepted national_id(std::string_view text, PiiSpan span) {
   if (goes_on(text, span)) return {};
   const std::string_view written = inside(text, span);
-  // These look like other things: a word must be near.
+  // These forms also fit other numbers: a word must be near.
   const std::string id = alnum_of(written);
   if (id.size() == 9 && (is_digit(written[0]) || is_upper(written[1])))
     return (written.find(' ') != written.npos ? certain_national_id(written) : valid_national_id(id)) &&

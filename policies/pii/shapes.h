@@ -1,4 +1,5 @@
-// Shapes: the built-in kinds of personal data and secrets, each an RE2 expression and what else must hold of it.
+// PiiShape: one built-in kind of personal data or secret: an RE2 expression, and a function that checks each match.
+// Source: the tables in pii_*.cc. Used by: pii_detect.cc.
 #pragma once
 #include <optional>
 #include <span>
@@ -12,17 +13,17 @@ struct PiiSpan {
 
 struct PiiShape {
   const char* type;
-  const char* expression;  // no groups that capture
-  // What of the text [begin, end) is the finding; nothing if it is none. May look around.
+  const char* expression;  // without capturing groups
+  // The finding in a match `shape`; empty if the match is not personal data. May read the text around the match.
   std::optional<PiiSpan> (*accept)(std::string_view text, PiiSpan shape);
-  // Where nothing of any shape can have begun before, when it is none: long runs are not looked at from each of their
-  // members.
+  // For a match that is not a finding: no other shape begins before the returned position. So long runs
+  // are not examined from each of their members.
   size_t (*beyond)(std::string_view text, PiiSpan shape) = nullptr;
 };
 
 // The order decides between shapes that begin at the same place.
-std::span<const PiiShape> pii_shapes();        // known by their form
-std::span<const PiiShape> announced_shapes();  // known by a word before them
+std::span<const PiiShape> pii_shapes();        // recognised by their form
+std::span<const PiiShape> announced_shapes();  // recognised by a word before them
 std::span<const PiiShape> secret_shapes();
 std::span<const PiiShape> announced_secret_shapes();
 

@@ -9,22 +9,22 @@
 namespace policies {
 namespace {
 
-constexpr size_t kMinDigits = 6, kMaxDigits = 40;  // of a token, 5 bits each
+constexpr size_t kMinDigits = 6, kMaxDigits = 40;  // of a token; each digit has 5 bits
 constexpr size_t kMaxType = 32;
-constexpr size_t kEntryOverhead = 128;                                         // of the map, about
-constexpr std::string_view kTokenDigits = "abcdefghijkmnpqrstuvwxyz23456789";  // none that is read for another
-constexpr size_t kSanitizeWindow = 256 << 10, kReplacements = 256;             // of a Sanitizer's step
-constexpr const char* kToken = "token";                                        // the type of what only looks like one
+constexpr size_t kEntryOverhead = 128;  // bytes of a map entry beside its texts, about
+constexpr std::string_view kTokenDigits = "abcdefghijkmnpqrstuvwxyz23456789";  // without characters that look alike
+constexpr size_t kSanitizeWindow = 256 << 10, kReplacements = 256;             // limits of one Sanitizer step
+constexpr const char* kToken = "token";  // the type of text that only looks like a token
 static_assert(kTokenDigits.size() == 32);
 
 bool is_type(char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
-// The end of a token that begins at `at`, or 0: "[", capitals, "_", at least kMinDigits digits, "]".
+// The end of a token that begins at `at`: "[", capitals, "_", at least kMinDigits digits, "]". 0: there is no token.
 size_t token_end(std::string_view text, size_t at) {
   if (text[at] != '[') return 0;
   size_t type = at + 1;
   while (type < text.size() && type - at <= kMaxType + 1 && is_type(text[type])) type++;
-  while (type > at + 1 && text[type - 1] != '_') type--;  // digits are of both
+  while (type > at + 1 && text[type - 1] != '_') type--;  // a token's digits may be like those of its type
   if (type < at + 3) return 0;
   size_t digits = type;
   while (digits < text.size() && digits - type <= kMaxDigits && kTokenDigits.find(text[digits]) != kTokenDigits.npos)
@@ -34,7 +34,7 @@ size_t token_end(std::string_view text, size_t at) {
   return whole ? digits + 1 : 0;
 }
 
-// All the digits that a token of this text may have; it takes as few as tell it from others.
+// All digits that a token of this text may have. A token takes only as many as make it unique in its vault.
 std::string digits_for(const PiiVault::Key& key, std::string_view type, std::string_view text) {
   std::array<unsigned char, 32> hash{};
   crypto_generichash_state state;
@@ -61,7 +61,7 @@ std::string upper(std::string_view type) {
   return text;
 }
 
-// The same for the same text; longer when the short one stands for something else.
+// Returns the same token for the same text. The token is longer if the short one stands for another text.
 Result<std::string> token_for(std::string_view type, std::string_view text, PiiVault& vault) {
   const std::string digits = digits_for(vault.key(), type, text);
   for (size_t length = kMinDigits; length <= digits.size(); length += 2) {
@@ -77,7 +77,7 @@ Result<std::string> token_for(std::string_view type, std::string_view text, PiiV
 }  // namespace
 
 MemoryVault::MemoryVault(VaultLimits limits) : limits_(limits) {
-  static const int ready = ::sodium_init();  // -1: no randomness, and then nothing of ours is safe
+  static const int ready = ::sodium_init();  // -1: no random numbers, so no key is safe
   if (ready < 0) throw std::runtime_error("libsodium cannot be initialised");
   randombytes_buf(key_.data(), key_.size());
 }
@@ -133,7 +133,7 @@ Result<> MemoryVault::put(const std::string& token, std::string_view text, Time 
 
 void Sanitizer::look_for_tokens() {
   const size_t edge = std::min(at_ + kSanitizeWindow, text_.size());
-  const std::string_view seen = text_.substr(0, edge);  // not to the text's end, once for each step
+  const std::string_view seen = text_.substr(0, edge);  // bounds the search: not up to the end of the text in each step
   for (size_t open = seen.find('[', at_); open != seen.npos; open = seen.find('[', open + 1))
     if (const size_t end = token_end(text_, open); end != 0) tokens_.push_back({open, end, kToken});
   at_ = edge;

@@ -1,8 +1,10 @@
-// Tokens: personal data replaced by names that tell nothing, and put back for whoever may see it.
+// PII tokens: names that replace personal data and reveal no part of the data. Code or agents that the policy allows
+// can restore the data.
 //   "mail ada@lovelace.org" <-> "mail [EMAIL_k3v7qd]"
-// A token is keyed (BLAKE2b over type and text, per tenant): the same text has the same token, nobody without the key
-// can compute or check one. What already looks like a token is replaced as well, so that restoring gives back exactly
-// what was there and never what a forged token happens to name.
+// A token is keyed (BLAKE2b over type and text, per tenant): the same text has the same token, and without the key a
+// token can neither be computed nor checked. Text that already looks like a token is replaced as well. So restoring
+// gives back exactly the original text, and never the data of a forged token.
+// Used by: supervisor/tools, supervisor/tenants/vault.h.
 #pragma once
 #include <array>
 #include <chrono>
@@ -21,34 +23,34 @@
 
 namespace policies {
 
-// What the tokens of one tenant stand for. The vault in memory forgets with the process; supervisor/tenants/vault.h is
-// one that is sealed on disk.
+// PiiVault: maps the tokens of one tenant to their texts. MemoryVault loses the tokens when the process ends;
+// supervisor/tenants/vault.h is a sealed vault on disk.
 class PiiVault {
  public:
   using Key = std::array<unsigned char, 32>;
   virtual ~PiiVault() = default;
   virtual const Key& key() const = 0;
-  // What the token stands for; nothing when it is unknown or expired.
+  // The text of a token; empty if the token is unknown or expired.
   virtual std::optional<std::string> find(std::string_view token) = 0;
-  // Remembers, or remembers for longer. Errors: exhausted.
+  // Stores a token, or extends its lifetime. Errors: exhausted.
   virtual Result<> keep(const std::string& token, std::string_view text) = 0;
-  // How long what is kept from now on is remembered.
+  // The lifetime of all tokens that keep() stores from now on.
   virtual void set_lifetime(std::chrono::seconds lifetime) = 0;
-  // What was kept so far outlives the process, if this vault can do that. Before tokens are given to anybody.
-  // Waits without holding the loop; the vault must outlive the task. Errors: exhausted, internal: what was kept since
-  // the last time may be forgotten.
+  // Makes all stored tokens outlive the process, if this vault can do so. To be called before a client or program gets
+  // the tokens. Waits without blocking the loop; the vault must outlive the task. Errors: exhausted, internal: tokens
+  // stored since the last settle() may be lost.
   virtual Task<Result<>> settle() { co_return Result<>{}; }
 };
 
 struct VaultLimits {
   size_t tokens = 100'000;
   size_t bytes = 16 << 20;                   // of texts and tokens
-  std::chrono::seconds lifetime{24 * 3600};  // after it was last kept
+  std::chrono::seconds lifetime{24 * 3600};  // counted from the last keep() of the token
 };
 
 class MemoryVault : public PiiVault {
  public:
-  using Time = std::chrono::sys_seconds;          // of the wall clock: a vault on disk outlives the others
+  using Time = std::chrono::sys_seconds;          // wall clock: a vault on disk outlives all monotonic clocks
   explicit MemoryVault(VaultLimits limits = {});  // with a random key
   MemoryVault(const Key& key, VaultLimits limits) : limits_(limits), key_(key) {}
   ~MemoryVault() override;  // wipes the key and the texts
@@ -69,7 +71,7 @@ class MemoryVault : public PiiVault {
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
   Time now() const { return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) + passed_; }
-  // Remembers until then. Errors: exhausted.
+  // Stores a token until a given time. Errors: exhausted.
   Result<> put(const std::string& token, std::string_view text, Time until);
   void forget_expired();
   const Entries& entries() const { return entries_; }
@@ -85,28 +87,28 @@ class MemoryVault : public PiiVault {
 
 struct Sanitized {
   std::string text;
-  std::map<std::string, std::string> tokens;   // to what they stand for: what this text has of them
-  std::map<std::string, std::string> escaped;  // tokens, to text that only looked like one
+  std::map<std::string, std::string> tokens;   // the tokens in this text, and their texts
+  std::map<std::string, std::string> escaped;  // tokens for text that only looked like a token
   std::vector<std::string> types;              // sorted: "credit_card", "email"
 };
 
 struct SanitizeOptions {
-  // What is done with text that is a token already. escape: replaced by a token of its own, so that restoring is exact.
-  // keep: those that the vault knows stay as they are, so that what was sanitised stays the same when it is again.
+  // Handling of text that already looks like a token. escape: it is replaced by a new token, so that restoring is
+  // exact. keep: tokens that the vault knows stay, so that twice sanitised text stays the same.
   enum class Tokens { escape, keep };
   Tokens tokens = Tokens::escape;
-  std::vector<std::string> types;  // only these; empty: all that the detector looks for
+  std::vector<std::string> types;  // only these; empty: all types of the detector
 };
 
-// One text, sanitised in steps of about a millisecond. All that it is given must outlive it, and the text stay as it
-// is.
+// Sanitizer: sanitises one text in steps of about a millisecond. All arguments must outlive it, and the text must not
+// change.
 class Sanitizer {
  public:
   Sanitizer(std::string_view text, const PiiDetector& detector, PiiVault& vault, const SanitizeOptions& options)
       : text_(text), vault_(vault), options_(options), scan_(text, detector, options.types) {}
   // Errors: exhausted.
   Result<PiiScan::Step> step();
-  // After the last step. The vault knows all tokens of it; settle() is the caller's.
+  // After the last step. The vault knows all tokens of the text; the caller must call settle().
   Sanitized take();
 
  private:
@@ -120,17 +122,17 @@ class Sanitizer {
   PiiScan scan_;
   Work work_ = Work::scan;
   std::vector<PiiFinding> tokens_, found_;
-  size_t at_ = 0;    // of the text
-  size_t next_ = 0;  // of found_
+  size_t at_ = 0;    // position in the text
+  size_t next_ = 0;  // index in found_
   Sanitized clean_;
   std::set<std::string> types_;
 };
 
-// A Sanitizer, run to its end. Errors: exhausted.
+// Runs a Sanitizer to its end. Errors: exhausted.
 Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault,
                            const SanitizeOptions& options = {});
-// Every token that the vault knows becomes its text, once; others stay as they are. Errors: exhausted: that would be
-// more than `max_bytes` (a short token may stand for a long text).
+// Replaces every token that the vault knows by its text, once; other tokens stay. Errors: exhausted: the result would
+// have more than `max_bytes` (a short token may stand for a long text).
 Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes = 64 << 20);
 
 }  // namespace policies

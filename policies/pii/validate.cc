@@ -23,7 +23,7 @@ unsigned number(std::string_view digits) {
   return value;
 }
 
-// Countries and the length of their IBANs, of the SWIFT registry.
+// Countries and the length of their IBANs, from the SWIFT registry.
 struct Country {
   std::string_view code;
   size_t length;
@@ -144,7 +144,7 @@ bool valid_ipv4(std::string_view text) {
   if (::inet_pton(AF_INET, std::string(text).c_str(), &address) != 1) return false;
   const uint32_t value = ntohl(address.s_addr);
   const uint32_t first = value >> 24;
-  return first != 0 && first != 127 && first != 255;  // this network, this host, masks of networks
+  return first != 0 && first != 127 && first != 255;  // this network, this host, network masks
 }
 
 bool valid_ipv6(std::string_view text) {
@@ -157,7 +157,7 @@ bool valid_ipv6(std::string_view text) {
 }
 
 bool has_country_code(std::string_view digits) {
-  // Of two digits those that stand alone, then the tens whose third digit any country has.
+  // Codes of two digits, then the first two digits of all assigned codes of three digits.
   constexpr std::string_view kTwo[] = {
       "20", "27", "30", "31", "32", "33", "34", "36", "39", "40", "41", "43", "44", "45", "46", "47", "48",
       "49", "51", "52", "53", "54", "55", "56", "57", "58", "60", "61", "62", "63", "64", "65", "66", "81",
@@ -170,7 +170,7 @@ bool has_country_code(std::string_view digits) {
 
 bool valid_international_phone(std::string_view digits) {
   if (digits.size() < 8 || digits.size() > 15 || digits[0] == '0' || one_digit(digits)) return false;
-  return digits.find_first_not_of('0', 3) != digits.npos;  // +1 000 000 000 is an amount, or a form's example
+  return digits.find_first_not_of('0', 3) != digits.npos;  // +1 000 000 000 is an amount, or an example in a form
 }
 
 bool valid_american_phone(std::string_view digits) {

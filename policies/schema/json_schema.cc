@@ -52,7 +52,7 @@ bool is_multiple(const Json& value, const Json& of) {
   return std::abs(quotient - std::round(quotient)) <= 1e-9 * std::max(1.0, std::abs(quotient));
 }
 
-// Equal values have equal texts: 1 and 1.0 are one number, the order of keys says nothing.
+// Equal values have equal texts: 1 and 1.0 are one number, and the order of keys has no meaning.
 void append_canonical(std::string& text, const Json& value) {
   if (value.is_array()) {
     text += '[';
@@ -78,7 +78,7 @@ void append_canonical(std::string& text, const Json& value) {
   }
 }
 
-// Which members and elements some subschema has looked at, for unevaluated*.
+// The members and elements that a subschema has evaluated, for unevaluated*.
 struct LookedAt {
   std::set<std::string, std::less<>> names;
   std::set<size_t> items;
@@ -90,7 +90,7 @@ struct LookedAt {
 
 }  // namespace
 
-// One look at one value. Schemas are applied where they stand, in the document.
+// SchemaCheck: one check of one value. Schemas are applied at their place in the document.
 class SchemaCheck {
  public:
   explicit SchemaCheck(const JsonSchema& schema) : parts_(*schema.parts_) {}
@@ -112,7 +112,7 @@ class SchemaCheck {
     return !exhausted_;
   }
 
-  // The first problem is told; those inside of alternatives are not.
+  // Notes the first problem. Problems inside of alternatives are not noted.
   bool wrong(std::string_view what) {
     if (quiet_ == 0 && problem_.empty()) {
       std::string where;
@@ -149,7 +149,7 @@ class SchemaCheck {
     const Node resource = known == parts_.resource_of.end() ? nullptr : known->second;
     const bool entered = scope_.empty() || scope_.back() != resource;
     if (entered) scope_.push_back(resource);
-    // Without unevaluated* nobody asks what was seen.
+    // `seen` is only needed where the document has unevaluated*.
     LookedAt here;
     const bool good = fits_all(schema, value, here);
     if (good && parts_.has_unevaluated) seen.add(here);
@@ -175,7 +175,7 @@ class SchemaCheck {
     if (target == parts_.dynamic_targets.end() || !target->second) return true;
     Node meant = target->second;
     if (auto name = parts_.dynamic_names.find(&schema); name != parts_.dynamic_names.end()) {
-      for (Node resource : scope_) {  // the outermost that has it
+      for (Node resource : scope_) {  // the outermost resource that has the anchor
         auto found = parts_.resources.find(resource);
         if (found == parts_.resources.end()) continue;
         auto anchor = found->second.dynamic_anchors.find(name->second);
@@ -228,7 +228,7 @@ class SchemaCheck {
            bound("multipleOf", is_multiple, "no multiple of");
   }
 
-  // minX and maxX of something that can be counted.
+  // minX and maxX, for the length of a string or the size of a list or an object.
   bool fits_count(const Json& schema, const char* least, const char* most, size_t count, std::string_view what) {
     const auto number = static_cast<double>(count);
     if (auto limit = schema.find(least); limit != schema.end() && number < limit->get<double>())
@@ -262,7 +262,7 @@ class SchemaCheck {
     };
     auto items = schema.find("items");
     auto prefix = schema.find("prefixItems");
-    const bool listed = items != schema.end() && items->is_array();  // before 2020-12
+    const bool listed = items != schema.end() && items->is_array();  // the form before 2020-12
     if (listed) prefix = items;
     if (prefix != schema.end())
       for (const Json& one : *prefix)

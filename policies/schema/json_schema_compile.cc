@@ -63,7 +63,7 @@ bool is_absolute(std::string_view uri) {
   return colon != uri.npos && colon > 0 && uri.substr(0, colon).find_first_of("/?#") == uri.npos;
 }
 
-// RFC 3986, 5.2, without dot segments: schemas that name each other by them are not met in tools.
+// RFC 3986, 5.2, without dot segments: schemas of tools do not use them.
 std::string resolved(const std::string& base, std::string_view reference) {
   if (is_absolute(reference) || base.empty()) return std::string(reference);
   if (reference.empty()) return base;
@@ -107,7 +107,8 @@ std::string re2_from_ecma(std::string_view pattern) {
   return text;
 }
 
-// Walks the document once: checks keywords, compiles expressions, notes resources and anchors; then resolves.
+// SchemaCompiler: walks the document once, checks keywords, compiles patterns, notes resources and anchors. Then it
+// resolves the references.
 class SchemaCompiler {
  public:
   SchemaCompiler(JsonSchema& into, JsonSchema::Unknown unknown)
@@ -127,7 +128,7 @@ class SchemaCompiler {
     return fail(Code::invalid, fmt::format("{}: {}", printable(where, 200), what));
   }
 
-  // What is not known: an error, or noted.
+  // Handles a part that cannot be checked: returns an error, or adds the part to unchecked().
   Result<> unknown(const std::string& where, std::string what) {
     if (unknown_ == JsonSchema::Unknown::refuse) return wrong(where, what);
     if (into_.unchecked_.size() < 20) into_.unchecked_.push_back(fmt::format("{}: {}", printable(where, 200), what));
@@ -221,7 +222,7 @@ class SchemaCompiler {
     return good ? Result<>{} : wrong(at, "not a list of names");
   }
 
-  // nullptr: not known, and let pass.
+  // nullptr: the pattern cannot be checked, and every text fits.
   Result<std::unique_ptr<re2::RE2>> expression(const std::string& pattern, const std::string& at) {
     if (pattern.size() > kMaxPatternBytes || ++patterns_ > kMaxSchemaPatterns) {
       CHECKED(unknown(at, "too many or too long expressions"));
@@ -290,7 +291,7 @@ class SchemaCompiler {
     }
     try {
       const Json& found = resource->at(Json::json_pointer(fragment));
-      // Only what was walked: a schema in a place where no schema stands was not checked.
+      // A schema at a place without a schema keyword was not walked yet, so it is walked here.
       if (parts_.resource_of.contains(&found)) return &found;
       return walk(found, resource, "#" + fragment) ? &found : nullptr;
     } catch (const Json::exception&) {
@@ -303,7 +304,7 @@ class SchemaCompiler {
   JsonSchema::Unknown unknown_;
   size_t count_ = 0, patterns_ = 0;
   std::map<std::string, Node> by_uri_;
-  // Grows while it is gone through: what a reference leads to may hold references.
+  // Grows during its own walk: the target of a reference may have references.
   std::list<std::pair<Node, std::string>> references_;
 };
 

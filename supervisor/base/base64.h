@@ -1,4 +1,4 @@
-// Base64 of RFC 4648, section 4: the standard alphabet, padded, no line breaks.
+// Base64 as in RFC 4648, section 4: the standard alphabet, padded, no line breaks.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,5 +6,5 @@
 #include "supervisor/base/result.h"
 
 std::string to_base64(std::string_view bytes);
-// Errors: invalid, "not base64: byte 7" or what is wrong with its length or padding.
+// Errors: invalid: "not base64: byte 7", or what about the length or the padding is wrong.
 Result<std::string> from_base64(std::string_view text);

@@ -4,7 +4,7 @@
 
 namespace {
 
-constexpr std::chrono::milliseconds kWorthAName{1};  // a piece of work; shorter ones are too many to copy names for
+constexpr std::chrono::milliseconds kWorthAName{1};  // shorter work is too frequent to copy its names
 
 struct Name {
   std::string_view name, text;
@@ -44,7 +44,7 @@ int64_t BusyTime::minute_of(Monotonic::time_point now) const {
   return std::chrono::duration_cast<std::chrono::minutes>(now.time_since_epoch()).count();
 }
 
-// What is done now is not done until somebody goes on with it.
+// Adds the time since the last change to the current work.
 void BusyTime::pause(Monotonic::time_point now) {
   now_.spent += now - since_;
   since_ = now;
@@ -71,7 +71,7 @@ void BusyTime::end(const Piece& before) {
   depth_--;
 }
 
-// They did not end in the order in which they began, and so may name what is gone.
+// For Doings that did not end in the reverse order of their beginnings: the current piece may point to a freed name.
 void BusyTime::lose_names() {
   pause(clock_());
   now_ = {LoopWork::other, nullptr, now_.spent};
@@ -97,7 +97,7 @@ void BusyTime::end_turn() {
   const bool is_old = slot.minute != minute_of(now);
   if (is_old || busy > slot.longest.busy) {
     pause(now);
-    now_.whom = nullptr;  // of a Doing that is not over there is no telling whether its name still is
+    now_.whom = nullptr;  // the Doing has not ended, so its name may be freed already
     count(now_);
     size_t most = 0;
     for (size_t i = 1; i < sums_.size(); i++)

@@ -1,7 +1,7 @@
-// BusyTime: the longest time that the loop was busy in one turn, and with what. One loop serves everybody: as long as a
-// turn takes, nobody else is answered.
-// Source: whatever libuv calls begins with a Doing, and so does what may take long; it names the work, and for whom.
-// Told by: supervisor/metrics, supervisor/doctor.
+// BusyTime: the longest turn of the event loop in the last ten minutes, and the kind of work that took most of that
+// turn. One loop serves all clients, so no other client gets an answer while a turn runs.
+// Source: each libuv callback begins with a Doing, and so does each piece of work that may take long. A Doing names the
+// kind of work and its tenant or user. Used by: supervisor/metrics, supervisor/doctor.
 #pragma once
 #include <array>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include "supervisor/base/clock.h"
 
 enum class LoopWork : uint8_t {
-  other,  // what has no name here
+  other,  // work without a name in this list
   client_message,
   arguments,
   answer,
@@ -40,23 +40,23 @@ class BusyTime {
  public:
   using Clock = Monotonic::time_point (*)();
   using Span = std::chrono::nanoseconds;
-  static constexpr std::chrono::minutes kRemembered{10};  // counted in whole minutes, the one under way among them
+  static constexpr std::chrono::minutes kRemembered{10};  // in whole minutes; the current one counts
 
   struct Turn {
     Span busy{0};
-    LoopWork work = LoopWork::other;  // what took most of it
-    Span worked{0};                   // of that
-    std::string whom;                 // for whom: a tenant, a user; empty: for several, or nobody in particular
-    int64_t at = 0;                   // when it ended, in seconds since 1970
+    LoopWork work = LoopWork::other;  // the kind of work that took most of the turn
+    Span worked{0};                   // the part of `busy` that this kind of work took
+    std::string whom;                 // the tenant or the user of the work; empty: several, or no particular one
+    int64_t at = 0;                   // end of the turn, in seconds since 1970
   };
 
   explicit BusyTime(Clock clock = &Monotonic::now) : clock_(clock) {}
   BusyTime(const BusyTime&) = delete;
-  // The loop is about to wait, or to look who has something to say: what was done since it last did is a turn.
+  // Ends the turn: the work since the last call is one turn. The loop calls this right before it waits for events.
   void end_turn();
-  // Of the turns that ended lately.
+  // The longest turn of the last kRemembered minutes.
   Turn longest() const;
-  // As if nothing had been done yet.
+  // Forgets all turns, and the current one.
   void forget();
 
  private:
@@ -66,7 +66,7 @@ class BusyTime {
     const std::string* whom = nullptr;
     Span spent{0};
   };
-  struct Sum {  // of one kind of work in this turn
+  struct Sum {  // all pieces of one kind of work in this turn
     Span all{0}, longest{0};
   };
   struct Slot {
@@ -83,18 +83,19 @@ class BusyTime {
 
   Clock clock_;
   bool under_way_ = false;
-  uint32_t turns_ = 0;                   // and times that all names were lost
-  uint32_t depth_ = 0;                   // of Doings within one another
-  Monotonic::time_point began_, since_;  // the turn; since when `now_` is done without a break
+  uint32_t turns_ = 0;                   // counts turns, and each loss of all names
+  uint32_t depth_ = 0;                   // how many Doings are nested now
+  Monotonic::time_point began_, since_;  // start of the turn; the time up to which `now_.spent` is counted
   Piece now_;
   std::array<Sum, kWorks> sums_;
-  std::array<std::string, kWorks> whom_;  // of the longest piece, where that is long
+  std::array<std::string, kWorks> whom_;  // the tenant or user of the longest piece, where that piece reached 1 ms
   std::array<Slot, kRemembered.count()> slots_;
 };
 
-// Names what the loop does until it is destroyed, or until another one within. Not over a co_await: what happens while
-// a task waits is somebody else's work, and the turn would lose its names. On a thread that runs no loop it does
-// nothing. `whom` must outlive it; nullptr: for whom the work around it is.
+// Names the loop's work until this Doing is destroyed; a Doing within another one names the work meanwhile. Must not
+// live across a co_await: the work while a task waits belongs to other tasks, and the turn would lose its names. Does
+// nothing on a thread that runs no loop. `whom` must outlive this object. nullptr: the tenant or user of the
+// surrounding work.
 class Doing {
  public:
   explicit Doing(LoopWork work, const std::string* whom = nullptr) : time_(of_this_thread) {
@@ -113,7 +114,7 @@ class Doing {
   }
   Doing(const Doing&) = delete;
 
-  // Of the loop that runs on the calling thread.
+  // The BusyTime of the loop that runs on the calling thread; nullptr: no loop runs there.
   static thread_local BusyTime* of_this_thread;
 
  private:

@@ -1,4 +1,4 @@
-// Clocks. Durations are measured on CLOCK_MONOTONIC only; the wall clock is for people to read.
+// Clocks: durations are measured on CLOCK_MONOTONIC only. The wall clock is for people to read.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -1,10 +1,10 @@
-// Deceiving text: characters that drive a terminal, are not seen, or change the direction of writing, so that a person
-// reads something else than what is there. Of others' texts they are replaced or made visible before a person sees
-// them.
+// Deceiving text: characters that drive a terminal, are invisible, or change the direction of writing. With them, a
+// person reads another text than the file has. In text from outside, these characters are replaced or made visible
+// before a person sees the text. Used by: supervisor/cli/terminal.cc, supervisor/upstream/question.cc.
 #pragma once
 #include <cstddef>
 #include <string_view>
 
-// How many bytes at the beginning of `text` are such a character, newline and tab among them; 0: it is harmless.
-// For valid UTF-8 only.
+// Length in bytes of the deceiving character at the beginning of `text`, also for newline and tab. 0: the text begins
+// with a harmless character. For valid UTF-8 only.
 size_t deceiving_bytes(std::string_view text);

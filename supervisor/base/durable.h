@@ -1,18 +1,18 @@
-// Durable writes: the only callers of fsync(2) and fdatasync(2) in the product (tests/lint/banned_calls.py holds that).
-// Both wait for a disk, milliseconds on a fast one and seconds on a busy one, so they belong on a WorkerThread or
-// before the loop runs. A call on a thread whose Loop runs makes every tenant wait: it is a bug, logged once and
+// Durable writes: the only callers of fsync(2) and fdatasync(2) in the product (tests/lint/banned_calls.py checks
+// this). Both calls wait for a disk: milliseconds on a fast disk, seconds on a busy one. Call them on a WorkerThread or
+// before the loop runs. A call on the thread of a running Loop makes every tenant wait: it is a bug, logged once and
 // counted.
 #pragma once
 #include <cstdint>
 
 namespace durable {
 
-// Returns when what was written to the file is on the disk (fdatasync(2)). 0, or the errno.
+// Writes the file's data to the disk and waits for it (fdatasync(2)). Returns 0, or the errno.
 int sync_data(int fd);
-// The same with all that the file system knows of the file; of a directory, its names (fsync(2)). 0, or the errno.
+// Writes the file's data and all its metadata; for a directory, its names (fsync(2)). Returns 0, or the errno.
 int sync_file(int fd);
 
-// Calls of both since the process began: all, and those on a thread whose loop ran.
+// Calls of both functions since the process began: all calls, and the calls on the thread of a running loop.
 uint64_t calls();
 uint64_t calls_on_loop();
 

@@ -2,7 +2,7 @@
 
 namespace {
 
-constexpr size_t kMostKeyBytes = 16;  // longer than every key that is looked for
+constexpr size_t kMostKeyBytes = 16;  // longer than each key that the scan knows
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -67,7 +67,7 @@ void EnvelopeScan::end_string() {
 }
 
 void EnvelopeScan::on_byte(char c) {
-  if (depth_ > 1) {  // only brackets and strings matter in here
+  if (depth_ > 1) {  // inside nested values, only brackets and strings matter
     if (c == '"') quoted_ = true;
     if (c == '{' || c == '[') open(c);
     if (c == '}' || c == ']') close(c);

@@ -1,8 +1,9 @@
-// EnvelopeScan: the id of one JSON-RPC message, found while its text passes, in a few bytes of memory.
-// For errors about lines that cannot become a value: too long, nested too deep, with too many values, not quite JSON.
-// The official clients wait for their own time-out, a minute, when an error does not name the request that it is about;
-// some of them write the id behind the parameters.
-// Source: lines of hostile peers, in pieces of any size. Used by: supervisor/mcp, supervisor/cli. Nothing here fails.
+// EnvelopeScan: finds the id of one JSON-RPC message while its text passes, in a few bytes of memory. For errors about
+// lines that cannot become a value: too long, nested too deep, with too many values, almost JSON. When an error does
+// not name its request, the official clients wait for their own time-out of one minute. Some clients write the id
+// behind the parameters.
+// Source: lines of hostile peers, in pieces of any size. Used by: supervisor/mcp, supervisor/cli. No function here
+// fails.
 #pragma once
 #include <bitset>
 #include <cstddef>
@@ -19,8 +20,9 @@ class EnvelopeScan {
   };
 
   void feed(std::string_view part);
-  // What the whole message is, once it has ended. Nothing where any doubt is left: the outermost object is not closed,
-  // brackets do not match, its id occurs twice or is no string or number of at most kMostIdBytes, it is a notification.
+  // The message's kind and id, once the message has ended. Empty in case of doubt: the outermost object is not closed,
+  // brackets do not match, the id occurs twice, the id is no string or number of at most kMostIdBytes, or the message
+  // is a notification.
   std::optional<Found> found() const;
 
   static constexpr size_t kMostIdBytes = 1024;
@@ -38,15 +40,15 @@ class EnvelopeScan {
 
   Place place_ = Place::before;  // within the outermost object
   size_t depth_ = 0;
-  std::bitset<4096> arrays_;  // of the outer levels, those that are arrays; deeper ones are only counted
+  std::bitset<4096> arrays_;  // which of the outer levels are arrays; deeper levels are only counted
   bool quoted_ = false;
   bool escaped_ = false;
   bool in_scalar_ = false;  // a number, true, false or null of the outermost object
   bool wants_id_ = false;   // the value that comes, or that is being read, is the id
-  std::string key_;         // of the outermost object, its beginning
+  std::string key_;         // the current key of the outermost object, at most its first bytes
   std::string id_;
   size_t ids_ = 0;
-  bool doubtful_ = false;  // a key is spelled with escapes, or an id is too long or no scalar
+  bool doubtful_ = false;  // a key has escapes, or the id is too long, an object or an array
   bool has_method_ = false;
   bool has_reply_ = false;  // a result or an error
 };

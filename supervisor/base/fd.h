@@ -1,4 +1,4 @@
-// Fd: the only owner of a file descriptor. A class whose fields are Fds needs no destructor.
+// Fd: the only owner of a file descriptor. A class with Fds as members needs no destructor for them.
 #pragma once
 #include <unistd.h>
 

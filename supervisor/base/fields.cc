@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxListed = 1024;
 
-// A value in an error message: enough to be recognised, never all of it.
+// A value as text for an error message: the first 60 bytes of a string, and no contents of objects and lists.
 std::string shown(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";

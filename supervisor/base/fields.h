@@ -1,4 +1,4 @@
-// Fields: reads the fields of one JSON object, each at most once, and refuses the fields nobody asked for.
+// Fields: reads the fields of one JSON object, each at most once, and refuses the fields that no call has read.
 //   Fields in(object, "limits");
 //   TRY(double cpus, in.number("cpus", 0.01, 8));
 //   CHECKED(in.done());                       // "limits.cpu: unknown key; known keys: cpus, tasks"
@@ -33,7 +33,7 @@ class Fields {
   Result<std::string> one_of(std::string_view key, const std::vector<std::string>& allowed,
                              std::optional<std::string> fallback = {});
   Result<std::vector<std::string>> strings_or(std::string_view key, std::vector<std::string> fallback);
-  // Every key has been asked for. Errors as above.
+  // Checks that each key of the object was read. Errors as above.
   Result<> done() const;
   std::string path_of(std::string_view key) const;
 

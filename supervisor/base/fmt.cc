@@ -1,4 +1,4 @@
-// fmt's own code, compiled into us: only where its shared library is not linked (WARDER_PACKAGE).
+// The code of the library fmt, compiled into the program where its shared library is not linked (WARDER_PACKAGE).
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

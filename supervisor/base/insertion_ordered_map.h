@@ -1,11 +1,11 @@
 // InsertionOrderedMap: a map that is walked in the order in which its keys were first inserted.
-// JSON objects are made of it (json_fwd.h): agents read meaning into the order of keys ("most common first"), and other
-// JSON libraries keep it. A map of more than kUnindexed keys has a tree that finds them, so that an object with 200,000
-// keys from a hostile client costs n log n to read; nlohmann::ordered_map compares each new key with all before it,
-// which is quadratic, and a hash table could be fed with keys that collide.
-// Two maps are equal when they hold the same pairs, whatever their order: RFC 8259, section 4, gives order no meaning.
+// JSON objects use this map (json_fwd.h): agents read meaning into the order of keys ("most common first"), and other
+// JSON libraries preserve the order. A map of more than kUnindexed keys has a tree as an index, so that an object with
+// 200,000 keys from a hostile client costs n log n to read. nlohmann::ordered_map compares each new key with all
+// earlier keys, which is quadratic. A hash table could be fed with keys that collide.
+// Two maps are equal when they hold the same pairs in any order: RFC 8259, section 4, gives order no meaning.
 // References and iterators stay valid until their pair is erased.
-// Its members are those that nlohmann::basic_json asks of an ObjectType (version 3.11).
+// Its members are those that nlohmann::basic_json requires of an ObjectType (version 3.11).
 #pragma once
 #include <algorithm>
 #include <compare>
@@ -58,7 +58,7 @@ class InsertionOrderedMap {
   size_type size() const { return pairs_.size(); }
   size_type max_size() const { return pairs_.max_size(); }
 
-  // A key that is there already keeps its place and its value.
+  // For a key that the map already has, position and value stay as they are.
   template <class K, class... Args>
   std::pair<iterator, bool> emplace(K&& key, Args&&... args) {
     if (const iterator at = find(key); at != end()) return {at, false};
@@ -91,7 +91,7 @@ class InsertionOrderedMap {
   }
   template <class K>
   const_iterator find(const K& key) const {
-    return const_cast<InsertionOrderedMap*>(this)->find(key);  // the search changes nothing
+    return const_cast<InsertionOrderedMap*>(this)->find(key);  // the search changes no pair
   }
   template <class K>
   size_type count(const K& key) const {
@@ -124,7 +124,7 @@ class InsertionOrderedMap {
              return other != b.end() && other->second == pair.second;
            });
   }
-  // As std::map compares: by pairs in the order of their keys.
+  // Compares like std::map: by pairs in the order of their keys.
   friend std::partial_ordering operator<=>(const InsertionOrderedMap& a, const InsertionOrderedMap& b) {
     const auto left = a.sorted(), right = b.sorted();
     return std::lexicographical_compare_three_way(
@@ -133,7 +133,7 @@ class InsertionOrderedMap {
   }
 
  private:
-  static constexpr size_type kUnindexed = 12;  // up to so many keys are compared one by one
+  static constexpr size_type kUnindexed = 12;  // up to this many keys are compared one by one
 
   template <class K>
   struct Sought {
@@ -160,5 +160,5 @@ class InsertionOrderedMap {
   }
 
   Pairs pairs_;
-  std::set<iterator, ByKey> index_;  // empty, or all of pairs_
+  std::set<iterator, ByKey> index_;  // empty, or all pairs of pairs_
 };

@@ -11,9 +11,9 @@
 
 namespace {
 
-constexpr size_t kLongestValue = 4096;  // a datagram of some fields stays far below what a socket takes
+constexpr size_t kLongestValue = 4096;  // bytes; a datagram of several fields stays far below a socket's limit
 
-// A line "NAME=value", or, where the value has lines of its own, name, length and bytes.
+// Appends "NAME=value". A value with line breaks is appended as name, length (8 bytes, little-endian) and bytes.
 void append(std::string& datagram, std::string_view name, std::string_view value) {
   value = value.substr(0, kLongestValue);
   datagram += name;

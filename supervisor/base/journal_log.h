@@ -1,7 +1,7 @@
-// Log lines with fields of their own, for `journalctl WARDER_EXECUTION_ID=...`: sent to systemd's journal as it takes
-// them (https://systemd.io/JOURNAL_NATIVE_PROTOCOL), where standard error is the journal; else the line alone, like any
-// other. Who calls owns the request, as with log.h. Values may hold whatever they like; names are ours: A to Z, 0 to 9
-// and _.
+// Log lines with named fields, for `journalctl WARDER_EXECUTION_ID=...`. Where standard error is systemd's journal,
+// line and fields go there in its native protocol (https://systemd.io/JOURNAL_NATIVE_PROTOCOL). Elsewhere only the line
+// is logged, as by log.h. The caller is the owner of the request, as with log.h. Values may be any text. Names are
+// constants of the program: A to Z, 0 to 9 and _.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,15 +15,16 @@ struct LogField {
   std::string value;      // empty: the field is left out
 };
 
-// One line, one event. `message_id`: 32 hexadecimal digits that name the kind of event for good (catalogs, filters).
+// Logs one event as one line. `message_id`: 32 hexadecimal digits that name the kind of event and never change (for
+// catalogs and filters).
 void log_fields(LogLevel level, std::string_view message_id, const std::string& text,
                 const std::vector<LogField>& fields);
 
-// The journal's socket. Nothing here waits: what the journal does not take at once is refused.
+// The socket of systemd's journal. No call waits: a message that the journal does not take at once is not sent.
 class JournalSocket {
  public:
   explicit JournalSocket(std::string path = "/run/systemd/journal/socket");
-  // False: it did not arrive.
+  // Returns false when the message did not arrive.
   bool send(LogLevel level, std::string_view message_id, std::string_view text,
             const std::vector<LogField>& fields) const;
 
@@ -32,5 +33,5 @@ class JournalSocket {
   Fd socket_;
 };
 
-// Whether a descriptor is the stream that $JOURNAL_STREAM (systemd.exec(5)) names: "device:inode".
+// Whether a descriptor is the stream that $JOURNAL_STREAM (systemd.exec(5)) names in the form "device:inode".
 bool is_journal_stream(int fd, const char* journal_stream);

@@ -16,19 +16,19 @@ constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
 unsigned char byte_at(std::string_view text, size_t at) { return static_cast<unsigned char>(text[at]); }
 
-// What starts at `at`, which is not ASCII: `length` bytes that are one whole sequence, or the bytes that one
-// U+FFFD stands for. Table 3-7 of the Unicode standard; a broken sequence is replaced up to the byte that
-// broke it, as browsers do.
+// The bytes from `at` on, of which the first is not ASCII: one whole sequence of `length` bytes, or the bytes that one
+// U+FFFD replaces. As in table 3-7 of the Unicode standard. A broken sequence is replaced up to the byte that broke it,
+// as in browsers.
 struct Sequence {
   size_t length;
   bool valid;
-  bool cut;  // so far right, but the text ends in it
+  bool cut;  // valid so far, but the text ends within the sequence
 };
 
 Sequence sequence_at(std::string_view text, size_t at) {
   const unsigned char lead = byte_at(text, at);
   size_t length = 0;
-  unsigned char low = 0x80, high = 0xbf;  // of the second byte: no overlong forms, surrogates, or above U+10FFFF
+  unsigned char low = 0x80, high = 0xbf;  // range of the second byte: no overlong forms, surrogates, or above U+10FFFF
   if (lead >= 0xc2 && lead <= 0xdf) {
     length = 2;
   } else if (lead >= 0xe0 && lead <= 0xef) {
@@ -59,8 +59,8 @@ size_t plain_run(std::string_view text, size_t at) {
     uint64_t word;
     std::memcpy(&word, text.data() + at, 8);
     const uint64_t quote = word ^ (kOnes * '"'), backslash = word ^ (kOnes * '\\'), del = word ^ (kOnes * 0x7f);
-    // x - 0x01.. borrows into the top bit of a byte that is zero. A borrow may travel to the byte above, so a
-    // hit can be false there, never missed: the loop below looks again.
+    // x - 0x01.. borrows into the top bit of a zero byte. A borrow may reach the byte above, so a hit there can be
+    // false. No hit is missed, and the loop below checks each byte again.
     const uint64_t hit = (word | (word - kOnes * 0x20) | (quote - kOnes) | (backslash - kOnes) | (del - kOnes)) & kTops;
     if (hit != 0) break;
   }
@@ -104,7 +104,7 @@ int unicode_escape(std::string_view text, size_t at) {
 bool is_high(int unit) { return unit >= 0xd800 && unit <= 0xdbff; }
 bool is_low(int unit) { return unit >= 0xdc00 && unit <= 0xdfff; }
 
-// JSON text with U+FFFD for every lone surrogate escape. A backslash outside of a string is an error anyway.
+// JSON text with U+FFFD for every lone surrogate escape. A backslash outside of a string is an error in any case.
 std::string repair_surrogates(std::string text) {
   for (size_t at = text.find('\\'); at != std::string::npos; at = text.find('\\', at)) {
     const int unit = unicode_escape(text, at);
@@ -114,14 +114,14 @@ std::string repair_surrogates(std::string text) {
       text.replace(at + 2, 4, "fffd");
       at += 6;
     } else {
-      at += 2;  // over what is escaped, which may be a backslash
+      at += 2;  // past the escaped character, which may be a backslash
     }
     if (at >= text.size()) break;
   }
   return text;
 }
 
-// What nlohmann's parser, which does not recurse, calls for each thing that it has read; `false` stops it.
+// Receives the events of nlohmann's parser, which does not recurse. A return value of `false` stops the parser.
 class Handler {
  public:
   explicit Handler(int max_depth) : tree_(max_depth) {}
@@ -203,16 +203,16 @@ void append_scalar(std::string& out, const Json& value) {
       auto end = std::to_chars(digits, std::end(digits), number);
       const std::string_view text(digits, static_cast<size_t>(end.ptr - digits));
       out += text;
-      if (text.find_first_of(".e") == text.npos) out += ".0";  // a float stays one for whoever reads it
+      if (text.find_first_of(".e") == text.npos) out += ".0";  // so that readers parse a float again
       break;
     }
     default:
       out += "null";
-      break;  // null; binary and discarded have no JSON
+      break;  // null; binary and discarded values have no JSON form
   }
 }
 
-// With a stack of its own: no depth can overflow ours.
+// With an explicit stack, so that no depth overflows the stack of the thread.
 std::string dump(const Json& value) {
   struct Level {
     const Json* container;
@@ -251,7 +251,7 @@ Result<Json> parse_json(std::string_view text, int max_depth) {
 }
 
 Result<Json> parse_json_slowly(std::string_view text, int max_depth) {
-  // nlohmann's parser takes it for the end of the text, whatever follows.
+  // nlohmann's parser takes a NUL byte for the end of the text, and ignores all bytes behind it.
   if (const size_t nul = text.find('\0'); nul != text.npos)
     return fail(Code::invalid, fmt::format("not JSON: a NUL byte (byte {})", nul + 1));
   Handler first(max_depth);
@@ -259,7 +259,7 @@ Result<Json> parse_json_slowly(std::string_view text, int max_depth) {
   auto refuse_depth = [max_depth] { return fail(Code::invalid, fmt::format("nested deeper than {}", max_depth)); };
   if (first.too_deep()) return refuse_depth();
 
-  // Only what failed pays for the repair. nlohmann's parser stops at both kinds of broken text.
+  // Only a text that failed pays for the repair. nlohmann's parser stops at lone surrogates and at invalid UTF-8.
   std::string repaired = repair_surrogates(valid_utf8(text));
   if (repaired == text) return tl::unexpected(first.error());
   Handler second(max_depth);

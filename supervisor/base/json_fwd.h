@@ -1,5 +1,5 @@
-// Json: the one JSON value of the project; its objects keep the order of their keys (insertion_ordered_map.h).
-// Whoever looks into one includes supervisor/base/json.h.
+// Json: the only JSON value type of the project; its objects keep the order of their keys (insertion_ordered_map.h).
+// Code that reads or writes a Json's contents includes supervisor/base/json_value.h.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 

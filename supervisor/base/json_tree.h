@@ -1,4 +1,4 @@
-// JsonTree: puts a Json together from what a parser reads, in the order in which it reads it. Does not recurse.
+// JsonTree: builds a Json from the events of a parser, in the parser's order. Does not recurse.
 // Used by: the two readers of JSON text, json.cc and strict_json.cc.
 #pragma once
 #include <string>
@@ -11,16 +11,16 @@ class JsonTree {
  public:
   explicit JsonTree(int max_depth) : max_depth_(static_cast<size_t>(max_depth)) {}
 
-  // The value of the key just read, the next item of the open array, or the whole document.
+  // Puts the value at the last key, at the end of the open array, or as the whole document.
   Json& put(Json&& value) {
     if (open_.empty()) return root_ = std::move(value);
     if (!open_.back()->is_array()) return *slot_ = std::move(value);
     open_.back()->push_back(std::move(value));
     return open_.back()->back();
   }
-  // Of a key that an object has twice, the last value counts, at the first one's place.
+  // If an object has a key twice, the last value counts, at the position of the first.
   void key(std::string&& name) { slot_ = &(*open_.back())[std::move(name)]; }
-  // An object or an array begins. False: too deep.
+  // Begins an object or an array. Returns false if it is nested deeper than max_depth.
   bool open(Json&& container) {
     if (open_.size() >= max_depth_) {
       too_deep_ = true;
@@ -36,8 +36,8 @@ class JsonTree {
 
  private:
   size_t max_depth_;
-  std::vector<Json*> open_;  // from the root to where we are
-  Json* slot_ = nullptr;     // the value of the key just read
+  std::vector<Json*> open_;  // the open containers, from the root to the innermost
+  Json* slot_ = nullptr;     // the value of the last key
   Json root_;
   bool too_deep_ = false;
 };

@@ -1,4 +1,5 @@
-// The definition of Json, for those who look into values: a second to compile. Headers get along with json_fwd.h.
+// The definition of Json, for code that reads or writes a Json's contents. It takes a second to compile: headers should
+// include json_fwd.h instead.
 #pragma once
 #include <nlohmann/json.hpp>
 

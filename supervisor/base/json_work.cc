@@ -11,9 +11,9 @@
 namespace {
 
 constexpr int kNice = 5;
-constexpr size_t kMostRemembered = 1024;  // owners with nothing to do, whose budgets are not full again yet
+constexpr size_t kMostRemembered = 1024;  // owners without jobs, remembered until their budgets are full again
 
-// Of this thread. Where that is refused, it runs as the loop does.
+// Lowers the priority of the calling thread. If the kernel refuses, the thread runs at the loop's priority.
 void lower_priority() {
   static thread_local const bool lowered = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNice) == 0;
   (void)lowered;
@@ -27,7 +27,7 @@ struct JsonWork::Job {
   std::string owner;
   std::function<void()> work;
   size_t bytes = 0;
-  JsonWork* queue = nullptr;  // where it waits; nullptr: it is at work, or done
+  JsonWork* queue = nullptr;  // where the job waits; nullptr: it is running or done
   Result<> result;
   Event done;
 };
@@ -36,7 +36,7 @@ struct JsonWork::Share {
   std::deque<std::shared_ptr<Job>> waiting;
   bool at_work = false;
   uint64_t rate = kBytesASecond;
-  double credit = 0;  // bytes; a job may overdraw it, and the next one waits for that
+  double credit = 0;  // bytes; a job may overdraw the credit, and the owner's next job waits until it is positive
   Monotonic::time_point counted_at;
 
   void refill(Monotonic::time_point now) {
@@ -90,7 +90,8 @@ Task<Result<>> JsonWork::run_one(Owner owner, size_t bytes, std::function<void()
   co_return job->result;
 }
 
-// Nobody waits for it any more: it is not done. What it owns may have many parts.
+// The task that awaited the job was cancelled: the job does not run. Its captures may have many parts, so a thread
+// frees them.
 void JsonWork::leave(Job& job) {
   job.queue = nullptr;
   auto work = std::make_shared<std::function<void()>>(std::move(job.work));
@@ -98,8 +99,8 @@ void JsonWork::leave(Job& job) {
   discard(std::move(work));
 }
 
-// Of whatever is freed here, the values were made on these threads, which took longer; so that what waits to be freed
-// stays little, it comes before all jobs.
+// Values are freed before all jobs, so that few values wait. The freed values were made on these threads, and making
+// took longer than freeing.
 void JsonWork::discard(std::shared_ptr<void> value) {
   discarded_.push_back(std::move(value));
   free_discarded();
@@ -108,7 +109,7 @@ void JsonWork::discard(std::shared_ptr<void> value) {
 void JsonWork::free_discarded() {
   if (discarded_.empty()) return;
   auto thread = idle_thread();
-  if (thread && !*thread) return;  // whoever ends next asks again
+  if (thread && !*thread) return;  // hand_out() frees them when a thread becomes idle
   if (!thread) return discarded_.clear();
   idle_.pop_back();
   tasks_.spawn(free_on(**thread));
@@ -154,7 +155,7 @@ void JsonWork::hand_out() {
     auto ready = next_ready(now);
     if (ready == shares_.end()) break;
     auto thread = idle_thread();
-    if (thread && !*thread) return;  // whoever ends next asks again
+    if (thread && !*thread) return;  // the next thread that becomes idle calls hand_out() again
     last_ = ready->first;
     Share& share = ready->second;
     auto job = std::move(share.waiting.front());

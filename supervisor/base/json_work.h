@@ -1,7 +1,9 @@
-// JsonWork: reads and writes large JSON on threads beside the loop, so that nobody waits for somebody else's bytes.
-// Owners (a tenant; a user whose request is not read yet) take turns. Each has one job at work at a time, done in the
-// order in which they were given, and a budget of bytes for each second: who has used it up waits, and nobody else.
-// The threads start with the first job; they run at a lower priority than the loop (nice 5).
+// JsonWork: reads and writes large JSON on threads beside the loop, so that no owner waits for the bytes of another. An
+// owner is a tenant, or a user with an unread request. Owners take turns. Each owner has at most one job
+// running, and its jobs run in the order of their run() calls. Each owner has a budget of bytes per second. An owner
+// with no budget left waits; the others do not. The threads start with the first job. They run at a lower priority than
+// the loop (nice 5).
+// Used by: supervisor/mcp, supervisor/upstream, jail.
 #pragma once
 #include <deque>
 #include <functional>
@@ -20,24 +22,24 @@
 
 class JsonWork {
  public:
-  static constexpr size_t kSmall = kSmallText;         // longer texts are its work
-  static constexpr uint64_t kBytesASecond = 64 << 20;  // where no policy says otherwise
+  static constexpr size_t kSmall = kSmallText;         // bytes; longer texts are read and written by JsonWork
+  static constexpr uint64_t kBytesASecond = 64 << 20;  // where no policy has another number
 
   struct Owner {
     std::string name;
     uint64_t bytes_per_second = kBytesASecond;
   };
 
-  // The loop must outlive it.
+  // The loop must outlive this object.
   explicit JsonWork(Loop& loop);
-  // Waits for the jobs at work; those that wait are dropped, and whoever awaits them is never woken.
+  // Waits for the running jobs. Waiting jobs are dropped, and the tasks that await them are never resumed.
   ~JsonWork();
   JsonWork(const JsonWork&) = delete;
 
-  // Runs `job` on a thread, in the owner's turn, and returns what it returned. `bytes`: what the budget is charged.
-  // The job owns what it uses, as whoever waits may be cancelled meanwhile; it touches nothing of the loop's. One that
-  // was not begun by then is not done, and what it owns is freed on a thread.
-  // Errors: internal, where no thread can be made, or the job threw.
+  // Runs `job` on a thread, in the owner's turn, and returns the job's result. `bytes`: charged to the owner's budget.
+  // The job owns all that it uses, as the calling task may be cancelled meanwhile. It must not touch data of the loop's
+  // thread. After a cancelled call, a job that has not begun does not run, and its captures are freed on a thread.
+  // Errors: internal, if no thread can be made, or if the job threw.
   template <class T>
   Task<Result<T>> run(Owner owner, size_t bytes, std::function<Result<T>()> job) {
     auto done = std::make_shared<Result<T>>(fail(Code::internal, "a job of the JSON threads was not run"));
@@ -46,13 +48,13 @@ class JsonWork {
     co_return std::move(*done);
   }
 
-  // Frees a value that has many parts on a thread, before any job that waits for one. Is charged to nobody.
+  // Frees a value with many parts on a thread, before all waiting jobs. No owner is charged.
   template <class T>
   void free_elsewhere(T value) {
     discard(std::make_shared<T>(std::move(value)));
   }
 
-  size_t waiting() const;  // jobs of all owners, and values that are to be freed
+  size_t waiting() const;  // jobs of all owners, and values to be freed
 
  private:
   struct Job;
@@ -72,8 +74,8 @@ class JsonWork {
 
   Loop& loop_;
   Shares shares_;
-  std::string last_;                              // the owner whose turn was last
-  std::vector<std::shared_ptr<void>> discarded_;  // one thread takes all that is there
+  std::string last_;                              // the owner that had the last turn
+  std::vector<std::shared_ptr<void>> discarded_;  // values to be freed; one thread takes all at once
   std::vector<std::unique_ptr<WorkerThread>> threads_;
   std::vector<WorkerThread*> idle_;
   Deadline refill_;

@@ -1,5 +1,6 @@
-// LargeValue: what is said of JSON values that may be large. Those are read, written, checked and freed beside the loop
-// (json_work.h).
+// LargeValue: helpers for JSON values that may be large. Large values are read, written, checked and freed on the
+// threads of JsonWork (json_work.h), not on the loop.
+// Used by: supervisor/mcp, supervisor/tools, supervisor/upstream, jail.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,13 +9,14 @@
 #include "supervisor/base/json_work.h"
 #include "supervisor/base/value_bytes.h"
 
-// The text of `value`, as dump_json() writes it, made beside the loop; the value is freed there. Is charged to nobody.
+// The text of `value` as dump_json() writes it, made on a thread of JsonWork. The value is freed there. No budget is
+// charged.
 Task<Result<std::string>> dump_beside(JsonWork& work, JsonWork::Owner owner, Json value);
 
-// At its end frees what is left of a value beside the loop, where that is large. The value must outlive it.
+// Its destructor frees the value on a thread of JsonWork if the value is large. The value must outlive this object.
 class FreesBeside {
  public:
-  // The work must outlive it. nullptr: the value is left alone.
+  // `work` must outlive this object. nullptr: the destructor does nothing.
   FreesBeside(JsonWork* work, Json& value) : work_(work), value_(value) {}
   ~FreesBeside() {
     if (work_ && value_.is_structured() && is_large(value_)) work_->free_elsewhere(std::move(value_));
@@ -27,7 +29,7 @@ class FreesBeside {
   Json& value_;
 };
 
-// Holds a value that is freed so, whoever gives it up, and when: also a task that is cancelled.
+// Owns a value and frees it like FreesBeside, at the end of any owner: also when a task is cancelled.
 class FreedBeside {
  public:
   FreedBeside(JsonWork* work, Json value) : work_(work), value_(std::move(value)) {}

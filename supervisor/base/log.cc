@@ -23,7 +23,7 @@ bool parse_log_level(std::string_view name, LogLevel& level) {
   return false;
 }
 
-// Whatever it quotes begins no line of its own.
+// Escapes control characters, so that a quoted text cannot begin a log line.
 static std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : text) {
@@ -50,8 +50,8 @@ void log_line(LogLevel level, std::string_view text) {
     line = fmt::format("{:02}:{:02}:{:02}.{:03} {}: {}\n", utc.tm_hour, utc.tm_min, utc.tm_sec, now.tv_nsec / 1'000'000,
                        kLevelNames[static_cast<int>(level)], shown);
   }
-  // One write, so that lines of the daemon and the jailer never mix. A full or closed stderr loses
-  // the line: logging must not be able to stop the daemon.
+  // One write, so that lines of the daemon and the jailer never mix. If stderr is full or closed, the line is lost:
+  // logging must not stop the daemon.
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 

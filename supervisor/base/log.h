@@ -1,7 +1,6 @@
-// Log lines of the daemon: one event, one line, to stderr; under systemd with <N> priority prefixes
-// (sd-daemon(3)), so that the journal knows the level. Library folders return errors and do not log;
-// the owner of a request logs once. Never pass values that came from a jail or an agent unescaped:
-// printable() is for that.
+// Log lines of the daemon, on stderr: one event, one line. Under systemd, a line begins with a <N> priority prefix
+// (sd-daemon(3)), so that the journal knows the level. Library folders return errors and do not log; the owner of a
+// request logs once. Untrusted values from a jail or an agent must be escaped first, with printable().
 #pragma once
 #include <fmt/format.h>
 
@@ -12,11 +11,11 @@ enum class LogLevel { error = 3, warning = 4, notice = 5, info = 6, debug = 7 };
 
 void set_log_level(LogLevel level);
 LogLevel log_level();
-// "error", "warning", "notice", "info", "debug"; false when the name is none of these.
+// Accepts "error", "warning", "notice", "info" and "debug". Returns false for any other name.
 bool parse_log_level(std::string_view name, LogLevel& level);
 void log_line(LogLevel level, std::string_view text);
 
-// At most `max_bytes` of untrusted text, control and non-ASCII bytes as \xNN.
+// The first `max_bytes` of an untrusted text; control characters, backslashes and non-ASCII bytes become \xNN.
 std::string printable(std::string_view untrusted, size_t max_bytes = 200);
 
 template <class... Args>

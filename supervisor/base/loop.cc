@@ -14,7 +14,7 @@ struct Running {
 
 Loop::Loop() {
   uv_loop_init(&uv_);
-  // All that libuv calls is called between one poll(2) and this, right before the next one.
+  // libuv calls all callbacks between poll(2) and this prepare callback, which runs right before the next poll(2).
   turn_end_.reset(new TurnEnd{{}, this});
   turn_end_->handle.data = turn_end_.get();
   uv_prepare_init(&uv_, &turn_end_->handle);
@@ -32,7 +32,7 @@ Loop::Loop() {
 
 Loop::~Loop() {
   cancel_all();
-  while (live_tasks() > 0) uv_run(&uv_, UV_RUN_ONCE);  // what cancellation left behind: reapers
+  while (live_tasks() > 0) uv_run(&uv_, UV_RUN_ONCE);  // tasks that cancellation started: reapers
   root_.reset();
   deferred_.reset();
   turn_end_.reset();
@@ -82,7 +82,7 @@ Task<> Scope::run(Task<> work, Tasks::iterator self) {
   } catch (const std::exception& e) {
     log_error("bug in a task: {}", e.what());
   }
-  loop.defer([alive, self] {  // not now: we are that task
+  loop.defer([alive, self] {  // erased later: this code runs in that task
     if (auto tasks = alive.lock()) tasks->erase(self);
   });
 }

@@ -1,8 +1,8 @@
-// The event loop: libuv seen as three awaitables (readable, writable, sleep_for) and defer().
+// Loop: the event loop. libuv as three awaitables (readable, writable, sleep_for) and defer().
 //
-// All I/O is "try the system call, on EAGAIN wait for readiness". That keeps what libuv's own streams
-// cannot do: SCM_RIGHTS, SO_PEERCRED, pidfds, memfds, the sd-bus descriptor. libuv's thread pool is
-// never used (uv_fs_*, uv_getaddrinfo, uv_queue_work): the process that clones stays single-threaded.
+// All I/O is "try the system call, on EAGAIN wait for readiness". This allows what libuv's own streams cannot do:
+// SCM_RIGHTS, SO_PEERCRED, pidfds, memfds, the sd-bus descriptor. libuv's thread pool is never used (uv_fs_*,
+// uv_getaddrinfo, uv_queue_work): the process that clones stays single-threaded.
 #pragma once
 #include <uv.h>
 
@@ -19,7 +19,7 @@
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
 
-// libuv frees handles late: uv_close() only starts it. The box lives until then.
+// libuv frees handles late: uv_close() only starts the end. The box is deleted in the callback of uv_close().
 struct UvClose {
   template <class Box>
   void operator()(Box* box) const {
@@ -34,25 +34,25 @@ class Scope;
 class Loop {
  public:
   Loop();
-  ~Loop();  // cancels every task, then waits for what must still be cleaned up
+  ~Loop();  // cancels every task, then waits for the cleanup that cancelled tasks started
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   uv_loop_t* uv() { return &uv_; }
   BusyTime& busy_time() { return busy_; }
-  // How many times the loop has gone round; what runs between two waits is one turn.
+  // The number of turns so far. A turn is the work between two waits for events.
   uint64_t turn() const { return turn_; }
-  // Runs until stop() or until nothing is left to wait for.
+  // Runs until stop(), or until no handle or task is left to wait for.
   void run();
   void stop() { uv_stop(&uv_); }
-  // Runs the loop until `done` says so; for tests and start-up.
+  // Runs the loop until `done` returns true; for tests and start-up.
   void run_until(const std::function<bool()>& done);
-  // True while a loop runs on the calling thread: whoever waits there makes everybody wait.
+  // True while a loop runs on the calling thread. A blocking call on that thread makes all clients wait.
   static bool runs_on_this_thread();
 
   // Runs fn from the loop, in a later turn, with no task on the stack.
   void defer(std::function<void()> fn);
-  // A task nobody waits for. It ends by itself, or with the loop.
+  // Runs a task that no other task awaits. It ends by itself, or with the loop.
   void spawn(Task<> work);
   size_t live_tasks() const;
   void cancel_all();
@@ -74,8 +74,9 @@ class Loop {
   std::unique_ptr<Scope> root_;
 };
 
-// Owns tasks that run side by side, and cancels what is left when it goes. One per connection, one
-// per jail, one for the daemon. An exception is a bug in one task: logged, the rest live on.
+// Scope: owns tasks that run side by side, and cancels the remaining tasks in its destructor. There is one for each
+// connection, one for each jail, one for the daemon. An exception is a bug in one task: it is logged, and the other
+// tasks continue.
 class Scope {
  public:
   explicit Scope(Loop& loop) : loop_(loop) {}
@@ -94,7 +95,7 @@ class Scope {
   std::shared_ptr<Tasks> tasks_ = std::make_shared<Tasks>();
 };
 
-// A descriptor the loop can wait on: pipe, socket, pidfd, inotify, ... One reader and one writer at a
+// AsyncFd: a descriptor that the loop can wait for: pipe, socket, pidfd, inotify, ... One reader and one writer at a
 // time. Owns the descriptor. The caller makes it non-blocking where reads or writes may block.
 class AsyncFd {
   struct Waiter;
@@ -104,7 +105,7 @@ class AsyncFd {
     void rearm();
     static void on_event(uv_poll_t* h, int status, int events);
   };
-  // Who still waits for a descriptor that is closed is never woken, and may be cancelled at any later time.
+  // A task that waits for a descriptor when it is closed is never resumed. It may be cancelled at any later time.
   struct ClosePoll {
     void operator()(Poll* poll) const {
       for (Waiter*& waiter : poll->waiting)
@@ -130,7 +131,7 @@ class AsyncFd {
   static Result<AsyncFd> adopt(Loop& loop, Fd fd);
   AsyncFd(AsyncFd&&) = default;
   AsyncFd& operator=(AsyncFd&& other) noexcept {
-    poll_ = std::move(other.poll_);  // libuv lets go of our descriptor before it is closed
+    poll_ = std::move(other.poll_);  // libuv stops using the old descriptor before it is closed
     fd_ = std::move(other.fd_);
     return *this;
   }
@@ -149,8 +150,8 @@ class AsyncFd {
   std::unique_ptr<Poll, ClosePoll> poll_;  // libuv must let go of the fd before it is closed
 };
 
-// Calls fn once after `after`, unless destroyed first. The clock is CLOCK_MONOTONIC (uv_hrtime).
-// fn may destroy the Deadline.
+// Calls fn once after `after`, unless this object is destroyed first. The clock is CLOCK_MONOTONIC (uv_hrtime). fn may
+// destroy the Deadline.
 class Deadline {
  public:
   Deadline() = default;  // disarmed
@@ -179,11 +180,11 @@ inline auto sleep_for(Loop& loop, std::chrono::milliseconds after) {
   return Awaiter{loop, after, {}};
 }
 
-// co_await next_turn(loop);   lets everything else that is ready run first. For long work in slices.
+// co_await next_turn(loop);   lets all other ready work run first. For long work in slices.
 inline auto next_turn(Loop& loop) {
   struct Awaiter {
     Loop& loop;
-    std::shared_ptr<std::coroutine_handle<>> waiting;  // goes with a cancelled task
+    std::shared_ptr<std::coroutine_handle<>> waiting;  // destroyed with a cancelled task
     bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<> h) {
       waiting = std::make_shared<std::coroutine_handle<>>(h);
@@ -196,7 +197,7 @@ inline auto next_turn(Loop& loop) {
   return Awaiter{loop, nullptr};
 }
 
-// A one-shot event that one task awaits and anyone fires. Firing early is remembered.
+// A one-shot event that one task awaits and any code fires. An event that was fired early stays fired.
 class Event {
  public:
   void fire() {

@@ -4,20 +4,20 @@
 
 namespace {
 constexpr std::chrono::milliseconds kLookEvery{10};
-constexpr double kBusyFrom = 1.0 / 16;        // of the loop's time
-constexpr double kNewest = 0.3;               // what the newest look counts in a load
-constexpr std::chrono::seconds kMostDebt{1};  // for one piece of work that took longer
+constexpr double kBusyFrom = 1.0 / 16;        // an owner that uses more than this part of the loop's time is busy
+constexpr double kNewest = 0.3;               // weight of the newest look in an owner's load
+constexpr std::chrono::seconds kMostDebt{1};  // for one piece of work that took longer than this
 }  // namespace
 
 struct LoopOwners {
   void look(Monotonic::time_point now);
-  int64_t parts() const;  // of the loop's time, of which an owner may have one
+  int64_t parts() const;  // the loop's time is divided into this many parts; an owner may have one
   bool wanted_by_others(const LoopShare& share, Monotonic::time_point now) const;
 
   Loop& loop;
   LoopShares::Clock clock;
   std::map<std::string, std::weak_ptr<LoopShare>, std::less<>> shares = {};
-  std::list<LoopShare*> by_use = {};  // who used the loop last comes first
+  std::list<LoopShare*> by_use = {};  // the owner that used the loop last comes first
   Monotonic::time_point looked_at = {};
   size_t busy = 0;  // owners that use much of the loop, or asked for more than their part
 };
@@ -71,7 +71,7 @@ bool LoopShare::is_used_up() {
     held_back_at_ = now;
     return true;
   }
-  credit_ = Span(0);  // what nobody else wanted is no debt
+  credit_ = Span(0);  // time that no other owner wanted is not charged as a debt
   return false;
 }
 
@@ -82,7 +82,7 @@ Task<> LoopShare::turn() {
   co_await *woken;
 }
 
-// In the next turn of the loop, or when there is credit again.
+// Calls wake() in the next turn of the loop, or when there is credit again.
 void LoopShare::wake_later() {
   if (std::exchange(wakes_, true)) return;
   auto woken = [weak = std::weak_ptr(self_)] {
@@ -99,9 +99,10 @@ void LoopShare::wake_later() {
   refilled_ = Deadline(all_->loop, wait, std::move(woken));
 }
 
-// One after the other, as long as there is credit: each does some work, and may come to wait once more, as the last.
+// Wakes the waiting tasks one after the other, as long as there is credit. A woken task does some work, and may wait
+// again at the end of the queue.
 void LoopShare::wake() {
-  const std::weak_ptr<LoopShare*> alive = self_;  // whoever is woken may be the last who needed us
+  const std::weak_ptr<LoopShare*> alive = self_;  // a woken task may release the last reference to this share
   waking_ = true;
   for (size_t left = waiting_.size(); left > 0 && !is_used_up(); left--) {
     const auto next = waiting_.front().lock();

@@ -1,11 +1,13 @@
-// LoopShares: how much of the loop's time each owner's messages may take while somebody else wants some.
-// One loop reads the messages of every user and of every jail. Who sends without end would have its next message read
-// as soon as its last one is done, and everybody else would wait behind both. An owner is one user at the sockets, one
-// tenant's programs and its own upstream servers, or an upstream server that all tenants share. Its messages take at
-// most kTurn of one turn of the loop (one message more, as none is left in the middle). While others want the loop, it
-// may have a part of all time: 1/3, or where several keep the loop busy, 1/4 each for two, 1/12 each for ten. Who has
-// had its part waits; nobody else does. An owner that is alone has as much as it can use. Used by: supervisor/mcp
-// (connections), jail (what programs ask for), supervisor/upstream (what upstream servers say).
+// LoopShares: limits the part of the loop's time that each owner's messages may take while other owners want the loop.
+// One loop reads the messages of every user and of every jail. Without a limit, the next message of an owner that sends
+// without end would be read right after its last one, and all other owners would wait behind both.
+// An owner is one user at the sockets, one tenant's programs and its own upstream servers, or an upstream server that
+// all tenants share. The messages of an owner take at most kTurn of one turn of the loop, plus one message, as no
+// message is interrupted. While other owners want the loop, an owner may use this part of all time: 1/3; or where
+// several owners keep the loop busy, 1/4 each for two, 1/12 each for ten. An owner that has used its part waits; the
+// others do not. An owner that is alone may use all the time.
+// Used by: supervisor/mcp (connections), jail (messages of programs), supervisor/upstream (messages of upstream
+// servers).
 #pragma once
 #include <chrono>
 #include <deque>
@@ -18,24 +20,24 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/task.h"
 
-// The owners of one loop, and who of them wants it.
+// The owners of one loop, ordered by their last use of the loop.
 struct LoopOwners;
 
 class LoopShare {
  public:
-  // For LoopShares::of().
+  // Only for LoopShares::of().
   LoopShare(std::shared_ptr<LoopOwners> all, std::string name);
   ~LoopShare();
   LoopShare(const LoopShare&) = delete;
 
-  // Its next message has to wait: for turn().
+  // True if the owner's next message must wait for turn().
   bool is_used_up();
   // Waits for a later turn of the loop in which this owner may do more; first come, first served. May be cancelled.
   Task<> turn();
   size_t waiting() const { return waiting_.size(); }
 
-  // What is done while one lives is charged to the owner. Not over a co_await, and not within another of the same
-  // owner.
+  // While a Use exists, the time is charged to the owner. Must not live across a co_await, nor within another Use of
+  // the same owner.
   class Use {
    public:
     explicit Use(LoopShare& share);
@@ -60,30 +62,30 @@ class LoopShare {
   Span credit_;
   Monotonic::time_point counted_at_;
   Span spent_in_turn_{0};
-  uint64_t turn_ = 0;                     // of the loop, in which that was spent
-  Monotonic::time_point used_at_{};       // the last time
-  Monotonic::time_point held_back_at_{};  // the last time that it asked for more than its part
+  uint64_t turn_ = 0;                     // the turn of the loop that spent_in_turn_ belongs to
+  Monotonic::time_point used_at_{};       // the last use of the loop
+  Monotonic::time_point held_back_at_{};  // the last time that the owner asked for more than its part
   Span used_since_look_{0};
-  double load_ = 0;  // the part of the loop's time that it has lately used
+  double load_ = 0;  // the recent part of the loop's time that the owner used, 0 to 1
   std::list<LoopShare*>::iterator place_;
   std::deque<std::weak_ptr<Event>> waiting_;
   bool wakes_ = false;   // wake() will be called
-  bool waking_ = false;  // it is: who is woken goes before all others of the owner's
+  bool waking_ = false;  // wake() runs: the woken task may work before all waiting ones
   Deadline refilled_;
-  std::shared_ptr<LoopShare*> self_;  // for callbacks that may come after us
+  std::shared_ptr<LoopShare*> self_;  // for callbacks that may come after this object's end
 };
 
 class LoopShares {
  public:
   using Clock = Monotonic::time_point (*)();
   static constexpr std::chrono::microseconds kTurn{500};
-  static constexpr std::chrono::milliseconds kBurst{20};      // what an owner may have at once that has used nothing
-  static constexpr std::chrono::milliseconds kRecently{100};  // who used the loop since wants it still
+  static constexpr std::chrono::milliseconds kBurst{20};      // the credit of an owner that used no time lately
+  static constexpr std::chrono::milliseconds kRecently{100};  // an owner that used the loop since then still wants it
 
   // The loop must outlive every use of a share.
   explicit LoopShares(Loop& loop, Clock clock = &Monotonic::now);
 
-  // The owner's; one for all who ask by the same name.
+  // The share of one owner. All calls with the same name get the same share.
   std::shared_ptr<LoopShare> of(const std::string& owner);
 
  private:

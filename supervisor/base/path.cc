@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kResolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
 constexpr int kAttempts = 16;  // openat2(2): EAGAIN when a rename or mount raced with the walk
 
-// -1 and errno, like open(2).
+// Returns a descriptor, or -1 and errno, like open(2).
 int openat2_beneath(int dirfd, const char* path, int flags, mode_t mode) {
   struct open_how how = {};
   how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC | O_NOFOLLOW;
@@ -33,7 +33,7 @@ int openat2_beneath(int dirfd, const char* path, int flags, mode_t mode) {
   }
 }
 
-// "/proc/self/fd/N": the only path to the very inode that an O_PATH descriptor holds.
+// "/proc/self/fd/N": the only path to the same inode that an O_PATH descriptor holds.
 struct FdPath {
   explicit FdPath(int fd) { std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }
   char text[32];
@@ -188,7 +188,7 @@ Result<Fd> open_regular_beneath(int dirfd, const RelativePath& path, int flags) 
         Code::denied,
         "cannot open " + in_quotes(path.text()) + ": it has " + std::to_string(info.st_nlink) + " names (hard links)",
         "copy the file: only files with one name can be used");
-  Fd fd(::open(FdPath(held.get()).text, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // exactly what was checked
+  Fd fd(::open(FdPath(held.get()).text, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // the checked inode
   if (!fd) return fail_path(errno, "open", path.text());
   return fd;
 }
@@ -235,7 +235,7 @@ Result<TreeRemoval> TreeRemoval::begin(int dirfd, const RelativePath& path, uint
   return TreeRemoval(std::move(parent), std::string(path.name()), std::move(top), max_operations);
 }
 
-// True when `directory` had nothing left, false when the slice's operations ran out.
+// True when `directory` is empty now, false when the slice's operations ran out.
 Result<bool> TreeRemoval::empty_directory(int directory, unsigned& operations) {
   for (;;) {
     int fd = openat2_beneath(directory, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -258,7 +258,7 @@ Result<bool> TreeRemoval::empty_directory(int directory, unsigned& operations) {
       removed = true;
     }
     if (errno != 0) return fail_path(errno, "delete", name_);
-    if (!removed) return true;  // one whole pass found nothing
+    if (!removed) return true;  // one whole pass found no entry
   }
 }
 
@@ -274,7 +274,7 @@ Result<bool> TreeRemoval::remove_entry(int directory, const char* name, bool is_
 
   Fd child(openat2_beneath(directory, name, O_PATH | O_DIRECTORY, 0));
   if (!child) return fail_path(errno, "delete", name_);
-  (void)::chmod(FdPath(child.get()).text, 0700);  // its owner may have locked itself out
+  (void)::chmod(FdPath(child.get()).text, 0700);  // the owner may have taken its own permissions away
   struct stat here, top;
   if (::fstat(directory, &here) < 0 || ::fstat(top_.get(), &top) < 0) return fail_path(errno, "delete", name_);
   if (here.st_ino != top.st_ino) {  // below the top: move it up, empty it there later
@@ -298,7 +298,7 @@ Result<bool> TreeRemoval::step(unsigned operations) {
   if (!emptied) return false;
   if (::unlinkat(parent_.get(), name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
   if (errno != ENOTEMPTY) return fail_path(errno, "delete", name_);
-  struct stat top, named;  // somebody added a file meanwhile, or put another folder in its place
+  struct stat top, named;  // another process added a file meanwhile, or put another folder there
   if (::fstat(top_.get(), &top) < 0 || ::fstatat(parent_.get(), name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) < 0 ||
       top.st_ino != named.st_ino)
     return fail_path(EAGAIN, "delete", name_);

@@ -24,14 +24,14 @@ tl::unexpected<Error> no_quota(int err, std::string_view step) {
   return error;
 }
 
-// The calls refuse O_PATH descriptors.
+// quotactl_fd(2) and the ioctls refuse O_PATH descriptors, so this opens the directory for reading.
 Result<Fd> readable(int directory) { return open_beneath(directory, RelativePath(), O_RDONLY | O_DIRECTORY); }
 
 auto everybodys() { return fail(Code::invalid, "project 0 is everybody's", "use a number of its own for each folder"); }
 
 }  // namespace
 
-// Q_XGETQSTATV answers without privilege and, unlike Q_GETFMT, for ext4 and xfs alike (quotactl(2)).
+// Q_XGETQSTATV needs no privilege and, unlike Q_GETFMT, works for ext4 and xfs alike (quotactl(2)).
 Result<> project_quota_enforced(int directory) {
   TRY(Fd opened, readable(directory));
   fs_quota_statv state = {};

@@ -1,7 +1,7 @@
-// Result<T>: how a failure travels. One error type for the whole daemon.
-// Source: whoever could not do its work. Handled by: the owner of the request, which logs it once.
-// A Result is for "this could not be done". What a jailed program did (exit 1, killed for memory,
-// timed out) is not an error: see jail/outcome.h.
+// Result<T>: a value, or the Error why there is no value. The whole daemon has one error type.
+// Source: the function that could not do its work. Handled by: the owner of the request, which logs it once. A Result
+// is for "this could not be done". The end of a jailed program (exit 1, killed for memory, timed out) is not an error:
+// see jail/outcome.h.
 #pragma once
 #include <cerrno>
 #include <string>
@@ -10,17 +10,17 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-// Chosen by what the caller can do about it.
+// Error codes, by the action that the caller can take.
 enum class Code {
   invalid,      // the request is wrong: correct it
   not_found,    // the named thing does not exist
-  denied,       // a policy or the kernel forbids it
-  exhausted,    // a limit or quota is reached: free something or wait
+  denied,       // a policy or the kernel forbids the request
+  exhausted,    // a limit or quota is reached: free resources or wait
   unavailable,  // this machine or moment cannot do it: try later or elsewhere
-  internal,     // we failed
+  internal,     // the daemon failed
 };
 
-// The wire name of a code: "invalid", "not_found", ...
+// The name of a code in messages: "invalid", "not_found", ...
 constexpr std::string_view code_name(Code code) {
   switch (code) {
     case Code::invalid:
@@ -43,10 +43,10 @@ struct [[nodiscard]] Error {
   Code code = Code::internal;
   int err = 0;       // errno, positive; 0 when no system call failed
   std::string what;  // "open workspace '/srv/a': Permission denied"
-  std::string hint;  // what the reader can do next; may be empty
+  std::string hint;  // the reader's next action; may be empty
   std::string rule;  // the policy rule behind a refusal, "limits.executions"; may be empty
 
-  // Adds where we were, outermost first: "tenant 'acme': open ...".
+  // Adds the place of the error, outermost first: "tenant 'acme': open ...".
   Error within(std::string_view context) && {
     what.insert(0, std::string(context) + ": ");
     return std::move(*this);
@@ -60,8 +60,8 @@ inline auto fail(Code code, std::string what, std::string hint = {}, std::string
   return tl::unexpected<Error>(Error{code, 0, std::move(what), std::move(hint), std::move(rule)});
 }
 
-// A failed system call as an Error: fail_errno(errno, "open '/srv/a'"). errno is an argument, not
-// read inside, so that building the text cannot change it first.
+// A failed system call as an Error: fail_errno(errno, "open '/srv/a'"). errno is an argument, so that the construction
+// of the text cannot change it first.
 inline auto fail_errno(int err, std::string_view what, Code code = Code::internal) {
   std::string text(what);
   text += ": ";

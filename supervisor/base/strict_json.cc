@@ -1,6 +1,7 @@
 #include "supervisor/base/strict_json.h"
 
-// Its empty stack adds to a null pointer once, to find that it must grow: harmless, but clang's sanitizer would end us.
+// RapidJSON's empty stack once adds to a null pointer, to find that it must grow. The addition is harmless, but clang's
+// sanitizer would end the process.
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((no_sanitize("pointer-overflow"))), apply_to = function)
 #endif
@@ -15,8 +16,8 @@
 
 namespace {
 
-// A text with an end, as RapidJSON's parser reads it. Its own MemoryStream goes past the end of a text that is cut
-// off in the middle of a character.
+// Bounded: a text with an end, as input for RapidJSON's parser. RapidJSON's MemoryStream reads past the end of a text
+// that is cut off in the middle of a character.
 class Bounded {
  public:
   using Ch = char;
@@ -24,7 +25,7 @@ class Bounded {
   char Peek() const { return at_ < end_ ? *at_ : '\0'; }
   char Take() { return at_ < end_ ? *at_++ : '\0'; }
   size_t Tell() const { return static_cast<size_t>(at_ - begin_); }
-  // Named by the parser's code for texts that it may change; never called.
+  // The parser's code names these functions for texts that it may change; it never calls them.
   char* PutBegin() { return nullptr; }
   void Put(char) {}
   size_t PutEnd(char*) { return 0; }
@@ -35,7 +36,7 @@ class Bounded {
   const char* end_;
 };
 
-// What RapidJSON's parser calls for each thing that it has read; `false` stops it.
+// Receives the events of RapidJSON's parser. A return value of `false` stops the parser.
 class StrictHandler {
  public:
   explicit StrictHandler(int max_depth) : tree_(max_depth) {}
@@ -46,7 +47,7 @@ class StrictHandler {
   bool RawNumber(const char* digits, rapidjson::SizeType length, bool) {
     const char* end = digits + length;
     const bool whole = std::string_view(digits, length).find_first_of(".eE") == std::string_view::npos;
-    // nlohmann's parser takes what has no minus sign as unsigned, and what is too large for 64 bits as a double.
+    // Like nlohmann's parser: a number without minus sign is unsigned, a number too large for 64 bits is a double.
     if (whole && *digits == '-') {
       if (int64_t number = 0; std::from_chars(digits, end, number).ec == std::errc()) return put(number);
     } else if (whole) {
@@ -67,7 +68,7 @@ class StrictHandler {
   bool StartArray() { return tree_.open(Json::array()); }
   bool EndObject(rapidjson::SizeType) { return close(); }
   bool EndArray(rapidjson::SizeType) { return close(); }
-  // The parser has one function for whatever number it read; as kParseNumbersAsStringsFlag is set, it calls none.
+  // The parser does not call these functions: kParseNumbersAsStringsFlag is set.
   bool Int(int) { return false; }
   bool Uint(unsigned) { return false; }
   bool Int64(int64_t) { return false; }
@@ -75,8 +76,8 @@ class StrictHandler {
   bool Double(double) { return false; }
 
  private:
-  // The escape of a low surrogate that stands alone is taken by the parser, and written as UTF-8 would be:
-  // 0xED, then 0xA0 or more, which no right UTF-8 has.
+  // The parser accepts the escape of a lone low surrogate, and writes it like UTF-8: 0xED, then 0xA0 or more. Valid
+  // UTF-8 never has these two bytes.
   static bool has_surrogate(std::string_view text) {
     for (size_t at = text.find('\xed'); at != std::string_view::npos; at = text.find('\xed', at + 1)) {
       if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) >= 0xa0) return true;

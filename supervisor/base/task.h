@@ -1,10 +1,10 @@
 // Task<T>: one piece of work on the event loop. Lazy, movable, owned.
 //
 //   co_await task      run it, wait for it, take its value
-//   start(task)        let it run beside us; co_await it later
+//   start(task)        let it run in parallel; co_await it later
 //   destroying it      cancels it: its locals are destroyed where it waits
 //
-// One thread only. A task must not destroy itself: cancel from the loop (Loop::defer).
+// One thread only. A task must not destroy itself: cancel it from the loop (Loop::defer).
 // Lifetime: a reference given to a task must live until the task is done.
 // g++ 12 miscompiles some shapes of awaited expressions; tests/lint/coroutine_shapes.py finds them.
 #pragma once
@@ -18,7 +18,7 @@ namespace task_detail {
 struct PromiseBase {
   std::coroutine_handle<> parent;
   bool parent_waits = false;  // the parent has really suspended
-  std::exception_ptr bug;     // exceptions mean bugs; they surface at the co_await
+  std::exception_ptr bug;     // an exception is a bug; the co_await rethrows it
 
   std::suspend_always initial_suspend() noexcept { return {}; }
   struct Final {
@@ -78,8 +78,8 @@ class [[nodiscard]] Task {
   bool done() const { return h_.done(); }
   void resume() { h_.resume(); }
 
-  // Runs the child inline up to its first real wait. If it needed none, the parent goes on without
-  // suspending, so a loop over ready work needs no tail calls (g++ 12 makes none at -O0).
+  // Runs the child inline up to its first real wait. If the child needs no wait, the parent continues without
+  // suspending, so a loop over ready work needs no tail calls (g++ 12 makes no tail calls at -O0).
   auto operator co_await() && noexcept {
     struct Awaiter {
       Handle h;
@@ -102,7 +102,7 @@ class [[nodiscard]] Task {
   Handle h_;
 };
 
-// A task that already runs. co_await collects it; destroying it cancels it.
+// Started<T>: a task that already runs. co_await takes its value; destroying it cancels the task.
 template <class T>
 class [[nodiscard]] Started {
  public:

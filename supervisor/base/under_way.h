@@ -1,5 +1,6 @@
-// UnderWay: how many things of each owner are being done beside the loop. Whatever of an owner's must not overtake them
-// goes beside the loop, too, while there are any: an owner's jobs keep their order there (json_work.h).
+// UnderWay: counts the jobs of each owner that run beside the loop. While an owner has any, its later work that must
+// not overtake them runs beside the loop, too: the jobs of one owner stay in order there (json_work.h).
+// Used by: supervisor/mcp, supervisor/tools, supervisor/upstream.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -8,7 +9,7 @@
 template <class Owner>
 class UnderWay {
  public:
-  // One of them, from its beginning until its end. The UnderWay must outlive it.
+  // One job, from its beginning to its end. The UnderWay must outlive it.
   class One {
    public:
     One(UnderWay& all, Owner owner) : all_(all), owner_(std::move(owner)) { all_.count_[owner_]++; }

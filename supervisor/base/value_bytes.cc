@@ -7,15 +7,15 @@
 
 namespace {
 
-// What a value of each kind takes beside its text, as malloc() rounds it, in a vector that grows by doubling.
-constexpr size_t kSlotBytes = 48;     // in an array, while the larger one is filled and the smaller one still there
+// Bytes that a value of each kind takes beside its text, as malloc() rounds them, in a vector that grows by doubling.
+constexpr size_t kSlotBytes = 48;     // a slot in an array, while the old and the new vector both exist
 constexpr size_t kArrayBytes = 80;    // a vector, and its first slots
 constexpr size_t kObjectBytes = 96;   // an InsertionOrderedMap
-constexpr size_t kMemberBytes = 144;  // a node of its list, one of its index
+constexpr size_t kMemberBytes = 144;  // a node of the list, a node of the index
 constexpr size_t kStringBytes = 48;   // a string
-constexpr size_t kInlineBytes = 15;   // of text, within it
+constexpr size_t kInlineBytes = 15;   // of text, stored within the string
 
-// By the bytes that stand for them.
+// The cost in bytes of a value, by the character that stands for the value.
 constexpr std::array<uint8_t, 256> bytes_of_marks() {
   std::array<uint8_t, 256> bytes{};
   bytes[','] = kSlotBytes;
@@ -25,7 +25,7 @@ constexpr std::array<uint8_t, 256> bytes_of_marks() {
   return bytes;
 }
 
-// Where the string from `begin` on has its closing quote, or where the text ends.
+// Position of the closing quote of the string that begins at `begin`, or the end of the text.
 size_t end_of_string(std::string_view text, size_t begin) {
   for (size_t quote = text.find('"', begin); quote != text.npos; quote = text.find('"', quote + 1)) {
     size_t backslashes = 0;
@@ -35,9 +35,9 @@ size_t end_of_string(std::string_view text, size_t begin) {
   return text.size();
 }
 
-// Adds what `value` has to `length`. Values are nested at most 64 deep (json.h).
+// Adds the length of `value` to `length`. Values are nested at most 64 deep (json.h).
 void add_length(const Json& value, size_t enough, size_t& length) {
-  constexpr size_t kEach = 2;  // the shortest value, and what parts it from the next
+  constexpr size_t kEach = 2;  // the shortest value, and the separator behind it
   constexpr size_t kFloat = 18, kInteger = 6;
   length += kEach;
   if (value.is_string()) length += value.get_ref<const std::string&>().size();
@@ -63,7 +63,7 @@ size_t rough_length(const Json& value, size_t enough) {
 bool is_large(const Json& value) { return rough_length(value, kSmallText + 1) > kSmallText; }
 
 bool is_read_quickly(std::string_view text) {
-  constexpr size_t kFew = 1 << 10;  // bytes, of which the values need not be counted
+  constexpr size_t kFew = 1 << 10;  // bytes; in a shorter text the values are not counted
   return text.size() <= kFew || (text.size() <= kSmallText && !has_many_values(text, value_bytes(text)));
 }
 
@@ -76,7 +76,7 @@ size_t value_bytes(std::string_view text) {
     const size_t begin = at + 1;
     at = end_of_string(text, begin);
     const size_t length = at - begin;
-    bytes += kStringBytes + (length > kInlineBytes ? 2 * length + kStringBytes : 0);  // it grows by doubling
+    bytes += kStringBytes + (length > kInlineBytes ? 2 * length + kStringBytes : 0);  // the string grows by doubling
   }
   return bytes;
 }

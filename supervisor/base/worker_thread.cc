@@ -51,7 +51,7 @@ struct WorkerThread::Shared {
       } catch (const std::exception& e) {
         ticket->result = fail(Code::internal, std::string("bug in a job of the worker thread: ") + e.what());
       }
-      ticket->job = nullptr;  // its captures end here, not on the loop
+      ticket->job = nullptr;  // frees the captures here, not on the loop
       {
         std::lock_guard lock(mutex);
         finished.push_back(std::move(ticket));
@@ -76,7 +76,7 @@ Result<std::unique_ptr<WorkerThread>> WorkerThread::start(Loop& loop) {
   worker->shared_->wake = &worker->wake_->handle;
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited: signals are the loop's
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits the mask: only the loop takes signals
   try {
     worker->shared_->thread = std::thread([shared = worker->shared_.get()] { shared->run(); });
   } catch (const std::exception& e) {

@@ -1,6 +1,7 @@
 // WorkerThread: one thread beside the loop, for jobs that wait for a disk or take long. Jobs run one after the other,
-// in the order in which they were given. A job touches nothing of the loop's: it gets what it needs by value, or by
-// pointers to what does not change. The thread takes no signals and calls nothing of libuv's but uv_async_send(3).
+// in the order of their run() calls. A job must not touch data of the loop's thread: it gets its data by value, or by
+// pointers to data that does not change. The thread takes no signals, and calls no libuv function except
+// uv_async_send(3).
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,16 +14,16 @@ class WorkerThread {
  public:
   using Job = std::function<Result<>()>;
 
-  // The loop must outlive it. Errors: internal, the thread or its handle cannot be made.
+  // The loop must outlive the thread. Errors: internal, if the thread or its handle cannot be made.
   static Result<std::unique_ptr<WorkerThread>> start(Loop& loop);
-  // Waits for the job that runs; those behind it are dropped, and whoever awaits them is never woken.
+  // Waits for the running job. Jobs behind it are dropped, and the tasks that await them are never resumed.
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
 
-  // Runs `job` on the thread; what it returned, once it has ended. An exception is Code::internal.
-  // Cancelled meanwhile, a job that has begun still runs to its end; one that has not is dropped.
+  // Runs `job` on the thread and returns the job's result. An exception becomes Code::internal. After a cancelled call,
+  // a job that has begun runs to its end; a job that has not begun is dropped.
   Task<Result<>> run(Job job);
-  // True for a job that finds that the thread is to end: long ones look now and then, and stop.
+  // For jobs: true when the thread is to end. Long jobs check it from time to time, and stop.
   bool is_ending() const;
 
  private:

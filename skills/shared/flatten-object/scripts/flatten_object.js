@@ -22,7 +22,7 @@ function partsOf(path) {
   return parts;
 }
 
-// An object whose names are 0, 1, 2 ... was a list.
+// An object with the names 0, 1, 2 ... was a list.
 function withLists(value) {
   if (!isNested(value)) return value;
   const names = Object.keys(value);

@@ -6,7 +6,7 @@ def json_shape(value, depth=6):
 
 
 def _merged(values):
-    """What the values have in common: kinds, the members of all lists, for each key the values below it."""
+    """The common shape of the values: their kinds, the members of all lists, and the values of each key."""
     kinds, members, keys, lists, objects = {}, [], {}, 0, 0
     for value in values:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What a log says, by patterns."""
+"""The lines of a log, counted by pattern."""
 import re
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What stands out, by the modified z-score of Iglewicz and Hoaglin."""
+"""Outliers of a list, by the modified z-score of Iglewicz and Hoaglin."""
 import statistics
 
 

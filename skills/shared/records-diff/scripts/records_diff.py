@@ -1,4 +1,4 @@
-"""What became of a list of records."""
+"""The changes from one list of records to another."""
 
 
 def records_diff(before, after, key):

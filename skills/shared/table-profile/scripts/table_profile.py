@@ -1,4 +1,4 @@
-"""What is in a list of records."""
+"""The fields of a list of records: types, ranges and common values."""
 from collections import Counter
 
 
@@ -16,7 +16,7 @@ def _field(records, name, top):
     try:
         field["min"], field["max"] = min(values), max(values)
     except (TypeError, ValueError):
-        pass  # of several types, or none at all
+        pass  # values of several types, or no values
     if len(counts) < len(values):
         field["top"] = [[value, count] for value, count in counts.most_common(top)]
     return field
