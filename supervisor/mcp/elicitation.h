@@ -62,7 +62,7 @@ class Elicitations {
   std::shared_ptr<Elicitation> find(const std::string& key) const;
   // Removes the question and returns it; nullptr when it is not open.
   std::shared_ptr<Elicitation> take(const std::string& key);
-  // Removes a question that is no longer needed. False: it was answered before.
+  // Removes a question without an answer. False: it was answered before.
   bool drop(const std::string& key) { return open_.erase(key) > 0; }
   // Removes all open questions and returns them.
   std::vector<std::shared_ptr<Elicitation>> take_all();

@@ -27,7 +27,7 @@ class LineSplitter {
   std::span<char> space();
   // The caller has filled the first `bytes` of space().
   void commit(size_t bytes) { end_ += bytes; }
-  // The next whole line that is not blank; nullopt until more bytes come.
+  // The next whole line, blank lines skipped; nullopt until more bytes come.
   std::optional<Item> next();
   // Whether bytes have come that next() has not looked at.
   bool has_unseen() const { return scanned_ < end_; }
@@ -55,8 +55,8 @@ class LineSplitter {
   size_t begin_ = 0;    // of the current line
   size_t scanned_ = 0;  // no newline before this
   size_t end_ = 0;
-  bool discarding_ = false;  // inside a line that is too long
-  EnvelopeScan scan_;        // of that line
+  bool discarding_ = false;  // inside a line longer than max_line_
+  EnvelopeScan scan_;        // reads that line
 };
 
 }  // namespace mcp

@@ -21,7 +21,7 @@ struct ListenerLimits {
 
 // Makes a listening socket at `path`. A socket file without a server is replaced. The file's mode is set before a
 // client can connect. Errors: invalid (the path is empty or too long for sockaddr_un), unavailable (another server
-// listens there, or the path is no socket), or the errno of a failed call such as bind().
+// listens there, or the path is no socket), or the errno of a failed call, for example bind().
 Result<Fd> listen_at(const std::string& path, mode_t mode);
 
 class Listener {

@@ -11,12 +11,12 @@ namespace mcp {
 
 class Prompts {
  public:
-  // Throws std::invalid_argument for a name that is registered already.
+  // Throws std::invalid_argument for a name registered before.
   void add(Prompt prompt, PromptHandler handler);
   void add(PromptProvider provider) { providers_.push_back(std::move(provider)); }
   bool empty() const { return fixed_.empty() && providers_.empty(); }
 
-  // `identity` is the server's name as JSON text; `caching` is that of the fixed prompts.
+  // `identity` is the server's name as JSON text; `caching` applies to the fixed prompts.
   Task<Answer> list(RequestContext& context, Json params, const std::string& identity, Caching caching);
   Task<Answer> get(RequestContext& context, Json params, const std::string& identity);
 

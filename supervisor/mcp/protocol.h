@@ -79,7 +79,8 @@ struct Caching {
   Scope scope = Scope::requester;
 };
 
-// The _meta of a result: key and JSON text. It is text so that it can be made before the result's version is known.
+// The _meta of a result: key and JSON text. The values are text so that they can be made in advance, before a request
+// waits for them.
 using ResultMeta = std::map<std::string, std::string>;
 
 // Whether a result is the answer, or first asks the client for input.
