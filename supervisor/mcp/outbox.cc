@@ -132,7 +132,7 @@ void Outbox::took(size_t sent) {
   } else if (pumping_) {
     watch_reader();
   }
-  // A caller of send() sees by itself what was written at once; later writes are reported by the callback.
+  // A caller of send() can see a write that happens at once; the callback reports later writes.
   if (pumping_ && (queue_.empty() || (was_full_ && bytes_ < limits_.full_bytes / 2))) {
     was_full_ = false;
     notify(on_room_);
