@@ -32,8 +32,8 @@ struct ElicitationForm {
   std::string schema = R"({"type":"object","properties":{}})";
 };
 
-// One question. The caller of RequestContext::elicit() owns it. Destroying it without an answer takes the question
-// back.
+// One question. The caller of RequestContext::elicit() owns it. Destroying it before the answer takes the
+// question back.
 struct Elicitation {
   ElicitationForm form;
   std::function<void(Elicited)> answered;  // at most once, from the loop

@@ -29,8 +29,8 @@ void LineSplitter::make_room() {
   if (begin_ > 0 && held <= capacity_ / 2 && buffer_.use_count() == 1) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, held);
   } else {
-    // The longest line, "\r\n" and one byte more always fit, so a line is found to be too long before the buffer is
-    // full.
+    // The longest line, "\r\n" and one byte more always fit, so the buffer is never full before a line is known to be
+    // too long.
     const size_t grown = std::max(std::min(std::max(capacity_ * 2, kSmall), max_line_ + 3), held + 1);
     std::shared_ptr<char[]> larger = std::make_unique_for_overwrite<char[]>(grown);
     if (held > 0) std::memcpy(larger.get(), buffer_.get() + begin_, held);

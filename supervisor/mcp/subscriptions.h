@@ -1,9 +1,10 @@
 // Subscriptions: which clients are notified of which changes, over all connections. A legacy client is notified of all
 // lists from its `initialize` on, and of the resources it subscribed to. A modern client is notified of the changes
 // that its subscriptions/listen names; each notification has the id of that request. If a list changes often, each
-// client gets the first notification at once, and further ones at most once a second. Source of changes: the program,
-// by Server::lists_changed() and resource_updated(). No call waits: a client that reads slowly loses notifications, as
-// it loses progress. Used by: Server, Connection.
+// client gets the first notification at once, and further ones at most once a second.
+// Source of changes: the program, by Server::lists_changed() and resource_updated(). No call waits: a client that reads
+// slowly loses notifications, as it loses progress.
+// Used by: Server, Connection.
 #pragma once
 #include <functional>
 #include <list>

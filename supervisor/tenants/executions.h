@@ -1,7 +1,7 @@
 // Executions: the kept output of programs, complete, in executions/<id>/{stdout,stderr} of their tenant. It is written
 // while a program runs, and read by range later. The newest executions stay, within a limit of executions and a limit
-// of bytes. A running execution is never removed. Source: supervisor/tools. Used by: Tenant. Errors: invalid (the id),
-// not_found, exhausted (disk).
+// of bytes. A running execution is never removed.
+// Source: supervisor/tools. Used by: Tenant. Errors: invalid (the id), not_found, exhausted (disk).
 #pragma once
 #include <cstdint>
 #include <deque>

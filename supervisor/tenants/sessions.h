@@ -1,6 +1,7 @@
 // SessionLogs: the tasks and checkpoints of each session of a tenant, in sessions/<id>.log of its folder. A log has one
 // JSON line for each event and is only appended to. It is read as one document, in the form that clients of
-// per-customer workspaces know: {session_id, customer_uid, description, started_at, ended_at,
+// per-customer workspaces know:
+// {session_id, customer_uid, description, started_at, ended_at,
 //  tasks: [{task_id, description, code, result, output, timestamp}], state_files: [...],
 //  checkpoint: {step, last_task, context, timestamp}}. `description` is the last one of a task or a checkpoint.
 // Source: supervisor/tools/session_log.cc. Jails never see this folder. A line that a crash cut is left out.

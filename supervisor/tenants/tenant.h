@@ -1,6 +1,6 @@
 // Tenant: the owner of files and executions. Registry: finds the tenant of a connecting process.
-// Source: the peer's credentials from the kernel, mapped by policies::Store. Used by: the daemon and its tools. A
-// tenant's folders are made at its first connection: tenants/<name>/{workspace,unfinished,executions,sessions} below
+// Source: the peer's credentials from the kernel, mapped by policies::Store. Used by: the daemon and its tools.
+// A tenant's folders are made at its first connection: tenants/<name>/{workspace,unfinished,executions,sessions} below
 // the state folder, mode 0700. A named workspace is a Tenant object, too, with folders below
 // tenants/<name>/workspaces/<workspace>. It shares only the limits on running executions with its tenant.
 // Errors: denied (no rule fits the peer), exhausted (limits of the policy), or the errno of the file system.
@@ -91,8 +91,8 @@ class Registry {
   // The named workspace `name` of the member's tenant, opened for a request; the tenant itself for an empty name or
   // "default". Errors: denied (the policy does not allow the name), and those of NamedWorkspaces::check_room().
   Result<std::shared_ptr<Tenant>> workspace(const Member& member, std::string_view name);
-  // Call it after the store has reloaded: members get their new policy, or are revoked. Returns the members whose list
-  // of offered tools may have changed.
+  // Call it after the store has reloaded: members get their new policy, or are revoked. Returns the members to which
+  // other tools, or other limits of execute_code, are offered now.
   std::vector<std::shared_ptr<Member>> apply_policies();
 
   // `changed` is called when a tenant or named workspace was opened, and whenever its quota may have changed.

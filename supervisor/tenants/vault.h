@@ -2,7 +2,8 @@
 // restart. Used by: supervisor/tools.
 // A thread beside the loop writes the log. Each write takes all records that are pending when it begins, and all tasks
 // that wait for these records share one fdatasync(2). A vault has one write at a time, so records reach the disk in
-// their order. Errors: denied (sealed with another key), internal and exhausted from the file system.
+// their order.
+// Errors: denied (sealed with another key), internal and exhausted from the file system.
 #pragma once
 #include <memory>
 #include <string>

@@ -3,7 +3,8 @@
 // and text. Each record is sealed alone (XChaCha20-Poly1305, libsodium) and bound to this log. A torn record at the end
 // is dropped: no settle() has reported it as written. Other damage loses the damaged records, and the next rewrite()
 // renames the file to log.damaged. One thread at a time may use a VaultLog. append() and rewrite() wait for the disk:
-// call them on a WorkerThread. Errors: denied (sealed with another key), internal and exhausted from the file system.
+// call them on a WorkerThread.
+// Errors: denied (sealed with another key), internal and exhausted from the file system.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -202,7 +202,7 @@ Task<Result<>> Workspace::count() {
 Task<Result<Snapshot>> Workspace::snapshot() {
   const uint64_t changes_before = changes_;
   CO_CHECKED(restore_mode());
-  const bool was_stale = std::exchange(stale_, false);  // a write during the walk sets it again
+  const bool was_stale = std::exchange(stale_, false);  // invalidate() during the walk sets it again
   auto snapshot = co_await take_snapshot(loop_, directory_.get());
   if (snapshot && snapshot->complete) {
     quota_.set_usage(snapshot->usage);
@@ -257,7 +257,7 @@ Task<Result<>> Workspace::remove_folder(RelativePath path) {
 Task<Result<Usage>> Workspace::measure() {
   uint64_t changes_before = changes_;
   CO_CHECKED(restore_mode());
-  stale_ = false;  // a write during the count sets it again
+  stale_ = false;  // invalidate() during the count sets it again
   // The count stops at twice the allowed number of files. Beyond that, only deleting is possible.
   WalkBounds bounds;
   bounds.entries = 2 * std::min(quota_.limits().files, kMaxCounted);

@@ -1,8 +1,8 @@
 // Workspace: the files of one tenant, seen from the daemon. Names come from agents and files from jails, so all access
 // uses supervisor/base/path.h beneath one descriptor. Regular files with one name can be read and written. Links can be
 // listed and removed, and are never followed. FIFOs, sockets and devices are never opened.
-// Owned by: Tenant. Used by: supervisor/tools. Errors: invalid, not_found, denied, exhausted (quota), each with the
-// path and a remedy.
+// Owned by: Tenant. Used by: supervisor/tools.
+// Errors: invalid, not_found, denied, exhausted (quota), each with the path and a remedy.
 #pragma once
 #include <optional>
 #include <string>
