@@ -1,4 +1,5 @@
-// HTTP/1 messages of a small server: each connection has one request, without a body, and its answer.
+// HttpRequest and Response: HTTP/1 messages of a small server. A connection has one request, without a body, and one
+// answer.
 // Source: untrusted bytes. Used by: Endpoint, `warder dashboard`. No errors: every text gets an answer.
 #pragma once
 #include <functional>

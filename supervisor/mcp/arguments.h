@@ -1,4 +1,4 @@
-// Checks of a tool's arguments against its input schema, so that handlers see only arguments that they declared.
+// check_arguments(): checks a tool's arguments against its input schema, so that handlers see only declared arguments.
 // The schema is flat, as portable tool schemas are: `type` (a name or a list), `enum`, `minimum`, `maximum`,
 // `minLength`, `maxLength`, `maxItems`, `items.type`, `required`, `additionalProperties`. Handlers check other keywords
 // themselves. One rule is stricter than JSON Schema: an argument that `properties` does not name is refused unless

@@ -27,7 +27,7 @@ bool hung_up(int fd) {
 
 // Hangup: calls a function when a peer that has ended its output closes the socket. After end of file the socket stays
 // readable, so readable events do not show the close. EPOLLHUP does, and epoll_ctl(2) always reports it. The watcher
-// asks only for UV_PRIORITIZED (out-of-band data), the event that disturbs least.
+// itself asks only for UV_PRIORITIZED (out-of-band data).
 struct Connection::Hangup {
   struct Box {
     uv_poll_t handle;
@@ -46,7 +46,7 @@ struct Connection::Hangup {
     hangup->box.reset(box.release());
     uv_poll_start(&hangup->box->handle, UV_PRIORITIZED, [](uv_poll_t* handle, int, int) {
       const Doing doing(LoopWork::other);
-      uv_poll_stop(handle);  // out-of-band data would wake us for ever; a write then finds the end
+      uv_poll_stop(handle);  // out-of-band data would wake the loop without end; a failed write shows the close
       static_cast<Box*>(handle->data)->fn();
     });
     return hangup;
@@ -300,7 +300,7 @@ void Connection::on_request(Message&& message, const Measure& measure, const std
   reply(result_line(message.id, *answer), batch);
 }
 
-// The error for the limit that one more request would exceed; nullopt: no limit.
+// The error for the limit that one more request would exceed; nullopt: it would exceed no limit.
 std::optional<RpcError> Connection::find_limit(const RequestId& id, size_t bytes, bool queues) const {
   const size_t in_work = queues ? work_->queued : work_->calls;
   const size_t most = queues ? limits_.queued_calls : limits_.calls;

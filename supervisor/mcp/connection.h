@@ -145,7 +145,7 @@ class Connection {
   std::shared_ptr<Connection*> self_;  // for callbacks that may run after the destructor
   Outbox outbox_;
   LineSplitter lines_;
-  size_t charged_ = 0;                       // bytes of lines_'s buffer that are charged to the account
+  size_t charged_ = 0;                       // bytes of the buffer of lines_ that are charged to the account
   std::optional<LineSplitter::Item> large_;  // the line to parse beside the loop, now or next
   size_t held_up_ = 0;                       // calls that wait until the user's answers are read
 

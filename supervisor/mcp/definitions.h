@@ -1,5 +1,5 @@
-// The wire form of tools, prompts, resources and templates in each protocol version. Used by the files that answer
-// list methods: server_lists.cc, prompts.cc, resources.cc.
+// append_tool() and the other append_ functions: the wire form of tools, prompts, resources and templates in each
+// protocol version. Used by the files that answer list methods: server_lists.cc, prompts.cc, resources.cc. No errors.
 #pragma once
 #include <string>
 

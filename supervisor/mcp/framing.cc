@@ -8,7 +8,7 @@ namespace mcp {
 
 namespace {
 constexpr size_t kSmall = 16 << 10;     // bytes of the first buffer; an idle connection keeps at most 4 times as much
-constexpr size_t kKeptFrom = 64 << 10;  // keep() copies no item larger than this, in bytes
+constexpr size_t kKeptFrom = 64 << 10;  // bytes; keep() shares the buffer only for larger items
 constexpr size_t kChunk = 256 << 10;    // bytes in one read, so that one connection cannot hold the loop
 }  // namespace
 

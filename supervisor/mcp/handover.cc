@@ -16,7 +16,7 @@ void Connection::leave() {
   if (!accepted_.kept) return;
   reader_.reset();
   std::string_view rest = lines_.held();
-  // The large line that was parsed beside the loop comes first; it was not handled.
+  // The large line on the thread comes first; it was not handled.
   if (large_) rest = {large_->text.data(), static_cast<size_t>(rest.data() + rest.size() - large_->text.data())};
   accepted_.kept->record.write_rest(rest);
   note(ConnectionRecord::reading, lines_.is_discarding());

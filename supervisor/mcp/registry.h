@@ -1,4 +1,4 @@
-// Definitions and handlers of all that a server offers: tools, resources, prompts, completions and extensions.
+// ToolDefinition, ResourceProvider, Prompt and the other types of definitions and handlers that a server offers.
 // Source: the program with the server, which registers them at start. Used by: server.cc.
 // Handlers are coroutines on the loop. A request is cancelled by destroying its handler: the destructors of the
 // handler's variables must free all resources. An exception from a handler is a bug: it is logged, and the client gets

@@ -79,8 +79,8 @@ class Server {
     variant_of_ = std::move(variant_of);
     adapt_ = std::move(adapt);
   }
-  // Lines longer than JsonWork::kSmall bytes are parsed by `work`, charged to their users. Without `work` they are
-  // parsed on the loop. `work` must outlive every connection.
+  // Large lines, arguments and results are processed by `work`, charged to their users. Without `work` they are
+  // processed on the loop. `work` must outlive every connection.
   void set_json_work(JsonWork& work) { json_work_ = &work; }
   // `shares` divides the loop's time between users and its other owners. It must outlive every connection.
   void set_loop_shares(LoopShares& shares) { loop_shares_ = &shares; }
@@ -193,7 +193,7 @@ class Server {
   LoopShares* loop_shares_ = &own_shares_;
   UnderWay<uid_t> checking_;  // calls of each user with arguments in check_beside()
   bool logging_ = false;
-  // The caching of the lists of tools and prompts by modern clients; 300,000 ms are 5 minutes.
+  // The caching of the lists of tools and prompts by modern clients: 5 minutes.
   static constexpr Caching kListCaching{300'000, Caching::Scope::everybody};
 
   std::string identity_;                                                   // the server's name as JSON text, for _meta

@@ -54,8 +54,7 @@ class Tenant {
         directory_(std::move(directory)),
         workspace_(std::move(workspace)),
         executions_(std::move(executions)),
-        sessions_(std::move(logs),
-                  name_.substr(name_.find('/') + 1)),  // "<tenant>", or the workspace of "<tenant>/<workspace>"
+        sessions_(std::move(logs), name_.substr(name_.find('/') + 1)),  // the name without "<tenant>/"
         account_(std::move(account)) {}
   std::string name_;
   Fd directory_;

@@ -1,4 +1,4 @@
-// Walk: lists the entries of a directory tree, in slices, so that the event loop never waits for a large tree.
+// Walk: lists the entries of a directory tree in slices, so that the event loop never waits for a large tree.
 // Links are reported and never followed. A folder without the owner's permission bits gets them back. One descriptor is
 // open at a time, at any depth. Used by the listing, the quota's count and the snapshots of changes.
 #pragma once
