@@ -1,5 +1,5 @@
 // ToolResult and its blocks: what a handler answers with, in no particular protocol version. The append_ functions
-// write the wire form; only they know which kinds of content each version can carry.
+// write the wire form; only they know which kinds of content each version can carry. Used by: handlers, Server.
 // Text and base64 data are written to the wire without becoming a JSON value first: a megabyte costs only its escaping.
 #pragma once
 #include <cstdint>

@@ -1,5 +1,6 @@
 // RequestContext: what a handler knows about its request, and the handler's way to send messages to the client.
-// Made by the connection. It exists as long as the handler's task, which may use it by reference everywhere.
+// Made by Connection. It exists as long as the handler's task, which may use it by reference everywhere. Used by:
+// Server and all handlers. No errors.
 #pragma once
 #include <sys/types.h>
 
