@@ -27,7 +27,7 @@ bool is_token(std::string_view text) {
 
 }  // namespace
 
-// No general parser of URLs: what we do not understand is refused, and libcurl is given what we understood.
+// Not a general parser of URLs: URLs that it does not understand are refused before libcurl sees them.
 Result<UrlParts> parse_url(std::string_view url) {
   auto refuse = [](const char* why) {
     return fail(Code::invalid, fmt::format("the URL {}", why), "http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH");
@@ -95,7 +95,7 @@ HttpClient::Core::Core(Loop& on, const Curl& library)
 }
 
 HttpClient::Core::~Core() {
-  curl.multi_cleanup(multi_);  // closes connections, and so still says what is no longer watched
+  curl.multi_cleanup(multi_);  // closes connections, and so still calls on_socket()
 }
 
 Result<> HttpClient::Core::add(CURL* easy, Exchange::State* state) {
@@ -137,7 +137,7 @@ void HttpClient::Core::watch(curl_socket_t socket, int what) {
     fresh->core = this;
     fresh->socket = socket;
     fresh->handle.data = fresh.get();
-    if (uv_poll_init(loop.uv(), &fresh->handle, socket) < 0) {  // then its time limit ends it
+    if (uv_poll_init(loop.uv(), &fresh->handle, socket) < 0) {  // the request's time limit then ends it
       watches_.erase(socket);
       return;
     }

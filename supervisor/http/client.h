@@ -1,6 +1,9 @@
-// HttpClient: HTTP/1.1 requests to other servers, by libcurl on our loop. Each request is an Exchange, and goes away
-// with it. No proxy of the environment is used, no redirect followed, no password file read; certificates are checked.
-// Source: requests are ours or an administrator's; servers are not trusted: what they say is bounded in bytes and time.
+// HttpClient: sends HTTP/1.1 requests to other servers, with libcurl on the event loop. Exchange: one request;
+// destroying it ends the request. The client uses no proxy of the environment, follows no redirect and reads no
+// password file. It checks certificates.
+// Source: requests come from the daemon or an administrator. Servers are not trusted: replies are bounded in bytes and
+// time.
+// Used by: supervisor/upstream, supervisor/traces.
 // Errors: invalid (URL, header), unavailable (not reached, too late, broken off, no libcurl), exhausted (too large).
 #pragma once
 #include <chrono>
@@ -20,20 +23,20 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 struct ClientRequest {
   std::string method = "GET";
   std::string url;          // http:// or https://, with neither user nor password
-  std::string socket;       // path of a Unix socket that is connected to instead of the URL's host; empty: none
-  std::string authorities;  // PEM file: the certificate authorities that count, instead of the system's; empty: those
+  std::string socket;       // path of a Unix socket to connect to instead of the URL's host; empty: the URL's host
+  std::string authorities;  // PEM file with certificate authorities to trust; empty: the system's authorities
   Headers headers;
   std::string body;
-  std::chrono::milliseconds connect{10'000};  // to find the host, and to connect
-  std::chrono::milliseconds limit{30'000};    // of all that follows; 0: none
+  std::chrono::milliseconds connect{10'000};  // limit for finding the address of the host, and again for connecting
+  std::chrono::milliseconds limit{30'000};    // limit for the connection, the request and the reply; 0: no limit
   size_t most_head = 64 << 10;                // bytes of the reply's headers
-  size_t most_body = 1 << 20;                 // bytes of its body
+  size_t most_body = 1 << 20;                 // bytes of the reply's body
 };
 
 struct ReplyHead {
   int status = 0;
   Headers headers;  // names in lower case
-  // The first of that name, or nothing. `name` in lower case.
+  // The value of the first header with this name; empty: no header has it. `name` is in lower case.
   std::string_view header(std::string_view name) const;
 };
 struct HttpReply {
@@ -41,14 +44,15 @@ struct HttpReply {
   std::string body;
 };
 
-// One request under way. Its words are for one task at a time. Destroying it ends the request.
+// One running request. Only one task at a time may call head() or read(). Destroying it ends the request.
 class Exchange {
  public:
   ~Exchange();
   Exchange(const Exchange&) = delete;
-  // Once the reply's headers are there.
+  // Waits for the reply's headers.
   Task<Result<ReplyHead>> head();
-  // What has come of the body; empty: that was all. What is not read is not received either.
+  // Waits for the next part of the body; empty: the body has ended. While the caller does not read, about 256 KiB are
+  // received at most.
   Task<Result<std::string>> read();
 
  private:
@@ -60,14 +64,14 @@ class Exchange {
 
 class HttpClient {
  public:
-  // Loads libcurl, the first time. Errors: unavailable: it is not installed.
+  // The first call loads libcurl. Errors: unavailable, libcurl is not installed.
   static Result<std::unique_ptr<HttpClient>> open(Loop& loop);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
 
-  // Errors are told by the exchange. The client must outlive it.
+  // Starts a request. head() and read() of the exchange return its errors. The client must outlive the exchange.
   std::unique_ptr<Exchange> start(ClientRequest request);
-  // The whole reply.
+  // Sends a request and returns the whole reply.
   Task<Result<HttpReply>> fetch(ClientRequest request);
 
  private:
@@ -77,16 +81,16 @@ class HttpClient {
   std::unique_ptr<Core> core_;
 };
 
-// Where a URL leads. Errors: invalid, naming what is wrong with it.
+// The parts of a URL that name the server. Errors of parse_url(): invalid, naming the problem.
 struct UrlParts {
   bool secure = false;
   std::string host;  // without the brackets of an IPv6 address
   std::string port;
 };
 Result<UrlParts> parse_url(std::string_view url);
-// Errors: invalid: neither a header's name nor text of one line.
+// Errors: invalid, `name` is no name of a header, or `value` is not one line.
 Result<> check_header(std::string_view name, std::string_view value);
-// There is no interface but lo, as in a service with PrivateNetwork=yes.
+// Whether no network interface but lo is up, as in a service with PrivateNetwork=yes.
 bool only_loopback();
 
 }  // namespace http

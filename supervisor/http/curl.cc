@@ -41,7 +41,7 @@ Result<Curl> load() {
 
 Result<const Curl*> load_curl() {
   static Result<Curl> loaded = fail(Code::unavailable, "not loaded");
-  if (!loaded) loaded = load();  // again after a failure: it may have been installed meanwhile
+  if (!loaded) loaded = load();  // again after a failure: libcurl may have been installed meanwhile
   if (!loaded) return tl::unexpected<Error>(loaded.error());
   return &*loaded;
 }

@@ -1,6 +1,6 @@
-// Curl: libcurl's functions, loaded when the first client is made. A daemon that asks no server over HTTP does without
-// its thirty libraries: they would cost each start 5 ms, and each jail that is forked their mappings.
-// Errors: unavailable: there is no libcurl, or one without a function that we need.
+// Curl: libcurl's functions, loaded with dlopen(3) when the first HttpClient is made. A daemon without HTTP requests
+// does not load libcurl's thirty libraries: they would cost 5 ms at each start, and their mappings in each forked jail.
+// Used by: HttpClient. Errors: unavailable, libcurl is missing or lacks a function.
 #pragma once
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
@@ -27,7 +27,7 @@ struct Curl {
   decltype(&::curl_slist_free_all) slist_free_all;
 };
 
-// For the whole life of the process.
+// The result is valid until the process ends. After an error, the next call tries again.
 Result<const Curl*> load_curl();
 
 }  // namespace http

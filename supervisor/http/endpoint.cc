@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 
 constexpr size_t kMostClients = 16;
 constexpr size_t kMostUnread = 64 << 10;
-constexpr auto kPatience = 5s;      // with a client, until it has asked, and again until it has read
-constexpr auto kExhausted = 100ms;  // until the next try, when accepting fails
+constexpr auto kPatience = 5s;      // limit for a client to send its request, and again to read the answer
+constexpr auto kExhausted = 100ms;  // pause after accept4(2) failed
 
 }  // namespace
 
@@ -45,14 +45,14 @@ Task<> Endpoint::accept_all() {
       auto watched = AsyncFd::adopt(loop_, std::move(client));
       if (watched) clients_.spawn(serve(*std::move(watched)));
     }
-    client.reset();  // one too many is dropped: others are being answered
-    // Clients that came and were answered meanwhile count until then.
+    client.reset();  // a client beyond kMostClients is dropped
+    // Clients that were answered in this turn are removed from clients_ in the next one.
     co_await next_turn(loop_);
   }
 }
 
 Task<> Endpoint::serve(AsyncFd client) {
-  // What is here by then is still read and answered: it may be us who were late.
+  // Bytes that are here at the limit are still read and answered: the delay may be the daemon's.
   Deadline limit(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RD); });
   std::string request;
   char chunk[1024];
@@ -78,7 +78,7 @@ Task<> Endpoint::serve(AsyncFd client) {
       co_return;
     }
   }
-  // Closed with something unread, TCP would take the answer back.
+  // Read the rest of the request first: if a socket is closed with unread bytes, TCP resets it and the answer is lost.
   ::shutdown(client.get(), SHUT_WR);
   for (size_t more = kMostUnread; more > 0;) {
     const ssize_t got = ::recv(client.get(), chunk, std::min(more, sizeof chunk), 0);

@@ -1,5 +1,6 @@
-// Endpoint: a listening socket whose clients are answered once and let go. How much one can say, for how long, and how
-// many there are at once is bounded. Errors of clients are their own; none is logged.
+// Endpoint: a listening socket that answers one HTTP request of each client and closes the connection. The size of a
+// request, its time and the number of clients are bounded. Errors of clients are not logged.
+// Used by: the daemon's metrics, `warder dashboard`.
 #pragma once
 #include <memory>
 
@@ -12,7 +13,8 @@ namespace http {
 
 class Endpoint {
  public:
-  // `socket` listens. `handler` is called from the loop. Errors: what fcntl or the loop said of the socket.
+  // `socket` is a listening socket. `handler` is called from the loop. Errors: those of fcntl(2) and of watching the
+  // socket.
   static Result<std::unique_ptr<Endpoint>> open(Loop& loop, Fd socket, Handler handler);
   Endpoint(const Endpoint&) = delete;
 

@@ -6,7 +6,7 @@
 namespace http {
 namespace {
 
-constexpr std::string_view kMark = "\xEF\xBB\xBF";  // of byte order, once, at the start
+constexpr std::string_view kMark = "\xEF\xBB\xBF";  // byte order mark, only at the start
 
 }  // namespace
 

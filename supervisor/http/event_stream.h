@@ -1,5 +1,6 @@
-// EventStream: the events of a text/event-stream (server-sent events, HTML living standard, section 9.2), cut out of
-// its bytes. Source: a server, which is not trusted: no line and no event grows beyond the bound.
+// EventStream: splits the bytes of a text/event-stream into events (server-sent events, HTML living standard, section
+// 9.2). Source: a server, which is not trusted: no line and no event grows beyond the bound.
+// Used by: supervisor/upstream/http_transport. Errors: too_large().
 #pragma once
 #include <cstddef>
 #include <optional>
@@ -14,17 +15,17 @@ class EventStream {
   explicit EventStream(size_t most_bytes) : most_bytes_(most_bytes) {}
 
   struct Event {
-    std::string type;  // "message" where the stream says nothing
+    std::string type;  // "message" where the stream names no type
     std::string data;
   };
   void feed(std::string_view bytes);
-  // The next whole event that has data, or nothing until more bytes come.
+  // The next whole event with data; nullopt until more bytes come.
   std::optional<Event> next();
-  // A line or an event was larger than the bound: nothing more will come.
+  // A line or an event was larger than the bound: next() returns no more events.
   bool too_large() const { return too_large_; }
-  // Bytes that became no event, since it was asked the last time: comments, names that nobody knows.
+  // Bytes of lines other than "data" since the last call, for example comments and unknown fields.
   size_t take_noise() { return std::exchange(noise_, 0); }
-  // What the stream wants to be waited for before it is opened again; milliseconds.
+  // The stream's `retry` field: milliseconds to wait before the stream is opened again.
   std::optional<unsigned> retry_ms() const { return retry_ms_; }
 
  private:
@@ -33,7 +34,7 @@ class EventStream {
   size_t most_bytes_;
   std::string bytes_;
   size_t begin_ = 0, scanned_ = 0;
-  bool after_return_ = false;  // a newline that follows belongs to the line before
+  bool after_return_ = false;  // the last line ended with "\r": a "\n" after it belongs to the same line end
   bool at_start_ = true;
   Event event_;
   bool has_data_ = false, too_large_ = false;

@@ -16,7 +16,7 @@ constexpr const char* kNetwork =
     "PrivateNetwork=no and IPAddressAllow= below [Service]: see units/README.md";
 
 bool needs_resolver(const UrlParts& place) {
-  return place.host != "localhost" && place.host.find(':') == place.host.npos;  // libcurl knows these by itself
+  return place.host != "localhost" && place.host.find(':') == place.host.npos;  // libcurl needs no lookup
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ Result<> Exchange::State::set_options(const UrlParts& place, const std::vector<s
   set(CURLOPT_URL, request_.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  set(CURLOPT_PROXY, "");  // whatever the environment says
+  set(CURLOPT_PROXY, "");  // ignores the environment's proxy
   set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
   set(CURLOPT_FOLLOWLOCATION, 0L);
   set(CURLOPT_NOSIGNAL, 1L);
@@ -120,11 +120,11 @@ Result<> Exchange::State::add_headers() {
   auto append = [this](const std::string& line) {
     if (curl_slist* longer = core_.curl.slist_append(headers_, line.c_str())) headers_ = longer;
   };
-  append("Expect:");  // libcurl's own: some servers never answer it
+  append("Expect:");  // removes libcurl's header: some servers never answer it
   CHECKED(check_header(request_.method, ""));
   for (const auto& [name, value] : request_.headers) {
     CHECKED(check_header(name, value));
-    append(value.empty() ? name + ";" : name + ": " + value);  // libcurl's way to say an empty one
+    append(value.empty() ? name + ";" : name + ": " + value);  // "name;" is libcurl's form of an empty header
   }
   core_.curl.easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
   return {};
@@ -137,11 +137,11 @@ size_t Exchange::State::on_header(char* data, size_t, size_t bytes, void* self) 
     state.head_too_large_ = true;
     return 0;
   }
-  if (!state.has_head) state.note_header(std::string_view(data, bytes));  // what follows the body is nobody's
+  if (!state.has_head) state.note_header(std::string_view(data, bytes));  // headers after the body are ignored
   return bytes;
 }
 
-// Interim replies (1xx) come before the one that counts.
+// Interim replies (1xx) may come before the final reply; their headers are dropped.
 void Exchange::State::note_header(std::string_view line) {
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
   if (line.starts_with("HTTP/")) {

@@ -1,4 +1,5 @@
-// What client.cc and exchange.cc share: libcurl's side of a client, and that of one exchange. Nobody else includes it.
+// HttpClient::Core: libcurl's state of a client. Exchange::State: libcurl's state of one request.
+// Used by: client.cc and exchange.cc only.
 #pragma once
 #include <map>
 #include <optional>
@@ -9,8 +10,8 @@
 
 namespace http {
 
-// libcurl says what it waits for, and is told when that comes. Its callbacks only note what they are told: nothing of
-// ours runs inside of one, as libcurl can neither begin nor end a request there.
+// libcurl names the sockets and the timer that it waits for, and act() reports their events to it. libcurl's callbacks
+// only record data: a callback must not start or end a request, so no other code of the daemon runs inside one.
 struct HttpClient::Core {
   Core(Loop& on, const Curl& library);
   ~Core();
@@ -19,7 +20,7 @@ struct HttpClient::Core {
   void remove(CURL* easy);
   void act(curl_socket_t socket, int events);
 
-  // Addresses are asked for again after a minute.
+  // The addresses of a host from remember(), for one minute; nullptr: not known.
   const std::vector<std::string>* known(const std::string& host);
   void remember(const std::string& host, std::vector<std::string> addresses);
 
@@ -56,13 +57,13 @@ struct Exchange::State {
   State(const State&) = delete;
   Task<> begin();
   void finished(CURLcode code);
-  // Returns in a turn of its own, after something has come, or at once where there is something already.
+  // Waits for the next notify(); returns in a later turn of the loop. It does not check whether data is there already.
   Task<> something();
   std::optional<Error> failure;
   ReplyHead head;
   std::string unread;
   bool has_head = false, over = false;
-  void go_on();  // after unread was taken
+  void go_on();  // continues a paused transfer, after `unread` was taken
 
  private:
   Task<Result<>> prepare();

@@ -11,7 +11,7 @@ std::string text_of(const Response& response) {
                      response.status, response.type, response.body.size(), response.headers, response.body);
 }
 
-// The part before the next separator, which is taken from `text` with it.
+// Removes the part before the next separator, and the separator, from `text`. Returns the part.
 std::string_view take(std::string_view& text, char separator) {
   const size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);
@@ -31,7 +31,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The value of its Host header; two of them are none that could be trusted.
+// The value of the Host header; empty for two Host headers, because neither can be trusted.
 std::string_view host_of(std::string_view headers) {
   constexpr std::string_view kName = "host:";
   std::string_view host;

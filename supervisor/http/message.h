@@ -1,5 +1,6 @@
-// HTTP/1 as far as it takes to show something: one request, without a body, for each connection, and its answer.
-// Source: untrusted bytes. No errors: every text has an answer.
+// HttpRequest and Response: HTTP/1 messages of a small server. A connection has one request, without a body, and one
+// answer.
+// Source: untrusted bytes. Used by: Endpoint, `warder dashboard`. No errors: every text gets an answer.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,9 +10,9 @@ namespace http {
 
 inline constexpr size_t kLongestRequest = 8 << 10;
 
-struct HttpRequest {  // GET or HEAD; parts of the text as they came
+struct HttpRequest {  // GET or HEAD; the parts are not decoded
   std::string_view path, query;
-  std::string_view host;  // of its header; empty: none
+  std::string_view host;  // value of the Host header; empty: no Host header, or more than one
 };
 
 struct Response {
@@ -24,9 +25,9 @@ Response refusal(std::string_view status, std::string_view why, std::string_view
 
 using Handler = std::function<Response(const HttpRequest&)>;
 
-// Whether its head is there to the end.
+// Whether `request` contains the end of the request's headers.
 bool is_whole(std::string_view request);
-// HTTP/1.0, to be followed by the end of the connection. `handler` is asked for GET and HEAD alone.
+// Returns an HTTP/1.0 answer; close the connection after it. `handler` is called only for GET and HEAD.
 std::string answer_to(std::string_view request, const Handler& handler);
 
 }  // namespace http

@@ -36,13 +36,13 @@ Task<> reap(AsyncFd pidfd) {
   (void)::waitid(static_cast<idtype_t>(kPidfdIdType), static_cast<id_t>(pidfd.get()), &info, WEXITED);
 }
 
-// getent(1) at work; ended with this object.
+// A running getent(1). The destructor ends the process.
 class Question {
  public:
   explicit Question(Loop& loop) : loop_(loop) {}
   ~Question() {
     if (!pidfd_) return;
-    (void)::kill(pid_, SIGKILL);  // not reaped yet: the number is its own
+    (void)::kill(pid_, SIGKILL);  // the process is not reaped yet, so the number is still its number
     loop_.spawn(reap(std::move(pidfd_)));
   }
   Question(const Question&) = delete;
@@ -76,7 +76,7 @@ class Question {
     return {};
   }
 
-  // All it prints; after end_now(), what there was.
+  // Waits for the end of the process and returns its output; after end_now(), the output so far.
   Task<std::string> answer() {
     std::string printed;
     char part[2048];
@@ -92,7 +92,7 @@ class Question {
     }
     co_return printed;
   }
-  // Its pipe is closed by that, and answer() goes on.
+  // Kills the process. That closes the pipe, and answer() returns.
   void end_now() {
     ended_ = true;
     (void)::kill(pid_, SIGKILL);

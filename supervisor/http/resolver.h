@@ -1,6 +1,7 @@
-// The addresses of a host, asked of getent(1): whatever nsswitch.conf says counts, no thread is started for it in the
-// daemon (libcurl's own resolver starts one for each name), and a name server that hangs is ended with the process.
-// Source: a host of a URL. Errors: invalid (no name of a host), unavailable (not found, not in time).
+// resolve(): finds the addresses of a host with getent(1), a child process. So nsswitch.conf applies, the daemon starts
+// no thread (libcurl's resolver starts one for each name), and a hanging lookup is ended with the process.
+// Source: a host of a URL. Used by: Exchange.
+// Errors: invalid (no name of a host), unavailable (not found, not in time).
 #pragma once
 #include <chrono>
 #include <string>
@@ -13,9 +14,9 @@ namespace http {
 
 inline constexpr size_t kMostAddresses = 8;
 
-// Numeric ones, in the order in which they are to be tried; at least one.
+// Returns numeric addresses, at least one, in the order in which to try them. A cancelled call ends the process.
 Task<Result<std::vector<std::string>>> resolve(Loop& loop, std::string host, std::chrono::milliseconds limit);
-// What getent(1) printed.
+// Reads the addresses from the output of `getent ahosts`; at most kMostAddresses.
 std::vector<std::string> read_addresses(std::string_view printed);
 
 }  // namespace http

@@ -1,4 +1,5 @@
-// Accounts: what all connections of one user share, whichever listening socket they came by.
+// Account: counters and limits that all connections of one user (uid) share, over all listening sockets.
+// Accounts: finds the account of a uid. Owned by Server; used by Listener and Connection. No errors.
 #pragma once
 #include <sys/types.h>
 
@@ -10,23 +11,23 @@
 
 namespace mcp {
 
-// `line_bytes` counts the buffers of lines that have not ended yet, `call_bytes` the values of requests that run or
-// wait.
+// `line_bytes` counts the buffers of lines that have not ended yet. `call_bytes` counts the values of requests that run
+// or wait.
 struct Account {
   size_t connections = 0;
   size_t line_bytes = 0;
   size_t max_line_bytes = 128 << 20;
   size_t call_bytes = 0;
   size_t max_call_bytes = 256 << 20;
-  // The first connection makes those that are nullptr.
-  std::shared_ptr<UnreadAccount> unread;  // answers
-  std::shared_ptr<LoopShare> loop;        // what reading the user's messages may take
+  // The user's first connection creates `unread` and `loop` where they are nullptr.
+  std::shared_ptr<UnreadAccount> unread;  // memory of answers that the user's clients have not read
+  std::shared_ptr<LoopShare> loop;        // time of the event loop for the user's messages
 };
 
 class Accounts {
  public:
   explicit Accounts(std::shared_ptr<UnreadBudget> unread) : unread_(std::move(unread)) {}
-  // That user's; a new one when none of the user's connections is left.
+  // The account of `uid`. A new account when no connection or request holds an earlier one.
   std::shared_ptr<Account> of(uid_t uid) {
     std::weak_ptr<Account>& known = accounts_[uid];
     auto account = known.lock();

@@ -1,5 +1,5 @@
-// What answers to methods are made of: the members of a result, or the error that goes on the wire instead.
-// Used by the files that answer (server, prompts, resources, completions).
+// Answer: the answer to one method, as the members of a result or as an error for the wire. Also helpers that read
+// params. Used by the files that answer methods (server, prompts, resources, completions).
 #pragma once
 #include <string>
 #include <tl/expected.hpp>
@@ -16,7 +16,7 @@ using Answer = tl::expected<std::string, RpcError>;  // the members of the resul
 inline auto refuse(ErrorCode code, std::string message, Json data = {}) {
   return tl::unexpected(RpcError{code, std::move(message), std::move(data)});
 }
-// A failure of a handler that has no other words for it.
+// The wire form of a handler's Error: invalid and not_found become invalid_params, other codes internal_error.
 RpcError rpc_error(const Error& error);
 RpcError bad_cursor();
 
@@ -27,7 +27,7 @@ tl::expected<std::string, RpcError> cursor_in(const Json& params);
 // params.arguments as an object, {} when absent. Errors: invalid_params.
 tl::expected<Json, RpcError> arguments_in(Json& params);
 
-// What may be kept of an answer that several sources made.
+// The caching of an answer that several sources made: the shorter time and the narrower scope.
 Caching stricter(Caching a, Caching b);
 
 }  // namespace mcp

@@ -16,8 +16,8 @@ namespace mcp {
 namespace {
 
 constexpr size_t kMostProblems = 5;
-constexpr size_t kMostMeantBytes = 1 << 20;  // of a value that came as its JSON text
-constexpr size_t kMostWordBytes = 64;        // of a value of an enum, true and false
+constexpr size_t kMostMeantBytes = 1 << 20;  // a longer JSON text is not converted to a value
+constexpr size_t kMostWordBytes = 64;        // a longer text is not compared with enum values, true and false
 
 bool has_type(const Json& value, std::string_view type) {
   if (type == "string") return value.is_string();
@@ -50,7 +50,7 @@ bool has_one_type(const Json& value, const std::vector<std::string>& types) {
   return types.empty() || std::any_of(types.begin(), types.end(), [&](const auto& t) { return has_type(value, t); });
 }
 
-// The value as the model wrote it, short.
+// The value as the model wrote it, shortened.
 std::string shown(const Json& value) {
   if (value.is_structured()) return value.is_array() ? "an array" : "an object";
   if (value.is_string()) return "\"" + printable(value.get_ref<const std::string&>(), 60) + "\"";
@@ -67,7 +67,7 @@ size_t code_points(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-// What is wrong with one value, or nothing.
+// The problem with one value; empty: no problem.
 std::string problem_of(const Json& schema, const Json& value) {
   const auto types = types_of(schema);
   if (!has_one_type(value, types)) return fmt::format("{} is not of type {}", shown(value), fmt::join(types, " or "));
@@ -127,7 +127,7 @@ bool is_in_enum(const Json& schema, std::string_view word) {
                      [&](const Json& one) { return one.is_string() && one.get_ref<const std::string&>() == word; });
 }
 
-// The list that a text means where texts are listed: "email" is one of it, "email, phone" are two.
+// The list that a text means where the schema wants a list of strings: "email" has one item, "email, phone" two.
 std::optional<Json> list_in(const Json& schema, std::string_view text) {
   const auto items = schema.find("items");
   if (items == schema.end() || items->value("type", Json()) != "string" || text.starts_with('[')) return {};
@@ -144,7 +144,7 @@ std::optional<Json> list_in(const Json& schema, std::string_view text) {
   return list;
 }
 
-// The value that a text means, or nothing where there is doubt.
+// The value that a text means; nullopt where the meaning is not certain.
 std::optional<Json> meaning_of(const Json& schema, const std::map<std::string, std::string, std::less<>>* words,
                                const std::string& text) {
   const std::string small = in_small_letters(std::string_view(text).substr(0, kMostWordBytes + 1));
@@ -164,7 +164,7 @@ std::optional<Json> meaning_of(const Json& schema, const std::map<std::string, s
   return types == std::vector<std::string>{"array"} ? list_in(schema, text) : std::nullopt;
 }
 
-// Words of a name: "timeoutSeconds" and "timeout_seconds" both are timeout and seconds.
+// The words of a name: "timeoutSeconds" and "timeout_seconds" both give timeout and seconds.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words(1);
   for (const char c : name) {
@@ -175,7 +175,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-// 0: not alike at all.
+// How similar two names are: the number of letters in words that they share. 0: not similar.
 size_t likeness(std::string_view one, std::string_view other) {
   constexpr size_t kLeast = 3;  // letters
   size_t shared = 0;
@@ -192,7 +192,7 @@ size_t likeness(std::string_view one, std::string_view other) {
 }  // namespace
 
 std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& names) {
-  name = name.substr(0, 128);  // of a stranger's text
+  name = name.substr(0, 128);  // bytes; the text comes from a client and may be long
   std::string_view nearest;
   size_t most = 0;
   for (const std::string_view candidate : names) {

@@ -1,8 +1,8 @@
-// Checks a tool's arguments against its input schema, so that handlers see only what they declared.
+// check_arguments(): checks a tool's arguments against its input schema, so that handlers see only declared arguments.
 // The schema is flat, as portable tool schemas are: `type` (a name or a list), `enum`, `minimum`, `maximum`,
-// `minLength`, `maxLength`, `maxItems`, `items.type`, `required`, `additionalProperties`. Other keywords are the
-// handler's business. Stricter than JSON Schema in one thing: an argument that `properties` does not name is refused
-// unless `additionalProperties` allows it, since saying false in each definition would cost every agent its tokens.
+// `minLength`, `maxLength`, `maxItems`, `items.type`, `required`, `additionalProperties`. Handlers check other keywords
+// themselves. One rule is stricter than JSON Schema: an argument that `properties` does not name is refused unless
+// `additionalProperties` allows it. Writing `false` into each definition would cost every agent tokens.
 #pragma once
 #include <functional>
 #include <map>
@@ -15,32 +15,34 @@
 
 namespace mcp {
 
-// What is wrong, in words for the model, naming each argument (the first five of them); nothing when all is well.
+// The problems, in words for the model, one line for each argument; nullopt when there is no problem. Every missing
+// argument is named. Other problems are added while fewer than five are listed.
 //   "argument 'memory_mb': 9000 is above the maximum of 4096"
 //   "argument 'timeout': unknown; did you mean timeout_seconds? This tool takes code, timeout_seconds"
 std::optional<std::string> find_problems(const Json& schema, const Json& arguments);
 
-// Takes out optional arguments that are null: many clients send what they leave out so. A null that the schema allows
-// stays, as does that of a required argument, which then is wrong.
+// Removes optional arguments that are null: many clients send null for an argument that they leave out. A null that
+// the schema allows stays. The null of a required argument stays, too, and find_problems() then reports it.
 void drop_absent(const Json& schema, Json& arguments);
 
-// Other words for the values of an argument's enum: {"language": {"py": "python"}}. Words are in small letters.
+// Other words for the values of an argument's enum: {"language": {"py": "python"}}. Words are in lower case.
 using Spellings = std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>>;
 
-// Takes values as they are meant where that is beyond doubt: a number, a boolean, an object or a list that came as its
-// JSON text ("30"), and a value of an enum that came in other capitals or by another word. All else stays as it is.
-// Returns at most how many bytes of memory the values take that were read from texts.
+// Converts values with a certain meaning: a number, a boolean, an object or a list that came as its JSON text ("30"),
+// and a value of an enum that came in other capitals or by another word. Other values do not change.
+// Returns an upper bound for the bytes of memory that the converted values take.
 size_t take_as_meant(const Json& schema, const Spellings& spellings, Json& arguments);
 
-// All of it, in this order. Touches nothing but its arguments: any thread may do it.
+// The result of check_arguments(), which runs drop_absent(), take_as_meant() and find_problems() in this order. The
+// function uses only its arguments, so any thread may call it.
 struct CheckedArguments {
-  size_t bytes = 0;  // of take_as_meant()
+  size_t bytes = 0;  // returned by take_as_meant()
   std::optional<std::string> problems;
 };
 CheckedArguments check_arguments(const Json& schema, const Spellings& spellings, Json& arguments);
 
-// Of `names` the one that `name` is most like: one is the other's beginning or part, or they share a word of three
-// letters or more ("run_code", "execute_code"); empty when none is.
+// The most similar name in `names`; empty when no name is similar. Two names are similar if a word in one is the
+// beginning of a word in the other, or equal to it, with three letters or more ("run_code", "execute_code").
 std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& names);
 
 }  // namespace mcp

@@ -1,5 +1,5 @@
-// Completions: who knows how an argument of a prompt or of a resource template may go on. The first handler that
-// knows the reference and its argument answers.
+// Completions: the handlers that complete an argument of a prompt or of a resource template. The first handler that
+// knows the reference and its argument answers. Used by Server. Errors: not_found, no handler knows them.
 #pragma once
 #include <vector>
 

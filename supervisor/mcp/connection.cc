@@ -14,9 +14,9 @@ namespace mcp {
 
 namespace {
 
-constexpr int kLinesPerTurn = 32;            // then other connections get theirs
-constexpr size_t kFreeLineBytes = 64 << 10;  // of a line's buffer, not charged to the account
-constexpr size_t kCallBytes = 24 << 10;      // what a request takes that waits: its task, its context, a short message
+constexpr int kLinesPerTurn = 32;            // then other connections get a turn
+constexpr size_t kFreeLineBytes = 64 << 10;  // a line buffer up to this size is not charged to the account
+constexpr size_t kCallBytes = 24 << 10;      // memory of a waiting request: its task, its context, a short message
 
 bool hung_up(int fd) {
   pollfd p{fd, 0, 0};
@@ -25,14 +25,15 @@ bool hung_up(int fd) {
 
 }  // namespace
 
-// Sees the far end vanish after it has ended its output. Readable no longer tells then (end of file stays
-// readable); EPOLLHUP does, which epoll_ctl(2) reports whatever one asks for. UV_PRIORITIZED asks for nothing else.
+// Hangup: calls a function when a peer that has ended its output closes the socket. After end of file the socket stays
+// readable, so readable events do not show the close. EPOLLHUP does, and epoll_ctl(2) always reports it. The watcher
+// itself asks only for UV_PRIORITIZED (out-of-band data).
 struct Connection::Hangup {
   struct Box {
     uv_poll_t handle;
     std::function<void()> fn;
   };
-  Fd fd;  // of its own: AsyncFd's has a watcher already. Closed after the box
+  Fd fd;  // a duplicate, because AsyncFd's descriptor has a watcher already. Closed after the box
   UvPtr<Box> box;
 
   static std::unique_ptr<Hangup> watch(Loop& loop, int socket, std::function<void()> fn) {
@@ -45,7 +46,7 @@ struct Connection::Hangup {
     hangup->box.reset(box.release());
     uv_poll_start(&hangup->box->handle, UV_PRIORITIZED, [](uv_poll_t* handle, int, int) {
       const Doing doing(LoopWork::other);
-      uv_poll_stop(handle);  // out-of-band data would wake us for ever; a write then finds the end
+      uv_poll_stop(handle);  // out-of-band data would wake the loop without end; a failed write shows the close
       static_cast<Box*>(handle->data)->fn();
     });
     return hangup;
@@ -91,14 +92,14 @@ Connection::~Connection() {
   ended_ = true;
   self_.reset();
   outbox_.close();
-  // A handler's destructor may let another go on and finish, which looks itself up in calls_: it finds nothing.
+  // A handler's destructor may let another handler finish. That one looks for its call in calls_, which must be empty.
   auto calls = std::exchange(calls_, {});
   calls.clear();
   auto parked = std::exchange(parked_, {});
   parked.clear();
   accepted_.account->connections--;
   accepted_.account->line_bytes -= charged_;
-  // Whoever keeps it has the socket, too: closing ours would tell the client nothing.
+  // The store (fd_store.h) holds the socket, too: only shutdown(2) ends the connection for the client.
   if (accepted_.kept && !accepted_.kept->is_left()) ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
@@ -108,10 +109,10 @@ Task<> Connection::read() {
     settle();
     note(ConnectionRecord::reading, !lines_.held().empty() || lines_.is_discarding());
     if (done == Progress::room_needed) co_await room();
-    if (done == Progress::more_lines) co_await accepted_.account->loop->turn();  // others first
+    if (done == Progress::more_lines) co_await accepted_.account->loop->turn();  // other connections first
     if (done == Progress::large_line) co_await on_large(*large_);
     if (done != Progress::bytes_needed) continue;
-    if (input_ended_) break;  // a refused client has its answer
+    if (input_ended_) break;  // a refused client got its answer
     co_await socket_.readable();
     const ssize_t got = receive();
     if (got == -EDQUOT) {
@@ -129,14 +130,14 @@ Task<> Connection::read() {
       }
       break;
     } else if (got != -EINTR && got != -EAGAIN) {
-      end();  // ECONNRESET: it is gone
+      end();  // for example ECONNRESET: the client is gone
       co_return;
     }
   }
   on_input_end();
 }
 
-// What recv(2) says, or the negative of its errno; -EDQUOT where the user's lines take too much memory.
+// Returns the result of recv(2), or its errno as a negative number; -EDQUOT if the user's lines take too much memory.
 ssize_t Connection::receive() {
   const LoopShare::Use use(*accepted_.account->loop);
   const auto space = lines_.space();
@@ -160,8 +161,8 @@ Connection::Progress Connection::handle_lines() {
   return Progress::more_lines;
 }
 
-// While other connections hold more than the user may, one that has read its answers asks and is told at once what is
-// quick; its first call that a handler works on then waits, and so do the lines behind that.
+// While the user is over the limit of unread answers, a connection that has read its own answers may still send
+// requests with immediate answers. Its first call with a handler waits for room, and so do the lines after that call.
 bool Connection::needs_room() const {
   return outbox_.full() || (accepted_.account->unread->is_over() && (!outbox_.empty() || held_up_ > 0));
 }
@@ -172,7 +173,7 @@ bool Connection::takes_notifications() const {
 }
 
 Task<> Connection::room() {
-  if (!needs_room()) co_return;  // the cork is out
+  if (!needs_room()) co_return;  // the end of the cork has made room
   room_ = std::make_shared<Event>();
   std::shared_ptr<Event> room = room_;
   if (!outbox_.full()) outbox_.wait_for_room(room);
@@ -190,7 +191,7 @@ bool Connection::charge(size_t capacity) {
 
 void Connection::on_item(const LineSplitter::Item& item, size_t bytes) {
   if (item.kind == LineSplitter::Kind::too_long) {
-    if (item.found && item.found->kind != EnvelopeScan::Kind::request) return;  // an answer of the client's
+    if (item.found && item.found->kind != EnvelopeScan::Kind::request) return;  // the client's response: no answer
     const auto id = item.found ? RequestId::from_text(item.found->raw_id) : std::nullopt;
     refuse(id, {ErrorCode::invalid_request, fmt::format("a line is longer than {} bytes", limits_.line_bytes), {}}, {});
     return;
@@ -268,7 +269,7 @@ void Connection::on_request(Message&& message, const Measure& measure, const std
   auto not_found = [&] {
     refuse(message.id, {ErrorCode::method_not_found, "Method not found: " + printable(message.method, 64), {}}, batch);
   };
-  if (calls_.contains(message.id)) {  // an error with that id would be taken for the first request's answer
+  if (calls_.contains(message.id)) {  // the client would take an error with that id for the first request's answer
     return refuse({}, {ErrorCode::invalid_request, "Invalid Request: id " + message.id.wire + " is in use", {}}, batch);
   }
   if (!server_.is_known(message.method)) return not_found();
@@ -299,7 +300,7 @@ void Connection::on_request(Message&& message, const Measure& measure, const std
   reply(result_line(message.id, *answer), batch);
 }
 
-// Which limit one more request would exceed.
+// The error for the limit that one more request would exceed; nullopt: it would exceed no limit.
 std::optional<RpcError> Connection::find_limit(const RequestId& id, size_t bytes, bool queues) const {
   const size_t in_work = queues ? work_->queued : work_->calls;
   const size_t most = queues ? limits_.queued_calls : limits_.calls;
@@ -329,7 +330,7 @@ void Connection::start_call(Method method, Message&& message, const Measure& mea
   const bool queues = method == Method::tools_call && server_.queues(message.params);
   const size_t bytes = measure.bytes + kCallBytes;
   if (auto limit = find_limit(message.id, bytes, queues)) return refuse(message.id, *std::move(limit), batch);
-  if (batch && accepted_.account->unread->is_over()) {  // it would wait for an array that waits for it
+  if (batch && accepted_.account->unread->is_over()) {  // the request and its array would wait for each other
     const auto why = fmt::format("your answers that are not read yet take {} MiB of memory; this one did not run",
                                  accepted_.account->unread->bytes() >> 20);
     const Json data = {{"code", "exhausted"}, {"remedy", "read them, then send it again"}};
@@ -378,21 +379,21 @@ void Connection::finish(Call& call, Answer answer) {
   call.context.close();
   if (!call.state.empty()) return keep_answer(call, std::move(answer));
   auto node = calls_.extract(call.context.id);
-  if (node.empty()) return;  // we are being destroyed
+  if (node.empty()) return;  // in the destructor
   const RequestId& id = call.context.id;
   call.unread->set(0);
   const Doing doing(LoopWork::answer, &name_);
   reply(answer ? result_line(id, *answer) : error_line(id, answer.error()), std::exchange(call.batch, nullptr));
-  note_calls();  // afterwards: an answer given twice does less harm than none
+  note_calls();  // after the answer: after a crash, two answers do less harm than no answer
   call.share.reset();
   call.busy.reset();
-  // Not now: the call's task is on the stack.
+  // Destroyed later, because the call's task is on the stack.
   loop_.defer([done = std::shared_ptr<Call>(std::move(node.mapped()))] {});
   end_when_done();
 }
 
 void Connection::cancel(const RequestId& id) {
-  const auto cancelled = calls_.extract(id);  // destroyed here, with all that its handler holds
+  const auto cancelled = calls_.extract(id);  // destroyed here, with its handler
   if (cancelled) note_calls();
 }
 
@@ -431,7 +432,7 @@ void Connection::on_input_end() {
   if (hung_up(socket_.get())) return end();
   end_when_done();
   if (ended_) return;
-  // It only ended its output and waits for our answers: `printf ... | nc -U` does.
+  // The client has only ended its output and waits for answers, as `printf ... | nc -U` does.
   hangup_ = Hangup::watch(loop_, socket_.get(), [this] { end(); });
   if (!hangup_) end();
 }
@@ -445,7 +446,7 @@ void Connection::end() {
   loop_.defer([self = std::weak_ptr<Connection*>(self_)] {
     auto alive = self.lock();
     if (!alive) return;
-    auto on_end = std::move((*alive)->on_end_);  // it destroys the connection
+    auto on_end = std::move((*alive)->on_end_);  // destroys the connection
     on_end();
   });
 }

@@ -1,7 +1,7 @@
-// Connection: one client on one socket. Reads lines, keeps the state that legacy clients need, runs handlers side
-// by side, sends their answers as they come.
-// Made by: Listener, for each accept(). Ends by itself; `on_end` then owns the moment to destroy it, and every
-// request still running is cancelled by that.
+// Connection: one client on one socket. Reads lines, holds the state of legacy clients, runs handlers side by side and
+// sends each answer when it is ready.
+// Made by: Listener, for each accept(). When the connection ends, it calls `on_end` from a later turn of the loop, and
+// `on_end` destroys it. The destructor cancels every request that still runs.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -23,14 +23,14 @@
 namespace mcp {
 
 struct ConnectionLimits {
-  size_t line_bytes = 16 << 20;  // of a request
+  size_t line_bytes = 16 << 20;  // longest line of a client, in bytes
   size_t reply_bytes = 8 << 20;  // the official clients close at 10 MiB
-  size_t calls = 128;            // that handlers work on at once
-  size_t queued_calls = 4096;    // of tools whose handlers queue (ToolDefinition::queues), running or waiting
-  size_t id_bytes = 256 << 10;   // of all requests that are not answered yet
+  size_t calls = 128;            // requests in work at once, without those of `queued_calls`
+  size_t queued_calls = 4096;    // calls of tools with ToolDefinition::queues, running or waiting
+  size_t id_bytes = 256 << 10;   // ids of all requests that are not answered yet
   size_t batch = 64;             // messages in one array
   OutboxLimits outbox;
-  std::chrono::milliseconds refusal{5'000};  // how long a client that is refused may take to ask
+  std::chrono::milliseconds refusal{5'000};  // how long a refused client may take to send its first request
 };
 
 class Connection {
@@ -40,8 +40,8 @@ class Connection {
     std::shared_ptr<void> user;
     std::shared_ptr<Account> account = std::make_shared<Account>();
     std::optional<Error> refusal;                  // answers the first request, then the connection ends
-    std::optional<KeptConnection> kept;            // it may go on in another process
-    std::optional<ConnectionRecord::Read> before;  // what it was in another process
+    std::optional<KeptConnection> kept;            // set if a successor process may take the connection over
+    std::optional<ConnectionRecord::Read> before;  // the connection's state in the previous process
   };
   // `socket` is a connected, non-blocking stream. Both references must outlive the connection.
   // Errors: internal, the loop cannot watch the socket.
@@ -53,15 +53,17 @@ class Connection {
 
   size_t calls() const { return calls_.size(); }
   const std::shared_ptr<void>& user() const { return accepted_.user; }
-  // Ends it now, as if the client had left: its calls are cancelled.
+  // Ends the connection as if the client had left: its calls are cancelled.
   void close() { end(); }
-  // If it is kept: takes nothing more from the socket. What runs goes on, and its answers leave.
+  // If a successor process may take the connection over: stops reading from the socket. Requests that run continue, and
+  // their answers are sent.
   void pause();
-  // If it is kept: writes down what it is in the middle of. Its destruction is then no end for the client.
+  // If a successor process may take the connection over: writes unhandled input into the record. The destructor then
+  // leaves the socket open for the client.
   void leave();
 
  private:
-  // Answers of one array of requests, sent as one array when the last has come or was cancelled.
+  // The answers to one array of requests, sent as one array when the last request was answered or cancelled.
   class Batch;
   struct Call;
   struct Hangup;
@@ -79,25 +81,25 @@ class Connection {
   Task<> room();
   ssize_t receive();
   bool charge(size_t capacity);
-  // False: it is kept in large_, for on_large().
+  // Handles one line. False: the line is large, and now in large_ for on_large().
   bool take(const LineSplitter::Item& item);
   bool take_last(const LineSplitter::Item& item);
-  // `bytes`: of memory that its values take, where that is worth counting.
+  // `bytes`: memory that the line's values take; 0: too little to count.
   void on_item(const LineSplitter::Item& item, size_t bytes);
   Task<> on_large(LineSplitter::Item item);
-  // What was found out of a message where it was read.
+  // Facts about a message, computed where it was parsed.
   struct Measure {
-    size_t bytes = 0;              // of memory that it takes
-    std::optional<size_t> digest;  // of its parameters, where it is large
+    size_t bytes = 0;              // memory that the message's values take
+    std::optional<size_t> digest;  // digest_of() its params, if already computed
   };
   struct Line {
     tl::expected<Json, Refusal> value;
-    std::vector<Measure> measures;  // of the message, or of each message of an array; none: they are small
+    std::vector<Measure> measures;  // one for the message, or one for each message of an array; empty: all are small
   };
   static Line measure(std::string_view text, tl::expected<Json, Refusal> value);
   void on_line(std::string_view text, Line line);
   void on_batch(Json&& items, const std::vector<Measure>& measures);
-  // `line`: the text of a message that is no part of an array. What is left of the value is the caller's to free.
+  // `line`: the text of the message; empty for a message in an array. The caller frees the rest of `value`.
   void on_message(Json&& value, std::string_view line, const Measure& measure, const std::shared_ptr<Batch>& batch);
   void on_notification(const Message& message);
   void on_request(Message&& message, const Measure& measure, const std::shared_ptr<Batch>& batch);
@@ -137,29 +139,29 @@ class Connection {
   Server& server_;
   AsyncFd socket_;
   Accepted accepted_;
-  const std::string name_;  // whose it is, for people
+  const std::string name_;  // the user, as text for people: "user 1000"
   ConnectionLimits limits_;
   std::function<void()> on_end_;
-  std::shared_ptr<Connection*> self_;  // for callbacks that may come after us
+  std::shared_ptr<Connection*> self_;  // for callbacks that may run after the destructor
   Outbox outbox_;
   LineSplitter lines_;
-  size_t charged_ = 0;                       // to the account, for the buffer of lines_
-  std::optional<LineSplitter::Item> large_;  // the line that is read beside the loop, or is to be
+  size_t charged_ = 0;                       // bytes of the buffer of lines_ that are charged to the account
+  std::optional<LineSplitter::Item> large_;  // the line to parse beside the loop, now or next
   size_t held_up_ = 0;                       // calls that wait until the user's answers are read
 
   std::optional<Version> negotiated_;  // by `initialize`
   std::shared_ptr<const ClientInfo> client_ = std::make_shared<ClientInfo>();
   std::optional<Severity> log_level_;                // by logging/setLevel
-  std::optional<Subscriptions::Interest> interest_;  // of a legacy client, since `initialize`
+  std::optional<Subscriptions::Interest> interest_;  // a legacy client's, since `initialize`
 
-  std::string handshake_;  // the four above, for the record
+  std::string handshake_;  // the four members above as JSON text, for the record
 
   std::shared_ptr<Work> work_;
   std::map<RequestId, std::unique_ptr<Call>> calls_;
-  // Modern calls that were answered with questions, by the state that the client was given: no request of it is open.
+  // Modern calls that were answered with questions, by their `requestState`. The client has no open request for them.
   std::map<std::string, std::unique_ptr<Call>, std::less<>> parked_;
   Elicitations requests_, embedded_;     // questions to legacy clients, and to modern ones
-  std::optional<Server::Busy> writing_;  // while the outbox holds something
+  std::optional<Server::Busy> writing_;  // while the outbox is not empty
   std::shared_ptr<Event> room_;          // while read() waits for the outbox, or for the user's other answers
   bool input_ended_ = false;
   bool ended_ = false;

@@ -1,4 +1,5 @@
-// What connection.cc and questions.cc know of one request in work, and of an array of them.
+// Connection::Call: one request in work. Connection::Batch: the answers to one array of requests.
+// Used by: the source files of Connection.
 #pragma once
 #include <memory>
 #include <optional>
@@ -28,14 +29,14 @@ class Connection::Batch {
   std::string lines_;
 };
 
-// Requests of one connection that are in work, those that were answered with questions among them.
+// Counts of one connection's requests in work. Calls that were answered with questions count, too.
 struct Connection::Work {
-  size_t calls = 0;     // of handlers that do not queue
-  size_t queued = 0;    // of those that do
-  size_t id_bytes = 0;  // of both
+  size_t calls = 0;     // requests in work, without those of `queued`
+  size_t queued = 0;    // calls of tools with ToolDefinition::queues
+  size_t id_bytes = 0;  // bytes of the ids of both
 };
 
-// While a call waits for room.
+// Counts one call while it waits for room in the user's account of unread answers.
 struct Connection::HeldUp {
   explicit HeldUp(size_t& count) : count_(count) { count_++; }
   ~HeldUp() { count_--; }
@@ -44,7 +45,7 @@ struct Connection::HeldUp {
   size_t& count_;
 };
 
-// What one request takes of the connection's limits and of its user's, until it ends.
+// One request's share of the connection's limits and of its user's limits. Returned when the request ends.
 class Connection::Share {
  public:
   Share(std::shared_ptr<Work> work, std::shared_ptr<Account> account, bool queues, size_t id_bytes, size_t bytes)
@@ -58,7 +59,7 @@ class Connection::Share {
     work_->id_bytes -= id_bytes_;
     account_->call_bytes -= bytes_;
   }
-  // False, and nothing changes: the user has no more.
+  // Adds `bytes` of memory to the user's account. False: the account would be over its limit, and stays as it was.
   bool add(size_t bytes) {
     if (account_->call_bytes + bytes > account_->max_call_bytes) return false;
     account_->call_bytes += bytes;
@@ -83,26 +84,26 @@ struct Connection::Call {
   }
   ~Call() {
     context.close();
-    task.reset();  // before what it uses
+    task.reset();  // before the members that the task uses
   }
   std::optional<Share> share;
-  std::optional<UnreadShare> unread;  // of its answer, until that is with the connection
+  std::optional<UnreadShare> unread;  // the answer's memory, until the connection has the answer
   std::optional<Server::Busy> busy;
   std::shared_ptr<Batch> batch;  // may be null
   RequestContext context;
 
-  // Of one that asks a modern client.
-  size_t digest = 0;                   // of what was asked for
+  // For calls that ask a modern client.
+  size_t digest = 0;                   // digest_of() the request's params
   std::vector<std::string> questions;  // keys of embedded_
-  std::string state;                   // while it is parked
-  std::optional<Answer> answer;        // that came while it was parked
-  Deadline forgetting;                 // of that
+  std::string state;                   // `requestState`, while the call is parked
+  std::optional<Answer> answer;        // made while the call was parked
+  Deadline forgetting;                 // drops that answer
 
   std::optional<Task<>> task;
 };
 
-// What a request asks for, whatever its id and answers: equal for a call and its repetition with answers. Whom it tells
-// apart is the client itself, and what goes on is the first one: no secret is needed.
+// A hash over a request's params without the answers: equal for a call and for its repetition with answers. A client
+// that forges an equal hash only deceives itself, because the first request continues: no secret is needed.
 size_t digest_of(const Json& params);
 
 }  // namespace mcp

@@ -138,11 +138,11 @@ void append_contents(std::string& out, const ResourceContents& contents) {
 
 void append_tool_result(std::string& members, const ToolResult& result, Version version) {
   append_key(members, "content");
-  // Before 2026-07-28 structured content is an object or nothing.
+  // Before 2026-07-28 structured content must be an object.
   const bool structured = result.structured && has_structured_content(version) &&
                           (era_of(version) == Era::modern || result.structured->is_object());
   if (result.content.empty() && result.structured && !structured) {
-    append_blocks(members, {Text{dump_json(*result.structured)}}, version);  // else nothing of it would arrive
+    append_blocks(members, {Text{dump_json(*result.structured)}}, version);  // or the result would arrive empty
   } else {
     append_blocks(members, result.content, version);
   }

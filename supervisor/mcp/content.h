@@ -1,6 +1,6 @@
-// What handlers answer with, free of versions; and its wire form, the one place that knows what each version
-// of the protocol can carry.
-// Text and base64 data go to the wire without becoming a JSON value first: a megabyte costs what escaping it costs.
+// ToolResult and its blocks: what a handler answers with, in no particular protocol version. The append_ functions
+// write the wire form; only they know which kinds of content each version can carry. Used by: handlers, Server.
+// Text and base64 data are written to the wire without becoming a JSON value first: a megabyte costs only its escaping.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -43,7 +43,7 @@ struct ResourceContents {
 };
 using Block = std::variant<Text, Image, Audio, ResourceLink, ResourceContents>;
 
-// The answer to tools/call. `is_error` means that the tool could not do what was asked, in words for the model.
+// The answer to tools/call. `is_error`: the tool could not do its task, and `content` says why, in words for the model.
 struct ToolResult {
   std::vector<Block> content;
   std::optional<Json> structured;  // wire: structuredContent, since 2025-06-18
@@ -52,19 +52,19 @@ struct ToolResult {
 
   static ToolResult text(std::string text);
   static ToolResult error(std::string text);
-  // {success: false, error, code, rule?, remedy?} as text and as structured content: the shape of every failure.
+  // {success: false, error, code, rule?, remedy?} as text and as structured content: the form of every failure.
   static ToolResult error(const Error& error);
-  // `value` as structured content, and the same as compact JSON text.
+  // `value` as structured content and as compact JSON text.
   static ToolResult data(Json value);
 };
 
-// The answer to a call that a server does not take any more: it ends, the next one will take it.
+// The answer to a call that came after Server::drain(): the next daemon will take the call.
 ToolResult not_run_while_draining();
 
-// Bytes that the result will at least need on the wire.
+// The least number of bytes that the result needs on the wire.
 size_t least_size(const ToolResult& result);
-// Appends content, structuredContent and isError. A version's missing kinds become text: a link its name and uri,
-// audio its type and size.
+// Appends content, structuredContent and isError. A kind of content that the version lacks becomes text: a link becomes
+// its name and uri, audio its type and size.
 void append_tool_result(std::string& members, const ToolResult& result, Version version);
 void append_block(std::string& out, const Block& block, Version version);
 void append_blocks(std::string& out, const std::vector<Block>& blocks, Version version);

@@ -1,5 +1,6 @@
-// RequestContext: what a handler knows about the request it serves, and its line back to the client.
-// Made by the connection; lives as long as the handler's task, and so may be used by reference in all of it.
+// RequestContext: what a handler knows about its request, and the handler's way to send messages to the client.
+// Made by Connection. It exists as long as the handler's task, which may use it by reference everywhere. Used by:
+// Server and all handlers. No errors.
 #pragma once
 #include <sys/types.h>
 
@@ -20,8 +21,8 @@
 
 namespace mcp {
 
-// Who is at the other end, as the kernel says (SO_PEERCRED and SO_PEERGROUPS, unix(7)): the process that called
-// connect(), as it was then.
+// The peer process as the kernel reports it (SO_PEERCRED and SO_PEERGROUPS, unix(7)): the process that called
+// connect(), with its credentials at that time.
 struct PeerProcess {
   pid_t pid = 0;
   uid_t uid = static_cast<uid_t>(-1);
@@ -29,7 +30,7 @@ struct PeerProcess {
   std::vector<gid_t> groups;  // supplementary
 };
 
-// What the client said about itself: with each modern request, at `initialize` before.
+// What the client says about itself: a modern client with each request, a legacy client at `initialize`.
 struct ClientInfo {
   Json capabilities = Json::object();
   Json info;  // {name, version, ...}; may be null; a claim, not an identity
@@ -39,7 +40,7 @@ class ResponseFilter;
 
 class RequestContext {
  public:
-  using Send = std::function<void(std::string line)>;  // empty: no notification leaves
+  using Send = std::function<void(std::string line)>;  // empty: no notification is sent
   RequestContext(Loop& on_loop, RequestId request_id, Version spoken, Send send)
       : loop(on_loop), id(std::move(request_id)), version(spoken), send_(std::move(send)) {}
 
@@ -50,7 +51,7 @@ class RequestContext {
   PeerProcess peer;
   std::shared_ptr<const ClientInfo> client = std::make_shared<ClientInfo>();
   Json meta;                                        // params._meta as received: traceparent and other extensions' keys
-  std::shared_ptr<ResponseFilter> response_filter;  // looks at what leaves; nullptr: nothing does
+  std::shared_ptr<ResponseFilter> response_filter;  // redacts the answer's texts; nullptr: no redaction
   std::shared_ptr<void> user;                       // what the listener's `admit` returned for this connection
 
   Era era() const { return era_of(version); }
@@ -60,25 +61,25 @@ class RequestContext {
   }
 
   bool wants_progress() const { return progress_token_ && send_; }
-  // Tells the client how far we are. Nothing is sent without a token of the client's, for a value that is not
-  // greater than the last, or once the answer is on its way. No message where texts are looked at before they leave:
-  // it may be the beginning of what, whole, would be recognised.
+  // Sends the progress of the request to the client. No notification is sent without a progress token from the client,
+  // for a value not greater than the last one, or after the answer was made. With a response filter, `message` is left
+  // out: it may be the first part of a text that the filter recognises only as a whole.
   void progress(double value, std::optional<double> total = {}, std::string_view message = {});
-  // A notifications/message, if the client asked for this severity. Done when it has left, or does not.
+  // Sends a notifications/message if the client asked for this severity. Done when the message was sent or dropped.
   Task<> log(Severity severity, Json data, std::string logger = {});
 
-  // Asks the person at the client; `answered` is called once, from the loop, while what is returned lives. nullptr:
-  // the client cannot be asked.
+  // Asks the person at the client. `answered` is called once, from the loop, unless the returned Elicitation is
+  // destroyed before. nullptr: the client cannot be asked.
   std::shared_ptr<Elicitation> elicit(ElicitationForm form, std::function<void(Elicited)> answered) {
     return ask_ ? ask_(std::move(form), std::move(answered)) : nullptr;
   }
-  // Whether the client says that it can be asked.
+  // Whether the client declared that it can be asked.
   bool can_elicit() const { return ask_ && mcp::can_elicit(client->capabilities, version); }
 
-  // Counts memory that the request takes beside its own text; false: its user has no more.
+  // Counts memory that the request takes in addition to its own text. False: the user is at the limit.
   bool hold(size_t bytes) { return bytes == 0 || !hold_ || hold_(bytes); }
 
-  // Counts the memory of the answer that was made, until it leaves.
+  // Counts the memory of the answer until the answer is in the outbox.
   void made(size_t bytes) {
     if (made_) made_(bytes);
   }
@@ -95,7 +96,7 @@ class RequestContext {
   void notify(std::string line) const {
     if (send_) send_(std::move(line));
   }
-  void close() { send_ = nullptr, ask_ = nullptr; }  // the answer is on its way
+  void close() { send_ = nullptr, ask_ = nullptr; }  // the answer was made
 
  private:
   Send send_;

@@ -14,8 +14,8 @@ void append_flag(std::string& out, std::string_view key, bool value) {
   out += value ? "true" : "false";
 }
 
-// Those that are not the specification's defaults: a definition costs every agent its tokens. Whether what only reads
-// destroys or may be repeated decides nothing there.
+// Appends the hints that differ from the specification's defaults: a definition costs every agent tokens. For a
+// read-only tool, the specification gives destructiveHint and idempotentHint no meaning.
 void append_annotations(std::string& out, const Annotations& annotations, Version version) {
   std::string hints;
   if (!has_titles(version)) append_optional(hints, "title", annotations.title);
@@ -37,7 +37,7 @@ void append_tool(std::string& out, const ToolDefinition& tool, Version version) 
   append_optional(out, "description", tool.description);
   append_key(out, "inputSchema");
   out += dump_json(tool.input_schema);
-  // A schema that any object fits tells nobody anything; structured content may come without one.
+  // A schema that allows any object has no information. Structured content is allowed without a schema.
   if (tool.output_schema && *tool.output_schema != Json{{"type", "object"}} && has_structured_content(version)) {
     append_key(out, "outputSchema");
     out += dump_json(*tool.output_schema);

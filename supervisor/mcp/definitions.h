@@ -1,4 +1,5 @@
-// The wire form of what is offered, as each version has it. Used for the lists, which are made once per version.
+// append_tool() and the other append_ functions: the wire form of tools, prompts, resources and templates in each
+// protocol version. Used by the files that answer list methods: server_lists.cc, prompts.cc, resources.cc. No errors.
 #pragma once
 #include <string>
 

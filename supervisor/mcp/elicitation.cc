@@ -10,7 +10,7 @@ bool can_elicit(const Json& client_capabilities, Version version) {
   if (!has_elicitation(version) || !client_capabilities.is_object()) return false;
   const auto declared = client_capabilities.find("elicitation");
   if (declared == client_capabilities.end() || !declared->is_object()) return false;
-  return declared->empty() || declared->contains("form");  // only "url": it shows no forms
+  return declared->empty() || declared->contains("form");  // a client with only "url" shows no forms
 }
 
 std::string elicitation_members(const ElicitationForm& form, Version version) {

@@ -1,9 +1,9 @@
-// Elicitation: a question to the person at the client, in the middle of a request of theirs
+// Elicitation: a question to the person at the client, in the middle of the client's request
 // (specification: client/elicitation; basic/patterns/mrtr since 2026-07-28).
-//   legacy: a request of ours, elicitation/create, on the connection
-//   modern: the request is answered with `input_required`; what works on it goes on waiting, and
-//           the client asks again, with the answer and the state it was given
-// Source of answers: the client, which is not trusted: what fits no question that is open is ignored.
+//   legacy: the server sends the request elicitation/create on the connection
+//   modern: the request is answered with `input_required` and a `requestState`; its handler waits, and the client
+//           repeats the request with the person's answer and the same `requestState`
+// Source of answers: the client, which is not trusted. An answer that matches no open question is ignored.
 #pragma once
 #include <functional>
 #include <map>
@@ -18,25 +18,26 @@
 namespace mcp {
 
 struct Elicited {
-  // unable: the client cannot ask anybody, after all.
+  // unable: the client could not ask the person, or its answer cannot be read.
   enum class Action { accept, decline, cancel, unable };
   Action action = Action::unable;
-  Json content = Json::object();  // of the form, as the client says it: whoever asked checks it
+  Json content = Json::object();  // the form's values as the client sent them; the caller must check them
 };
 
-// What is put to the person.
+// The form that the client shows to the person.
 struct ElicitationForm {
   std::string message;  // plain text
-  // The form's fields: a JSON Schema as the specification allows it, as text. By default there is nothing to fill in:
-  // accepting is the answer.
+  // The form's fields: a JSON Schema as the specification allows it, as text. The default has no fields: accepting is
+  // the answer.
   std::string schema = R"({"type":"object","properties":{}})";
 };
 
-// One question. Whoever asked keeps it; when it goes unanswered, it is taken back.
+// One question. The caller of RequestContext::elicit() owns it. Destroying it before the answer takes the
+// question back.
 struct Elicitation {
   ElicitationForm form;
   std::function<void(Elicited)> answered;  // at most once, from the loop
-  std::function<void()> taken_back;        // for the connection
+  std::function<void()> taken_back;        // set by the connection; called by the destructor
   Elicitation() = default;
   Elicitation(const Elicitation&) = delete;
   ~Elicitation() {
@@ -46,24 +47,24 @@ struct Elicitation {
 
 // Whether the client declared that it can show forms.
 bool can_elicit(const Json& client_capabilities, Version version);
-// The inside of params.
+// The members of the params of elicitation/create.
 std::string elicitation_members(const ElicitationForm& form, Version version);
-// A client's answer. Nothing for what is none.
+// A client's answer; nullopt when `result` is no answer.
 std::optional<Elicited> read_elicited(const Json& result);
 
-// The questions of one connection, by their wire id or key: bounded, and answered once.
+// The open questions of one connection, by wire id or key: at most kMost, each answered once.
 class Elicitations {
  public:
   static constexpr size_t kMost = 64;
-  // Its key, which nobody had before, nor had with an earlier daemon on the same connection; nothing when too many are
-  // open.
+  // Returns a new key. The key is random, so it is unique also among the keys of an earlier daemon on the same
+  // connection. nullopt: kMost questions are open.
   std::optional<std::string> add(const std::shared_ptr<Elicitation>& question);
   std::shared_ptr<Elicitation> find(const std::string& key) const;
-  // Takes it out; nullptr when it is not open.
+  // Removes the question and returns it; nullptr when it is not open.
   std::shared_ptr<Elicitation> take(const std::string& key);
-  // Nobody waits for it any more. False: it was answered.
+  // Removes a question without an answer. False: it was answered before.
   bool drop(const std::string& key) { return open_.erase(key) > 0; }
-  // All that are open, taken out.
+  // Removes all open questions and returns them.
   std::vector<std::shared_ptr<Elicitation>> take_all();
 
  private:

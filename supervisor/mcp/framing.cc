@@ -7,9 +7,9 @@
 namespace mcp {
 
 namespace {
-constexpr size_t kSmall = 16 << 10;     // what an idle connection keeps
-constexpr size_t kKeptFrom = 64 << 10;  // bytes of an item
-constexpr size_t kChunk = 256 << 10;    // read at once, so that one connection cannot hold the loop
+constexpr size_t kSmall = 16 << 10;     // bytes of the first buffer; an idle connection keeps at most 4 times as much
+constexpr size_t kKeptFrom = 64 << 10;  // bytes; keep() shares the buffer only for larger items
+constexpr size_t kChunk = 256 << 10;    // bytes in one read, so that one connection cannot hold the loop
 }  // namespace
 
 std::span<char> LineSplitter::space() {
@@ -29,7 +29,8 @@ void LineSplitter::make_room() {
   if (begin_ > 0 && held <= capacity_ / 2 && buffer_.use_count() == 1) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, held);
   } else {
-    // The longest line, "\r\n" and one byte more always fit, so a line is seen to be too long before we are full.
+    // The longest line, "\r\n" and one byte more always fit, so the buffer is never full before a line is known to be
+    // too long.
     const size_t grown = std::max(std::min(std::max(capacity_ * 2, kSmall), max_line_ + 3), held + 1);
     std::shared_ptr<char[]> larger = std::make_unique_for_overwrite<char[]>(grown);
     if (held > 0) std::memcpy(larger.get(), buffer_.get() + begin_, held);
@@ -58,7 +59,7 @@ std::optional<LineSplitter::Item> LineSplitter::item(size_t begin, size_t end) c
   return Item{Kind::line, text, {}};
 }
 
-// The bytes before `end` belong to a line that is too long.
+// The bytes before `end` belong to a line longer than max_line_.
 void LineSplitter::discard(size_t end) {
   scan_.feed({buffer_.get() + begin_, end - begin_});
   begin_ = end;
@@ -87,7 +88,7 @@ std::optional<LineSplitter::Item> LineSplitter::next() {
     }
     if (auto whole = item(std::exchange(begin_, scanned_), newline)) return whole;
   }
-  // One byte more may be the "\r" of a line that just fits.
+  // One byte more may be the "\r" of a line with exactly max_line_ bytes.
   if (end_ - begin_ > max_line_ + 1) discarding_ = true;
   if (discarding_) discard(end_);
   return {};

@@ -1,6 +1,6 @@
-// LineSplitter: newline-delimited messages cut out of a byte stream, without copying them.
-// Source of bytes: a connection's socket. Bound: no line longer than max_line is ever kept; a longer one is looked
-// through for its id as it passes, and reported when it has ended.
+// LineSplitter: splits a byte stream into newline-delimited messages, without copying them.
+// Source of bytes: a connection's socket. Used by Connection. Bound: a line longer than max_line is never stored. The
+// splitter scans the bytes of a longer line for its id, drops them, and reports the line when it has ended.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -20,22 +20,23 @@ class LineSplitter {
   struct Item {
     Kind kind;
     std::string_view text;  // without "\n" or "\r\n"; valid until the next space(); empty for too_long
-    std::optional<EnvelopeScan::Found> found;  // of one that is too long, where it is certain
+    std::optional<EnvelopeScan::Found> found;  // for too_long: the message's id and kind, where they are certain
   };
 
   // Room for the next read, at least one byte. Invalidates earlier items.
   std::span<char> space();
-  // `bytes` of space() were filled.
+  // The caller has filled the first `bytes` of space().
   void commit(size_t bytes) { end_ += bytes; }
-  // The next whole line that is not blank, or nothing until more bytes come.
+  // The next whole line, blank lines skipped; nullopt until more bytes come.
   std::optional<Item> next();
   // Whether bytes have come that next() has not looked at.
   bool has_unseen() const { return scanned_ < end_; }
-  // The stream has ended: what came after the last newline, if anything.
+  // Call at the end of the stream: the line after the last newline; nullopt when no bytes came after it.
   std::optional<Item> rest();
-  // Keeps the bytes of a large item, which was the newest, beyond the next space(); nothing for a small one.
+  // Keeps the bytes of `item`, the newest one, valid beyond the next space(). nullptr for an item of at most 64 KiB:
+  // copy its text instead.
   std::shared_ptr<const void> keep(const Item& item);
-  // The bytes that no item was made of yet.
+  // The bytes that are in no item yet.
   std::string_view held() const { return {buffer_.get() + begin_, end_ - begin_}; }
   // Whether the rest of a line that was too long is still to come.
   bool is_discarding() const { return discarding_; }
@@ -49,13 +50,13 @@ class LineSplitter {
   Item discarded();
 
   size_t max_line_;
-  std::shared_ptr<char[]> buffer_;  // shared with whoever keeps an item
+  std::shared_ptr<char[]> buffer_;  // shared with the callers of keep()
   size_t capacity_ = 0;
-  size_t begin_ = 0;    // of the line being collected
+  size_t begin_ = 0;    // of the current line
   size_t scanned_ = 0;  // no newline before this
   size_t end_ = 0;
-  bool discarding_ = false;  // inside a line that is too long
-  EnvelopeScan scan_;        // of that line
+  bool discarding_ = false;  // inside a line longer than max_line_
+  EnvelopeScan scan_;        // reads that line
 };
 
 }  // namespace mcp

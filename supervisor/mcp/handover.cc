@@ -1,4 +1,5 @@
-// Connections that go on in another process: what they leave behind, and how they begin again.
+// The part of Connection that hands a connection over to the next process: pause() and leave() in the old process,
+// go_on() in the new one, and the notes in the record.
 #include <algorithm>
 #include <cstring>
 
@@ -15,14 +16,15 @@ void Connection::leave() {
   if (!accepted_.kept) return;
   reader_.reset();
   std::string_view rest = lines_.held();
-  // A line whose reading was broken off lies before it.
+  // The large line on the thread comes first; it was not handled.
   if (large_) rest = {large_->text.data(), static_cast<size_t>(rest.data() + rest.size() - large_->text.data())};
   accepted_.kept->record.write_rest(rest);
   note(ConnectionRecord::reading, lines_.is_discarding());
   accepted_.kept->leave();
 }
 
-// What was in work when the other process ended is lost, and its client waits for it.
+// Continues the connection of the previous process. Requests in work when that process ended are lost. Their client
+// still waits for answers, so each gets an error.
 void Connection::go_on(ConnectionRecord::Read before) {
   const Json& handshake = before.handshake;
   auto text_of = [&handshake](const char* key) {

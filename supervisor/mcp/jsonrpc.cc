@@ -13,8 +13,8 @@ namespace mcp {
 namespace {
 
 constexpr size_t kMaxIdBytes = 1024;
-constexpr size_t kCountFrom = 512 << 10;  // shorter lines cannot hold enough values to hurt
-constexpr double kMostExact = 1LL << 53;  // a larger number that was written as 1e300 may be another integer
+constexpr size_t kCountFrom = 512 << 10;  // bytes; the values of a shorter line take too little memory to count
+constexpr double kMostExact = 1LL << 53;  // a larger floating-point number may differ from the integer that was written
 
 tl::unexpected<Refusal> refuse(std::optional<RequestId> id, ErrorCode code, std::string message) {
   return tl::unexpected(Refusal{std::move(id), RpcError{code, std::move(message), {}}});
@@ -91,7 +91,7 @@ tl::expected<Message, Refusal> read_message(Json&& value, std::string_view line)
   const auto id_member = value.find("id");
   const bool has_id = id_member != value.end();
   if (has_id) id = RequestId::from(*id_member);
-  if (id && id_member->is_number_float()) id = certain_id(line).value_or(*id);  // 1e3 goes back as 1e3
+  if (id && id_member->is_number_float()) id = certain_id(line).value_or(*id);  // 1e3 is sent back as 1e3
   const bool is_reply = value.contains("result") || value.contains("error");
   const auto method = value.find("method");
 

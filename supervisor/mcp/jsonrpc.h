@@ -1,6 +1,6 @@
-// JSON-RPC 2.0 envelopes (https://www.jsonrpc.org/specification), as MCP narrows them: ids are strings or
-// integers, params are an object. Taken, too: integers that are written as 1.0 or 1e3, and "params": null.
-// Source: a line from a client, which is hostile. Errors carry the code that goes on the wire.
+// RequestId, Message and RpcError: JSON-RPC 2.0 envelopes (https://www.jsonrpc.org/specification), as MCP narrows them:
+// ids are strings or integers, params are an object. Integers written as 1.0 or 1e3, and "params": null, are accepted,
+// too. Source: a line from a client, which is hostile. Used by: Connection. Errors carry the code for the wire.
 #pragma once
 #include <compare>
 #include <optional>
@@ -13,18 +13,17 @@
 
 namespace mcp {
 
-// A request id or progress token: its JSON text ("7", "\"abc\""), so that it goes back exactly as it came.
-// Numbers are equal when they mean the same: 1.0 is 1.
+// A request id or progress token, as its JSON text ("7", "\"abc\""): it is sent back exactly as it came.
+// Numbers are equal when their values are equal: 1.0 is 1.
 struct RequestId {
   std::string wire;
   friend bool operator==(const RequestId& a, const RequestId& b) { return (a <=> b) == 0; }
   friend std::strong_ordering operator<=>(const RequestId& a, const RequestId& b) {
     return a.is_plain() && b.is_plain() ? a.wire <=> b.wire : a.meaning() <=> b.meaning();
   }
-  // Nothing for fractions, null, integers beyond 64 bits (beyond 53, where they are written as 1e3) and strings over
-  // 1 KiB.
+  // nullopt for fractions, null, integers beyond 64 bits (beyond 53 bits if written as 1e3) and strings over 1 KiB.
   static std::optional<RequestId> from(const Json& value);
-  // The same of JSON text, as it is.
+  // The same for JSON text. A number keeps its spelling.
   static std::optional<RequestId> from_text(std::string_view raw);
 
  private:
@@ -32,7 +31,7 @@ struct RequestId {
   std::string meaning() const;
 };
 
-// Codes of JSON-RPC and MCP. Ours are outside the reserved ranges; none is needed so far.
+// Error codes of JSON-RPC and MCP. Warder defines no code; a code of Warder would be outside the reserved ranges.
 enum class ErrorCode : int {
   parse_error = -32700,
   invalid_request = -32600,
@@ -60,16 +59,16 @@ struct Message {
   Json& content() { return kind == Kind::response ? result : params; }
 };
 
-// Why a message was refused, and for whom where the id could be read.
+// Why a message was refused, and the id of the request where it could be read.
 struct Refusal {
   std::optional<RequestId> id;
   RpcError error;
 };
 
-// One line as JSON. Errors: parse_error; invalid_request for nesting beyond 64, or more than `most_bytes` of values.
-// They name the request where its id is certain (EnvelopeScan).
+// Parses one line as JSON. Errors: parse_error; invalid_request for nesting beyond 64, or if the values would take more
+// than `most_bytes` of memory. An error names the request where its id is certain (EnvelopeScan).
 tl::expected<Json, Refusal> parse_line(std::string_view line, size_t most_bytes = kMostValueBytes);
-// One envelope, of the line that it was alone in, or of an array: empty. Errors: invalid_request.
+// Reads one envelope. `line` is its text, or empty for a message in an array. Errors: invalid_request.
 tl::expected<Message, Refusal> read_message(Json&& value, std::string_view line = {});
 
 // Whole lines, without the newline. `members` is the inside of the result object: "\"a\":1,\"b\":2".
@@ -81,7 +80,7 @@ std::string notification_line(std::string_view method, std::string_view params_m
 
 // Appends ,"key": (without the comma at the start of `members`).
 void append_key(std::string& members, std::string_view key);
-// The key with a string for its value; `optional`: nothing for an empty one.
+// Appends the key with a string as its value. append_optional() skips an empty value.
 void append_member(std::string& members, std::string_view key, std::string_view value);
 void append_optional(std::string& members, std::string_view key, std::string_view value);
 

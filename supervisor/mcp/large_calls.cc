@@ -1,5 +1,6 @@
-// Calls of tools that have much to say, or are answered much: looked at and written beside the loop, on the account of
-// the user, whose budget was charged when they were read or made.
+// The part of Server for tool calls with large arguments or large results: both are processed on a thread beside the
+// loop, as jobs of the user. The jobs charge 0 bytes to the user's budget: it was charged before, when the arguments
+// were read or the result was made.
 #include <fmt/format.h>
 
 #include "supervisor/mcp/server.h"
@@ -11,7 +12,7 @@ JsonWork::Owner owner_of(const RequestContext& context) { return {fmt::format("u
 
 }  // namespace
 
-// What is wrong is not given back, but freed there.
+// Wrong arguments are not returned, but freed on the thread.
 Task<Result<std::pair<CheckedArguments, Json>>> Server::check_beside(const RequestContext& context,
                                                                      const ToolDefinition& tool, Json arguments) {
   const UnderWay<uid_t>::One checking(checking_, context.peer.uid);

@@ -1,11 +1,11 @@
-// Lines of a connection that are read beside the loop: how long they take is their user's matter alone.
+// The part of Connection that parses large lines on a thread beside the loop, so that they delay only their own user.
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/connection_call.h"
 
 namespace mcp {
 
 namespace {
-constexpr size_t kShortLine = 1 << 10;  // of which the values need not be counted
+constexpr size_t kShortLine = 1 << 10;  // bytes; the values of a shorter line are not counted
 }
 
 bool Connection::take(const LineSplitter::Item& item) {
@@ -26,7 +26,7 @@ bool Connection::take_last(const LineSplitter::Item& item) {
   return take(item);
 }
 
-// Touches nothing but its arguments: any thread may run it.
+// Uses only its arguments, so any thread may call it.
 Connection::Line Connection::measure(std::string_view text, tl::expected<Json, Refusal> value) {
   Line line{std::move(value), {}};
   if (!line.value) return line;
@@ -42,7 +42,7 @@ Connection::Line Connection::measure(std::string_view text, tl::expected<Json, R
   return line;
 }
 
-// Beside the loop; nothing else of this connection is read meanwhile.
+// Parses a large line beside the loop. The connection reads no other line meanwhile.
 Task<> Connection::on_large(LineSplitter::Item item) {
   std::string_view text = item.text;
   std::shared_ptr<const void> kept = lines_.keep(item);

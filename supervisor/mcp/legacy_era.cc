@@ -1,4 +1,5 @@
-// What a client of the legacy era settles for its whole connection: version, capabilities, log level, subscriptions.
+// The part of Connection for settings that a legacy client makes for its whole connection: version, capabilities, log
+// level, subscriptions.
 #include <fmt/format.h>
 
 #include "supervisor/base/json.h"

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 constexpr int kAcceptsPerTurn = 16;
-constexpr std::chrono::milliseconds kPause{100};  // when accept() fails, with the spare descriptor too
+constexpr std::chrono::milliseconds kPause{100};  // after accept() failed, also with the spare descriptor
 
 Fd spare_descriptor() { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
@@ -28,7 +28,7 @@ int option(int fd, int name) {
   return ::getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
 }
 
-// Empty when the kernel does not say it all: an unknown group could be the one that a rule is about.
+// The peer's credentials; nullopt when the kernel does not report all groups: a rule may depend on a missing group.
 std::optional<PeerProcess> peer_of(int socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
@@ -36,7 +36,7 @@ std::optional<PeerProcess> peer_of(int socket) {
   PeerProcess peer{credentials.pid, credentials.uid, credentials.gid, {}};
   size = 0;
   int rc = 0;
-  do {  // ERANGE tells the size; that of a connection does not change
+  do {  // with ERANGE the kernel returns the needed size, which does not change for a connection
     peer.groups.resize(size / sizeof(gid_t));
     rc = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size);
   } while (rc < 0 && errno == ERANGE && size > peer.groups.size() * sizeof(gid_t));
@@ -45,9 +45,9 @@ std::optional<PeerProcess> peer_of(int socket) {
   return peer;
 }
 
-enum class Before { nothing, requests };  // what the client has sent on this connection
+enum class Before { nothing, requests };  // the client's earlier messages on this connection
 
-// Best effort and without waiting: it fits into the empty buffer of a new connection.
+// Sends one error without waiting; a failure is ignored. The line fits into the empty buffer of a new connection.
 void turn_away(const Fd& socket, std::string_view why, Before before) {
   Json data = {{"code", "exhausted"}};
   if (before == Before::nothing) data[meta_key::kNotRun] = "refused";
@@ -55,13 +55,13 @@ void turn_away(const Fd& socket, std::string_view why, Before before) {
   (void)!::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// Whether a server answers at that address.
+// Whether a server listens at `address`.
 bool is_served(const sockaddr_un& address) {
   Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
 }
 
-// The umask would take bits from the mode that was asked for.
+// Binds with umask 0: the umask would remove bits from the mode that the caller wants.
 int bind_at(const Fd& socket, const sockaddr_un& address) {
   const mode_t before = ::umask(0);
   const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -86,7 +86,7 @@ Result<Fd> listen_at(const std::string& path, mode_t mode) {
 
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return fail_errno(errno, "socket");
-  // bind() gives the file the mode that the socket has; with chmod() afterwards others could be faster.
+  // bind() gives the file the socket's mode. With chmod() after bind(), a client could connect before it.
   if (::fchmod(socket.get(), mode) < 0) return fail_errno(errno, "fchmod on a socket");
   if (bind_at(socket, address) < 0) {
     if (errno != EADDRINUSE) return fail_errno(errno, "bind '" + path + "'");
@@ -132,7 +132,7 @@ Listener::Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits li
 Listener::~Listener() { stop(); }
 
 void Listener::close_if(const std::function<bool(const std::shared_ptr<void>& user)>& chosen) {
-  std::vector<Connection*> closing;  // first: an end may take its connection out of the list
+  std::vector<Connection*> closing;  // collected first: close() may remove its connection from the list
   for (const auto& connection : connections_) {
     if (connection && connection->user() && chosen(connection->user())) closing.push_back(connection.get());
   }
@@ -150,7 +150,7 @@ Task<> Listener::accept_all() {
     Accept last = Accept::one;
     for (int i = 0; last == Accept::one && i < kAcceptsPerTurn; i++) last = accept_one();
     if (last == Accept::failed) {
-      co_await sleep_for(loop_, kPause);  // the client still waits and would wake us at once
+      co_await sleep_for(loop_, kPause);  // the client still waits in the backlog, and would wake this task at once
       if (!spare_) spare_ = spare_descriptor();
     }
   }
@@ -166,7 +166,7 @@ Listener::Accept Listener::accept_one() {
   if (error == EINTR || error == ECONNABORTED) return Accept::one;
   if (error == EAGAIN || error == EWOULDBLOCK) return Accept::none_waits;
   if (error != EMFILE && error != ENFILE) return Accept::failed;
-  // Left in the backlog its client would wait for ever.
+  // Accept the client with the spare descriptor and turn it away: in the backlog it would wait for ever.
   spare_.reset();
   client.reset(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!client) return Accept::failed;
@@ -203,7 +203,7 @@ void Listener::serve(Fd socket) {
   auto accepted = accept(socket);
   if (!accepted) return turn_away(socket, accepted.error().what, Before::nothing);
   if (keep_ && !accepted->refusal) {
-    if (auto record = ConnectionRecord::make()) {  // without one it ends with us
+    if (auto record = ConnectionRecord::make()) {  // without a record, the connection ends with this process
       record->write({}, {});
       auto forget = keep_(socket.get(), record->fd());
       if (forget) accepted->kept.emplace(*std::move(record), std::move(forget));
@@ -223,7 +223,7 @@ void Listener::adopt(Fd socket, Fd record, std::function<void()> forget) {
     why = "warderd was restarted while it read or wrote a message here, which is lost; connect again";
   }
   if (!why.empty()) {
-    // Half an answer is in the socket: another line would be taken for its end.
+    // If a part of an answer was written, the client would read another line as the rest of that answer.
     if (before && (before->busy & ConnectionRecord::writing) == 0) turn_away(socket, why, Before::requests);
     ::shutdown(socket.get(), SHUT_RDWR);
     return;
@@ -234,7 +234,7 @@ void Listener::adopt(Fd socket, Fd record, std::function<void()> forget) {
 }
 
 void Listener::start(Fd socket, Connection::Accepted accepted) {
-  // In the list before it runs: a connection may end while it opens.
+  // The list has the entry before the connection opens, because a connection may end while it opens.
   const auto place = connections_.emplace(connections_.end());
   auto on_end = [this, place] { connections_.erase(place); };
   auto connection =

@@ -1,5 +1,5 @@
-// Listener: accepts clients on a Unix stream socket, learns who they are from the kernel, keeps their connections.
-// Source of the socket: inherited (systemd, LISTEN_FDS) or made here from a path.
+// Listener: accepts clients on a Unix stream socket, asks the kernel for their credentials, and owns their connections.
+// Source of the socket: inherited (systemd, LISTEN_FDS) or made by listen_at(). Used by: supervisor/clients.cc.
 #pragma once
 #include <functional>
 #include <list>
@@ -19,18 +19,19 @@ struct ListenerLimits {
   ConnectionLimits connection;
 };
 
-// A listening socket at `path`. A socket that nobody serves any more is replaced; its mode is set before anyone
-// can connect. Errors: invalid (the path is too long for sockaddr_un), unavailable (somebody listens there),
-// or what bind() said.
+// Makes a listening socket at `path`. A socket file without a server is replaced. The file's mode is set before a
+// client can connect. Errors: invalid (the path is empty or too long for sockaddr_un), unavailable (another server
+// listens there, or the path is no socket), or the errno of a failed call, for example bind().
 Result<Fd> listen_at(const std::string& path, mode_t mode);
 
 class Listener {
  public:
-  // The data of one connection (RequestContext::user), or why this peer is refused: its first request is answered
-  // with that error, then the connection ends.
+  // Returns the data of one connection (RequestContext::user), or an error that refuses the peer: its first request is
+  // answered with that error, then the connection ends.
   using Admit = std::function<Result<std::shared_ptr<void>>(const PeerProcess&)>;
 
-  // Gives a connection, by its socket and record, to whoever keeps both beyond this process. Returns how to end that.
+  // Stores a connection's socket and record outside this process (supervisor/fd_store.h). Returns a function that
+  // removes both from the store; empty: they were not stored.
   using Keep = std::function<std::function<void()>(int socket, int record)>;
 
   // Both references must outlive the listener. Without `keep`, connections end with this process. Errors: invalid,
@@ -41,15 +42,17 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Goes on with a connection that another process left. `forget` ends its keeping.
+  // Continues a connection of the previous process. `forget` removes it from the store. A connection that cannot
+  // continue gets an error where possible, and is closed.
   void adopt(Fd socket, Fd record, std::function<void()> forget);
-  // Accepts no more and closes the listening socket; connections go on.
+  // Accepts no more clients and closes the listening socket. Open connections continue.
   void stop();
-  // Kept connections take no more requests: who comes next finds them in the sockets.
+  // Stored connections read no more requests: the next process finds them in the sockets.
   void pause();
-  // Kept connections are written down and left to who comes next; others end with the listener.
+  // Writes the records of stored connections and leaves these to the next process. Other connections end with the
+  // listener.
   void leave();
-  // Ends the connections whose data (what `admit` returned) is chosen.
+  // Ends each connection for which `chosen` returns true; `user` is the data that `admit` returned.
   void close_if(const std::function<bool(const std::shared_ptr<void>& user)>& chosen);
   size_t connections() const { return connections_.size(); }
 
@@ -59,7 +62,7 @@ class Listener {
   enum class Accept { one, none_waits, failed };
   Accept accept_one();
   void serve(Fd socket);
-  // Errors: exhausted and internal: it is turned away.
+  // Checks the limits and asks `admit`. Errors: exhausted and internal: the client must be turned away.
   Result<Connection::Accepted> accept(const Fd& socket);
   void start(Fd socket, Connection::Accepted accepted);
 
@@ -69,7 +72,7 @@ class Listener {
   ListenerLimits limits_;
   Admit admit_;
   Keep keep_;
-  Fd spare_;  // given up to accept, and turn away, one client when descriptors have run out
+  Fd spare_;  // closed to accept, and turn away, one client when descriptors have run out
   std::list<std::unique_ptr<Connection>> connections_;
   std::optional<Task<>> accepting_;
 };

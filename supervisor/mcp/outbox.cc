@@ -10,9 +10,9 @@
 namespace mcp {
 
 namespace {
-constexpr size_t kJoinBytes = 16 << 10;   // small lines share a buffer up to here
-constexpr size_t kMostParts = 16;         // of one sendmsg()
-constexpr size_t kTurnBytes = 512 << 10;  // written in one turn of the loop, however fast they are read
+constexpr size_t kJoinBytes = 16 << 10;   // small lines share a buffer of up to this size
+constexpr size_t kMostParts = 16;         // buffers in one sendmsg()
+constexpr size_t kTurnBytes = 512 << 10;  // most bytes written in one turn of the loop, even to a fast reader
 }  // namespace
 
 Outbox::Outbox(Loop& loop, AsyncFd& socket, OutboxLimits limits, std::function<void()> on_room,
@@ -31,7 +31,7 @@ void Outbox::charge(std::shared_ptr<UnreadAccount> account, std::function<void(s
   });
 }
 
-// A line of which a part is out is still held as a whole.
+// Counts a line that was written in part with its full size, because its memory is still in use.
 void Outbox::count() {
   if (unread_) unread_->set(bytes_ + head_sent_);
 }
@@ -105,7 +105,7 @@ bool Outbox::write_some(size_t most) {
     if (count == kMostParts || most == 0) break;
     const std::string_view rest = piece.bytes().substr(count == 0 ? head_sent_ : 0, most);
     most -= rest.size();
-    parts[count++] = {const_cast<char*>(rest.data()), rest.size()};  // which sendmsg(2) only reads
+    parts[count++] = {const_cast<char*>(rest.data()), rest.size()};  // sendmsg(2) only reads them
   }
   msghdr message{};
   message.msg_iov = parts.data();
@@ -132,7 +132,7 @@ void Outbox::took(size_t sent) {
   } else if (pumping_) {
     watch_reader();
   }
-  // Who sends sees at once what left at once; the rest is news.
+  // A caller of send() can see a write that happens at once; the callback reports later writes.
   if (pumping_ && (queue_.empty() || (was_full_ && bytes_ < limits_.full_bytes / 2))) {
     was_full_ = false;
     notify(on_room_);

@@ -1,7 +1,7 @@
-// Outbox: the one writer of a connection. Lines go out in the order of send(), at once when the socket takes them,
-// else when it does. Bounded in bytes: full() asks the connection to read no more; beyond the hard limit, or when
-// the client takes nothing for too long, the outbox breaks.
-// Its callbacks come from a turn of the loop of their own, never from inside send().
+// Outbox: the one writer of a connection. Lines are written in the order of send(): at once, or later when the socket
+// has room. Bounded in bytes: while full() is true, the connection reads no more requests. Beyond the hard limit, or
+// when the client reads no byte for `slow_reader`, the outbox breaks.
+// Callbacks are called from a later turn of the loop, never from inside send().
 #pragma once
 #include <chrono>
 #include <deque>
@@ -19,25 +19,25 @@ namespace mcp {
 struct OutboxLimits {
   size_t full_bytes = 8 << 20;
   size_t hard_bytes = 64 << 20;
-  std::chrono::milliseconds slow_reader{30'000};  // without a byte taken
+  std::chrono::milliseconds slow_reader{30'000};  // longest time in which the client reads no byte
 };
 
 class Outbox {
  public:
-  // `socket` must outlive the outbox. on_room: what was full has room again, or all has been written.
-  // on_broken: nothing can be written any more; once.
+  // `socket` must outlive the outbox. on_room: a full outbox has room again, or all lines have been written.
+  // on_broken: no line can be written any more; called once.
   Outbox(Loop& loop, AsyncFd& socket, OutboxLimits limits, std::function<void()> on_room,
          std::function<void()> on_broken);
   ~Outbox() { close(); }
-  // From now on what waits here counts as that user's. `given_up`: told the bytes when the account gives this up, just
-  // before it breaks.
+  // Charges the waiting bytes to the user's account from now on. `given_up` is called with the number of waiting bytes
+  // when the account gives this outbox up, just before the outbox breaks.
   void charge(std::shared_ptr<UnreadAccount> account, std::function<void(size_t bytes)> given_up);
 
-  // Queues `line` and its newline; dropped when broken.
+  // Queues `line` and a newline. A broken outbox drops the line.
   void send(std::string line);
-  // The same of a line in three parts, the second of which may be large and is not copied.
+  // The same for a line in three parts. `middle` may be large; a large one is not copied.
   void send(std::string begin, std::shared_ptr<const std::string> middle, std::string_view end);
-  // Nothing is written while a Cork lives: a read's worth of small answers leaves in one system call.
+  // While a Cork exists, no line is written: the small answers to one read leave in one system call.
   class Cork {
    public:
     explicit Cork(Outbox& outbox) : outbox_(outbox) { outbox_.corks_++; }
@@ -56,11 +56,11 @@ class Outbox {
   bool broken() const { return broken_; }
   // UnreadShare::wait_for_room(), after charge().
   void wait_for_room(const std::shared_ptr<Event>& room) { unread_->wait_for_room(room); }
-  // Forgets what is queued and calls nobody any more.
+  // Drops the queue. No callback is called any more.
   void close();
 
  private:
-  // Bytes that wait: its own, or somebody's.
+  // Bytes in the queue: owned by the outbox, or shared with a caller of send().
   struct Piece {
     std::string own;
     std::shared_ptr<const std::string> shared;
@@ -69,8 +69,8 @@ class Outbox {
   void add(std::string bytes);
   void added();
   void flush();
-  void write();                  // as much as one turn of the loop may take
-  bool write_some(size_t most);  // false: the socket takes no more now, or it broke
+  void write();                  // at most the bytes that one turn of the loop may write
+  bool write_some(size_t most);  // false: the socket has no room now, or it broke
   void took(size_t bytes);
   void count();
   void break_down();
@@ -84,14 +84,14 @@ class Outbox {
   std::function<void()> on_room_, on_broken_;
   std::optional<UnreadShare> unread_;
   std::deque<Piece> queue_;
-  size_t head_sent_ = 0;  // bytes of queue_.front() that are out
+  size_t head_sent_ = 0;  // bytes of queue_.front() that are written
   size_t bytes_ = 0;
   int corks_ = 0;
   bool was_full_ = false;
   bool broken_ = false;
   bool pumping_ = false;
   Deadline slow_reader_;
-  std::shared_ptr<Outbox*> self_;  // for callbacks that may come after us
+  std::shared_ptr<Outbox*> self_;  // for callbacks that may run after the destructor
   std::optional<Task<>> pump_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kPage = 100;
 
-// A cursor is the number of prompts before its page.
+// Reads the cursor, which is the number of prompts before the page.
 tl::expected<size_t, RpcError> begin_of(const Json& params) {
   auto cursor = cursor_in(params);
   if (!cursor) return tl::unexpected(std::move(cursor).error());

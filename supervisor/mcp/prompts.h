@@ -1,5 +1,6 @@
-// Prompts: all that a server offers, the fixed ones and those of providers, listed by page and filled in.
-// Fixed prompts come first, then each provider's, in the order of registration; the first of a name counts.
+// Prompts: all prompts that a server offers, fixed ones and those of providers. Answers prompts/list, by page, and
+// prompts/get. Fixed prompts come first, then each provider's, in the order of registration. If two prompts have the
+// same name, the first one counts. Used by: Server. Errors: invalid_params, or the provider's error.
 #pragma once
 #include <vector>
 
@@ -10,12 +11,12 @@ namespace mcp {
 
 class Prompts {
  public:
-  // Throws std::invalid_argument for a name that is registered already.
+  // Throws std::invalid_argument for a name registered before.
   void add(Prompt prompt, PromptHandler handler);
   void add(PromptProvider provider) { providers_.push_back(std::move(provider)); }
   bool empty() const { return fixed_.empty() && providers_.empty(); }
 
-  // `identity` is our name as JSON text; `caching` holds for the fixed prompts.
+  // `identity` is the server's name as JSON text; `caching` applies to the fixed prompts.
   Task<Answer> list(RequestContext& context, Json params, const std::string& identity, Caching caching);
   Task<Answer> get(RequestContext& context, Json params, const std::string& identity);
 

@@ -1,8 +1,9 @@
-// Versions and eras of MCP, and what a request says about itself.
+// Version, Era and RequestMeta: the versions and eras of MCP, and the `_meta` of a request.
 //
-// Two eras live on one connection. A request that carries _meta["io.modelcontextprotocol/protocolVersion"] is
-// modern (2026-07-28 and later): complete in itself, nothing before it counts. Any other is legacy, in the
-// version that `initialize` settled. Source: the MCP specification, basic/ and basic/lifecycle of each version.
+// One connection may carry requests of both eras. A request with _meta["io.modelcontextprotocol/protocolVersion"] is
+// modern (2026-07-28 and later): it is complete in itself and depends on no earlier message. Any other request is
+// legacy, in the version that `initialize` agreed on. Source: the MCP specification, basic/ and basic/lifecycle of each
+// version.
 #pragma once
 #include <map>
 #include <optional>
@@ -24,7 +25,7 @@ constexpr Version kNewestModern = Version::v2026_07_28;
 constexpr Era era_of(Version version) { return version >= Version::v2026_07_28 ? Era::modern : Era::legacy; }
 std::string_view version_name(Version version);
 std::optional<Version> version_named(std::string_view name);
-// What `initialize` settles on: the version asked for, or our newest legacy one, as the official servers do.
+// The version for the answer to `initialize`: the requested one, or kNewestLegacy, as the official servers do.
 Version negotiate(std::string_view requested);
 
 // What changed on the wire, by the version that brought it.
@@ -47,8 +48,8 @@ constexpr std::string_view kClientInfo = "io.modelcontextprotocol/clientInfo";
 constexpr std::string_view kServerInfo = "io.modelcontextprotocol/serverInfo";
 constexpr std::string_view kSubscriptionId = "io.modelcontextprotocol/subscriptionId";
 constexpr std::string_view kLogLevel = "io.modelcontextprotocol/logLevel";
-// Ours, in the _meta of a result and the data of an error: nothing of the request ran, and why not. "draining": the
-// next daemon will take it; "refused": no request of this connection runs.
+// Warder's own key, in the _meta of a result and the data of an error: no part of the request ran, and why.
+// "draining": the next daemon will take the request. "refused": no request of this connection runs.
 constexpr std::string_view kNotRun = "org.warder/not-run";
 }  // namespace meta_key
 
@@ -59,7 +60,7 @@ std::string_view severity_name(Severity severity);
 
 // The params._meta of one request.
 struct RequestMeta {
-  std::optional<Version> modern;              // nothing: a legacy request
+  std::optional<Version> modern;              // nullopt: a legacy request
   Json client_capabilities = Json::object();  // modern only
   Json client_info;                           // modern only; may be null
   std::optional<RequestId> progress_token;
@@ -71,20 +72,21 @@ tl::expected<RequestMeta, RpcError> read_meta(const Json& params);
 
 RpcError unsupported_version(std::string_view requested);
 
-// ttlMs and cacheScope of the results that modern clients may keep.
+// ttlMs and cacheScope of a result that modern clients may cache.
 struct Caching {
   enum class Scope { everybody, requester };
   int64_t ttl_ms = 0;
   Scope scope = Scope::requester;
 };
 
-// _meta of a result: key and JSON text. As text, so that it can be made before anybody waits for it.
+// The _meta of a result: key and JSON text. The values are text so that they can be made in advance, before a request
+// waits for them.
 using ResultMeta = std::map<std::string, std::string>;
 
-// Whether a result is the answer, or asks the client for something first.
+// Whether a result is the answer, or first asks the client for input.
 enum class Completeness { complete, input_required };
 
-// Completes the members of a result: resultType, caching and _meta with our name, where the version has them.
+// Completes the members of a result: resultType, caching, and _meta with the server's name, where the version has them.
 // `server_info` is JSON text.
 void finish_result(std::string& members, Version version, std::string_view server_info, const ResultMeta& meta = {},
                    std::optional<Caching> caching = {}, Completeness completeness = Completeness::complete);

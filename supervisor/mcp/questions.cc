@@ -1,5 +1,5 @@
-// A connection's questions to its client: sent as requests of ours to a legacy one; to a modern one as an answer of the
-// request, which is parked until the client repeats it.
+// The part of Connection that asks the client questions. A legacy client gets a request from the server. A modern
+// client gets the questions as the answer to its own request; the call is parked until the client repeats the request.
 #include <fmt/format.h>
 
 #include <array>
@@ -13,10 +13,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kAnswerKept = 10min;    // for a client that asks again, after all
-constexpr size_t kMostKept = 8 << 20;  // bytes of answers, of one connection
+constexpr auto kAnswerKept = 10min;    // how long an answer waits for a client to repeat its request
+constexpr size_t kMostKept = 8 << 20;  // bytes of waiting answers, per connection
 
-// Members of _meta.
+// Whether a member of _meta is about the transport of the request.
 bool says_how_it_travels(const std::string& key) {
   return key == "progressToken" || key == "traceparent" || key == "tracestate" || key == "baggage" ||
          key.starts_with("io.modelcontextprotocol/");
@@ -30,8 +30,8 @@ void deliver(Loop& loop, const std::shared_ptr<Elicitation>& question, Elicited 
   });
 }
 
-// The order of keys says nothing: a client may write a repeated request in another one. Requests are nested at most
-// kMaxJsonDepth deep.
+// The order of keys does not matter: a client may repeat a request with another order. The recursion ends, because
+// requests are nested at most kMaxJsonDepth deep.
 size_t digest_of_member(const std::string& name, const Json& value) {
   size_t inside = 0;
   if (value.is_object()) {
@@ -47,7 +47,7 @@ size_t digest_of_member(const std::string& name, const Json& value) {
 
 }  // namespace
 
-// Without a copy: most requests are never asked about, and some are large.
+// Makes no copy: most requests never cause a question, and some are large.
 size_t digest_of(const Json& params) {
   size_t digest = 0;
   const auto add = [&digest](const std::string& name, const Json& value) { digest += digest_of_member(name, value); };
@@ -57,7 +57,7 @@ size_t digest_of(const Json& params) {
       add(name, value);
       continue;
     }
-    // What says how a request travels may be another the second time; what it asks for may not.
+    // Members about the transport may differ when the request is repeated. All other members must be equal.
     for (const auto& [key, of] : value.items())
       if (!says_how_it_travels(key)) add(key, of);
   }
@@ -103,7 +103,7 @@ void Connection::on_response(const Message& message) {
     deliver(loop_, question, read_elicited(message.result).value_or(Elicited{}));
 }
 
-// In a turn of its own: calls that are made side by side ask side by side.
+// Parks the call in a later turn of the loop, so that questions asked in the same turn go to the client together.
 void Connection::park_soon(const Call& call) {
   loop_.defer([self = std::weak_ptr(self_), id = call.context.id] {
     if (auto alive = self.lock()) (*alive)->park(id);
@@ -116,7 +116,7 @@ void Connection::park(const RequestId& id) {
   Call& call = *found->second;
   std::erase_if(call.questions, [this](const std::string& key) { return !embedded_.find(key); });
   if (call.questions.empty()) return;
-  if (input_ended_) {  // it cannot repeat the request
+  if (input_ended_) {  // the client cannot repeat the request
     for (const std::string& key : call.questions) deliver(loop_, embedded_.take(key), Elicited{});
     return call.questions.clear();
   }
@@ -131,16 +131,16 @@ void Connection::park(const RequestId& id) {
   finish_result(members, version, server_.identity(), {}, {}, Completeness::input_required);
   members += R"(,"inputRequests":{)" + asked + R"(},"requestState":")" + state + '"';
   call.state = state;
-  call.context.set_notifications({}, {});  // those were the request's, as its batch
+  call.context.set_notifications({}, {});  // they belonged to the answered request, as does its batch
   const auto batch = std::exchange(call.batch, nullptr);
   parked_.emplace(state, std::move(calls_.extract(found).mapped()));
   reply(result_line(id, members), batch);
   note_calls();
 }
 
-// Its client has no request open: it may still repeat it.
+// Stores the answer of a parked call: the client has no open request for it, but may still repeat the request.
 void Connection::keep_answer(Call& call, Answer answer) {
-  if (!parked_.contains(call.state)) return;  // we are being destroyed
+  if (!parked_.contains(call.state)) return;  // in the destructor
   size_t kept = answer ? answer->size() : 0;
   for (const auto& [state, other] : parked_)
     if (other->answer && *other->answer) kept += (*other->answer)->size();
@@ -154,7 +154,7 @@ void Connection::keep_answer(Call& call, Answer answer) {
   call.answer = std::move(answer);
   call.busy.reset();
   call.forgetting = Deadline(loop_, kAnswerKept, [this, state = call.state] {
-    const auto forgotten = parked_.extract(state);  // with this deadline, and so at the end
+    const auto forgotten = parked_.extract(state);  // also destroys this deadline, so it must be the last statement
   });
 }
 
@@ -180,7 +180,7 @@ void Connection::resume(const Message& message, const Measure& measure, RequestM
   note_calls();
   if (call.answer) return finish(call, *std::exchange(call.answer, {}));
   take_responses(call, message.params);
-  if (!call.questions.empty()) park_soon(call);  // what was left out, or is none of the answers, is asked again
+  if (!call.questions.empty()) park_soon(call);  // questions without a valid answer are asked again
 }
 
 void Connection::take_responses(Call& call, const Json& params) {
@@ -195,10 +195,11 @@ void Connection::take_responses(Call& call, const Json& params) {
   });
 }
 
-// It says nothing any more: whoever else was asked may still answer.
+// The client has ended its output, so its open questions get the answer `unable`. Other people that the handlers asked
+// may still answer.
 void Connection::give_up_questions() {
   for (const auto& question : requests_.take_all()) deliver(loop_, question, Elicited{});
-  const auto parked = std::exchange(parked_, {});  // and cannot be repeated
+  const auto parked = std::exchange(parked_, {});  // their requests cannot be repeated
 }
 
 }  // namespace mcp

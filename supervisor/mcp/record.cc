@@ -15,7 +15,7 @@ namespace mcp {
 namespace {
 
 constexpr char kFormat[8] = {'w', 'a', 'r', 'd', 'e', 'r', '-', '1'};
-constexpr size_t kMostTextBytes = 1 << 20;  // more than the ids of all requests that a connection may have
+constexpr size_t kMostTextBytes = 1 << 20;  // the ids of a connection's requests are at most 256 KiB
 constexpr size_t kMostRestBytes = 64 << 20;
 
 bool read_all(int fd, void* to, size_t bytes, off_t at) {

@@ -1,7 +1,8 @@
-// ConnectionRecord: what another process needs to go on with a connection, kept up to date in a memory file, so that
-// it is there however this process ends. Kept: a connection that is left to such a successor, with its record.
-// Source: the connection. Read by: Listener::adopt() of the daemon that is started next.
-// It holds what the client said about itself and the ids it waits for, never what was asked or answered.
+// ConnectionRecord: the state that the next process needs to continue a connection. It is always up to date, in a
+// memory file, so it exists however this process ends. KeptConnection: a stored connection with its record.
+// Source: Connection. Read by: Listener::adopt() of the next daemon.
+// The record holds the client's handshake, the ids of requests in work and bytes that were not handled. It holds no
+// request in work and no answer.
 #pragma once
 #include <functional>
 #include <optional>
@@ -18,26 +19,26 @@ namespace mcp {
 
 class ConnectionRecord {
  public:
-  // What a connection was in the middle of when its process ended.
+  // What the connection did when its process ended: it had read or written a part of a message.
   enum Busy : uint32_t { reading = 1, writing = 2 };
   struct Read {
     Json handshake;                // as the connection gave it; null before `initialize`
-    std::vector<RequestId> calls;  // that were not answered
-    uint32_t busy = 0;             // of Busy
-    std::string rest;              // bytes that were taken from the socket and not handled
+    std::vector<RequestId> calls;  // requests that were not answered
+    uint32_t busy = 0;             // bits of Busy
+    std::string rest;              // bytes that were read from the socket and not handled
   };
 
   // An empty memory file. Errors: internal, no descriptor or memory is left.
   static Result<ConnectionRecord> make();
-  // One that another process made. Nothing is read yet.
+  // A record that another process made. The constructor does not read the file.
   explicit ConnectionRecord(Fd file) : file_(std::move(file)) {}
 
   int fd() const { return file_.get(); }
-  // Errors: invalid, it is not whole or of another format: nobody can go on with that connection.
+  // Errors: invalid, the record is not whole or has another format: the connection cannot continue.
   Result<Read> read() const;
 
-  // `handshake` is JSON text, `ids` the ids of the requests in work, each JSON text, with commas between. What cannot
-  // be written makes the record invalid.
+  // `handshake` is JSON text. `ids` are the ids of the requests in work, each as JSON text, separated by commas. A
+  // failed write makes the record invalid.
   void write(std::string_view handshake, std::string_view ids);
   void set_busy(Busy kind, bool is);
   void write_rest(std::string_view rest);
@@ -52,7 +53,7 @@ class ConnectionRecord {
 
 class KeptConnection {
  public:
-  // `forget`: nobody shall go on with the connection.
+  // `forget` removes the connection from the store. The destructor calls it unless leave() was called.
   KeptConnection(ConnectionRecord of, std::function<void()> forget)
       : record(std::move(of)), forget_(std::move(forget)) {}
   KeptConnection(KeptConnection&& other) noexcept
@@ -61,7 +62,7 @@ class KeptConnection {
   ~KeptConnection() {
     if (forget_) forget_();
   }
-  // To the successor; not to be forgotten.
+  // Leaves the connection in the store for the next process.
   void leave() { forget_ = nullptr; }
   bool is_left() const { return !forget_; }
 

@@ -26,7 +26,7 @@ std::vector<std::string> portability_problems(const ToolDefinition& tool) {
     add("the input schema is not an object's");
     return problems;
   }
-  // Refused or flattened by at least one of Claude Code, Cursor and Gemini.
+  // Each keyword is refused or flattened by at least one of Claude Code, Cursor and Gemini.
   constexpr const char* kComposition[] = {"$schema", "$ref",  "$defs", "definitions", "anyOf",
                                           "oneOf",   "allOf", "not",   "if"};
   auto check = [&](const Json& part, const std::string& where) {

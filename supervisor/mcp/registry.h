@@ -1,7 +1,8 @@
-// What a server offers: tools, resources, prompts and completion, each a definition and the handler behind it.
-// Source: the program that serves, at start. Used by: server.cc.
-// Handlers are coroutines on the loop. Destroying one is how its request is cancelled: whatever it holds must
-// let go in destructors. An exception from a handler is a bug: it is logged, the client gets -32603.
+// ToolDefinition, ResourceProvider, Prompt and the other types of definitions and handlers that a server offers.
+// Source: the program with the server, which registers them at start. Used by: server.cc.
+// Handlers are coroutines on the loop. A request is cancelled by destroying its handler: the destructors of the
+// handler's variables must free all resources. An exception from a handler is a bug: it is logged, and the client gets
+// the error -32603.
 #pragma once
 #include <functional>
 #include <optional>
@@ -24,7 +25,7 @@ struct ServerInfo {
   std::string instructions;  // optional; clients cut it at 2,048 characters
 };
 
-// Hints for clients about what a tool does; the defaults are those of the specification.
+// Hints for clients about a tool's effects. The defaults are the specification's defaults.
 struct Annotations {
   std::string title;
   bool read_only = false;
@@ -36,23 +37,24 @@ struct Annotations {
 struct ToolDefinition {
   std::string name;         // 1..128 of A-Z a-z 0-9 _ . -
   std::string description;  // clients cut it at 2,048 characters
-  Json input_schema;        // {"type":"object", ...}; null: takes anything
+  Json input_schema;        // {"type":"object", ...}; null: any arguments
   std::optional<Json> output_schema;
   Annotations annotations;
   Json meta;                                     // wire: _meta; null or an object
-  std::vector<std::string> client_capabilities;  // a client without these is refused, by name: "sampling"
-  bool queues = false;  // many calls may wait at once: the handler lets few of them go on and needs little till then
-  Spellings spellings;  // other words that are taken for values of its arguments
+  std::vector<std::string> client_capabilities;  // a client must declare these: "sampling"; else calls are refused
+  bool queues = false;  // the handler queues its calls: few run at once, and a waiting call needs little memory
+  Spellings spellings;  // other words that are accepted as values of its arguments
 };
 using ToolHandler = std::function<Task<ToolResult>(RequestContext&, Json arguments)>;
 
-// Told of every tools/call with good arguments: before its handler runs, and of its answer. For audits and accounts.
+// Observer of every tools/call with valid arguments, for audits and accounts. `began` is called before the handler
+// runs, `answered` with the handler's answer.
 struct CallObserver {
   std::function<void(const RequestContext&, const std::string& tool, const Json& arguments)> began;
   std::function<void(const RequestContext&, const std::string& tool, const ToolResult&)> answered;
 };
 
-// What keeps a definition from working in every client; empty when nothing does. For tests of tool sets.
+// The reasons why a definition does not work in every client; empty: it works in all. For tests of tool sets.
 std::vector<std::string> portability_problems(const ToolDefinition& tool);
 
 struct Resource {
@@ -75,15 +77,17 @@ struct ResourcePage {
   std::string next_cursor;  // empty: the last page
 };
 struct ResourceProvider {
-  std::vector<std::string> prefixes;  // of the URIs that it reads: "skill://"; none: all that nobody before it reads
+  std::vector<std::string> prefixes;  // of its URIs: "skill://"; empty: all URIs that no earlier provider has
   std::function<Task<Result<ResourcePage>>(RequestContext&, std::string cursor)> list;
-  // Errors: not_found is told with the URI, as each version wants it. Empty contents count as not found.
+  // Errors: not_found; the client then gets the URI and the error code of its version. Empty contents count as
+  // not_found.
   std::function<Task<Result<std::vector<ResourceContents>>>(RequestContext&, std::string uri)> read;
   std::vector<ResourceTemplate> templates;
-  // told: the program calls Server::lists_changed() and resource_updated() for what it holds.
+  // `told`: the program reports changes of this provider's resources with Server::lists_changed() and
+  // resource_updated().
   enum class Changes { untold, told };
   Changes changes = Changes::untold;
-  Caching caching;  // of lists and contents
+  Caching caching;  // for lists and contents
 };
 
 struct PromptArgument {
@@ -110,16 +114,17 @@ struct PromptResult {
 // `arguments` is an object that has every required argument; all its values are strings.
 using PromptHandler = std::function<Task<Result<PromptResult>>(RequestContext&, Json arguments)>;
 
-// Prompts that come and go, or that differ by who asks. Server::lists_changed(Changed::prompts) tells clients.
+// A source of prompts that appear and disappear, or that differ between clients. The program reports changes with
+// Server::lists_changed(Changed::prompts).
 struct PromptProvider {
-  // All of them, in an order that stays.
+  // All prompts of the provider, always in the same order.
   std::function<Task<Result<std::vector<Prompt>>>(RequestContext&)> list;
-  // All values of `arguments` are strings; check_arguments() tells what is missing.
-  // Errors: not_found, none of its prompts has that name: the next provider is asked.
+  // All values of `arguments` are strings. The provider calls check_arguments() to find missing arguments.
+  // Errors: not_found, the provider has no prompt with that name: the next provider is asked.
   std::function<Task<Result<PromptResult>>(RequestContext&, std::string name, Json arguments)> get;
-  Caching caching;  // of the list
+  Caching caching;  // for the list
 };
-// Errors: invalid, naming the required argument that is missing.
+// Errors: invalid, naming a missing required argument.
 Result<> check_arguments(const Prompt& prompt, const Json& arguments);
 
 struct CompletionRequest {
@@ -134,10 +139,10 @@ struct Completion {
   std::vector<std::string> values;  // at most 100 are sent
   std::optional<uint64_t> total;
 };
-// Errors: not_found, this handler knows nothing about that reference and argument: the next one is asked.
+// Errors: not_found, this handler does not know that reference and argument: the next handler is asked.
 using CompletionHandler = std::function<Task<Result<Completion>>(RequestContext&, CompletionRequest)>;
 
-// A method of a protocol extension ("skills/list"), in both eras. Answers with the members of the result.
+// The handler of a method of a protocol extension ("skills/list"), in both eras. Returns the members of the result.
 using ExtensionHandler = std::function<Task<Result<Json>>(RequestContext&, Json params)>;
 
 }  // namespace mcp

@@ -11,9 +11,9 @@ namespace mcp {
 
 namespace {
 
-constexpr size_t kFullPage = 100;  // no further provider is asked
+constexpr size_t kFullPage = 100;  // resources on a page; then no further provider is asked
 
-// Where a page begins: "<provider>:<the provider's own cursor>".
+// The place where a page begins; as a cursor "<index of the provider>:<the provider's own cursor>".
 struct Place {
   size_t provider = 0;
   std::string cursor;

@@ -1,4 +1,5 @@
-// Resources: what several providers hold, as one list by pages and one place to read from.
+// Resources: the resources of several providers. Answers resources/list, by page, resources/read and
+// resources/templates/list. Used by: Server. Errors: invalid_params, resource_not_found, or the provider's error.
 #pragma once
 #include <vector>
 
@@ -12,13 +13,13 @@ class Resources {
   void add(ResourceProvider provider) { providers_.push_back(std::move(provider)); }
   bool empty() const { return providers_.empty(); }
 
-  // `identity` is our name as JSON text.
+  // `identity` is the server's name as JSON text.
   Task<Answer> list(RequestContext& context, Json params, const std::string& identity);
   Task<Answer> read(RequestContext& context, Json params, const std::string& identity);
-  // All in one page.
+  // All templates, in one page.
   std::string template_members(Version version, const std::string& identity) const;
 
-  // Whose URI it is, whether there is such a resource or not; nullptr: nobody's.
+  // The provider of a URI, whether or not the resource exists; nullptr: no provider has this URI.
   const ResourceProvider* provider_of(std::string_view uri) const;
 
  private:

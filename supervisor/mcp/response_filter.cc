@@ -11,8 +11,8 @@ namespace mcp {
 
 namespace {
 
-constexpr size_t kLeastBase64 = 16;           // shorter ones are words
-constexpr int64_t kLongNumber = 100'000'000;  // shorter ones are no card's, account's or telephone's
+constexpr size_t kLeastBase64 = 16;           // characters; a shorter text is a word, not base64
+constexpr int64_t kLongNumber = 100'000'000;  // a smaller number is no card, account or telephone number
 
 Result<> redact_json(ResponseFilter& texts, Json& value);
 
@@ -22,7 +22,7 @@ Result<> redact_string(ResponseFilter& texts, std::string& text) {
   return {};
 }
 
-// Text in base64, as files are read on request. Other bytes, such as a picture's, are no text.
+// Redacts text in base64, a form in which files can be read. Bytes that are not UTF-8, for example a picture, stay.
 Result<> redact_base64(ResponseFilter& texts, std::string& encoded) {
   if (encoded.size() < kLeastBase64 || encoded.size() % 4 != 0) return {};
   const auto bytes = from_base64(encoded);
@@ -47,7 +47,7 @@ std::string without_percents(std::string_view uri) {
   return text;
 }
 
-// Stays as it is unless it names something that has to be hidden: then it can no longer be read, either.
+// A URI changes only if it has personal data in it. A client cannot read the changed URI any more.
 Result<> redact_uri(ResponseFilter& texts, std::string& uri) {
   const std::string text = without_percents(uri);
   TRY(std::string cleaned, texts.redact(text));
@@ -60,7 +60,7 @@ bool is_uri(std::string_view text) {
   return text.find("://") != text.npos && text.find_first_of(" \t\r\n") == text.npos;
 }
 
-// Lines of an output: what begins on one of them may end on another, as a key in PEM form does.
+// Redacts a list of output lines as one text, because a secret may span lines, as a key in PEM form does.
 Result<bool> redact_lines(ResponseFilter& texts, Json& list) {
   const auto is_line = [](const Json& one) {
     return one.is_string() && one.get_ref<const std::string&>().find('\n') == std::string::npos;
@@ -123,7 +123,7 @@ Result<> redact_json(ResponseFilter& texts, Json& value) {
   return {};
 }
 
-// A token in the middle of JSON's escapes would leave something that is no JSON: there, values are looked at.
+// JSON is redacted value by value: a token in the middle of an escape would make the text invalid JSON.
 Result<> redact_text(ResponseFilter& texts, std::string& text) {
   if (text.starts_with('{') || text.starts_with('[')) {
     if (auto value = parse_json(text)) {
@@ -158,7 +158,7 @@ struct BlockCleaner {
 
 }  // namespace
 
-// Not what went wrong: its words may be those that were not to leave.
+// The message of `why` is left out, because it may quote the texts that must not be sent.
 Error withheld(Error why) {
   return {why.code, 0, "the answer is withheld: its texts could not be looked at before they leave", why.hint,
           why.rule};
@@ -190,7 +190,7 @@ Result<> redact(ResponseFilter& texts, ResourcePage& page) {
     CHECKED(redact_uri(texts, one.uri));
     CHECKED(redact_each(texts, {&one.name, &one.title, &one.description}));
   }
-  CHECKED(redact_string(texts, page.next_cursor));  // it may name a resource; it then leads nowhere
+  CHECKED(redact_string(texts, page.next_cursor));  // it may name a resource; a changed cursor does not work
   return {};
 }
 

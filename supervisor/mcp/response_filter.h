@@ -1,7 +1,7 @@
-// ResponseFilter: looks at every text of one request's answer before it leaves: results, errors, resources, prompts.
-// Source: who serves gives the server a function that makes one for each request (Server::set_response_filter). Fails
-// closed: an answer whose texts cannot be looked at is withheld. Not looked into: images and other binary data,
-// `_meta`, and what the client itself has just sent (ids, the URI it reads).
+// ResponseFilter: redacts every text of one request's answer before it is sent: results, errors, resources, prompts.
+// Source: the program gives the server a function that makes a filter for each request (Server::set_response_filter).
+// Errors: if a text cannot be redacted, the whole answer is withheld. Not redacted: images and other binary data,
+// `_meta`, and texts that the client itself has just sent (ids, the URI it reads).
 #pragma once
 #include <functional>
 #include <memory>
@@ -28,23 +28,23 @@ struct Completion;
 class ResponseFilter {
  public:
   virtual ~ResponseFilter() = default;
-  // redact() is about to be asked for these. Who needs long for them does the work here, and lets others have their
-  // turns meanwhile. Nothing fails here: redact() says what is wrong.
+  // Announces the texts that redact() will be called with. A filter that needs long for them does the work here, so
+  // that other requests can run meanwhile. No errors: redact() reports them.
   virtual Task<> prepare(std::vector<std::string> texts) {
     (void)texts;
     co_return;
   }
-  // What redact() needs is there. Always before it. Errors: as redact().
+  // Loads the data that redact() needs. Called before each answer's first redact(). Errors: as redact().
   virtual Task<Result<>> ready() { co_return Result<>{}; }
-  // What leaves in the text's place.
+  // Returns the replacement for `text`.
   virtual Result<std::string> redact(std::string_view text) = 0;
-  // All texts of one answer have been cleaned; it leaves when this is done.
+  // Called when all texts of one answer are redacted. The answer is sent when the task is done.
   virtual Task<Result<>> settle() = 0;
 };
-// nullptr: this request's answers leave as they are.
+// Makes the filter of a request; nullptr: the request's answer is sent as it is.
 using ResponseFilterOf = std::function<std::unique_ptr<ResponseFilter>(const RequestContext&)>;
 
-// Each cleans all texts in place. Texts that are JSON are cleaned value by value, so that they stay JSON.
+// Each function redacts all texts in place. A text with JSON is redacted value by value, so that it stays JSON.
 Result<> redact(ResponseFilter& texts, ToolResult& result);
 Result<> redact(ResponseFilter& texts, std::vector<ResourceContents>& contents);
 Result<> redact(ResponseFilter& texts, ResourcePage& page);
@@ -52,10 +52,10 @@ Result<> redact(ResponseFilter& texts, std::vector<Prompt>& prompts);
 Result<> redact(ResponseFilter& texts, PromptResult& result);
 Result<> redact(ResponseFilter& texts, Completion& completion);
 Result<> redact(ResponseFilter& texts, RpcError& error);
-// One value alone. Named apart: JSON converts to everything.
+// Redacts one value. The function has its own name because Json converts to the other types.
 Result<> redact_value(ResponseFilter& texts, Json& value);
 
-// Every text that redact() would ask for, which it then leaves as it is.
+// A filter that collects every text it is called with, and changes no text.
 class TextsOf : public ResponseFilter {
  public:
   Result<std::string> redact(std::string_view text) override {
@@ -65,8 +65,8 @@ class TextsOf : public ResponseFilter {
   Task<Result<>> settle() override { co_return Result<>{}; }
   std::vector<std::string> all;
 };
-// How many times an answer is in memory while it is looked at: as it was made, the texts that are wanted, what they
-// become, and the line.
+// How many times an answer is in memory at once: as it was made and as a line; with a filter, also the texts for
+// prepare() and the redacted texts.
 inline size_t copies_of_answer(const std::shared_ptr<ResponseFilter>& response_filter) {
   return response_filter ? 4 : 2;
 }
@@ -81,7 +81,8 @@ Result<> redact_any(ResponseFilter& response_filter, Texts& texts) {
   }
 }
 
-// Before redact_answer(), for what may be large: the texts must stay as they are in between.
+// Calls prepare() with all texts of an answer that may be large. Call it before redact_answer(); the texts must not
+// change in between.
 template <class Texts>
 Task<> prepare_redaction(std::shared_ptr<ResponseFilter> response_filter, Texts& texts) {
   if (!response_filter) co_return;
@@ -90,9 +91,9 @@ Task<> prepare_redaction(std::shared_ptr<ResponseFilter> response_filter, Texts&
   co_await response_filter->prepare(std::move(wanted.all));
 }
 
-// The error in an answer's place.
+// The error that replaces an answer when its texts could not be redacted.
 Error withheld(Error why);
-// Cleans and settles, where there is something to clean with. `texts` must outlive the task.
+// Redacts an answer and settles; does not change it when there is no filter. `texts` must outlive the task.
 template <class Texts>
 Task<Result<>> redact_answer(std::shared_ptr<ResponseFilter> response_filter, Texts& texts) {
   if (!response_filter) co_return Result<>{};

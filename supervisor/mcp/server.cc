@@ -115,7 +115,7 @@ void Server::resource_updated(const std::string& uri, const Concerned& concerned
 void Server::drain() {
   draining_ = true;
   for (const auto& one : std::exchange(listening_, {})) {
-    loop_.defer([one] {  // not now: whoever drains may be a task itself
+    loop_.defer([one] {  // later: the caller of drain() may be a task itself
       if (auto ending = one.lock()) ending->fire();
     });
   }
@@ -138,7 +138,7 @@ Server::Busy::~Busy() {
   server_.busy_--;
   if (kind_ == Kind::call) server_.calls_--;
   if (server_.busy_ > 0 || !server_.idle_) return;
-  server_.loop_.defer([idle = std::weak_ptr<Event>(server_.idle_)] {  // not now: a request's task is on the stack
+  server_.loop_.defer([idle = std::weak_ptr<Event>(server_.idle_)] {  // later: a request's task is on the stack
     if (auto event = idle.lock()) event->fire();
   });
 }
@@ -305,7 +305,7 @@ Task<Answer> Server::answer_or_throw(Method method, RequestContext& context, Jso
   co_return answer_now(method, context.version, context.user, params);
 }
 
-// Goes on until the client cancels the request, which destroys this, or the server drains.
+// Runs until the server drains, or until the client cancels the request, which destroys this task.
 Task<Answer> Server::listen(RequestContext& context, Json params) {
   auto wishes = read_wishes(params, told_);
   if (!wishes) co_return tl::unexpected(std::move(wishes).error());
@@ -349,7 +349,7 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   ToolResult& result = *made;
   size_t needed = least_size(result);
   context.made(needed * copies_of_answer(context.response_filter));
-  if (needed <= max_bytes) {  // what cannot be sent need not be looked at
+  if (needed <= max_bytes) {  // a result too large to be sent is not redacted
     co_await prepare_redaction(context.response_filter, result);
     auto hidden = co_await redact_answer(context.response_filter, result);
     if (!hidden) result = ToolResult::error(hidden.error());

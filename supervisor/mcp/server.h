@@ -1,6 +1,6 @@
-// Server: everything that is offered, and the answer to every method. Knows no sockets; connections bring it
-// requests and a RequestContext each. Register all before the first connection.
-// Must outlive the Loop's tasks that wait for drained(), and every Listener and Connection on it.
+// Server: holds all registered tools, prompts, resources and methods, and answers every MCP method. It knows no
+// sockets: each Connection passes requests, each with a RequestContext. Register all definitions before the first
+// connection. It must outlive tasks that wait for drained(), and every Listener and Connection that uses it.
 #pragma once
 #include <map>
 #include <memory>
@@ -40,14 +40,15 @@ enum class Method {
   subscribe,
   unsubscribe,
   listen,
-  extension,  // one that a program has added
+  extension,  // a method that the program registered with add_method()
 };
 
 class Server {
  public:
   Server(Loop& loop, ServerInfo info);
 
-  // Throws std::invalid_argument for a bad or repeated name, or a schema that is not an object's: our own bug.
+  // Throws std::invalid_argument for a bad or repeated name, or a schema without "type": "object": a bug of the
+  // program.
   void add_tool(ToolDefinition tool, ToolHandler handler);
   // Providers are asked in the order of registration.
   void add_resources(ResourceProvider provider);
@@ -56,77 +57,77 @@ class Server {
   void add_completion(CompletionHandler handler);
   // capabilities.extensions[name] = settings (an object), for versions that have extensions.
   void add_extension(std::string name, Json settings);
-  // Throws std::invalid_argument for a method that exists already. With `caching`, modern clients are told it.
+  // Throws std::invalid_argument for a method that exists already. `caching` is sent to modern clients.
   void add_method(std::string name, ExtensionHandler handler, std::optional<Caching> caching = {});
   void observe_calls(CallObserver observer) { observer_ = std::move(observer); }
-  // Which tools a connection's user is offered: others are neither listed nor called. Empty: all are. Clients are told
-  // that the choice may change; lists_changed(Changed::tools) says when it has.
+  // Which tools a connection's user is offered. Other tools are neither listed nor called. An empty function: all
+  // tools. Clients learn that the choice may change; the program reports a change with lists_changed(Changed::tools).
   using ToolsOf = std::function<std::function<bool(std::string_view name)>(const std::shared_ptr<void>& user)>;
   void set_tool_choice(ToolsOf tools_of) {
     tools_of_ = std::move(tools_of);
     told_.insert(Changed::tools);
   }
-  // Which of the offered tools somebody means who calls one that there is not; empty: none. The error names it.
+  // Finds the offered tool most similar to an unknown name; empty: no tool is similar. The error names the tool.
   using NearestTool =
       std::function<std::string_view(std::string_view name, const std::vector<std::string_view>& offered)>;
   void set_nearest_tool(NearestTool nearest) { nearest_tool_ = std::move(nearest); }
-  // What a user's list shows of a tool otherwise than it is checked. `variant_of` names the variant of a user's list,
-  // any text; `adapt` makes it of each definition.
+  // Changes tool definitions in a user's list; calls are still checked against the registered definition. `variant_of`
+  // returns the name of the user's variant, any text. `adapt` changes a definition for that variant.
   using VariantOf = std::function<std::string(const std::shared_ptr<void>& user)>;
   using Adapt = std::function<void(ToolDefinition& tool, std::string_view variant)>;
   void set_tool_variants(VariantOf variant_of, Adapt adapt) {
     variant_of_ = std::move(variant_of);
     adapt_ = std::move(adapt);
   }
-  // Where lines of more than JsonWork::kSmall are read, on their users' accounts; without it: on the loop. It must
-  // outlive every connection.
+  // Large lines, arguments and results are processed by `work`, charged to their users. Without `work` they are
+  // processed on the loop. `work` must outlive every connection.
   void set_json_work(JsonWork& work) { json_work_ = &work; }
-  // What parts the loop between users, and others who have a share in it. It must outlive every connection.
+  // `shares` divides the loop's time between users and its other owners. It must outlive every connection.
   void set_loop_shares(LoopShares& shares) { loop_shares_ = &shares; }
-  // What looks at the texts of each request's answer before it leaves.
+  // Makes the filter that redacts the texts of each request's answer.
   void set_response_filter(ResponseFilterOf response_filter) { response_filter_ = std::move(response_filter); }
-  // Says that tools may log to the client. Deprecated since 2026-07-28, but legacy clients look for it.
+  // Declares that tools may log to the client. Deprecated since 2026-07-28, but legacy clients check it.
   void enable_logging();
 
-  // To whoever asked to hear of it and is concerned.
+  // Both notify the clients that subscribed to the change, and for which `concerned` is true.
   void lists_changed(Changed what, const Concerned& concerned = {});
   void resource_updated(const std::string& uri, const Concerned& concerned = {});
-  // Asked for each resource that somebody subscribes to.
+  // `watch` is called for each resource that a client subscribes to.
   void watch_resources(Subscriptions::Watch watch) { subscriptions_.set_watch(std::move(watch)); }
 
-  // No new tools/call: they get an error that says so. What runs goes on; subscriptions end.
+  // Refuses new tools/call requests with an error. Requests that run continue; subscriptions end.
   void drain();
   bool draining() const { return draining_; }
-  // Done when no request is being served and every answer has been written (or its client was lost).
-  // One waiter at a time.
+  // Done when no request runs and every answer has been written (or its client has left). One waiter at a time.
   Task<> drained();
-  // Requests that handlers are working on, over all connections.
+  // Requests in work, over all connections.
   size_t calls() const { return calls_; }
 
   // For connections.
-  // The method of that name, if this era has it and we offer it.
+  // The method with that name, if this era has it and the server offers it.
   std::optional<Method> find_method(std::string_view name, Era era) const;
   bool is_known(std::string_view name) const;
-  // True for what needs no handler: answered by answer_now() whatever else is going on.
+  // True for a method without a handler: Connection answers it at once, by itself or with answer_now().
   static bool is_immediate(Method method);
-  // Whether params of a tools/call name a tool whose handler queues.
+  // Whether params of a tools/call name a tool with ToolDefinition::queues.
   bool queues(const Json& params) const;
   Answer answer_now(Method method, Version version, const std::shared_ptr<void>& user, const Json& params);
-  // Ready to be sent, under whatever id the client waits for it by then. Never throws.
+  // Runs the handler and returns the answer's members. The caller adds the id that the client waits for by then. Never
+  // throws. An answer larger than `max_bytes` becomes an error.
   Task<Answer> answer(Method method, RequestContext& context, Json params, size_t max_bytes);
   std::string initialize_members(Version version) const;
-  const std::string& identity() const { return identity_; }  // our name as JSON text, for _meta
+  const std::string& identity() const { return identity_; }  // the server's name as JSON text, for _meta
 
   JsonWork* json_work() const { return json_work_; }
   LoopShares& loop_shares() { return *loop_shares_; }
   Subscriptions& subscriptions() { return subscriptions_; }
-  // Answers of all connections that are not read yet.
+  // The memory of answers that clients have not read yet, over all connections.
   const std::shared_ptr<UnreadBudget>& unread() const { return unread_; }
   Accounts& accounts() { return accounts_; }
-  // The lists whose changes are told.
+  // The lists for which changes are reported to clients.
   const std::set<Changed>& told() const { return told_; }
 
-  // While one lives, the server is not drained.
+  // While a Busy exists, the server is not drained.
   class Busy {
    public:
     enum class Kind { call, output };
@@ -150,14 +151,14 @@ class Server {
   RpcError unknown_tool(const std::shared_ptr<void>& user, const std::string& name) const;
   static std::optional<Error> wrong_with(RequestContext& context, const ToolDefinition& tool,
                                          const CheckedArguments& checked);
-  // What is large, beside the loop: large_calls.cc. A user's calls keep their order.
+  // Both process large values on a thread beside the loop (large_calls.cc). A user's calls keep their order.
   Task<Result<std::pair<CheckedArguments, Json>>> check_beside(const RequestContext& context,
                                                                const ToolDefinition& tool, Json arguments);
   Task<Result<std::string>> write_beside(const RequestContext& context, ToolResult result, size_t bytes);
   Task<tl::expected<ToolResult, RpcError>> tool_result(RequestContext& context, Json params);
   std::string capabilities(Version version) const;
   std::string discover_members() const;
-  // `choice`: one character for each tool, '1' for those that are listed; behind them the variant.
+  // `choice`: one character for each tool, '1' for a listed tool, else '0'; then the variant's name.
   std::string list_members(Method method, Version version, const std::string& choice) const;
   const std::string& cached(Method method, Version version, std::string choice);
   bool is_offered(const std::shared_ptr<void>& user, std::string_view tool) const;
@@ -175,7 +176,7 @@ class Server {
   std::shared_ptr<UnreadBudget> unread_;
   Accounts accounts_{unread_};
   std::set<Changed> told_;
-  std::vector<std::weak_ptr<Event>> listening_;  // fired when their subscriptions are to end
+  std::vector<std::weak_ptr<Event>> listening_;  // one for each subscriptions/listen; fired to end it
   struct Extension {
     ExtensionHandler handler;
     std::optional<Caching> caching;
@@ -190,17 +191,17 @@ class Server {
   JsonWork* json_work_ = nullptr;
   LoopShares own_shares_{loop_};
   LoopShares* loop_shares_ = &own_shares_;
-  UnderWay<uid_t> checking_;  // users' calls, whose arguments are looked at
+  UnderWay<uid_t> checking_;  // calls of each user with arguments in check_beside()
   bool logging_ = false;
-  // How long modern clients may keep the lists of tools and prompts.
+  // The caching of the lists of tools and prompts by modern clients: 5 minutes.
   static constexpr Caching kListCaching{300'000, Caching::Scope::everybody};
 
-  std::string identity_;                                                   // our name as JSON text, for _meta
-  std::map<std::tuple<Method, Version, std::string>, std::string> cache_;  // lists, as they are sent
+  std::string identity_;                                                   // the server's name as JSON text, for _meta
+  std::map<std::tuple<Method, Version, std::string>, std::string> cache_;  // members of lists, by choice
   bool draining_ = false;
   size_t calls_ = 0;
   size_t busy_ = 0;
-  std::shared_ptr<Event> idle_;  // while somebody waits for it
+  std::shared_ptr<Event> idle_;  // set while a task waits in drained()
 };
 
 }  // namespace mcp

@@ -1,5 +1,5 @@
-// The lists of what a server offers, made once for each version and each choice of tools. What handlers list is not
-// among them.
+// The part of Server that makes lists: tools and resource templates, and the answer to server/discover. Each list is
+// made once for each version and each choice of tools. Lists that handlers make are not here.
 #include "supervisor/mcp/definitions.h"
 #include "supervisor/mcp/server.h"
 
@@ -43,7 +43,7 @@ std::string Server::list_members(Method method, Version version, const std::stri
 }
 
 const std::string& Server::cached(Method method, Version version, std::string choice) {
-  if (cache_.size() > kMostLists) cache_.clear();  // policies have changed that often
+  if (cache_.size() > kMostLists) cache_.clear();  // so many choices come from changes of policies
   std::string& members = cache_[{method, version, choice}];
   if (members.empty()) members = list_members(method, version, choice);
   return members;

@@ -1,8 +1,10 @@
-// Subscriptions: who wants to hear of which changes, over all connections. Legacy clients hear of lists from their
-// `initialize` on, and of the resources they subscribed to; modern ones what their subscriptions/listen asks for, each
-// message with the id of that request. Of a list that changes often, each client hears at once, then once a second.
-// Source of changes: the program, by Server::lists_changed() and resource_updated(). Nothing here waits: a client that
-// reads slowly loses notifications, as it loses progress.
+// Subscriptions: which clients are notified of which changes, over all connections. A legacy client is notified of all
+// lists from its `initialize` on, and of the resources it subscribed to. A modern client is notified of the changes
+// that its subscriptions/listen names; each notification has the id of that request. If a list changes often, each
+// client gets the first notification at once, and further ones at most once a second.
+// Source of changes: the program, by Server::lists_changed() and resource_updated(). No call waits: a client that reads
+// slowly loses notifications, as it loses progress.
+// Used by: Server, Connection.
 #pragma once
 #include <functional>
 #include <list>
@@ -16,10 +18,10 @@
 
 namespace mcp {
 
-enum class Changed { tools, prompts, resources };  // whose list
-constexpr size_t kMostSubscribedUris = 256;        // of one subscription
+enum class Changed { tools, prompts, resources };  // the list that changed
+constexpr size_t kMostSubscribedUris = 256;        // in one subscription
 
-// Whom a change concerns, by the user data of their connections; empty: everybody.
+// Selects the connections to notify of a change, by their user data; an empty function: all connections.
 using Concerned = std::function<bool(const std::shared_ptr<void>& user)>;
 
 class Subscriptions {
@@ -29,24 +31,24 @@ class Subscriptions {
     std::set<Changed> lists;
     std::set<std::string> uris;
   };
-  // One client's interest; ends with this object, which the subscriptions must outlive.
+  // The subscription of one client. It ends with this object. The Subscriptions must outlive it.
   class [[nodiscard]] Interest {
    public:
-    // `id`: JSON text of the request that asked (modern); empty for a legacy client.
+    // `id`: the id of the subscriptions/listen request as JSON text; empty for a legacy client.
     Interest(Subscriptions& all, std::shared_ptr<void> user, std::string id, std::function<void(std::string)> send);
     ~Interest();
     Interest(const Interest&) = delete;
     Interest& operator=(const Interest&) = delete;
     Wishes wishes;
-    // After the URIs have changed: has the program watch those that are new, and no more those that are gone. `meta`:
-    // the _meta of the request that asked.
+    // Call it after `wishes.uris` changed: the program starts to watch the new URIs and stops to watch the removed
+    // ones. `meta`: the _meta of the request that changed them.
     void watch(const Json& meta = {});
     // Sends one message of this subscription.
     void send(std::string_view method, std::string members) const;
 
    private:
     friend class Subscriptions;
-    // After a message about a list: further changes of it are told together.
+    // The second after a notification about a list. Changes in that time are reported together when it ends.
     struct Quiet {
       bool lasts = false;
       bool changed = false;
@@ -61,7 +63,8 @@ class Subscriptions {
     std::map<std::string, std::shared_ptr<void>> watches_;  // by URI
     std::map<Changed, Quiet> quiet_;
   };
-  // Begins to watch what a URI names, for changes that the program would not see by itself, until the result goes.
+  // Starts to watch a URI's resource for changes that the program would not see by itself. Destroying the result ends
+  // the watch.
   using Watch =
       std::function<std::shared_ptr<void>(const std::shared_ptr<void>& user, const Json& meta, const std::string& uri)>;
   void set_watch(Watch watch) { watch_ = std::move(watch); }
@@ -75,11 +78,12 @@ class Subscriptions {
   Watch watch_;
 };
 
-// What the params of subscriptions/listen ask for, of what is told at all; and the same as members, to acknowledge it.
-// Errors: invalid_params.
+// Reads the params of subscriptions/listen. `told`: the lists for which the server reports changes; wishes for other
+// lists are left out. Errors: invalid_params.
 tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, const std::set<Changed>& told);
+// The members of the notification that acknowledges the wishes.
 std::string wishes_members(const Subscriptions::Wishes& wishes);
-// Errors: invalid_params, a URI too long or one too many.
+// Errors: invalid_params, the URI is no string, has more than 4096 bytes, or is one more than kMostSubscribedUris.
 tl::expected<void, RpcError> add_uri(Subscriptions::Wishes& wishes, const Json& uri);
 
 }  // namespace mcp

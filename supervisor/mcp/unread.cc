@@ -7,7 +7,7 @@
 namespace mcp {
 
 namespace {
-constexpr size_t kForgetEvery = 64;  // waits, after which those that are gone are forgotten
+constexpr size_t kForgetEvery = 64;  // destroyed events are removed whenever a multiple of this many wait
 }  // namespace
 
 void UnreadBudget::look_soon() {
@@ -20,7 +20,7 @@ void UnreadBudget::look_soon() {
   });
 }
 
-// Gives up what is far over, then wakes those who have room.
+// Gives up the largest share of each account far over its limit, then wakes accounts with room.
 void UnreadBudget::look() {
   std::vector<std::shared_ptr<UnreadAccount>> accounts;
   for (UnreadAccount* one : accounts_)
@@ -88,7 +88,7 @@ UnreadShare* UnreadAccount::next_in_line() {
   return nullptr;
 }
 
-// Whoever is woken may begin something whose answer is made at once.
+// Checks the limit again after each event: a request that was woken may make its answer at once.
 void UnreadAccount::wake() {
   bool woken = false;
   while (!is_over()) {

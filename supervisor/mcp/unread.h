@@ -1,11 +1,12 @@
-// Unread answers: memory of answers that are made and that their clients have not read, counted by connection, by user
-// and in all. A user is over its bound with `account_bytes`; while all users together have `daemon_bytes`, also with an
-// even share of that. Nothing is begun for a user who is over (Connection asks); other users go on, and what was begun
-// is answered.
-// Who does not read holds up only other connections of the same user. Of those, whoever has read gets room first: room
-// that a reader makes is its own. And nobody is held up for ever: when none of them got room for `patience`, the
-// connection with the most unread bytes is given up. So it is at twice a bound, at once: what was begun before may
-// answer with more.
+// UnreadBudget, UnreadAccount, UnreadShare: memory of answers that were made and that clients have not read, counted
+// for the daemon, for each user and for each connection. Used by: Connection, Outbox. No errors.
+// A user is over the limit with `account_bytes` of unread answers. While all users together have `daemon_bytes`, a user
+// is also over with an even share of `daemon_bytes`. Connection starts no new request for a user over the limit. Other
+// users are not affected, and requests that run are answered.
+// A client that does not read delays only other connections of the same user. Among these, a connection that has read
+// gets room first: the room that it made is its own. No connection waits for ever: when no waiting request got room for
+// `patience`, the connection with the most unread bytes is given up. At more than twice a limit, the connection is
+// given up at once; requests that already run can make that much.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -21,15 +22,15 @@
 namespace mcp {
 
 struct UnreadLimits {
-  size_t account_bytes = 128 << 20;  // of one user
-  size_t daemon_bytes = 512 << 20;   // of all
+  size_t account_bytes = 128 << 20;  // for one user
+  size_t daemon_bytes = 512 << 20;   // for all users together
   std::chrono::milliseconds patience{30'000};
 };
 
 class UnreadAccount;
 class UnreadShare;
 
-// Of the whole daemon.
+// The unread answers of the whole daemon.
 class UnreadBudget {
  public:
   explicit UnreadBudget(Loop& loop, UnreadLimits limits = {}) : loop_(loop), limits_(limits) {}
@@ -46,12 +47,12 @@ class UnreadBudget {
   Loop& loop_;
   UnreadLimits limits_;
   size_t bytes_ = 0;
-  std::set<UnreadAccount*> accounts_;  // with something unread, or with somebody who waits for room
-  size_t holders_ = 0;                 // of those, with something unread
-  std::shared_ptr<bool> looking_;      // while a look is due
+  std::set<UnreadAccount*> accounts_;  // accounts with unread bytes, or with requests that wait for room
+  size_t holders_ = 0;                 // accounts with unread bytes
+  std::shared_ptr<bool> looking_;      // set while a call of look() is due
 };
 
-// Of one user. Owned by the user's connections, by shared_ptr.
+// The unread answers of one user. Owned by the user's connections, by shared_ptr.
 class UnreadAccount : public std::enable_shared_from_this<UnreadAccount> {
  public:
   explicit UnreadAccount(std::shared_ptr<UnreadBudget> budget) : budget_(std::move(budget)) {}
@@ -69,7 +70,7 @@ class UnreadAccount : public std::enable_shared_from_this<UnreadAccount> {
   void wake();
   void line_up(UnreadShare& share);
   void leave_line(UnreadShare& share);
-  UnreadShare* next_in_line();  // nullptr: nobody waits. Forgets those that are gone
+  UnreadShare* next_in_line();  // nullptr: no share waits. Removes shares with no live waiter
   void start_patience();
   void give_up_largest();
   bool is_far_over() const;
@@ -78,25 +79,26 @@ class UnreadAccount : public std::enable_shared_from_this<UnreadAccount> {
   std::shared_ptr<UnreadBudget> budget_;
   size_t bytes_ = 0;
   std::set<UnreadShare*> shares_;
-  using Place = std::pair<bool, uint64_t>;  // false: of one that has read; the number of its arrival
-  std::map<Place, UnreadShare*> line_;      // with somebody who waits for room
+  using Place = std::pair<bool, uint64_t>;  // false if the share has read; then the number of its arrival
+  std::map<Place, UnreadShare*> line_;      // shares that wait for room
   uint64_t arrivals_ = 0;
   Deadline patience_;
 };
 
-// What one connection, or one answer that is not with its connection yet, has of its user's account.
+// The part of a user's account that belongs to one connection, or to one answer that its connection does not have yet.
 class UnreadShare {
  public:
-  // `give_up` frees what this share stands for, and sets it to 0; called from a turn of the loop of its own. Empty: it
-  // cannot be given up.
+  // `give_up` frees the memory that this share counts, and sets the share to 0; it is called from a later turn of the
+  // loop. Empty: the share cannot be given up.
   explicit UnreadShare(std::shared_ptr<UnreadAccount> account, std::function<void()> give_up = {});
   ~UnreadShare();
   UnreadShare(const UnreadShare&) = delete;
   UnreadShare& operator=(const UnreadShare&) = delete;
   void set(size_t bytes);
   size_t bytes() const { return bytes_; }
-  // Fires `room` once when the user is not over any more, unless `room` is gone: in the order of these calls, and of
-  // several shares one each in turn, those first that became less since their last turn.
+  // Fires `room` once when the user is no longer over the limit, unless `room` was destroyed. Events of one share fire
+  // in the order of these calls. Several shares take turns, one event each; a share that became smaller since its last
+  // turn goes first.
   void wait_for_room(const std::shared_ptr<Event>& room);
 
  private:
@@ -105,7 +107,7 @@ class UnreadShare {
   std::function<void()> give_up_;
   size_t bytes_ = 0;
   std::deque<std::weak_ptr<Event>> waiting_;
-  std::optional<std::pair<bool, uint64_t>> place_;  // in its account's line, while somebody waits
+  std::optional<std::pair<bool, uint64_t>> place_;  // in its account's line, while an event waits
   bool has_read_ = false;                           // became less since its last turn
 };
 

@@ -7,14 +7,14 @@
 namespace tenants {
 namespace {
 
-// The clock that the kernel stamps files with: the time of the last tick.
+// The clock that the kernel uses for the times of files: the time of the last tick.
 int64_t coarse_now_ns() {
   timespec now;
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// Python's compiled modules, which come and go with whatever imports.
+// Whether the file is a compiled Python module: imports create and replace these.
 bool is_of_interpreter(std::string_view path) {
   constexpr std::string_view kFolder = "__pycache__/";
   const size_t at = path.find(kFolder);
@@ -67,7 +67,7 @@ Changes compare(const Snapshot& before, const Snapshot& after, size_t max_listed
       if (old->second != stamp) note(changes.modified, path, max_listed);
     } else if (before.complete || stamp.btime_ns >= before.taken_ns) {
       note(changes.created, path, max_listed);
-    } else if (stamp.ctime_ns >= before.taken_ns) {  // it was there, beyond the bound
+    } else if (stamp.ctime_ns >= before.taken_ns) {  // it existed before, beyond the bound
       note(changes.modified, path, max_listed);
     }
   }

@@ -1,7 +1,8 @@
-// Snapshot and changes: which files an execution created, modified and deleted in a workspace.
-// What interpreters keep for themselves (__pycache__) is none of them.
-// Taken before and after; bounded in entries and in slices of the event loop. Beyond the bound the answer
-// says that it is not complete and tells what the times of the files still prove.
+// Snapshot and Changes: which files an execution created, modified and deleted in a workspace. Files that interpreters
+// cache (__pycache__) are not listed.
+// Source: two walks of the workspace, before and after, in slices of the event loop, each with a bound of entries. Used
+// by: Workspace, supervisor/tools. Beyond the bound, Changes says that it is not complete, and lists the changes that
+// the files' times still prove. Errors: those of Walk.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -26,17 +27,17 @@ struct Stamp {
 struct Snapshot {
   std::map<std::string, Stamp> files;  // by path, bytes as on disk; folders are not files
   int64_t taken_ns = 0;                // the file system's clock before the walk began
-  Usage usage;                         // of what was seen
-  bool complete = true;                // false: more entries than the bound
+  Usage usage;                         // of the files that the walk saw
+  bool complete = true;                // false: the walk did not see all files (Walk::missed())
 };
 
 struct Changes {
   struct List {
     std::vector<std::string> paths;  // sorted; valid UTF-8
-    uint64_t omitted = 0;            // more than these
+    uint64_t omitted = 0;            // changes that are not in `paths`
   };
   List created, modified, deleted;
-  bool complete = true;  // false: deletions and files beyond the bound are not known
+  bool complete = true;  // false: deletions, and some changes of files beyond the bound, are not known
   bool empty() const { return created.paths.empty() && modified.paths.empty() && deleted.paths.empty(); }
 };
 

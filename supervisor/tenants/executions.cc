@@ -6,7 +6,7 @@ namespace tenants {
 namespace {
 
 constexpr size_t kMaxIdBytes = 64;
-// A folder we made holds two files; more was put there by somebody else and is not ours to walk for long.
+// A folder of an execution holds two files. If other files were put there, at most this many entries are removed.
 constexpr uint64_t kMaxRemovals = 1000;
 constexpr uint64_t kMaxLoaded = 100'000;
 
@@ -83,7 +83,7 @@ Result<> Executions::load() {
   std::erase_if(found, [](const Entry& e) { return e.kind != FileKind::directory || !check_execution_id(e.path); });
   std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) {
     return a.mtime_ns != b.mtime_ns ? a.mtime_ns < b.mtime_ns
-                                    : a.path < b.path;  // a folder's: when its files were made
+                                    : a.path < b.path;  // a folder's mtime: when its files were made
   });
   for (const Entry& folder : found) {
     uint64_t bytes =
@@ -157,7 +157,7 @@ uint64_t Executions::kept_bytes() const {
   return bytes;
 }
 
-// The newest one stays, whatever its size: its answer names it.
+// Removes the oldest executions beyond the limits. The newest execution stays at any size: its answer names it.
 void Executions::evict() {
   uint64_t bytes = kept_bytes();
   size_t count = kept_.size();

@@ -1,7 +1,7 @@
-// Executions: what programs printed, kept in full in executions/<id>/{stdout,stderr} of their tenant, written
-// while they run and read by range afterwards. Keeps the newest ones within a count and a byte budget; what
-// still runs is never removed.
-// Errors: invalid (the id), not_found, exhausted (disk).
+// Executions: the kept output of programs, complete, in executions/<id>/{stdout,stderr} of their tenant. It is written
+// while a program runs, and read by range later. The newest executions stay, within a limit of executions and a limit
+// of bytes. A running execution is never removed.
+// Source: supervisor/tools. Used by: Tenant. Errors: invalid (the id), not_found, exhausted (disk).
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -14,12 +14,12 @@
 
 namespace tenants {
 
-// What the caller makes ids of: 1 to 64 of a-z, 0-9, '-', '_', the first a letter or digit.
+// Checks an id that a caller made: 1 to 64 of a-z, 0-9, '-', '_', the first a letter or digit.
 Result<> check_execution_id(std::string_view id);
 
 enum class Stream { out, err };
 std::string_view stream_name(Stream stream);  // "stdout", "stderr"
-// Errors: not_found, naming both.
+// Errors: not_found, naming both streams.
 Result<Stream> parse_stream(std::string_view name);
 
 struct KeepLimits {
@@ -29,7 +29,7 @@ struct KeepLimits {
 
 class Executions;
 
-// The two files of one running execution, made with its first byte of output. Destroying it ends the recording.
+// The two files of one running execution. They are made at its first byte of output. Destroying it ends the recording.
 class [[nodiscard]] Recording {
  public:
   Recording(Recording&& other) noexcept;
@@ -37,7 +37,7 @@ class [[nodiscard]] Recording {
   ~Recording();
 
   const std::string& id() const { return id_; }
-  // Errors: exhausted when the disk is full: the execution may go on, its kept output is cut there.
+  // Errors: exhausted, the disk is full. The execution may continue; its recorded output ends there.
   Result<> append(Stream stream, std::string_view bytes);
   uint64_t size(Stream stream) const { return sizes_[stream == Stream::err]; }
 
@@ -52,20 +52,20 @@ class [[nodiscard]] Recording {
 
 class Executions {
  public:
-  // Takes the folder and finds what earlier runs of the daemon kept.
+  // Takes the folder and finds the output that earlier daemons left there.
   static Result<Executions> open(Fd directory, KeepLimits limits);
-  // Movable only while nothing is recorded.
+  // Movable only while no Recording exists.
   Executions(Executions&&) = default;
   Executions& operator=(Executions&&) = delete;
 
-  // A new execution; the oldest ones beyond the limits go. One without output keeps no files, so a restart forgets it.
-  // Errors: invalid when the id was used already.
+  // Starts a new execution and removes the oldest ones beyond the limits. An execution without output has no files, so
+  // it is unknown after a restart. Errors: invalid when the id was used already.
   Result<Recording> begin(std::string_view id);
-  // Errors: not_found, "execution 'x' is not kept", with how many are.
+  // Errors: not_found, "execution 'x' is not kept", with the number of executions that are.
   Result<FileRange> read(std::string_view id, Stream stream, uint64_t offset, size_t limit) const;
 
   void set_limits(KeepLimits limits);
-  // Ids of what is kept, newest first.
+  // Ids of the executions, newest first; at most `most`.
   std::vector<std::string> newest(size_t most) const;
   size_t kept() const { return kept_.size(); }
   uint64_t kept_bytes() const;

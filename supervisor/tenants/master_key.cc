@@ -49,7 +49,7 @@ Result<Key> read_state_key(Fd file) {
   return read_key(file.get(), kFile);
 }
 
-// There whole or not at all: what is sealed with a key that a crash took away is lost.
+// Makes the key file whole or not at all. If a crash lost the key, all data sealed with it would be lost.
 Result<Key> make_state_key(int state) {
   Key key{};
   randombytes_buf(key.data(), key.size());

@@ -1,8 +1,9 @@
-// MasterKey: the daemon's one secret, of which every tenant's keys are made: what lies sealed in the state folder says
-// nothing without it.
-// Source: the systemd credential "warder.key" where there is one, else <state>/master.key (0600, the daemon's or
-// root's), made at the first start. Either holds 64 hexadecimal digits. Wiped when destroyed. Errors: invalid: a file
-// that is no key, or that others can read.
+// MasterKey: the daemon's one secret. Every tenant's keys are derived from it, and the sealed files in the state folder
+// cannot be read without it.
+// Used by: the vaults (vault.h).
+// Source: the systemd credential "warder.key" if it exists, else <state>/master.key (0600, owned by the daemon's user
+// or root), made at the first start. Either file holds 64 hexadecimal digits. The key is wiped when destroyed.
+// Errors: invalid, the file holds no key, or other users can use master.key.
 #pragma once
 #include <array>
 #include <string>
@@ -12,18 +13,18 @@
 
 namespace tenants {
 
-// Two keys that nobody can compute from one another.
+// Two independent keys: neither can be computed from the other.
 struct VaultKeys {
   using Key = std::array<unsigned char, 32>;
-  Key tokens;  // names of tokens
-  Key seal;    // what they stand for
+  Key tokens;  // makes the names of tokens
+  Key seal;    // seals the texts that the tokens stand for
 };
 
 class MasterKey {
  public:
   // `credentials`: $CREDENTIALS_DIRECTORY, or empty. `state`: the state folder's descriptor (O_PATH will do).
   static Result<MasterKey> load(int state, const std::string& credentials);
-  MasterKey() = default;  // holds no secret: to move one into
+  MasterKey() = default;  // all zeros, until a key is moved into it
   MasterKey(MasterKey&& other) noexcept;
   MasterKey& operator=(MasterKey&& other) noexcept;
   ~MasterKey();

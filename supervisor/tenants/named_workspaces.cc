@@ -17,9 +17,9 @@ namespace {
 using std::chrono::seconds;
 
 constexpr size_t kMostListed = 100'000;
-constexpr unsigned kRemovalSlice = 200;             // operations of a removal before others have their turn
-constexpr size_t kMostRules = 64;                   // bytes
-constexpr std::string_view kRemoved = ".removed-";  // before the name of one that is being removed
+constexpr unsigned kRemovalSlice = 200;             // operations of a removal in one turn of the loop
+constexpr size_t kMostRules = 64;                   // bytes of the file `used`
+constexpr std::string_view kRemoved = ".removed-";  // prefix of the name of a workspace during its removal
 constexpr char kUsed[] = "used", kWarned[] = "warned";
 
 Result<RelativePath> path_of(std::string_view name, std::string_view file) {
@@ -32,14 +32,14 @@ bool differ_in_capitals_only(std::string_view one, std::string_view other) {
                                     [&](char left, char right) { return small(left) == small(right); });
 }
 
-// How long ago; nothing when there is no such file.
+// The time since the file was last written; nullopt when it does not exist.
 std::optional<seconds> age_of(int directory, const RelativePath& path) {
   auto status = stat_beneath(directory, path);
   if (!status) return std::nullopt;
   return seconds(std::max<time_t>(std::time(nullptr) - status->st_mtime, 0));
 }
 
-// Its time is now, whether or not its contents change.
+// Writes the file and sets its time to now, also when its contents do not change.
 Result<> note(int directory, const RelativePath& path, std::string_view contents) {
   TRY(Fd file, open_beneath(directory, path, O_WRONLY | O_CREAT | O_TRUNC, 0600));
   CHECKED(write_all(file.get(), contents));
@@ -47,7 +47,8 @@ Result<> note(int directory, const RelativePath& path, std::string_view contents
   return {};
 }
 
-// What cannot be read keeps the workspace for ever: nobody's data goes by mistake.
+// Reads the rules at a workspace's last use. If the file cannot be read, the workspace never expires: data must not be
+// removed by mistake.
 policies::WorkspaceRules read_rules(int directory, const RelativePath& used) {
   policies::WorkspaceRules rules;
   auto file = open_beneath(directory, used, O_RDONLY);
@@ -96,7 +97,7 @@ Result<std::vector<std::string>> NamedWorkspaces::entries() const {
   TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
   std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
   if (!entries) return fail_errno(errno, "list workspaces");
-  static_cast<void>(folder.release());  // the stream's now
+  static_cast<void>(folder.release());  // closedir() closes it
   while (const dirent* entry = ::readdir(entries.get())) {
     if (names.size() < kMostListed) names.emplace_back(entry->d_name);
   }
@@ -148,11 +149,11 @@ Result<std::vector<NamedWorkspace>> NamedWorkspaces::announce(const Rules& rules
   return announced;
 }
 
-// First out of the way: a removal that stops half-way leaves nothing that looks like a workspace.
+// Renames the workspace first: after an incomplete removal, the rest does not look like a workspace.
 Task<Result<>> NamedWorkspaces::remove(Loop& loop, std::string name) const {
   CO_TRY(RelativePath path, RelativePath::parse(name));
   CO_TRY(RelativePath aside, RelativePath::parse(std::string(kRemoved) + name));
-  auto before = co_await remove_tree(loop, directory_.get(), aside);  // of an earlier one of this name, that failed
+  auto before = co_await remove_tree(loop, directory_.get(), aside);  // the rest of an earlier failed removal
   if (!before && before.error().code != Code::not_found) co_return before;
   CO_CHECKED(rename_beneath(directory_.get(), path, aside, Existing::refuse));
   co_return co_await remove_tree(loop, directory_.get(), aside);

@@ -1,7 +1,8 @@
-// Named workspaces of one tenant: which there are, when each was last used, and which are to be removed.
-// In tenants/<tenant>/workspaces/<name>/: the times of the files `used` and `warned` say when; `used` holds the rules
-// of the policy under which that was, for the time when nobody of the tenant is connected. Source: Registry::workspace.
-// Errors: exhausted (no room for another), or what the file system said.
+// NamedWorkspaces: the named workspaces of one tenant: their list, their times of last use, and their removal.
+// In tenants/<tenant>/workspaces/<name>/, the time of the file `used` is the last use, and the time of `warned` is the
+// announcement of the removal. `used` holds the policy's rules at that use, for times when no client of the tenant is
+// connected. Source: Registry::workspace. Used by: Registry. Errors: exhausted (the limit of named workspaces), or the
+// errno of the file system.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -21,40 +22,42 @@ class Tenant;
 
 constexpr std::string_view kNamedWorkspaces = "workspaces";
 
-// Now, under these rules; whatever was announced about it is taken back.
+// Marks the workspace as used now, under these rules. An announced removal is cancelled.
 Result<> mark_used(const Tenant& workspace, const policies::WorkspaceRules& rules);
 
 struct NamedWorkspace {
   std::string name;
   policies::WorkspaceRules rules;
-  std::chrono::seconds idle{0};                 // since its last use
-  std::optional<std::chrono::seconds> removal;  // not before this time has passed; empty: not announced
+  std::chrono::seconds idle{0};                 // time since its last use
+  std::optional<std::chrono::seconds> removal;  // time until its removal is allowed; nullopt: not announced
 };
 
 class NamedWorkspaces {
  public:
-  // Rules of a policy in force, or those of each workspace's last use.
+  // The rules of a policy in force; nullopt: the rules at each workspace's last use.
   using Rules = std::optional<policies::WorkspaceRules>;
 
-  // `tenant` is its folder (O_PATH will do).
+  // `tenant` is the tenant's folder (an O_PATH descriptor is enough).
   static Result<NamedWorkspaces> of(int tenant);
 
-  // Those that there are, sorted; at most 100,000.
+  // All named workspaces, sorted by name; at most 100,000.
   Result<std::vector<NamedWorkspace>> list(const Rules& rules) const;
-  // Errors, when `name` is not there yet: exhausted, it would be one too many; invalid, it differs from one that is
-  // there, or from "default", in capitals only: people take these for one, and so do some file systems.
+  // Checks whether a workspace `name` may be made. No error for an existing one. Errors: exhausted, the tenant has
+  // rules.max workspaces; invalid, the name differs from an existing one, or from "default", in capitals only: people
+  // and some file systems do not tell the two apart.
   Result<> check_room(std::string_view name, const policies::WorkspaceRules& rules) const;
-  // Announces what has been idle for so long that it is to be removed. Returns those.
+  // Announces the removal of each workspace that will be idle for rules.idle within rules.warning. Returns the newly
+  // announced ones.
   Result<std::vector<NamedWorkspace>> announce(const Rules& rules) const;
-  // Removes one with everything in it, in slices; nobody may be using it.
+  // Removes a workspace with all its files, in slices. It must not be in use.
   Task<Result<>> remove(Loop& loop, std::string name) const;
-  // Goes on with removals that were begun and did not come to their end, by this daemon or one that was killed.
+  // Completes removals that this daemon or a killed one started and did not finish.
   Task<Result<>> finish_removals(Loop& loop) const;
 
  private:
   explicit NamedWorkspaces(Fd directory) : directory_(std::move(directory)) {}
   Result<std::vector<std::string>> entries() const;
-  Fd directory_;  // workspaces/; empty: there are none
+  Fd directory_;  // workspaces/; empty: the tenant has no named workspace
 };
 
 }  // namespace tenants

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kPrefix = ".warder-";
 constexpr size_t kDigits = 16;
 
-// The file has it for an instant.
+// A name that the file has only until it is moved.
 std::string temporary_name() { return std::string(kPrefix) + random_hex(kDigits / 2); }
 
 bool is_temporary_name(std::string_view name) {
@@ -38,8 +38,9 @@ NewFile::~NewFile() {
   if (!name_.empty()) ::unlinkat(unfinished_, name_.c_str(), 0);
 }
 
-// Without a name (O_TMPFILE: open(2)), or under one where the file system cannot do that. Made in `parent`, whose
-// project quota it counts for: a link or a rename from another project's folder would be refused (EXDEV).
+// Makes the file without a name (O_TMPFILE: open(2)), or with a temporary name where the file system lacks O_TMPFILE.
+// The unnamed file is made in `parent`, so that it belongs to that folder's project quota: the kernel refuses a link or
+// a rename from a folder with another project (EXDEV).
 Result<NewFile> NewFile::make(int parent, int unfinished, const RelativePath& for_path, mode_t mode) {
   auto unnamed = open_beneath(parent, RelativePath(), O_TMPFILE | O_WRONLY, mode);
   if (unnamed) return NewFile(parent, unfinished, std::move(*unnamed), "");
@@ -58,7 +59,7 @@ Result<> NewFile::move_to(const RelativePath& path, Existing existing) {
     const std::string self = "/proc/self/fd/" + std::to_string(file_.get());
     if (::linkat(AT_FDCWD, self.c_str(), parent_, target.c_str(), AT_SYMLINK_FOLLOW) == 0) return {};
     if (errno != EEXIST || existing == Existing::refuse) return fail_path(errno, "write", path.text());
-    // Only a rename replaces, and only names can be renamed.
+    // Only rename(2) can replace a file, and it needs a name.
     std::string name = temporary_name();
     if (::linkat(AT_FDCWD, self.c_str(), unfinished_, name.c_str(), AT_SYMLINK_FOLLOW) < 0)
       return fail_path(errno, "write", path.text());
@@ -75,7 +76,7 @@ Result<> sweep_unfinished(int unfinished) {
   TRY(Fd folder, open_beneath(unfinished, RelativePath(), O_RDONLY | O_DIRECTORY));
   std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
   if (!entries) return fail_errno(errno, "list unfinished files");
-  static_cast<void>(folder.release());  // the stream's now
+  static_cast<void>(folder.release());  // closedir() closes it
   while (const dirent* entry = ::readdir(entries.get())) {
     if (!is_temporary_name(entry->d_name)) continue;
     TRY(RelativePath path, RelativePath::parse(entry->d_name));

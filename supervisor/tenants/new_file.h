@@ -1,7 +1,7 @@
-// NewFile: a file that nobody sees before it is whole; it takes its place in one step, or is gone.
-// Source: Workspace. Where it needs a name before that, the name is in a folder of its own beside the workspace, which
-// no jail sees: what a killed daemon leaves there is found by reading one folder, however large the workspace is.
-// Errors: those of base/path.h, with the path that is written.
+// NewFile: a file that appears in its folder only when it is complete, in one step. Destroying it before removes it.
+// Used by: Workspace. If the file needs a name before that step, the name is in the folder `unfinished` beside the
+// workspace, which no jail sees. Files that a killed daemon left are then found by reading that one folder, even if the
+// workspace is large. Errors: those of base/path.h, with the path of the write.
 #pragma once
 #include <string>
 
@@ -13,24 +13,24 @@ namespace tenants {
 
 class NewFile {
  public:
-  // `parent`, the folder that it is for, and `unfinished`, the one for names until then, must stay open.
+  // `parent`: the folder that the file is for. `unfinished`: the folder for temporary names. Both must stay open.
   static Result<NewFile> make(int parent, int unfinished, const RelativePath& for_path, mode_t mode);
   NewFile(NewFile&& other) noexcept;
   NewFile& operator=(NewFile&&) = delete;
   ~NewFile();
 
   int file() const { return file_.get(); }
-  // Into the folder that it was made for, under the last component of `path`.
+  // Moves the file into `parent`, under the last component of `path`.
   Result<> move_to(const RelativePath& path, Existing existing);
 
  private:
   NewFile(int parent, int unfinished, Fd file, std::string name);
   int parent_, unfinished_;
   Fd file_;
-  std::string name_;  // in unfinished_; empty: none
+  std::string name_;  // temporary name in unfinished_; empty: the file has no name
 };
 
-// Removes what a NewFile of an earlier daemon left there, and nothing that is not named like one.
+// Removes files that a NewFile of an earlier daemon left. Files with other names stay.
 Result<> sweep_unfinished(int unfinished);
 
 }  // namespace tenants

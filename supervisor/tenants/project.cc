@@ -12,7 +12,7 @@ namespace tenants {
 namespace {
 
 constexpr uint64_t kBlock = 4096;
-constexpr uint64_t kReplaced = 64 << 20;  // no request is longer
+constexpr uint64_t kReplaced = 64 << 20;  // bytes; a replaced file is at most this large, as no request is longer
 constexpr uint64_t kFolders = 2;
 
 bool is_empty(int directory) {
@@ -20,7 +20,7 @@ bool is_empty(int directory) {
   if (!opened) return false;
   std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened->get()), ::closedir);
   if (!entries) return false;
-  static_cast<void>(opened->release());  // the stream's now
+  static_cast<void>(opened->release());  // closedir() closes it
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") return false;
@@ -38,7 +38,7 @@ std::optional<uint32_t> join_project(int workspace, int unfinished) {
   const auto current = project_of(workspace);
   if (!current) return std::nullopt;
   if (*current != project && (*current != 0 || !is_empty(workspace))) return std::nullopt;
-  // The workspace last: with it the other is known to have it.
+  // The workspace comes last: if it has the project, `unfinished` has the project, too.
   if (!set_project(unfinished, project) || !set_project(workspace, project)) return std::nullopt;
   return project;
 }

@@ -1,6 +1,7 @@
-// Project: the kernel's wall behind the account of a workspace. The account (quota.h) is exact and speaks first, but
-// what a jail writes it only sees when it looks; behind it, nothing is written any more where the kernel refuses it.
-// Only workspaces that were empty when they first met a file system with project quotas have one.
+// join_project(): sets up the kernel's project quota for a workspace, as a second limit behind the daemon's own count.
+// The count (quota.h) is exact and refuses first, but it sees writes of a jail only when it counts again. The kernel
+// refuses each write beyond its limit. A workspace has a project only if it was empty when it was first opened on a
+// file system with project quotas. Used by: Tenant, supervisor/workspace_quotas.cc. No errors.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,13 +11,14 @@
 
 namespace tenants {
 
-// The project that holds both directories, now or since an earlier start: kFirstProject + the inode of `workspace`,
-// so that no two workspaces of a file system share one. `unfinished` must be empty. Nothing: the file system has no
-// project quotas, the directory has a project of somebody else, or files that were there before.
+// Puts both directories into one project and returns it: kFirstProject + the inode of `workspace`, so that no two
+// workspaces of a file system share a project. `unfinished` must be empty. The directories may be in this project since
+// an earlier start. nullopt: the file system has no project quotas, the workspace has another project, or it has no
+// project and is not empty.
 std::optional<uint32_t> join_project(int workspace, int unfinished);
 
-// What the kernel is to refuse: all that the account allows, at its largest. Small files take a block each, and a file
-// that is being replaced is there twice.
+// The kernel's limits for an account: the most disk space that files within the account's limits can take. A small file
+// takes a whole block, and a file exists twice while it is replaced.
 ProjectLimits wall_behind(QuotaLimits account);
 
 }  // namespace tenants

@@ -7,7 +7,7 @@
 namespace tenants {
 namespace {
 
-constexpr uint64_t kRounding = 64 * 1024;  // larger than any usual block
+constexpr uint64_t kRounding = 64 * 1024;  // bytes; larger than a usual block
 
 uint64_t plus(uint64_t value, int64_t change) {
   if (change >= 0) return value + static_cast<uint64_t>(change);

@@ -1,6 +1,6 @@
-// Quota: how much a workspace may hold, in bytes and in files.
-// Held by our own account, which is checked before each write of ours and counted again during and after executions;
-// where the file system can, the kernel holds a wall behind it as well (project.h).
+// Quota: the limits of a workspace, in bytes and in files, and the count of its usage.
+// The daemon checks the count before each write that it makes, and counts again during and after executions. On a file
+// system with project quotas, the kernel has a second limit (project.h). Used by: Workspace.
 #pragma once
 #include <cstdint>
 #include <set>
@@ -13,19 +13,19 @@ namespace tenants {
 
 struct QuotaLimits {
   uint64_t bytes = 0;
-  uint64_t files = 0;  // files, folders, links: everything that takes an inode
+  uint64_t files = 0;  // files, folders, links: all entries that take an inode
   bool operator==(const QuotaLimits&) const = default;
 };
 
 struct Usage {
   uint64_t bytes = 0;
   uint64_t files = 0;
-  std::string problem;   // why the count is not whole (a lower bound then); empty when it is
+  std::string problem;   // why the count is incomplete and only a lower bound; empty: it is complete
   uint64_t largest = 0;  // size of the largest file
 };
 
-// What one entry costs. Sparse files cost what they occupy, preallocated ones too; small rounding of the
-// file system is not charged. A hard-linked file costs once (UsageCount).
+// The bytes that one entry costs. Sparse and preallocated files cost the space that they occupy. Rounding of the file
+// system up to 64 KiB is not charged. A hard-linked file costs once (UsageCount).
 uint64_t charge_of(const Entry& entry);
 
 // Adds up entries of one walk.
@@ -39,7 +39,7 @@ class UsageCount {
   std::set<uint64_t> linked_;  // inodes with several names, counted once
 };
 
-// The account of one workspace. Plain numbers: the caller does the counting and the writing.
+// The account of one workspace. It holds numbers only: the caller counts and writes the files.
 class Quota {
  public:
   Quota() = default;
@@ -51,11 +51,11 @@ class Quota {
   void set_usage(Usage usage) { usage_ = std::move(usage); }
   QuotaLimits remaining() const;
 
-  // May the workspace change by so much? What shrinks is always allowed.
-  // Errors: exhausted, "writing 'a' needs 10 bytes, 3 of 100 are left in this workspace", with the rule; also
-  // when the last count was not whole (too many files, unreadable folders), with the reason.
+  // Whether the workspace may change by `bytes` and `files`. A change that adds neither is always allowed.
+  // Errors: exhausted, "writing 'a' needs 10 bytes more, 3 of 100 are left in this workspace", with the rule; also when
+  // the last count is incomplete (too many files, unreadable folders), with the reason.
   Result<> check(std::string_view path, int64_t bytes, int64_t files) const;
-  // Is it over its limits now? For the moment before and during an execution. Errors: exhausted.
+  // Checks that the workspace is within its limits now. Called before and during an execution. Errors: exhausted.
   Result<> within() const;
   void add(int64_t bytes, int64_t files);
 

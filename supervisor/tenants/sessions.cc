@@ -32,13 +32,13 @@ std::string text_in(const Json& event, const char* key) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// One event into the document. Whatever is not as we write it is left out.
+// Adds one event to the document. Members that the daemon does not write are left out.
 void fold(const Json& event, Json& document, std::set<std::string>& state_files) {
   if (!event.is_object()) return;
   const std::string kind = text_in(event, "event");
   if (std::string text = text_in(event, kSessionDescription); !text.empty()) document["description"] = std::move(text);
   if (kind == "begin" && document["started_at"].is_null()) document["started_at"] = text_in(event, "timestamp");
-  if (kind == "begin") document["ended_at"] = nullptr;  // it goes on
+  if (kind == "begin") document["ended_at"] = nullptr;  // the session continues
   if (kind == "end") document["ended_at"] = text_in(event, "timestamp");
   if (kind == "task") {
     Json task;
@@ -84,7 +84,7 @@ Result<> SessionLogs::append(std::string_view id, std::string line) {
   char last = '\n';
   if (size > 0 && ::pread(file.get(), &last, 1, status.st_size - 1) < 0)
     return fail_errno(errno, "read a session's log");
-  if (last != '\n') line.insert(0, 1, '\n');  // a line that a crash cut stays alone
+  if (last != '\n') line.insert(0, 1, '\n');  // end a line that a crash cut
   return write_all(file.get(), line);
 }
 
@@ -100,7 +100,7 @@ bool SessionLogs::is_open(std::string_view id) const {
   return open && stat_beneath(directory_.get(), *open);
 }
 
-// Logs that nobody has written to for the longest time go first.
+// Removes the logs with the oldest last write, except those of open sessions.
 void SessionLogs::make_room(size_t most, uint64_t most_bytes) const {
   auto ids = list();
   if (!ids) return;
@@ -186,7 +186,7 @@ Result<std::vector<std::string>> SessionLogs::list() const {
   TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
   std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
   if (!entries) return fail_errno(errno, "list sessions");
-  static_cast<void>(folder.release());  // the stream's now
+  static_cast<void>(folder.release());  // closedir() closes it
   std::vector<std::string> ids;
   while (const dirent* entry = ::readdir(entries.get())) {
     std::string_view name = entry->d_name;

@@ -22,7 +22,7 @@ KeepLimits keep_limits(const policies::QuotaRules& quota) {
 }
 
 constexpr mode_t kPrivate = 0700;
-constexpr std::chrono::seconds kLookAtMost{60};  // a tenant with other rules may connect meanwhile
+constexpr std::chrono::seconds kLookAtMost{60};  // a tenant with shorter times may connect meanwhile
 
 }  // namespace
 
@@ -150,7 +150,7 @@ Result<std::vector<std::string>> Registry::all_tenants() const {
   TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
   std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
   if (!entries) return fail_errno(errno, "list tenants");
-  static_cast<void>(folder.release());  // the stream's now
+  static_cast<void>(folder.release());  // closedir() closes it
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(entries.get())) {
     if (policies::valid_name(entry->d_name)) names.emplace_back(entry->d_name);
@@ -196,7 +196,7 @@ Task<Result<std::optional<std::chrono::seconds>>> Registry::expire_workspaces_of
     if (!one.removal || one.removal->count() > 0 || one.idle < one.rules.idle) continue;
     auto known = tenants_.find(tenant + "/" + one.name);
     if (known != tenants_.end()) {
-      if (known->second.use_count() > 1) continue;  // somebody works in it
+      if (known->second.use_count() > 1) continue;  // the workspace is in use
       tenants_.erase(known);
     }
     if (removed_) removed_(tenant + "/" + one.name);

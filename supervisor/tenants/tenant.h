@@ -1,9 +1,9 @@
-// Tenant: whose files and executions these are. Registry: which tenant a connecting process belongs to.
-// Source: the peer's credentials as the kernel tells them, mapped by policies::Store. A tenant's folders are
-// made at its first connection: tenants/<name>/{workspace,unfinished,executions,sessions} below the state folder, 0700.
-// A named workspace is a tenant of its own, with folders below tenants/<name>/workspaces/<workspace>: nothing but
-// limits on what runs is shared with the tenant whose client named it. Errors: denied (no rule fits the peer), or what
-// the file system said.
+// Tenant: the owner of files and executions. Registry: finds the tenant of a connecting process.
+// Source: the peer's credentials from the kernel, mapped by policies::Store. Used by: the daemon and its tools.
+// A tenant's folders are made at its first connection: tenants/<name>/{workspace,unfinished,executions,sessions} below
+// the state folder, mode 0700. A named workspace is a Tenant object, too, with folders below
+// tenants/<name>/workspaces/<workspace>. It shares only the limits on running executions with its tenant.
+// Errors: denied (no rule fits the peer), exhausted (limits of the policy), or the errno of the file system.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -27,20 +27,20 @@ class Tenant {
   static Result<std::shared_ptr<Tenant>> open(Loop& loop, int tenants, std::string name,
                                               const policies::Policy& policy);
 
-  // One of its named workspaces, made if it is not there. It and the loop must outlive that.
+  // A named workspace of the tenant `of`; made if it does not exist. `of` and the loop must outlive it.
   static Result<std::shared_ptr<Tenant>> open_workspace(Loop& loop, const Tenant& of, std::string_view workspace,
                                                         const policies::Policy& policy);
 
-  const std::string& name() const { return name_; }        // of a named workspace "<tenant>/<workspace>"
-  const std::string& account() const { return account_; }  // the tenant's name, whatever the workspace
+  const std::string& name() const { return name_; }        // "<tenant>"; of a named workspace "<tenant>/<workspace>"
+  const std::string& account() const { return account_; }  // "<tenant>", also of a named workspace
   int directory() const { return directory_.get(); }       // O_PATH
   Workspace& workspace() { return workspace_; }
   Executions& executions() { return executions_; }
   Writers& writers() { return writers_; }
   SessionLogs& sessions() { return sessions_; }
-  // What may be kept from now on; evicts kept output at once, and workspaces over their quota only refuse more.
+  // Sets new limits. Recorded output beyond them is removed at once. A workspace beyond them only refuses to grow.
   void set_quota(const policies::QuotaRules& quota);
-  // The kernel's project of its workspace (project.h), and the limits for which the kernel has it now.
+  // The project of the workspace (project.h), and the account's limits for which the kernel's limits are set now.
   std::optional<uint32_t> project() const { return project_; }
   const std::optional<QuotaLimits>& held_by_kernel() const { return held_by_kernel_; }
   void set_held_by_kernel(QuotaLimits limits) { held_by_kernel_ = limits; }
@@ -54,7 +54,7 @@ class Tenant {
         directory_(std::move(directory)),
         workspace_(std::move(workspace)),
         executions_(std::move(executions)),
-        sessions_(std::move(logs), name_.substr(name_.find('/') + 1)),  // a customer is a workspace's name
+        sessions_(std::move(logs), name_.substr(name_.find('/') + 1)),  // the name without "<tenant>/"
         account_(std::move(account)) {}
   std::string name_;
   Fd directory_;
@@ -67,44 +67,46 @@ class Tenant {
   std::optional<QuotaLimits> held_by_kernel_;
 };
 
-// One connection's right to act for a tenant. The policy belongs to the member: two rules may give two users
+// Member: one connection's right to act for a tenant. The policy belongs to the member: two rules may give two users
 // the same tenant under different policies.
 struct Member {
   policies::Peer peer;
   std::shared_ptr<Tenant> tenant;
-  std::shared_ptr<const policies::Policy> policy;  // executions keep the one they began with
-  uint64_t definition_bytes = 0;                   // of upstream servers' tools, that this connection was told so far
-  bool definitions_counted = false;                // in the ledger of an execution: once per connection
-  bool revoked = false;                            // a reload gave the peer another tenant, or none: end the connection
+  std::shared_ptr<const policies::Policy> policy;  // an execution keeps the policy that it began with
+  uint64_t definition_bytes = 0;                   // definitions of upstream tools that were sent to this connection
+  bool definitions_counted = false;                // counted in the ledger of an execution; once per connection
+  bool revoked = false;                            // after a reload, the peer has another tenant or no tenant: end it
 };
 
 class Registry {
  public:
-  // `state` is the daemon's state folder (O_PATH will do). Loop and store must outlive the registry, the
-  // registry its tenants.
+  // `state` is the daemon's state folder (an O_PATH descriptor is enough). Loop and store must outlive the registry,
+  // and the registry must outlive its tenants.
   static Result<Registry> open(Loop& loop, int state, const policies::Store& store);
 
-  // A tenant's quota is that of the policy under which somebody connected to it last.
+  // Finds or opens the peer's tenant. The quota of the peer's policy becomes the tenant's quota. Errors: denied;
+  // exhausted, the tenant has as many connections as the policy allows.
   Result<std::shared_ptr<Member>> admit(policies::Peer peer);
-  // The named workspace of the member's tenant, in which a request is to work; its own for an empty name or "default".
-  // Errors: denied (its policy does not allow the name), exhausted (it has as many as it may).
+  // The named workspace `name` of the member's tenant, opened for a request; the tenant itself for an empty name or
+  // "default". Errors: denied (the policy does not allow the name), and those of NamedWorkspaces::check_room().
   Result<std::shared_ptr<Tenant>> workspace(const Member& member, std::string_view name);
-  // After the store has reloaded: members get their new policy, or are revoked. Those who are offered other tools now.
+  // Call it after the store has reloaded: members get their new policy, or are revoked. Returns the members to which
+  // other tools, or other limits of execute_code, are offered now.
   std::vector<std::shared_ptr<Member>> apply_policies();
 
-  // Told of each workspace that is opened, and whenever the quota of one may have changed.
+  // `changed` is called when a tenant or named workspace was opened, and whenever its quota may have changed.
   void on_quota(std::function<void(std::shared_ptr<Tenant>)> changed) { quota_changed_ = std::move(changed); }
-  // Told the name of each named workspace that is gone, for what is kept of it elsewhere to be forgotten.
+  // `removed` is called with the name of each removed named workspace, so that the daemon deletes its other data.
   void on_removed(std::function<void(const std::string& name)> removed) { removed_ = std::move(removed); }
 
-  // Of a tenant or a named workspace, by Tenant::name(). nullptr when nobody has connected to it yet.
+  // The tenant or named workspace with this Tenant::name(). nullptr when no client has used it yet.
   std::shared_ptr<Tenant> find(std::string_view name) const;
-  std::vector<std::string> names() const;  // of tenants
-  // The tenant of that name and its named workspaces, of those that find() finds.
+  std::vector<std::string> names() const;  // open tenants, without named workspaces
+  // The tenant with this name and its named workspaces, as far as they are open.
   std::vector<std::shared_ptr<Tenant>> of_account(const std::string& name) const;
-  // Named workspaces of all tenants there are, by the policies of those that are connected, or else the one under which
-  // each was used last: announces (in the log) the removal of those that nobody uses, and removes those whose time has
-  // come. When to look again.
+  // Expires the named workspaces of all tenants. The rules are those of a connected member's policy, or else of each
+  // workspace's last use. Unused workspaces are announced in the log, and removed when their time is over. Returns the
+  // time until the next call: 1 to 60 seconds.
   Task<std::chrono::seconds> expire_workspaces();
 
  private:
@@ -112,7 +114,7 @@ class Registry {
       : loop_(loop), directory_(std::move(directory)), store_(store) {}
   Result<std::vector<std::string>> all_tenants() const;
   void set_quota(const std::shared_ptr<Tenant>& tenant, const policies::QuotaRules& quota);
-  // The shortest time without use that any of them is kept; nothing: all are kept for ever.
+  // Returns the shortest `idle` of the rules; nullopt: no workspace expires.
   Task<Result<std::optional<std::chrono::seconds>>> expire_workspaces_of(std::string tenant,
                                                                          std::optional<policies::WorkspaceRules> rules);
   Loop& loop_;

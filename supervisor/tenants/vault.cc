@@ -7,7 +7,7 @@
 
 namespace tenants {
 
-// What the thread works on, and ends with if nobody waits for it any more.
+// The data of open() on the thread. The job owns it, so it stays valid if the waiting task is cancelled.
 struct SealedVault::Opening {
   std::unique_ptr<SealedVault> vault;
   Result<Fd> tenant;
@@ -17,7 +17,7 @@ struct SealedVault::Opening {
   Result<> read() const {
     if (!tenant) return tl::unexpected<Error>(tenant.error());
     auto remember = [this](std::string_view token, std::string_view text, Time until) {
-      // One too many for limits that were lowered is forgotten.
+      // A token beyond the limits, which may have been lowered, is dropped.
       if (until > vault->now()) (void)vault->put(std::string(token), text, until);
     };
     TRY(vault->log_, VaultLog::open(tenant->get(), seal, remember));
@@ -63,7 +63,7 @@ Result<> SealedVault::keep(const std::string& token, std::string_view text) {
   return {};
 }
 
-// A token that somebody else has just kept may be on its way: then its write is waited for, too.
+// Another task may have added the same token, and the thread may be writing it now. Then settle() waits for that write.
 Task<Result<>> SealedVault::settle() {
   const bool is_new = is_unwritten_ || !pending_.empty();
   if (!is_new && !is_on_thread_) co_return Result<>{};
@@ -96,7 +96,7 @@ WorkerThread::Job SealedVault::next_write() {
   const bool all = is_unwritten_ || log_->is_to_be_rewritten(pending_.sealed_bytes());
   auto records = std::make_shared<VaultRecords>(std::exchange(pending_, {}));
   if (!all) return [log = log_, records] { return log->append(*records); };
-  *records = {};  // all have them, too
+  *records = {};  // entries() includes these records
   forget_expired();
   size_t bytes = 0;
   for (const auto& [token, entry] : entries()) bytes += token.size() + entry.text.size();

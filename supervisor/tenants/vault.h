@@ -1,7 +1,9 @@
-// SealedVault: what a tenant's tokens stand for, kept in a sealed log (vault_log.h) so that tokens survive a restart.
-// The log is written on a thread beside the loop: all that were kept when a write begins go with it, and all who wait
-// for one of them share its one fdatasync(2). One write of a vault at a time, so they reach the disk in their order.
-// Errors: denied (sealed with another key), internal and exhausted as the file system says.
+// SealedVault: the texts that a tenant's PII tokens stand for, in a sealed log (vault_log.h), so that tokens survive a
+// restart. Used by: supervisor/daemon.cc.
+// A thread beside the loop writes the log. Each write takes all records that are pending when it begins, and all tasks
+// that wait for these records share one fdatasync(2). A vault has one write at a time, so records reach the disk in
+// their order.
+// Errors: denied (sealed with another key), internal and exhausted from the file system.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,20 +18,21 @@ namespace tenants {
 
 class SealedVault : public policies::MemoryVault {
  public:
-  // Reads the log that is there, on the thread. `tenant` is the tenant's folder (O_PATH will do), of which it takes a
-  // descriptor of its own; the loop and `disk` must outlive the vault. The log is made by the first settle().
+  // Reads the existing log, on the thread. `tenant` is the tenant's folder (an O_PATH descriptor is enough); open()
+  // duplicates the descriptor. The loop and `disk` must outlive the vault. The first settle() makes a missing log.
   static Task<Result<std::unique_ptr<SealedVault>>> open(Loop& loop, WorkerThread& disk, int tenant, VaultKeys keys,
                                                          policies::VaultLimits limits = {});
 
-  // A token that has an eighth of its lifetime behind it is renewed; before, nothing is written.
+  // Adds or renews a token. A known token with the same text is renewed, and written again, only after 1/8 of its
+  // lifetime.
   Result<> keep(const std::string& token, std::string_view text) override;
-  // What was kept so far is on the disk. After a failure the next one writes all again.
+  // Done when all tokens added so far are on the disk. After a failure, the next settle() writes all tokens again.
   Task<Result<>> settle() override;
-  // What open() found to be damaged; empty: nothing.
+  // The damage that open() found, as text; empty: no damage.
   const std::string& damage() const { return damage_; }
 
  private:
-  struct Settling {  // of one who waits
+  struct Settling {  // one waiting call of settle()
     Result<> result;
     Event done;
   };
@@ -44,13 +47,13 @@ class SealedVault : public policies::MemoryVault {
   WorkerThread& disk_;
   std::shared_ptr<VaultLog> log_;  // the thread's while it writes
   std::string damage_;
-  VaultRecords pending_;       // kept, and not given to the thread
-  bool is_unwritten_ = false;  // the last write failed, or the log was found damaged: all has to be written again
-  bool is_writing_ = false;    // write() runs
-  bool is_on_thread_ = false;  // ... and waits for the thread
-  Waiting waiting_;            // for the next write
-  Waiting waiting_for_thread_;
-  Scope tasks_;  // last: cancelled first
+  VaultRecords pending_;        // records that the thread does not have yet
+  bool is_unwritten_ = false;   // the last write failed, or the log is damaged: the next write must be a rewrite
+  bool is_writing_ = false;     // write() runs
+  bool is_on_thread_ = false;   // write() runs, and waits for the thread
+  Waiting waiting_;             // calls that wait for the next write
+  Waiting waiting_for_thread_;  // calls that wait for the write on the thread
+  Scope tasks_;                 // last: cancelled first
 };
 
 }  // namespace tenants

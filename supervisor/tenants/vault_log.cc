@@ -15,10 +15,10 @@ namespace {
 constexpr std::string_view kMagic = "warder vault 1\n";
 constexpr size_t kNonce = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
 constexpr size_t kTag = crypto_aead_xchacha20poly1305_ietf_ABYTES;
-constexpr size_t kHeader = kMagic.size() + kNonce + kTag;  // the tag of nothing: whether the key is the one
+constexpr size_t kHeader = kMagic.size() + kNonce + kTag;  // the tag of an empty text proves the key
 constexpr size_t kLength = 4, kUntil = 8, kTokenLength = 1;
 constexpr size_t kMaxLog = 256 << 20;
-constexpr uint64_t kSmall = 1 << 20;  // not worth rewriting
+constexpr uint64_t kSmall = 1 << 20;  // bytes; a smaller growth is not worth a rewrite
 
 RelativePath named(const char* name) { return RelativePath::parse(name).value(); }
 const unsigned char* bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
@@ -34,7 +34,7 @@ uint64_t number_at(std::string_view text, size_t at, size_t size) {
   return number;
 }
 
-// Appends nonce, text and tag; `with` is not written, but opening needs the same.
+// Appends nonce, sealed text and tag. `with` is not written, but unseal() needs the same `with`.
 void append_sealed(std::string& to, std::string_view text, std::string_view with, const VaultKeys::Key& key) {
   const size_t begin = to.size();
   to.resize(begin + kNonce + text.size() + kTag);
@@ -44,7 +44,7 @@ void append_sealed(std::string& to, std::string_view text, std::string_view with
                                              with.size(), nullptr, nonce, key.data());
 }
 
-// False: not sealed with this key, not with this `with`, or changed.
+// False: the text was sealed with another key or another `with`, or it was changed.
 bool unseal(std::string_view sealed, std::string_view with, const VaultKeys::Key& key, std::string& text) {
   if (sealed.size() < kNonce + kTag) return false;
   text.resize(sealed.size() - kNonce - kTag);
@@ -72,7 +72,7 @@ VaultRecords& VaultRecords::operator=(VaultRecords&& other) noexcept {
 
 void VaultRecords::wipe() { sodium_memzero(plain_.data(), plain_.size()); }
 
-// A string that grows by itself leaves what it held behind.
+// Moves to larger memory and wipes the old memory; a string that grows by itself would leave its text in freed memory.
 void VaultRecords::make_room(size_t bytes) {
   if (bytes <= plain_.capacity()) return;
   std::string larger;
@@ -143,7 +143,7 @@ Result<> VaultLog::read_header(std::string_view log) {
               "put the daemon's former key back, or move the file away: its tokens are then forgotten", "pii.vault");
 }
 
-// Where the last whole record ends.
+// Returns the offset where the last whole record ends.
 size_t VaultLog::read_records(std::string_view log, size_t at, const Found& found) {
   size_t bad = 0;
   while (log.size() - at >= kLength) {
@@ -191,7 +191,7 @@ Result<> VaultLog::append(const VaultRecords& records) {
   if (written)
     if (const int failed = durable::sync_data(log_.get())) written = fail_errno(failed, "sync the vault's log");
   if (!written) {
-    log_.reset();  // half a record would hide those that follow it
+    log_.reset();  // a torn record would hide the records after it
     return written;
   }
   log_bytes_ += more.size();
@@ -199,7 +199,7 @@ Result<> VaultLog::append(const VaultRecords& records) {
 }
 
 Result<> VaultLog::rewrite(const VaultRecords& all) {
-  log_.reset();  // until all is done: on a failure it is not known which of the two is there
+  log_.reset();  // set again at the end; after a failure it is not known which of the two logs is in place
   const std::string header = make_header(seal_);
   const std::string log = header + sealed(all, header);
   TRY(Fd file, open_beneath(folder_.get(), named("log.new"), O_RDWR | O_APPEND | O_CREAT | O_TRUNC, 0600));

@@ -1,9 +1,10 @@
-// VaultLog: the file of a tenant's vault, tenants/<tenant>/vault/log. A log that is only appended to: a header that
-// proves the key, then records, each sealed alone (XChaCha20-Poly1305, libsodium) and bound to this log: `until`,
-// token, text. A torn record at its end is dropped, as it was never settled; other damage loses the records it hit, and
-// the next rewrite() sets the file aside as log.damaged. One thread at a time uses it. append() and rewrite() wait for
-// the disk: they belong on a WorkerThread. Errors: denied (sealed with another key), internal and exhausted as the file
-// system says.
+// VaultLog: the file of a tenant's vault, tenants/<tenant>/vault/log. Used by: SealedVault.
+// Between rewrites the log is only appended to. It has a header that proves the key, then records with `until`, token
+// and text. Each record is sealed alone (XChaCha20-Poly1305, libsodium) and bound to this log. A torn record at the end
+// is dropped: no settle() has reported it as written. Other damage loses the damaged records, and the next rewrite()
+// renames the file to log.damaged. One thread at a time may use a VaultLog. append() and rewrite() wait for the disk:
+// call them on a WorkerThread.
+// Errors: denied (sealed with another key), internal and exhausted from the file system.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace tenants {
 
-// Records on their way to the log, in the clear. Wiped when they are gone.
+// Plain-text records that will be written to the log. The destructor wipes their memory.
 class VaultRecords {
  public:
   VaultRecords() = default;
@@ -27,10 +28,11 @@ class VaultRecords {
   ~VaultRecords() { wipe(); }
 
   void add(std::string_view token, std::string_view text, std::chrono::sys_seconds until);
-  // Room for records of that many bytes of tokens and texts, so that adding them copies nothing again.
+  // Reserves memory for `records` records with `bytes` of tokens and texts, so that add() does not copy earlier
+  // records.
   void reserve(size_t records, size_t bytes);
   bool empty() const { return count_ == 0; }
-  size_t sealed_bytes() const;  // in the log
+  size_t sealed_bytes() const;  // size of the records in the log
   void for_each(const std::function<void(std::string_view plain)>& use) const;
 
  private:
@@ -42,22 +44,22 @@ class VaultRecords {
 
 class VaultLog {
  public:
-  // Called for each record that is there, in its order.
+  // Called for each record in the log, in the log's order.
   using Found = std::function<void(std::string_view token, std::string_view text, std::chrono::sys_seconds until)>;
-  // `tenant` is the tenant's folder (O_PATH will do). The file is made by the first rewrite().
+  // `tenant` is the tenant's folder (an O_PATH descriptor is enough). The first rewrite() makes the file.
   static Result<std::shared_ptr<VaultLog>> open(int tenant, const VaultKeys::Key& seal, const Found& found);
   ~VaultLog();
   VaultLog(const VaultLog&) = delete;
   VaultLog& operator=(const VaultLog&) = delete;
 
-  // What open() found to be damaged; empty: nothing.
+  // The damage that open() found, as text; empty: no damage.
   const std::string& damage() const { return damage_; }
-  // Whether the next records have to come with all others, by rewrite(): there is no good file, or it would have
-  // doubled since it was last rewritten.
+  // Whether the next write must be a rewrite() with all records: there is no good file, or `more_bytes` would make it
+  // larger than twice its size after the last rewrite plus 1 MiB.
   bool is_to_be_rewritten(size_t more_bytes) const;
   // One write and one fdatasync(2). After a failure the log has to be rewritten.
   Result<> append(const VaultRecords& records);
-  // A new log of these records, in the old one's place at once or not at all.
+  // Replaces the log by a new one with these records, in one step.
   Result<> rewrite(const VaultRecords& all);
 
  private:
@@ -70,11 +72,11 @@ class VaultLog {
 
   Fd folder_;  // vault/
   VaultKeys::Key seal_;
-  Fd log_;              // O_APPEND; none: not made yet, or not to be trusted any more
-  std::string header_;  // of the log that is there
+  Fd log_;              // O_APPEND; empty: the log does not exist yet, is damaged, or a write failed
+  std::string header_;  // of the current log
   uint64_t log_bytes_ = 0;
-  uint64_t rewritten_bytes_ = 0;  // of the log when it was last rewritten or read
-  bool is_damaged_ = false;       // and still in its place
+  uint64_t rewritten_bytes_ = 0;  // size of the log when it was last rewritten or read
+  bool is_damaged_ = false;       // the file `log` is damaged and not renamed yet
   std::string damage_;
 };
 

@@ -70,18 +70,19 @@ Result<Walk> Walk::begin(int root, const RelativePath& start, WalkBounds bounds,
   return walk;
 }
 
-// Starts reading a folder; `depth` is that of its entries.
+// Starts reading a folder; `depth` is the depth of its entries.
 Result<> Walk::enter(const std::string& path, unsigned depth) {
   TRY(Fd fd, open_listed_beneath(root_, path, O_RDONLY | O_DIRECTORY));
   reading_.reset(::fdopendir(fd.get()));
   if (!reading_) return fail_path(errno, "list", valid_utf8(path));
-  (void)fd.release();  // the DIR closes it
+  (void)fd.release();  // closedir() closes it
   reading_path_ = path == "." ? "" : path + "/";
   filling_ = Frame{{}, 0, depth};
   return {};
 }
 
-// By the descriptor: whatever the name leads to by now, it is a folder of this tree.
+// Gives the owner all rights to the folder. It uses a descriptor, so that the folder is in this tree even if its name
+// was replaced meanwhile.
 void Walk::restore_mode(const std::string& path) const {
   auto held = open_listed_beneath(root_, path, O_PATH | O_DIRECTORY);
   struct stat info;
@@ -110,7 +111,7 @@ Result<> Walk::read_one(std::vector<Entry>& out) {
   }
   if (!std::strcmp(listed->d_name, ".") || !std::strcmp(listed->d_name, "..")) return {};
   Entry entry;
-  if (!stat_entry(::dirfd(reading_.get()), listed->d_name, 0, entry)) return {};  // gone since
+  if (!stat_entry(::dirfd(reading_.get()), listed->d_name, 0, entry)) return {};  // removed meanwhile
   seen_++;
   entry.path = reading_path_ + listed->d_name;
   if (order_ == WalkOrder::any) {

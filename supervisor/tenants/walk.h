@@ -1,6 +1,6 @@
-// Walk: what is in a directory tree, in slices, so that the event loop never waits for a large tree.
-// Links are reported and never followed; a folder that its owner closed is opened for the owner again; one descriptor
-// is open at a time, whatever the depth. Used by the listing, the quota's count and the snapshots of changes.
+// Walk: lists the entries of a directory tree in slices, so that the event loop never waits for a large tree.
+// Links are reported and never followed. A folder without the owner's permission bits gets them back. One descriptor is
+// open at a time, at any depth. Used by the listing, the quota's count and the snapshots of changes.
 #pragma once
 #include <dirent.h>
 
@@ -30,11 +30,11 @@ struct Entry {
 };
 
 struct WalkBounds {
-  unsigned depth = kMaxPathComponents;  // 1: only what is directly in the start folder
-  uint64_t entries = 100'000;           // looked at, in all
+  unsigned depth = kMaxPathComponents;  // 1: only the entries directly in the start folder
+  uint64_t entries = 100'000;           // most entries to look at in the whole tree
 };
-// sorted: by name within each folder, a folder before its contents; holds the entries of the folders on the
-// way. any: as the file system lists them, holds the folders still to be visited only.
+// sorted: by name within each folder, a folder before its contents; the entries of each open folder stay in memory.
+// any: in the order of the file system; only folders that are not visited yet stay in memory.
 enum class WalkOrder { sorted, any };
 
 // How many entries one slice handles: about 200 us with warm caches.
@@ -46,8 +46,8 @@ class Walk {
   static Result<Walk> begin(int root, const RelativePath& start, WalkBounds bounds, WalkOrder order);
   // Appends up to `slice` entries to `out`; true when the walk has ended.
   Result<bool> step(unsigned slice, std::vector<Entry>& out);
-  // Empty when everything within `bounds.depth` was seen. Else why not: "it holds more than 5000 files",
-  // "folder 'x' cannot be read: ...". Folders that vanished meanwhile do not count.
+  // Why the walk did not see all entries within `bounds.depth`: "it holds more than 5000 files", "folder 'x' cannot be
+  // read: ...". Empty: it saw all. Folders that vanished during the walk do not count.
   const std::string& missed() const { return missed_; }
 
  private:

@@ -11,13 +11,13 @@
 namespace tenants {
 namespace {
 
-constexpr mode_t kFileMode = 0644;  // inside the workspace, whose folder is 0700 itself
+constexpr mode_t kFileMode = 0644;  // in the workspace's folder, which has mode 0700
 constexpr mode_t kDirectoryMode = 0755, kDirectoryOwner = 0700;
 constexpr uint64_t kMaxCounted = 5'000'000;  // files; a larger workspace needs the kernel's quota
 
 }  // namespace
 
-// What a write would meet.
+// The target of a write: the existing file, or the folders to make.
 struct Workspace::Target {
   std::optional<Entry> existing;
   std::vector<RelativePath> missing_folders;  // outermost first
@@ -139,7 +139,7 @@ Result<> Workspace::append(const RelativePath& path, std::string_view bytes) {
   if (::fstat(file.get(), &before) < 0) return fail_path(errno, "append to", path.text());
   auto written = write_all(file.get(), bytes);
   if (written) return {};
-  (void)!::ftruncate(file.get(), before.st_size);  // nothing half-written
+  (void)!::ftruncate(file.get(), before.st_size);  // removes the written part
   return fail_path(written.error().err, "append to", path.text());
 }
 
@@ -149,7 +149,7 @@ Result<> Workspace::put(int parent, const RelativePath& path, std::string_view b
   if (auto written = write_all(file.file(), bytes); !written)
     return fail_path(written.error().err, "write", path.text());
   mode_t bits = target.existing ? target.existing->mode & 0777 : kFileMode;
-  if (::fchmod(file.file(), bits) < 0) return fail_path(errno, "write", path.text());  // whatever our umask is
+  if (::fchmod(file.file(), bits) < 0) return fail_path(errno, "write", path.text());  // fchmod() ignores the umask
   return file.move_to(path, mode == WriteMode::replace ? Existing::replace : Existing::refuse);
 }
 
@@ -165,7 +165,7 @@ Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
   }
   CO_TRY(Entry entry, describe(directory_.get(), path));
   changes_++;
-  if (!quota_.usage().problem.empty()) stale_ = true;  // this may be the cure
+  if (!quota_.usage().problem.empty()) stale_ = true;  // the next count may succeed
   if (entry.kind != FileKind::directory) {
     CO_CHECKED(unlink_beneath(directory_.get(), path, Removing::file));
     if (entry.links == 1) quota_.add(-static_cast<int64_t>(charge_of(entry)), -1);
@@ -181,7 +181,8 @@ Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
   co_return removed;
 }
 
-// A program may take the owner's rights to the folder itself away: nobody could count or delete what is in it.
+// Restores the owner's rights to the workspace's folder. A program in a jail may remove them; then the daemon could not
+// count or delete the files.
 Result<> Workspace::restore_mode() const {
   struct stat info;
   if (::fstat(directory_.get(), &info) < 0) return fail_errno(errno, "look at the workspace");
@@ -201,7 +202,7 @@ Task<Result<>> Workspace::count() {
 Task<Result<Snapshot>> Workspace::snapshot() {
   const uint64_t changes_before = changes_;
   CO_CHECKED(restore_mode());
-  const bool was_stale = std::exchange(stale_, false);  // set again by who writes while we look
+  const bool was_stale = std::exchange(stale_, false);  // invalidate() during the walk sets it again
   auto snapshot = co_await take_snapshot(loop_, directory_.get());
   if (snapshot && snapshot->complete) {
     quota_.set_usage(snapshot->usage);
@@ -212,17 +213,17 @@ Task<Result<Snapshot>> Workspace::snapshot() {
   co_return snapshot;
 }
 
-// By the names as they are on disk: not all can be said in a request.
+// Removes all entries by their names on disk: some names are not valid in a RelativePath.
 Task<Result<>> Workspace::empty() {
   CO_CHECKED(restore_mode());
   changes_++;
   stale_ = true;
-  CO_TRY(const RelativePath condemned, RelativePath::parse(".deleted"));  // a name that can be said
+  CO_TRY(const RelativePath condemned, RelativePath::parse(".deleted"));  // a valid RelativePath
   CO_TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(folder.get()), ::closedir);
   if (!listing) co_return fail_errno(errno, "list the workspace");
-  const int top = folder.release();                    // the stream's now
-  (void)::unlinkat(top, condemned.text().c_str(), 0);  // a file of that name
+  const int top = folder.release();                    // closedir() closes it
+  (void)::unlinkat(top, condemned.text().c_str(), 0);  // removes a file with that name
   unsigned slice = kSlice;
   while (const dirent* entry = ::readdir(listing.get())) {
     const std::string name = entry->d_name;
@@ -256,8 +257,8 @@ Task<Result<>> Workspace::remove_folder(RelativePath path) {
 Task<Result<Usage>> Workspace::measure() {
   uint64_t changes_before = changes_;
   CO_CHECKED(restore_mode());
-  stale_ = false;  // set again by who writes while we count
-  // Twice as many as allowed, and nobody counts on: then it is too much for anything but deleting.
+  stale_ = false;  // invalidate() during the count sets it again
+  // The count stops at twice the allowed number of files. Beyond that, only deleting is possible.
   WalkBounds bounds;
   bounds.entries = 2 * std::min(quota_.limits().files, kMaxCounted);
   UsageCount count;

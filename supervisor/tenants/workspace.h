@@ -1,6 +1,7 @@
-// Workspace: the files of one tenant, seen from the daemon. Every name is an agent's, every file a jail's:
-// all access is by supervisor/base/path.h beneath one descriptor. Regular files with one name are read and
-// written; links are listed and removable but never followed; FIFOs, sockets and devices are never opened.
+// Workspace: the files of one tenant, seen from the daemon. Names come from agents and files from jails, so all access
+// uses supervisor/base/path.h beneath one descriptor. Regular files with one name can be read and written. Links can be
+// listed and removed, and are never followed. FIFOs, sockets and devices are never opened.
+// Owned by: Tenant. Used by: supervisor/tools.
 // Errors: invalid, not_found, denied, exhausted (quota), each with the path and a remedy.
 #pragma once
 #include <optional>
@@ -22,14 +23,14 @@ struct FileRange {
   uint64_t size = 0;    // of the whole file
   bool more() const { return offset + bytes.size() < size; }
 };
-// Reads up to `limit` bytes from `offset` of an open regular file; beyond the end: no bytes.
+// Reads up to `limit` bytes from `offset` of an open regular file. Beyond the end of the file the range is empty.
 Result<FileRange> read_range(int file, uint64_t offset, size_t limit);
 
 enum class WriteMode { replace, append, create };
 enum class Removal { one, recursive };
 
 struct ListOptions {
-  unsigned depth = kMaxPathComponents;  // 1: not below the folder itself
+  unsigned depth = kMaxPathComponents;  // 1: only the entries directly in the folder
   size_t limit = 1000;                  // entries in the answer
   enum class Folders { left_out, listed } folders = Folders::left_out;
 };
@@ -40,9 +41,9 @@ struct Listing {
 
 class Workspace {
  public:
-  // `directory` is the workspace itself, `unfinished` the folder of files that are not in their place yet, on the same
-  // file system (O_PATH will do for both). The loop must outlive the workspace, and the workspace every task it
-  // returned.
+  // `directory` is the workspace itself. `unfinished` is the folder for temporary names (new_file.h), on the same file
+  // system. O_PATH descriptors are enough. The loop must outlive the workspace, and the workspace must outlive every
+  // task it returned.
   Workspace(Loop& loop, Fd directory, Fd unfinished, QuotaLimits limits)
       : loop_(loop), directory_(std::move(directory)), unfinished_(std::move(unfinished)), quota_(limits) {}
 
@@ -50,26 +51,27 @@ class Workspace {
 
   Result<FileRange> read(const RelativePath& path, uint64_t offset, size_t limit) const;
   Result<Entry> stat(const RelativePath& path) const { return describe(directory_.get(), path); }
-  // Files, links and others, not the folders themselves. Errors: not_found and invalid when `path` is no folder.
+  // Lists files, links and other entries; folders only with Folders::listed. Errors: not_found, and invalid when `path`
+  // is no folder.
   Task<Result<Listing>> list(RelativePath path, ListOptions options);
 
-  // The new size. Missing folders are made. Replacing is atomic: readers see the old file or the new one;
-  // a failed write leaves what was there. A replaced file keeps its permission bits.
+  // Returns the new size in bytes. Missing folders are made. Replacing is atomic: readers see the old file or the new
+  // one. After a failed write the old file is unchanged. A replaced file keeps its permission bits.
   Task<Result<uint64_t>> write(RelativePath path, std::string bytes, WriteMode mode);
-  // A file, a link or an empty folder; with Removal::recursive also a folder with everything in it, and of the
-  // workspace itself (".") everything that is in it, whatever its name.
+  // Removes a file, a link or an empty folder. Removal::recursive also removes a folder with its contents. For the
+  // workspace itself (".") it removes all entries, also those with names that no request can contain.
   Task<Result<>> remove(RelativePath path, Removal what);
 
-  // A complete one counts the account, too.
+  // Takes a snapshot. A complete snapshot also updates the account.
   Task<Result<Snapshot>> snapshot();
 
-  // The account. invalidate() after somebody else (a jail) may have written: the next write counts again.
+  // The account. Call invalidate() after another process (a jail) may have written: the next write then counts again.
   const Quota& quota() const { return quota_; }
   void set_limits(QuotaLimits limits) { quota_.set_limits(limits); }
   void invalidate() { stale_ = true; }
-  // Counts everything, in slices. For while an execution runs, to hold the quota.
+  // Counts all files, in slices, and updates the account. Called while an execution runs, to enforce the quota.
   Task<Result<Usage>> measure();
-  // The same, unless nobody can have written since it was counted last.
+  // Calls measure() if another process may have written since the last count.
   Task<Result<>> count();
 
  private:
@@ -85,8 +87,8 @@ class Workspace {
   Loop& loop_;
   Fd directory_, unfinished_;
   Quota quota_;
-  bool stale_ = true;     // the account was never counted, or somebody else wrote
-  uint64_t changes_ = 0;  // of the account, by us
+  bool stale_ = true;     // the files were never counted, or another process may have written
+  uint64_t changes_ = 0;  // number of changes that this object made
 };
 
 }  // namespace tenants

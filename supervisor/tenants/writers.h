@@ -1,6 +1,6 @@
-// Writers: executions and tools that change files of one workspace, now and before. Where two did at the same time,
-// what has changed cannot be told apart by who changed it.
-// Used by: supervisor/tools, for what an answer says of files.
+// Writers: counts the executions and tools that change files of one workspace. If two of these write at the same time,
+// the daemon cannot know which one changed a file.
+// Owned by: Tenant. Used by: supervisor/tools, for the list of changed files in an answer. No errors.
 #pragma once
 #include <cstdint>
 
@@ -8,13 +8,13 @@ namespace tenants {
 
 class Writers {
  public:
-  // One writer, while it lives. The workspace outlives it.
+  // One writer, as long as the object exists. The Writers must outlive it.
   class Turn {
    public:
     explicit Turn(Writers& writers) : writers_(writers), first_(writers.now_++ == 0), number_(++writers.begun_) {}
     ~Turn() { writers_.now_--; }
     Turn(const Turn&) = delete;
-    // No other has written since this one began.
+    // No other writer was active at any time since this one began.
     bool is_alone() const { return first_ && writers_.begun_ == number_; }
 
    private:
