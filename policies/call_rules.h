@@ -1,5 +1,5 @@
 // CallRules: which tools of upstream servers a tenant's code and agents may call, with which arguments, and how often.
-// Source: the "calls" object of policies/*.json. Applied by supervisor/tools/call_tool.cc, to calls from jails and to
+// Source: the "calls" object of policies/*.json. Applied by supervisor/calls/upstream_call.cc, to calls from jails and to
 // direct calls alike.
 // Errors: problems that name the key, "calls.rules[2].when: ...".
 #pragma once
@@ -17,7 +17,7 @@ namespace policies {
 
 class JsonSchema;  // policies/schema/json_schema.h
 
-// ask: a person decides (supervisor/tools/approvals.h).
+// ask: a person decides (supervisor/calls/approvals.h).
 enum class Verdict { allow, deny, ask };
 
 // ApprovalRules: the people that decide about calls with the verdict `ask`, and the time for it.

@@ -1,7 +1,7 @@
 // The beginning of a shape: a shorter expression that fits at each place where the shape fits. One pass over a text
 // looks for beginnings only: an automaton that counts to 40 behind each of a hundred marks at once has tens of
 // thousands of states. They are too many for a processor's cache, and too slow to build for the first text. Used by:
-// pii_detect.cc.
+// pii/detect.cc.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 // PiiDetector: finds personal data and secrets in text. Shapes are RE2 expressions, and one pass looks for all of them.
 // A match must then pass its validator and fit the text around it. Immutable; several users may share a detector.
-// Source of custom patterns: a policy. Used by: pii_tokens.cc.
+// Source of custom patterns: a policy. Used by: pii/tokens.cc.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,5 @@
 // National ids: numbers that states give to persons and firms, with each country's check digits. Source: the issuers'
-// own descriptions. Pure functions of the text. Used by: pii_numbers.cc, pii_shapes.cc.
+// own descriptions. Pure functions of the text. Used by: pii/numbers.cc, pii/shapes.cc.
 #pragma once
 #include <string_view>
 

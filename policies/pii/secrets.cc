@@ -1,4 +1,4 @@
-// Secrets: keys and tokens with marks of their makers. Secrets that a word announces are in pii_announced.cc.
+// Secrets: keys and tokens with marks of their makers. Secrets that a word announces are in pii/announced.cc.
 #include <algorithm>
 
 #include "policies/pii/around.h"

@@ -1,5 +1,5 @@
 // PiiShape: one built-in kind of personal data or secret: an RE2 expression, and a function that checks each match.
-// Source: the tables in pii_*.cc. Used by: pii_detect.cc.
+// Source: the tables in pii_*.cc. Used by: pii/detect.cc.
 #pragma once
 #include <optional>
 #include <span>

@@ -1,5 +1,5 @@
 // A call of another server's tool, and what each leaves: a line of the audit chain, and what of it its span tells.
-// Made by call_tool.cc for every call, and for every question about one by call_approval.cc.
+// Made by upstream_call.cc for every call, and for every question about one by call_approval.cc.
 #pragma once
 #include <string>
 #include <string_view>

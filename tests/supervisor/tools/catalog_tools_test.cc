@@ -2,6 +2,7 @@
 // its originals had and these must not have.
 #include "supervisor/tools/catalog/catalog_tools.h"
 
+#include "catalog/did_you_mean.h"
 #include "supervisor/discovery/catalog_watch.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "tests/catalog/library.h"
