@@ -1,4 +1,5 @@
-// What sd-bus counts references to, owned; and values appended by their type. sd-bus(3).
+// Message: owners for sd-bus's reference-counted objects (BusPtr, MessagePtr, SlotPtr), and functions that append
+// values by type. See sd-bus(3). Used by: this folder.
 #pragma once
 #include <systemd/sd-bus.h>
 
@@ -24,10 +25,10 @@ using SlotPtr = std::unique_ptr<sd_bus_slot, Unref>;
 
 inline MessagePtr share(sd_bus_message* message) { return MessagePtr(sd_bus_message_ref(message)); }
 
-// The reply to a call, empty so far. Errors: internal.
+// An empty reply to a call. Errors: internal.
 Result<MessagePtr> reply_to(sd_bus_message* call);
 
-// Each appends one value of the D-Bus type that stands beside it. Text is made valid UTF-8. Negative: -errno.
+// Each function appends one value of the D-Bus type named beside it. Text is made valid UTF-8. Negative result: -errno.
 int append(sd_bus_message* to, const std::string& text);                             // s
 int append(sd_bus_message* to, bool value);                                          // b
 int append(sd_bus_message* to, uint32_t value);                                      // u
@@ -37,7 +38,7 @@ int append(sd_bus_message* to, const std::vector<std::string>& list);           
 int append(sd_bus_message* to, const tools::Counts& counts);                         // a{st}
 int append(sd_bus_message* to, const std::map<std::string, tools::Counts>& groups);  // a{sa{st}}
 
-// The name of the D-Bus error that stands for a code, and its text with the remedy.
+// The D-Bus error name of a code, and the text of an error with its remedy.
 std::string error_name(Code code);
 std::string error_text(const Error& error);
 
