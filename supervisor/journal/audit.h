@@ -10,12 +10,12 @@
 // Counts of the current minute are not sealed: a change of them within that minute is not found.
 //
 // Forgetting. Each tenant has a share of each kind of entry: calls, refusals, approvals. While a kind is over its
-// limit, the tenant with most entries of that kind loses its oldest entry. So every tenant keeps at least limit/tenants
-// entries, however many other tenants write, and loses no refusals because of its own calls. Entries leave from the
-// middle of the chain, too: a gap stores the numbers that left and the hash of the last of them, and the next entry is
-// sealed to that hash. Neighbouring gaps are joined, so there are never more gaps than stored entries. In the same
-// transaction the sweep adds an entry, "forgotten", with the sums so far and two digests: of all gaps, and of the
-// losses of each tenant. The chain proves:
+// limit, the tenant with most entries or bytes of that kind loses its oldest entry. So every tenant keeps at least
+// limit/tenants entries, however many other tenants write, and loses no refusals because of its own calls. Entries
+// leave from the middle of the chain, too: a gap stores the numbers that left and the hash of the last of them, and the
+// next entry is sealed to that hash. Neighbouring gaps are joined, so there are never more gaps than stored entries. In
+// the same transaction the sweep adds an entry, "forgotten", with the sums so far and two digests: of all gaps, and of
+// the losses of each tenant. The chain proves:
 //   - Of stored entries: peer, request and order, also across gaps.
 //   - Of forgotten entries: how many, and of which tenant, as the sweep recorded it. Their content is gone.
 //   - Any other removal, also one that imitates a gap of the sweep: the digests do not fit.

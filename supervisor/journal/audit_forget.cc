@@ -25,7 +25,7 @@ constexpr uint64_t kOwnEntries = 1000;  // "forgotten" entries; the newest one h
 constexpr int64_t kBatch = 256;
 constexpr size_t kSharesNamed = 16;  // shares in one "forgotten" entry
 
-struct Going {  // an entry that is being removed
+struct Going {  // an entry to remove
   int64_t number = 0, at_ms = 0, last_ms = 0, calls = 0, bytes = 0;
   std::string account;
   AuditKind kind = AuditKind::call;

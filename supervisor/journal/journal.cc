@@ -185,8 +185,7 @@ bool Journal::queue_entry(const AuditEntry& entry, Writer::Promise promise) {
   next_record_++;
   if (settings_.durability == Durability::buffered) {
     if (waiting_ && Writer::is_done(waiting_)) unspooled_.clear();
-    if (unspooled_.size() < kSpoolBytes)
-      unspooled_ += to_line(record);  // beyond that, the disk was too slow for a long time
+    if (unspooled_.size() < kSpoolBytes) unspooled_ += to_line(record);  // else the disk is too slow for long
   }
   waiting_ = std::move(ticket);
   return true;

@@ -72,7 +72,7 @@ std::string OwnFiles::trouble() const {
     const std::string path = folder_ + "/" + known.name;
     struct stat status {};
     const bool there = ::stat(path.c_str(), &status) == 0;
-    if (!there && errno != ENOENT && errno != ENOTDIR) continue;  // another error says neither
+    if (!there && errno != ENOENT && errno != ENOTDIR) continue;  // the file may still be in place
     if (!there || status.st_dev != known.device || status.st_ino != known.inode) return what_happened(there, path);
   }
   return {};

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kRetryable[] = {429, 502, 503, 504};  // OTLP forbids to retry other statuses
+constexpr int kRetryable[] = {429, 502, 503, 504};  // OTLP forbids retries after other statuses
 constexpr int64_t kLongestPause = 300;              // seconds; bounds the pause of the reply
 
 // Reads Retry-After in seconds. Its other form, a date, counts as absent: back_off() applies.

@@ -39,7 +39,7 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// Parses `text` after it hid the secrets. Empty: the text is no JSON, or has too many values. Runs on any thread.
+// Hides the secrets in `text` and parses it. Empty: the text is no JSON, or has too many values. Runs on any thread.
 std::optional<Json> parsed_without(const Variables& secrets, std::string_view text) {
   const std::string hidden = secrets.empty() ? std::string() : hide_secrets(secrets, text);
   if (!secrets.empty()) text = hidden;
@@ -71,7 +71,7 @@ class Client::Asked {
     client_.questions_.close(id_, found == client_.waiting_.end());
     if (found == client_.waiting_.end()) return;
     client_.waiting_.erase(found);
-    if (method_ != "initialize" && !client_.over_) client_.transport_->cancel(id_);  // MCP forbids to cancel initialize
+    if (method_ != "initialize" && !client_.over_) client_.transport_->cancel(id_);  // MCP: never for initialize
   }
   Asked(const Asked&) = delete;
 
@@ -251,7 +251,7 @@ void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<ServerAnswer> 
   });
 }
 
-// Text without a message is dropped: many servers print other text to their standard output.
+// Text that holds no message is dropped: many servers print other text to their standard output.
 Task<> Client::take(MessageText text, std::optional<int64_t> of) {
   const size_t bytes = text.bytes.size();
   if (reading_.share->is_used_up()) co_await reading_.share->turn();

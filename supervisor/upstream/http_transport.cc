@@ -20,7 +20,7 @@ constexpr size_t kMostHeld = 2 * kMaxMessage;  // bytes of all replies together
 constexpr size_t kMostRefusal = 64 << 10, kShown = 300;
 constexpr size_t kLongestSession = 1024;
 constexpr auto kNotification = 30s;  // time for the server to accept a notification
-constexpr auto kGrace = 1s;          // after its answer, for a reply to end; then its connection can be reused
+constexpr auto kGrace = 1s;          // for a reply to end after its answer; then its connection can be reused
 constexpr auto kSessionEnd = 2s;     // for the DELETE that ends the session
 constexpr auto kLeastPause = 1s, kMostPause = 60s;  // between two GET streams
 
@@ -107,7 +107,7 @@ http::ClientRequest HttpTransport::request(std::string method) const {
   request.authorities = config_.authorities;
   request.headers = headers_;
   request.connect = std::min(request.connect, config_.start);
-  request.limit = 0ms;  // the waiting request has a limit of its own
+  request.limit = 0ms;  // the waiting request has its own limit
   request.most_body = SIZE_MAX;
   if (!version_.empty()) request.headers.emplace_back("MCP-Protocol-Version", version_);
   if (!session_.empty()) request.headers.emplace_back("Mcp-Session-Id", session_);
@@ -307,8 +307,7 @@ Task<> HttpTransport::listen() {
     auto head = co_await exchange->head();
     if (head && head->status == 404 && !session_.empty())
       co_return over(Error{Code::unavailable, 0, "has forgotten its session", "", ""});
-    if (head && (head->status != 200 || media_type(*head) != "text/event-stream"))
-      co_return;  // the server offers no GET stream
+    if (head && (head->status != 200 || media_type(*head) != "text/event-stream")) co_return;  // no GET stream here
     if (head) {
       size_t held = 0;
       auto read = co_await read_stream(*exchange, {}, held);

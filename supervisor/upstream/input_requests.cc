@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMostRounds = 10;        // repetitions of one call
-constexpr size_t kMostInputs = 16;        // of one answer
+constexpr size_t kMostInputs = 16;        // questions in one answer
 constexpr size_t kMostState = 256 << 10;  // bytes
 constexpr size_t kMostQuestions = ServerQuestions::kMostOfCall;
 

@@ -1,4 +1,4 @@
-// Jailed: a server in a jail of its own. Its standard input is the stream socket that takes the place of the guest
+// Jailed: a server in its own jail. Its standard input is the stream socket that takes the place of the guest
 // channel. A shell waits for the workspace and then becomes the server.
 #include <fmt/format.h>
 #include <sys/socket.h>

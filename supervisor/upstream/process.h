@@ -38,7 +38,7 @@ struct JailedStart {
   const policies::Policy& policy;
   int folder = -1;  // descriptor; shown as /workspace, writable; borrowed until the task is done
 };
-// Starts the server in a jail of its own: no network, its folder as /workspace, the policy's limits and system calls.
+// Starts the server in its own jail: no network, its folder as /workspace, the policy's limits and system calls.
 Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, const ServerConfig& config,
                                                            Variables secrets, JailedStart what);
 

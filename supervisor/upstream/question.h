@@ -21,7 +21,7 @@ struct Question {
   static constexpr size_t kMaxMessage = 4000;  // bytes
   static constexpr size_t kMaxFields = 32, kMaxChoices = 200;
   static constexpr size_t kMaxName = 128,
-                          kMaxText = 1000;         // bytes of a field's name; of a title, a choice and the like
+                          kMaxText = 1000;         // bytes of a field's name; of a title or choice
   static constexpr size_t kMaxContent = 64 << 10;  // bytes of an answer
 
   std::string message;

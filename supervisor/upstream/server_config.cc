@@ -83,7 +83,7 @@ Result<> read_command(Fields& in, ServerConfig& server) {
   return {};
 }
 
-// "unix:///run/server.sock#/mcp", as VS Code writes it, is the path /mcp by that socket.
+// "unix:///run/server.sock#/mcp", as VS Code writes it, means the path /mcp at that socket.
 Result<> read_address(Fields& in, ServerConfig& server) {
   CHECKED(in.one_of("type", {"http", "streamable-http", "streamableHttp"}, "http"));
   TRY(server.url, in.string("url"));
