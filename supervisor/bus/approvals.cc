@@ -1,5 +1,5 @@
-// Calls that wait for an approval, over D-Bus: who may decide sees them, and decides. Whose question it is, and what
-// the policy says of who decides: supervisor/tools/approvals.h.
+// Approvals over D-Bus: ListApprovals, Approve, Deny and their signals. A caller sees an approval only if the caller
+// may decide it or is its tenant. Owners of approvals and the policy's rules: supervisor/tools/approvals.h.
 #include <fmt/format.h>
 
 #include "supervisor/bus/bus_objects.h"
@@ -40,7 +40,7 @@ void BusObjects::approval(const calls::Approval& approval, calls::Approvals::Wha
   if (subscribers_.empty() || connection_.congested()) return;
   const bool asked = what == calls::Approvals::What::asked;
   const std::string outcome(how);
-  // Everybody hears signals: what the call is about is told by ListApprovals.
+  // All clients of the bus can receive signals, so they hold no arguments. ListApprovals gives the details.
   if (asked) {
     sd_bus_emit_signal(connection_.get(), kPath, kManager, "ApprovalRequested", "ssst", approval.id.c_str(),
                        approval.execution.c_str(), approval.tenant.c_str(),
@@ -80,7 +80,7 @@ Task<Result<MessagePtr>> BusObjects::settle(MessagePtr call, std::string id, cal
   const std::string tenant = waiting->by == By::tenant ? waiting->tenant : std::string();
   CO_TRY(policies::Peer caller, co_await authority_.allow(share(call.get()), Right::approve_calls, tenant));
   verdict.by = fmt::format("user {} over D-Bus", caller.uid);
-  CO_CHECKED(services_.approvals.settle(id, std::move(verdict)));  // it may have been settled meanwhile
+  CO_CHECKED(services_.approvals.settle(id, std::move(verdict)));  // fails if it was settled meanwhile
   co_return reply_to(call.get());
 }
 

@@ -13,9 +13,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLookEvery = 1s;
-constexpr auto kFresh = 100ms;         // of what is computed for readers
-constexpr auto kNewsAfter = 20ms;      // after the answer of a short execution, and in one piece
-constexpr size_t kMostNews = 1000;     // executions; of more is nothing said
+constexpr auto kFresh = 100ms;         // computed properties are reused for this long
+constexpr auto kNewsAfter = 20ms;      // so the signals of a short execution follow its answer, together
+constexpr size_t kMostNews = 1000;     // executions; no signals are sent for further ones
 constexpr uint32_t kPrimaryOwner = 1;  // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER of the D-Bus specification
 constexpr size_t kMostTasks = 256;     // calls that wait for the bus, polkit or a reload
 
@@ -166,7 +166,7 @@ executions::ExecutionRecordPtr BusObjects::execution_at(const char* path) const 
 
 std::shared_ptr<tenants::Tenant> BusObjects::tenant_at(const char* path) const {
   auto tenant = services_.registry.find(decoded(path, kTenantPath));
-  return tenant && tenant->name() == tenant->account() ? tenant : nullptr;  // no named workspace
+  return tenant && tenant->name() == tenant->account() ? tenant : nullptr;  // not a named workspace
 }
 
 void BusObjects::note(const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what) {

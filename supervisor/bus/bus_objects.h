@@ -1,9 +1,9 @@
-// BusObjects: the daemon's D-Bus objects on one connection: those below /org/warder/Warder1, their signals, and who
-// has asked for those. Made anew for each connection by service.cc.
+// BusObjects: the daemon's D-Bus objects on one connection: the objects below /org/warder/Warder1, their signals, and
+// the clients that subscribed to the signals. service.cc makes new BusObjects for each connection.
 //
-// Everything that can be read is read from memory. What happens to single executions is only sent while somebody has
-// called Subscribe(); the daemon's own properties are announced once a second at most.
-// The interfaces: units/org.warder.Warder1.*.xml, which a test compares with what is said here.
+// Properties are read from memory. Signals about single executions and approvals are sent only while a client has
+// called Subscribe(). Changed properties of the Manager and of tenants are announced at most once a second.
+// The interfaces: units/org.warder.Warder1.*.xml. A test compares those files with the tables here.
 #pragma once
 #include <functional>
 #include <map>
@@ -33,7 +33,7 @@ inline constexpr char kTenant[] = "org.warder.Warder1.Tenant";
 inline constexpr char kExecutionPath[] = "/org/warder/Warder1/execution";
 inline constexpr char kTenantPath[] = "/org/warder/Warder1/tenant";
 
-// What the daemon gives to be shown and steered; all of it outlives the service.
+// DaemonServices: the parts of the daemon that D-Bus shows and controls. All must outlive the service.
 struct DaemonServices {
   Loop& loop;
   executions::ExecutionRegistry& executions;
@@ -48,11 +48,11 @@ struct DaemonServices {
   std::function<bool()> draining;
   std::function<void(const std::string& tenant)> forget_searches;
   std::function<std::string()> disk_problem;
-  // Errors: exhausted while it is at work.
+  // Errors: exhausted: another run of the doctor is under way.
   std::function<Task<Result<doctor::Findings>>()> doctor;
 };
 
-// The Manager's properties that change.
+// The properties of the Manager that change.
 struct ManagerProperties : executions::Statistics {
   std::string state;
   std::vector<std::string> policies;
@@ -62,19 +62,20 @@ struct ManagerProperties : executions::Statistics {
 
 class BusObjects {
  public:
-  // `failed`: the name cannot be had; called from the loop.
+  // `failed` is called from the loop if the daemon cannot get its name on the bus.
   BusObjects(const DaemonServices& services, BusConnection& connection, Authority::Rules rules,
              std::function<void(std::string why)> failed);
-  // `reload_problem`: of the last reload. Errors: what sd-bus says.
+  // Publishes the objects. `reload_problem`: the error of the last reload, or empty. Errors: those of sd-bus.
   Result<> begin(std::string reload_problem);
 
-  // From the daemon. Cheap: noted, and sent some milliseconds later.
+  // Called by the daemon for its events. note() stores the event and sends its signals 20 ms later. The other functions
+  // send at once.
   void note(const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what);
   void limit_reached(const executions::ExecutionRecord& execution, const std::string& limit);
   void reloaded(const std::string& problem);
   void approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
 
-  // For the tables of the interfaces, in this folder. A handler's task answers the call when it is done.
+  // For the tables of the interfaces in this folder. The task of a handler answers the call when the task is done.
   void answer(MessagePtr call, Task<Result<MessagePtr>> work);
   const ManagerProperties& properties();
   executions::ExecutionRecordPtr execution_at(const char* path) const;
@@ -121,12 +122,12 @@ class BusObjects {
   };
   Result<> keep(int result, sd_bus_slot* slot, const char* what);
   Task<> reply(MessagePtr call, Task<Result<MessagePtr>> work);
-  // The execution, when the caller may steer it.
+  // The execution, if the caller may control it. Errors: not_found, denied.
   Task<Result<executions::ExecutionRecordPtr>> allowed(MessagePtr call, std::string id);
-  Task<Result<executions::ExecutionRecordPtr>> allowed_here(MessagePtr call);  // at the call's path
-  // Who keeps the execution's output, when the caller may read it.
+  Task<Result<executions::ExecutionRecordPtr>> allowed_here(MessagePtr call);  // the execution at the call's path
+  // The tenant that stores the execution's output, if the caller may read it.
   Task<Result<std::shared_ptr<tenants::Tenant>>> readable(MessagePtr call, std::string id);
-  // Settles what the call names, when the caller may; at an execution's path, one of its own.
+  // Settles an approval, if the caller may. At an execution's path, the approval must belong to that execution.
   Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);
   void send_news();
   void send_news_of(const News& news);
@@ -150,17 +151,18 @@ class BusObjects {
   Scope tasks_;  // last: cancelled first
 };
 
-// Flags of the tables' members. Who may call what is asked later, without waiting: caller.h.
+// Flags of the tables' members. sd-bus lets all callers in; caller.h checks the caller's rights later, without
+// blocking.
 inline constexpr uint64_t kConst = SD_BUS_VTABLE_PROPERTY_CONST, kAnnounced = SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE;
 inline constexpr uint64_t kEveryone = SD_BUS_VTABLE_UNPRIVILEGED;
-// The tables, each in a file of its own. Userdata is the BusObjects.
+// The tables, each in its own file. Userdata is the BusObjects.
 extern const sd_bus_vtable kManagerTable[];
 extern const sd_bus_vtable kExecutionTable[];
 extern const sd_bus_vtable kTenantTable[];
 extern const sd_bus_vtable kLogControlTable[];
-// The Manager's properties that differ.
+// The names of the Manager's properties that differ.
 std::vector<const char*> changed_properties(const ManagerProperties& before, const ManagerProperties& after);
-// Takes org.freedesktop.DBus.Properties.Set of the level, which sd-bus would have answered at once.
+// Handles org.freedesktop.DBus.Properties.Set of the log level, which sd-bus would have answered at once.
 int handle_log_control(sd_bus_message* call, void* objects, sd_bus_error* error);
 
 template <auto Method>
@@ -172,7 +174,7 @@ int handle(sd_bus_message* call, void* objects, sd_bus_error*) {
 
 std::string path_of(const executions::ExecutionRecord& execution);
 std::string path_of_tenant(const std::string& name);
-// The limits of an execution or a policy as a{sv}: what SetLimits understands, and output_bytes.
+// Appends the limits of an execution or a policy as a{sv}: the keys of SetLimits, and OutputBytes.
 int append(sd_bus_message* to, const policies::Limits& limits);
 
 }  // namespace bus

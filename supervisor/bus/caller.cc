@@ -8,8 +8,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kBusPatience = 10s;
-constexpr auto kPersonPatience = 120s;  // somebody may have to type a password
-constexpr uint32_t kAskedAtOnce = 16;   // of one sender
+constexpr auto kPersonPatience = 120s;  // a person may have to type a password
+constexpr uint32_t kAskedAtOnce = 16;   // calls of one sender, or questions of one user
 
 std::string action_of(Right right) {
   switch (right) {
@@ -30,7 +30,7 @@ Result<MessagePtr> new_call(BusConnection& connection, const char* destination, 
   return MessagePtr(call);
 }
 
-// One entry of GetConnectionCredentials: a{sv}, of which we know UnixUserID (u) and UnixGroupIDs (au).
+// Reads one entry of GetConnectionCredentials, which is a{sv}. Known entries: UnixUserID (u), UnixGroupIDs (au).
 int read_credential(sd_bus_message* reply, policies::Peer& peer, bool& known) {
   const char *key = nullptr, *type = nullptr;
   int r = sd_bus_message_read(reply, "s", &key);
@@ -91,7 +91,7 @@ Task<Result<policies::Peer>> Authority::identify(MessagePtr call) {
   co_return peer;
 }
 
-// Of whoever's groups the bus does not tell it is not known which rule fits.
+// If the bus does not give the groups of the caller, it is not known which rule fits: no tenant.
 std::string Authority::tenant_of(const policies::Peer& caller) const {
   return caller.groups.empty() ? std::string() : rules_.tenant_of(caller);
 }
@@ -110,7 +110,7 @@ Task<Result<policies::Peer>> Authority::allow(MessagePtr call, Right right, std:
                      : "it belongs to tenant '" + tenant + "'; ask root, or the user that the daemon runs as");
 }
 
-// A person may take minutes, or never answer: so one user's questions are bounded, from however many connections.
+// A person may take minutes or never answer. So the questions of one user are bounded over all connections.
 Task<Result<>> Authority::ask_polkit(MessagePtr call, uid_t user, Right right) {
   const std::string action = action_of(right), sender = sd_bus_message_get_sender(call.get());
   Turn turn(*this, fmt::format("user {}", user));

@@ -6,14 +6,14 @@
 namespace bus {
 namespace {
 
-constexpr int kMessagesInTurn = 32;  // or for so long, and then everything else on the loop has its turn
+constexpr int kMessagesInTurn = 32;  // or kTurnNs; then other work of the loop has its turn
 constexpr uint64_t kTurnNs = 1'000'000;
 constexpr uint64_t kCongested = 1'000;  // messages
 
 Result<BusPtr> start(const std::string& where) {
   sd_bus* made = nullptr;
   int r = 0;
-  // Connecting is finished by the loop; these only begin it.
+  // These calls only begin to connect; the loop finishes it.
   if (where == "system") {
     r = sd_bus_open_system_with_description(&made, "warderd");
   } else if (where == "session") {
@@ -41,7 +41,7 @@ Result<std::unique_ptr<BusConnection>> BusConnection::open(Loop& loop, const std
   uv_prepare_init(loop.uv(), &connection->prepare_->handle);
   connection->timer_->handle.data = connection->timer_.get();
   connection->prepare_->handle.data = connection->prepare_.get();
-  // What sd-bus waits for changes with every call of it, from wherever: asked anew before each wait.
+  // The events that sd-bus waits for change with every call to sd-bus, so they are read before each wait of the loop.
   uv_prepare_start(&connection->prepare_->handle,
                    [](uv_prepare_t* h) { static_cast<Prepare*>(h->data)->owner->arm(); });
   uv_unref(reinterpret_cast<uv_handle_t*>(&connection->prepare_->handle));
@@ -118,7 +118,7 @@ Task<Result<MessagePtr>> BusConnection::call(MessagePtr message, std::chrono::se
   const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(patience).count();
   const int r = sd_bus_call_async(bus_.get(), &slot, message.get(), take, &waiting, static_cast<uint64_t>(limit));
   if (r < 0) co_return fail_errno(-r, "call over the bus", Code::unavailable);
-  SlotPtr asked(slot);  // a cancelled task is not called back
+  SlotPtr asked(slot);  // if the task is cancelled, this removes the callback
   co_await waiting.answered;
   if (const sd_bus_error* error = sd_bus_message_get_error(waiting.reply.get())) {
     const bool refused = sd_bus_error_has_name(error, SD_BUS_ERROR_ACCESS_DENIED) != 0;

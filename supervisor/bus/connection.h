@@ -1,5 +1,5 @@
-// BusConnection: one connection to a message bus, driven by the loop. Nothing here ever waits for the bus.
-// Made by: service.cc, which makes another when this one is lost.
+// BusConnection: one connection to a message bus, driven by the loop. No function here blocks on the bus.
+// Source: service.cc, which makes a new connection when this one is lost.
 #pragma once
 #include <uv.h>
 
@@ -15,17 +15,17 @@ namespace bus {
 class BusConnection {
  public:
   // `where`: system, session, or an address of the D-Bus specification. `lost` is called from the loop, once, when the
-  // bus is gone; it may destroy the connection. Errors: unavailable, naming the bus.
+  // connection to the bus is lost; it may destroy this object. Errors: unavailable, naming the bus.
   static Result<std::unique_ptr<BusConnection>> open(Loop& loop, const std::string& where,
                                                      std::function<void(std::string why)> lost);
   ~BusConnection();
   BusConnection(const BusConnection&) = delete;
 
   sd_bus* get() const { return bus_.get(); }
-  // Sends a call and waits for its reply. Errors: what the other side answered (denied, or unavailable: nobody is
-  // there, or it took longer than `patience`).
+  // Sends a call and waits for its reply. Errors: the error reply (denied, or unavailable: the called name has no
+  // owner, or it took longer than `patience`).
   Task<Result<MessagePtr>> call(MessagePtr message, std::chrono::seconds patience);
-  // Whether so much waits to be read by a slow bus that what is only news had better not be added.
+  // Whether more than 1,000 messages wait for a slow bus. Then signals should be left out.
   bool congested() const;
 
  private:

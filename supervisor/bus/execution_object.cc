@@ -1,4 +1,4 @@
-// org.warder.Warder1.Execution: its table, and the methods of it.
+// org.warder.Warder1.Execution: its table and its methods.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -79,7 +79,7 @@ Result<jail::LimitChange> read_change(sd_bus_message* call) {
   return change;
 }
 
-// What a tenant may not raise: its policy's ceilings.
+// A tenant may not exceed its policy's ceilings.
 Result<> check_ceilings(const jail::LimitChange& change, const policies::Policy& policy) {
   const policies::Limits& most = policy.limits.maximum;
   auto above = [&policy](const char* limit) {
@@ -162,7 +162,7 @@ Task<Result<MessagePtr>> BusObjects::thaw(MessagePtr call) {
 Task<Result<MessagePtr>> BusObjects::set_limits(MessagePtr call) {
   CO_TRY(jail::LimitChange change, read_change(call.get()));
   CO_TRY(executions::ExecutionRecordPtr execution, co_await allowed_here(share(call.get())));
-  // Beyond the policy's ceilings it is no longer the tenant's own affair.
+  // Beyond the policy's ceilings the tenant itself has no right; only an administrator may.
   if (auto within = check_ceilings(change, *execution->policy); !within) {
     auto caller = co_await authority_.allow(share(call.get()), Right::manage_executions, std::string());
     if (!caller) co_return tl::unexpected<Error>(caller.error().code == Code::denied ? within.error() : caller.error());

@@ -1,5 +1,5 @@
-// org.freedesktop.LogControl1, which `systemctl service-log-level` speaks to. sd-bus wants writable properties to be
-// set at once; who may set them is only known after asking the bus, so Set is taken before sd-bus sees it.
+// org.freedesktop.LogControl1, the interface for `systemctl service-log-level`. sd-bus sets writable properties at
+// once, but the caller's rights are known only after a question to the bus. So Set is handled before sd-bus sees it.
 #include <string_view>
 
 #include "supervisor/base/log.h"
@@ -8,7 +8,7 @@
 namespace bus {
 namespace {
 
-// "debug" of syslog(3) as the daemon calls it; the levels that it does not have are the next ones that it has.
+// The daemon's log level by its name in syslog(3), for example "debug". All levels above "err" count as "err".
 std::string level_text() {
   constexpr const char* kNames[] = {"error", "error", "error", "error", "warning", "notice", "info", "debug"};
   const char* name = kNames[static_cast<int>(log_level()) & 7];

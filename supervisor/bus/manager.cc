@@ -1,4 +1,4 @@
-// org.warder.Warder1.Manager: its table, and the methods of it.
+// org.warder.Warder1.Manager: its table and its methods.
 #include <fmt/format.h>
 
 #include "supervisor/base/log.h"
@@ -63,7 +63,8 @@ Result<std::string> read_text(sd_bus_message* call) {
   return std::string(text);
 }
 
-// The argument of SetLogLevel, or the value of the property that LogControl1 sets, which has syslog's names.
+// Reads the argument of SetLogLevel, or the value of the property that LogControl1 sets. The property has the names of
+// syslog(3).
 Result<std::string> read_level(sd_bus_message* call) {
   const char* text = nullptr;
   const bool property = sd_bus_message_has_signature(call, "ssv") > 0;
@@ -79,7 +80,7 @@ bool keeps(tenants::Tenant& tenant, const std::string& id) {
   return kept || (kept.error().code != Code::not_found && kept.error().code != Code::invalid);
 }
 
-// Which of these tenants has its output.
+// The tenant of `names` that stores the output of execution `id`; nullptr: no tenant does.
 std::shared_ptr<tenants::Tenant> keeper_of(const std::string& id, const tenants::Registry& registry,
                                            const std::vector<std::string>& names) {
   for (const auto& name : names) {
@@ -229,7 +230,7 @@ Task<Result<std::shared_ptr<tenants::Tenant>>> BusObjects::readable(MessagePtr c
     if (!keeper) co_return unknown_execution(id);
     co_return keeper;
   }
-  // Long ended. Only those who may read it are told that there is one.
+  // The execution ended long ago. Only callers that may read it learn that it exists.
   CO_TRY(auto caller, co_await authority_.identify(share(call.get())));
   const std::string own = authority_.tenant_of(caller);
   auto keeper = keeper_of(id, services_.registry, {own});
@@ -253,8 +254,7 @@ Task<Result<MessagePtr>> BusObjects::read_output(MessagePtr call) {
   CO_TRY(tenants::Stream stream, tenants::parse_stream(stream_text));
   const auto execution = services_.executions.find(id);
   CO_TRY(auto keeper, co_await readable(share(call.get()), id));
-  const bool ended =
-      !execution || execution->stage == executions::Stage::ended;  // before reading: then it was all there
+  const bool ended = !execution || execution->stage == executions::Stage::ended;  // before the read: all output was there
   tenants::FileRange range;
   if (keeps(*keeper, id)) {
     CO_TRY(range, keeper->executions().read(id, stream, offset, std::min(most, kMostRead)));
@@ -322,7 +322,8 @@ Task<Result<MessagePtr>> BusObjects::subscribe(MessagePtr call) {
   const int r = sd_bus_add_match_async(connection_.get(), &slot, rule.c_str(), gone, installed, made.get());
   if (r < 0) co_return fail_errno(-r, "watch the subscriber");
   made->gone.reset(slot);
-  // After the match in the bus's queue: whoever is gone by now is not found there, and whoever goes later is told.
+  // Asked after the match was queued: identify() fails for a sender that has left, and the match reports one that
+  // leaves later.
   auto caller = co_await authority_.identify(share(call.get()));
   if (!caller) co_return tl::unexpected<Error>(std::move(caller).error());
   made->uid = caller->uid;

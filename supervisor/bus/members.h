@@ -1,4 +1,5 @@
-// Members: who is connected now, by tenant. Told by the daemon of each connection; asked for the tenants' objects.
+// Members: the clients that are connected now, by tenant. Source: the daemon adds each connection. Used by: the objects
+// of tenants (tenant_object.cc, bus_objects.cc).
 #pragma once
 #include <map>
 #include <memory>
@@ -17,7 +18,7 @@ class Members {
     all.push_back(member);
   }
 
-  // How many there are, and the policy of the last of them; nullptr: nobody.
+  // The number of connected clients, and the policy of the last one; nullptr: no client is connected.
   struct Connected {
     uint32_t count = 0;
     std::shared_ptr<const policies::Policy> policy;

@@ -45,7 +45,7 @@ int append(sd_bus_message* to, const std::map<std::string, executions::Counts>& 
   return r < 0 ? r : sd_bus_message_close_container(to);
 }
 
-// "not_found": org.warder.Warder1.Error.NotFound.
+// For example "not_found" becomes org.warder.Warder1.Error.NotFound.
 std::string error_name(Code code) {
   std::string name = "org.warder.Warder1.Error.";
   bool capital = true;

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kRetryFirst = 1s, kRetryMost = 30s;
-constexpr auto kSteady = 10s;  // a connection that lived so long was a good one
+constexpr auto kSteady = 10s;  // a connection that lasted this long resets the pause
 
 }  // namespace
 
@@ -45,7 +45,7 @@ Task<> Service::stay_connected() {
   auto pause = std::chrono::milliseconds(kRetryFirst);
   for (;;) {
     const auto began = Monotonic::now();
-    auto lost = std::make_shared<Lost>();  // goes with this frame: what is heard later concerns nobody
+    auto lost = std::make_shared<Lost>();  // destroyed after this pass: later calls of `lose` then have no effect
     auto served = serve(lost);
     if (served) {
       co_await lost->event;
@@ -76,7 +76,7 @@ Result<> Service::serve(const std::shared_ptr<Lost>& lost) {
     auto assignment = services_.policies.tenant_of(peer);
     return assignment ? assignment->tenant : std::string();
   };
-  // Heard within a call of sd-bus, which must not lose its bus there.
+  // Called inside a call of sd-bus, which must not destroy its bus there.
   auto lose_later = [this, lose](std::string why) {
     services_.loop.defer([lose, why = std::move(why)] { lose(why); });
   };

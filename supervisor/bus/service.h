@@ -1,6 +1,6 @@
-// Service: the daemon on D-Bus, as long as there is a bus. Without one it tries again, less and less often; nothing
-// else of the daemon notices. Made by: daemon.cc. Errors of the bus are logged here, when they begin and when they are
-// over.
+// Service: the daemon on D-Bus while there is a bus. Without a bus it tries again, with pauses from 1 s up to 30 s; the
+// rest of the daemon is not affected.
+// Used by: daemon.cc. Errors of the bus are logged here, each time the connection fails.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,9 +16,9 @@ class Service {
   ~Service();
   Service(const Service&) = delete;
 
-  // After each reload: what was wrong with it, or nothing.
+  // Called after each reload. `problem`: its error, or empty.
   void reloaded(const std::string& problem);
-  // What waits for an approval has changed.
+  // Called when an approval was asked for or settled.
   void approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
   bool connected() const { return objects_ != nullptr; }
 

@@ -38,7 +38,7 @@ struct Shown {
   tenants::Usage usage;
   tenants::QuotaLimits limits;
 };
-// Those that were used since the daemon started; the tenant's own comes first.
+// The workspaces used since the daemon started; the tenant's default workspace comes first.
 std::vector<Shown> workspaces_of(const Seen& s) {
   std::vector<Shown> all;
   for (const auto& one : s.services.registry.of_account(s.tenant.name())) {

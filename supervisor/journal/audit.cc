@@ -12,12 +12,12 @@ namespace {
 
 using chain::Link;
 
-constexpr size_t kMostMembers = 32;  // named in a shape
+constexpr size_t kMostMembers = 32;  // members named in a shape
 constexpr size_t kMostShape = 8192, kMostName = 640;
-// Entries that a share may add in one window before its repeats are known by less.
+// Entries that a share may add in one window before its repeats are counted by subject, and then by action.
 constexpr int64_t kWholeEach = 600, kSubjectsEach = 100;
 
-// ends: number and hash before the first entry and of the last one.
+// audit_ends: number and hash before the first entry, and of the last one.
 constexpr char kAuditTables[] = R"(
 CREATE TABLE audit(
   number INTEGER PRIMARY KEY,
@@ -27,8 +27,9 @@ CREATE TABLE audit(
 CREATE TABLE audit_ends(which TEXT PRIMARY KEY, number INTEGER NOT NULL, hash BLOB NOT NULL) WITHOUT ROWID;
 INSERT INTO audit_ends VALUES('before', 0, zeroblob(32)), ('last', 0, zeroblob(32));
 )";
-// Shares. `bytes` is what an entry takes in the file, with its indexes and the gap beside it, rounded up. Triggers keep
-// the counts: they are right whatever removes a row. What the first version forgot becomes the first gap.
+// audit_shares: the size of each share. `bytes` is the size of an entry in the file, with its indexes and the gap
+// beside it, rounded up. Triggers keep the counts right, for any statement that removes a row. Entries that the first
+// version removed become the first gap.
 constexpr char kAuditShares[] = R"(
 ALTER TABLE audit ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE audit ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;
@@ -85,10 +86,10 @@ INSERT INTO audit_forgotten SELECT 1, number, number, 0, 0, zeroblob(32), zerobl
 DELETE FROM audit_ends WHERE which='before';
 )";
 
-// By what repeats are known.
+// The fields that repeats share.
 enum class Detail { whole, subject, action };
 
-// The entry that tells of repeats: what they have in common.
+// The entry that stands for repeats, with the fields that they share.
 AuditEntry common_part(const AuditEntry& entry, Detail detail) {
   AuditEntry common = entry;
   common.shape = entry.same.empty() ? entry.shape : entry.same;
@@ -111,7 +112,7 @@ std::string key_of(const AuditEntry& common, Detail detail) {
   return chain::hash_bytes(bytes);
 }
 
-// Whether it was one that is counted in its window, and is now.
+// Counts the entry if it is a repeat within its window. False: it is not.
 Result<bool> count_repeat(Database& database, const std::string& key, const AuditEntry& entry) {
   TRY(Statement count, database.prepare("UPDATE audit_repeats SET first_ms=iif(count=0, ?2, first_ms), count=count+?3, "
                                         "last_ms=max(last_ms, ?4) WHERE key=?1 AND begun_ms<=?2 AND begun_ms>?2-?5"));
@@ -133,7 +134,7 @@ Result<> end_repeat(Database& database, const std::string& key, const AuditEntry
   return remove.bind_blob(key).run();
 }
 
-// Those of that key that an earlier window counted, if any.
+// Writes the entry for repeats of that key from an earlier window, if there are any.
 Result<> end_earlier_repeat(Database& database, const std::string& key) {
   std::optional<AuditEntry> earlier;
   {
@@ -144,7 +145,7 @@ Result<> end_earlier_repeat(Database& database, const std::string& key) {
   return earlier ? end_repeat(database, key, *earlier) : Result<>();
 }
 
-// From now on its repeats are counted.
+// Begins a window in which repeats are counted.
 Result<> begin_repeats(Database& database, const std::string& key, const AuditEntry& common) {
   TRY(Statement insert, database.prepare("INSERT INTO audit_repeats VALUES(?1,?2,0,?2,?2,?3,?4,?5,?6,?7,?8,?9)"));
   insert.bind_blob(key).bind(common.at_ms).bind(common.tenant).bind(static_cast<int64_t>(common.uid));
@@ -152,7 +153,7 @@ Result<> begin_repeats(Database& database, const std::string& key, const AuditEn
   return insert.bind(static_cast<int64_t>(common.kind)).run();
 }
 
-// Entries that the share has added in the window that `at_ms` is in.
+// Number of entries that the share has added in the window around `at_ms`.
 Result<int64_t> added_in_window(Database& database, const std::string& account, AuditKind kind, int64_t at_ms) {
   TRY(Statement found, database.prepare("SELECT window_ms, window_entries FROM audit_shares WHERE account=? AND "
                                         "kind=?"));
@@ -208,7 +209,7 @@ Result<> append_audit(Database& database, const AuditEntry& entry) {
   for (int detail = 0; detail <= static_cast<int>(least); detail++) {
     common = common_part(entry, static_cast<Detail>(detail));
     key = key_of(common, static_cast<Detail>(detail));
-    // Each approval is somebody's decision, and is told alone while there is room.
+    // Each approval is a person's decision, so it gets its own entry while there is room.
     if (entry.kind == AuditKind::approval && !whole_full) break;
     TRY(const bool counted, count_repeat(database, key, entry));
     if (counted) return {};
@@ -289,7 +290,7 @@ std::string hash_bytes(std::string_view bytes) {
   return hash;
 }
 
-// After the hash of its predecessor an entry of the first release begins with a digit, a later one with a letter.
+// After the hash of its predecessor, an entry of the first release begins with a digit, a later one with a letter.
 std::string hash_of(int64_t version, const std::string& previous, int64_t number, const AuditEntry& entry) {
   std::string bytes = previous;
   if (version != 0) bytes += fmt::format("v{}:", version);

@@ -1,28 +1,31 @@
-// Audit: what was asked of the daemon, by whom, one entry after the other, each sealed to the one before it: its hash
-// (BLAKE2b, libsodium's generic hash) covers its version, its own fields and the hash of its predecessor. The number
-// and hash of the last entry are kept apart, so that entries missing at the end are found too.
+// Audit: the chain of entries about all requests to the daemon: the request and its peer. Each entry is sealed to the
+// entry before it: its hash (BLAKE2b, libsodium's generic hash) covers its version, its own fields and the hash of its
+// predecessor. The number and hash of the last entry are stored separately, so that entries missing at the end are
+// found, too.
 //
-// Repeats. A call that is the same as one within the last minute gets no entry: it is counted, in the transaction that
-// would have written its entry, and one entry tells the count, the first and the last time when the minute is over. A
-// share (below) that writes more than 600 entries a minute is told by tool only, then by action only, until the minute
-// is over. So a flood costs some 1,400 entries a minute, whatever varies in it, and no call is left uncounted. Counts
-// of the current minute are not sealed: who changes them within that minute is not found.
+// Repeats. A call that equals a call of the last minute gets no entry. It is counted, in the transaction that would
+// have written its entry. When the minute is over, one entry gives the count, the first and the last time. If a share
+// (below) writes more than 600 entries in a minute, its further calls are counted by tool only, then by action only,
+// until the minute is over. So a flood of any calls costs some 1,400 entries a minute, and every call is counted.
+// Counts of the current minute are not sealed: a change of them within that minute is not found.
 //
 // Forgetting. Each tenant has a share of each kind of entry: calls, refusals, approvals. While a kind is over its
-// limit, whichever tenant has most of it loses its oldest entry. So no tenant is taken below limit/tenants, whatever
-// others do, and no tenant loses refusals to its own calls. Entries leave from the middle of the chain then: a gap
-// keeps the numbers that left and the hash of the last of them, to which the next entry is sealed. Neighbours are
-// joined, so there is never more than one gap for each entry that is kept. In the same transaction the sweep adds an
-// entry, "forgotten", that has the sums so far and two digests: of all gaps, and of what each tenant has lost. What it
-// proves:
-//   - Entries that are kept: who asked what, in which order; also over gaps.
-//   - Entries that are forgotten: how many, and of whom, as the sweep said when it was done. What was in them is gone.
-//   - A removal by anything but the sweep, also one that makes a gap look like the sweep's: the digests do not fit.
-// All of this against somebody who does not also write new hashes to the end. Against somebody who can rewrite the
-// whole file, compare its head with one that was logged before (at each start the daemon logs it). What a version of
-// this program before the first "forgotten" entry removed from the front is not proven; it is told.
+// limit, the tenant with most entries or bytes of that kind loses its oldest entry. So every tenant keeps at least
+// limit/tenants entries, however many other tenants write, and loses no refusals because of its own calls. Entries
+// leave from the middle of the chain, too: a gap stores the numbers that left and the hash of the last of them, and the
+// next entry is sealed to that hash. Neighbouring gaps are joined, so there are never more gaps than stored entries. In
+// the same transaction the sweep adds an entry, "forgotten", with the sums so far and two digests: of all gaps, and of
+// the losses of each tenant. The chain proves:
+//   - Of stored entries: peer, request and order, also across gaps.
+//   - Of forgotten entries: how many, and of which tenant, as the sweep recorded it. Their content is gone.
+//   - Any other removal, also one that imitates a gap of the sweep: the digests do not fit.
+// The proof holds against an attacker that does not also write new hashes up to the end. Against an attacker that can
+// rewrite the whole file, compare its head with one that was logged before (the daemon logs the head at each start).
+// Entries that the first release removed from the front, before the first "forgotten" entry, are counted but not
+// proven.
 //
 // Entries hold the shape of arguments, types and sizes, never a value.
+// Source: journal.h. Used by: record.cc, journal.cc, and the check of `warder audit`. Errors: those of Database.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -35,68 +38,69 @@ namespace journal {
 
 Part audit_part();
 
-enum class AuditKind { call, refusal, approval, own };  // own: written by the journal itself. Kept in files.
+enum class AuditKind { call, refusal, approval, own };  // own: by the journal itself. The numbers are stored in files.
 
 struct AuditEntry {
-  int64_t at_ms = 0;  // since 1970; of several calls the first one's
+  int64_t at_ms = 0;  // since 1970; of several calls: of the first
   std::string tenant;
-  uint32_t uid = 0;  // of the peer, as the kernel told it
+  uint32_t uid = 0;  // of the peer, from the kernel
   int32_t pid = 0;
   std::string action;   // "tools/call"
   std::string subject;  // "execute_code"
   std::string shape;    // {"code":"string(31)","context_vars":"object(2)"}
   AuditKind kind = AuditKind::call;
-  int64_t count = 1;    // calls that it tells of
-  int64_t last_ms = 0;  // of the last of them; 0: of one alone
-  std::string same;     // the part of `shape` by which repeats are known (no times); empty: all of it. Not kept
+  int64_t count = 1;    // calls that this entry stands for
+  int64_t last_ms = 0;  // time of the last of them; 0: there is only one
+  std::string same;     // the part of `shape` that repeats share (no times); empty: all. Not stored
 };
-// The types and sizes of an object's members. Names are those of the checked schema; nothing below them is named.
+// The types and sizes of an object's members. Member names are those of the checked schema; deeper names are left out.
 std::string shape_of(const Json& arguments);
-// The tenant that an entry counts for, whatever its workspace: "acme" of "acme/reports".
+// The tenant that an entry counts for, without the workspace: "acme" of "acme/reports".
 std::string account_of(const AuditEntry& entry);
-// Cuts what would make an entry longer than some 9 kB.
+// Shortens fields so that an entry has at most some 10 kB.
 void bound_sizes(AuditEntry& entry);
 
-// The rest is for the writer's thread.
+// All functions below run on the writer's thread.
 
-// A new entry, or one more of a repeat that is counted already.
+// Writes an entry, or counts it as a repeat.
 Result<> append_audit(Database& database, const AuditEntry& entry);
 
-// Entries for repeats whose minute is over at `now_ms` (INT64_MAX: for all), at most `at_once`. How many were looked
-// at.
+// Writes the entries of repeats with a minute that ended at `now_ms` (INT64_MAX: of all repeats), at most `at_once`.
+// Returns how many repeats ended.
 constexpr int64_t kRepeatWindowMs = 60'000;
 Result<uint64_t> seal_repeats(Database& database, int64_t now_ms, uint64_t at_once);
 
-// Of all kinds together: calls may fill seven tenths, refusals two, approvals one.
+// Limits of all kinds together: calls may fill seven tenths, refusals two, approvals one.
 struct AuditLimits {
   uint64_t entries = 0;
-  uint64_t bytes = 0;     // as told by entry_bytes
-  int64_t oldest_ms = 0;  // entries before that go, whatever else
+  uint64_t bytes = 0;     // as the column `bytes` counts them
+  int64_t oldest_ms = 0;  // since 1970; all older entries are removed
 };
-// Removes what is beyond the limits, at most `at_once` entries, and writes the entry that says so. How many went.
+// Removes entries beyond the limits, at most `at_once`, and writes the entry that records the removal. Returns how many
+// were removed.
 Result<uint64_t> forget_audit(Database& database, const AuditLimits& limits, uint64_t at_once);
 
 struct AuditVerdict {
-  uint64_t entries = 0;   // that were found good, from the oldest
-  uint64_t calls = 0;     // that those tell of
-  uint64_t unsealed = 0;  // repeats of the last minute
-  std::string head;       // the last good hash, in hexadecimal: what to note down elsewhere
-  std::string problem;    // empty: the chain is whole. Else which entry, and what is wrong with it
+  uint64_t entries = 0;   // good entries, counted from the oldest
+  uint64_t calls = 0;     // calls that the good entries stand for
+  uint64_t unsealed = 0;  // counted repeats of the last minute
+  std::string head;       // the last good hash, in hexadecimal, to be noted elsewhere
+  std::string problem;    // empty: the chain is whole. Else the entry and its fault
 
   struct Share {
-    std::string account;  // empty: of tenants of which nothing is left
+    std::string account;  // empty: of all tenants without remaining entries
     AuditKind kind = AuditKind::call;
     uint64_t entries = 0, calls = 0;
     int64_t since_ms = 0, until_ms = 0;
   };
-  Share forgotten;            // in all; `account` and `kind` say nothing
-  std::vector<Share> shares;  // those who lost most, at most kSharesTold
-  uint64_t unproven = 0;      // of the forgotten ones: no entry of the chain says so
-  int64_t said_by = 0;        // number of the entry that does; 0: none
+  Share forgotten;            // in all; `account` and `kind` are not set
+  std::vector<Share> shares;  // with the largest losses, at most kSharesTold
+  uint64_t unproven = 0;      // forgotten entries that the chain does not prove
+  int64_t said_by = 0;        // number of the last "forgotten" entry; 0: not found
 };
 constexpr int kSharesTold = 20;
-// Reads all of it, also a file that an older version wrote. Errors: the file cannot be read; a broken chain is a
-// verdict.
+// Reads the whole audit, also in a file of an older version. Errors: the file cannot be read. A broken chain is no
+// error but a verdict.
 Result<AuditVerdict> verify_audit(Database& database);
 
 }  // namespace journal

@@ -1,5 +1,5 @@
-// Audit chain: what those who write, sweep and check the audit have in common: rows, hashes, digests.
-// Used by: audit.cc, audit_forget.cc, audit_verify.cc, and nobody else.
+// Audit chain: rows, hashes and digests that writing, sweep and check of the audit share.
+// Used by: audit.cc, audit_forget.cc and audit_verify.cc only. Errors: those of Database.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace journal::chain {
 
-constexpr int kVersion = 1;  // of new entries; 0: as the first release wrote them
+constexpr int kVersion = 1;  // version of new entries; 0: entries of the first release
 constexpr size_t kHashBytes = 32;
 constexpr char kForgottenAction[] = "forgotten";
 
@@ -17,22 +17,23 @@ struct Link {
   std::string hash;
 };
 Result<Link> read_last(Database& database);
-// The next entry, sealed to the last one. Its number.
+// Writes the next entry, sealed to the last one. Returns its number.
 Result<int64_t> write_entry(Database& database, const AuditEntry& entry);
 
-// Of a row: number, at_ms, tenant, uid, pid, action, subject, shape, hash or key, version, kind, count, last_ms.
+// Reads an entry from the columns number, at_ms, tenant, uid, pid, action, subject, shape, hash or key, version, kind,
+// count, last_ms.
 AuditEntry entry_of(const Statement& row);
 
-// Each field with its length before it: no two lists have the same bytes.
+// Adds a field with its length before it, so that different lists never have the same bytes.
 void add_field(std::string& bytes, std::string_view field);
 void add_field(std::string& bytes, int64_t field);
 std::string hash_bytes(std::string_view bytes);
-// Errors: none; a version that is not known hashes to nothing that was ever written.
+// The hash of an entry. An unknown version gives a hash that no entry has.
 std::string hash_of(int64_t version, const std::string& previous, int64_t number, const AuditEntry& entry);
 std::string hexadecimal(std::string_view bytes);
 
-// Digest of a set of rows, whatever their order: the sum of their hashes modulo 2^256. A row that changes costs the
-// same however many there are.
+// SetDigest: digest of a set of rows in any order: the sum of their hashes modulo 2^256. The cost of a change does not
+// depend on the number of rows.
 class SetDigest {
  public:
   SetDigest() : sum_(kHashBytes, '\0') {}
@@ -46,7 +47,7 @@ class SetDigest {
 };
 struct Gap {
   int64_t first = 0, last = 0;
-  std::string hash;  // of the last one
+  std::string hash;  // of the last entry in the gap
 };
 std::string row_of(const Gap& gap);
 std::string row_of(const AuditVerdict::Share& share);

@@ -1,4 +1,5 @@
-// The sweep of the audit: who loses what, and the entry that says so. The rules: audit.h.
+// Sweep of the audit: chooses the entries that leave, and writes the entry that records the removal. The rules:
+// audit.h.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,11 +21,11 @@ using Share = AuditVerdict::Share;
 
 constexpr AuditKind kKinds[] = {AuditKind::call, AuditKind::refusal, AuditKind::approval, AuditKind::own};
 constexpr uint64_t kTenths[] = {7, 2, 1};
-constexpr uint64_t kOwnEntries = 1000;  // entries that say what was forgotten; the newest one says it all
+constexpr uint64_t kOwnEntries = 1000;  // "forgotten" entries; the newest one has the sums of all
 constexpr int64_t kBatch = 256;
-constexpr size_t kSharesNamed = 16;  // in one entry
+constexpr size_t kSharesNamed = 16;  // shares in one "forgotten" entry
 
-struct Going {  // an entry that leaves
+struct Going {  // an entry to remove
   int64_t number = 0, at_ms = 0, last_ms = 0, calls = 0, bytes = 0;
   std::string account;
   AuditKind kind = AuditKind::call;
@@ -60,7 +61,7 @@ void add_to(Share& sum, const Share& more) {
   sum.calls += more.calls;
 }
 
-// One step of the sweep, in one transaction of the writer's.
+// Sweep: one step of the sweep, in one transaction of the writer.
 class Sweep {
  public:
   static Result<Sweep> begin(Database& database, uint64_t room) {
@@ -74,7 +75,7 @@ class Sweep {
     sum.since_ms = row.integer(2), sum.until_ms = row.integer(3);
     sweep.gaps_ = SetDigest(row.blob(4)), sweep.shares_ = SetDigest(row.blob(5));
     sweep.unproven_ = row.integer(6), sweep.said_by_ = row.integer(7);
-    if (sweep.says_first_word()) {  // what an earlier version forgot is from now on what it was
+    if (sweep.says_first_word()) {  // from now on the gap of the first release is part of the digest
       TRY(auto earlier, sweep.find_gap("SELECT first, last, hash FROM audit_gaps WHERE first=?", 1));
       if (earlier) sweep.gaps_.add(chain::row_of(*earlier));
     }
@@ -83,7 +84,7 @@ class Sweep {
 
   Result<> forget_older_than(int64_t oldest_ms);
   Result<> forget_beyond(AuditKind kind, uint64_t most_entries, uint64_t most_bytes);
-  // Everything that was taken is told: in the shares, the sums, and the chain.
+  // Records the removed entries in the shares, the sums and the chain.
   Result<uint64_t> finish();
 
  private:
@@ -101,10 +102,10 @@ class Sweep {
 
   Database* database_;
   uint64_t room_;
-  Share sum_, gone_;  // in all, and in this step
+  Share sum_, gone_;  // of all sweeps, and of this step
   SetDigest gaps_, shares_;
   int64_t unproven_ = 0, said_by_ = 0;
-  std::map<std::pair<std::string, AuditKind>, Share> of_share_;  // in this step
+  std::map<std::pair<std::string, AuditKind>, Share> of_share_;  // removed in this step
 };
 
 Result<std::optional<Gap>> Sweep::find_gap(const char* sql, int64_t number) {
@@ -121,7 +122,7 @@ Result<> Sweep::remove_gap(const Gap& gap) {
   return {};
 }
 
-// Joined with the gaps on both sides, if there are any.
+// Adds the number to a gap, and joins it with the gaps on both sides.
 Result<> Sweep::put_into_gap(int64_t number, const std::string& hash) {
   Gap gap{number, number, hash};
   TRY(auto before,
@@ -175,7 +176,7 @@ Result<> Sweep::forget_beyond(AuditKind kind, uint64_t most_entries, uint64_t mo
     }
     if (entries_over <= 0 && bytes_over <= 0) return {};
     const bool by_bytes = entries_over <= 0;
-    // Whoever has most, until another one has.
+    // The tenant with most entries loses some, until another tenant has more.
     std::vector<std::pair<std::string, int64_t>> largest;
     {
       TRY(Statement rows, database_->prepare(by_bytes ? "SELECT account, bytes FROM audit_shares WHERE kind=? "
@@ -235,7 +236,8 @@ Result<> Sweep::write_share(const Share& share) {
   return {};
 }
 
-// A tenant of which nothing is left is one of the others: the table has no row that no entry is kept for.
+// A tenant without remaining entries is added to the row of all these tenants (account ''): the table has no rows of
+// tenants without entries.
 Result<> Sweep::tell_share(const Share& went) {
   int64_t left = 0, ignored = 0;
   TRY(Share share, read_share(went.account, went.kind, left));

@@ -1,4 +1,4 @@
-// The check of the audit chain: entries, gaps, and what the chain says was forgotten. What it proves: audit.h.
+// Check: compares entries, gaps and the "forgotten" entries of the audit chain. The proof that this gives: audit.h.
 #include <fmt/format.h>
 
 #include "supervisor/base/json.h"
@@ -17,7 +17,7 @@ constexpr char kEntries[] =
     "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, version, kind, count, last_ms "
     "FROM audit ORDER BY number";
 constexpr char kGaps[] = "SELECT first, last, hash FROM audit_gaps ORDER BY first";
-// Of a file that the first version wrote, and no later one opened for writing.
+// For a file of the first version that no later version has opened for writing.
 constexpr char kFirstEntries[] =
     "SELECT number, at_ms, tenant, uid, pid, action, subject, shape, hash, 0, 0, 1, 0 FROM audit ORDER BY number";
 constexpr char kFirstGap[] = "SELECT 1, number, hash FROM audit_ends WHERE which='before' AND number>0";
@@ -28,7 +28,7 @@ class Check {
   Result<AuditVerdict> run();
 
  private:
-  // Each says whether to go on.
+  // False: the check ends here.
   Result<bool> follow_chain();
   Result<bool> cross_gaps(Statement& gaps);
   Result<bool> compare_statement();
@@ -45,7 +45,7 @@ class Check {
   std::optional<Gap> next_gap_;
   uint64_t missing_ = 0;
   SetDigest gaps_, shares_;
-  Link statement_;  // number, and what it says
+  Link statement_;  // number and text of the last "forgotten" entry
 };
 
 Result<bool> Check::cross_gaps(Statement& gaps) {
@@ -120,7 +120,7 @@ Result<> Check::read_sums() {
   return {};
 }
 
-// Whether what is not there is what the chain says was forgotten.
+// Whether the missing entries are those that the chain records as forgotten.
 Result<bool> Check::compare_statement() {
   if (statement_.number == 0) {
     if (missing_ == verdict_.unproven && verdict_.forgotten.entries == missing_) return true;

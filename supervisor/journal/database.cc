@@ -18,7 +18,7 @@ void Database::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_fin
 
 Database::Database(Database&&) noexcept = default;
 Database& Database::operator=(Database&& other) noexcept {
-  statements_ = std::move(other.statements_);  // ours go before our connection does
+  statements_ = std::move(other.statements_);  // statements are finalized before their connection is closed
   handle_ = std::move(other.handle_);
   path_ = std::move(other.path_);
   return *this;
@@ -66,11 +66,11 @@ Result<Database> Database::open(const std::string& path, Access access) {
   if (opened != SQLITE_OK) return database.failure(opened, "open");
   sqlite3_extended_result_codes(handle, 1);
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
-  // What is stored came from agents in part: neither a schema that was tampered with nor a value may run anything.
+  // Stored values came from agents in part. Neither a manipulated schema nor a value may run code.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
-  // Only a new file takes auto_vacuum; the journal mode stays with the file.
+  // auto_vacuum works in a new file only; the journal mode is stored in the file.
   if (writes)
     CHECKED(database.execute("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL"));
   return database;

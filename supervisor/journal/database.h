@@ -1,8 +1,8 @@
-// Database: one connection to one SQLite file. Statements are prepared once and kept; text and blobs are bound, never
-// pasted. Whoever holds it uses it from one thread.
+// Database: one connection to one SQLite file. Statements are prepared once and stored; texts and blobs are bound,
+// never pasted into SQL. Its owner uses it from one thread only.
 // Source: supervisor/journal/journal.cc. Used by: the writer's thread, and programs that only read (tests, tools).
-// Errors: exhausted (the disk is full), unavailable (locked for longer than the busy time, I/O), internal (SQL of ours
-// that is wrong, a damaged file); each with what SQLite says.
+// Errors: exhausted (the disk is full), unavailable (locked for longer than the busy time of 5 s, I/O), internal (wrong
+// SQL of the daemon, a damaged file); each with SQLite's message.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +21,8 @@ namespace journal {
 
 class Database;
 
-// One run of a prepared statement: bind in order, then step. Leaving the scope makes it ready for its next run.
+// Statement: one run of a prepared statement: bind values in order, then step. Its destructor resets it for the next
+// run.
 class [[nodiscard]] Statement {
  public:
   Statement(Statement&& other) noexcept;
@@ -31,7 +32,7 @@ class [[nodiscard]] Statement {
   Statement& bind(int64_t value);
   Statement& bind(std::string_view text);
   Statement& bind_blob(std::string_view bytes);
-  // False when there is no (further) row.
+  // False: there is no further row.
   Result<bool> step();
   // For statements without rows.
   Result<> run();
@@ -47,10 +48,10 @@ class [[nodiscard]] Statement {
   Database* database_;
   sqlite3_stmt* statement_;
   int next_ = 1;
-  int failed_ = 0;  // of a bind
+  int failed_ = 0;  // SQLite's code of a failed bind; 0: no bind failed
 };
 
-// A count as SQLite stores it, which knows no unsigned numbers.
+// A count as SQLite stores it: SQLite has no unsigned numbers.
 inline int64_t stored(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)); }
 
 enum class Sync { normal, full };  // PRAGMA synchronous: a commit is written, or has also reached the disk
@@ -58,23 +59,24 @@ enum class Sync { normal, full };  // PRAGMA synchronous: a commit is written, o
 class Database {
  public:
   enum class Access { read_write, read_only };
-  // Makes the file when it is missing. Files are the owner's alone.
+  // Makes the file if it is missing, with access for its owner only.
   static Result<Database> open(const std::string& path, Access access = Access::read_write);
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
   ~Database();
 
-  // `sql` is a constant of ours: its text is the key under which the statement is kept.
+  // `sql` must be a constant of the program: its address is the key under which the statement is stored.
   Result<Statement> prepare(const char* sql);
-  // One statement without values, kept as those of prepare() are.
+  // Runs one statement without values; it is stored like those of prepare().
   Result<> run(const char* sql);
-  // Any number of statements without values.
+  // Runs any number of statements without values; they are not stored.
   Result<> execute(const char* sql);
-  // The first column of the first row; nothing when there is no row or it is NULL.
+  // The first column of the first row; empty: there is no row, or the value is NULL.
   Result<std::optional<int64_t>> number(const char* sql);
   Result<> set_sync(Sync sync);
   int64_t changed_rows() const;  // by the last statement
-  // Steps of SQLite's virtual machine by statements that are kept, so far: what work costs on any machine. For tests.
+  // Steps of SQLite's virtual machine in the stored statements so far: a measure of cost that is the same on any
+  // machine. For tests.
   int64_t steps() const;
   const std::string& path() const { return path_; }
 
@@ -94,7 +96,7 @@ class Database {
   std::map<const void*, std::unique_ptr<sqlite3_stmt, Finalize>> statements_;  // destroyed before the connection
 };
 
-// BEGIN IMMEDIATE; what was not committed is taken back.
+// Transaction: BEGIN IMMEDIATE. Its destructor rolls back, unless commit() succeeded.
 class [[nodiscard]] Transaction {
  public:
   static Result<Transaction> begin(Database& database);

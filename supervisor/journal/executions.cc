@@ -34,7 +34,7 @@ constexpr char kReadBytes[] = R"(
 ALTER TABLE executions ADD COLUMN read_bytes INTEGER;
 ALTER TABLE totals ADD COLUMN read_bytes INTEGER NOT NULL DEFAULT 0;
 )";
-// Tokens of what was written before were bytes / 3.5.
+// Tokens of older rows are bytes / 3.5.
 constexpr char kTokens[] = R"(
 ALTER TABLE executions ADD COLUMN returned_tokens INTEGER;
 ALTER TABLE executions ADD COLUMN printed_tokens INTEGER;
@@ -52,7 +52,7 @@ UPDATE executions SET returned_tokens=returned_bytes*2/7, printed_tokens=printed
 UPDATE totals SET returned_tokens=returned_bytes*2/7, kept_out_tokens=kept_out_bytes*2/7,
   definitions_avoided_tokens=definitions_avoided_bytes*2/7, read_tokens=read_bytes*2/7;
 )";
-// Rows of each tenant, whatever the workspace. Triggers keep the counts: they are right whatever removes a row.
+// Rows of each tenant in all its workspaces. Triggers keep the counts right, for any statement that removes a row.
 constexpr char kExecutionShares[] = R"(
 ALTER TABLE executions ADD COLUMN account TEXT NOT NULL
   GENERATED ALWAYS AS (substr(tenant, 1, instr(tenant || '/', '/') - 1)) VIRTUAL;
@@ -127,7 +127,7 @@ Result<Quantiles> read_quantiles(Database& database, const std::string& tenant, 
   Quantiles quantiles;
   quantiles.executions = times.size();
   if (times.empty()) return quantiles;
-  // The smallest time that at least that share of them did not exceed.
+  // The smallest time that is at least as long as `percent` % of all times.
   auto at = [&](size_t percent) { return times[(times.size() * percent + 99) / 100 - 1]; };
   quantiles.p50_us = at(50);
   quantiles.p90_us = at(90);
@@ -279,7 +279,7 @@ namespace {
 
 struct LargestShare {
   std::string account;
-  int64_t executions = 0, second = 0;  // its own, and those of the next one
+  int64_t executions = 0, second = 0;  // rows of this share, and of the second largest
 };
 Result<LargestShare> largest_share(Database& database) {
   LargestShare largest;
@@ -310,7 +310,7 @@ Result<uint64_t> forget_executions(Database& database, uint64_t most, int64_t ol
     TRY(Statement remove, database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions "
                                            "WHERE account=? AND outcome IS NOT NULL ORDER BY number LIMIT ?)"));
     CHECKED(remove.bind(largest.account).bind(std::min({over, room, ahead})).run());
-    if (database.changed_rows() == 0) break;  // they all run
+    if (database.changed_rows() == 0) break;  // all its executions still run
     gone += loaded(database.changed_rows());
   }
   return gone;

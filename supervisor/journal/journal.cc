@@ -17,7 +17,7 @@ int64_t since_1970(std::chrono::system_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-// The hash at the end of the chain, as text; not verified, which would read all of it.
+// The number of entries and the hash at the end of the chain, as text. Not verified: that would read the whole chain.
 Result<std::string> read_head(Database& database) {
   TRY(Statement found, database.prepare("SELECT number || ' entries, ' || lower(hex(hash)) FROM audit_ends WHERE "
                                         "which='last'"));
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& fo
 }
 
 Journal::~Journal() {
-  if (!writer_) return;  // it never began
+  if (!writer_) return;  // open() failed
   write_left_out();
   auto seal = [](Database& database) -> Result<> {
     TRY(uint64_t sealed, seal_repeats(database, INT64_MAX, kSealedAtEnd));
@@ -64,7 +64,8 @@ Journal::~Journal() {
   writer_->queue(std::move(seal), Writer::When::now, Writer::Promise::made);
 }
 
-// What an earlier life acknowledged and did not commit. A record that does not fit what is there is none of its.
+// Applies records that an earlier process acknowledged and did not commit. Records that do not fit the rows are
+// skipped.
 Result<> Journal::catch_up(Database& database) {
   auto use = [&database](std::string_view line) -> Result<> {
     const auto record = from_line(line);
@@ -123,7 +124,7 @@ Writer::Ticket Journal::queue_record(Record record, Writer::When when, Writer::P
   return writer_->queue(std::move(work), when, promise);
 }
 
-// Whether the record, and those queued before it, are in the spool.
+// Appends the record, and those queued before it, to the spool. False: the commit must be awaited.
 bool Journal::acknowledge(const Record& record) {
   if (settings_.durability == Durability::durable || writer_->failing()) return false;
   if (spooled_ && Writer::is_done(spooled_)) spool_.clear_if_long();
@@ -176,7 +177,7 @@ void Journal::audit(AuditEntry entry) {
   own.left_out = std::move(entry);
 }
 
-// False: refused, the writer is too far behind.
+// False: the writer is too far behind and refused the entry.
 bool Journal::queue_entry(const AuditEntry& entry, Writer::Promise promise) {
   const Record record{next_record_, entry};
   Writer::Ticket ticket = queue_record(record, Writer::When::soon, promise);
@@ -184,13 +185,14 @@ bool Journal::queue_entry(const AuditEntry& entry, Writer::Promise promise) {
   next_record_++;
   if (settings_.durability == Durability::buffered) {
     if (waiting_ && Writer::is_done(waiting_)) unspooled_.clear();
-    if (unspooled_.size() < kSpoolBytes) unspooled_ += to_line(record);  // else the disk has not kept up for long
+    if (unspooled_.size() < kSpoolBytes) unspooled_ += to_line(record);  // else the disk is too slow for long
   }
   waiting_ = std::move(ticket);
   return true;
 }
 
-// The writer has caught up: what could not wait is told by its count. One entry for each tenant and kind.
+// Called when the writer has caught up: writes one entry for each tenant and kind, with the count of entries that were
+// left out.
 void Journal::write_left_out() {
   oldest_waiting_.reset();
   for (const auto& [share, backlog] : std::exchange(backlogs_, {}))
@@ -242,7 +244,7 @@ void Journal::sweep() {
   tasks_.spawn(sweep_in_steps());
 }
 
-// A step is a transaction's part: rows that come in meanwhile wait for one step at most.
+// Each step is a part of one transaction: new rows wait for one step at most.
 Task<> Journal::sweep_in_steps() {
   struct Step {
     bool more = false;

@@ -22,7 +22,7 @@ std::string what_happened(bool there, const std::string& path) {
                : path + " was removed while the daemon runs";
 }
 
-// Nobody who asks holds up a daemon that starts: asking takes no lock.
+// A query with F_OFD_GETLK takes no lock, so it never disturbs a daemon that starts.
 bool is_locked(int list) {
   struct flock lock {};
   lock.l_type = F_RDLCK;
@@ -72,7 +72,7 @@ std::string OwnFiles::trouble() const {
     const std::string path = folder_ + "/" + known.name;
     struct stat status {};
     const bool there = ::stat(path.c_str(), &status) == 0;
-    if (!there && errno != ENOENT && errno != ENOTDIR) continue;  // not known
+    if (!there && errno != ENOENT && errno != ENOTDIR) continue;  // the file may still be in place
     if (!there || status.st_dev != known.device || status.st_ino != known.inode) return what_happened(there, path);
   }
   return {};
@@ -91,7 +91,7 @@ std::string trouble_of_daemon(const std::string& file) {
     std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     const auto device = take_number(line), inode = take_number(line);
-    if (!device || !inode || !line.starts_with(name)) continue;  // the database, and what belongs to it: -wal, -shm
+    if (!device || !inode || !line.starts_with(name)) continue;  // the database and its -wal and -shm files
     const std::string path = folder + "/" + std::string(line);
     struct stat status {};
     const bool there = ::stat(path.c_str(), &status) == 0;

@@ -1,9 +1,9 @@
-// Own files: whether the files that the journal has open are still those of their names. A file that was deleted or
-// replaced under a running daemon takes all that is written from then on, and is gone with the daemon.
-//
-// The daemon keeps a list of them, by device and inode, in FOLDER/in-use, and a lock on it for as long as it lives: so
-// others can tell, by the file alone, that it is not the one that is written.
-// Errors: what the file system says.
+// OwnFiles: checks that the files that the journal has open are still those on the disk. Data written to a file that
+// was deleted or replaced while the daemon runs is lost when the daemon ends.
+// The daemon keeps a list of the files, by device and inode, in FOLDER/in-use, and locks the list while it runs. With
+// the list, other programs can see that a file is not the one that the daemon writes.
+// Used by: journal.cc, supervisor/cli/admin/audit.cc. Errors: unavailable: another daemon uses the folder; those of the
+// file system.
 #pragma once
 #include <sys/types.h>
 
@@ -17,10 +17,11 @@ namespace journal {
 
 class OwnFiles {
  public:
-  // The files as they are now: those of `names` that are there, and the list itself. Waits for the disk.
+  // Notes the present files: those of `names` that exist, and the list itself. Waits for the disk.
   static Result<OwnFiles> note(const std::string& folder, const std::vector<std::string>& names);
 
-  // A sentence about the first file that is not what it was; empty: all are. Some stat(2)s: for the writer's thread.
+  // A sentence about the first file that was replaced or removed; empty: all are in place. Takes some stat(2) calls:
+  // for the writer's thread.
   std::string trouble() const;
 
  private:
@@ -35,8 +36,8 @@ class OwnFiles {
   Fd list_;
 };
 
-// For those who read a journal: what a daemon that runs and uses this folder says of `file`, which is or would be
-// there. Empty: that it is the one it writes, or that no daemon uses the folder.
+// For programs that read a journal: a sentence if a running daemon uses the folder of `file`, and `file` was replaced
+// or removed. Empty: it is the file that the daemon writes, or no daemon uses the folder.
 std::string trouble_of_daemon(const std::string& file);
 
 }  // namespace journal

@@ -8,9 +8,9 @@ namespace {
 
 constexpr char kTable[] = "CREATE TABLE applied(last INTEGER NOT NULL); INSERT INTO applied VALUES(0);";
 constexpr int kMostDepth = 3;
-constexpr size_t kBegunMembers = 6, kEndedMembers = 11, kAuditMembers = 7;  // of the first release
+constexpr size_t kBegunMembers = 6, kEndedMembers = 11, kAuditMembers = 7;  // members in the first release
 
-// The members of each kind in one place, written and read by the same list.
+// The members of each kind, in the order in which they are written and read.
 template <class Each>
 void each_member(Begun& begun, Each each) {
   each(begun.id), each(begun.tenant), each(begun.language), each(begun.policy), each(begun.code_bytes);
@@ -47,8 +47,8 @@ void read_member(const Json& from, AuditKind& kind) {
   if (number >= 0 && number <= static_cast<int>(AuditKind::own)) kind = static_cast<AuditKind>(number);
 }
 
-// Throws what nlohmann's reading of a wrong type throws. A daemon that was older wrote no more than `least` members:
-// what came to the list since is left as it is.
+// Throws nlohmann's exception for a wrong type. An array of the first release has only `least` members: newer members
+// keep their defaults.
 template <class T>
 T from_array(const Json& array, size_t least) {
   T value;

@@ -1,6 +1,7 @@
-// Record: what of the journal may be acknowledged before SQLite has it: the end of an execution, an entry of the audit.
-// Numbered in the order in which they were queued. The number of the last one applied is kept in the same transaction,
-// so that none is applied twice, however often it is read again (spool.h).
+// Record: a part of the journal that may be acknowledged before SQLite has it: the end of an execution, or an audit
+// entry. Records are numbered in the order of the queue. Each transaction also stores the number of the last applied
+// record, so that no record is applied twice, however often the spool is read (spool.h).
+// Used by: journal.cc. Errors: those of Database.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@ namespace journal {
 Part records_part();
 
 struct Finished {
-  Begun begun;  // once more: the row of its begin may be lost
+  Begun begun;  // repeated here: the row of the begin may be lost
   Ended ended;
 };
 struct Record {
@@ -22,14 +23,14 @@ struct Record {
   std::variant<Finished, AuditEntry> what;
 };
 
-// One line, with its newline.
+// The record as one line, with its newline.
 std::string to_line(const Record& record);
-// Nothing: not a whole line of ours.
+// Reads a line; empty: it is incomplete or damaged.
 std::optional<Record> from_line(std::string_view line);
 
-// On the writer's thread. A record that was applied before is left.
+// Runs on the writer's thread. A record that was applied before is skipped.
 Result<> apply(Database& database, const Record& record);
-// Number of the last one applied; 0: none.
+// Number of the last applied record; 0: no record was applied.
 Result<int64_t> last_applied(Database& database);
 
 }  // namespace journal

@@ -10,11 +10,11 @@
 namespace journal {
 namespace {
 
-// "WRDJ": whose file this is (PRAGMA application_id).
+// "WRDJ": marks the file as a journal of this program (PRAGMA application_id).
 constexpr int64_t kApplication = 0x5752444a;
-constexpr int64_t kFormat = 1;  // PRAGMA user_version: how parts and their versions are kept
+constexpr int64_t kFormat = 1;  // PRAGMA user_version: the format of the table `parts`
 
-// Why the file cannot be ours to write; nothing when it can, or is empty.
+// The reason why the program must not write the file; empty: it may write it, or the file is empty.
 Result<std::optional<std::string>> objection(Database& database) {
   TRY(auto tables, database.number("SELECT count(*) FROM sqlite_master"));
   if (tables.value_or(0) == 0) return std::optional<std::string>();
@@ -48,7 +48,7 @@ struct Tried {
 Result<Tried> try_open(const std::string& path, const std::vector<Part>& parts) {
   Tried tried;
   auto said = [&tried](const Error& error) -> Result<Tried> {
-    // What the disk or the folder refuses would be refused for a new file, too.
+    // An error of the disk or the folder would also stop a new file.
     if (error.code != Code::internal) return tl::unexpected<Error>(error);
     tried.objection = error.what;
     return std::move(tried);

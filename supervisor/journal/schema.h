@@ -1,6 +1,7 @@
-// Schema: the tables of the journal, in parts that their owners bring along. Each part counts its own versions; what
-// it lacks is applied in one transaction at start. And what becomes of a file that is not ours, damaged, or of a later
-// version: it is set aside under another name, never written to, never a reason not to start.
+// Schema: the tables of the journal, in parts that belong to different owners. Each part counts its own versions.
+// Missing steps of all parts are applied in one transaction at the start.
+// A file that is foreign, damaged or of a later version is renamed. It is never written to, and never keeps the daemon
+// from starting. Used by: journal.cc.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,20 +11,20 @@
 
 namespace journal {
 
-// `steps[n]` brings the tables from version n to n + 1; steps that were released never change.
+// Part: `steps[n]` brings the tables from version n to n + 1. Released steps never change.
 struct Part {
   std::string name;  // "executions"
   std::vector<const char*> steps;
 };
 
-// Errors: internal, a step fails; unavailable, the file knows later steps than we do.
+// Applies the missing steps. Errors: internal: a step fails; unavailable: the file has later steps than this program.
 Result<> migrate(Database& database, const std::vector<Part>& parts);
 
 struct Opened {
   Database database;
-  std::string set_aside;  // empty, or a sentence about the file that was there and where it is now
+  std::string set_aside;  // empty, or a sentence about the renamed file and its new name
 };
-// The file at `path`, checked and migrated. Errors: the folder cannot be written, the disk is full.
+// Opens, checks and migrates the file at `path`. Errors: the folder cannot be written, the disk is full.
 Result<Opened> open_checked(const std::string& path, const std::vector<Part>& parts);
 
 }  // namespace journal

@@ -45,7 +45,7 @@ Result<> Spool::append(std::string_view lines) {
   const int err = n < 0 ? errno : ENOSPC;
   disk_faults::note(err);
   if (n > 0 && ::ftruncate(file_.get(), static_cast<off_t>(size_)) < 0)
-    size_ = kSpoolBytes;  // nothing behind half a line
+    size_ = kSpoolBytes;  // half a line stays: no more lines after it
   return fail_path(err, "write", "the journal's spool");
 }
 

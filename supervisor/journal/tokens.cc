@@ -6,7 +6,7 @@
 namespace journal {
 namespace {
 
-constexpr size_t kWindow = 1024, kWindows = 16;  // bytes; of a text longer than all of them
+constexpr size_t kWindow = 1024, kWindows = 16;  // bytes, and number of windows read of a longer text
 
 using Byte = unsigned char;
 
@@ -18,19 +18,19 @@ bool is_blank(Byte c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; 
 // The first byte of a Latin letter with a mark, U+00C0 to U+024F.
 bool begins_accent(Byte c) { return c >= 0xC3 && c <= 0xC9; }
 
-// Tokens of one of each. Fitted by least squares of the relative error to the counts of o200k_base, on generated texts
-// of 25 kinds and on slices of code, manuals, tables and configuration of a Debian system.
-constexpr double kWord = 0.89;           // of letters, cut where a small letter precedes a capital one
+// Tokens of one element of each kind. Fitted by least squares of the relative error to the counts of o200k_base, on
+// generated texts of 25 kinds and on slices of code, manuals, tables and configuration of a Debian system.
+constexpr double kWord = 0.89;           // a run of letters, cut where a small letter precedes a capital one
 constexpr double kLongLetter = 0.374;    // a word's 8th to 12th letter
-constexpr double kLongerLetter = 0.131;  // ... and each behind those
-constexpr double kMixedWord = 0.285;     // of a run that mixes letters and digits: base64, hexadecimal, ids
+constexpr double kLongerLetter = 0.131;  // each letter after the 12th
+constexpr double kMixedWord = 0.285;     // a run of mixed letters and digits: base64, hexadecimal, ids
 constexpr double kMixedLetter = 0.567;
-constexpr double kDigits = 0.927;      // up to three
+constexpr double kDigits = 0.927;      // up to three digits
 constexpr double kMarks = 1.205;       // a run of punctuation
-constexpr double kJoinedMark = 0.531;  // one before a word: "/usr", ".name"
+constexpr double kJoinedMark = 0.531;  // a mark before a word: "/usr", ".name"
 constexpr double kBlankBeforeDigit = 0.996;
 constexpr double kIndentation = 0.975;  // several blanks
-constexpr double kNewLine = 1.515;      // where no mark precedes it
+constexpr double kNewLine = 1.515;      // if no mark precedes it
 constexpr double kAccent = 1.1;
 constexpr double kCyrillicOrGreek = 0.251, kArabicOrHebrew = 0.33, kIndic = 0.362;  // a letter
 constexpr double kKana = 0.631, kHan = 0.722, kHangul = 0.643, kSymbol = 0.984, kPictogram = 2.014;
@@ -64,7 +64,7 @@ class Reader {
            (c >= 0x80 && c < 0xC0 && at > at_ && begins_accent(byte(at - 1)));
   }
 
-  // Letters and digits without a break.
+  // Reads letters and digits without a break.
   void read_run() {
     enum class Kind { none, digit, upper, lower };
     size_t end = at_, switches = 0, letters = 0;
@@ -121,10 +121,10 @@ class Reader {
     tokens_ += joined ? kJoinedMark : kMarks;
   }
 
-  // One of another script, by its first byte in UTF-8.
+  // Reads a character of another script, by its first byte in UTF-8.
   void read_character(Byte c) {
     at_ += c < 0xC0 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-    if (c < 0xC0) return;  // within one
+    if (c < 0xC0) return;  // a byte inside a character
     if (c < 0xE0) {
       tokens_ += c >= 0xCE && c <= 0xD4 ? kCyrillicOrGreek : c > 0xD4 ? kArabicOrHebrew : kAccent;
     } else if (c < 0xF0) {

@@ -1,22 +1,24 @@
-// Tokens: how many tokens of a model's context a text takes, told from its form without a tokenizer: words, digits,
-// marks, blanks and scripts are counted, each weighed as OpenAI's o200k tokenizer was seen to cut it. An estimate:
-// within 15 % for the 25 kinds of text in tests/supervisor/journal/token_samples. Used by: the ledger.
+// Tokens: estimates how many tokens of a model's context a text takes, from the form of the text and without a
+// tokenizer. Words, digits, marks, blanks and scripts are counted, with weights measured on OpenAI's o200k tokenizer.
+// The error is within 15 % for the 25 kinds of text in tests/supervisor/journal/token_samples. Used by: the ledger
+// (executions.h).
 #pragma once
 #include <cstdint>
 #include <string_view>
 
 namespace journal {
 
-// Looks at no more than 16 KiB of a text, spread evenly.
+// Reads at most 16 KiB of a text, spread evenly.
 uint64_t estimated_tokens(std::string_view text);
 
-// Tokens of `bytes` bytes of which `sample` is a part.
+// Tokens of a text of `bytes` bytes; `sample` is a part of that text.
 uint64_t estimated_tokens(uint64_t bytes, std::string_view sample);
 
-// Tokens of bytes that nobody looked at. Cautious: few kinds of text have more bytes a token than these four.
+// A low estimate for bytes that were not read: few kinds of text have more than four bytes per token.
 constexpr uint64_t cautious_tokens(uint64_t bytes) { return bytes / 4; }
 
-// A picture costs by its size on the screen, not by its bytes; about this for the largest that models take.
+// Tokens of a picture depend on its size on the screen, not on its bytes. This is about the number for the largest
+// pictures that models take.
 constexpr uint64_t kPictureTokens = 1600;
 
 }  // namespace journal

@@ -15,8 +15,8 @@ bool is_of_disk(const Result<>& result) {
   return !result && (result.error().code == Code::exhausted || result.error().code == Code::unavailable);
 }
 
-// A commit that waits for the disk takes all before it along: the write-ahead log is one file. When that cannot be done
-// the next commit says why.
+// A commit that waits for the disk takes all earlier ones along, because the write-ahead log is one file. On failure
+// the next commit reports the reason.
 void reach_disk(Database& database) {
   if (!database.set_sync(Sync::full)) return;
   auto synced = [&database]() -> Result<> {
@@ -29,7 +29,7 @@ void reach_disk(Database& database) {
   static_cast<void>(database.set_sync(Sync::normal));
 }
 
-// An exception is a bug of whoever queued the work, and no reason for the daemon to end.
+// An exception is a bug of the work and must not end the daemon.
 Result<> do_work(const Writer::Work& work, Database& database) {
   try {
     return work(database);
@@ -44,13 +44,13 @@ struct Writer::Pending {
   Work work;
   Promise promise;
   Result<> result;
-  Event done;  // fired on the loop
+  Event done;  // fires on the loop
 };
 
-// One transaction, done on the thread.
+// One transaction, run on the thread.
 struct Writer::Commit {
   Group group;
-  Group again = {};  // of a failed one: what was promised
+  Group again = {};  // promised work of a failed commit, for another try
   Result<> result = {};
   bool is_begun = false;
 
@@ -67,12 +67,12 @@ Result<std::unique_ptr<Writer>> Writer::start(Loop& loop, Database database, Dur
 
 Writer::~Writer() {
   tasks_.cancel_all();
-  thread_.reset();  // what it has begun is done
+  thread_.reset();  // finishes the commit that it has begun
   if (commit_ && commit_->is_begun) give_back(*commit_);
   Commit last{std::exchange(again_, {})};
   if (commit_ && !commit_->is_begun) last.group.insert(last.group.end(), commit_->group.begin(), commit_->group.end());
   last.group.insert(last.group.end(), queued_.begin(), queued_.end());
-  // Whoever promised what now fails wrote it down elsewhere, too.
+  // Acknowledged ends of executions are also in the spool, so a failure here does not lose them.
   if (!last.group.empty()) last.run(database_);
   if (is_behind_ || (!last.group.empty() && durability_ == Durability::buffered)) reach_disk(database_);
 }
@@ -132,7 +132,7 @@ Task<> Writer::write() {
   }
 }
 
-// What the thread found out about a commit that it ran.
+// Takes over the result of a commit that the thread ran.
 void Writer::give_back(Commit& commit) {
   failing_ = !commit.result;
   again_ = std::move(commit.again);
@@ -148,15 +148,15 @@ Task<> Writer::catch_up() {
     return {};
   };
   static_cast<void>(co_await thread_->run(job));
-  is_behind_ = false;  // what was committed since comes back after this
+  is_behind_ = false;  // later commits set it again in give_back()
 }
 
-// Every ticket that stays in the group has its result.
+// Afterwards every ticket that stays in the group has its result.
 void Writer::Commit::run(Database& database) {
   is_begun = true;
   try {
     result = commit_all(database);
-  } catch (const std::exception& e) {  // memory, most likely: nothing of it is committed
+  } catch (const std::exception& e) {  // probably out of memory: the transaction is not committed
     result = fail(Code::internal, std::string("bug in a commit of the journal: ") + e.what());
   }
   if (!result) {
@@ -167,7 +167,7 @@ void Writer::Commit::run(Database& database) {
   }
   for (const Ticket& ticket : group) {
     if (!result) ticket->result = tl::unexpected<Error>(result.error());
-    ticket->work = nullptr;  // its captures end here, not on the loop
+    ticket->work = nullptr;  // its captures are freed here, not on the loop
   }
 }
 
@@ -177,7 +177,8 @@ Result<> Writer::Commit::commit_all(Database& database) {
     CHECKED(database.run("SAVEPOINT work"));
     ticket->result = do_work(ticket->work, database);
     if (ticket->promise == Promise::made && is_of_disk(ticket->result)) return ticket->result;
-    // A full disk may have taken the whole transaction back already: then that is why everybody failed.
+    // A full disk may have rolled back the whole transaction already. Then that error is the reason for all work of the
+    // group.
     if (!ticket->result && !database.run("ROLLBACK TO work")) return ticket->result;
     CHECKED(database.run("RELEASE work"));
   }

@@ -1,16 +1,15 @@
-// Writer: the one that touches the journal's file, on a thread of its own (WorkerThread), so that a slow disk never
-// holds the loop. Work is done in the order in which it was queued; everything that waits becomes one transaction
-// (group commit).
+// Writer: the only user of the journal's file after the start, on a separate thread (WorkerThread), so that a slow disk
+// never stops the loop. Work is done in the order of the queue. All waiting work becomes one transaction (group
+// commit).
 //
-// What "committed" promises:
-//   durable   the commit has reached the disk (synchronous=FULL): it survives a power failure.
-//   buffered  the commit is written to the file (synchronous=NORMAL): it survives the end of this process at any
-//   moment,
-//             kill -9 included, but not a power failure. A commit that reaches the disk follows within a second.
-// Neither ever leaves half a transaction.
+// A commit promises:
+//   durable   The commit has reached the disk (synchronous=FULL). It survives a power failure.
+//   buffered  The commit is written to the file (synchronous=NORMAL). It survives the end of the process at any
+//             moment, kill -9 included, but no power failure. It reaches the disk within a second.
+// Half a transaction is never left.
 //
-// Errors: what the work or the commit said. Work that fails is taken back alone; the rest of its group is committed.
-// Work whose effect was acknowledged already is tried again, in its place, until a commit that fails works.
+// Source: journal.cc. Errors: those of the work or of the commit. Work that fails is rolled back alone; the rest of its
+// group is committed. Work that was acknowledged already is tried again, in its place, until a commit succeeds.
 #pragma once
 #include <functional>
 #include <memory>
@@ -27,36 +26,37 @@ enum class Durability { durable, buffered };
 
 class Writer {
  public:
-  // Runs on the writer's thread, once. Owns all that it uses: whoever queued it may be gone by then. Touches nothing
-  // else; what it finds out it leaves in what it shares with its owner, who reads it after committed().
+  // Runs on the writer's thread, once for each try. Owns all its data, because its creator may be destroyed before.
+  // Touches no other data. It leaves results in memory shared with its owner, which reads them after committed().
   using Work = std::function<Result<>(Database&)>;
   struct Pending;
   using Ticket = std::shared_ptr<Pending>;
 
   // The loop must outlive the writer.
   static Result<std::unique_ptr<Writer>> start(Loop& loop, Database database, Durability durability);
-  // Does what is queued, then ends: what the thread has not begun on the calling one. Nobody is told any more.
+  // Does all queued work, then ends. Work that the thread has not begun is done on the calling thread. Waiting tasks
+  // are not woken.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // soon: within kSoon, with what else comes until then; now: at once, and so all before it.
+  // soon: within kSoon, together with later work; now: at once, with all work before it.
   enum class When { now, soon };
-  enum class Promise { open, made };  // made: acknowledged already
-  // Never waits. More than kMostWaiting pieces of work are refused: the disk does not keep up. What is promised is not:
-  // whoever promises has a bound.
+  enum class Promise { open, made };  // made: the work was acknowledged already
+  // Queues work; never waits. Open work is refused (exhausted) while kMostWaiting pieces are queued, because
+  // the disk is too slow. Promised work is never refused: its owner bounds it.
   Ticket queue(Work work, When when = When::now, Promise promise = Promise::open);
-  // Whether the work of that ticket, and so all before it, is committed or has failed.
+  // Whether the work of that ticket, and all work before it, is committed or has failed.
   static bool is_done(const Ticket& ticket);
-  // What is queued for soon is done now.
+  // Starts the work that is queued for soon now.
   void hurry();
-  // Until the work of that ticket, and so all before it, is committed. One waiter per ticket. A task that goes before
-  // that leaves the work as it is.
+  // Waits until the work of that ticket, and all work before it, is committed. One waiter per ticket. A cancelled task
+  // leaves the work queued.
   static Task<Result<>> committed(Ticket ticket);
 
-  // The last commit failed, and none has worked since.
+  // The last commit failed, and no later one has succeeded.
   bool failing() const { return failing_; }
-  // For tests and statistics: commits so far.
+  // Commits so far, for tests and statistics.
   uint64_t commits() const { return commits_; }
 
  private:
@@ -70,17 +70,17 @@ class Writer {
 
   Loop& loop_;
   const Durability durability_;
-  Database database_;  // the thread's, while there is one
+  Database database_;  // used by the thread while there is one
   std::unique_ptr<WorkerThread> thread_;
   Group queued_;
-  Group again_;                     // promised, and not committed
-  std::shared_ptr<Commit> commit_;  // that the thread was given
+  Group again_;                     // promised work of a failed commit
+  std::shared_ptr<Commit> commit_;  // the commit that the thread runs
   bool is_writing_ = false;         // write() runs
   bool is_behind_ = false;          // commits have not reached the disk
   bool failing_ = false;
   uint64_t commits_ = 0;
-  std::optional<Deadline> soon_;   // while something is queued for soon
-  std::optional<Deadline> retry_;  // ... or waits to be tried again
+  std::optional<Deadline> soon_;   // while work is queued for soon
+  std::optional<Deadline> retry_;  // while work waits for another try
   std::optional<Deadline> sync_;   // while commits have not reached the disk
   Scope tasks_;                    // last: cancelled first
 };

@@ -67,7 +67,7 @@ Result<http::Headers> parse_headers(std::string_view text) {
     const size_t colon = line.find(':');
     std::string_view value = line.substr(std::min(colon, line.size() - 1) + 1);
     while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
-    // Its text is not shown: it is secret.
+    // The line is secret, so the error does not show it.
     if (colon == line.npos || !http::check_header(line.substr(0, colon), value) || headers.size() == kMostHeaders)
       return fail(Code::invalid, fmt::format("line {} is no header, or the {}th", number, kMostHeaders + 1),
                   "Authorization: Bearer TOKEN");

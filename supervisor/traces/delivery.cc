@@ -14,10 +14,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kRetryable[] = {429, 502, 503, 504};  // all others must not be tried again
-constexpr int64_t kLongestPause = 300;              // seconds, whatever it wants
+constexpr int kRetryable[] = {429, 502, 503, 504};  // OTLP forbids retries after other statuses
+constexpr int64_t kLongestPause = 300;              // seconds; bounds the pause of the reply
 
-// Seconds. Its other form, a date, is none for us: our own pauses serve.
+// Reads Retry-After in seconds. Its other form, a date, counts as absent: back_off() applies.
 std::chrono::milliseconds retry_after(std::string_view header) {
   int64_t seconds = 0;
   const auto [end, error] = std::from_chars(header.data(), header.data() + header.size(), seconds);
@@ -27,7 +27,7 @@ std::chrono::milliseconds retry_after(std::string_view header) {
   return std::chrono::seconds(std::min(seconds, kLongestPause));
 }
 
-// {"partialSuccess": {"rejectedSpans": "3"}}; numbers may be numbers.
+// Reads {"partialSuccess": {"rejectedSpans": "3"}}; the count may also be a number.
 size_t rejected_in(const std::string& body, size_t spans) {
   const auto answer = parse_json(body);
   if (!answer || !answer->is_object()) return 0;
@@ -50,7 +50,7 @@ Judgement judge(const Result<http::HttpReply>& reply, size_t spans) {
   using What = Judgement::What;
   if (!reply) {
     const Error& error = reply.error();
-    // It did answer, with more than anybody needs to say: asked again, it would do so again.
+    // The reply was too large or invalid, and would be again: no retry.
     const bool flood = error.code == Code::exhausted || error.code == Code::invalid;
     return {flood ? What::refused : What::again, 0, -1ms, error.what + (error.hint.empty() ? "" : "; " + error.hint)};
   }

@@ -1,6 +1,7 @@
-// What a collector's reply says of a batch, as OTLP/HTTP has it (opentelemetry.io/docs/specs/otlp, "OTLP/HTTP
-// Response"). Source: a server, which is not trusted: what it counts is no more than what it was sent, how long it
-// wants to be waited for is bounded, and none of its words are repeated, as it knows our secret headers.
+// Judgement: the meaning of a collector's reply to a batch, as OTLP/HTTP defines it (opentelemetry.io/docs/specs/otlp,
+// "OTLP/HTTP Response").
+// Source: the collector, which is not trusted. Its count of rejected spans is at most the batch, and its pause is
+// bounded. Its text is never repeated, as it knows our secret headers. Used by: exporter.cc.
 #pragma once
 #include <chrono>
 #include <string>
@@ -11,15 +12,15 @@ namespace traces {
 
 struct Judgement {
   enum class What { taken, again, refused } what = What::taken;
-  size_t rejected = 0;                  // of a batch that was taken
-  std::chrono::milliseconds pause{-1};  // what it wants to be waited for before it is asked again; -1: it does not say
-  std::string why;                      // empty: all were taken
+  size_t rejected = 0;                  // rejected spans of a batch that was taken
+  std::chrono::milliseconds pause{-1};  // the pause that the reply asks for; -1: no pause is given
+  std::string why;                      // empty: all spans were taken
 };
-// `spans`: how many it was sent.
+// `spans`: number of spans in the batch.
 Judgement judge(const Result<http::HttpReply>& reply, size_t spans);
 
-// Before the next try, after so many have failed: from one second on, doubled each time up to half a minute, and of
-// that anything between a half and all by chance, so that many daemons do not come at once.
+// The pause after `failures` failed tries: one second, doubled each time up to 32 s. A random part, at most half, is
+// subtracted, so that many daemons do not retry at the same moment.
 std::chrono::milliseconds back_off(unsigned failures);
 
 }  // namespace traces

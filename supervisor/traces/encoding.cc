@@ -10,7 +10,7 @@
 namespace traces {
 namespace {
 
-constexpr int kStatusError = 2;  // without one, the status is unset: nothing went wrong
+constexpr int kStatusError = 2;  // a span without an error has no status
 
 void append_text(std::string& out, std::string_view key, std::string_view value) {
   out += fmt::format("\"{}\":", key);
@@ -21,7 +21,7 @@ struct ValueWriter {
   std::string& out;
   void operator()(const std::string& text) const { append_text(out, "stringValue", text); }
   void operator()(int64_t number) const { out += fmt::format("\"intValue\":\"{}\"", number); }
-  // JSON has no other numbers.
+  // JSON has no infinity and no NaN: both become 0.
   void operator()(double number) const { out += fmt::format("\"doubleValue\":{}", std::isfinite(number) ? number : 0); }
 };
 

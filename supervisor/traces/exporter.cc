@@ -15,10 +15,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kEvery = 1s;
-constexpr auto kBetweenLines = 60s;  // of the log
+constexpr auto kBetweenLines = 60s;  // between two lines of the log
 constexpr auto kConnect = 3s, kLimit = 10s;
-constexpr unsigned kMostTries =
-    8;  // some two minutes: a batch that brings the collector down must not block all others
+constexpr unsigned kMostTries = 8;  // some two minutes; a batch that crashes the collector must not block others
 constexpr size_t kMostHead = 16 << 10, kMostBody = 64 << 10;
 
 std::string host_name() {
@@ -33,7 +32,7 @@ Exporter::Exporter(Loop& loop, Collector collector)
   queue_.added = [this] { added(); };
 }
 
-// Whoever adds is in the middle of answering somebody: all else is done in a later turn.
+// The caller is in the middle of an answer, so the work is done in a later turn of the loop.
 void Exporter::added() {
   if (over_) queue_.counts.dropped += queue_.take(1).size();
   if (queue_.counts.dropped > told_) complain();
@@ -112,7 +111,7 @@ http::ClientRequest Exporter::request_of(const std::vector<Span>& batch) const {
   return request;
 }
 
-// Until that time is over, or somebody wakes us.
+// Waits for that time, or until wake().
 Task<> Exporter::pause(std::chrono::milliseconds most) {
   auto event = std::make_shared<Event>();
   pausing_ = event;

@@ -1,6 +1,7 @@
-// Exporter: sends a queue's spans to a collector, in batches: every second, or as soon as one is full. One request is
-// under way at a time. What cannot be delivered is tried again with growing pauses, then dropped and counted; the log
-// says so once a minute at most. The collector is not trusted, and nobody waits for it.
+// Exporter: sends the spans of a queue to a collector, in batches: every second, or as soon as a batch is full. One
+// request is under way at a time. A failed batch is tried again with growing pauses, then dropped and counted. The log
+// reports this at most once a minute. The collector is not trusted, and no execution waits for it.
+// Used by: supervisor/daemon.h.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -25,10 +26,11 @@ class Exporter {
   Queue& queue() { return queue_; }
   const Queue& queue() const { return queue_; }
   const Collector& collector() const { return collector_; }
-  // Why the newest request was in vain; empty: it was not, or there was none.
+  // The reason why the newest request failed; empty: it succeeded, or there was no request.
   const std::string& trouble() const { return trouble_; }
 
-  // What waits is sent now, each batch once. What is not taken within `limit` is lost, and so is what comes later.
+  // Sends the waiting spans now, each batch once. Spans that are not taken within `limit` are lost, and so are later
+  // ones.
   Task<> finish(std::chrono::milliseconds limit);
 
  private:
@@ -51,11 +53,11 @@ class Exporter {
   bool running_ = false, gathering_ = false;
   bool hurries_ = false, over_ = false;
   size_t in_flight_ = 0;            // spans
-  std::shared_ptr<Event> pausing_;  // while run() does
-  std::shared_ptr<Event> emptied_;  // while finish() waits
+  std::shared_ptr<Event> pausing_;  // set while run() pauses
+  std::shared_ptr<Event> emptied_;  // set while finish() waits
   std::string trouble_;
-  uint64_t told_ = 0;              // of the spans that were dropped
-  std::optional<Deadline> quiet_;  // the log has had a line of ours within the last minute
+  uint64_t told_ = 0;              // dropped spans that the log has reported
+  std::optional<Deadline> quiet_;  // set for a minute after each line in the log
   bool has_more_to_say_ = false;
   Scope tasks_;  // last: cancelled first
 };

@@ -8,14 +8,14 @@ namespace traces {
 namespace {
 
 constexpr size_t kLongestText = 256;
-constexpr int kSampled = 1, kRandom = 2;  // flags: it is recorded; its trace id was made by chance
+constexpr int kSampled = 1, kRandom = 2;  // flags of the W3C traceparent: recorded; random trace id
 
 int64_t now_ns() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// An id of zeros is none.
+// A random id; an id of zeros is invalid.
 std::string make_id(size_t bytes) {
   std::string id = random_hex(bytes);
   while (id.find_first_not_of('0') == id.npos) id = random_hex(bytes);
@@ -35,7 +35,7 @@ OpenSpan::OpenSpan(Queue* queue, const TraceContext& parent, SpanKind kind, std:
   span_.state = parent.state;
   span_.name = name;
   span_.kind = kind;
-  // Flags that we do not know must not be handed on.
+  // Unknown flags must not be passed on.
   const int flags = first ? kSampled : std::stoi(parent.parent.flags(), nullptr, 16) & (kSampled | kRandom);
   context_.parent.text = fmt::format("00-{}-{}-{:02x}", span_.trace_id, span_.id, flags);
   span_.begun_ns = now_ns();
@@ -44,7 +44,7 @@ OpenSpan::OpenSpan(Queue* queue, const TraceContext& parent, SpanKind kind, std:
 
 OpenSpan::~OpenSpan() {
   if (!queue_) return;
-  // Not by the wall clock, which may be set back meanwhile.
+  // The duration comes from the monotonic clock: the wall clock may be set back meanwhile.
   span_.ended_ns = span_.begun_ns + std::chrono::nanoseconds(Monotonic::now() - begun_).count();
   queue_->add(std::move(span_));
 }

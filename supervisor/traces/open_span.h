@@ -1,7 +1,8 @@
-// OpenSpan: a span whose work is under way. It begins when it is made, and ends when it goes, however that comes: also
-// when the task that did the work is cancelled.
-// What is set in it leaves the machine: names, numbers and verdicts, of our own or of an administrator's, never code,
-// arguments, output, messages, or a name that an agent made up.
+// OpenSpan: the span of running work. It begins with the constructor and ends with the destructor, also when
+// the task of the work is cancelled.
+// Its attributes leave the machine: only names, numbers and verdicts of the daemon or an administrator, never code,
+// arguments, output, messages, or a name that an agent chose.
+// Used by: supervisor/tools/. The ended span goes to queue.h.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,22 +15,22 @@ namespace traces {
 
 class OpenSpan {
  public:
-  // A part of `parent`, or the first of a trace of its own where that is none. Nothing is recorded without a queue, and
-  // where the caller's trace is not sampled. The queue must outlive it.
+  // Begins a child span of `parent`; if `parent` is empty, the first span of a new trace. The span is not recorded
+  // without a queue, or if the caller's trace is not sampled. The queue must outlive the span.
   OpenSpan(Queue* queue, const TraceContext& parent, SpanKind kind, std::string_view name);
   ~OpenSpan();
   OpenSpan(const OpenSpan&) = delete;
 
   bool recorded() const { return queue_ != nullptr; }
-  // What is done within the work belongs to this. Where nothing is recorded: `parent`, as it came.
+  // The parent for spans within this work. If the span is not recorded: `parent`, unchanged.
   const TraceContext& context() const { return context_; }
 
-  // Each key once. At most 256 bytes of a text are kept.
+  // Sets an attribute. Each key may be set once. A text is cut to 256 bytes.
   void set(std::string_view key, Value value);
   void rename(std::string_view name);
-  // `why`: one word, also told as error.type.
+  // Marks the span as failed. `why`: one word, also the attribute error.type.
   void fail(std::string_view why);
-  // It goes without being told of.
+  // Drops the span: the destructor does not record it.
   void forget() { queue_ = nullptr; }
 
  private:

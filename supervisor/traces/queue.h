@@ -1,6 +1,6 @@
-// Queue: spans that ended and wait to be sent, the newest kMost of them. Taking one in costs a microsecond and waits
-// for nothing: a collector that is slow, or away, costs spans and never an execution's time.
-// Source: open_span.cc. Emptied by: exporter.cc. No errors: what finds no room is counted.
+// Queue: ended spans that wait to be sent, at most kMost, the newest. Adding a span takes a microsecond and never
+// waits: a slow or absent collector costs spans and never an execution's time.
+// Source: open_span.cc. Emptied by: exporter.cc. No errors: spans without room are counted as dropped.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,15 +18,15 @@ class Queue {
 
   struct Counts {  // since the daemon started
     uint64_t exported = 0;
-    uint64_t dropped = 0;  // no room, refused by the collector, or never taken by it
+    uint64_t dropped = 0;  // no room, or refused or never taken by the collector
   };
   Counts counts;
-  // Told of each span, within the call that adds it: note it, work later.
+  // Called by add() for each span. It should only note the span and work later.
   std::function<void()> added;
 
-  // In a full queue it takes the place of the oldest.
+  // If the queue is full, the oldest span is dropped.
   void add(Span span);
-  // The oldest, at most so many.
+  // Removes and returns the oldest spans, at most `most`.
   std::vector<Span> take(size_t most);
   size_t size() const { return spans_.size(); }
 

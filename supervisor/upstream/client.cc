@@ -15,10 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kProbeLimit = 3s;  // a server of before 2026 may drop what it does not know
+constexpr auto kProbeLimit = 3s;  // a server from before 2026 may drop an unknown request
 constexpr auto kFarewell = 2s;
-constexpr size_t kMaxValueBytes = 128 << 20;  // of one message: what its values take in memory beside its text
-constexpr size_t kCountFrom = 64 << 10;       // bytes; shorter ones cannot hold so many
+constexpr size_t kMaxValueBytes = 128 << 20;  // memory of one message's values, beside its text
+constexpr size_t kCountFrom = 64 << 10;       // bytes; shorter messages cannot hold so many values
 constexpr size_t kMostInBatch = 256;          // messages
 constexpr const char* kHandshake[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
@@ -39,7 +39,7 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// JSON without the secrets; nothing for what is none, or for too many values. Runs on any thread.
+// Hides the secrets in `text` and parses it. Empty: the text is no JSON, or has too many values. Runs on any thread.
 std::optional<Json> parsed_without(const Variables& secrets, std::string_view text) {
   const std::string hidden = secrets.empty() ? std::string() : hide_secrets(secrets, text);
   if (!secrets.empty()) text = hidden;
@@ -60,7 +60,7 @@ bool tells_changes(const Json& discovered) {
 
 }  // namespace
 
-// A question under way. When it is destroyed unanswered, the server is told that nobody waits for it.
+// A request under way. If it is destroyed before the answer came, the request is cancelled at the server, too.
 class Client::Asked {
  public:
   Asked(Client& client, int64_t id, std::string method)
@@ -71,7 +71,7 @@ class Client::Asked {
     client_.questions_.close(id_, found == client_.waiting_.end());
     if (found == client_.waiting_.end()) return;
     client_.waiting_.erase(found);
-    if (method_ != "initialize" && !client_.over_) client_.transport_->cancel(id_);  // that one must not be cancelled
+    if (method_ != "initialize" && !client_.over_) client_.transport_->cancel(id_);  // MCP: never for initialize
   }
   Asked(const Asked&) = delete;
 
@@ -99,7 +99,7 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
   heard.noise = [this](size_t bytes) { count_unasked(bytes); };
   heard.too_long = [this] { lose_one(); };
   heard.unanswered = [this](int64_t id, Error why) {
-    why.what = hide_secrets(secrets_, why.what);  // it may show what the other side said
+    why.what = hide_secrets(secrets_, why.what);  // the error may quote the server
     if (auto found = waiting_.extract(id)) wake(found.mapped(), tl::unexpected<Error>(std::move(why)));
   };
   heard.not_taken = [this](int64_t id) {
@@ -118,7 +118,7 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
 Client::~Client() { tasks_.cancel_all(); }
 
 void Client::let_go(Loop& loop, std::shared_ptr<Client> client) {
-  client->listener_ = {};  // whoever listened may be gone before it
+  client->listener_ = {};  // the owner of the listener may be destroyed before the client
   client->tasks_.cancel_all();
   client->transport_->close();
   struct Farewell {
@@ -157,7 +157,7 @@ Task<Result<>> Client::open(std::chrono::milliseconds limit, Questions questions
   co_return shaken;
 }
 
-// Goes on as long as the server wants; what it says is a notification as any other.
+// Runs until the server ends the subscription. Each change arrives as a notification.
 Task<> Client::hear_changes() {
   Order order{"subscriptions/listen"};
   order.params["notifications"] = {{"toolsListChanged", true}};
@@ -214,7 +214,8 @@ Task<Result<ServerAnswer>> Client::request(Order order) {
   co_return std::move(waiting->answer);
 }
 
-// Whose answer a message was that is too long is known only when nobody else waits; others find out by their limit.
+// A message was too long and is lost. If exactly one request waits, the message counts as its answer. Otherwise the
+// request of the lost answer ends by its time limit.
 void Client::lose_one() {
   count_unasked(kMaxUnasked / 4);
   if (waiting_.size() != 1) return;
@@ -228,7 +229,7 @@ void Client::count_unasked(size_t bytes) {
   if (unasked_ > kMaxUnasked) finish(Error{Code::unavailable, 0, "was ended: it floods", {}, {}});
 }
 
-// Whoever waits hears of it in a turn of his own.
+// Waiting tasks are woken in a later turn of the loop.
 void Client::finish(Error why) {
   if (std::exchange(over_, true)) return;
   why_over_ = std::move(why);
@@ -250,17 +251,17 @@ void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<ServerAnswer> 
   });
 }
 
-// What is no message is dropped: many servers print to their output what they should not.
+// Text that holds no message is dropped: many servers print other text to their standard output.
 Task<> Client::take(MessageText text, std::optional<int64_t> of) {
   const size_t bytes = text.bytes.size();
   if (reading_.share->is_used_up()) co_await reading_.share->turn();
   std::optional<Json> parsed = co_await read(std::move(text));
   const LoopShare::Use use(*reading_.share);
   const Doing doing(LoopWork::server_message, &reading_.owner.name);
-  unasked_ += bytes;  // not before: while a large answer is read, what comes on other streams is no flood
+  unasked_ += bytes;  // after the parse: a large answer in parsing must not make other messages a flood
   if (parsed && parsed->is_object()) {
     take_message(*parsed, of, bytes);
-  } else if (parsed && parsed->is_array() && parsed->size() <= kMostInBatch) {  // 2025-03-26 had them
+  } else if (parsed && parsed->is_array() && parsed->size() <= kMostInBatch) {  // batches, of version 2025-03-26
     for (Json& one : *parsed)
       if (one.is_object()) take_message(one, of, bytes);
   }
@@ -305,7 +306,7 @@ void Client::take_response(Json& message, size_t bytes) {
   if (!message["id"].is_number_integer()) return;
   const auto id = message["id"].get<int64_t>();
   auto found = waiting_.find(id);
-  if (found == waiting_.end()) return questions_.heard(id);  // nobody asked, or nobody waits
+  if (found == waiting_.end()) return questions_.heard(id);  // an unknown id, or the caller has left
   auto waiting = found->second;
   transport_->answered(found->first);
   waiting_.erase(found);

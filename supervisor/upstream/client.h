@@ -1,9 +1,10 @@
-// Client: the client's side of MCP with one server. Asks in the modern era first (server/discover, 2026-07-28), else by
-// the handshake (initialize, 2024-11-05 to 2025-11-25).
-// The server is not trusted: messages are bounded, answers to questions never asked are dropped, a flood ends it, every
-// request has a time limit. Of requests of the server's own ping is answered, and a question to the person behind a
-// call (elicitation) where there is somebody to ask; others are "method not found". Errors: unavailable: the server
-// ended, did not answer in time, or says what is no answer. What it answers as an error is a ServerAnswer.
+// Client: the client's side of MCP on the connection to one upstream server. open() tries the modern era first
+// (server/discover, 2026-07-28), then the handshake (initialize, 2024-11-05 to 2025-11-25).
+// The server is not trusted. Messages are bounded, answers to unknown requests are dropped, a flood ends the
+// connection, and each request has a time limit. Of the server's own requests two are answered: ping and, in the legacy
+// era, a question to the person behind a call (elicitation/create). Others get "method not found".
+// Used by: server_connection.cc. Errors: unavailable: the server ended, did not answer in time, or sent an invalid
+// answer. A JSON-RPC error of the server is no Error but a ServerAnswer.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -23,65 +24,66 @@
 
 namespace upstream {
 
-// What the server answered: a result, or a JSON-RPC error.
+// The server's answer: a result, or a JSON-RPC error.
 struct ServerAnswer {
   Json result;  // an object
   bool is_error = false;
   int64_t code = 0;
   std::string message;
-  Json data;               // null: none
-  bool not_taken = false;  // an error: the server has forgotten this client, did nothing, and may be asked by a new one
-  size_t bytes = 0;        // of the message that it came in
+  Json data;               // null: the error has no data
+  bool not_taken = false;  // the server forgot this session and did not run the request; a new client may repeat it
+  size_t bytes = 0;        // size of the message with the answer
 };
 
 class Client {
  public:
-  static constexpr size_t kMaxUnasked = 8 << 20;  // bytes since it last answered something
+  static constexpr size_t kMaxUnasked = 8 << 20;  // bytes that the server may send between two answers
   using Progress = std::function<void(double value, std::optional<double> total, std::string_view message)>;
   struct Listener {
     std::function<void()> tools_changed;
-    std::function<void()> ended;  // once, from the loop: it will answer nothing any more
+    std::function<void()> ended;  // called once, from the loop: no more answers will come
   };
   struct Order {
     std::string method;
     Json params = Json::object();
     std::chrono::milliseconds limit{0};
-    Progress progress = {};               // may be empty
-    Asking asking = {};                   // of a call
-    Transport::Arguments arguments = {};  // of a call
+    Progress progress = {};               // optional
+    Asking asking = {};                   // only for tools/call
+    Transport::Arguments arguments = {};  // only for tools/call
   };
 
-  // Where what is large is read, and on whose account; and whose part of the loop reads the rest.
+  // How messages are parsed: large ones by `json`, charged to `owner`; others on the loop, charged to `share`.
   struct Reading {
     JsonWork& json;
     JsonWork::Owner owner;
     std::shared_ptr<LoopShare> share;
   };
 
-  // `secrets`: texts that are replaced by their names in all that comes back.
+  // `secrets`: texts that are replaced by their names in all messages and errors of the server.
   Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport, Variables secrets, Listener listener);
   ~Client();
   Client(const Client&) = delete;
 
-  // Whether the server of the legacy era is told that it may ask: that is settled for all calls before the first. One
-  // of the modern era is told with each call.
+  // Whether the client offers elicitation. The handshake of the legacy era says so once, for all calls. In the modern
+  // era each call says it, and this value has no effect.
   enum class Questions { none, some };
-  // Finds the era. Before anything else; within `limit`.
+  // Finds the era of the server; must be called first. Takes at most 3 s for server/discover, and at most `limit` for
+  // the handshake after it.
   Task<Result<>> open(std::chrono::milliseconds limit, Questions questions);
-  // Cancelled when the task is destroyed.
+  // A destroyed task cancels the request at the server.
   Task<Result<ServerAnswer>> request(Order order);
-  // A request, `tools/call`, that the server may answer with questions (input_required, 2026-07-28): they are put to
-  // whoever can be asked, and the request is repeated with what came of it. The limit is for all of it, but for the
-  // time that people take. Errors also: exhausted: it asks and asks.
+  // Sends tools/call. A modern server may answer with questions (input_required, 2026-07-28): `order.asking` answers
+  // them, and the request is repeated with the answers. The limit covers all rounds together, without the time that the
+  // person takes. Errors also: exhausted: the server still asks after 10 rounds.
   Task<Result<ServerAnswer>> call(Order order);
-  // Asks it to end, and waits for that 2 s at most, in a task of the loop's.
+  // Asks the server to end. A task of the loop waits for the end, 2 s at most, and then drops `client`.
   static void let_go(Loop& loop, std::shared_ptr<Client> client);
 
   bool over() const { return over_; }
-  // Why, and what it last wrote to its standard error.
+  // The reason of the end, and the last text that the server wrote to its standard error.
   std::string why_over() const;
   mcp::Era era() const { return era_; }
-  // Ever; whoever sees no change has heard nothing.
+  // Grows with each byte and each HTTP reply received; unchanged while the server is silent.
   uint64_t bytes_heard() const { return transport_->heard(); }
 
  private:
@@ -91,7 +93,7 @@ class Client {
     Progress progress;
     bool answered = false;
   };
-  class Asked;  // takes the question back when nobody waits any more
+  class Asked;  // a request under way; its destructor cancels it
   Task<> take(MessageText text, std::optional<int64_t> of);
   Task<std::optional<Json>> read(MessageText text);
   void send_request(int64_t id, Order& order);
@@ -119,7 +121,7 @@ class Client {
   size_t unasked_ = 0;
   bool over_ = false;
   Error why_over_;
-  std::shared_ptr<Client*> self_;  // for what is done in a later turn
+  std::shared_ptr<Client*> self_;  // weak references guard work in later turns of the loop
   ServerQuestions questions_;
   Scope tasks_;  // last: cancelled first
 };

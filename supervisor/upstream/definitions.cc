@@ -9,7 +9,7 @@
 namespace upstream {
 namespace {
 
-// What decides which tools a server has. Secrets' values are not in it.
+// The configuration that decides which tools a server has, without the values of secrets.
 Json fingerprint(const ServerConfig& config) {
   Json names = Json::array();
   for (const auto& [name, value] : config.environment) names.push_back(name + "=" + value);
@@ -33,9 +33,9 @@ Definitions Definitions::read(const Json& tools) {
     ToolEntry entry{tool, nullptr, {}};
     if (auto schema = tool.find("inputSchema"); schema != tool.end()) {
       auto compiled = policies::JsonSchema::compile(*schema, policies::JsonSchema::Unknown::let_pass);
-      if (compiled) entry.input = *std::move(compiled);  // else the server checks for itself
+      if (compiled) entry.input = *std::move(compiled);  // else only the server checks the arguments
       auto mirrored = read_mirrored(*schema);
-      if (!mirrored) continue;  // as the specification wants it
+      if (!mirrored) continue;  // the specification excludes tools with an invalid x-mcp-header
       entry.mirrored = *std::move(mirrored);
     }
     all.tools.emplace(name->get<std::string>(), std::move(entry));
@@ -55,7 +55,7 @@ Json Definitions::described() const {
     if (auto declared = tool.find("outputSchema"); declared != tool.end()) {
       if (const Json* wrapped = wrapped_schema(tool["name"].get_ref<const std::string&>(), *declared)) {
         Json inside = *wrapped;
-        for (const char* key : {"$defs", "definitions"})  // what its references name
+        for (const char* key : {"$defs", "definitions"})  // targets of $ref
           if (auto models = declared->find(key); models != declared->end()) inside[key] = *models;
         *declared = std::move(inside);
       }
@@ -64,7 +64,7 @@ Json Definitions::described() const {
     auto seen = observed.find(tool["name"].get_ref<const std::string&>());
     if (seen == observed.end() || seen->second.schema.is_null()) continue;
     Json schema = seen->second.schema;
-    // outputSchema is of an object, as structuredContent is; what a text held may be anything.
+    // A declared outputSchema describes an object, as structuredContent is one. A value from a text may be of any type.
     schema["description"] = "Seen in results; the server declares nothing.";
     tool["outputSchema"] = std::move(schema);
   }

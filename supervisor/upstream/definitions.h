@@ -1,7 +1,8 @@
-// Definitions: what one server says about its tools, each with its checked input schema, and what the results of those
-// look like that declare none; and the file in which all that is kept, so that a daemon knows it before it has started
-// anything.
-// Source: tools/list, which is the server's word: bounded, and what is wrong is left out. Errors: invalid.
+// Definitions: the tools of one upstream server. Each tool has its definition, its checked input schema and, if it
+// declares no outputSchema, the observed form of its results (observed.h). A file stores them, so that a new daemon
+// knows the tools before it starts a server.
+// Source: tools/list of the server, which is not trusted: sizes are bounded, and invalid tools are left out.
+// Used by: upstream_servers.cc and server_connection.cc. Errors: invalid.
 #pragma once
 #include <map>
 #include <memory>
@@ -18,29 +19,29 @@ namespace upstream {
 
 struct ToolEntry {
   Json definition;
-  std::shared_ptr<const policies::JsonSchema> input;  // nullptr: anything; let_pass
-  std::vector<Mirrored> mirrored;                     // into headers, over HTTP
+  std::shared_ptr<const policies::JsonSchema> input;  // nullptr: any arguments; Unknown::let_pass
+  std::vector<Mirrored> mirrored;                     // arguments repeated as headers over HTTP
 };
 
 struct Definitions {
   static constexpr size_t kMaxTools = 2'000;
   static constexpr size_t kMaxBytes = 16 << 20;
   std::map<std::string, ToolEntry, std::less<>> tools;
-  std::map<std::string, Observed, std::less<>> observed;  // by tool: of those that declare no outputSchema
+  std::map<std::string, Observed, std::less<>> observed;  // by tool; only tools without outputSchema
 
   // `tools`: the list of definitions.
   static Definitions read(const Json& tools);
   Json list() const;  // the definitions, by name
-  // The same for people and code: with what was observed as outputSchema, whose description says so, and without what a
-  // library wraps around results (wrapped_result.h).
+  // The definitions for people and code. A tool without outputSchema gets the observed schema; the description of that
+  // schema says so. The wrapping of a library around results is removed (wrapped_result.h).
   Json described() const;
-  // Keeps what was observed of tools that are still the same.
+  // Takes over the observed results of tools with an unchanged definition.
   void inherit(Definitions&& before);
-  // A result of that tool. True: described() says something else now.
+  // Notes a result of that tool. True: described() has changed.
   bool observe(std::string_view tool, const Json& result);
 };
 
-// The file NAME.json below `folder`, for a server that is started the same way. Errors: not_found, invalid.
+// The file NAME.json below `folder`. Errors: not_found: no file, or one of a server with another command; invalid.
 Result<Definitions> load_definitions(int folder, const ServerConfig& config);
 Result<> save_definitions(int folder, const ServerConfig& config, const Definitions& definitions);
 

@@ -1,4 +1,4 @@
-// A server outside of jails: posix_spawn(3), which is a vfork inside and so needs nothing of the jailer.
+// Outside: a server outside of jails, started with posix_spawn(3). That call uses vfork inside and so needs no jailer.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ std::string describe_end(const siginfo_t& info) {
   return fmt::format("was ended by signal {}", info.si_status);
 }
 
-// Reaps it; the session is killed before.
+// Reaps the process. Its process group was killed before.
 Task<> reap(AsyncFd pidfd) {
   co_await pidfd.readable();
   siginfo_t info{};
@@ -36,7 +36,7 @@ class Outside : public ServerProcess {
   Outside(Loop& loop, pid_t pid) : loop_(loop), pid_(pid) {}
   ~Outside() override {
     if (!pidfd_) return;
-    (void)::kill(-pid_, SIGKILL);  // its session: the number is not anybody else's before it is reaped
+    (void)::kill(-pid_, SIGKILL);  // its process group; the number is not reused before waitid(2)
     loop_.spawn(reap(std::move(pidfd_)));
   }
   AsyncFd& in() override { return in_; }
@@ -104,7 +104,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-// Owns what posix_spawn is told.
+// Owns the attributes and file actions of posix_spawn(3).
 struct SpawnOrder {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;

@@ -16,13 +16,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMostPosts = 256;
-constexpr size_t kMostHeld = 2 * kMaxMessage;  // of all replies together
+constexpr size_t kMostHeld = 2 * kMaxMessage;  // bytes of all replies together
 constexpr size_t kMostRefusal = 64 << 10, kShown = 300;
 constexpr size_t kLongestSession = 1024;
-constexpr auto kNotification = 30s;  // until one is taken
-constexpr auto kGrace = 1s;          // for a reply to end, once it has answered: its connection can be used again
-constexpr auto kSessionEnd = 2s;     // for telling the server that its session ends
-constexpr auto kLeastPause = 1s, kMostPause = 60s;  // between two streams of what it says unasked
+constexpr auto kNotification = 30s;  // time for the server to accept a notification
+constexpr auto kGrace = 1s;          // for a reply to end after its answer; then its connection can be reused
+constexpr auto kSessionEnd = 2s;     // for the DELETE that ends the session
+constexpr auto kLeastPause = 1s, kMostPause = 60s;  // between two GET streams
 
 std::string_view media_type(const http::ReplyHead& head) {
   std::string_view type = head.header("content-type");
@@ -35,7 +35,7 @@ bool is_visible(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
 }
 
-// A JSON-RPC message about that request?
+// Whether `message` is a JSON-RPC answer to request `id`.
 bool concerns(const Json& message, int64_t id) {
   return message.is_object() && message.value("id", Json()) == Json(id);
 }
@@ -63,7 +63,7 @@ std::string header_value(std::string_view text) {
   return "=?base64?" + to_base64(text) + "?=";
 }
 
-// One message under way. Destroying it closes its reply.
+// One POST under way. Destroying it closes its reply.
 struct HttpTransport::Post {
   Post(Loop& loop, std::optional<int64_t> of, size_t& all) : id(of), held_by_all(all), task(loop) {}
   ~Post() {
@@ -107,7 +107,7 @@ http::ClientRequest HttpTransport::request(std::string method) const {
   request.authorities = config_.authorities;
   request.headers = headers_;
   request.connect = std::min(request.connect, config_.start);
-  request.limit = 0ms;  // whoever waits decides
+  request.limit = 0ms;  // the waiting request has its own limit
   request.most_body = SIZE_MAX;
   if (!version_.empty()) request.headers.emplace_back("MCP-Protocol-Version", version_);
   if (!session_.empty()) request.headers.emplace_back("Mcp-Session-Id", session_);
@@ -155,12 +155,12 @@ void HttpTransport::post(Message message) {
   one->task.spawn(carry(one, std::move(message)));
 }
 
-// Goes in a turn of its own, as it cannot destroy itself.
+// The post owns this task, so a later turn of the loop destroys the post.
 Task<> HttpTransport::carry(std::shared_ptr<Post> post, Message message) {
   std::weak_ptr<HttpTransport*> self = self_;
   Loop& loop = loop_;
   Post& one = *post;
-  post.reset();  // it owns this task
+  post.reset();  // the post owns this task; a reference in the task would be a cycle
   co_await converse(message, one.held);
   if (message.method == "notifications/initialized") {
     settling_ = false;
@@ -183,7 +183,7 @@ Task<> HttpTransport::converse(Message& message, size_t& held) {
   auto exchange = client_->start(std::move(what));
   auto head = co_await exchange->head();
   if (!head) co_return unreached(message, std::move(head).error());
-  heard_++;  // it lives, whatever it says
+  heard_++;  // a reply of any status shows that the server runs
   if (message.method == "initialize" && head->status == 200) {
     session_ = head->header("mcp-session-id");
     if (session_.size() > kLongestSession || !is_visible(session_)) session_.clear();
@@ -212,7 +212,7 @@ Task<> HttpTransport::converse(Message& message, size_t& held) {
   co_await take_refusal(*head, message, said);
 }
 
-// Nobody hears: the next call begins anew, as it does with a process that has ended.
+// The server cannot be reached: the transport ends, and the next call makes a new one, as after the end of a process.
 void HttpTransport::unreached(const Message& message, Error error) {
   if (error.code == Code::unavailable) return over(std::move(error));
   if (message.id) listener_.unanswered(*message.id, std::move(error));
@@ -224,14 +224,14 @@ void HttpTransport::over(Error why) {
 }
 
 Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& message, const std::string& body) {
-  if (!message.id) co_return;  // 202, or what it thinks of a notification
+  if (!message.id) co_return;  // a notification: 202, or an error that has no reader
   auto parsed = parse_json(body);
   if (parsed && concerns(*parsed, *message.id)) {
     const MessageText text{body, {}};
     co_await listener_.message(text, message.id);
     co_return;
   }
-  // 404 is the specification's word for it; some servers say 400, with the reason.
+  // A forgotten session is 404 in the specification. Some servers send 400 and name the session in the text.
   const bool forgotten = head.status == 404 || (head.status == 400 && speaks_of_session(body));
   if (!session_.empty() && forgotten && message.method != "initialize") {
     listener_.not_taken(*message.id);
@@ -293,7 +293,7 @@ Task<Result<>> HttpTransport::read_stream(http::Exchange& exchange, std::optiona
       co_return fail(Code::unavailable, fmt::format("more than {} MB at once", kMaxMessage >> 20));
     }
     CO_CHECKED(hold(held, unfinished));
-    co_await next_turn(loop_);  // others first, whatever it sends
+    co_await next_turn(loop_);  // other tasks first, however much the server sends
   }
 }
 
@@ -307,7 +307,7 @@ Task<> HttpTransport::listen() {
     auto head = co_await exchange->head();
     if (head && head->status == 404 && !session_.empty())
       co_return over(Error{Code::unavailable, 0, "has forgotten its session", "", ""});
-    if (head && (head->status != 200 || media_type(*head) != "text/event-stream")) co_return;  // it has no such stream
+    if (head && (head->status != 200 || media_type(*head) != "text/event-stream")) co_return;  // no GET stream here
     if (head) {
       size_t held = 0;
       auto read = co_await read_stream(*exchange, {}, held);

@@ -1,7 +1,10 @@
-// HttpTransport: Streamable HTTP of MCP. A message is a POST; its answer the reply, or an event of the reply's stream.
-// Until 2025-11-25 there is a session (Mcp-Session-Id) that the server may forget, a stream of its own for what it says
-// unasked (GET), and an end (DELETE). Since 2026-07-28 there is none of it: closing a reply cancels its request.
-// Source: specification, basic/transports of 2025-11-25 and 2026-07-28. Redirects are not followed.
+// HttpTransport: the Streamable HTTP transport of MCP. A message is a POST. Its answer is the body of the reply, or an
+// event of the reply's stream.
+// Up to 2025-11-25 there are a session (Mcp-Session-Id) that the server may forget, a GET stream for messages that
+// answer no request, and a DELETE that ends the session. Since 2026-07-28 all three are absent: closing a reply cancels
+// its request.
+// Source: specification, basic/transports of 2025-11-25 and 2026-07-28. Used by: upstream_servers.cc. Redirects are not
+// followed.
 #pragma once
 #include <map>
 #include <memory>
@@ -15,7 +18,7 @@ namespace upstream {
 
 class HttpTransport : public Transport {
  public:
-  // `secrets`: values of headers. The configuration must outlive this.
+  // `secrets`: names and values of headers. `config` must outlive the transport.
   HttpTransport(Loop& loop, std::shared_ptr<http::HttpClient> client, const ServerConfig& config,
                 const Variables& secrets);
   ~HttpTransport() override;
@@ -32,7 +35,7 @@ class HttpTransport : public Transport {
  private:
   struct Message {
     std::string text, method;
-    std::optional<int64_t> id;  // of a request
+    std::optional<int64_t> id;  // only of a request
     Headers headers;
   };
   struct Post;
@@ -40,7 +43,7 @@ class HttpTransport : public Transport {
   Task<> carry(std::shared_ptr<Post> post, Message message);
   Task<> converse(Message& message, size_t& held);
   Task<> listen();
-  // Until the stream ends. Errors: why it broke off.
+  // Reads events until the stream ends. Errors: the reason why the stream broke off.
   Task<Result<>> read_stream(http::Exchange& exchange, std::optional<int64_t> of, size_t& held);
   Task<Result<std::string>> read_body(http::Exchange& exchange, size_t most, size_t& held);
   Result<> hold(size_t& held, size_t now);
@@ -55,18 +58,18 @@ class HttpTransport : public Transport {
   http::Headers headers_;
   Listener listener_;
   std::string version_, session_;
-  Variables hidden_;       // what no error may show
-  bool settling_ = false;  // "initialized" is under way: what comes after it waits
+  Variables hidden_;       // secret texts that no error may show
+  bool settling_ = false;  // "initialized" is being sent; later messages wait in waiting_
   std::vector<Message> waiting_;
   std::map<uint64_t, std::shared_ptr<Post>> posts_;
   uint64_t last_post_ = 0, heard_ = 0;
-  size_t held_ = 0;  // bytes of replies that are not whole yet
+  size_t held_ = 0;  // bytes of incomplete replies
   bool over_ = false;
-  std::shared_ptr<HttpTransport*> self_;  // for what is done in a later turn
+  std::shared_ptr<HttpTransport*> self_;  // weak references guard work in later turns of the loop
   Scope tasks_;                           // last: cancelled first
 };
 
-// How a text is written as a header's value: as it is, or "=?base64?...?=".
+// `text` as a header's value: unchanged, or as "=?base64?...?=".
 std::string header_value(std::string_view text);
 
 }  // namespace upstream

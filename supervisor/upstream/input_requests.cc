@@ -1,5 +1,5 @@
-// What a server of 2026-07-28 wants to know before it answers a call (basic/patterns/mrtr): asked, and sent with the
-// call once more.
+// Client::call: a server of 2026-07-28 may ask for input before it answers a call (basic/patterns/mrtr). The questions
+// are asked, and the call is sent again with the answers.
 #include <fmt/format.h>
 
 #include "supervisor/base/json.h"
@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr size_t kMostRounds = 10;        // repetitions of one call
-constexpr size_t kMostInputs = 16;        // of one answer
+constexpr size_t kMostInputs = 16;        // questions in one answer
 constexpr size_t kMostState = 256 << 10;  // bytes
 constexpr size_t kMostQuestions = ServerQuestions::kMostOfCall;
 
@@ -46,7 +46,7 @@ Task<Result<ServerAnswer>> Client::call(Order order) {
   co_return fail(Code::exhausted, fmt::format("asks for more after {} answers", kMostRounds));
 }
 
-// One after the other: a person reads one form at a time.
+// Questions are asked one after the other: a person reads one form at a time.
 Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size_t& asked) {
   Json responses = Json::object();
   if (!inputs.is_object() || inputs.size() > kMostInputs)

@@ -1,5 +1,5 @@
-// A server in a jail of its own. Its standard input is the stream socket that takes the guest channel's place; what
-// waits for the workspace is a shell, which then becomes the server.
+// Jailed: a server in its own jail. Its standard input is the stream socket that takes the place of the guest
+// channel. A shell waits for the workspace and then becomes the server.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,10 +17,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kWatchEvery = 500ms;
-// One line says that the workspace is there; then descriptor 3 is the input. `read` takes byte by byte.
+// A line on descriptor 3 says that the workspace is mounted; then descriptor 3 becomes the standard input. `read` reads
+// single bytes, so it takes no bytes of the server's input.
 constexpr char kBecome[] = R"(read -r go <&3 && cd /workspace && exec "$@" <&3 3<&-)";
 
-// Node reserves far more memory than it uses: under its own rules.
+// Node reserves far more memory than it uses, so it gets the rules of JavaScript jails.
 jail::Language like(const std::string& program) {
   const std::string_view name = std::string_view(program).substr(program.rfind('/') + 1);
   return name.starts_with("node") || name == "npx" ? jail::Language::javascript : jail::Language::shell;
@@ -46,7 +47,7 @@ class Jailed : public ServerProcess {
   }
 
  private:
-  // Where no cgroup counts.
+  // Runs if the jail has no cgroup that limits memory.
   Task<> watch_memory() {
     for (;;) {
       co_await sleep_for(loop_, kWatchEvery);
@@ -76,7 +77,7 @@ Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, con
   spec.command.insert(spec.command.end(), config.command.begin(), config.command.end());
   spec.guest = jail::Spec::Guest::stream;
   spec.limits = what.policy.limits.standard;
-  spec.limits.cpu = std::chrono::milliseconds(0);  // it lives long
+  spec.limits.cpu = std::chrono::milliseconds(0);  // no limit: a server runs for a long time
   spec.isolation = what.policy.isolation;
   spec.filter = what.policy.filter;
   spec.environment = config.environment;

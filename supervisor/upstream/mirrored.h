@@ -1,6 +1,7 @@
-// What of a call's arguments a server over HTTP wants to see as headers, too: "x-mcp-header" in a tool's input schema
-// (specification 2026-07-28, basic/transports/streamable-http).
-// Source: tools/list, the server's word. Errors: invalid: such a tool is not to be called.
+// Mirrored: an argument of a tool call that a server over HTTP also wants as a header. The tool's input schema marks it
+// with "x-mcp-header" (specification 2026-07-28, basic/transports/streamable-http).
+// Source: tools/list of the server, which is not trusted. Used by: definitions.cc, upstream_servers.cc.
+// Errors: invalid: the tool must not be offered.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ namespace upstream {
 
 struct Mirrored {
   std::string header;             // "Mcp-Param-Region"
-  std::vector<std::string> path;  // in the arguments
+  std::vector<std::string> path;  // names from the arguments object to the value
 };
 
 Result<std::vector<Mirrored>> read_mirrored(const Json& schema);

@@ -1,7 +1,8 @@
-// Observed: what a tool's results have looked like, for tools that declare no outputSchema: types and member names,
-// never a value. Everybody's stubs are made from it, so a name that could be somebody's data is none: an object whose
-// names are not all identifiers, or too many, or which rarely repeat, is a map of whatever.
-// Source: results, which are the server's word: bounded in depth, breadth and number.
+// Observed: the form of a tool's results, for tools without an outputSchema: types and member names, never a value. The
+// stubs of all tenants show it, so a name that could be a tenant's data is left out. An object counts as a map, without
+// member names, if a name is no identifier, if there are too many names, or if names rarely repeat.
+// Source: results of the upstream server, which is not trusted: depth, members and number are bounded. Used by:
+// definitions.h.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,19 +13,18 @@
 
 namespace upstream {
 
-// The union of all values seen at one place.
+// The union of the forms of all values seen at one place.
 class Shape {
  public:
   static constexpr int kMaxDepth = 5;
   static constexpr size_t kMaxMembers = 24;  // of one object
-  static constexpr size_t kMaxItems = 8;     // of one list that are looked at
+  static constexpr size_t kMaxItems = 8;     // items of one list that are read
   static constexpr size_t kMaxName = 40;     // bytes
 
   void see(const Json& value) { see(value, 0); }
-  // A JSON Schema that all values seen fit; {} for anything. Names that fewer than half of the objects had are left
-  // out.
+  // A JSON Schema that all values seen fit; {}: any value. Names that at most half of the objects had are left out.
   Json schema() const;
-  // For a file. from_json() takes what to_json() gave, and of anything else what it can.
+  // The form as it is stored in a file. from_json() ignores invalid parts.
   Json to_json() const;
   static Shape from_json(const Json& kept, int depth = 0);
 
@@ -34,10 +34,10 @@ class Shape {
   void see_object(const Json& object, int depth);
 
   uint32_t kinds_ = 0;    // bits of Kind
-  uint32_t objects_ = 0;  // seen here
-  bool map_ = false;      // an object's names are data
+  uint32_t objects_ = 0;  // number of objects seen
+  bool map_ = false;      // the names of the objects are data
   std::map<std::string, Member> members_;
-  std::vector<Shape> items_;  // one, of lists
+  std::vector<Shape> items_;  // at most one: the union of all items of lists
 };
 
 struct Shape::Member {
@@ -45,17 +45,17 @@ struct Shape::Member {
   Shape shape;
 };
 
-// One tool's results.
+// The results of one tool.
 struct Observed {
-  static constexpr uint32_t kNeeded = 2;    // results before anything is said
-  static constexpr uint32_t kMost = 64;     // that are looked at
-  static constexpr uint32_t kMostTold = 5;  // times that what is said may change: each time all stubs are written anew
+  static constexpr uint32_t kNeeded = 2;    // results before there is a schema
+  static constexpr uint32_t kMost = 64;     // results that are read
+  static constexpr uint32_t kMostTold = 5;  // changes of `schema`; each one rewrites all stubs
   uint32_t results = 0;
   uint32_t told = 0;
   Shape shape;
-  Json schema;  // what is said; null: nothing yet
+  Json schema;  // null: too few results yet
 
-  // True: `schema` is another now.
+  // Notes one result. True: `schema` has changed.
   bool see(const Json& value);
   Json to_json() const;
   static Observed from_json(const Json& kept);

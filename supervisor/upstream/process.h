@@ -1,5 +1,7 @@
-// ServerProcess: a running MCP server, spoken to over its standard streams. Destroying it kills all of it.
-// Source: start_outside() and start_in_jail(). Errors: unavailable, denied: it could not be started, and why.
+// ServerProcess: a running MCP server, reached over its standard streams. Destroying it kills the jail, or outside of
+// jails the process group.
+// Source: start_outside() and start_in_jail(). Used by: stdio_transport.h.
+// Errors: unavailable, denied or exhausted, with the reason why the server could not be started.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,24 +20,25 @@ class ServerProcess {
   virtual ~ServerProcess() = default;
   ServerProcess() = default;
   ServerProcess(const ServerProcess&) = delete;
-  // A stream socket that is its standard input; non-blocking, as are the others. Closing it asks it to end.
+  // The server's standard input, a stream socket. All three streams are non-blocking. Closing this one asks the server
+  // to end.
   virtual AsyncFd& in() = 0;
   virtual AsyncFd& out() = 0;
   virtual AsyncFd& err() = 0;
-  // Waits for its end and tells it in words: "ended with status 1".
+  // Waits for the end of the server and describes it: "ended with status 1".
   virtual Task<std::string> ended() = 0;
 };
 
-// As the daemon's own user, in a session of its own, with nothing of the daemon's environment but PATH, HOME, LANG,
-// USER and TZ. What it starts itself and puts into other sessions is not killed with it.
+// Starts the server as the daemon's user, in a new session. Its environment has PATH, HOME, LANG, USER and TZ of
+// the daemon, and the configured variables. Child processes in other process groups are not killed with it.
 Result<std::unique_ptr<ServerProcess>> start_outside(Loop& loop, const ServerConfig& config, const Variables& secrets);
 
-// What a jail of a server takes from the tenant's policy, and what it may see.
+// The tenant's part in the jail of a server.
 struct JailedStart {
   const policies::Policy& policy;
-  int folder = -1;  // shown as /workspace, writable; borrowed until the task is done
+  int folder = -1;  // descriptor; shown as /workspace, writable; borrowed until the task is done
 };
-// In a jail of its own: no network, its folder as /workspace, the policy's limits and system calls.
+// Starts the server in its own jail: no network, its folder as /workspace, the policy's limits and system calls.
 Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, const ServerConfig& config,
                                                            Variables secrets, JailedStart what);
 

@@ -18,7 +18,7 @@ tl::unexpected<Error> wrong(const std::string& where, std::string_view what) {
   return fail(Code::invalid, fmt::format("{}: {}", where, what));
 }
 
-// Texts that stand for themselves cannot be cleaned.
+// A text that an answer may repeat, like a choice, cannot be changed: it is refused if it would need cleaning.
 Result<std::string> exact_text(const Json& value, const std::string& where, size_t most) {
   if (!value.is_string()) return wrong(where, "not a text");
   const std::string& text = value.get_ref<const std::string&>();
@@ -27,7 +27,7 @@ Result<std::string> exact_text(const Json& value, const std::string& where, size
   return text;
 }
 
-// Members that are only told.
+// Members that are only shown.
 Result<> take_texts(const Json& from, Json& into, const std::string& where) {
   for (const char* key : {"title", "description"}) {
     const auto text = from.find(key);
@@ -174,7 +174,7 @@ Result<Json> read_field(const Json& from, const std::string& where, bool& newer)
   return field;
 }
 
-// What libraries write beside the three that matter says nothing about an answer, and is left out.
+// Members beside type, properties and required, which some libraries write, do not limit an answer. They are left out.
 Result<Json> read_schema(const Json& from, bool& newer) {
   const std::string where = "requestedSchema";
   if (!from.is_object()) return wrong(where, "not an object");

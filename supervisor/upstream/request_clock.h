@@ -1,4 +1,5 @@
-// RequestClock: how long a request may still take. Stands still while a person is asked on its behalf. Source: Client.
+// RequestClock: the time that a request may still take. It stops while a person is asked for the request.
+// Used by: client.cc, server_questions.cc.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -14,14 +15,14 @@ class RequestClock {
  public:
   static constexpr auto kForever = std::chrono::milliseconds::max();
 
-  // `late` is called once, from the loop, when `limit` has passed; unless it is kForever.
+  // `late` is called once, from the loop, when `limit` has passed. With kForever it is never called.
   RequestClock(Loop& loop, std::chrono::milliseconds limit, std::function<void()> late)
       : loop_(loop), left_(limit), late_(std::move(late)) {
     run();
   }
   RequestClock(const RequestClock&) = delete;
 
-  // Once for each release(): it goes on after the last.
+  // Each hold() needs one release(). The clock runs again after the last release().
   void hold() {
     if (holds_++ > 0 || left_ == kForever) return;
     deadline_ = Deadline();

@@ -12,14 +12,14 @@ namespace {
 
 constexpr size_t kMaxErrorText = 8192;
 constexpr size_t kMaxSteps = 32;
-constexpr size_t kCountTextFrom = 64 << 10;  // shorter texts cannot hold enough values to hurt
+constexpr size_t kCountTextFrom = 64 << 10;  // bytes; shorter texts cannot hold too many values
 
 std::string type_of(const Json& block) {
   const Json type = block.is_object() ? block.value("type", Json()) : Json();
   return type.is_string() ? type.get<std::string>() : std::string();
 }
 
-// What `object` has at `key`, moved out of it: results are large.
+// Moves the member `key` out of `object`, because results are large.
 Json taken(Json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
   return found == object.end() ? Json() : std::move(*found);
@@ -30,9 +30,9 @@ std::string text_of_block(Json& block) {
   return text.is_string() ? std::move(text.get_ref<std::string&>()) : std::string();
 }
 
-// A number, a boolean or null that reads exactly as JSON writes it, and that loses nothing.
+// A number, a boolean or null that reads exactly as JSON writes it, without loss of digits.
 bool is_plain_scalar(std::string_view text) {
-  constexpr size_t kMostDigits = 15;  // that a double keeps
+  constexpr size_t kMostDigits = 15;  // digits that a double holds exactly
   constexpr size_t kMostBytes = 24;
   if (text == "true" || text == "false" || text == "null") return true;
   if (text.size() > kMostBytes) return false;
@@ -51,7 +51,7 @@ std::optional<Json> scalar_of_text(std::string_view text) {
 Json value_of_text(std::string text) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_structure = first != text.npos && (text[first] == '{' || text[first] == '[');
-  // A text of millions of values stays the text that it is.
+  // A text of millions of values is not parsed.
   const bool is_small = text.size() <= kCountTextFrom || value_bytes(text) <= kMostValueBytes + 2 * text.size();
   if (is_structure && is_small) {
     auto parsed = parse_json(text);

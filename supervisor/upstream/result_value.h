@@ -1,6 +1,7 @@
-// What a tool answered as a value for code: structuredContent; else its one text, parsed where it is JSON; else a list
-// of its blocks, {"type": "image", "mimeType", "data"} and the like for what is no text. What failed becomes
-// {code, message, data?}.
+// ToolValue: the answer of a tool as a value for code. It is structuredContent if the answer has it; else the text,
+// parsed if it is JSON; else a list of the content blocks, where other blocks than texts stay objects: {"type":
+// "image", "mimeType", "data"}. A failure becomes {code, message, data?}.
+// Source: ServerAnswer (client.h). Used by: supervisor/tools/call_tool.cc.
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,16 +14,17 @@ namespace upstream {
 
 struct ToolValue {
   Json value;
-  Json failure;  // null: it worked
+  Json failure;  // null: the tool succeeded
 };
-// `tool`: its name. `output_schema`: what it declares; null: nothing. What its library wrapped is unwrapped
-// (wrapped_result.h). A text is a number or a boolean where it reads exactly as JSON writes one: "8", "8.0", "-0.5",
-// "true"; "007", "1.10", "1e3", "+1" and numbers of more than 15 digits stay texts, and so do they all beside other
-// texts: those are one text. JSON whose values would take more than kMostValueBytes (value_bytes.h) stays a text.
+// `tool`: the tool's name. `output_schema`: the schema that the tool declares; null: the tool declares no schema. A
+// result that the server's library wrapped is unwrapped (wrapped_result.h).
+// The only text of an answer becomes a number, a boolean or null if JSON writes that value in exactly this way: "8",
+// "8.0", "-0.5", "true". "007", "1.10", "1e3", "+1" and numbers of more than 15 digits stay texts. Several texts become
+// one text, joined by newlines. JSON stays a text if its values would take more than kMostValueBytes (value_bytes.h).
 ToolValue value_of(ServerAnswer answer, std::string_view tool = {}, const Json& output_schema = nullptr);
 
-// Only what the paths name: "items.title" is that member of each element of a list `items`; the shape stays. A path of
-// which there is nothing selects nothing.
+// The parts of `value` that the paths name, in the same shape. "items.title" is that member of each element of a list
+// `items`. A path without a match selects no value.
 Json select(const Json& value, const std::vector<std::string>& paths);
 
 }  // namespace upstream

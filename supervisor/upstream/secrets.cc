@@ -12,10 +12,10 @@ namespace upstream {
 namespace {
 
 constexpr size_t kMaxSecret = 64 << 10;
-constexpr size_t kMaxName = 32;   // as it is shown
-constexpr size_t kMinSecret = 6;  // shorter ones would be found by chance
+constexpr size_t kMaxName = 32;   // bytes that are shown
+constexpr size_t kMinSecret = 6;  // bytes; shorter texts would match by chance
 
-// Each byte is moved once: the other side knows its secret, and may say it a million times.
+// Each byte is moved once: the server knows its secret and may repeat it a million times.
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
   size_t at = text.find(from), begin = 0;
   if (at == text.npos) return;

@@ -18,7 +18,7 @@ namespace upstream {
 namespace {
 
 constexpr size_t kMaxServers = 200;
-constexpr size_t kMaxImport = 4 << 20;  // a client's file may hold its whole history
+constexpr size_t kMaxImport = 4 << 20;  // bytes; a client's file may hold its whole history
 
 bool valid_server(std::string_view name) {
   return !name.empty() && name.size() <= 48 &&
@@ -26,7 +26,7 @@ bool valid_server(std::string_view name) {
          name.find("__") == name.npos;
 }
 
-// ${VAR}, ${env:VAR} and ${VAR:-else} as the clients write them. Errors: invalid: not set.
+// Replaces ${VAR}, ${env:VAR} and ${VAR:-else}, as MCP clients write them. Errors: invalid: the variable is not set.
 Result<std::string> expanded(const std::string& text, const std::string& where) {
   std::string all;
   for (size_t i = 0; i < text.size();) {
@@ -83,7 +83,7 @@ Result<> read_command(Fields& in, ServerConfig& server) {
   return {};
 }
 
-// "unix:///run/server.sock#/mcp", as VS Code writes it, is the path /mcp by that socket.
+// "unix:///run/server.sock#/mcp", as VS Code writes it, means the path /mcp at that socket.
 Result<> read_address(Fields& in, ServerConfig& server) {
   CHECKED(in.one_of("type", {"http", "streamable-http", "streamableHttp"}, "http"));
   TRY(server.url, in.string("url"));
@@ -144,7 +144,7 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
   if (server.folder == "workspace") {
     server.folder.clear();
     server.tenants_folder = true;
-    server.observe = false;  // what one tenant's files are like is not what all others are told
+    server.observe = false;  // other tenants must not see the form of one tenant's files
     if (server.sharing == ServerConfig::Sharing::everybody)
       return fail(Code::invalid, path + ".folder: one process for everybody cannot have each tenant's workspace",
                   "leave out `share`, or name a folder");
@@ -178,7 +178,7 @@ Result<std::string> read_client_file(const std::string& file, const std::string&
   return text;
 }
 
-// Client files hold much more than we need: what is not known is theirs.
+// Client files hold much more than servers: unknown keys are ignored.
 Result<std::vector<ServerConfig>> read_client(const Json& document, const std::string& where, ServerConfig::Place place,
                                               std::vector<std::string>& skipped) {
   auto found = document.find("mcpServers");

@@ -1,4 +1,4 @@
-// ServerConfig: one MCP server that code and agents may call, and how it is run, or where it is.
+// ServerConfig: one upstream MCP server, and how it is started or reached.
 // Source: "servers" of the daemon's configuration, and the configuration files of MCP clients that "import" names.
 // Applied by server_connection.cc. Errors: invalid, naming key and remedy: "servers.files.command: missing".
 #pragma once
@@ -13,24 +13,23 @@
 namespace upstream {
 
 struct ServerConfig {
-  enum class Place { jail, outside };          // outside: as the daemon's user, with its files and its network
-  enum class Sharing { tenant, everybody };    // a process for each tenant, or one for all
+  enum class Place { jail, outside };          // outside: as the daemon's user, with its files and network
+  enum class Sharing { tenant, everybody };    // one process for each tenant, or one for all tenants
   std::string name;                            // [A-Za-z0-9_-]{1,48}
-  std::vector<std::string> command;            // empty: it is asked over HTTP, at
-  std::string url, socket;                     // this URL; by a Unix socket instead of the URL's host, or empty
+  std::vector<std::string> command;            // empty: the server is reached over HTTP
+  std::string url, socket;                     // for HTTP; the Unix socket replaces the URL's host, or is empty
   std::map<std::string, std::string> headers;  // of each request
   std::string authorities;                     // PEM file of certificate authorities; empty: the system's
   std::map<std::string, std::string> environment;
-  std::map<std::string, std::string>
-      secrets;                  // variable, or header, to file; read at each start, hidden in what comes back
-  std::string folder;           // where it runs; in a jail shown as /workspace. Empty: nothing
-  bool tenants_folder = false;  // it is the calling tenant's workspace
+  std::map<std::string, std::string> secrets;  // variable or header: its file. Read at each start, hidden in answers
+  std::string folder;  // working directory; in a jail shown as /workspace. Empty: one per tenant; outside of jails "/"
+  bool tenants_folder = false;  // the folder is the calling tenant's workspace
   Place place = Place::jail;
   Sharing sharing = Sharing::tenant;
-  bool observe = true;  // what results look like is shown in the stubs of tools that do not declare it
-  std::chrono::milliseconds idle{300'000};    // without calls, then it is ended
+  bool observe = true;                        // stubs show the observed form of results that a tool does not declare
+  std::chrono::milliseconds idle{300'000};    // without calls; then the server is ended
   std::chrono::milliseconds timeout{60'000};  // of one call
-  std::chrono::milliseconds start{30'000};    // from its start until its tools are known
+  std::chrono::milliseconds start{30'000};    // of the handshake, and of each page of tools/list
 
   bool remote() const { return command.empty(); }
 };
@@ -38,12 +37,12 @@ struct ServerConfig {
 // "servers": {NAME: {command, args, env, folder, jail, secrets, share, observe, idle_s, timeout_s, start_s}}, or {url,
 // type, headers, authorities, secrets, share, ...}.
 Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::string& path);
-// "import": [{file, jail}]: the `mcpServers` of Claude Code and its like, or the `servers` of VS Code. Those that are
-// neither stdio servers nor speak Streamable HTTP are left out, by name in `skipped`. ${VAR} and ${env:VAR} stand for
-// the daemon's own environment.
+// "import": [{file, jail}]: the `mcpServers` of Claude Code and similar clients, or the `servers` of VS Code. Servers
+// that speak neither stdio nor Streamable HTTP are left out; `skipped` gets their names. In both functions ${VAR},
+// ${env:VAR} and ${VAR:-else} stand for variables of the daemon's environment.
 Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path,
                                                std::vector<std::string>& skipped);
-// Errors: invalid: two have the same name.
+// Errors: invalid: two servers have the same name, or there are more than 200.
 Result<> check_names(const std::vector<ServerConfig>& servers);
 
 }  // namespace upstream

@@ -27,7 +27,7 @@ const char* where_is(const ServerConfig& config) {
 
 }  // namespace
 
-// A call under way keeps the server from idling.
+// Counts a call under way. The server cannot become idle while one exists.
 class ServerConnection::Busy {
  public:
   explicit Busy(ServerConnection& connection) : connection_(connection) {
@@ -83,7 +83,7 @@ Task<Result<std::shared_ptr<Client>>> ServerConnection::ready(Start start) {
   co_return client_;
 }
 
-// In a task of its own: whoever asked for it may go away meanwhile.
+// Runs as a separate task: the call that needs the server may be cancelled meanwhile.
 Task<> ServerConnection::begin(Start start) {
   auto result = co_await start_client(start);
   started(std::move(result));
@@ -154,7 +154,7 @@ void ServerConnection::tools_changed() {
   tasks_.spawn(learn_again());
 }
 
-// However often it says so, it is asked one time after the other, with pauses.
+// A server may report changes very often. tools/list is sent one at a time, with pauses.
 Task<> ServerConnection::learn_again() {
   while (outdated_) {
     co_await sleep_for(loop_, kBetweenLists);
@@ -191,8 +191,8 @@ Task<Result<ServerAnswer>> ServerConnection::call(Start start, Client::Order ord
       failures_ = 0;
       co_return answer;
     }
-    // Not a word in all that time: it hangs, and whoever asks next gets a new one.
-    const bool refused = answer.error().code == Code::exhausted;  // by ourselves
+    // The server sent no byte during the whole call, so it hangs. The next call starts a new one.
+    const bool refused = answer.error().code == Code::exhausted;  // by this side, not by the server
     if (!refused && !client->over() && client->bytes_heard() == heard && client_ == client) {
       client_ended();
       Client::let_go(loop_, std::move(client));

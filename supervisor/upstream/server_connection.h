@@ -1,5 +1,6 @@
-// ServerConnection: the connection to one upstream server for one tenant, or for everybody. The server is started (or,
-// over HTTP, spoken to) when it is needed, ended when it idles, started again with growing pauses when it keeps ending.
+// ServerConnection: the connection to one upstream server for one tenant, or for all tenants. The server is started
+// (over HTTP: connected) when it is needed, ended when idle, and started again with growing pauses when it ends too
+// often.
 // Source: UpstreamServers. Errors: unavailable, naming server, reason and when to try again.
 #pragma once
 #include <functional>
@@ -16,24 +17,25 @@ namespace upstream {
 class ServerConnection {
  public:
   struct Start {
-    // Starts it; what that needs of the tenant is in there, and kept no longer than that takes.
+    // Starts the server. The function owns the tenant's data that the start needs; it is dropped after the start.
     std::function<Task<Result<std::unique_ptr<Transport>>>(Variables secrets)> transport;
     Client::Questions questions = Client::Questions::none;
   };
   struct Told {
-    std::function<void(Definitions)> learned;  // at each start, and when the server says that they changed
+    std::function<void(Definitions)> learned;  // at each start, and when the server reports a change
   };
   ServerConnection(Loop& loop, Client::Reading reading, const ServerConfig& config, Told told);
   ~ServerConnection();
   ServerConnection(const ServerConnection&) = delete;
 
-  // A started client whose tools are known.
+  // Starts the server if needed. Returns a client whose tools are known.
   Task<Result<std::shared_ptr<Client>>> ready(Start start);
-  // `order` without method, with the name as its parameter, and with the text of its arguments, which is not copied.
+  // Calls a tool. `order` has no method yet. Its params hold the tool's name; the text of its arguments is shared, not
+  // copied.
   Task<Result<ServerAnswer>> call(Start start, Client::Order order);
-  // Ends it, unless it is busy.
+  // Ends the server, unless it is busy.
   void rest();
-  // Nobody uses it and nothing runs: it may be forgotten.
+  // No call uses the connection and no server runs: the connection may be destroyed.
   bool rests() const { return !client_ && !starting_ && busy_ == 0; }
 
  private:
@@ -50,12 +52,12 @@ class ServerConnection {
   Client::Reading reading_;
   const ServerConfig& config_;
   Told told_;
-  std::shared_ptr<Client> client_;  // set when it can be asked
+  std::shared_ptr<Client> client_;  // set while the server can be asked
   bool starting_ = false;
-  bool outdated_ = false, learning_ = false;  // what is known of its tools
+  bool outdated_ = false, learning_ = false;  // the known tools are old; tools/list runs
   Result<> last_start_;
   std::vector<std::shared_ptr<Event>> waiting_;
-  unsigned failures_ = 0;  // in a row
+  unsigned failures_ = 0;  // failures in a row
   Monotonic::time_point not_before_;
   unsigned busy_ = 0;
   Deadline idle_;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kInvalidParams = -32602;
 
-// While it lives, the clock stands still.
+// Stops the clock while the guard exists.
 class PauseGuard {
  public:
   explicit PauseGuard(RequestClock& clock) : clock_(clock) { clock_.hold(); }
@@ -20,7 +20,7 @@ class PauseGuard {
 
 }  // namespace
 
-// One question that somebody is asked. Destroying it takes the question back.
+// One question that a person is asked. Destroying it withdraws the question.
 struct ServerQuestions::Open {
   Open(Loop& loop, Json given, int64_t of) : id(std::move(given)), call(of), task(loop) {}
   Json id;
@@ -62,7 +62,7 @@ ServerQuestions::Call* ServerQuestions::call_of(std::optional<int64_t> of, int64
 
 void ServerQuestions::ask(const Json& id, const Json& params, std::optional<int64_t> of) {
   const std::string key = dump_json(id);
-  if (open_.contains(key)) return;  // an answer could be taken for that of the first
+  if (open_.contains(key)) return;  // with the same id, the two answers could be confused
   int64_t number = 0;
   Call* call = call_of(of, number);
   if (!call || !call->asking.ask || call->asked >= kMostOfCall) return reply(id, {});
@@ -84,7 +84,7 @@ Task<> ServerQuestions::answer(Open& one, Asking asking, RequestClock& clock, Qu
     said = co_await asking.ask(std::move(question));
   }
   reply(one.id, said);
-  // It owns this task, and so goes in a later turn.
+  // `one` owns this task, so a later turn of the loop destroys it.
   if (auto node = open_.extract(dump_json(one.id))) loop_.defer([done = std::move(node.mapped())] {});
 }
 

@@ -1,9 +1,10 @@
-// ServerQuestions: what a server of the legacy era asks over one connection (elicitation/create), for which of the
-// calls that are open there, and the answers. Over HTTP a question comes in the reply to its call's request; over
-// standard streams nothing says whose it is: it is that of the one call that is open. Where there are more, or somebody
-// else's was given up and may still go on there, nobody is asked: a person is never shown the question of another
-// person's call. What cannot be asked is cancelled at once.
-// Source: Client. The server is not trusted: a call has so many questions, and what it asks is checked by question.h.
+// ServerQuestions: the questions (elicitation/create) that a server of the legacy era asks over one connection. Finds
+// the call of each question, asks the person behind the call, and sends the answer.
+// Over HTTP a question comes in the reply to its call's request. Over standard streams a question names no call: it
+// belongs to the only open call. If several calls are open, or another person's call was given up and may still run,
+// the question is cancelled, because a person must never see the question of another person's call. A question that
+// cannot be asked is cancelled at once.
+// Source: Client. The server is not trusted: the number of questions in a call is limited, and question.h checks them.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -29,16 +30,16 @@ class ServerQuestions {
   ~ServerQuestions();
   ServerQuestions(const ServerQuestions&) = delete;
 
-  // A call is under way; `clock` stands still while somebody is asked, and outlives the call's close().
+  // A call begins. `clock` stops while the person is asked, and must outlive the call's close().
   void open(int64_t call, Asking asking, RequestClock& clock);
-  // It is over, and its questions are taken back. `heard`: the server answered; else it was given up.
+  // The call ends, and its open questions are withdrawn. `heard`: the server answered; false: the call was given up.
   void close(int64_t call, bool heard);
-  // The answer came after all.
+  // The answer to a call came after the call was given up.
   void heard(int64_t call) { given_up_.erase(call); }
 
-  // A question, with the server's own id. `of`: the call in whose reply it came; nothing: nobody knows.
+  // A question of the server, with its id. `of`: the call that the HTTP reply belongs to; empty: not known.
   void ask(const Json& id, const Json& params, std::optional<int64_t> of);
-  // The server does not want to know any more.
+  // The server withdraws its question.
   void take_back(const Json& id);
   size_t waiting() const { return open_.size(); }
 
@@ -56,10 +57,10 @@ class ServerQuestions {
   Loop& loop_;
   Send send_;
   std::map<int64_t, Call> calls_;
-  // Calls that may still go on at the server though nobody waits for them, and whose they were.
+  // Calls that were given up and may still run at the server, with the person of each.
   std::map<int64_t, std::string> given_up_;
-  bool lost_count_ = false;                            // of those
-  std::map<std::string, std::shared_ptr<Open>> open_;  // by the server's id, as JSON
+  bool lost_count_ = false;                            // given_up_ was full, so it is incomplete
+  std::map<std::string, std::shared_ptr<Open>> open_;  // key: the server's id, as JSON
 };
 
 }  // namespace upstream

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLastWords = 400ms;
-constexpr auto kLastTurn = 5s;  // for what came before its end and could not be read yet
+constexpr auto kLastTurn = 5s;  // to read output from before the end of the process
 constexpr size_t kErrorsKept = 2048, kErrorsTold = 300;
 
 }  // namespace
@@ -84,9 +84,9 @@ Task<> StdioTransport::read() {
         listener_.too_long();
       }
     }
-    co_await next_turn(loop_);  // others first, whatever it sends
+    co_await next_turn(loop_);  // other tasks first, however much the server sends
   }
-  co_await sleep_for(loop_, kLastWords);  // how it ended is the better answer
+  co_await sleep_for(loop_, kLastWords);  // the exit status would be a better reason
   finish("closed its output");
 }
 
@@ -110,7 +110,7 @@ Task<> StdioTransport::watch_end() {
   std::string how = co_await process_->ended();
   const auto ended = Monotonic::now();
   do {
-    co_await sleep_for(loop_, kLastWords / 4);  // what it wrote last is read first, which may have to wait for its turn
+    co_await sleep_for(loop_, kLastWords / 4);  // to read the last output, which may wait for its turn
   } while (is_taking_ && Monotonic::now() - ended < kLastTurn);
   finish(std::move(how));
 }

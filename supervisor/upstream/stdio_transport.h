@@ -1,5 +1,6 @@
-// StdioTransport: a line is a message, on the standard streams of a server's process. Ends with the process, when it
-// closes its output, or reads nothing for too long. Destroying it kills the process.
+// StdioTransport: carries each message as one line over the standard streams of a server's process. It ends when the
+// process ends, closes its output, or does not read its input for too long. Destroying it kills the process.
+// Used by: upstream_servers.cc.
 #pragma once
 #include <memory>
 
@@ -12,7 +13,7 @@ namespace upstream {
 
 class StdioTransport : public Transport {
  public:
-  // `secrets` are hidden in what it writes to its standard error.
+  // `secrets` are hidden in the standard error of the process.
   StdioTransport(Loop& loop, std::unique_ptr<ServerProcess> process, Variables secrets);
   ~StdioTransport() override;
 

@@ -1,6 +1,6 @@
-// Transport: carries the messages of a Client to one server, and back. Over a process's standard streams
-// (stdio_transport.h), or over HTTP (http_transport.h).
-// The server is not trusted: what comes back is bounded here in size, and by the client in what it means.
+// Transport: carries the messages between a Client and one upstream server. It uses a process's standard streams
+// (stdio_transport.h) or HTTP (http_transport.h).
+// The server is not trusted: the transport bounds the size of its messages, the client checks their content.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,58 +17,58 @@
 
 namespace upstream {
 
-constexpr size_t kMaxMessage = 64 << 20;              // from a server
+constexpr size_t kMaxMessage = 64 << 20;              // bytes of one message from a server
 inline constexpr const char* kModern = "2026-07-28";  // the version of the protocol without a handshake
 
-// The bytes of a message.
+// The bytes of one message.
 struct MessageText {
   std::string_view bytes;
-  std::shared_ptr<const void> kept;  // what holds them; empty: they are valid until the task first waits
+  std::shared_ptr<const void> kept;  // owns the bytes; empty: they are valid until the task first waits
 };
 
 class Transport {
  public:
-  // None may destroy the transport: what they lead to is done in a later turn of the loop.
+  // Callbacks. No callback may destroy the transport: work that would do so is deferred to a later turn of the loop.
   struct Listener {
-    // JSON, if the server is honest. `of`: the request in whose reply it came, where the transport has such. Awaited
-    // before anything else is read.
+    // A message; JSON if the server is honest. `of`: the request that the HTTP reply belongs to; empty: not known. The
+    // transport awaits the task before it reads more.
     std::function<Task<>(MessageText text, std::optional<int64_t> of)> message;
-    std::function<void(size_t bytes)> noise;                // that are part of no message
-    std::function<void()> too_long;                         // a message was, and is lost
-    std::function<void(int64_t id, Error why)> unanswered;  // that request will have no answer
-    std::function<void(int64_t id)> not_taken;  // the server did nothing: it has forgotten us. An end follows
-    std::function<void(Error why)> ended;       // nothing more will come; once
+    std::function<void(size_t bytes)> noise;                // bytes that are part of no message
+    std::function<void()> too_long;                         // a message exceeded kMaxMessage and is lost
+    std::function<void(int64_t id, Error why)> unanswered;  // the request will get no answer
+    std::function<void(int64_t id)> not_taken;  // the server forgot the session and did nothing; `ended` follows
+    std::function<void(Error why)> ended;       // no more messages will come; called once
   };
   using Headers = std::vector<std::pair<std::string, std::string>>;
-  // What goes with a call beside its message.
+  // The parts of a tools/call request beside its message.
   struct Arguments {
-    std::shared_ptr<const std::string> text;  // params.arguments as JSON; nullptr: the message is no call
-    Headers mirrored;                         // what of them a server over HTTP wants to see as headers
+    std::shared_ptr<const std::string> text;  // params.arguments as JSON; nullptr: no tools/call
+    Headers mirrored;                         // arguments that a server over HTTP wants as headers, too
   };
 
   Transport() = default;
   virtual ~Transport() = default;
   Transport(const Transport&) = delete;
 
-  // Before anything else, once.
+  // Must be called first, and once.
   virtual void begin(Listener listener) = 0;
-  // `message` is small, and params are the last of a call's: its arguments are put into them.
+  // Sends `message`, which is small. In a call, params is its last member, and the arguments are appended to params.
   virtual void send(const Json& message, Arguments arguments) = 0;
-  // Nobody waits for the answer of that request any more.
+  // The caller of that request no longer waits for its answer.
   virtual void cancel(int64_t id) = 0;
   // That request was answered.
   virtual void answered(int64_t id) = 0;
-  // The version of the protocol in which what follows is said; empty: none yet.
+  // The protocol version of all later messages; empty: not known yet.
   virtual void speak(const std::string& version) = 0;
-  // Asks the server to end, or tells it that it is needed no more. Then `ended` comes, or time passes.
+  // Asks the server to end, or to end the session. `ended` follows, unless the server does not react.
   virtual void close() = 0;
 
-  virtual bool full() const = 0;                         // what is told without need is better not told
-  virtual uint64_t heard() const = 0;                    // bytes, ever
-  virtual std::string last_words() const { return {}; }  // printable
+  virtual bool full() const = 0;                         // true: leave out optional messages
+  virtual uint64_t heard() const = 0;                    // grows with each byte and each reply received
+  virtual std::string last_words() const { return {}; }  // end of the standard error, printable
 };
 
-// The text of a call up to its arguments; behind them comes kAfterArguments.
+// The JSON text of a call up to its arguments; kAfterArguments follows the arguments.
 std::string text_before_arguments(const Json& message);
 constexpr std::string_view kAfterArguments = "}}";
 

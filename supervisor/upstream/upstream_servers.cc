@@ -11,11 +11,11 @@
 namespace upstream {
 namespace {
 
-constexpr size_t kMaxConnections = 256;  // of one server
+constexpr size_t kMaxConnections = 256;  // connections of one server
 constexpr std::chrono::milliseconds kTellAfter{500};
 
-// A name as identifiers spell it: small letters, digits, and '_' for all else; without a '_' at its end, which stubs
-// add to the keywords of a language.
+// A name in the spelling of identifiers: small letters, digits, and '_' for all other bytes, without a '_' at the end.
+// Stubs add that '_' to keywords of a language.
 std::string spelled(std::string_view name) {
   std::string plain(name.substr(0, 512));
   for (char& c : plain) {
@@ -26,7 +26,7 @@ std::string spelled(std::string_view name) {
   return plain;
 }
 
-// Of the map's keys the only one that is spelled like `name`; empty when there is none, or more.
+// The only key of the map with the same spelling as `name`. Empty: there is no key, or more than one.
 template <class Map>
 std::string_view only_spelled_like(const Map& map, std::string_view name) {
   const std::string wanted = spelled(name);
@@ -40,7 +40,7 @@ std::string_view only_spelled_like(const Map& map, std::string_view name) {
   return meant;
 }
 
-// Touches nothing but its arguments: any thread may run it.
+// Uses only its arguments, so it may run on any thread.
 Result<Transport::Arguments> write_arguments(const std::string& tool, const ToolEntry& entry, const Json& arguments) {
   if (entry.input) {
     auto fits = entry.input->check(arguments);
@@ -109,7 +109,7 @@ ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& c
     ServerConnection::Told told;
     const bool tenants = server.config.tenants_folder && &who != &settings_.nobody;
     told.learned = [this, &server, tenants](Definitions definitions) {
-      // What one tenant's files make a server say is not what all others are told.
+      // Definitions may depend on a tenant's files. They must not replace those that all tenants see.
       if (!tenants || !server.definitions) learned(server, std::move(definitions));
     };
     JsonWork::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
@@ -235,7 +235,7 @@ Task<Result<Transport::Arguments>> UpstreamServers::write_beside(Server& server,
                                                                  const std::string& tool, const ToolEntry& entry,
                                                                  FreedBeside arguments) {
   const UnderWay<std::string>::One writing(server.writing, caller.tenant);
-  ToolEntry own;  // of the job's: the server may say something else meanwhile
+  ToolEntry own;  // a copy for the job: the definitions may change meanwhile
   own.input = entry.input;
   own.mirrored = entry.mirrored;
   std::function<Result<Transport::Arguments>()> job = [tool, own = std::move(own),
@@ -244,7 +244,7 @@ Task<Result<Transport::Arguments>> UpstreamServers::write_beside(Server& server,
     *value = nullptr;
     return written;
   };
-  // An owner's jobs keep their order. What they were made of has been charged.
+  // Jobs of one owner run in order. They cost 0 bytes: the request was charged already.
   JsonWork::Owner owner{caller.tenant};
   if (caller.policy) owner.bytes_per_second = caller.policy->limits.standard.json_bytes_per_second;
   auto written = co_await host_.json.run(std::move(owner), 0, std::move(job));
@@ -283,8 +283,8 @@ Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::stri
   order.limit = limit;
   order.progress = std::move(progress);
   order.asking = std::move(asking);
-  CO_CHECKED(make_room_for(server, caller));                     // others may have come meanwhile
-  ServerConnection& connection = connection_of(server, caller);  // not before: one that is not used may be forgotten
+  CO_CHECKED(make_room_for(server, caller));                     // other connections may be new meanwhile
+  ServerConnection& connection = connection_of(server, caller);  // only now: an idle connection may be removed
   auto answer = co_await connection.call(std::move(start_it), std::move(order));
   co_return answer;
 }

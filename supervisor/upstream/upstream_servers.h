@@ -1,7 +1,8 @@
-// UpstreamServers: the MCP servers whose tools we call (upstream servers), and the calls to them. Knows no policy of
-// tenants: supervisor/tools/catalog/call_tool.h decides who may call what.
-// Source: the daemon's configuration. Errors: not_found (no such server or tool), invalid (arguments that do not fit
-// the tool's schema: nothing is sent), unavailable.
+// UpstreamServers: all upstream servers (MCP servers with tools that the daemon calls), and the calls to them. It does
+// not check a tenant's rules: supervisor/tools/call_tool.h decides which calls are allowed.
+// Source: the daemon's configuration. Used by: supervisor/tools/. Errors: not_found (unknown server or tool), invalid
+// (the arguments do not fit the tool's schema; the call is not sent), unavailable, exhausted (too many tenants or
+// questions).
 #pragma once
 #include <functional>
 #include <map>
@@ -19,54 +20,56 @@
 
 namespace upstream {
 
-// For whom an upstream server runs.
+// Caller: the tenant that an upstream server runs for.
 struct Caller {
   std::string tenant;
   std::shared_ptr<const policies::Policy> policy;
-  int workspace = -1;                      // borrowed from the tenant
-  int directory = -1;                      // where its servers have folders of their own; borrowed, too
-  std::shared_ptr<const void> keeps = {};  // the tenant
-  TraceContext trace = {};                 // of one call: what it tells the server in `_meta`
+  int workspace = -1;                      // descriptor, borrowed from the tenant
+  int directory = -1;                      // descriptor of the parent of servers/NAME/; borrowed, too
+  std::shared_ptr<const void> keeps = {};  // keeps the tenant alive
+  TraceContext trace = {};                 // of one call; sent to the server in `_meta`
 };
 
 class UpstreamServers {
  public:
   struct Settings {
     std::vector<ServerConfig> servers;
-    int definitions = -1;  // folder where they are kept; borrowed
-    Caller nobody;         // whose servers are started only to learn what they have, and those that everybody shares
+    int definitions = -1;  // descriptor of the folder with their files; borrowed
+    Caller nobody;         // for servers that are shared, or started only to learn their tools
   };
   // The host must outlive this object.
   UpstreamServers(jail::Host& host, Settings settings);
 
-  // Called on the loop when tools have changed.
+  // `changed` is called on the loop when tools have changed.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
-  // Starts those of whom nothing is known, to learn what tools they have.
+  // Starts the servers with unknown tools, to learn their tools.
   void learn();
 
   bool has(std::string_view server) const { return servers_.contains(server); }
-  // As far as is known by now.
+  // False also while the server's tools are unknown.
   bool has_tool(std::string_view server, std::string_view tool) const;
-  // The schema that the tool declares for its results; null: none, or the tool is not known.
+  // The schema that the tool declares for its results; null: the tool declares no schema, or is unknown.
   Json output_schema(std::string_view server, std::string_view tool) const;
-  // Its calls may change the files of the tenant's workspace.
+  // Whether calls to this server may change files of the tenant's workspace.
   bool writes_workspace(std::string_view server) const;
   bool empty() const { return servers_.empty(); }
-  // Ours of that name, or else the only one whose name differs from it in capitals and marks alone: "google_drive", as
-  // its stubs have it, is "google-drive". Empty: none.
+  // The server of that name, or else the only one with a name that differs only in capitals and punctuation:
+  // "google_drive", as stubs write it, is "google-drive". Empty: no server.
   std::string_view meant_server(std::string_view name) const;
-  // The name of a tool of that server, found likewise; `tool` itself where none is known.
+  // The name of a tool of that server, found in the same way; `tool` itself if no known tool matches.
   std::string meant_tool(std::string_view server, std::string_view tool) const;
-  // "server__tool", "server.tool" or "server:tool" in one of ours, whose name is found as above; nothing otherwise.
+  // Splits "server__tool", "server.tool", "server:tool" or "server/tool" into server and tool. The server is found like
+  // in meant_server(). Empty: no known server.
   std::optional<std::pair<std::string, std::string>> split(std::string_view name) const;
-  // What is known of the tools of each, for the catalogue.
+  // The known tools of each server, for the catalog.
   std::vector<std::pair<std::string, catalog::Reading>> readings() const;
 
-  // What a call of that tool has given, for the types that stubs show (observed.h).
+  // Notes the result of a tool, for the types that stubs show (observed.h).
   void observe(std::string_view server, std::string_view tool, const Json& value);
 
-  // One call. `progress` may be empty. `asking`: whose call it is, and who answers what the server asks meanwhile.
-  // Large arguments are checked and written beside the loop; the caller's next calls of that server follow them.
+  // Calls a tool. `progress` may be empty. `asking`: the person behind the call, and how to ask that person the
+  // server's questions. Large arguments are checked and written beside the loop; later calls of the same tenant to that
+  // server follow them in order.
   Task<Result<ServerAnswer>> call(const Caller& caller, std::string server, std::string tool, FreedBeside arguments,
                                   std::chrono::milliseconds limit, Client::Progress progress, Asking asking);
 
@@ -75,10 +78,10 @@ class UpstreamServers {
     ServerConfig config;
     std::optional<Definitions> definitions;
     std::map<std::string, std::unique_ptr<ServerConnection>, std::less<>> connections;  // by tenant
-    UnderWay<std::string> writing;  // tenants' calls, whose arguments are checked and written
+    UnderWay<std::string> writing;  // by tenant: calls with arguments that are being checked and written
   };
   const Caller& whose(const Server& server, const Caller& caller) const;
-  // Forgets connections that rest, where there are too many for one more. Errors: exhausted.
+  // Removes idle connections if there is no room for one more. Errors: exhausted.
   Result<> make_room_for(Server& server, const Caller& caller);
   ServerConnection& connection_of(Server& server, const Caller& caller);
   ServerConnection::Start start_of(const Server& server, const Caller& caller);
@@ -87,16 +90,16 @@ class UpstreamServers {
   Task<Result<std::unique_ptr<Transport>>> start(const Server& server, Caller caller, Variables secrets);
   Task<Result<std::unique_ptr<ServerProcess>>> start_process(const Server& server, Caller caller, Variables secrets);
   Task<> learn_one(Server& server);
-  // What of a call depends on its arguments, made beside the loop. Errors: invalid, they do not fit.
+  // Checks and writes the arguments of a call beside the loop. Errors: invalid: they do not fit the schema.
   Task<Result<Transport::Arguments>> write_beside(Server& server, const Caller& caller, const std::string& tool,
                                                   const ToolEntry& entry, FreedBeside arguments);
 
   jail::Host& host_;
   Settings settings_;
-  std::shared_ptr<http::HttpClient> http_;  // opened with the first server that needs it
+  std::shared_ptr<http::HttpClient> http_;  // opened for the first server over HTTP
   std::function<void()> changed_;
   std::map<std::string, Server, std::less<>> servers_;
-  Deadline telling_;  // of types that were observed: a little later, for all stubs are written anew
+  Deadline telling_;  // delays the report of observed types, which rewrites all stubs
   Scope tasks_;       // last: cancelled first
 };
 

@@ -1,8 +1,9 @@
-// Results that a server's library has wrapped: structuredContent must be an object, so a function that returns a
-// number, a text or a list answers {"result": 3}. Code wants the 3. Sources: FastMCP marks such an output schema with
-// "x-fastmcp-wrap-result" and such a result with _meta.fastmcp.wrap_result; the official Python SDK names the schema of
-// the function "add" "addOutput" and its only property "Result". A model of the server's own may have such a property,
-// too: without the function's name nothing is unwrapped.
+// Wrapped results: structuredContent must be an object, so the library of a server wraps a number, a text or a list
+// that a function returns: {"result": 3}. Code wants the 3.
+// Sources: FastMCP marks the output schema with "x-fastmcp-wrap-result" and the result with _meta.fastmcp.wrap_result.
+// The official Python SDK titles the schema of the function "add" "addOutput" and its only property "Result". A
+// server's own model may have the same property: without the function's name in the title the result is not unwrapped.
+// Used by: definitions.cc, result_value.cc.
 #pragma once
 #include <string_view>
 
