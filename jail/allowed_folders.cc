@@ -13,8 +13,8 @@ namespace jail {
 namespace {
 
 // Reads the path of an open directory, as our mount namespace has it at one moment: the kernel walks up while it holds
-// off every rename (fs/d_path.c, prepend_path). This needs no right to search the folders in between, and we have no
-// such right. False if the directory is not below our root, or the path is longer than PATH_MAX.
+// off every rename (fs/d_path.c, prepend_path). It needs no right to search the folders in between; the jailer has no
+// right to search them. False if the directory is not below our root, or the path is longer than PATH_MAX.
 bool read_path(int fd, char (&path)[PATH_MAX]) {
   char link[32];
   *fmt::format_to_n(link, sizeof link - 1, "/proc/self/fd/{}", fd).out = '\0';

@@ -27,7 +27,7 @@ class Capture {
   // cancel this task or kill the jail.
   Task<> drain(AsyncFd& pipe, LoopShare& share);
 
-  // Reads the bytes that are in the pipe now. For a pipe whose writers may still run.
+  // Reads the bytes that are in the pipe now. Used when the pipe's writers may still run.
   void drain_now(AsyncFd& pipe);
 
   uint64_t bytes() const { return bytes_; }

@@ -174,7 +174,7 @@ class Execution final : public Steered {
            (!sent_ || jail_.guest().left_unread());
   }
 
-  TeardownQueue::Left left() const { return left_; }  // what is in the jail now
+  TeardownQueue::Left left() const { return left_; }  // content of the jail now
   // True if the program has ended and its interpreter waits for the session's next program.
   bool goes_on() const { return goes_on_; }
 

@@ -1,4 +1,4 @@
-// Id maps: the host ids behind a jail's ids, and mounts whose owners are mapped (user_namespaces(7), mount_setattr(2)
+// Id maps: the host ids behind a jail's ids, and mounts with mapped owners (user_namespaces(7), mount_setattr(2)
 // MOUNT_ATTR_IDMAP). Used by: jail/jailer.cc only; needs CAP_SETUID and CAP_SETGID there.
 #pragma once
 #include <cstdint>
@@ -22,7 +22,7 @@ Result<> map_ids(int pid, int pidfd, Identity identity, const HostIds& ids);
 // (bounded).
 class MountMappings {
  public:
-  // The descriptor of such a namespace. Borrowed: it may close when another mapping is made.
+  // Descriptor of the namespace. Borrowed: it may close when another mapping is made.
   Result<int> find_or_make(uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id);
 
  private:
