@@ -16,7 +16,7 @@ constexpr std::string_view kNoSharedMemory =
     "memfd_create, shmget and mmap of shared memory without a file are refused here, because no cgroup counts such "
     "memory; map a file in /dev/shm or /tmp";
 
-// What installers write that cannot ask their index: of pip, venv, npm, yarn, apt, cargo and go.
+// Messages of installers that cannot reach their package index: pip, venv, npm, yarn, apt, cargo and go.
 constexpr std::string_view kOfInstallers[] = {"externally-managed-environment",
                                               "No matching distribution found",
                                               "Could not find a version that satisfies",
@@ -25,13 +25,14 @@ constexpr std::string_view kOfInstallers[] = {"externally-managed-environment",
                                               "cache mode is 'only-if-cached'",
                                               "Unable to locate package",
                                               "module lookup disabled by GOPROXY=off"};
-// What they name, and others too: said only where the same line tells of a failure.
+// Names of package indexes and of their files. Other programs print these, too: they count only on a line with a
+// failure.
 constexpr std::string_view kOfIndexes[] = {"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org",
                                            "/var/lib/dpkg/lock", "/var/lib/apt/lists",   "index.crates.io",
                                            "static.crates.io",   "proxy.golang.org"};
 constexpr std::string_view kFailures[] = {"fail",   "error",  "err!",    "could not", "couldn't", "cannot",   "can't",
                                           "unable", "denied", "refused", "timed out", "missing",  "read-only"};
-// What the C library, Python, Node, curl, wget and git say without a network.
+// Messages of the C library, Python, Node, curl, wget and git when there is no network.
 constexpr std::string_view kOfNetworks[] = {"Name or service not known",
                                             "Temporary failure in name resolution",
                                             "Temporary failure resolving",
@@ -54,7 +55,7 @@ constexpr std::string_view kOfNetworks[] = {"Name or service not known",
                                             "queryAaaa ECONNREFUSED",
                                             "ENETUNREACH"};
 constexpr std::string_view kMakesSharedMemory[] = {"mmap", "memfd_create", "shmget", "sysv_ipc"};
-// EPERM and ENOSYS; ENODEV is a mapping of /dev/zero.
+// The texts of EPERM, ENOSYS and ENODEV. ENODEV is the answer to a mapping of /dev/zero.
 constexpr std::string_view kOfRefusedMemory[] = {"Operation not permitted", "Function not implemented",
                                                  "No such device"};
 
@@ -90,7 +91,7 @@ bool has_one_of(std::string_view text, const List& words) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// As a word of its own: "mount" is not in "amount".
+// True if the text has `word` as a whole word: "mount" is not found in "amount".
 bool has_word(std::string_view text, std::string_view word) {
   for (size_t at = 0; (at = text.find(word, at)) != text.npos; at++) {
     const size_t end = at + word.size();
@@ -99,7 +100,7 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-// Whether a line names an index, and a failure behind or before that name.
+// True if a line names a package index and, anywhere on the same line, a failure.
 bool misses_index(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));

@@ -1,21 +1,23 @@
-// Advice: what to do about an end with a usual cause, read from what the program itself wrote. The program chose the
-// words, so this is help for its author and never evidence. Pure: tests/jail/advice_test.cc is a table.
+// Advice: one sentence about a usual cause of a failure and its remedy, found by words in the program's own output and
+// code. The program chose these words: advice helps the program's author, and is never evidence. Used by:
+// jail/execution.cc. Pure; no errors: tests/jail/advice_test.cc is a table.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace jail {
 
-// One sentence where the text is of a program that looked for a network or for something to install, else empty. The
-// text is searched once for each of some words: give little of it.
+// A sentence if the text shows that a program looked for a network or for a package to install, else empty. The whole
+// text is searched once for each word of several lists: pass only a few kilobytes.
 std::string network_advice(std::string_view text);
 
-// One sentence where the code names a call that makes shared memory without a file, and what it wrote tells of a
-// refusal, else empty. To be asked where no cgroup counts such memory (policies/uncounted_memory.h).
+// A sentence if the code names a call that makes shared memory without a file and the text shows a refusal, else empty.
+// Call this only where no cgroup counts shared memory (policies/uncounted_memory.h).
 std::string shared_memory_advice(std::string_view text, std::string_view code);
 
-// Which call of the rules that kill (policies/seccomp/) the code probably made, by the names in it; else which there
-// are. The kernel ends the process without telling anybody but its own log what the call was.
+// The call that probably ended the program: the first call of the rules that kill (policies/seccomp/) that the code
+// names. If the code names none of these calls: a list of them. The kernel ends the process and writes the number of
+// the call to its log only.
 std::string forbidden_call_advice(std::string_view code);
 
 }  // namespace jail

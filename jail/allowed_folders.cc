@@ -12,9 +12,9 @@
 namespace jail {
 namespace {
 
-// The path of an open directory, as our mount namespace has it at one moment: the kernel walks up while it holds off
-// every rename (fs/d_path.c, prepend_path). No right to search the folders in between is needed, and we have none.
-// False when it is not below our root, or longer than a path may be.
+// Reads the path of an open directory, as our mount namespace has it at one moment: the kernel walks up while it holds
+// off every rename (fs/d_path.c, prepend_path). It needs no right to search the folders in between; the jailer has no
+// right to search them. False if the directory is not below our root, or the path is longer than PATH_MAX.
 bool read_path(int fd, char (&path)[PATH_MAX]) {
   char link[32];
   *fmt::format_to_n(link, sizeof link - 1, "/proc/self/fd/{}", fd).out = '\0';
@@ -51,8 +51,9 @@ Result<AllowedFolders> AllowedFolders::make(std::vector<Fd> parents, const std::
   return allowed;
 }
 
-// On one mount, no two directories have one path at one moment. Nobody but root renames the parent, so its path is the
-// same when the other is read: whatever has it as its beginning, lies below it. A bind mount is a mount of its own.
+// On one mount, no two directories have the same path at the same moment. Only root can rename the parent, so the
+// parent's path is still the same when the other path is read. So each path that begins with the parent's path is below
+// the parent. A bind mount has another mount id: judge() compares the ids.
 bool AllowedFolders::lies_below(const char* path, const Parent& parent) {
   char above[PATH_MAX];
   if (!read_path(parent.fd.get(), above)) return false;

@@ -1,7 +1,8 @@
-// AllowedFolders: which folders the jailer shows to jails as /workspace, and limits the projects of. Two kinds: folders
-// of the daemon's user below one of a few parents (those of tenants and of the daemon's own servers), and single
-// folders whoever owns them (the self-test's, and those that the administrator's configuration names for servers).
-// Source: supervisor/main.cc, before the daemon gives its privileges up.
+// AllowedFolders: which folders the jailer may mount in jails as /workspace, and on which it may set project limits.
+// Two kinds are allowed. First: folders that the daemon's user owns, below a few parents (the folders of tenants and of
+// the daemon's own servers). Second: single folders of any owner (the self-test's, and those that the administrator's
+// configuration names for servers). Source: supervisor/main.cc, before the daemon gives its privileges up. Used by:
+// jail/order_check.h.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,19 +14,19 @@ namespace jail {
 
 class AllowedFolders {
  public:
-  // `parents` and `single` are O_PATH descriptors of directories; parents stay open. Whoever runs as `owner` must not
-  // be able to rename a parent or what lies above it. Errors: internal, when the kernel cannot tell which mount a
-  // folder is on (Linux 5.8).
+  // `parents` and `single` are O_PATH descriptors of directories; parents stay open. Processes that run as `owner` must
+  // not be able to rename a parent or a folder above it. Errors: internal, when the kernel cannot report the mount of a
+  // folder (needs Linux 5.8).
   static Result<AllowedFolders> make(std::vector<Fd> parents, const std::vector<Fd>& single, uint32_t owner);
 
   struct Judged {
-    const char* refused_by = nullptr;  // the check that refuses it, in words; nullptr: it is allowed
+    const char* refused_by = nullptr;  // the failed check, in words; nullptr: the folder is allowed
     uint64_t inode = 0;
-    bool single = false;  // else it lies below a parent
+    bool single = false;  // true: a single folder; false: a folder below a parent
   };
   Judged judge(int directory) const;
 
-  // Of the file system that workspaces are on; borrowed.
+  // A descriptor on the file system of the workspaces; borrowed.
   int first_parent() const { return parents_.front().fd.get(); }
 
  private:

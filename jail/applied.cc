@@ -11,7 +11,7 @@
 namespace jail {
 namespace {
 
-// Ours do not change once we serve.
+// The daemon's own namespaces. They do not change once the daemon serves.
 const std::array<uint32_t, kNamespaceCount>& own_namespaces() {
   static const auto own = [] {
     std::array<uint32_t, kNamespaceCount> found{};

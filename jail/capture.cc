@@ -12,19 +12,19 @@
 namespace jail {
 namespace {
 constexpr size_t kPart = 64 * 1024;
-char read_part[kPart];  // of whoever reads at this moment: there is one thread, and nobody waits between read and take
+char read_part[kPart];  // shared by all captures: there is one thread, and no code waits between read() and take()
 constexpr size_t kLineShown = 200;  // bytes of a line in a progress message
 
-// Eight bytes at a time, three to four times as fast as std::count, whatever the text: a flood has to be kept up with.
+// Eight bytes at a time: three to four times as fast as std::count for any text. A program may write very fast.
 uint64_t count_lines(std::string_view text) {
   constexpr uint64_t kOnes = 0x0101'0101'0101'0101, kLow = 0x7f * kOnes, kNewlines = '\n' * kOnes;
   uint64_t lines = 0;
   while (text.size() >= sizeof(uint64_t)) {
     uint64_t word = 0;
     memcpy(&word, text.data(), sizeof word);
-    word ^= kNewlines;                                         // a newline is a zero byte now,
-    uint64_t found = ~(((word & kLow) + kLow) | word | kLow);  // and its top bit, no other, is set
-    lines += ((found >> 7) * kOnes) >> 56;                     // the sum of the eight
+    word ^= kNewlines;                                         // now each newline is a zero byte,
+    uint64_t found = ~(((word & kLow) + kLow) | word | kLow);  // and exactly the top bits of the zero bytes are set
+    lines += ((found >> 7) * kOnes) >> 56;                     // the sum of the eight bits
     text.remove_prefix(sizeof word);
   }
   return lines + static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
@@ -39,7 +39,7 @@ void Capture::take(std::string_view part) {
   const Doing doing(LoopWork::program_output);
   if (keep_ && bytes_ < limits_.kept_bytes) {
     auto room = static_cast<size_t>(std::min<uint64_t>(part.size(), limits_.kept_bytes - bytes_));
-    if (!keep_(part.substr(0, room))) keep_ = nullptr;  // a full disk: go on without
+    if (!keep_(part.substr(0, room))) keep_ = nullptr;  // a full disk: continue without `keep`
   }
   bytes_ += part.size();
   lines_ += count_lines(part);
@@ -96,7 +96,7 @@ Task<> Capture::drain(AsyncFd& pipe, LoopShare& share) {
       continue;
     }
     if (n <= 0) co_return;
-    if (static_cast<size_t>(n) == kPart) co_await pipe.readable();  // a flood must not keep the loop to itself
+    if (static_cast<size_t>(n) == kPart) co_await pipe.readable();  // a fast writer must not occupy the loop
   }
 }
 

@@ -1,6 +1,6 @@
-// Capture: one output stream of a jailed program, drained while it runs. The whole is handed on up to a limit,
-// head and tail stay in memory, the rest is counted.
-// Source: the jail's pipes. Used by: jail/execution.cc. The writer is hostile: any bytes, any speed, for ever.
+// Capture: reads one output stream of a jailed program while the program runs. It passes the whole text on up to a
+// limit, keeps the head and the tail in memory, and counts the rest.
+// Source: the jail's pipes. Used by: jail/execution.cc. The writer is hostile: any bytes, at any speed, without end.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,29 +13,29 @@ namespace jail {
 
 struct CaptureLimits {
   uint64_t inline_bytes = 0;  // head and tail together
-  uint64_t kept_bytes = 0;    // whole text; more is too much: `overflowed` is called once
+  uint64_t kept_bytes = 0;    // of the whole text; beyond it `overflowed` is called, once
 };
 
 class Capture {
  public:
-  // `keep`: called with every part up to kept_bytes in all, until it returns false (a full disk); may be empty.
-  // `progressed`: after each part, with the bytes so far and the last whole line; may be empty.
+  // `keep` is called with each part of the text, up to kept_bytes in total, until it returns false (a full disk); may
+  // be empty. `progressed` is called after each part, with the bytes so far and the last whole line; may be empty.
   Capture(CaptureLimits limits, std::function<bool(std::string_view)> keep, std::function<void()> overflowed,
           std::function<void(uint64_t bytes, std::string_view line)> progressed);
 
-  // Reads until end of file, on the share of whoever writes. A pipe that somebody keeps open ends with the jail: cancel
-  // or kill.
+  // Reads until end of file, on the loop share of the program's tenant. A process may hold the pipe open for ever: then
+  // cancel this task or kill the jail.
   Task<> drain(AsyncFd& pipe, LoopShare& share);
 
-  // Reads what is there already. For a pipe whose writers may live on.
+  // Reads the bytes that are in the pipe now. Used when the pipe's writers may still run.
   void drain_now(AsyncFd& pipe);
 
   uint64_t bytes() const { return bytes_; }
   uint64_t lines() const { return lines_; }
   bool truncated() const { return bytes_ > head_.size() + tail_.size(); }
-  // Head, a line saying what is left out, tail; valid UTF-8, never cut inside a sequence.
+  // The head, a line that says how many bytes are left out, and the tail. Valid UTF-8, never cut inside a sequence.
   std::string text() const;
-  // The last bytes as they came, at most so many.
+  // The last bytes of the stream, unchanged; at most `bytes`.
   std::string last(size_t bytes) const;
 
  private:
@@ -46,7 +46,7 @@ class Capture {
   std::function<void()> overflowed_;
   std::function<void(uint64_t, std::string_view)> progressed_;
   std::string head_, tail_;
-  std::string line_, unfinished_;  // the last whole line, and what has come of the next; no more than is shown
+  std::string line_, unfinished_;  // the last whole line, and the begin of the next; at most as many bytes as are shown
   uint64_t bytes_ = 0, lines_ = 0;
   bool too_much_ = false;
 };

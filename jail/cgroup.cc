@@ -90,8 +90,8 @@ Result<> give_to(int directory, CgroupTree::Owner owner) {
     if (::fchownat(directory, name, owner.uid, owner.gid, 0) < 0)
       return fail_errno(errno, fmt::format("give {} away", name));
   }
-  // The jailer is in the group; the kernel asks it for write access to the common ancestor's cgroup.procs when it
-  // clones into a leaf (cgroup-v2.rst, "Delegation Containment").
+  // The jailer has the owner's group. When the jailer clones into a leaf, the kernel requires write access to
+  // cgroup.procs of the common ancestor (cgroup-v2.rst, "Delegation Containment").
   if (::fchmodat(directory, "cgroup.procs", 0664, 0) < 0) return fail_errno(errno, "chmod cgroup.procs");
   return {};
 }
@@ -115,7 +115,7 @@ void remove_left_overs(int jails) {
 }  // namespace
 
 Result<> Cgroup::set(const CgroupLimits& limits) {
-  if (set_.tasks == 0) {  // the first time: what never changes
+  if (set_.tasks == 0) {  // the first call: settings that never change
     // Kernels without swap accounting lack the file; then there is no swap to take either.
     if (auto swap = write_file(directory_.get(), "memory.swap.max", "0"); !swap && swap.error().err != ENOENT)
       return tl::unexpected(std::move(swap).error());
@@ -219,7 +219,8 @@ Result<CgroupTree> CgroupTree::adopt(std::optional<Owner> owner) {
 Result<Cgroup> CgroupTree::make_leaf(const std::string& name) {
   if (::mkdirat(jails_.get(), name.c_str(), 0755) < 0)
     return fail_errno(errno, fmt::format("make cgroup {}", name), Code::unavailable);
-  // Whatever the umask is: the jailer looks from the leaf at what is above it, and has no capability to search it.
+  // The mode must not depend on the umask: the jailer opens `..` of the leaf, and has no capability that skips
+  // permissions.
   if (::fchmodat(jails_.get(), name.c_str(), 0755, 0) < 0) return fail_errno(errno, "let the jailer look at a cgroup");
   Fd directory(::openat(jails_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return fail_errno(errno, fmt::format("open cgroup {}", name), Code::unavailable);

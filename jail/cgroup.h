@@ -1,6 +1,8 @@
-// Cgroups (version 2): one leaf per execution, in which its jail is born (CLONE_INTO_CGROUP).
+// Cgroup and CgroupTree: control groups, version 2. Each execution has one leaf; its jail is created in that leaf
+// (CLONE_INTO_CGROUP).
 // Tree: <delegated>/supervisor (the daemon and its jailer), <delegated>/jails/<leaf>.
-// Source: cgroup-v2.rst; systemd's CGROUP_DELEGATION.md. Limits come from policies/limits.h.
+// Source: cgroup-v2.rst; systemd's CGROUP_DELEGATION.md. The limits come from policies/limits.h. Used by: jail/jail.cc,
+// jail/meter.cc, jail/session.cc; supervisor/main.cc makes the tree.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -25,7 +27,7 @@ struct CgroupUsage {
   uint64_t tasks_refused = 0;      // pids.events max
 };
 
-// One leaf directory. Removed, with whatever still runs in it, by remove().
+// Cgroup: one leaf directory. remove() deletes the directory; it must be empty of processes by then.
 class Cgroup {
  public:
   Cgroup() = default;
@@ -35,27 +37,28 @@ class Cgroup {
   int directory() const { return directory_.get(); }
   const std::string& name() const { return name_; }
 
-  // Writes what differs from what was set before. Errors: internal, "write memory.max: ...".
+  // Writes the limits that differ from those set before. Errors: internal, "write memory.max: ...".
   Result<> set(const CgroupLimits& limits);
   Result<CgroupUsage> usage() const;
-  // What is charged to it now; 0 when it cannot be read.
+  // Bytes that are charged to the leaf now (memory.current); 0 when the file cannot be read.
   uint64_t memory_bytes() const;
-  // The share of the CPU it gets when there is not enough for all: 1 to 10000, 100 unless set (cpu.weight).
+  // The leaf's share of the CPU when processors are short (cpu.weight): 1 to 10000, default 100.
   Result<> set_weight(unsigned weight);
-  // CPU time so far, microseconds; 0 when it cannot be read.
+  // CPU time so far, in microseconds; 0 when it cannot be read.
   uint64_t cpu_us() const;
-  // Moves a process here, with what it is charged from now on. Errors: unavailable when it is gone.
+  // Moves a process into the leaf; its later charges count here. Errors: unavailable when the process is gone.
   Result<> take_process(int pid);
-  // Stops everything in it, soon, and what is put into it; a kill still ends it (cgroup.freeze, Linux 5.2).
+  // Stops every process in the leaf soon, and every process that enters it; a kill still ends them (cgroup.freeze,
+  // Linux 5.2).
   Result<> freeze();
   Result<> thaw();
-  // SIGKILL to everything in it, stopped or not (cgroup.kill, Linux 5.14).
+  // Sends SIGKILL to every process in the leaf, frozen or not (cgroup.kill, Linux 5.14).
   Result<> kill();
-  // Processes and threads in it now; 0 when that cannot be read.
+  // Processes and threads in the leaf now; 0 when the file cannot be read.
   uint32_t tasks() const;
   size_t processes() const;  // without their threads
   bool populated() const;
-  // Errors: exhausted while it is populated (EBUSY): wait for the jail's pidfd, then try again.
+  // Errors: exhausted while processes are in the leaf (EBUSY): wait for the jail's pidfd, then try again.
   Result<> remove();
 
  private:
@@ -64,12 +67,12 @@ class Cgroup {
   CgroupLimits set_;
 };
 
-// The delegated subtree. Made once, before privileges are given up.
+// CgroupTree: the delegated subtree. Made once, before the daemon gives its privileges up.
 class CgroupTree {
  public:
-  // Finds the cgroup this process is in, moves it into `supervisor`, enables memory, pids and cpu below, kills and
-  // removes leaves that a crashed daemon left. When `owner` is given, the subtree is given to that user and group.
-  // Errors: unavailable, saying which controller or file is missing and the remedy.
+  // Finds this process's cgroup, moves the process into `supervisor`, and enables memory, pids and cpu below. Kills and
+  // removes leaves that a crashed daemon left. If `owner` is given, the subtree then belongs to that user and group.
+  // Errors: unavailable, naming the missing controller or file, with a remedy.
   struct Owner {
     unsigned uid, gid;
   };
@@ -77,7 +80,7 @@ class CgroupTree {
 
   Result<Cgroup> make_leaf(const std::string& name);
   const std::string& path() const { return path_; }
-  int jails() const { return jails_.get(); }  // the folder of the leaves
+  int jails() const { return jails_.get(); }  // directory that holds the leaves
 
  private:
   std::string path_;  // below /sys/fs/cgroup

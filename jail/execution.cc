@@ -23,13 +23,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kStartLimit = 60s;       // jail and interpreter; seconds only under emulation
-constexpr double kBeginLimitMs = 5000;  // from sending the code to a waiting jail until its interpreter has read it
+constexpr auto kStartLimit = 60s;       // for jail and interpreter; whole seconds are needed only under emulation
+constexpr double kBeginLimitMs = 5000;  // between sending the code to a waiting jail and its interpreter having read it
 constexpr auto kWatchEvery = 50ms, kSendingEvery = 1ms;
-constexpr size_t kMostCalls = 200;   // without an answer that was sent; the runners keep to it
-constexpr size_t kAdvisedOn = 4096;  // bytes at the end of what a program wrote; its cause stands there, if anywhere
+constexpr size_t kMostCalls = 200;   // calls without a sent answer; the runners stay below this number
+constexpr size_t kAdvisedOn = 4096;  // bytes at the end of the program's output that are searched for a cause
 
-// One running execution. Lives in the frame of execute(); its tasks are cancelled with it.
+// One running execution. The object is in the frame of execute(). Its tasks are cancelled when it is destroyed.
 class Execution final : public Steered {
  public:
   Execution(Host& host, Request& request, Jail& jail, const Origin& origin)
@@ -65,7 +65,7 @@ class Execution final : public Steered {
     auto watching = start(watch());
     deadline_ = Deadline(host_.loop, kStartLimit, [this] { end(EndCause::deadline); });
     if (auto attached = co_await jail_.attach(request_.workspace); !attached) {
-      // A jail that ended meanwhile cannot be attached to; why it ended is the better answer.
+      // A jail that has ended cannot be attached to. The reason for its end is the better error message.
       jail_.kill();
       auto report = co_await jail_.next_report();
       if (report && report->event == InitEvent::failed) co_return cannot_start(*report);
@@ -80,18 +80,18 @@ class Execution final : public Steered {
     }
     mark("prepare");
     auto talking = start(talk());
-    // A cold one gets it before it is ready: an interpreter that finds its code waiting skips the warming that nobody
-    // needs any more.
+    // A cold jail gets the code before its interpreter is ready. An interpreter that finds code waiting skips its
+    // warm-up, which would only delay the program.
     auto sending = start(send_code());
 
-    // While the interpreter works; conclude() writes its end.
+    // The receipt is begun while the interpreter works; conclude() completes it.
     report_.receipt = begin_receipt(host_, jail_, request_, origin_, meter_.granted_bytes());
     auto reporting = start(await_report());
     co_await over_;
-    // Whoever fired it is still at it; and an answer of one that is alone is the end: its exit changes nothing.
+    // The task that fired over_ is still on the stack. If only the runner is left, its answer ends the execution.
     co_await next_turn(host_.loop);
-    if (answered_status_) clock_.let_go();  // a thread of it may wait for somebody's approval
-    while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half a message
+    if (answered_status_) clock_.let_go();  // a thread of the program may be held for an approval
+    while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half message
     goes_on_ = answers_session();
     if (goes_on_ || (!heard_ && ended_ == EndCause::by_itself && is_alone())) {
       double wall_ms = clock_.ran_ms();
@@ -112,11 +112,11 @@ class Execution final : public Steered {
     double wall_ms = clock_.ran_ms();
     deadline_ = Deadline();
     clock_.stop();
-    jail_.kill();  // whatever the program left behind
+    jail_.kill();  // ends processes that the program left behind
     unanswered_.stop_waiting();
     co_await talking;
     (void)co_await sending;
-    // A program that left nothing behind is gone already; init's own end needs nobody to wait for it.
+    // If the program left no process behind, only init is still there, and its end need not be awaited.
     if (!report || report->event != InitEvent::exited || report->others) co_await jail_.gone();
     co_await draining_out;
     co_await draining_err;
@@ -155,7 +155,7 @@ class Execution final : public Steered {
       return fail(Code::unavailable, "no cgroup counts this execution: only its wall time can be changed",
                   "run the daemon where cgroup v2 is delegated to it");
     const policies::Limits wanted = changed_limits(request_.spec.limits, change);
-    // Before the clock runs its start applies them.
+    // Before the clock runs, its start applies the limits.
     if (running() && of_cgroup) CHECKED(jail_.cgroup().set(cgroup_limits_of(wanted, meter_.granted_bytes())));
     request_.spec.limits = wanted;
     clock_.limit_changed();
@@ -168,18 +168,18 @@ class Execution final : public Steered {
     return now;
   }
 
-  // The jail was one that waited, and its interpreter never had the whole order: nothing of the program has run.
+  // True if the jail came from the pool and its interpreter never read the whole run message: no code ran.
   bool never_began() const {
     return origin_.start != Start::cold && request_.session_call <= 1 && ended_ != EndCause::cancelled && !spoke_ &&
            (!sent_ || jail_.guest().left_unread());
   }
 
-  TeardownQueue::Left left() const { return left_; }  // in the jail now
-  // The program has ended, and its interpreter waits for the next one.
+  TeardownQueue::Left left() const { return left_; }  // content of the jail now
+  // True if the program has ended and its interpreter waits for the session's next program.
   bool goes_on() const { return goes_on_; }
 
  private:
-  // For the receipt: what this part of the way took.
+  // Records for the receipt how long this part of the execution took.
   void mark(const char* part) {
     auto now = Monotonic::now();
     path_.emplace_back(part, static_cast<uint32_t>(ms_since(marked_at_) * 1000));
@@ -210,7 +210,7 @@ class Execution final : public Steered {
     return tl::unexpected<Error>(failed_step(report.step, report.error, interpreter_of(request_.spec.language)));
   }
 
-  // With what the interpreter said last.
+  // The error holds the last bytes that the interpreter wrote to stderr.
   tl::unexpected<Error> did_not_start() const {
     std::string said = err_.last(300);
     while (said.ends_with('\n')) said.pop_back();
@@ -224,19 +224,19 @@ class Execution final : public Steered {
     over_.fire();
   }
 
-  // Answered, by a jail in which nobody else is left; what it used can be told without its end.
+  // True if the program answered and only its runner is left: its usage can be read before the jail ends.
   bool is_alone() {
     if (!answered_status_) return false;
-    // Node has threads of its own, and none of the code's when its event loop is empty.
+    // Node has helper threads. When its event loop is empty, no thread of the program is left.
     return meter_.is_alone(runs_in_node(request_.spec.language) ? Threads::any : Threads::one);
   }
 
-  // Answered, by a session, whoever is left in its jail.
+  // True if a program of a session answered; other processes may still be in the jail.
   bool answers_session() const {
     return request_.session_call > 0 && answered_status_ && !heard_ && ended_ == EndCause::by_itself;
   }
 
-  // The guest's side of the conversation, until its socket closes.
+  // Reads the guest's messages until its socket closes.
   Task<> talk() {
     jail_.guest().limit_messages(most_message(request_) + kSlack);
     while (!jail_.ready()) {
@@ -263,7 +263,7 @@ class Execution final : public Steered {
 
   JsonWork::Owner owner() const { return {request_.tenant, request_.spec.limits.json_bytes_per_second}; }
 
-  // False: nothing more is to be heard.
+  // Handles one message. False: no further message is to be read.
   bool take(Result<GuestMessage>&& message, size_t bytes) {
     const LoopShare::Use use(*share_);
     const Doing doing(LoopWork::program_message, &request_.tenant);
@@ -280,7 +280,7 @@ class Execution final : public Steered {
     }
     if (!is_call) {
       take_result(std::get<GuestResult>(std::move(said)));
-      return request_.session_call == 0;  // what comes later is for the next program
+      return request_.session_call == 0;  // later messages belong to the next program
     }
     if (accepted_ - replies_.sent() >= kMostCalls) {
       violation("too many calls at once");
@@ -306,7 +306,7 @@ class Execution final : public Steered {
     co_return sent;
   }
 
-  // The interpreter is up: from here on the time is the program's, and so is what is charged to the cgroup.
+  // The interpreter is ready. From here on, time and the cgroup's charges count for the program.
   Result<> start_clock() {
     CHECKED(meter_.begin(request_.spec.limits, origin_.start));
     deadline_ = Deadline();
@@ -349,13 +349,13 @@ class Execution final : public Steered {
     }
   }
 
-  // What no kernel limit ends: CPU time of the whole jail, the quota without project quotas, memory without cgroups.
+  // Enforces what no kernel limit does: CPU time of the jail, quota without project quotas, memory without cgroups.
   Task<> watch() {
     const auto& limits = request_.spec.limits;
     for (;;) {
       co_await sleep_for(host_.loop, kWatchEvery);
       if (ended_ != EndCause::by_itself) {
-        jail_.kill();  // once more, where the jailer's queue was full
+        jail_.kill();  // again, because the jailer's queue may have been full
         continue;
       }
       clock_.look();
@@ -369,16 +369,16 @@ class Execution final : public Steered {
     }
   }
 
-  // Into the report: why the program did not get what it looked for, by the words that it wrote.
+  // Adds advice to the report: the likely cause of the failure, found by words in the program's output.
   void advise() {
     const bool failed = report_.outcome != Outcome::ok;
     if (report_.outcome == Outcome::forbidden_call)
       report_.message +=
           fmt::format(": {} (rule: seccomp/{}, kill)", forbidden_call_advice(request_.code), request_.seccomp_profile);
-    if (report_.error.find("no network") != std::string::npos) return;  // the runner has said it
+    if (report_.error.find("no network") != std::string::npos) return;  // the runner's message says it already
     std::string words = err_.last(kAdvisedOn);
     if (failed) words = report_.error.substr(0, kAdvisedOn) + "\n" + words;
-    // Who ends by a status of its own choice, or in a shell, may have said why on either stream.
+    // A program that chose its exit status, and a shell program, may have printed the reason on either stream.
     const bool chose_status = report_.outcome == Outcome::exit;
     if (chose_status || (failed && request_.spec.language == Language::shell)) words += "\n" + out_.last(kAdvisedOn);
     std::string advice = network_advice(words);
@@ -391,7 +391,7 @@ class Execution final : public Steered {
     evidence_.jailer_gone = !report && host_.jailer.is_gone();
     if (report && report->event == InitEvent::exited) {
       evidence_.wait_status = report->wait_status;
-      if (report->others > request_.spec.limits.tasks) {  // init's own word for "some", or what cannot be
+      if (report->others > request_.spec.limits.tasks) {  // kOthersUncounted, or a number that cannot be true
         report_.left_running = 0;
       } else if (report->others > 0) {
         report_.left_running = report->others;
@@ -425,13 +425,13 @@ class Execution final : public Steered {
   Event over_;
   std::optional<InitReport> report_heard_;
   bool heard_ = false;
-  std::optional<int> answered_status_;  // that the runner is about to exit with
+  std::optional<int> answered_status_;  // the runner is about to exit with this status
   EndCause ended_ = EndCause::by_itself;
   std::string violation_;
   bool goes_on_ = false;
   TeardownQueue::Left left_ = TeardownQueue::Left::anything;
-  bool sent_ = false;   // the whole order
-  bool spoke_ = false;  // the runner has the code, and has said something since
+  bool sent_ = false;   // the whole run message was sent
+  bool spoke_ = false;  // the runner has the code, and has sent a message since
   LiveUsage sampled_;
   Meter meter_;
   WallClock clock_;
@@ -459,14 +459,14 @@ Task<Result<Report>> execute(Host& host, Request request) {
 }
 
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request) {
-  Kept nothing;  // is left by a program that is no session's
+  Kept nothing;  // stays empty: this program belongs to no session
   auto report = co_await execute(host, pool, std::move(request), nothing);
   co_return report;
 }
 
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept) {
   CO_CHECKED(check_requirements(host, request.spec.isolation));
-  if (host.unfit) co_return tl::unexpected<Error>(*host.unfit);  // a session's jail was built before that was known
+  if (host.unfit) co_return tl::unexpected<Error>(*host.unfit);  // a session's jail may be older than this finding
   if (!request.order && is_large_order(request)) CO_CHECKED(co_await write_order(host.json, request));
   Pool::Running running(pool);
   auto jail = std::move(kept.jail);

@@ -1,6 +1,6 @@
-// Execution: one program in one jail, from its code to its outcome. Knows nothing of MCP; a tenant is a name to it.
-// Programs of a session (session.h) share a jail, one after the other.
-// Source: supervisor/tools/execute_code.cc. Destroying the task cancels the execution: the jail is killed.
+// Execution: one program in one jail, from its code to its outcome. It does not know MCP; a tenant is only a name here.
+// The programs of one session (session.h) run in the same jail, one after the other. Source:
+// supervisor/tools/execute_code.cc, jail/session.cc. Destroying the task cancels the execution: its jail is killed.
 #pragma once
 #include <functional>
 #include <memory>
@@ -21,32 +21,34 @@
 namespace jail {
 
 struct Request {
-  std::string id;  // of the execution; also the cgroup leaf's name
+  std::string id;  // the execution's id; also the name of the cgroup leaf
   std::string code;
-  std::string context_vars;  // a JSON object; empty: none
-  std::string trace;         // the program's TRACEPARENT, a checked one; empty: none
+  std::string context_vars;  // a JSON object; empty: no variables
+  std::string trace;         // the program's TRACEPARENT, already checked; empty: no trace
   Spec spec;
-  std::string tenant;  // whose: jails that were forked for one tenant serve no other
+  std::string tenant;  // the owner; a jail that was forked for one tenant serves no other
   policies::PoolRules pool;
   std::string seccomp_profile;
-  int workspace = -1;                                            // directory, borrowed while the task lives
-  enum class Quota { account, project } quota = Quota::account;  // who refuses what the workspace is to hold no more
+  int workspace = -1;  // directory, borrowed while the task runs
+  // account: the daemon counts the workspace's bytes. project: the kernel refuses bytes beyond the project's limit,
+  // too.
+  enum class Quota { account, project } quota = Quota::account;
 
-  // All optional. before_code: awaited before the interpreter gets the code. keep_*: takes the whole output as it
-  // comes, false: no more. progressed: bytes of stdout so far and its last line. over_quota: asked every 50 ms while
-  // the program runs; true ends it with outcome `disk`. call: answers a tool call of the guest. answered: told the
-  // JSON text of what a call has given, as it goes to the guest.
+  // All callbacks are optional. before_code: awaited before the interpreter gets the code. keep_out, keep_err: get the
+  // whole output part by part; false stops them. progressed: gets the bytes of stdout so far and its last line.
+  // over_quota: called every 50 ms while the program runs; true ends it with outcome `disk`. call: answers a tool call
+  // of the guest. answered: gets the JSON text of each call's result, as the guest gets it.
   std::function<Task<>()> before_code;
   std::function<bool(std::string_view)> keep_out, keep_err;
   std::function<void(uint64_t bytes, std::string_view line)> progressed;
   std::function<bool()> over_quota;
   std::function<Task<Result<CallReply>>(std::string name, Json arguments)> call;
   std::function<void(std::string_view result)> answered;
-  Handle* handle = nullptr;  // borrowed while the task lives
+  Handle* handle = nullptr;  // borrowed while the task runs
 
-  uint32_t session_call = 0;  // which program of its session this is, from 1; 0: of none
+  uint32_t session_call = 0;  // number of this program in its session, from 1; 0: no session
 
-  std::shared_ptr<const std::string> order;  // the run message, where it is large: execute() makes it
+  std::shared_ptr<const std::string> order;  // the run message, if it is large; execute() makes it
 };
 
 struct CapturedStream {
@@ -58,32 +60,33 @@ struct CapturedStream {
 struct Report {
   Outcome outcome = Outcome::internal;
   Start start = Start::cold;
-  std::string message;  // which limit, what to change; for the outcomes ok and error: advice, where there is some
+  std::string message;  // which limit, and what to change; for the outcomes ok and error: advice, or empty
   std::optional<Json> value;
-  std::string value_type;                  // when value is only the text of something that JSON cannot hold
+  std::string value_type;                  // when `value` is only a text, because JSON cannot hold the value
   std::string error, traceback;            // uncaught exception
-  std::optional<int> exit_status, signal;  // how the program itself ended: one of them, where init could say
-  uint64_t read_bytes = 0;  // of files of the workspace: the guest's own word, which is checked against nothing here
+  std::optional<int> exit_status, signal;  // of the program itself; one of them is set, if init reported the end
+  uint64_t read_bytes = 0;                 // from files of the workspace; the guest's own number, unchecked
   std::vector<GuestImage> images;
   CapturedStream out, err;
-  std::optional<uint32_t> left_running;  // processes that the program had started and that its end ended; 0: uncounted
+  std::optional<uint32_t>
+      left_running;  // processes of the program that still ran when it ended, and were ended with it; 0: uncounted
   JailUsage usage;
   std::string receipt;  // a JSON object
 };
 
-// In a jail built for it. Errors: the jail could not be had (unavailable, denied). How the program ended is in the
-// Report.
+// Runs the program in a new jail. Errors: unavailable or denied, when there is no jail for it. How the
+// program ended is in the Report.
 Task<Result<Report>> execute(Host& host, Request request);
-// In a jail that waits, or else as above: under the same policy either way. A waiting jail that turns out to be dead or
-// stopped is replaced; no program begins twice.
+// Runs the program in a waiting jail of the pool; if none fits, in a new jail. The policy applied is the same.
+// A dead or stopped waiting jail is replaced. No program begins twice.
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request);
 
-// What a program of a session leaves for the next one.
+// What one program of a session leaves for the next program.
 struct Kept {
-  std::unique_ptr<Jail> jail;  // its interpreter waits; nullptr: none yet, or it has ended
-  Origin origin;               // of the jail
+  std::unique_ptr<Jail> jail;  // its interpreter waits; nullptr: not built yet, or ended
+  Origin origin;               // how the session came by the jail
 };
-// In kept.jail, for the first program in one as above. Cancelling ends the jail, as in every execution.
+// Runs the program in kept.jail; the session's first program gets a jail as above. Cancelling the task ends the jail.
 Task<Result<Report>> execute(Host& host, Pool& pool, Request request, Kept& kept);
 
 }  // namespace jail

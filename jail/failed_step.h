@@ -1,6 +1,7 @@
-// Why a jail could not be had, in words for whoever asked for a program: what went wrong, and what to do about it. In
-// all of these cases the program did not run. Steps have names for administrators (plan.h); agents read no step that
-// they could not know.
+// Errors that say why no jail could be had: the cause and the remedy, in words for the client that
+// asked for a program. In all of these cases the program did not run. The names of steps are for administrators
+// (plan.h); agents see a step's name only in the error of a failed step.
+// Used by: jail/execution.cc, jail/jail.cc, jail/jailer_client.cc.
 #pragma once
 #include <chrono>
 #include <string_view>
@@ -10,15 +11,16 @@
 
 namespace jail {
 
-// A step that jail-init took in vain. `interpreter`: the package to install where there is none; may be empty.
+// A step of jail-init that failed. `interpreter`: the package to install where the interpreter is missing; may be
+// empty.
 Error failed_step(Step step, int error, std::string_view interpreter = {});
 // An order that the jailer, or a zygote, did not carry out.
 Error failed_order(const JailerAnswer& answer);
-// Somebody killed the jail's init, or the jail as a whole, before the program began.
+// A process outside killed the jail's init, or the whole jail, before the program began.
 Error ended_before_program();
-// We ended it ourselves, for its init did not come to an end of building it.
+// The daemon ended the jail, because init did not finish building it in time.
 Error not_built_within(std::chrono::seconds limit);
-// There is no jailer any more, or not the zygote that jails were forked from.
+// The jailer has ended, or the zygote that jails were forked from.
 Error jailer_gone();
 Error zygote_gone();
 

@@ -1,4 +1,5 @@
-// One SOCK_SEQPACKET message with descriptors (unix(7), SCM_RIGHTS), sent and received whole or not at all.
+// One SOCK_SEQPACKET message with descriptors (unix(7), SCM_RIGHTS), sent and received whole or not at all. Used by:
+// jail/jailer.cc, jail/jailer_client.cc.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -8,14 +9,14 @@
 
 namespace jail {
 
-// What the kernel carries in one message (SCM_MAX_FD).
+// The most descriptors that the kernel carries in one message (SCM_MAX_FD).
 constexpr int kMostFdsOfMessage = 253;
 
 // Never blocks when the socket is non-blocking. Errors: unavailable on EAGAIN, else internal.
 Result<> send_message(int socket, const void* data, size_t size, const std::vector<int>& fds);
-// Receives exactly `size` bytes and at most `max_fds` descriptors (close-on-exec), waiting if the socket blocks.
-// `received` is false at end of file. Errors: internal for a message of another size or truncated descriptors;
-// unavailable on EAGAIN.
+// Receives exactly `size` bytes and at most `max_fds` descriptors (close-on-exec). Waits if the socket blocks. `open`
+// is false at end of file. Errors: internal for a message of another size or truncated descriptors; unavailable on
+// EAGAIN.
 struct Received {
   bool open = false;
   std::vector<Fd> fds;

@@ -13,10 +13,11 @@
 
 namespace jail {
 namespace {
-char packet[GuestChannel::kPacketBytes];  // that is being read: there is one thread, and nobody waits while it is used
+char packet[GuestChannel::kPacketBytes];  // shared by all channels: there is one thread, and no code waits while the
+                                          // buffer is in use
 constexpr int kPacketsInATurn = 8;
 
-// Of one that sends no more. An empty packet reads like its end.
+// True if the guest sends no more. recv() returns 0 at its end of file, and also for an empty packet.
 bool has_ended(int socket) {
   pollfd look{socket, POLLRDHUP, 0};
   return ::poll(&look, 1, 0) != 0;
@@ -44,7 +45,7 @@ Task<Result<>> GuestChannel::send_shared(std::shared_ptr<const std::string> whol
     }
     if (sent < 0) co_return fail_errno(errno, "send to the guest", Code::unavailable);
     at += n;
-    // Others first, however fast it reads.
+    // Other tasks get their turn, however fast the guest reads.
     if (++packets % kPacketsInATurn == 0 && at < text.size()) co_await next_turn(*loop_);
   } while (at < text.size());
   co_return Result<>{};
@@ -62,7 +63,8 @@ void GuestChannel::end_sending() {
 Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
   std::string whole;
   for (int packets = 1;; packets++) {
-    if (packets % kPacketsInATurn == 0) co_await next_turn(*loop_);  // others first, however fast it writes
+    if (packets % kPacketsInATurn == 0)
+      co_await next_turn(*loop_);  // other tasks get their turn, however fast the guest writes
     iovec part{packet, kPacketBytes};
     msghdr message{};  // no control buffer: descriptors that a guest attaches are closed by the kernel
     message.msg_iov = &part;
@@ -76,7 +78,7 @@ Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
     if (n < 0 && errno != ECONNRESET) co_return fail_errno(errno, "receive from the guest", Code::unavailable);
     if (n < 0) reset_ = true;
     if (n == 0 && !has_ended(socket_.get())) co_return fail(Code::invalid, "a packet of the guest is empty");
-    if (n <= 0) co_return std::optional<std::string>{};  // also in the middle of a message: its program has ended
+    if (n <= 0) co_return std::optional<std::string>{};  // also in the middle of a message: the program has ended
     if (message.msg_flags & MSG_TRUNC) co_return fail(Code::invalid, "a packet of the guest is over 64 KiB");
     if (message.msg_flags & MSG_CTRUNC) co_return fail(Code::invalid, "the guest sent descriptors");
     char mark = packet[0];
@@ -85,7 +87,8 @@ Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
     if (whole.size() > most_bytes_)
       co_return fail(Code::invalid, fmt::format("a message of the guest is over {} bytes", most_bytes_));
     if (mark == 'F') co_return std::optional<std::string>(std::move(whole));
-    if (n == 1) co_return fail(Code::invalid, "an empty part of a message");  // or a flood of these would never end
+    if (n == 1)
+      co_return fail(Code::invalid, "an empty part of a message");  // else a flood of empty parts would never end
   }
 }
 

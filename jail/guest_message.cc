@@ -11,9 +11,9 @@ namespace jail {
 namespace {
 
 constexpr size_t kCountFrom = 64 << 10;     // shorter texts cannot hold enough values to hurt
-constexpr size_t kMostEnvelopeBytes = 512;  // what our runners write before the arguments of a call
+constexpr size_t kMostEnvelopeBytes = 512;  // bytes that our runners write before the arguments of a call
 
-// What `message` has at `key`, moved out of it: results are large.
+// Moves the value at `key` out of `message`, because results are large. Null if there is none.
 Json taken(Json& message, const char* key) {
   const auto found = message.find(key);
   return found == message.end() ? Json() : std::move(*found);
@@ -55,7 +55,8 @@ Result<GuestMessage> read_result(Json& message) {
   return result;
 }
 
-// A call whose arguments are too many, as our runners write it: told to the code that made it, which may ask for less.
+// Refuses a call with too many arguments, if it has the form that our runners write. The error goes to the code
+// that made the call, which can then send less.
 Result<GuestMessage> refuse_call(std::string_view text, size_t bytes) {
   const size_t arguments = text.substr(0, kMostEnvelopeBytes).find(R"(,"arguments":)");
   const auto too_many = fail(
@@ -74,10 +75,11 @@ Result<GuestMessage> refuse_call(std::string_view text, size_t bytes) {
 }  // namespace
 
 Result<GuestMessage> read_guest_text(std::string_view text) {
-  // Beside the text itself, which may be one long string, and is counted twice.
+  // Memory of the values without the text itself. A text may be one long string, and value_bytes() counts its bytes
+  // twice.
   const size_t counted = text.size() > kCountFrom ? value_bytes(text) : 0;
   const size_t bytes = counted - std::min(counted, 2 * text.size());
-  // Our runners say first what it is, so that it need not be read to be refused.
+  // Our runners write the type first, so that a call can be refused without parsing it.
   if (bytes > kMostResultValueBytes || (bytes > kMostCallValueBytes && text.starts_with(R"({"type":"call",)")))
     return refuse_call(text, bytes);
   TRY(Json message, parse_json(text));

@@ -1,6 +1,7 @@
-// GuestMessage: what a runner says, once its program runs: a call of its code's, or the result of all of it
-// (jail/guest/README.md). Source: the guest channel; the code may have written it itself, so only what has the right
-// type is taken, and nothing is believed. Errors: invalid, in the words of the outcome `protocol`.
+// GuestMessage: one message of a runner after its program began: a call that the code makes, or the program's result
+// (jail/guest/README.md). Source: the guest channel. The code may have written the message itself: only values of the
+// right type are taken, and no value is trusted. Used by: jail/execution.cc, jail/zygote.cc. Errors: invalid; the text
+// becomes the message of the outcome `protocol`.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,22 +19,22 @@
 namespace jail {
 
 struct GuestCall {
-  Json id;  // an integer, to be sent back as it is
+  Json id;  // an integer; it is sent back unchanged
   std::string name;
   Json arguments = Json::object();
-  std::optional<Error> refused;  // why it is not done: it came without its arguments, which were too many
+  std::optional<Error> refused;  // why the call is not made: its arguments were too many, and were not read
 };
 
-// What a call is answered.
+// CallReply: the answer to a call.
 struct CallReply {
   CallReply() = default;
   CallReply(Json result, size_t length = 0) : value(std::move(result)), bytes(length) {}
   Json value;
-  size_t bytes = 0;  // of its text, about; 0: not known, and it has few values
+  size_t bytes = 0;  // rough length of the value's text; 0: unknown, the value is small
 };
 
 struct GuestResult {
-  std::optional<int> status;  // 0 to 255, that the runner is about to exit with
+  std::optional<int> status;  // 0 to 255; the runner is about to exit with it
   std::optional<Json> value;
   std::string value_type;
   uint64_t read_bytes = 0;
@@ -45,11 +46,11 @@ struct GuestResult {
 
 using GuestMessage = std::variant<GuestCall, GuestResult>;
 
-// The same of its text. What its values take beside it is bounded before they are built. Touches nothing but its
-// argument: any thread may run it.
+// Parses the text of a message. The memory that its values would take is bounded before they are built. The function
+// touches nothing but its argument: any thread may run it.
 Result<GuestMessage> read_guest_text(std::string_view text);
 Result<GuestMessage> read_guest_message(Json message);
-// The same when its owner's share in the loop has a turn. What is not read quickly is read beside the loop.
+// The same, in the owner's turn on the loop. A text that takes long to parse is parsed beside the loop.
 Task<Result<GuestMessage>> read_guest_text(JsonWork& work, JsonWork::Owner owner, LoopShare& share, std::string text);
 
 constexpr size_t kMostCallValueBytes = 8 << 20;     // some 65,000 arrays, or 170,000 numbers

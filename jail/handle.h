@@ -1,7 +1,8 @@
-// Handle: an execution seen and steered from outside while it runs: what it uses now, its end, its freezing, its
-// limits. Made by whoever asks for the execution, given in its Request; filled in by jail/execution.cc while it lives.
-// A session's program has one, too; cancelling that ends the session, and of its limits only the wall time changes.
-// Errors: unavailable (it does not run, or this machine cannot do that), invalid, naming the limit; internal.
+// Handle: lets the daemon watch and control a running execution: its usage, its end, freeze and thaw, its limits. The
+// code that asks for an execution makes the handle and passes it in the Request; jail/execution.cc connects it while
+// the execution runs. A program of a session has a handle, too: cancelling it ends the session, and only the wall time
+// of its limits can change. Used by: supervisor/tools/execution_registry.h, supervisor/tools/freeze_guard.h.
+// Errors: unavailable (not running, or this machine cannot do that); invalid, naming the limit; internal.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,7 +20,7 @@ struct LiveUsage {  // a sample, at most some 50 ms old
   uint32_t tasks = 0;
 };
 
-struct LimitChange {  // absent: stays as it is
+struct LimitChange {  // an absent value stays as it is
   std::optional<std::chrono::milliseconds> wall;
   std::optional<uint64_t> memory_bytes;
   std::optional<uint32_t> tasks;
@@ -35,13 +36,13 @@ inline policies::Limits changed_limits(policies::Limits limits, const LimitChang
 }
 
 enum class Phase {
-  starting,  // no code runs yet: its jail is taken or built
+  starting,  // no code runs yet: a jail is taken or built
   running,
-  frozen,  // its processes stand still, and so do its clocks; not said of one that is held without a cgroup
+  frozen,  // its processes and its clocks are stopped; an execution that is held without a cgroup stays `running`
   over,
 };
 
-// What can be done to a running execution.
+// What a handle can do to a running execution.
 class Steered {
  public:
   virtual void cancel() = 0;
@@ -58,10 +59,10 @@ class Steered {
 
 class Handle {
  public:
-  std::function<void()> changed;  // after the phase has
+  std::function<void()> changed;  // called after the phase changed
 
   Phase phase() const { return phase_; }
-  // Ends it with outcome `cancelled`, also before it has begun. Nothing when it is over.
+  // Ends the execution with outcome `cancelled`, even before it began. Does nothing after its end.
   void cancel() {
     cancelled_ = true;
     if (execution_) execution_->cancel();
@@ -69,8 +70,9 @@ class Handle {
   bool cancelled() const { return cancelled_; }
   Result<> freeze() { return execution_ ? execution_->freeze() : not_running(); }
   Result<> thaw() { return execution_ ? execution_->thaw() : not_running(); }
-  // For whoever makes it wait: its clocks stop, and its processes, where a cgroup holds them; else what CPU time they
-  // use meanwhile is taken off its wall time. Once for each release(); it goes on after the last, if nobody froze it.
+  // Stops the execution while a call waits, for example for an approval. The clocks stop, and so do the processes if a
+  // cgroup holds them. Without a cgroup, the CPU time that they use meanwhile counts as wall time. Each hold() needs
+  // one release(); after the last release() the execution runs again, unless freeze() stopped it.
   void hold() {
     if (execution_) execution_->hold();
   }
@@ -80,7 +82,7 @@ class Handle {
   Result<> change(const LimitChange& change) { return execution_ ? execution_->change(change) : not_running(); }
   LiveUsage usage() const { return execution_ ? execution_->usage() : last_usage_; }
 
-  // For jail/execution.cc: who it steers from now on; nullptr: nobody.
+  // For jail/execution.cc: sets the execution that this handle controls from now on; nullptr: no execution.
   void steer(Steered* execution) {
     if (execution_ && !execution) last_usage_ = execution_->usage();
     execution_ = execution;

@@ -1,5 +1,5 @@
 // Host: what this machine and this daemon offer to jails, found once at start-up (jail/self_test.h).
-// Made by: supervisor/daemon.cc. Everything here outlives every jail.
+// Source: supervisor/daemon.cc. Used by: every file of jail/ that builds or runs jails. Its members outlive every jail.
 #pragma once
 #include <memory>
 #include <optional>
@@ -30,10 +30,10 @@ struct Host {
   bool map_workspace_ids = false;  // the state directory's file system can be mounted with mapped ids
   std::string no_idmap_why;
   int landlock_abi = 0;
-  std::optional<Error> unfit;  // why no jails are built now but those of the self-test, which failed
+  std::optional<Error> unfit;  // why only the self-test, which failed, may build jails now
   Replies::Room replies = {};
-  JsonWork json{loop};      // for what is large
-  LoopShares shares{loop};  // of the loop's time, for each tenant's programs; the daemon's users have theirs in it, too
+  JsonWork json{loop};      // for large JSON texts
+  LoopShares shares{loop};  // shares of the loop's time: for each tenant's programs, and for the daemon's users
 };
 
 }  // namespace jail

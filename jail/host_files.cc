@@ -11,8 +11,8 @@ constexpr uintmax_t kMaxFileBytes = 4 << 20;
 constexpr int kMaxFolderFiles = 500;
 constexpr int kMaxDepth = 4;  // folders within a folder
 
-// Files and folders with settings of libraries. Not here, because they may hold passwords although everybody can read
-// them: pip.conf, npmrc, gitconfig, wgetrc, curlrc, odbc.ini, apt/, R/.
+// Files and folders with settings of libraries. These are left out, because they may hold passwords although all users
+// can read them: pip.conf, npmrc, gitconfig, wgetrc, curlrc, odbc.ini, apt/, R/.
 constexpr std::string_view kCopiedNames[] = {
     "ld.so.cache",                    // every program that is linked dynamically
     "localtime",                      // the C library
@@ -20,7 +20,7 @@ constexpr std::string_view kCopiedNames[] = {
     "mime.types",                     // Python's mimetypes
     "services",                       // getservbyname(3)
     "protocols",                      // getprotobyname(3)
-    "debian_version",                 // programs that ask what they run on
+    "debian_version",                 // programs that ask for the system's version
     "ssl/certs/ca-certificates.crt",  // Python's ssl and requests, curl
     "ssl/openssl.cnf",                // OpenSSL
     "matplotlibrc",                   // Debian's matplotlib does not import without it

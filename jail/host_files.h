@@ -1,13 +1,13 @@
-// Host files: what of the host's /etc goes into every jail, because packages below /usr do not work without it.
-// Source: a fixed list of names in host_files.cc; applied by template.cc. Taken are only files that every user of the
-// host can read, and small ones: a file that its owner has closed, whatever its name, stays outside.
+// Host files: the files of the host's /etc that go into every jail, because packages below /usr need them.
+// Source: a fixed list of names in host_files.cc. Used by: jail/template.cc. Only small files that every user of the
+// host can read are taken: a file that its owner has closed stays outside, even if its name is listed.
 #pragma once
 #include <filesystem>
 
 namespace jail {
 
-// Copies what is listed and there from `etc` (the host's /etc) to `to` (the template's). Symbolic links inside listed
-// folders stay links, which lead to files of the jail. What is missing is left out.
+// Copies the listed files and folders that exist, from `etc` (the host's /etc) to `to` (the template's). Symbolic links
+// inside listed folders stay links; in a jail they lead to files of the jail. Missing files are skipped.
 // Errors: filesystem_error when `to` cannot be written.
 void copy_host_files(const std::filesystem::path& etc, const std::filesystem::path& to);
 

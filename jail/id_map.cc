@@ -10,8 +10,8 @@
 namespace jail {
 namespace {
 
-// oom_score_adj(5) of every jail: the kernel picks jails before the daemon. Written with CAP_SYS_RESOURCE where
-// we have it, so that jailed code cannot lower it again.
+// oom_score_adj(5) of every jail: when memory is short, the kernel ends jails before the daemon. It is written with
+// CAP_SYS_RESOURCE if the jailer has it; then jailed code cannot lower it again.
 constexpr char kOomScore[] = "500";
 
 Result<> write_at(int directory, const char* name, const std::string& text) {
@@ -25,7 +25,7 @@ Result<> write_at(int directory, const char* name, const std::string& text) {
 Result<Fd> open_process(int pid, int pidfd) {
   Fd directory(::open(fmt::format("/proc/{}", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return fail_errno(errno, "open a new jail below /proc");
-  // Still alive after the open: so the number was not reused and the directory is the child's.
+  // The process still exists after the open(): so its number was not reused, and the directory is the child's.
   if (::syscall(SYS_pidfd_send_signal, pidfd, 0, nullptr, 0) < 0) return fail_errno(errno, "a new jail");
   return directory;
 }
@@ -50,7 +50,7 @@ Result<int> MountMappings::find_or_make(uint32_t owner_uid, uint32_t owner_gid, 
   auto key = std::tuple(owner_uid, owner_gid, runner_id);
   if (auto it = made_.find(key); it != made_.end()) return it->second.get();
 
-  // A process that does nothing but be in the namespace until it has been opened.
+  // A child process that only waits, until its user namespace has been opened.
   int raw_pidfd = -1;
   clone_args args{};
   args.flags = CLONE_NEWUSER | CLONE_PIDFD;

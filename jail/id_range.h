@@ -1,14 +1,14 @@
-// IdRange: the host ids (uids, and gids of the same numbers) that jails of a root's daemon have. The first is every
-// jail's init, the last the daemon's own where its user does not exist (supervisor/privileges.h), all between are
-// runners', one for each living jail.
-// Source: "id_range" of the daemon's configuration, read by supervisor/options.cc.
+// IdRange: the host ids (uids, and gids with the same numbers) of jails, if the daemon was started by root. The first
+// id is init's in every jail. The last is the daemon's, if the daemon's user does not exist (supervisor/privileges.h).
+// All ids between are for runners, one for each living jail.
+// Source: "id_range" of the daemon's configuration, read by supervisor/options.cc. Used by: jail/jailer.h, jail/host.h.
 #pragma once
 #include <cstdint>
 
 namespace jail {
 
 struct IdRange {
-  static constexpr uint32_t kLeast = 4;  // with two runners: the next jail is built while the last one ends
+  static constexpr uint32_t kLeast = 4;  // two of them for runners: the next jail is built while the last one ends
 
   uint32_t first = 0x7000'0000;  // outside of systemd's and Debian's ranges (systemd's UIDS-GIDS.md)
   uint32_t count = 65536;        // at least kLeast

@@ -17,7 +17,7 @@
 namespace jail {
 namespace {
 
-constexpr auto kBuildLimit = std::chrono::seconds(30);  // milliseconds as a rule; seconds only under emulation
+constexpr auto kBuildLimit = std::chrono::seconds(30);  // usually milliseconds; seconds only under emulation
 
 struct Pair {
   Fd ours, theirs;
@@ -28,9 +28,10 @@ Result<Pair> make_pipe() {
   if (::pipe2(ends, O_CLOEXEC) < 0) return fail_errno(errno, "pipe");
   Pair pair{Fd(ends[0]), Fd(ends[1])};
   if (::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno(errno, "pipe");
-  // A program that opens /dev/stdout opens the pipe anew, and the runner's id is not ours.
+  // A program that opens /dev/stdout opens the pipe again, and the runner's host id is not the daemon's.
   if (::fchmod(pair.theirs.get(), 0222) < 0) return fail_errno(errno, "chmod a pipe");
-  (void)::fcntl(pair.ours.get(), F_SETPIPE_SZ, 256 * 1024);  // fewer wake-ups for large outputs; the default does too
+  (void)::fcntl(pair.ours.get(), F_SETPIPE_SZ,
+                256 * 1024);  // fewer wake-ups for large outputs; on failure the default size stays
   return pair;
 }
 
@@ -42,8 +43,8 @@ Result<Pair> make_sockets(int type) {
   return pair;
 }
 
-// Off the caller's path: wait for the last process, then remove the leaf. Without a pidfd (the request was cancelled
-// before the jailer answered) the leaf's own emptiness is what there is to wait for.
+// Waits for the last process, then removes the leaf, while the caller continues. If there is no pidfd (the request was
+// cancelled before the jailer answered), it only retries the removal until the leaf is empty.
 Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup, RunnerIds::Lease) {
   constexpr int kTries = 200;
   if (pidfd) co_await pidfd.readable();
@@ -82,12 +83,12 @@ CgroupLimits cgroup_limits_of(const policies::Limits& limits, uint64_t own_bytes
   return CgroupLimits{limits.memory_bytes + own_bytes, limits.tasks + 1 /* init */, limits.cpus};
 }
 
-// Both ends of everything that goes into a jail.
+// Both ends of every pipe and socket that goes into a jail.
 struct Jail::Ends {
   Pair out, err, guest, control;
 };
 
-// What is the same for every kind of jail, up to the order: ids, descriptors, the leaf.
+// Prepares what every kind of jail needs before its order: descriptors and the leaf.
 Result<Jail::Ends> Jail::prepare(const Spec& spec) {
   Ends ends;
   TRY(ends.out, make_pipe());
@@ -102,7 +103,7 @@ Result<Jail::Ends> Jail::prepare(const Spec& spec) {
   return ends;
 }
 
-// The order was carried out: takes our ends and waits for init's word.
+// After the order was carried out: takes the daemon's ends and waits for init's report.
 Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
   CO_TRY(pidfd_, AsyncFd::adopt(host_.loop, std::move(pidfd)));
   init_pid_ = pid_of(pidfd_.get());
@@ -132,7 +133,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role r
   if (host.unfit && !spec.tests_host) co_return tl::unexpected<Error>(*host.unfit);
   CO_CHECKED(check_requirements(host, spec.isolation));
   auto jail = std::unique_ptr<Jail>(new Jail(host));
-  // Without mapped mounts the runner must be the workspace's owner on disk.
+  // Without mapped mounts, the runner must have the host id that owns the workspace on disk.
   jail->map_ids_ = host.identity == Identity::separated && host.map_workspace_ids;
   jail->ids_.identity = host.identity;
   jail->ids_.init = host.identity == Identity::separated ? host.ids.init() : host.daemon_uid;
@@ -181,7 +182,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
   JailerClient::ForkFds fds{zygote->fork_plan(),   ends.guest.theirs.get(), ends.control.theirs.get(),
                             ends.out.theirs.get(), ends.err.theirs.get(),   go_read.get()};
   CO_TRY(Fd pidfd, co_await zygote->orders().fork(fds, host.identity, wanted));
-  // Born in its zygote's cgroup, and moved before it does anything: only we may write there.
+  // The fork starts in its zygote's cgroup, and is moved before it runs: only the daemon may write there.
   if (jail->cgroup_) CO_CHECKED(jail->cgroup_.take_process(pid_of(pidfd.get())));
   if (::write(go_write.get(), "g", 1) != 1) co_return fail_errno(errno, "let a fork go on", Code::unavailable);
   CO_CHECKED(co_await jail->begin(std::move(ends), std::move(pidfd), start));
@@ -256,7 +257,7 @@ Task<std::optional<InitReport>> Jail::next_report() {
 void Jail::kill() {
   const Doing doing(LoopWork::jail);
   if (!pidfd_ || killed_) return;
-  if (cgroup_) (void)cgroup_.kill();  // the order to the jailer follows anyway
+  if (cgroup_) (void)cgroup_.kill();  // the order to the jailer follows in any case
   killed_ = host_.jailer.end(pidfd_.get());
 }
 

@@ -1,6 +1,7 @@
-// Jail: one single-use set of namespaces with an interpreter in it, from its first order to its last process.
-// Source: Jail::build. Ends when it is destroyed, at the latest: killed, reaped and its cgroup removed off the caller's
-// path. Used once, never reset.
+// Jail: one single-use set of namespaces with an interpreter in it, from its first order to its last process. Used
+// once, never reset.
+// Source: Jail::build, build_home and fork. Used by: jail/execution.cc, jail/pool.h, jail/session.cc, jail/zygote.h.
+// The destructor ends the jail: it is killed, reaped and its cgroup removed while the caller continues.
 #pragma once
 #include <linux/filter.h>
 
@@ -25,11 +26,11 @@
 namespace jail {
 
 struct Spec {
-  std::string name;  // of the cgroup leaf: [a-z0-9-]+, unique while it lives
+  std::string name;  // name of the cgroup leaf: [a-z0-9-]+, unique among living jails
   Language language = Language::python;
-  std::vector<std::string> command;  // empty: the language's own
-  // What descriptor 3 is: packets of the guest protocol, or, for programs that know none, a stream of bytes
-  // (guest().take_socket()).
+  std::vector<std::string> command;  // empty: the language's own command
+  // What descriptor 3 carries: packets of the guest protocol, or, for programs that do not know the protocol, a stream
+  // of bytes (guest().take_socket()).
   enum class Guest { packets, stream };
   Guest guest = Guest::packets;
   policies::Limits limits;
@@ -37,26 +38,26 @@ struct Spec {
   unsigned cpu_weight = 100;  // cpu.weight of the leaf, from birth: 1 to 10000
   std::map<std::string, std::string> environment;
   std::shared_ptr<const policies::SeccompFilter> filter;
-  bool tests_host = false;  // of the self-test: built on a host that was found unfit, too
+  bool tests_host = false;  // for the self-test: build the jail even on a host that was found unfit
 };
 
-// How an execution came by its jail.
+// How an execution got its jail.
 enum class Start {
-  cold,  // built for it
-  exec,  // built ahead, with an interpreter of its own
+  cold,  // built for this execution
+  exec,  // built ahead of time, with its own interpreter
   fork,  // forked from its tenant's zygote
 };
 constexpr std::string_view start_name(Start start) {
   return start == Start::cold ? "cold" : start == Start::exec ? "exec" : "fork";
 }
 
-// What a runner says once, before it can have seen any code.
+// The message that a runner sends once, before it can have seen any code.
 struct Ready {
   Monotonic::time_point at;
   uint64_t cpu_us = 0;  // CPU time of the runner so far
 };
 
-// How an execution came by its jail, for its receipt.
+// How an execution got its jail, with times, for the receipt.
 struct Origin {
   Start start = Start::cold;
   double waited_ms = 0;      // from ready to dispatch
@@ -65,37 +66,37 @@ struct Origin {
 
 // Errors: denied when the policy requires what this host does not have, naming it (rule "isolation.<what>").
 Result<> check_requirements(const Host& host, const policies::Isolation& wanted);
-// `own_bytes`: what init and interpreter hold already, granted on top of what the program may use.
+// `own_bytes`: memory that init and the interpreter hold already. memory.max is the program's limit plus this.
 CgroupLimits cgroup_limits_of(const policies::Limits& limits, uint64_t own_bytes);
 
 class Zygote;
 
 class Jail {
  public:
-  // A finished jail whose interpreter is starting. Errors: unavailable, naming the step that failed; denied when the
+  // Builds a jail; its interpreter is still starting. Errors: unavailable, naming the step that failed; denied when the
   // policy requires what this host does not have, naming it (rule "isolation.<what>").
   static Task<Result<std::unique_ptr<Jail>>> build(Host& host, Spec spec);
-  // The home of a zygote (Role::zygote): runs spec.command with power over its own namespaces only.
+  // Builds the home of a zygote (Role::zygote): runs spec.command with power over its own namespaces only.
   static Task<Result<std::unique_ptr<Jail>>> build_home(Host& host, Spec spec);
-  // As build(), but the interpreter is a fork of the zygote's. The zygote lives at least as long as the jail. `wanted`:
-  // an execution waits for it.
+  // Like build(), but the interpreter is a fork of the zygote. The jail keeps the zygote. `wanted`: an execution waits
+  // for this jail.
   static Task<Result<std::unique_ptr<Jail>>> fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec, bool wanted);
   ~Jail();
   Jail(const Jail&) = delete;
 
-  // Mounts the directory on /workspace; nothing when that was done. Errors: unavailable.
+  // Mounts the directory on /workspace; returns at once if it is mounted already. Errors: unavailable.
   Task<Result<>> attach(int directory);
 
-  // Waits for the runner's first message, `ready`. Errors: unavailable when it ends, or says anything else.
+  // Waits for the runner's first message, `ready`. Errors: unavailable when the runner ends or sends another message.
   Task<Result<>> wait_until_ready();
-  // Notes that message; false when it is none, or comes a second time.
+  // Records that message. False if it is another message, or comes a second time.
   bool take_ready(const Json& message);
   const std::optional<Ready>& ready() const { return ready_; }
 
-  // The next word of jail-init: `exited`, or `failed` when the interpreter could not be started; nothing when init
-  // is gone without a word (killed).
+  // The next message of jail-init: `exited`, or `failed` when the interpreter could not be started. Empty when init
+  // ended without a message (it was killed).
   Task<std::optional<InitReport>> next_report();
-  // Ends every process. Returns at once; gone() follows.
+  // Ends every process. Returns at once; wait for the end with gone().
   void kill();
   // Waits until every process of the jail is gone (pid_namespaces(7): init ends last).
   Task<> gone();
@@ -103,15 +104,15 @@ class Jail {
   GuestChannel& guest() { return guest_; }
   AsyncFd& out() { return out_; }
   AsyncFd& err() { return err_; }
-  Cgroup& cgroup() { return cgroup_; }  // empty where there is none
-  // For where no cgroup counts. Opens what it reads ahead of time, once the interpreter is ready.
+  Cgroup& cgroup() { return cgroup_; }  // empty if there are no cgroups
+  // For hosts without cgroups. Opens the files of /proc ahead of time; call it once the interpreter is ready.
   void watch_lone_process();
   std::optional<LoneProcess> lone_process(Threads allowed);
-  // The host's pid of init, for reading /proc. Once init is gone it may be another's.
+  // The host's pid of init, for reading /proc. Once init is gone, another process may get this number.
   int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
-  // For receipts. Made when it is first asked for.
+  // The text for receipts. Made at the first call.
   const Applied& applied();
   JailerClient::Ids ids() const { return ids_; }
   double build_ms() const { return build_ms_; }

@@ -29,8 +29,8 @@
 namespace jail {
 namespace {
 
-// What the jobs need: clone maps ids (SETUID, SETGID), makes mounts with mapped ids, enters mount namespaces and limits
-// projects (SYS_ADMIN, SYS_CHROOT), pins oom_score_adj (SYS_RESOURCE), ends jails of other ids (KILL).
+// Capabilities by job: map ids (SETUID, SETGID); mount with mapped ids, enter mount namespaces, limit projects
+// (SYS_ADMIN, SYS_CHROOT); pin oom_score_adj (SYS_RESOURCE); end jails of other ids (KILL).
 constexpr cap_value_t kKept[] = {CAP_SETUID, CAP_SETGID, CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_RESOURCE, CAP_KILL};
 
 Result<> keep_only_what_is_needed(unsigned group) {
@@ -48,7 +48,7 @@ Result<> keep_only_what_is_needed(unsigned group) {
   for (cap_value_t cap : kKept) {
     cap_flag_value_t held = CAP_CLEAR;
     if (!before || cap_get_flag(before.get(), cap, CAP_PERMITTED, &held) < 0 || held == CAP_CLEAR) {
-      // Containers and some machines withhold this one; then oom_score_adj can be lowered again from inside.
+      // Containers and some machines withhold this capability. Then jailed code can lower its oom_score_adj again.
       if (cap == CAP_SYS_RESOURCE) continue;
       return fail(Code::unavailable, fmt::format("the daemon was started without capability {}", cap),
                   "give it to the service");
@@ -60,7 +60,7 @@ Result<> keep_only_what_is_needed(unsigned group) {
   int error = errno;
   cap_free(caps);
   if (rc < 0) return fail_errno(error, "cap_set_proc");
-  // The change of group made us undumpable, which would hide our children's /proc files from us.
+  // After the change of group this process is non-dumpable, and could not read its children's /proc files.
   if (prctl(PR_SET_DUMPABLE, 1) < 0) return fail_errno(errno, "prctl PR_SET_DUMPABLE");
   return {};
 }
@@ -77,7 +77,7 @@ constexpr const char* name_of(OrderType type) {
   return number > 0 && number < std::size(kNames) ? kNames[number] : "do something unknown";
 }
 
-// Lines about what orders made go wrong: whoever sends them must not fill the log.
+// OrderLog: log lines about failed orders, at most kMostAMinute a minute: a sender of bad orders must not fill the log.
 class OrderLog {
  public:
   template <class... Args>
@@ -107,9 +107,9 @@ class Jailer {
   Jailer(JailerConfig config, Fd orders) : config_(std::move(config)), orders_(std::move(orders)) {}
 
   Result<> prepare() {
-    signal(SIGCHLD, SIG_IGN);  // children are reaped by the kernel; their end is seen by pidfd
+    signal(SIGCHLD, SIG_IGN);  // the kernel reaps children; a pidfd shows their end
     signal(SIGPIPE, SIG_IGN);
-    for (int s : {SIGTERM, SIGINT, SIGHUP}) signal(s, SIG_IGN);  // the daemon decides; its end is ours
+    for (int s : {SIGTERM, SIGINT, SIGHUP}) signal(s, SIG_IGN);  // the daemon decides, and the jailer ends with it
     if (fchdir(config_.template_dir.get()) < 0) return fail_errno(errno, "enter the jail template");
     null_ = Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!null_) return fail_errno(errno, "open /dev/null");
@@ -117,7 +117,8 @@ class Jailer {
     if (!own_mounts_) return fail_errno(errno, "open /proc/self/ns/mnt");
     if (config_.privileged) CHECKED(keep_only_what_is_needed(config_.daemon_gid));
     CHECKED(prepare_check());
-    // Last: a change of ids clears it (prctl(2)). A daemon that is already gone shows as end of file.
+    // This is the last step, because a change of ids clears the setting (prctl(2)). If the daemon is already gone, the
+    // socket shows end of file.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return fail_errno(errno, "prctl PR_SET_PDEATHSIG");
     return {};
   }
@@ -128,7 +129,7 @@ class Jailer {
       auto received = receive_message(orders_.get(), &order, sizeof order, kMostFdsOfMessage);
       if (!received) {
         log_error("jailer: {}", received.error().what);
-        return;  // the daemon only sends whole orders; anything else means that it is not the daemon any more
+        return;  // the daemon sends whole orders only; any other message is not the daemon's
       }
       if (!received->open) return;
       handle(order, received->fds);
@@ -186,7 +187,7 @@ class Jailer {
     if (auto sent = send_message(orders_.get(), &answer, sizeof answer, out); !sent) log_.say("{}", sent.error().what);
   }
 
-  // The gids of jails have the numbers of their uids, but for the daemon's own.
+  // The gids of jails have the same numbers as their uids; only the daemon's gid may differ.
   HostIds host_ids(const Order& order) const {
     auto gid_of = [this](uint32_t uid) { return uid == config_.daemon_uid ? config_.daemon_gid : uid; };
     return {order.init_id, gid_of(order.init_id), order.runner_id, gid_of(order.runner_id)};
@@ -225,7 +226,8 @@ class Jailer {
     bool read_only;
   };
 
-  // A detached mount of the directory: nosuid, nodev, and the daemon's ids shown as the runner's where asked.
+  // Makes a detached mount of the directory: nosuid, nodev, and, if asked, with the daemon's ids mapped to the
+  // runner's.
   Failure make_tree(const Mapping& mapping, int directory, Fd& tree) {
     tree = Fd(
         static_cast<int>(syscall(SYS_open_tree, directory, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
@@ -248,15 +250,15 @@ class Jailer {
     return {Step::none, set ? 0 : set.error().err ? set.error().err : EIO};
   }
 
-  // From outside: the jail's init keeps no capability for it. Init is waiting and tenant code has not run yet,
-  // so what its mount namespace holds is what jail-init made.
+  // Mounts from outside, because the jail's init has no capability for it. Init waits and no tenant code has run yet,
+  // so the mount namespace holds only what jail-init made.
   Failure attach(const Order& order, int init, int directory) {
     Fd tree;
     const Mapping mapping{order.map_ids != 0, order.runner_id, order.read_only != 0};
     if (Failure failure = make_tree(mapping, directory, tree); failure.error) return failure;
     if (setns(init, CLONE_NEWNS) < 0) return {Step::attach_workspace, errno};
     Failure failure = move_and_verify(tree.get(), directory);
-    // Back to our own namespace; without it this process would build the next jail in the wrong one.
+    // Returns to the jailer's own namespace; otherwise it would build the next jail in the wrong one.
     if (setns(own_mounts_.get(), CLONE_NEWNS) < 0 || fchdir(config_.template_dir.get()) < 0) {
       log_error("jailer: cannot leave a jail's mount namespace: {}", std::generic_category().message(errno));
       _exit(1);
@@ -283,11 +285,11 @@ class Jailer {
   Fd orders_;
   Fd null_, own_mounts_;
   MountMappings mappings_;
-  std::optional<OrderCheck> check_;  // from prepare() on
+  std::optional<OrderCheck> check_;  // set by prepare()
   OrderLog log_;
 };
 
-// A listening socket that stayed open here would let clients wait for a daemon that takes no more.
+// Closes all other descriptors. A listening socket left open here would let clients wait for a daemon that has ended.
 void close_all_but(std::vector<int> kept) {
   std::sort(kept.begin(), kept.end());
   unsigned first = 3;
@@ -324,7 +326,7 @@ Result<Fd> fork_jailer(JailerConfig config) {
       status = 1;
     }
   }
-  ::_exit(status);  // the daemon's destructors and exit handlers are not ours
+  ::_exit(status);  // skips the daemon's destructors and exit handlers
 }
 
 }  // namespace jail

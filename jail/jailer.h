@@ -1,7 +1,8 @@
-// The jailer: the small privileged process beside the daemon. Forked before the daemon gives its privileges up,
-// it reads orders (jail/orders.h) and does the three things that need power: clone a jail, map ids, attach a
-// workspace. It believes no order: each is judged first (jail/order_check.h). One thread, blocking, no parsing of what
-// strangers wrote, no memory that grows beyond the jails that live.
+// The jailer: the small privileged process beside the daemon. It is forked before the daemon gives its privileges up.
+// It reads orders (jail/orders.h) and does what needs privileges: it clones a jail, maps ids, attaches a workspace,
+// limits a project on disk. It trusts no order: each one is judged first (jail/order_check.h). It has one thread, it
+// blocks, it parses no text of clients, and its memory grows only with the number of living jails.
+// Used by: supervisor/main.cc.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,20 +13,20 @@
 
 namespace jail {
 
-// What it needs to judge orders (jail/order_check.h), besides what it works with.
+// What the jailer needs to work and to judge orders (jail/order_check.h).
 struct JailerConfig {
   Fd template_dir;          // jail/template.h; becomes the working directory
   Fd init;                  // warder-jail-init
-  bool privileged = false;  // started as root: keeps only the capabilities it needs, and uses `ids`
+  bool privileged = false;  // started as root: keeps only the needed capabilities, and uses `ids`
   IdRange ids;
-  uint32_t daemon_uid = 0, daemon_gid = 0;  // what the daemon will be; its group may write its cgroups
-  std::vector<Fd> workspace_parents;        // O_PATH: below them lie all workspaces. Nobody but root may rename them
-  std::vector<Fd> single_folders;  // O_PATH: shown themselves, as those of servers that the configuration names
-  Fd jails_cgroup;                 // CgroupTree::jails(); empty: there are no cgroups
+  uint32_t daemon_uid = 0, daemon_gid = 0;  // ids of the daemon after it drops root; its group may write its cgroups
+  std::vector<Fd> workspace_parents;        // O_PATH; all workspaces are below them. Only root may rename them
+  std::vector<Fd> single_folders;  // O_PATH; may be mounted as they are, for servers that the configuration names
+  Fd jails_cgroup;                 // CgroupTree::jails(); empty: no cgroups
 };
 
-// Forks the jailer and returns the daemon's end of its socket (jail/orders.h). The jailer serves until that end
-// closes; every jail dies with it. Call it single-threaded, before the loop exists.
+// Forks the jailer and returns the daemon's end of its socket (jail/orders.h). The jailer serves until that end closes;
+// every jail dies with the jailer. Call it before the loop exists, while the process has one thread.
 Result<Fd> fork_jailer(JailerConfig config);
 
 }  // namespace jail

@@ -30,7 +30,7 @@ std::unique_ptr<JailerClient> JailerClient::start(Loop& loop, AsyncFd socket, st
   return client;
 }
 
-// Whoever hears it may be the last who needs this client, whose own task is running now.
+// The waiting task may hold the last reference to this client, and the client's own task is running now.
 void JailerClient::fire_later(std::shared_ptr<Waiting> waiting) {
   loop_.defer([waiting = std::move(waiting)] { waiting->done.fire(); });
 }
@@ -46,7 +46,7 @@ Task<> JailerClient::read_answers() {
     if (!received || !received->open) break;
     auto it = waiting_.find(answer.token);
     if (it == waiting_.end())
-      continue;  // its request was cancelled; a pidfd in it closes, the jail sees its control end
+      continue;  // the request was cancelled: a pidfd in the answer is closed, and the jail sees its control socket end
     auto waiting = std::move(it->second);
     waiting_.erase(it);
     waiting->answer = answer;
@@ -76,13 +76,13 @@ Task<Result<std::shared_ptr<JailerClient::Waiting>>> JailerClient::ask(Order ord
     if (is_gone()) co_return tl::unexpected<Error>(why_gone_());
     if (sent.error().code != Code::unavailable)
       co_return tl::unexpected<Error>(std::move(sent).error().within("ask the jailer"));
-    Event soon;  // the queue is full: several tasks may wait here, so poll by timer rather than by the one writer slot
+    Event soon;  // the queue is full. Several tasks may wait here and the socket has one writer slot, so poll by timer
     Deadline again(loop_, std::chrono::milliseconds(1), [&soon] { soon.fire(); });
     co_await soon;
   }
   waiting_.emplace(order.token, waiting);
   co_await waiting->done;
-  // This client may be gone by now, too.
+  // This client may be destroyed by now.
   if (waiting->gone) co_return tl::unexpected<Error>(waiting->gone());
   if (waiting->answer.error != 0) co_return tl::unexpected<Error>(failed_order(waiting->answer));
   co_return waiting;
@@ -155,7 +155,7 @@ Task<Result<>> JailerClient::limit_project(int directory, uint32_t project, Proj
 bool JailerClient::end(int pidfd) {
   Order order{};
   order.type = OrderType::end;
-  // A full queue takes no order; a jail that is let go of still ends, as its control socket closes with it.
+  // A full queue takes no order. Without its Jail object a jail ends nevertheless: its control socket closes.
   auto sent = send_message(socket_.get(), &order, sizeof order, {pidfd});
   if (!sent) log_debug("ask the jailer to end a jail: {}", sent.error().what);
   return sent.has_value();

@@ -1,4 +1,6 @@
-// The daemon's side of the jailer: orders out, answers in, matched by token.
+// JailerClient: the daemon's side of the jailer, or of a zygote. It sends orders and receives answers, matched by
+// token. Source: the socket of fork_jailer() (jail/jailer.h), or of a zygote. Used by: jail/jail.cc, jail/zygote.h,
+// jail/self_test.cc, supervisor/workspace_quotas.h.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,8 +15,8 @@ namespace jail {
 
 class JailerClient {
  public:
-  // `socket`: our end of the jailer's SOCK_SEQPACKET pair. `lost` is called once, from the loop, when the jailer is
-  // gone: no jail can be built any more, and all existing ones are dead.
+  // `socket`: the daemon's end of the jailer's SOCK_SEQPACKET pair. `lost` is called once, from the loop, when the
+  // jailer is gone: no jail can be built any more, and all existing jails are dead.
   static Result<std::unique_ptr<JailerClient>> start(Loop& loop, Fd socket, std::function<void()> lost);
 
   struct BuildFds {
@@ -25,17 +27,17 @@ class JailerClient {
     Identity identity = Identity::shared;
     uint32_t init = 0, runner = 0;
   };
-  // A pidfd of the new jail's init, which is still building itself. Errors: unavailable, naming the Step.
+  // The pidfd of the new jail's init, which is still building the jail. Errors: unavailable, naming the Step.
   Task<Result<Fd>> build(BuildFds fds, Ids ids);
 
-  // A zygote's, which takes orders to fork; of a socket that the loop knows already.
+  // The client of a zygote, which takes fork orders; the loop knows its socket already.
   static std::unique_ptr<JailerClient> start_of_zygote(Loop& loop, AsyncFd socket, std::function<void()> lost);
 
   struct ForkFds {  // borrowed during the call; all required
     int plan, guest, control, out, err, go;
   };
-  // Of a zygote at the other end: the child waits for a byte on `go`. `wanted`: an execution waits for it, so it need
-  // not get warm. Errors: unavailable.
+  // Asks a zygote for a fork. The child waits for a byte on `go`. `wanted`: an execution waits for the child, so the
+  // child does not warm up. Errors: unavailable.
   Task<Result<Fd>> fork(ForkFds fds, Identity identity, bool wanted);
 
   struct Workspace {
@@ -44,22 +46,23 @@ class JailerClient {
     bool map_ids = false;
     bool read_only = false;
   };
-  // The directory is mounted on /workspace of the jail: nosuid, nodev, verified. Errors: unavailable.
+  // Mounts the directory on the jail's /workspace: nosuid, nodev, verified. Errors: unavailable.
   Task<Result<>> attach(int pidfd, Workspace workspace, uint32_t runner_id);
-  // Can the directory's file system be mounted with mapped ids (mount_setattr(2))?
+  // Checks that the directory's file system can be mounted with mapped ids (mount_setattr(2)). Errors: unavailable.
   Task<Result<>> probe_idmap(int directory, uint32_t owner_uid, uint32_t owner_gid, uint32_t runner_id);
-  // Limits of a project of ours on the file system of a directory that is open for reading. Errors: unavailable.
+  // Sets the limits of one of the daemon's projects, on the file system of `directory`, which is open for reading.
+  // Errors: unavailable.
   Task<Result<>> limit_project(int directory, uint32_t project, ProjectLimits limits);
-  // SIGKILL to a jail's init: the whole jail ends. Returns at once; the pidfd becomes readable when it is done. False
+  // Sends SIGKILL to a jail's init: the whole jail ends. Returns at once; the pidfd becomes readable at the end. False
   // when the order could not be sent now.
   bool end(int pidfd);
-  // The process at the other end has ended, whether or not the loop has heard of it.
+  // True if the process at the other end has ended, even if the loop does not know it yet.
   bool is_gone() const;
 
  private:
   struct Waiting {
     Event done;
-    Error (*gone)() = nullptr;  // instead of an answer: whoever had the order has ended
+    Error (*gone)() = nullptr;  // set instead of an answer: makes the error after the other end has ended
     JailerAnswer answer{};
     Fd pidfd;
   };

@@ -45,13 +45,13 @@ std::string_view interpreter_of(Language language) {
 std::vector<std::string> command_of(Language language, const policies::Limits& limits) {
   switch (language) {
     case Language::python:
-      // -B: the workspace is the agent's, who never asked for bytecode there; -I leaves PYTHONDONTWRITEBYTECODE aside.
-      // -S: what `site` does is done when the code needs it, see guest/python/warder/_site.py.
+      // -B: no bytecode files, because the workspace is the agent's. (-I ignores PYTHONDONTWRITEBYTECODE.)
+      // -S: the work of `site` is done later, if the code needs it, see guest/python/warder/_site.py.
       return {"/usr/bin/python3", "-I", "-S", "-B", "-u", "/warder/python/runner.py"};
     case Language::javascript:
     case Language::typescript:
-      // V8's own idea of its heap follows the machine's memory, not the jail's.
-      // import() in a script needs the flag before Node 20.12, and Debian 12 has an 18.
+      // V8 would size its heap by the machine's memory, not by the jail's limit.
+      // Before Node 20.12, import() in a script needs the flag; Debian 12 has Node 18.
       return {"/usr/bin/node", "--no-warnings", "--experimental-vm-modules",
               fmt::format("--max-old-space-size={}", std::max<uint64_t>(limits.memory_bytes >> 20, 16)),
               "/warder/javascript/runner.js"};
@@ -66,7 +66,7 @@ std::vector<std::string> warming_of(Language language) {
   return {};
 }
 
-// Installers that are told not to try: without a network each of them asks again and again, pip for 10 s, npm for 30.
+// Settings that make installers give up at once. Without a network each installer retries: pip for 10 s, npm for 30 s.
 constexpr std::pair<const char*, const char*> kOffline[] = {{"PIP_NO_INDEX", "1"},
                                                             {"PIP_DISABLE_PIP_VERSION_CHECK", "1"},
                                                             {"UV_OFFLINE", "1"},
@@ -102,7 +102,7 @@ std::vector<ResourceLimit> resource_limits_of(Language language, const policies:
     return ResourceLimit{static_cast<uint32_t>(resource), 0, value, value};
   };
   std::vector<ResourceLimit> list = {
-      // 1, not 0: a limit of 0 does not stop a core_pattern that is a pipe (core(5); measured on 6.1).
+      // 1, not 0: a limit of 0 does not stop a core_pattern with a pipe (core(5); measured on 6.1).
       both(RLIMIT_CORE, 1),
       both(RLIMIT_NOFILE, limits.open_files),
       both(RLIMIT_FSIZE, limits.file_bytes),
@@ -111,8 +111,9 @@ std::vector<ResourceLimit> resource_limits_of(Language language, const policies:
       both(RLIMIT_NICE, 0),
       both(RLIMIT_RTPRIO, 0),
       both(RLIMIT_SIGPENDING, 1024),
-      // Counted per user and user namespace since Linux 5.14, and every jail has its own: so of this jail alone.
-      // With a cgroup one more, so that pids.max refuses first: only that is counted, and so tells the outcome.
+      // The kernel counts processes per user and user namespace since Linux 5.14. Every jail has its own, so this
+      // counts one jail. With a cgroup the limit is one higher, so that pids.max refuses first: only pids.max counts
+      // refusals, which the outcome needs.
       both(RLIMIT_NPROC, limits.tasks + (enforcement == Enforcement::alone ? 0 : 1)),
       ResourceLimit{RLIMIT_STACK, 0, 8 << 20, 64 << 20},
   };
@@ -120,7 +121,7 @@ std::vector<ResourceLimit> resource_limits_of(Language language, const policies:
     auto seconds = static_cast<uint64_t>((limits.cpu.count() + 999) / 1000);
     list.push_back(ResourceLimit{RLIMIT_CPU, 0, seconds, seconds + 1});
   }
-  // V8 reserves far more than it uses; there the memory watch stands in alone.
+  // V8 reserves far more memory than it uses. For Node, only the memory watch stands in.
   if (enforcement == Enforcement::alone && !runs_in_node(language))
     list.push_back(both(RLIMIT_DATA, limits.memory_bytes));
   return list;

@@ -1,5 +1,6 @@
-// Languages: which interpreter runs a language, how it is started, what its environment is.
-// The environment is built from nothing; HOME is a private tmpfs, never the workspace.
+// Language: a programming language that jails run, with its interpreter, command line, environment and process limits.
+// The environment is built from scratch; HOME is a private tmpfs, never the workspace.
+// Used by: jail/sealed_plan.cc, jail/pool.cc, jail/zygote.cc. No errors.
 #pragma once
 #include <map>
 #include <optional>
@@ -16,22 +17,23 @@ enum class Language { python, javascript, typescript, shell };
 constexpr Language kLanguages[] = {Language::python, Language::javascript, Language::typescript, Language::shell};
 
 std::string_view language_name(Language language);
-// By name or common alias ("py", "js", "node", "ts", "bash", "sh"); nothing when unknown.
+// Finds a language by its name or a common alias ("py", "js", "node", "ts", "bash", "sh"); empty when unknown.
 std::optional<Language> find_language(std::string_view name);
-// Whether Node.js runs it: JavaScript, and TypeScript, whose types are taken off there.
+// True if Node.js runs the language: JavaScript, and TypeScript after its types are removed.
 constexpr bool runs_in_node(Language language) {
   return language == Language::javascript || language == Language::typescript;
 }
-// The host's program that must exist, "/usr/bin/python3".
+// The program that must exist on the host, for example "/usr/bin/python3".
 std::string_view interpreter_of(Language language);
 
 std::vector<std::string> command_of(Language language, const policies::Limits& limits);
-// Words behind the command of an interpreter that waits: what else it gets warm for. The library that reads types holds
-// more than all the rest of its runner, and takes a while to load and to get fast.
+// Extra arguments for an interpreter that waits: libraries to load ahead of time. TypeScript's library takes more
+// memory than the rest of its runner together, and is slow to load and to warm up.
 std::vector<std::string> warming_of(Language language);
 std::vector<std::string> environment_of(const std::map<std::string, std::string>& from_policy);
 
-// Limits of each process. With cgroups they bound what cgroups do not count; without, they stand in (`alone`).
+// Limits of each process. With a cgroup they bound what the cgroup does not count; without a cgroup they replace it
+// (`alone`).
 enum class Enforcement { with_cgroup, alone };
 std::vector<ResourceLimit> resource_limits_of(Language language, const policies::Limits& limits,
                                               Enforcement enforcement);

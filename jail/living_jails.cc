@@ -9,10 +9,10 @@
 namespace jail {
 
 namespace {
-constexpr size_t kLookedAt = 4;  // for each jail that is added: so the dead stay about a quarter of the table
+constexpr size_t kLookedAt = 4;  // per added jail: so at most about a quarter of the table is dead
 }  // namespace
 
-// The next ones in the table, as many as that.
+// Looks at the next `looked_at` jails of the table and removes the dead among them.
 void LivingJails::forget_dead(size_t looked_at) {
   looked_at = std::min(looked_at, jails_.size());
   for (auto jail = jails_.upper_bound(looked_at_last_); looked_at > 0; looked_at--) {
@@ -28,13 +28,13 @@ bool LivingJails::has_room() {
 }
 
 LivingJail& LivingJails::add(int pid, Fd pidfd, uint32_t runner_id, Role role) {
-  LivingJail& jail = jails_[pid];  // one that had this number before is dead
+  LivingJail& jail = jails_[pid];  // an earlier jail with this number is dead
   jail = LivingJail{pid, std::move(pidfd), runner_id, role};
   return jail;
 }
 
-// A process that lives has had its number since it was born. So whatever had this number after the jail was added, and
-// before it was seen alive here, is the jail.
+// A living process has kept its number since it was created. So a process that had this number after the jail was
+// added, and before the jail was seen alive here, is the jail's init.
 LivingJail* LivingJails::find(int pid) {
   auto found = jails_.find(pid);
   if (found == jails_.end()) return nullptr;
@@ -48,11 +48,12 @@ const LivingJail* LivingJails::find_home(int pid) {
   return jail && jail->role == Role::zygote ? jail : nullptr;
 }
 
-// Above a fork are the zygote, for Node the process that this is a copy of, and the home's init; what is above one that
-// ended is that init. None in between is the first of a pid namespace: jailed code is below one, and can make none.
-// All that is read belongs together. A process that ends leaves its children to another: whoever is the parent before
-// and after has lived in between. So the numbers are read upwards, then downwards, and at last the fork still lives,
-// and so does the home.
+// The ancestors of a fork: the zygote, for Node also the process that the zygote is a copy of, and the home's init,
+// which adopts the children of an ended process. No process in between is the first of a pid namespace: jailed code is
+// below such a process, and can make no namespace.
+// All numbers that are read must belong together. A process that ends passes its children to another process. If the
+// same parent is read before and after, it has lived in between. So the numbers are read upwards, then again downwards,
+// and at the end the fork and the home are still alive.
 const LivingJail* LivingJails::home_of_fork(int pidfd, int pid) {
   constexpr int kMostBetween = 2;
   std::array<int, kMostBetween + 2> line{pid};

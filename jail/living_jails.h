@@ -1,5 +1,7 @@
-// LivingJails: which processes are the init of a jail of ours. The jailer asks before it enters or ends what an order
-// names by a pidfd. Jails that the jailer built are in the table; a zygote's forks are known by their descent from one.
+// LivingJails: the jailer's table of processes that are the init of a jail. The jailer looks a process up before it
+// enters or ends the jail that an order names by pidfd. The table holds jails that the jailer built. Forks of a zygote
+// are recognized by their descent from a zygote's home.
+// Used by: jail/order_check.h. Errors: none; an unknown process is nullptr.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -10,29 +12,30 @@
 namespace jail {
 
 struct LivingJail {
-  int pid = 0;             // of its init, in the jailer's pid namespace
-  Fd pidfd;                // of its init
-  uint32_t runner_id = 0;  // host id of its code
+  int pid = 0;             // of the jail's init, in the jailer's pid namespace
+  Fd pidfd;                // of the jail's init
+  uint32_t runner_id = 0;  // host id of the jail's code
   Role role = Role::jail;
-  bool attached = false;  // a workspace was, or was tried to be, attached
+  bool attached = false;  // a workspace was attached, or the attempt was made
 };
 
 class LivingJails {
  public:
   static constexpr size_t kMost = 32768;
 
-  // `init_id`: the host id of every jail's init.
+  // `init_id`: the host id of init in every jail.
   explicit LivingJails(uint32_t init_id) : init_id_(init_id) {}
 
-  // False when kMost jails live. Asked before each add(), it forgets some of the dead.
+  // False when kMost jails live. Call it before each add(); it also removes some dead jails from the table.
   bool has_room();
-  // `pidfd` is that of `pid`, which has not been reaped yet, or was a moment ago.
+  // `pidfd` refers to `pid`, which has not been reaped yet, or only a moment ago.
   LivingJail& add(int pid, Fd pidfd, uint32_t runner_id, Role role);
 
-  // The jail in the table whose init has this number, which pid_of() has just read from a pidfd; nullptr: none.
+  // The jail in the table whose init has this number; pid_of() must have just read the number from a pidfd. nullptr: no
+  // jail.
   LivingJail* find(int pid);
-  // For what find() does not know: the jail that it was forked from, the home of a zygote. `pid`: as pid_of(pidfd)
-  // said. nullptr: this is not a fork's init.
+  // For processes that find() does not know: the zygote's home that the process was forked from. `pid`: the result of
+  // pid_of(pidfd). nullptr: the process is not the init of a fork.
   const LivingJail* home_of_fork(int pidfd, int pid);
 
  private:
@@ -40,7 +43,7 @@ class LivingJails {
   void forget_dead(size_t looked_at);
 
   uint32_t init_id_;
-  std::map<int, LivingJail> jails_;  // by pid; some of them dead
+  std::map<int, LivingJail> jails_;  // by pid; some of the jails may be dead
   int looked_at_last_ = 0;           // pid
 };
 

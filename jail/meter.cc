@@ -9,7 +9,7 @@ uint64_t beyond(uint64_t all, uint64_t before) { return all - std::min(all, befo
 
 }  // namespace
 
-// Of all processes that there are, and of those that were waited for.
+// CPU time of all processes of the jail, living ones and ended ones that were waited for.
 uint64_t Meter::cpu_without_cgroup() {
   auto lone = jail_.lone_process(Threads::any);
   return lone ? lone->cpu_us : read_tree_cpu_us(jail_.init_pid());
@@ -18,7 +18,8 @@ uint64_t Meter::cpu_without_cgroup() {
 Result<> Meter::begin(const policies::Limits& limits, Start start) {
   const Doing doing(LoopWork::jail);
   if (jail_.cgroup()) {
-    // What waited has grown before anybody asked for it; a cold start is the execution's own.
+    // A waiting jail's memory grew before this execution's request. The memory of a cold start counts for the
+    // execution.
     if (program_ == Program::later || start != Start::cold) memory_before_ = jail_.cgroup().memory_bytes();
     cpu_before_us_ = jail_.cgroup().cpu_us();
     if (program_ == Program::first) {

@@ -1,6 +1,7 @@
-// Meter: what one program uses of its jail. What the interpreter took to start, and what earlier programs of a session
-// used and still hold, is not its own.
-// Source: the jail's cgroup; where there is none, /proc (process_tree.h) and what init reports of the runner's end.
+// Meter: what one program uses of its jail. It does not count what the interpreter used to start, nor what earlier
+// programs of the session used and still hold.
+// Source: the jail's cgroup; without a cgroup, /proc (process_tree.h) and init's report of the runner's end. Used by:
+// jail/execution.cc, jail/wall_clock.h.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,38 +12,39 @@
 namespace jail {
 
 struct JailUsage {
-  double wall_ms = 0;  // from when the interpreter had the code to the end
+  double wall_ms = 0;  // from the moment the interpreter had the code
   double cpu_ms = 0;
-  uint64_t memory_peak_bytes = 0;  // with the interpreter's own where no cgroup counts it
-  uint32_t processes_peak = 0;     // 0: not known
+  uint64_t memory_peak_bytes = 0;  // without a cgroup: includes the interpreter's own memory
+  uint32_t processes_peak = 0;     // 0: unknown
 };
 
 class Meter {
  public:
-  enum class Program { first, later };  // of its jail
+  enum class Program { first, later };  // the program's place in its jail
   Meter(Jail& jail, Program program) : jail_(jail), program_(program) {}
 
-  // The program begins. The first one's limits are set, on top of what a jail that waited holds already.
-  // Errors: internal, what the kernel said to a limit.
+  // The program begins. For the jail's first program this sets the cgroup's limits, plus the memory that the jail holds
+  // already.
+  // Errors: internal, a limit that the kernel refused.
   Result<> begin(const policies::Limits& limits, Start start);
-  // What it was granted memory on top of; 0: nothing.
+  // Bytes that the jail already held at dispatch; memory.max is the limit plus this. 0: a cold start, or no cgroup.
   uint64_t granted_bytes() const { return granted_; }
 
-  // To be asked regularly: what the program has used so far (cpu_us, where a cgroup counts it), and what its jail
-  // holds.
+  // Call this regularly. cpu_us: CPU time that the program has used so far; 0 without a cgroup. memory_bytes, tasks:
+  // what the jail holds now.
   struct Look {
     uint64_t cpu_us = 0, memory_bytes = 0;
     uint32_t tasks = 0;
   };
   Look look();
-  // CPU time of all its processes, where no cgroup counts it. Costs a reading of /proc.
+  // CPU time of all processes of the jail, when no cgroup counts it. Reads /proc, which is slow.
   uint64_t cpu_without_cgroup();
-  // Nobody but init and the runner is left.
+  // True if only init and the runner are left.
   bool is_alone(Threads threads);
-  // The program ends here, and its jail does not: what its processes have used is read from them.
+  // For a program that ends while its jail continues: reads the usage of its processes now.
   void count_living();
 
-  // The program has ended: fills in all but wall_ms, and what the kernel's counters prove.
+  // The program has ended: fills in all usage but wall_ms, and the evidence of the kernel's counters.
   void end(const std::optional<InitReport>& report, JailUsage& usage, Evidence& evidence);
 
  private:
@@ -50,9 +52,9 @@ class Meter {
   Program program_;
   CgroupUsage before_;
   uint64_t cpu_before_us_ = 0, memory_before_ = 0, granted_ = 0;
-  uint64_t memory_seen_ = 0;  // the most, by looks
+  uint64_t memory_seen_ = 0;  // the most that look() has seen
   uint32_t tasks_seen_ = 0;
-  std::optional<uint64_t> cpu_now_us_;  // of a jail that lives at the end, without a cgroup
+  std::optional<uint64_t> cpu_now_us_;  // set when a jail without a cgroup still lives at the end
   uint64_t peak_now_ = 0;
 };
 

@@ -31,12 +31,12 @@ OrderVerdict allow(LivingJail* jail = nullptr) {
 
 OrderVerdict wrong_descriptors() { return refuse("the number of descriptors", EINVAL); }
 
-// A jail may end before the order that means it is read.
+// A jail may end before the jailer reads an order about it.
 OrderVerdict not_a_jail(int pidfd) {
   return is_alive(pidfd) ? refuse("the pidfd is not that of a jail's init") : refuse("the jail is gone", ESRCH);
 }
 
-// Its bytes cannot change any more, here or in the jail.
+// True if the plan's bytes cannot change any more, here or in the jail.
 bool is_sealed_plan(int fd) {
   constexpr int kSeals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
   struct stat info {};
@@ -45,7 +45,7 @@ bool is_sealed_plan(int fd) {
          info.st_size == static_cast<off_t>(sizeof(Plan));
 }
 
-// 0: no Unix socket.
+// 0: not a Unix socket.
 int unix_socket_type(int fd) {
   int domain = 0, type = 0;
   socklen_t size = sizeof domain;
@@ -59,7 +59,7 @@ bool is_pipes_writing_end(int fd) {
   return ::fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode) && (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
 }
 
-// A cgroup is never moved, so its parent stays what it is.
+// A cgroup is never moved, so its parent stays the same.
 bool is_leaf_of(int fd, const OrderRules::CgroupId& jails) {
   struct statfs kind {};
   if (::fstatfs(fd, &kind) < 0 || kind.f_type != CGROUP2_SUPER_MAGIC) return false;
@@ -98,7 +98,7 @@ OrderVerdict OrderCheck::judge(const Order& order, std::vector<Fd>& fds) {
     case OrderType::limit_project:
       return judge_project(order, fds);
     case OrderType::fork:
-      break;  // a zygote's
+      break;  // only zygotes fork
   }
   return refuse("the type of the order", EINVAL);
 }

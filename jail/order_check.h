@@ -1,6 +1,7 @@
-// OrderCheck: the jailer's judge. The daemon parses what strangers write, so an order is believed only as far as the
-// jailer knows for itself, or was told before the daemon gave its privileges up: ids, folders, cgroup, its own jails.
-// Used by: jail/jailer.cc, for every order before anything is done.
+// OrderCheck: decides which orders the jailer carries out. The daemon parses text of clients, so the jailer does not
+// trust its orders. It checks them against its own knowledge, and against what the daemon passed before it gave its
+// privileges up: ids, folders, the cgroup.
+// Used by: jail/jailer.cc, for every order before it is carried out. Errors: OrderVerdict.
 #pragma once
 #include <optional>
 #include <vector>
@@ -12,26 +13,26 @@
 
 namespace jail {
 
-// What the jailer was told, and found out for itself.
+// What the jailer knows: from the daemon before it gave its privileges up, and from its own tests.
 struct OrderRules {
-  bool separated = false;  // root's daemon: init, code and daemon have different host ids (Identity::separated)
-  IdRange ids;             // separated: of jails
+  bool separated = false;  // root started the daemon: init, code and daemon have different host ids
+  IdRange ids;             // separated: the ids of jails
   uint32_t daemon_uid = 0, daemon_gid = 0;
   bool maps_mounts = false;  // separated: workspaces can be mounted with mapped ids
   struct CgroupId {
     uint64_t device, inode;
   };
-  std::optional<CgroupId> jails_cgroup;  // the folder whose children are the jails' leaves; nothing: no cgroups
+  std::optional<CgroupId> jails_cgroup;  // the parent directory of the jails' leaves; empty: no cgroups
 
   uint32_t init_id() const { return separated ? ids.init() : daemon_uid; }
 };
 
 struct OrderVerdict {
-  // 0: do it. EINVAL: its shape is wrong, EPERM: refused, ENOSPC: too many jails, ESRCH: the jail is gone.
+  // 0: carry it out. EINVAL: malformed. EPERM: refused. ENOSPC: too many jails. ESRCH: the jail is gone.
   int error = 0;
-  const char* why = "";        // the check that refuses it, in words
-  LivingJail* jail = nullptr;  // attach, end: the jail that is meant; of an end also nullptr: the pidfd as it came
-  Role role = Role::jail;      // build: what the plan makes
+  const char* why = "";        // the check that refuses the order, in words
+  LivingJail* jail = nullptr;  // attach, end: the jail in the table; nullptr: to end a fork outside the table
+  Role role = Role::jail;      // build: the role in the plan
   explicit operator bool() const { return error == 0; }
 };
 
@@ -40,10 +41,10 @@ class OrderCheck {
   OrderCheck(OrderRules rules, AllowedFolders folders)
       : rules_(std::move(rules)), folders_(std::move(folders)), jails_(rules_.init_id()) {}
 
-  // `fds`: those that came with it; of an `attach` the first may be kept. An attach that is allowed counts as done: a
-  // jail gets one.
+  // `fds`: the descriptors of the order; the first one of an `attach` may be moved away. An allowed attach counts as
+  // done: a jail gets one workspace.
   OrderVerdict judge(const Order& order, std::vector<Fd>& fds);
-  // After a build that was allowed and succeeded. Borrowed: its pidfd, until the next order.
+  // Call it after an allowed build succeeded. Returns the jail's pidfd, borrowed until the next order.
   int add_jail(int pid, Fd pidfd, uint32_t runner_id, Role role);
 
   const OrderRules& rules() const { return rules_; }
@@ -61,7 +62,7 @@ class OrderCheck {
   LivingJails jails_;
 };
 
-// The ids that a build may ask for. Pure.
+// Judges the ids that a build asks for. Pure.
 OrderVerdict judge_ids(const OrderRules& rules, const Order& order);
 
 }  // namespace jail

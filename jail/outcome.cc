@@ -27,7 +27,7 @@ std::string_view outcome_name(Outcome outcome) { return kOutcomeNames[static_cas
 
 Outcome classify(const Evidence& e) {
   if (e.ended == EndCause::cancelled) return Outcome::cancelled;
-  // A kernel kill inside a program that went on and answered is that program's own business.
+  // If the kernel killed a process for memory but the program continued and answered, the outcome is not `memory`.
   if (e.oom_kills > 0 && failed(e)) return Outcome::memory;
   switch (e.ended) {
     case EndCause::memory_watch:

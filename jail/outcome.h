@@ -1,5 +1,6 @@
-// Outcome: how an execution ended, and the evidence it is derived from. An outcome is a value, not an error.
-// Source: exit status, cgroup events, deadlines, the guest's own words. Pure: tests/jail/outcome_test.cc is a table.
+// Outcome: how an execution ended, and the evidence for it. An outcome is a value, not an error.
+// Source: exit status, cgroup events, deadlines, the guest's messages. Used by: jail/execution.cc, jail/meter.cc. Pure:
+// tests/jail/outcome_test.cc is a table.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -39,12 +40,12 @@ struct Evidence {
   uint64_t tasks_refused = 0;        // pids.events
   bool guest_answered = false;       // a result message came
   bool guest_error = false;          // it holds an uncaught exception
-  bool guest_out_of_memory = false;  // that exception is MemoryError or the language's like
-  int guest_errno = 0;               // that exception's errno
+  bool guest_out_of_memory = false;  // the exception is MemoryError, or the same in another language
+  int guest_errno = 0;               // errno of the exception
   bool jailer_gone = false;          // the jailer has ended, and every jail with it
 };
 
-// The first that applies, from the strongest cause to the weakest.
+// The first outcome that applies, from the strongest cause to the weakest.
 Outcome classify(const Evidence& evidence);
 
 // One sentence for the agent: which limit, and what to change. Empty for ok and error.
@@ -55,7 +56,7 @@ struct LimitTexts {
 };
 LimitTexts texts_of(const policies::Limits& limits);
 std::string describe(Outcome outcome, const Evidence& evidence, const LimitTexts& limits);
-// What to do after the outcome `internal`: nobody knows how far the program came.
+// What to do after the outcome `internal`: it is not known how far the program came.
 constexpr char kAfterInternal[] =
     "it may have run, in part or to its end: look at what it left in the workspace, then call again";
 

@@ -14,7 +14,7 @@
 namespace jail {
 namespace {
 
-// The first 4096 bytes of a file below /proc: a status is some 1,500, an fdinfo some 100.
+// The first 4096 bytes of a file below /proc: a status file has some 1,500 bytes, an fdinfo file some 100.
 class ProcText {
  public:
   template <class Number>
@@ -32,7 +32,7 @@ class ProcText {
   size_t size_;
 };
 
-// What follows "key:" and a tab on the first line that begins so. Nothing when no whole line does.
+// The text behind "key:" and a tab, on the first line that begins so. Empty if no complete line does.
 std::optional<std::string_view> value_of(std::string_view text, std::string_view key) {
   while (!text.empty()) {
     const size_t end = text.find('\n');

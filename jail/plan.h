@@ -1,6 +1,6 @@
-// Plan: everything the child side of a jail must know, as plain data in a sealed memfd.
-// Source: jail/sealed_plan.cc, complete and checked. Applied by: jail/init/, step by step, in the order of Step.
-// Crosses a privilege boundary and an exec: no pointers, no owners, no virtuals.
+// Plan: all facts that the inside of a jail needs while it is built, as plain data in a sealed memfd.
+// Source: jail/sealed_plan.cc, complete and checked. Used by: jail/init/, step by step, in the order of Step.
+// It crosses a privilege boundary and an exec: no pointers, no owners, no virtuals.
 #pragma once
 #include <linux/filter.h>
 
@@ -21,7 +21,7 @@ enum class Step : uint16_t {
   read_plan,
   parent_death,       // PR_SET_PDEATHSIG, set again after the exec and the change of ids
   cgroup_namespace,   // unshare(CLONE_NEWCGROUP) from inside the leaf, so that the leaf is "/"
-  forbid_namespaces,  // user.max_user_namespaces, so that no jailed code gets capabilities in one of its own
+  forbid_namespaces,  // user.max_user_namespaces, so that jailed code cannot get capabilities in a new user namespace
   private_mounts,
   root_overlay,
   usr_overlay,
@@ -92,14 +92,14 @@ constexpr const char* step_name(Step step) {
 constexpr int kGuestFd = 3;       // SOCK_SEQPACKET to the daemon: the guest protocol
 constexpr int kControlFd = 4;     // SOCK_SEQPACKET to the daemon: InitReport
 constexpr int kPlanFd = 5;        // sealed memfd: Plan
-constexpr int kStartFd = 6;       // forked: a byte lets the runner go on, once the root is built
+constexpr int kStartFd = 6;       // forked: the runner waits for a byte here, until the root is built
 constexpr int kForkedRunner = 2;  // forked: its pid, the first after init's
 
 // Ids inside the jail.
 constexpr uint32_t kInitId = 0;
 constexpr uint32_t kRunnerId = 1000;
 
-// How the ids inside relate to host ids.
+// How the ids inside a jail relate to host ids.
 enum class Identity : uint32_t {
   separated,  // init and runner are different host ids, neither the daemon's: uid_map "0 A 1", "1000 B 1"
   shared,     // one host id (rootless): uid_map "0 U 1", the runner in a nested namespace "1000 0 1"
@@ -109,7 +109,7 @@ enum class RootMode : uint32_t {
   bind,     // read-only bind mounts, where the kernel cannot mount overlayfs in a user namespace
 };
 
-// What the new process 1 makes of its namespaces.
+// What the new process 1 builds in its namespaces.
 enum class Role : uint32_t {
   jail,    // a whole jail; it forks and execs the runner
   forked,  // a whole jail, whose runner is a fork of a zygote and waits on kStartFd
@@ -134,8 +134,8 @@ struct Plan {
   Role role;
   Identity identity;
   RootMode root;
-  uint32_t landlock_required;  // 0: go on without when the kernel has none, and say so
-  uint32_t memory_uncounted;   // by a cgroup: /dev/zero cannot be mapped, buffers of TCP stay small
+  uint32_t landlock_required;  // 0: if the kernel has no Landlock, continue without it and report that
+  uint32_t memory_uncounted;   // no cgroup counts memory: /dev/zero cannot be mapped, TCP buffers stay small
   uint64_t tmp_bytes;          // each of /tmp, /home/agent and /dev/shm
   uint32_t tmp_files;          // inodes of each
   uint32_t resource_limit_count;
@@ -156,21 +156,21 @@ constexpr int kNamespaceCount = 7;
 
 enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3 };
 
-// There are processes beside the runner, and the kernel does not say how many.
+// There are processes beside the runner; the kernel does not report their number.
 constexpr uint32_t kOthersUncounted = UINT32_MAX;
 
-// One message of jail-init to the daemon. The daemon trusts neither its size nor its numbers.
+// InitReport: one message of jail-init to the daemon. The daemon trusts neither its size nor its numbers.
 struct InitReport {
   InitEvent event;
   Step step;  // failed: the step that failed
   uint16_t reserved;
-  int32_t error;                         // failed: errno, positive
-  int32_t landlock_abi;                  // built: 0 when the kernel has none
-  int32_t wait_status;                   // exited: of the runner, as wait(2) encodes it
-  uint32_t others;                       // exited: children of init then, which end with it; kOthersUncounted: some
-  uint64_t user_us, system_us;           // exited: of all reaped processes of the jail, microseconds
-  uint64_t max_rss_bytes;                // exited: the largest single process
-  uint32_t namespaces[kNamespaceCount];  // built: inode numbers, to be compared with the daemon's own
+  int32_t error;                // failed: errno, positive
+  int32_t landlock_abi;         // built: 0 when the kernel has none
+  int32_t wait_status;          // exited: of the runner, as wait(2) encodes it
+  uint32_t others;              // exited: children of init at that moment, which end with it; kOthersUncounted: some
+  uint64_t user_us, system_us;  // exited: of all reaped processes of the jail, microseconds
+  uint64_t max_rss_bytes;       // exited: the largest single process
+  uint32_t namespaces[kNamespaceCount];  // built: inode numbers, for comparison with the daemon's own
   uint32_t step_us[kSteps];              // built: duration of each step, microseconds
 };
 static_assert(std::is_trivially_copyable_v<InitReport> && std::is_standard_layout_v<InitReport>);

@@ -14,25 +14,26 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kOldest = 10min;  // then built anew: what the interpreter read of the host is of that age
+constexpr auto kOldest = 10min;  // older jails are replaced: their interpreter read files of the host that long ago
 constexpr auto kTendEvery = 1s;
-constexpr auto kQuiet = 2ms;           // after the last event, so that an answer goes out, and a next call comes, first
-constexpr auto kForgetAfter = 10min;   // a shelf that nobody took from any more
-constexpr auto kJailReadyLimit = 60s;  // seconds only under emulation
-constexpr auto kForkLimit = 5s;        // a millisecond as a rule
-constexpr auto kRetryAfter = 1s;       // doubled with each failure, up to
+constexpr auto kQuiet = 2ms;           // after the last event: lets an answer be sent, and the next call arrive, first
+constexpr auto kForgetAfter = 10min;   // a shelf without a request for this long is dropped
+constexpr auto kJailReadyLimit = 60s;  // whole seconds are needed only under emulation
+constexpr auto kForkLimit = 5s;        // usually a millisecond
+constexpr auto kRetryAfter = 1s;       // doubled after each failure, up to kRetryMost
 constexpr auto kRetryMost = 60s;
 constexpr unsigned kWaitingWeight = 1, kRunningWeight = 100;  // cpu.weight
-constexpr uint32_t kMostForks = 2000;  // of one zygote; its address layout and hash seed are not used for ever
+constexpr uint32_t kMostForks = 2000;  // of one zygote, because its forks share address layout and hash seed
 constexpr std::chrono::minutes kOldestZygote = 1h;
 constexpr uint32_t kForksBeforeSuccessor = kMostForks * 9 / 10;
 constexpr auto kAgeBeforeSuccessor = kOldestZygote * 9 / 10;
 static_assert(kAgeBeforeSuccessor > 50min);
-constexpr double kOftenPerSecond = 10;  // executions of one kind: a zygote costs as much as some five cold starts
-constexpr uint32_t kForksForOne = 8;  // forks may wait where one interpreter would: they hold a fifth, and serve bursts
-constexpr double kStock = 3;          // jails for so many times the time that building one takes
+constexpr double kOftenPerSecond = 10;  // executions of one kind: a zygote costs about as much as five cold starts
+constexpr uint32_t kForksForOne =
+    8;                        // forks that may wait in place of one interpreter: they need a fifth, and serve bursts
+constexpr double kStock = 3;  // the pool holds as many jails as requests come in this many times the build time
 
-// What one is taken to hold, a waiting jail or fork until a cgroup has counted it.
+// Assumed memory in bytes of one waiting jail, fork or zygote, until a cgroup has counted a real one.
 struct Usual {
   uint64_t jail, fork, zygote;
 };
@@ -60,7 +61,7 @@ std::vector<std::string> warm_command(const Spec& spec, const policies::PoolRule
   return command;
 }
 
-// Everything that is fixed when a jail is built. A jail serves only executions whose key is the same.
+// All properties that are fixed when a jail is built. A jail serves only executions with the same key.
 std::string key_of(const Host& host, const Spec& spec, const policies::PoolRules& rules) {
   std::string key =
       fmt::format("{} {} {} {} {}\n", language_name(spec.language), static_cast<const void*>(spec.filter.get()),
@@ -82,36 +83,36 @@ struct Pool::Waiting {
 };
 
 struct Pool::Shelf {
-  std::string tenant;  // of forks
-  Fd workspace;        // of forks
+  std::string tenant;  // set for forks
+  Fd workspace;        // set for forks
   Spec spec;
   policies::PoolRules rules;
   std::deque<std::unique_ptr<Waiting>> waiting;  // oldest first
   Monotonic::time_point asked_at = Monotonic::now();
   double asked_per_second = 0;  // smoothed
-  uint32_t asked = 0;           // since the last look
-  uint32_t missed_now = 0;      // of these, with nothing waiting
-  uint32_t missed = 0;          // the most of a look; one less every ten looks
+  uint32_t asked = 0;           // requests since the last look
+  uint32_t missed_now = 0;      // how many of these found no waiting jail
+  uint32_t missed = 0;          // the largest missed_now of a look; decreases by one every ten looks
   uint32_t looks = 0;
   double build_seconds = 0.05;     // smoothed
-  uint64_t bytes = 0;              // of one
-  std::shared_ptr<Zygote> zygote;  // of forks
-  uint32_t forked = 0;             // by it
+  uint64_t bytes = 0;              // of one jail
+  std::shared_ptr<Zygote> zygote;  // for forks
+  uint32_t forked = 0;             // forks that the zygote made
   Monotonic::time_point retry_at;
   std::chrono::milliseconds retry_after = kRetryAfter;
-  std::string trouble;  // why the last try was in vain: told once, while it stays that
+  std::string trouble;  // why the last try failed; logged once, until the reason changes
 
   bool forks() const { return !tenant.empty(); }
   bool has_zygote() const {
     return zygote && zygote->alive() && forked < kMostForks && Monotonic::now() - zygote->ready_at() < kOldestZygote;
   }
   uint64_t held() const { return bytes * waiting.size() + (zygote ? usual_bytes(spec.language).zygote : 0); }
-  // One that will soon have served its time has its successor before that.
+  // A zygote near its last fork or its largest age gets a successor before that.
   bool wants_zygote() const {
     return forks() && (!has_zygote() || forked >= kForksBeforeSuccessor ||
                        Monotonic::now() - zygote->ready_at() > kAgeBeforeSuccessor);
   }
-  // Without one, executions that come this often cost more than starting it, also while they keep every processor busy.
+  // Without a zygote, executions at this rate cost more than starting one, even while they keep every processor busy.
   bool needs_zygote() const { return wants_zygote() && asked_per_second + asked >= kOftenPerSecond; }
   void miss() {
     missed_now++;
@@ -122,7 +123,7 @@ struct Pool::Shelf {
     auto stock = static_cast<uint32_t>(std::ceil(asked_per_second * build_seconds * kStock));
     return std::clamp(std::max(stock, missed), rules.min_idle, max_idle());
   }
-  // Of what should be there, the part that is. 1: nothing to do.
+  // The share of the wanted jails that exists. 1: the shelf is full.
   double share() const {
     if (wants_zygote()) return 0;
     size_t wanted = target();
@@ -145,7 +146,7 @@ Pool::~Pool() {
 }
 
 Pool::Shelf& Pool::shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules) {
-  // The tenant first: its name holds no newline, so nothing in a policy can be taken for one.
+  // The tenant comes first: its name holds no newline, so no text of a policy can look like a tenant.
   auto [it, made] = shelves_.try_emplace(tenant + "\n" + key_of(host_, spec, rules));
   Shelf& shelf = it->second;
   if (made) {
@@ -205,8 +206,8 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
   co_return waiting;
 }
 
-// For TypeScript, whose own jails wait only once some was asked for: one of JavaScript, whose runner takes it, too, and
-// loads the library when it has the order.
+// For TypeScript. Its own jails wait only after a first request, so this takes a waiting JavaScript jail. Its runner
+// runs TypeScript, too, and loads the library when it gets the program.
 std::optional<Pool::Taken> Pool::take_of_javascript(const std::string& tenant, Spec spec,
                                                     const policies::PoolRules& rules) {
   if (spec.language != Language::typescript) return std::nullopt;
@@ -228,7 +229,8 @@ Task<Result<std::unique_ptr<Jail>>> Pool::build(Shelf& shelf, For whom) {
   }
   shelf.forked++;
   auto zygote = shelf.zygote;
-  Deadline limit(host_.loop, kForkLimit, [&zygote] { zygote->home().kill(); });  // stopped, or lost: it ends, we go on
+  Deadline limit(host_.loop, kForkLimit,
+                 [&zygote] { zygote->home().kill(); });  // a stopped zygote must not stop the pool
   auto jail = co_await Jail::fork(host_, zygote, std::move(spec), whom == For::execution);
   co_return jail;
 }
@@ -263,7 +265,7 @@ bool Pool::affordable(const Shelf& shelf) const {
   return held <= limits_.memory_bytes;
 }
 
-// The shelf that is shortest of what it should have; nothing while executions need the processors themselves.
+// The shelf with the smallest share of its wanted jails; nullptr while executions need the processors.
 Pool::Shelf* Pool::neediest() {
   Shelf* best = nullptr;
   double least = 1;
@@ -335,7 +337,7 @@ Task<> Pool::add_one(std::string key) {
     (void)jail->applied();
   }
   auto it = shelves_.find(key);
-  if (it == shelves_.end() || cleared != cleared_) co_return;  // forgotten meanwhile; the jail goes with this frame
+  if (it == shelves_.end() || cleared != cleared_) co_return;  // the shelf was dropped: this frame destroys the jail
   Shelf& shelf = it->second;
   if (!done) {
     back_off(shelf, done.error());
@@ -353,7 +355,8 @@ Task<> Pool::add_one(std::string key) {
   shelf.waiting.push_back(std::move(waiting));
 }
 
-// What cannot be built now is tried again later, less and less often; executions build their own, and tell.
+// After a failed build the next try comes later, each time twice as late. Executions build their own jails and report
+// errors.
 void Pool::back_off(Shelf& shelf, const Error& error) {
   shelf.retry_at = Monotonic::now() + shelf.retry_after;
   std::string trouble = fmt::format("{} for {} code: {}", shelf.wants_zygote() ? "a zygote" : "a waiting jail",
@@ -364,7 +367,7 @@ void Pool::back_off(Shelf& shelf, const Error& error) {
   shelf.retry_after = std::min<std::chrono::milliseconds>(shelf.retry_after * 2, kRetryMost);
 }
 
-// A waiting jail has nothing to say: whatever init reports is its end.
+// A waiting jail sends no reports: any report of init means its end.
 Task<> Pool::watch(std::string key, Waiting* waiting) {
   (void)co_await waiting->jail->next_report();
   log_warning("a waiting jail ended by itself; it is replaced");
@@ -372,7 +375,7 @@ Task<> Pool::watch(std::string key, Waiting* waiting) {
 }
 
 Task<> Pool::discard(std::string key, const Waiting* waiting) {
-  co_await next_turn(host_.loop);  // the watch of it has ended by then
+  co_await next_turn(host_.loop);  // by then the watching task has ended
   auto it = shelves_.find(key);
   if (it == shelves_.end()) co_return;
   std::erase_if(it->second.waiting, [&](const auto& one) { return one.get() == waiting; });
@@ -389,7 +392,7 @@ void Pool::tend() {
     while (!shelf.waiting.empty() && now - shelf.waiting.front()->jail->ready()->at > kOldest)
       shelf.waiting.pop_front();
     while (shelf.waiting.size() > shelf.target()) shelf.waiting.pop_front();
-    if (shelf.zygote && !shelf.has_zygote()) shelf.zygote = nullptr;  // its jails keep it until they end
+    if (shelf.zygote && !shelf.has_zygote()) shelf.zygote = nullptr;  // its jails own it until they end
     it = now - shelf.asked_at > kForgetAfter ? shelves_.erase(it) : std::next(it);
   }
   wake();

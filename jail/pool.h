@@ -1,7 +1,7 @@
-// Pool: finished jails that wait for their execution, so that the answer need not wait for one. Each holds an
-// interpreter of its own, warm and locked down, or a fork of its tenant's zygote. Used once, never handed back.
-// Source: Jail::build, off the caller's path; refilled when nothing runs, as many as demand asks for within the
-// policy's bounds and one memory budget. Used by: jail/execution.cc. Running out is no error: take() gives nothing.
+// Pool: finished jails that wait for an execution, so that the execution need not wait for a jail. Each holds its own
+// interpreter, warm and locked down, or a fork of its tenant's zygote. A jail is used once and never returned. Source:
+// Jail::build and Jail::fork. The pool is refilled when no execution runs, by demand, within the policy's bounds and
+// one memory budget. Used by: jail/execution.cc. An empty pool is no error: take() returns no jail.
 #pragma once
 #include <deque>
 #include <map>
@@ -18,8 +18,8 @@ namespace jail {
 class Pool {
  public:
   struct Limits {
-    uint64_t memory_bytes = 0;  // of all waiting jails together, by what one of the same shelf is known to hold
-    uint32_t processors = 1;    // executions that may run beside one another before refilling stops
+    uint64_t memory_bytes = 0;  // of all waiting jails, estimated by known sizes of jails of the same kind
+    uint32_t processors = 1;    // executions that may run at the same time before refilling stops
   };
   struct Taken {
     std::unique_ptr<Jail> jail;
@@ -30,29 +30,29 @@ class Pool {
   Pool(Host& host, Limits limits);
   ~Pool();
 
-  // Keeps rules.min_idle jails for such executions from now on, before anybody asked.
+  // Keeps rules.min_idle jails for executions of this kind from now on, before the first request.
   void expect(const Spec& spec, const policies::PoolRules& rules);
-  // A jail that waits and fits `spec` exactly, but for what can still be changed: the limits that a cgroup holds. When
-  // none waits but the tenant has a zygote, a fork that is on its way. Nothing: build one.
-  // `workspace`: the directory that forks, which serve one tenant, are given while they wait; borrowed.
+  // A waiting jail that fits `spec` exactly; only the limits that a cgroup holds may differ, because they can still
+  // change. If no jail waits but the tenant has a zygote: a new fork. Empty: the caller builds a jail. `workspace`: the
+  // directory that the tenant's waiting forks get attached; borrowed.
   Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace);
-  // Ends a used jail, which is nobody's to wait for.
+  // Ends a used jail; the caller does not wait for its end.
   void retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left) { used_.end(std::move(jail), left); }
-  // Ends what waits; what is taken afterwards is built anew. For changed policies.
+  // Ends all waiting jails; later jails are built new. For changed policies.
   void clear();
 
-  // What waits now, by language.
+  // The waiting jails, by language.
   struct Stock {
     uint32_t jails = 0;
     uint32_t wanted = 0;
     uint32_t zygotes = 0;
-    uint64_t bytes = 0;  // what they hold, as far as known
+    uint64_t bytes = 0;  // memory that they hold, as far as known
   };
   std::map<Language, Stock> stock() const;
-  // What cannot be built ahead now, and why. Executions start nevertheless, in another way.
+  // What cannot be built ahead of time now, and why. Executions still start, in another way.
   std::set<std::string> troubles() const;
 
-  // Held while an execution runs: the pool is not refilled at its cost.
+  // An object of this type exists while an execution runs; the pool is then not refilled at the execution's cost.
   class Running {
    public:
     explicit Running(Pool& pool) : pool_(pool) { pool_.running_++; }
@@ -70,7 +70,7 @@ class Pool {
  private:
   struct Waiting;
   struct Shelf;
-  // An empty tenant: jails with an interpreter of their own, for anybody. Else: forks of that tenant's zygote.
+  // An empty tenant: jails with an interpreter of their own, for any tenant. Else: forks of that tenant's zygote.
   Shelf& shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules);
   std::optional<Taken> take_waiting(Shelf& shelf);
   std::optional<Taken> take_of_javascript(const std::string& tenant, Spec spec, const policies::PoolRules& rules);
@@ -91,9 +91,9 @@ class Pool {
   Limits limits_;
   uint32_t running_ = 0;
   uint64_t next_name_ = 0;
-  uint64_t cleared_ = 0;  // times: what was begun before is not used afterwards
+  uint64_t cleared_ = 0;  // how often clear() was called: a jail begun before the last call is not used
   std::map<std::string, Shelf> shelves_;
-  Event* idle_ = nullptr;  // of the filler, while it has nothing to do
+  Event* idle_ = nullptr;  // of the filler task, while it has no work
   TeardownQueue used_;
   Deadline tending_;
   Scope tasks_;  // last: cancelled first

@@ -69,7 +69,7 @@ Ticks ticks_of(int pid) {
   return {user + system, children_user + children_system};
 }
 
-// One number of a process's status, in bytes; 0 when it is not there.
+// One number of a process's status, in bytes; 0 when the key is missing.
 uint64_t status_bytes(std::string_view status, std::string_view key) {
   const size_t at = status.find(key);
   if (at == status.npos) return 0;
@@ -80,17 +80,18 @@ uint64_t status_bytes(std::string_view status, std::string_view key) {
   return kib * 1024;
 }
 
-// A process whose first thread has ended, and whose others go on, tells of no memory under its own number.
+// If a process's first thread has ended and others continue, the status under the process's number shows no memory.
 std::string status_with_memory(int pid, const std::string& second) {
   std::string status = read_text(fmt::format("/proc/{}/status", pid));
   if (status.find("\nVmRSS:") != status.npos || second.empty()) return status;
   return read_text(fmt::format("/proc/{}/task/{}/status", pid, second));
 }
 
-// What the kernel holds for each socket at most, by default (net.core.wmem_default) and for TCP (init/loopback.cc).
+// The most that the kernel holds for each socket: the default (net.core.wmem_default), and for TCP (init/loopback.cc).
 constexpr uint64_t kSocketBytes = 212'992, kFreeSockets = 64;
 
-// Sockets of the network namespace of `pid`, those among them that were sent and not received.
+// Bytes that the sockets in the network namespace of `pid` may hold, including sockets sent in messages not yet
+// received.
 uint64_t socket_bytes(int pid) {
   const std::string text = read_text(fmt::format("/proc/{}/net/sockstat", pid));
   uint64_t used = 0;
@@ -98,7 +99,7 @@ uint64_t socket_bytes(int pid) {
   return (used - kFreeSockets) * kSocketBytes;
 }
 
-// 0 when there is none, or more.
+// The number of the only child; 0 when there is no child, or more than one.
 int only_child_in(const std::string& text) {
   int child = 0;
   auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), child);
@@ -141,7 +142,7 @@ uint64_t read_tree_cpu_us(int init_pid) {
 
 LoneProcessFiles::LoneProcessFiles(int init_pid) {
   if (init_pid <= 0) return;
-  // One thread each: the file of the first is that of the process.
+  // Each has one thread: the file of the first thread is the file of the process.
   of_init_ = open_text(fmt::format("/proc/{0}/task/{0}/children", init_pid));
   pid_ = only_child_in(read_text(of_init_));
   if (pid_ == 0) return;
@@ -152,7 +153,7 @@ LoneProcessFiles::LoneProcessFiles(int init_pid) {
 
 bool LoneProcessFiles::has_children(Threads threads) const {
   if (threads == Threads::one) return !read_text(children_).empty();
-  std::vector<int> found;  // each thread has its own
+  std::vector<int> found;  // each thread has its own children
   return add_children(pid_, found) == 0 || !found.empty();
 }
 
@@ -169,7 +170,8 @@ std::optional<LoneProcess> LoneProcessFiles::read(Threads allowed) const {
                   &children_system, &threads) != 4 ||
       (threads != 1 && allowed == Threads::one) || state == 'Z' || state == 'X')
     return std::nullopt;
-  // The clock of another process: its number, inverted, and CPUCLOCK_SCHED (clock_getcpuclockid(3), posix-timers.h).
+  // The id of another process's CPU clock: its number, inverted, and CPUCLOCK_SCHED (clock_getcpuclockid(3),
+  // posix-timers.h).
   auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid_) << 3) | 2);
   timespec used{};
   if (::clock_gettime(clock, &used) < 0) return std::nullopt;
@@ -180,7 +182,7 @@ std::optional<LoneProcess> LoneProcessFiles::read(Threads allowed) const {
   unsigned long peak_kib = 0;
   if (size_t at = status.find("VmHWM:"); at != std::string::npos)
     (void)std::sscanf(status.c_str() + at, "VmHWM: %lu", &peak_kib);
-  if (peak_kib == 0) return std::nullopt;  // it is ending: its memory is gone already
+  if (peak_kib == 0) return std::nullopt;  // the process is ending: its memory is gone already
   lone.peak_bytes = peak_kib * 1024;
   return lone;
 }

@@ -1,6 +1,7 @@
-// Process tree: what the processes of a jail use, read from /proc. Stands in for cgroup accounting where there is none.
-// Source: proc(5): /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN), status. A jail may change while it is read:
-// the numbers are a sample, never a promise.
+// TreeUsage and LoneProcess: what the processes of a jail use, read from /proc. They replace cgroup accounting where
+// there are no cgroups. Source: proc(5): /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN), status. A jail may change
+// while it is read: the numbers are samples, and not exact. Used by: jail/meter.cc, jail/session.cc,
+// jail/teardown_queue.cc, supervisor/upstream/jailed_process.cc.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,39 +11,40 @@
 namespace jail {
 
 struct TreeUsage {
-  // Of all processes: anonymous memory, resident or swapped out, page tables and huge pages. Pages that a fork shares
-  // with its parent are counted for both. Of shared memory the largest share that one process maps: without a cgroup
-  // there is none but files of the temporary folders (policies/uncounted_memory.h), which several processes may map.
-  // Of sockets, sent about or open, what they may hold at most, for each beyond the first 64.
+  // The sum over all processes of anonymous memory (resident or swapped out), page tables and huge pages. Pages that a
+  // fork shares with its parent are counted for both. Plus the largest share of shared memory that one process maps:
+  // without a cgroup, shared memory exists only as files of the temporary folders (policies/uncounted_memory.h), which
+  // several processes may map. Plus, for each socket beyond the first 64, open or sent in a message, the most that it
+  // may hold.
   uint64_t memory_bytes = 0;
   uint32_t tasks = 0;  // threads, init not counted
 };
 
-// The descendants of `init_pid`. Reads at most 1,024 processes.
+// Usage of the descendants of `init_pid`. Reads at most 1,024 processes.
 TreeUsage read_process_tree(int init_pid);
 
-// CPU time of all of these so far, of those that have ended and were waited for, too; in steps of 10 ms a process.
+// CPU time of these processes so far, with that of ended processes that were waited for; in steps of 10 ms a process.
 uint64_t read_tree_cpu_us(int init_pid);
 
-// The one process beside init that a jail consists of.
+// LoneProcess: the usage of a jail that consists of init and one other process.
 struct LoneProcess {
-  uint64_t cpu_us = 0;      // with that of children that it has waited for, which counts in steps of 10 ms
-  uint64_t peak_bytes = 0;  // resident, with what it shares
+  uint64_t cpu_us = 0;      // includes children that it has waited for, counted in steps of 10 ms
+  uint64_t peak_bytes = 0;  // resident, including shared pages
 };
-enum class Threads { one, any };  // any: an interpreter that has some of its own
+enum class Threads { one, any };  // any: an interpreter with helper threads
 class LoneProcessFiles {
  public:
   LoneProcessFiles() = default;
-  // Opened while nobody waits for them: opening costs several times what reading does. They name these processes, not
-  // whoever has their numbers later.
+  // Opens the files ahead of time, because opening costs several times as much as reading. The descriptors name these
+  // processes, even if their numbers are reused.
   explicit LoneProcessFiles(int init_pid);
   explicit operator bool() const { return pid_ != 0; }
-  // Nothing when there are more processes or threads, or none: then only their end tells what they used.
+  // Empty when there are more processes or threads, or no process: then the usage is known only after their end.
   std::optional<LoneProcess> read(Threads allowed) const;
 
  private:
   bool has_children(Threads threads) const;
-  int pid_ = 0;  // of the one beside init
+  int pid_ = 0;  // of the process beside init
   Fd of_init_, children_, stat_, status_;
 };
 

@@ -36,7 +36,8 @@ std::string begin_receipt(const Host& host, Jail& jail, const Request& request, 
   }
   add(R"(,"workspace":{{"nosuid":true,"nodev":true,"mapped_ids":{})",
       host.map_workspace_ids && jail.ids().identity == Identity::separated);
-  // Counted while the program runs, besides the kernel's project or instead.
+  // The daemon counts the workspace's bytes while the program runs: beside the kernel's project limit, or instead of
+  // it.
   if (request.over_quota) add(R"(,"quota":"{}")", request.quota == Request::Quota::project ? "project" : "accounting");
   receipt += '}';
   if (request.session_call > 0) {

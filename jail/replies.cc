@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kFreedElsewhere = 4 << 20;  // bytes of one text
 
-// What comes before a result; behind it there is one '}'.
+// The text before a result; after the result there is one '}'.
 std::string before_result(const Json& id) { return R"({"type":"reply","id":)" + dump_json(id) + R"(,"result":)"; }
 
 std::string message_of(const Json& id, const Json& result) {
@@ -40,7 +40,7 @@ void Replies::drop_first() {
   waiting_.pop_front();
 }
 
-// What is being written takes its room already.
+// Writing: while a large reply is being written as text, its bytes count as taken.
 class Replies::Writing {
  public:
   Writing(Replies& replies, size_t bytes) : replies_(replies), bytes_(bytes) {
@@ -66,7 +66,7 @@ Task<Result<std::string>> Replies::write(Json id, Json value, size_t length) {
     *whole = nullptr;
     return text;
   };
-  auto text = co_await json_.run(owner_, 0, std::move(job));  // what it was made of has been charged
+  auto text = co_await json_.run(owner_, 0, std::move(job));  // the value was charged when it was made
   co_return text;
 }
 

@@ -1,6 +1,6 @@
-// Replies: what jailed code asked the daemon for, on its way into the jail, one message after the other. A jail may
-// read as slowly as it likes: how many bytes wait for jails is bounded for all of them together. Beyond it large
-// replies become errors (exhausted) that say so; small ones always go.
+// Replies: answers to calls of jailed code, sent into the jail one message after the other. A jail may read as slowly
+// as it wants, so the bytes that wait for all jails together are bounded. Beyond the bound, large replies become errors
+// (exhausted) that say so; small replies are always sent. Used by: jail/execution.cc.
 #pragma once
 #include <deque>
 #include <functional>
@@ -19,25 +19,25 @@ namespace jail {
 
 class Replies {
  public:
-  // What the replies to all jails take. One per host.
+  // Memory of the replies that wait for all jails. One per host.
   struct Room {
-    static constexpr size_t kSmall = 64 << 10;  // one that always has room
+    static constexpr size_t kSmall = 64 << 10;  // a reply up to this size always has room
     size_t bytes = 256 << 20;
     size_t taken = 0;
   };
 
-  // The text of what a call was answered, as its program gets it.
+  // Gets the JSON text of a call's result, as the program gets it.
   using Told = std::function<void(std::string_view result)>;
 
-  // All are borrowed. Nobody else sends to the guest. What is large is written as JSON on the owner's account. `told`
-  // may be empty.
+  // All references are borrowed. No other code may send to the guest. Large values are written as JSON on the owner's
+  // account. `told` may be empty.
   Replies(GuestChannel& guest, Room& room, JsonWork& json, JsonWork::Owner owner, Told told = {})
       : guest_(guest), room_(room), json_(json), owner_(std::move(owner)), told_(std::move(told)) {}
   ~Replies();
   Replies(const Replies&) = delete;
 
-  // Sends the message `reply` to the call of that id, an integer. Returns at once where another call's is being sent:
-  // it follows.
+  // Sends the message `reply` to the call with this id, an integer. If another reply is being sent, returns at once;
+  // this reply follows it.
   Task<> send(Json id, Result<CallReply> done);
   bool sending() const { return sending_ || writing_ > 0; }
   uint64_t sent() const { return sent_; }  // replies
@@ -57,7 +57,7 @@ class Replies {
   std::deque<std::shared_ptr<const std::string>> waiting_;  // the first is being sent
   bool sending_ = false;
   uint64_t sent_ = 0;
-  size_t writing_ = 0;  // large ones, that are not text yet
+  size_t writing_ = 0;  // large replies that are not text yet
 };
 
 }  // namespace jail

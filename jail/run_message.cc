@@ -8,7 +8,7 @@
 namespace jail {
 namespace {
 
-// Without code and context_vars, which are behind it, and without the last '}'.
+// The message without its last '}', without code and context_vars, which follow.
 std::string small_part(const Request& request) {
   Json run{{"type", "run"},
            {"execution", request.id},

@@ -1,4 +1,5 @@
-// RunMessage: what a runner is told to do (jail/guest/README.md), as the text that goes over its channel.
+// RunMessage: the order to a runner to run a program (jail/guest/README.md), as the JSON text for its channel. Source:
+// the Request (jail/execution.h). Used by: jail/execution.cc, jail/session.cc.
 #pragma once
 #include <string>
 
@@ -7,8 +8,8 @@
 
 namespace jail {
 
-constexpr size_t kSlack = 64 << 10;  // that a message of the runner's may have beyond what it counts
-// What one message of the runner's may have, as it is told.
+constexpr size_t kSlack = 64 << 10;  // bytes that a message of the runner may have beyond max_message
+// The most bytes of one message of the runner; the runner gets it as max_message.
 size_t most_message(const Request& request);
 
 std::string run_message(const Request& request);
@@ -16,7 +17,8 @@ std::string run_message(const Request& request);
 inline bool is_large_order(const Request& request) {
   return request.code.size() + request.context_vars.size() > JsonWork::kSmall;
 }
-// Makes request.order beside the loop. context_vars are in it then, and no longer beside it.
+// Makes request.order beside the loop. It then holds context_vars, and request.context_vars is empty. Errors: those of
+// JsonWork.
 Task<Result<>> write_order(JsonWork& work, Request& request);
 
 }  // namespace jail

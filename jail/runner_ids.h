@@ -1,6 +1,7 @@
-// Runner ids: host ids for the runners of jails, one for each jail that lives, so that what the kernel counts and
-// allows by user is never shared between two tenants. A zygote's forks, all of one tenant, share that of its home.
-// Used by: jail/jail.cc.
+// RunnerIds: host ids for the runners of jails, one for each living jail. So the limits and rights that the kernel
+// counts by user are never shared between two tenants. The forks of a zygote, all of one tenant, share the id of its
+// home.
+// Source: IdRange (jail/id_range.h). Used by: jail/jail.cc.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,8 @@ class RunnerIds {
   // Ids from `first` on, at most `count`.
   RunnerIds(uint32_t first, uint32_t count) : state_(std::make_shared<State>(State{first, first + count, {}})) {}
 
-  // Given back when it is destroyed: after the last process of that id is gone. May outlive what gave it.
+  // Returns its id when it is destroyed, which must be after the last process of that id is gone. May outlive
+  // RunnerIds.
   class [[nodiscard]] Lease {
    public:
     Lease() = default;
@@ -42,7 +44,7 @@ class RunnerIds {
     uint32_t id_ = 0;
   };
 
-  // The lowest free id, so that mappings made for it can be kept; an empty lease when all are in use.
+  // The lowest free id, so that a mount mapping made for it can be used again; an empty lease when all ids are in use.
   Lease take() {
     if (!state_->free.empty()) return Lease(state_, state_->free.extract(state_->free.begin()).value());
     return state_->next < state_->end ? Lease(state_, state_->next++) : Lease();

@@ -1,12 +1,12 @@
-// A plan (plan.h) as a sealed memfd: what the jailer, a zygote and the child see cannot change any more, so jails that
-// are built alike may share one.
+// The plan (plan.h) in a sealed memfd: its bytes cannot change any more for the jailer, a zygote or the child, so jails
+// that are built alike may share it. Source: the Spec (jail/jail.h). Used by: jail/jail.cc, jail/zygote.cc.
 #pragma once
 #include "jail/jail.h"
 #include "jail/plan.h"
 
 namespace jail {
 
-// Errors: invalid, naming what is too long for a plan; internal, what the kernel said.
+// Errors: invalid, naming the part that is too long for a plan; internal, a failed system call.
 Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role);
 
 }  // namespace jail

@@ -1,13 +1,13 @@
-// Self-test: finds out what this host gives to jails, then proves it from inside of one (jail/guest/probe).
-// Run at start-up and on reload. A daemon whose jails do not hold refuses to start; one that serves already goes on
-// without executions (Host::unfit).
+// Self-test: finds out what this host gives to jails, then proves it with a probe inside of a jail (jail/guest/probe).
+// Used by: supervisor/daemon_reload.cc, at start-up and on reload. If the jails do not hold, a daemon refuses to start;
+// a daemon that serves already continues without executions (Host::unfit).
 #pragma once
 #include "jail/host.h"
 #include "jail/jail.h"
 
 namespace jail {
 
-// Fills host.root, host.landlock_abi and host.map_workspace_ids by trying, then runs the probe in a whole jail.
+// Fills host.root, host.landlock_abi and host.map_workspace_ids by trials, then runs the probe in a whole jail.
 // `directory`: an empty directory of the state's file system, owned by the daemon. `filter`: the standard policy's.
 // Errors: denied, listing the guarantees that do not hold; unavailable, naming the step that no jail gets past.
 Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const policies::SeccompFilter>& filter,

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kLookBetweenCalls = 1s;
 constexpr uint64_t kWorkGrainUs = 20'000;  // the clock's; less is no work
-// What threads of libraries may use when nobody asked them anything: a second, and a twentieth of the time.
+// CPU time that threads of libraries may use between programs: a second, and a twentieth of the time.
 constexpr uint64_t kIdleCpuUs = 1'000'000;
 constexpr uint64_t kIdleShare = 20;
 
@@ -29,7 +29,7 @@ uint64_t used_cpu_us(Jail& jail) {
 Session::~Session() { between_.cancel_all(); }
 
 Task<Result<Report>> Session::run(Request request) {
-  if (is_large_order(request)) {  // while the session rests, and is looked after
+  if (is_large_order(request)) {  // while the session still rests and is watched
     request.session_call = calls_ + 1;
     CO_CHECKED(co_await write_order(host_.json, request));
   }
@@ -40,7 +40,7 @@ Task<Result<Report>> Session::run(Request request) {
       end(thawed.error().what);
       co_return tl::unexpected<Error>(std::move(thawed).error());
     }
-    // A frozen init cannot tell that its interpreter was killed.
+    // A frozen init cannot report that its interpreter was killed.
     if (kept_.jail->cgroup().processes() < 2) {
       end("its interpreter was ended from outside between two calls");
       co_return fail(Code::not_found, "the session has ended: " + why_);
@@ -65,7 +65,7 @@ uint64_t Session::memory_bytes() const {
                               : read_process_tree(kept_.jail->init_pid()).memory_bytes;
 }
 
-// A cgroup that cannot be frozen is no reason to let programs go on unseen.
+// If a cgroup cannot be frozen, the session ends: its processes must not run unwatched.
 void Session::rest() {
   worked_ = false;
   if (frozen()) {

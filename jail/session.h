@@ -1,6 +1,6 @@
-// Session: one jail that runs program after program in one interpreter, and is kept still in between: frozen by its
-// cgroup; where there is none, watched, and ended when it goes on working.
-// Source: supervisor/tools/sessions.cc. Whatever ends a program otherwise than by its own answer ends the session.
+// Session: one jail that runs program after program in one interpreter. Between two programs a cgroup freezes it.
+// Without a cgroup it is watched, and ended if it keeps computing.
+// Source: supervisor/tools/sessions.cc. A program that ends in any other way than by its own answer ends the session.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,21 +15,21 @@ class Session {
   Session(Host& host, Pool& pool) : host_(host), pool_(pool), between_(host.loop) {}
   ~Session();
 
-  // Runs the next program, one at a time; the first one decides about the jail. Destroying the task ends the session.
-  // Errors: of the first, as execute(); later ones: the session is over.
+  // Runs the next program, one at a time; the first request decides how the jail is built. Destroying the task ends the
+  // session. Errors: for the first program those of execute(); for a later one: the session has ended.
   Task<Result<Report>> run(Request request);
 
-  // Between two programs: whether there can be a next one.
+  // Between two programs: true if a next program is possible.
   bool alive() const { return kept_.jail != nullptr; }
-  // Why not, when it ended between two programs; empty when it ended with one.
+  // Why the session ended between two programs; empty if it ended with a program.
   const std::string& why() const { return why_; }
-  // Ends it, between two programs.
+  // Ends the session between two programs.
   void end(std::string why);
 
   uint32_t calls() const { return calls_; }
   bool frozen() const { return alive() && kept_.jail->cgroup(); }
-  uint64_t memory_bytes() const;  // what it holds between two programs
-  // Whether it has worked since its last program; what it may have written is not accounted for.
+  uint64_t memory_bytes() const;  // memory that it holds between two programs
+  // True if it has used CPU time since its last program; it may then have written to the workspace, uncounted.
   bool has_worked() const { return worked_; }
 
  private:
@@ -43,7 +43,7 @@ class Session {
   uint64_t memory_limit_ = 0;
   bool worked_ = false;
   std::string why_;
-  Scope between_;  // last: what watches while no program runs
+  Scope between_;  // tasks that watch the jail while no program runs
 };
 
 }  // namespace jail

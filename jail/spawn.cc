@@ -13,7 +13,7 @@
 namespace jail {
 namespace {
 
-constexpr int kFirstFreeFd = 64;  // above every fixed number, so that placing one cannot overwrite another
+constexpr int kFirstFreeFd = 64;  // above every fixed number, so that dup2() to one cannot overwrite another
 
 [[noreturn]] void give_up(int control, Step step) {
   InitReport report{};
@@ -27,9 +27,9 @@ constexpr int kFirstFreeFd = 64;  // above every fixed number, so that placing o
 [[noreturn]] void run_child(const SpawnPlan& plan) {
   if (plan.go_write >= 0) ::close(plan.go_write);
   char go = 0;
-  if (::read(plan.go_read, &go, 1) != 1) ::_exit(127);  // the jailer is gone, or could not map our ids
+  if (::read(plan.go_read, &go, 1) != 1) ::_exit(127);  // the jailer is gone, or could not map the ids
 
-  // Raw calls: glibc's wrappers would change the ids of all threads it believes this process to have.
+  // Raw calls: glibc's wrappers would change the ids of all threads that it assumes this process to have.
   if (::syscall(SYS_setresgid, kInitId, kInitId, kInitId) < 0) give_up(plan.control, Step::become_root);
   if (::syscall(SYS_setresuid, kInitId, kInitId, kInitId) < 0) give_up(plan.control, Step::become_root);
 
@@ -66,7 +66,7 @@ int spawn_jail(const SpawnPlan& plan, Spawned& spawned) {
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
   if (plan.cgroup >= 0) {
-    args.flags |= CLONE_INTO_CGROUP;  // from birth: charges do not move with a process
+    args.flags |= CLONE_INTO_CGROUP;  // from the start, because charged memory does not move with a process
     args.cgroup = static_cast<uint64_t>(plan.cgroup);
   }
   long pid = ::syscall(SYS_clone3, &args, sizeof args);

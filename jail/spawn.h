@@ -1,19 +1,20 @@
-// spawn_jail: clone3 into all new namespaces, and the few raw system calls up to where process 1 builds its jail.
-// The child waits until its ids are mapped, or its parent is gone.
-// Source: clone(2), user_namespaces(7). The child's calls are listed in tests/lint/child_symbols.py.
+// spawn_jail: clone3 into new namespaces of every kind but cgroup, and the few raw system calls until process 1 builds
+// its jail. The child waits until its ids are mapped, and ends if the jailer is gone.
+// Source: clone(2), user_namespaces(7). The child's calls are listed in tests/lint/child_symbols.py. Used by:
+// jail/jailer.cc, jail/zygote/fork.cc.
 #pragma once
 #include <cstdint>
 
 namespace jail {
 
 struct SpawnPlan {  // prepared before clone3; no owner, no allocation
-  int init;         // O_PATH or O_RDONLY descriptor of warder-jail-init; -1: it goes on in `build`
+  int init;         // O_PATH or O_RDONLY descriptor of warder-jail-init; -1: the child calls `build` instead
   int null;         // /dev/null, read-only: the runner's stdin
   int out, err;     // pipes
   int guest, control, plan;
   int cgroup;             // directory of the leaf, or -1: stay in the jailer's cgroup
-  int go_read, go_write;  // pipe: one byte lets the child go on, EOF ends it; go_write -1: somebody else's
-  void (*build)();        // called as process 1, descriptors in place; does not return
+  int go_read, go_write;  // pipe: one byte lets the child continue, EOF ends it; go_write -1: another process holds it
+  void (*build)();        // called as process 1, with the descriptors in place; does not return
 };
 
 struct Spawned {

@@ -5,14 +5,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Who asked has the answer by then; code that has answered may go on until it is killed.
+// By then the client has the answer. Code that has answered may run until it is killed.
 constexpr auto kEndAfter = 2ms;
 constexpr auto kLookAgainAfter = 25ms;
 constexpr int kLooks = 8;
 constexpr uint32_t kMostStaying = 64;
-constexpr uint64_t kAtRestUs = 500;  // what its runner takes for going to sleep after its answer
+constexpr uint64_t kAtRestUs = 500;  // CPU time that the runner needs to go to sleep after its answer
 
-// CPU time of what is alone in its jail; nothing: it is not alone, or not there.
+// CPU time of the only process beside init; empty: there are more processes, or it is gone.
 std::optional<uint64_t> lone_cpu_us(Jail& jail) {
   auto lone = jail.lone_process(Threads::any);
   return lone ? std::optional(lone->cpu_us) : std::nullopt;
@@ -41,7 +41,8 @@ Task<> TeardownQueue::stay(Jail& jail) {
   const auto before = frozen ? std::nullopt : lone_cpu_us(jail);
   if (!frozen && !before) co_return;
   for (int look = 0; look < kLooks && is_crowded_(); look++) {
-    co_await sleep_for(loop_, look == 0 ? kEndAfter : kLookAgainAfter);  // most of what goes on is seen at once
+    co_await sleep_for(loop_,
+                       look == 0 ? kEndAfter : kLookAgainAfter);  // most processes that keep running are seen at once
     if (frozen) continue;
     const auto now = lone_cpu_us(jail);
     if (!now || *now > *before + kAtRestUs) co_return;

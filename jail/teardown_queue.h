@@ -1,6 +1,6 @@
-// TeardownQueue: holds jails between their answer and their end. Ending one takes a processor for more than a
-// millisecond, which the answer needs first; and while executions keep every processor busy, so do their answers. Used
-// by: jail/pool.h. What is still here when it goes is killed with it.
+// TeardownQueue: holds jails between their answer and their end. To end a jail takes a processor for more than a
+// millisecond, and the answer comes first. While executions keep every processor busy, their answers come first, too.
+// Used by: jail/pool.h. When the queue is destroyed, the jails in it are killed.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,16 +12,16 @@ namespace jail {
 
 class TeardownQueue {
  public:
-  // What a jail has in it after its answer. `little`: its runner alone, whose program has used kLittleBytes at most; a
-  // few dozen more of such do no harm.
+  // The content of a jail after its answer. `little`: only its runner, and the program used at most kLittleBytes; some
+  // dozens of these jails do no harm.
   enum class Left { anything, little };
   static constexpr uint64_t kLittleBytes = 32 << 20;
 
-  // `is_crowded`: there are as many executions as processors. The loop must outlive this.
+  // `is_crowded`: true if there are as many executions as processors. The loop must outlive the queue.
   TeardownQueue(Loop& loop, std::function<bool()> is_crowded);
 
-  // Kills it in a moment, 2 ms. One that has little left stays for up to 200 ms while it is crowded; it is frozen for
-  // that time where a cgroup holds it; where none does, it is looked at every 25 ms, and killed when it has not rested.
+  // Kills the jail after 2 ms. A jail with Left::little stays for up to 200 ms while is_crowded(). A cgroup freezes it
+  // for that time. Without a cgroup it is checked every 25 ms, and killed if it used CPU time.
   void end(std::unique_ptr<Jail> jail, Left left);
 
  private:

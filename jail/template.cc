@@ -46,18 +46,18 @@ constexpr Link kLinks[] = {
     {"var/tmp", "/tmp"},
     {"etc/mtab", "/proc/self/mounts"},
 };
-// Programs that agents look for by these names; last in PATH, so that the host's own come first.
+// Names under which agents look for programs; the directory is last in PATH, so that the host's programs come first.
 constexpr Link kPrograms[] = {{"python", "/usr/bin/python3"}, {"pip3", "pip"}, {"npm", "pip"}, {"npx", "pip"}};
 constexpr TextFile kNoInstaller{
     "warder/bin/pip",
     "#!/bin/sh\necho \"${0##*/}: there is no ${0##*/} here, and nothing can be installed: this jail has no network\" "
     ">&2\nexit 1\n"};
-// What init starts, and what Python's runner reads first: without one of them every execution of a language would fail.
+// Files that init and Python's runner read first: if one is missing, every execution of a language would fail.
 constexpr const char* kGuestFiles[] = {"python/runner.py",     "python/runner.bundle",
                                        "python/zygote.py",     "python/warder/__init__.py",
                                        "javascript/runner.js", "shell/warder-shell-runner"};
 
-// /bin, /lib, /lib64, /sbin ... are links into /usr on every system this runs on.
+// /bin, /lib, /lib64, /sbin ... are links into /usr on every supported system.
 Result<> copy_usr_links(const fs::path& root) {
   for (const char* name : {"bin", "sbin", "lib", "lib32", "lib64", "libx32"}) {
     fs::path source = fs::path("/") / name;
@@ -94,12 +94,12 @@ Result<> write_tree(const fs::path& directory, const std::string& guest, const s
   std::ofstream(root / kNoInstaller.path) << kNoInstaller.text;
   fs::permissions(root / kNoInstaller.path, fs::perms(0755));
   for (const auto& link : kPrograms) fs::create_symlink(link.target, root / "warder/bin" / link.path);
-  // The folder itself may be a link, as in a build tree.
+  // The skills folder may itself be a link, as in a build tree.
   if (!skills.empty()) fs::copy(fs::canonical(skills), root / "skills", fs::copy_options::recursive);
   return {};
 }
 
-// Whatever the umask was: directories 0755, files 0644 or 0755, so that a jail's ids can read them.
+// Sets modes regardless of the umask: directories 0755, files 0644 or 0755, so that a jail's ids can read them.
 void make_readable(const fs::path& directory) {
   fs::permissions(directory, fs::perms(0755));
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {

@@ -1,6 +1,6 @@
-// UnansweredCalls: how many bytes the calls have that code has made and that are not answered yet. Each holds its
-// arguments meanwhile; so whoever makes many large ones is not heard until some are answered.
-// Used by: execution.cc, one for each execution.
+// UnansweredCalls: the number of bytes of the calls that a program has made and that have no answer yet. Each call
+// holds its arguments until then. If a program has too many bytes waiting, its next messages are not read until some
+// calls are answered. Used by: jail/execution.cc, one for each execution. No errors.
 #pragma once
 #include <memory>
 #include <utility>
@@ -12,12 +12,12 @@ namespace jail {
 
 class UnansweredCalls {
  public:
-  static constexpr size_t kMostBytes = 16 << 20;  // beside the newest one
+  static constexpr size_t kMostBytes = 16 << 20;  // without the newest call
 
-  // The loop must outlive it.
+  // The loop must outlive this object.
   explicit UnansweredCalls(Loop& loop) : loop_(loop) {}
 
-  // A call, from its arrival to its answer.
+  // One call, from its arrival to its answer.
   class One {
    public:
     One(UnansweredCalls& all, size_t bytes) : all_(all), bytes_(bytes) { all_.bytes_ += bytes_; }
@@ -32,7 +32,7 @@ class UnansweredCalls {
     size_t bytes_;
   };
 
-  // Waits until they have no more than kMostBytes. One waiter at a time.
+  // Waits until the unanswered calls hold at most kMostBytes. One waiter at a time.
   Task<> room() {
     while (bytes_ > kMostBytes && waits_) {
       room_ = std::make_shared<Event>();
@@ -40,14 +40,14 @@ class UnansweredCalls {
       co_await *room;
     }
   }
-  // Nobody will answer any more: room() waits for nothing.
+  // No further answer will come: room() returns at once.
   void stop_waiting() {
     waits_ = false;
     wake();
   }
 
  private:
-  // In a later turn: the task of an answer is on the stack.
+  // Fires in a later turn, because the task of an answer is on the stack now.
   void wake() {
     if (!room_) return;
     loop_.defer([room = std::exchange(room_, nullptr)] { room->fire(); });

@@ -9,9 +9,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLongestFrozen = 1h;  // at a time: what stands still holds its tenant's place and memory
-constexpr double kPunctualMs = 10;   // later than that, the loop was away
-// In each turn a message of up to half a megabyte is read, and the largest is parsed in the time of all.
+constexpr auto kLongestFrozen = 1h;  // at a time: a frozen program holds its tenant's slot and memory
+constexpr double kPunctualMs = 10;   // if the deadline is later than this, the loop was busy or stopped
+// One turn reads up to half a megabyte of a message. All turns together suffice to parse the largest message.
 constexpr auto kTurn = 5ms;
 constexpr int kTurnsToRead = 30;
 
@@ -59,7 +59,7 @@ void WallClock::hold() {
   } else {
     held_cpu_from_us_ = meter_.cpu_without_cgroup();
   }
-  deadline_ = Deadline();  // whoever holds it says for how long
+  deadline_ = Deadline();  // the caller of hold() limits the time
   stand_still();
 }
 
@@ -113,7 +113,7 @@ void WallClock::await_limit() {
   deadline_ = Deadline(loop_, std::max(left, 0ms), [this] { reach_limit(); });
 }
 
-// Timers come before what is to be read: a loop that was away learns of the limit before it learns of the answer.
+// Timers run before sockets are read: a delayed loop sees the limit before it sees the answer.
 void WallClock::reach_limit() { give_turns(ran_ms() > due_ms_ + kPunctualMs ? kTurnsToRead : 0); }
 
 void WallClock::give_turns(int left) {

@@ -1,8 +1,9 @@
-// WallClock: the time of one running program, and its end. It does not run while the program stands still: frozen by
-// whoever steers it, or held while a call of its waits for somebody; both may be at once, and it goes on after the
-// last. Held where no cgroup can stop its processes, it is charged the CPU time that they use meanwhile. Made by
-// jail/execution.cc, which says what each end means. A limit that a loop notices late, because the daemon was stopped
-// or had much to do, is judged some turns later: what the program had sent by then is read first.
+// WallClock: the time limit of one running program. The clock does not run while the program is paused. A program is
+// paused when it is frozen by its handle, or held while one of its calls waits for an approval. Both may be true at
+// once; it continues when both are over. If no cgroup can stop the held processes, the CPU time that they use counts as
+// wall time. Source: jail/execution.cc makes it and sets the callbacks. When the loop notices the limit
+// late, because the daemon was stopped or busy, the limit is applied some turns later: messages that the program had
+// sent by then are read first.
 // Errors: unavailable (no cgroup), internal.
 #pragma once
 #include <chrono>
@@ -20,30 +21,30 @@ class WallClock {
  public:
   struct Told {
     std::function<void()> late;     // the limit is reached
-    std::function<void()> too_old;  // frozen for too long, or it cannot be thawed any more
-    std::function<void()> changed;  // it stands still, or goes on
+    std::function<void()> too_old;  // frozen for too long, or the thaw failed
+    std::function<void()> changed;  // the program was paused, or continues
   };
-  // All must outlive it; the limit is read whenever the clock goes on.
+  // All references must outlive the clock; `limit` is read whenever the clock starts to run.
   WallClock(Loop& loop, Jail& jail, Meter& meter, const std::chrono::milliseconds& limit, Told told)
       : loop_(loop), jail_(jail), meter_(meter), limit_(limit), told_(std::move(told)) {}
 
   void start();
   bool started() const { return started_at_.has_value(); }
-  void stop();  // it has ended: nothing is told any more, whatever is still released
+  void stop();  // the program has ended: no callback is called any more, even after a release()
   void limit_changed();
 
   Result<> freeze();
   Result<> thaw();
   void hold();
   void release();
-  // The program has ended: nothing keeps what is left of it standing still.
+  // The program has ended: its remaining processes are not paused any more.
   void let_go();
   bool stands_still() const { return still_since_.has_value(); }
-  // Its processes stand still, too.
+  // True if its processes are stopped, too.
   bool is_frozen() const { return stands_still() && jail_.cgroup(); }
 
   double ran_ms() const;  // 0 before the start
-  // To be called regularly.
+  // Call it regularly.
   void look();
 
  private:
@@ -58,14 +59,14 @@ class WallClock {
   Meter& meter_;
   const std::chrono::milliseconds& limit_;
   Told told_;
-  std::optional<Monotonic::time_point> started_at_;  // later by the time it stood still for
+  std::optional<Monotonic::time_point> started_at_;  // start time, moved later by the time of each pause
   std::optional<Monotonic::time_point> still_since_;
   bool stopped_ = false;
   bool frozen_ = false;                    // by freeze()
-  uint32_t holds_ = 0;                     // without their release()
-  uint64_t held_cpu_from_us_ = 0;          // without a cgroup: used when it began to stand still
-  std::chrono::microseconds held_cpu_{0};  // and since
-  double due_ms_ = 0;                      // what ran_ms() is when the deadline is noticed in time
+  uint32_t holds_ = 0;                     // calls of hold() without their release()
+  uint64_t held_cpu_from_us_ = 0;          // without a cgroup: CPU time at the begin of the pause
+  std::chrono::microseconds held_cpu_{0};  // CPU time used since then
+  double due_ms_ = 0;                      // ran_ms() at which the deadline is due
   Deadline deadline_;
 };
 

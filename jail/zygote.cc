@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kZygoteReadyLimit = 60s;  // seconds only under emulation
-constexpr auto kProofLimit = 20s;        // likewise: a copy that hangs keeps the pool from building anything else
+constexpr auto kZygoteReadyLimit = 60s;  // whole seconds are needed only under emulation
+constexpr auto kProofLimit = 20s;        // likewise; a copy that hangs stops the pool from building other jails
 
 std::vector<std::string> python_command(const std::vector<std::string>& modules) {
   std::vector<std::string> command = {"/usr/bin/python3", "-I", "-B", "-u", "/warder/python/zygote.py"};
@@ -24,13 +24,13 @@ std::vector<std::string> python_command(const std::vector<std::string>& modules)
   return command;
 }
 
-// Node takes the lowest descriptors that are free, and libuv exchanges some of its own in a fork: so those that a
-// jail's init has by number (plan.h) are taken before it. What is loaded first sees to its threads (zygote/threads.h).
-// The shell's own addition to the environment goes.
+// Node takes the lowest free descriptors, and libuv replaces some of its own after a fork. So the shell first occupies
+// the numbers that a jail's init uses (plan.h). The preloaded object handles Node's threads (zygote/threads.h). The
+// shell's own addition to the environment is removed.
 constexpr const char* kBeginNode =
     "unset PWD; LD_PRELOAD=/warder/zygote/_warder_fork.node exec \"$0\" \"$@\" 4<&0 5<&0";
 
-// The runner's, but for the entry and what keeps V8 to one thread, and from planning ahead what its copies would do.
+// The runner's command, with another entry file, and with flags that keep V8 to one thread and stop its memory reducer.
 std::vector<std::string> node_command(Language language, const policies::Limits& limits) {
   auto node = command_of(language, limits);
   *std::find(node.begin(), node.end(), "/warder/javascript/runner.js") = "/warder/javascript/zygote.js";
@@ -40,7 +40,8 @@ std::vector<std::string> node_command(Language language, const policies::Limits&
   return node;
 }
 
-// What breaks where a node cannot be forked: the collector, the optimising compiler, the event loop, its threads.
+// Exercises what breaks if a Node version cannot be forked: garbage collector, optimising compiler, event loop,
+// threads.
 constexpr const char* kProof = R"(
 const list = Array.from({length: 50000}, (_, i) => ({i, text: `n${i}`}));
 let sum = 0;
@@ -56,7 +57,8 @@ constexpr const char* kProved = R"([243938,"jail","timer"])";
 
 }  // namespace
 
-// Node is not made to be forked: a newer one may end, hang, or answer wrong. Each zygote's first copy shows it.
+// Node does not promise to work after a fork: a newer version may end, hang, or compute wrongly. Each zygote's first
+// copy is tested.
 Task<Result<>> Zygote::prove(Host& host, std::shared_ptr<Zygote> zygote, Spec spec) {
   spec.name += "-proof";
   Deadline forked(host.loop, kProofLimit, [&zygote] { zygote->home().kill(); });
@@ -90,7 +92,8 @@ Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Host& host, Spec spec, std::
   if (runs_in_node(copies.language)) {
     auto proved = co_await prove(host, zygote, copies);
     if (!proved) {
-      co_await next_turn(host.loop);  // its own message may have brought us here, and it ends with us
+      co_await next_turn(host.loop);  // the caller may run inside the handler of the zygote's own message, and
+                                      // destroying the zygote ends that handler
       co_return tl::unexpected<Error>(std::move(proved).error());
     }
   }

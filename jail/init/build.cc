@@ -1,4 +1,4 @@
-// What process 1 of a jail does: walks the steps, sees to its runner, reaps, reports its end.
+// The work of process 1 in a jail: runs the steps, starts the runner, reaps processes, reports the runner's end.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -24,12 +24,12 @@ uint64_t now_us() {
 
 namespace {
 
-// The jailer may die at any moment; so may the daemon. prctl() covers the first, and the daemon's end of
-// the control socket hangs up when it is gone (it also dies with its jailer), which covers a death before
-// this line.
+// The jailer and the daemon may die at any moment. prctl() covers the jailer's death. The daemon's death closes its end
+// of the control socket, and poll() sees the hang-up. If the jailer died before the prctl(), the daemon dies with it,
+// and poll() sees that, too.
 int die_with_parent() {
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return errno;
-  // The jailer ignores SIGCHLD, which an exec keeps: we would never hear of the runner's end.
+  // The jailer ignores SIGCHLD, and exec() keeps that: init would never learn that the runner ended.
   if (signal(SIGCHLD, SIG_DFL) == SIG_ERR) return errno;
   if (prctl(PR_SET_DUMPABLE, 0) < 0) return errno;  // no ptrace, no /proc/1/mem for a process of the same id
   pollfd control{kControlFd, 0, 0};
@@ -42,7 +42,7 @@ struct Row {
   int (*run)();
 };
 
-// The tables are the documentation of the order.
+// The tables show the order of the steps.
 constexpr Row kJail[] = {
     {Step::parent_death, die_with_parent},
     {Step::cgroup_namespace, make_cgroup_namespace},
@@ -56,11 +56,12 @@ constexpr Row kJail[] = {
     {Step::hostname, set_hostname},
     {Step::loopback, raise_loopback},
     {Step::pivot, pivot},
-    {Step::fork_runner, fork_runner},  // the runner drops everything by itself before it execs
-    {Step::init_lock, lock_init},      // and so does init, as soon as the runner is on its way
+    {Step::fork_runner, fork_runner},  // the runner drops its rights by itself before it execs
+    {Step::init_lock, lock_init},      // init drops its own rights as soon as the runner is forked
 };
 
-// A small root with nothing of the host but /usr, and what building jails in it takes.
+// The home of a zygote: a small root that shows only /usr of the host, and the template that its jails' roots are
+// mounted from.
 constexpr Row kZygote[] = {
     {Step::parent_death, die_with_parent},
     {Step::cgroup_namespace, make_cgroup_namespace},
@@ -105,9 +106,9 @@ int read_plan() {
 }
 
 int make_cgroup_namespace() {
-  // A forked runner shares ours, so it was made before that fork.
+  // A forked runner shares init's cgroup namespace, so that one was made before the fork.
   if (plan->role != Role::forked && unshare(CLONE_NEWCGROUP) < 0) return errno;
-  // Every namespace is fresh now: note which, as evidence for the receipt.
+  // Every namespace is new now: their numbers are evidence for the receipt.
   for (int i = 0; i < kNamespaceCount; i++) {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/ns/%s", kNamespaces[i]);
@@ -119,8 +120,8 @@ int make_cgroup_namespace() {
 }
 
 int forbid_namespaces() {
-  // The limit belongs to the user namespace of the process that opens the file. A shared identity needs
-  // one nested namespace for the runner; as long as that lives, the limit of one is used up.
+  // The limit belongs to the user namespace of the process that opens the file. With a shared identity the runner needs
+  // one nested namespace: while that one exists, the limit of 1 is used up.
   const char* limit = plan->identity == Identity::shared ? "1" : "0";
   int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return errno;

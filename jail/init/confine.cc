@@ -1,4 +1,5 @@
-// The order is that of privileges falling away; each step names itself when it fails.
+// Confinement of a runner, step by step. Each step gives up a privilege that a later step does not need. A failing step
+// reports its name.
 #include "jail/init/confine.h"
 
 #include <fcntl.h>
@@ -59,18 +60,18 @@ int start_session() {
   sigemptyset(&none);
   if (sigprocmask(SIG_SETMASK, &none, nullptr) < 0) return errno;
   umask(022);
-  // A service may run above normal priority; its jails must not. Lowering needs no power.
+  // A service may run with a raised priority; its jails must not. Lowering the priority needs no capability.
   if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0) return errno;
   return 0;
 }
 
-// A service manager may hand down ignored signals (systemd ignores SIGPIPE); jailed programs expect none.
+// A service manager may pass on ignored signals (systemd ignores SIGPIPE); jailed programs expect the defaults.
 int start_session_anew() {
   use_default_signals();
   return start_session();
 }
 
-// A running interpreter has set its signals up as it wants them; only the zygote's own setting goes.
+// A running interpreter has already set its signal handlers. Only the zygote's own setting of SIGCHLD is undone.
 int start_session_of_fork() {
   if (signal(SIGCHLD, SIG_DFL) == SIG_ERR) return errno;
   return start_session();
@@ -85,17 +86,18 @@ int set_limits() {
   return 0;
 }
 
-// Close-on-exec rather than closed: the control socket carries the reason if a later step fails.
+// The descriptors are marked close-on-exec, not closed: the control socket reports a later step that fails.
 int keep_only_the_guest_socket() {
   return outcome_of(syscall(SYS_close_range, kGuestFd + 1, ~0u, CLOSE_RANGE_CLOEXEC));
 }
 
-// Nothing of the zygote's stays open; the control socket carries the reason if a later step fails.
+// Closes all descriptors of the zygote but the control socket, which reports a later step that fails.
 int close_the_zygotes() { return outcome_of(syscall(SYS_close_range, kControlFd + 1, ~0u, 0)); }
 
 int forget_control() { return outcome_of(close(kControlFd)); }
 
-// Writing the id maps of children needs these three (user_namespaces(7)). They count in the zygote's own namespace.
+// Writing the id maps of children needs these three (user_namespaces(7)). They count only in the zygote's own
+// namespace.
 constexpr cap_value_t kZygoteKeeps[] = {CAP_SETUID, CAP_SETGID, CAP_SETFCAP};
 
 int keep_what_maps_ids() {
@@ -125,14 +127,14 @@ int lock_securebits() {
 
 int become_runner() {
   if (plan->identity == Identity::shared) {
-    // One host id: the runner moves to a namespace of its own in which that id is called 1000, so that
-    // whatever it might regain there means nothing to the mounts, which belong to the outer namespace.
-    // Its capabilities of the new namespace go with the next step.
+    // One host id. The runner moves to a nested user namespace, in which that id is 1000. Capabilities that it might
+    // regain there mean nothing to the mounts, which belong to the outer namespace. The next step drops its
+    // capabilities of the nested namespace.
     if (unshare(CLONE_NEWUSER) < 0) return errno;
     if (int e = write_file("/proc/self/setgroups", "deny")) return e;
     if (int e = write_file("/proc/self/uid_map", "1000 0 1")) return e;
     if (int e = write_file("/proc/self/gid_map", "1000 0 1")) return e;
-    // unshare(CLONE_NEWUSER) gives a full bounding set and clears the securebits: once more.
+    // unshare(CLONE_NEWUSER) gives a full bounding set and clears the securebits: both are set again.
     if (int e = drop_bounding_set()) return e;
     if (int e = lock_securebits()) return e;
   }
@@ -148,8 +150,8 @@ int drop_capabilities() {
   return error;
 }
 
-// A change of ids hides a process from itself (its own /proc files become another's) until it execs, which this one
-// does not (prctl(2), PR_SET_DUMPABLE).
+// After a change of ids the kernel makes a process non-dumpable: its own /proc files then belong to root. An exec()
+// would undo this, but a forked runner does not exec (prctl(2), PR_SET_DUMPABLE).
 int be_like_exec() { return outcome_of(prctl(PR_SET_DUMPABLE, 1)); }
 
 int no_new_privileges() { return outcome_of(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); }
@@ -191,7 +193,7 @@ constexpr Row kStrip[] = {
 constexpr Row kShowFork[] = {
     {Step::runner_ids, be_like_exec},
 };
-// The filter is last: it forbids what the steps before it do.
+// The filter is the last step: it forbids the system calls that earlier steps make.
 constexpr Row kLock[] = {
     {Step::runner_no_new_privileges, no_new_privileges},
     {Step::runner_landlock, restrict_files},

@@ -1,9 +1,10 @@
-// Landlock: the first wall around init: a process in a Landlock domain cannot ptrace, read the memory of, or take
-// descriptors from a process outside of it (landlock.rst; measured on 6.1 and 6.18). Of files it takes device nodes and
-// ioctls on devices away. It does not say where code may write: the mounts do, and who owns the files. The workspace is
-// mounted on /workspace after this domain exists, so a rule would have to name its parent, and that is /
-// (security/landlock/fs.c passes over the directories that mounts cover); a link from /workspace to a mount below a
-// directory of its own would let `find /workspace` see nothing.
+// Landlock: the first wall around init, the second around files. A process in a Landlock domain cannot ptrace, read the
+// memory of, or take descriptors from a process outside of the domain (landlock.rst; measured on 6.1 and 6.18). For
+// files, the domain forbids making device nodes and ioctls on devices. It does not limit where code may write: mounts
+// and file owners do. A rule for /workspace is not possible, because the workspace is mounted after this domain exists.
+// The rule would have to name the parent directory, and the parent is / (security/landlock/fs.c skips directories that
+// mounts cover). A link from /workspace to a mount below another directory is no way out: `find /workspace` would then
+// see no files.
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/syscall.h>

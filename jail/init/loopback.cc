@@ -1,4 +1,4 @@
-// The network namespace holds `lo` and nothing else; this raises it. Source: netdevice(7), tcp(7).
+// Raises `lo`, the only interface in the jail's network namespace. Source: netdevice(7), tcp(7).
 #include <fcntl.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
@@ -10,12 +10,12 @@
 namespace jail::init {
 namespace {
 
-// Without a cgroup, memory of sockets is their number times what each holds at most (jail/process_tree.h): TCP's
-// buffers may not grow beyond what other sockets have. /proc is still the host's; these files are of our network
-// namespace.
+// Without a cgroup, the memory of sockets is estimated as their number times the most that each can hold
+// (jail/process_tree.h). So TCP buffers may not grow beyond the default of other sockets. /proc is still the host's
+// here, but these files belong to the jail's network namespace.
 int limit_tcp_buffers() {
   constexpr const char* kFiles[] = {"/proc/sys/net/ipv4/tcp_wmem", "/proc/sys/net/ipv4/tcp_rmem"};
-  constexpr char kSizes[] = "4096 65536 212992";  // least, at first, most
+  constexpr char kSizes[] = "4096 65536 212992";  // min, initial, max
   for (const char* file : kFiles) {
     int fd = open(file, O_WRONLY | O_CLOEXEC);
     if (fd < 0) return errno;

@@ -1,4 +1,4 @@
-// warder-jail-init: process 1 of every jail whose runner execs its interpreter.
+// warder-jail-init: the program of process 1 in a jail, if the jail's runner execs its interpreter.
 #include "jail/init/steps.h"
 
 int main() {

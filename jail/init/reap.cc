@@ -1,5 +1,5 @@
-// Init after its work is done: powerless, filtered, waiting. It reaps what the runner leaves behind, reports
-// how the runner ended, and ends, which ends every process of the jail (pid_namespaces(7)).
+// Init after the jail is built: without capabilities, filtered, waiting. It reaps the processes that the runner leaves,
+// reports how the runner ended, and exits; its exit ends every process of the jail (pid_namespaces(7)).
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -24,8 +24,8 @@ namespace {
 int child_signal = -1;  // signalfd
 int children = -1;      // /proc/1/task/1/children; -1 where the kernel has no such file
 
-// Everything init still does: wait, poll, read, write, end; ask the time, which is a system call where the clock source
-// cannot be read from user space (vdso(7)).
+// All system calls that init still makes: wait, poll, read, write, exit, and the time, which is a system call where the
+// clock source cannot be read from user space (vdso(7)).
 constexpr unsigned kAllowed[] = {SYS_wait4,      SYS_poll, SYS_read,          SYS_write,        SYS_getrusage,
                                  SYS_exit_group, SYS_exit, SYS_clock_gettime, SYS_rt_sigreturn, SYS_restart_syscall};
 
@@ -47,8 +47,8 @@ int filter_own_calls() {
   return outcome_of(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
 }
 
-// The children that init has now: their numbers, each with a space behind it (proc(5)). Processes that these have
-// started are not among them.
+// The number of init's children now. The file lists their pids, each followed by a space (proc(5)). Children of these
+// children are not counted.
 uint32_t count_children() {
   if (children < 0) return kOthersUncounted;
   uint32_t count = 0;
@@ -103,7 +103,7 @@ void reap_until_runner_ends() {
       int pid = static_cast<int>(wait4(-1, &status, WNOHANG, nullptr));
       if (pid <= 0) break;
       if (pid != runner_pid) continue;
-      // Whatever the runner left behind is a child of ours by now; the dead among it are reaped here.
+      // Processes that the runner left are children of init by now; those of them that have ended are reaped here.
       int others;
       do others = static_cast<int>(wait4(-1, nullptr, WNOHANG, nullptr));
       while (others > 0);
@@ -116,7 +116,7 @@ void reap_until_runner_ends() {
     }
     pollfd waiting[2] = {{child_signal, POLLIN, 0}, {kControlFd, POLLIN, 0}};
     poll(waiting, 2, -1);
-    // The daemon never writes here; its end closing means that nobody waits for this jail any more.
+    // The daemon never writes here. A closed end means that the daemon no longer waits for this jail.
     if (waiting[1].revents) ::_exit(0);
     signalfd_siginfo drained;
     while (read(child_signal, &drained, sizeof drained) > 0) {

@@ -1,7 +1,7 @@
-// The jail's file system: a read-only root of its own, the host's /usr through its own overlay, private
-// temporary file systems, five devices, a /proc of pids only.
-// The working directory is the template (jail/template.h), inherited from the jailer, so that no path above
-// it needs to be walkable by the jail's ids. Sources: mount(2), pivot_root(2), overlayfs.rst, proc(5).
+// The jail's file system: a read-only root, the host's /usr through an overlay, private temporary
+// file systems, five devices, and a /proc that shows only processes.
+// The working directory is the template (jail/template.h), inherited from the jailer: the jail's ids need no right to
+// walk the path above it. Sources: mount(2), pivot_root(2), overlayfs.rst, proc(5).
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
@@ -17,7 +17,7 @@
 namespace jail::init {
 namespace {
 
-constexpr char kRoot[] = "mount";  // where the template says the new root goes
+constexpr char kRoot[] = "mount";  // the template's mount point for the new root
 
 int set_attributes(int fd, const char* path, unsigned flags, uint64_t attributes, uint64_t propagation = 0) {
   mount_attr attr{};
@@ -26,8 +26,8 @@ int set_attributes(int fd, const char* path, unsigned flags, uint64_t attributes
   return outcome_of(syscall(SYS_mount_setattr, fd, path, flags, &attr, sizeof attr));
 }
 
-// A detached copy of one mount, read-only and harmless, moved to `target`. Not recursive on purpose: what is
-// mounted below must be named to be shown.
+// Mounts a detached copy of one mount at `target`, with the given attributes. The copy is not recursive: mounts below
+// `source` are not shown.
 int bind(const char* source, const char* target, uint64_t attributes) {
   int tree = static_cast<int>(syscall(SYS_open_tree, AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
   if (tree < 0) return errno;
@@ -45,17 +45,18 @@ int mount_tmpfs(const char* target, unsigned long flags, uint64_t bytes, uint32_
   return outcome_of(mount("tmpfs", target, "tmpfs", flags | MS_NOSUID | MS_NODEV, options));
 }
 
-// In a shared identity the runner's id 1000 is id 0 of this namespace.
+// With a shared identity, the runner's id 1000 is id 0 of this namespace.
 uint32_t runner_owner() { return plan->identity == Identity::shared ? kInitId : kRunnerId; }
 
-// A zygote's root shares nothing with tenants, and overlayfs may not be stacked too deep (overlayfs.rst): its jails'
-// roots are overlays of what it sees.
+// A zygote's root is a bind mount. It is not shared with tenants, and the depth of stacked overlayfs is limited
+// (overlayfs.rst): the roots of the zygote's jails are overlays of what the zygote sees.
 bool binds_root() { return plan->root == RootMode::bind || plan->role == Role::zygote; }
 
 constexpr uint64_t kReadOnly = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
-// The daemon's folder, so not a path to be trusted: nothing outside it is shown, whatever `current` names. Without one
-// there is nothing to show. A jail keeps what it was built with.
+// Mounts the folder that the link servers/current names. The daemon writes that folder, so its paths are not trusted:
+// `current` cannot lead outside of it. Without `current`, /servers stays empty. A jail keeps the folder that it was
+// built with.
 int mount_servers() {
   int folder = open("servers", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) return errno;
@@ -84,8 +85,8 @@ int mount_root() {
   if (binds_root()) {
     error = bind("root", kRoot, kReadOnly);
   } else {
-    // Two lower directories and no upper one: read-only by construction. An instance of our own, so that locks,
-    // leases and inotify on shared files do not reach other jails.
+    // Two lower directories and no upper one: overlayfs is then always read-only. Each jail has its own overlay, so
+    // locks, leases and inotify on shared files do not reach other jails.
     error = outcome_of(mount("overlay", kRoot, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, "lowerdir=root:empty"));
   }
   return error != 0 || plan->role == Role::zygote ? error : mount_servers();
@@ -100,8 +101,8 @@ int bind_devices() {
   constexpr const char* kDevices[] = {"null", "zero", "full", "random", "urandom"};
   char source[32], target[64];
   for (const char* name : kDevices) {
-    // A shared mapping of /dev/zero is memory that belongs to no process. /dev/full reads as zeros, too, and cannot be
-    // mapped; it refuses what is written to it.
+    // A shared mapping of /dev/zero is memory that is counted for no process. /dev/full stands in: it reads as zeros,
+    // too, but cannot be mapped, and it refuses writes.
     const bool is_replaced = plan->memory_uncounted != 0 && strcmp(name, "zero") == 0;
     snprintf(source, sizeof source, "/dev/%s", is_replaced ? "full" : name);
     snprintf(target, sizeof target, "mount/dev/%s", name);
@@ -118,15 +119,16 @@ int mount_temporary_files() {
 }
 
 int mount_proc() {
-  // subset=pid hides everything but processes (no /proc/sys, kallsyms, meminfo); hidepid hides those of other ids.
-  // Read-only: code has nothing to write there. The runner of a shared identity writes its id map (confine.cc).
+  // subset=pid hides all but processes (no /proc/sys, kallsyms, meminfo); hidepid hides processes of other ids.
+  // Read-only, because code needs no write there. With a shared identity the runner must write its id map (confine.cc).
   const unsigned long access = plan->identity == Identity::shared ? 0 : MS_RDONLY;
   return outcome_of(
       mount("proc", "mount/proc", "proc", access | MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid,hidepid=invisible"));
 }
 
 int mount_whole_proc() {
-  // A process may only mount a /proc where it sees a whole one (mount_too_revealing() in fs/namespace.c).
+  // The kernel lets a process mount a /proc only if it already sees a whole one (mount_too_revealing() in
+  // fs/namespace.c).
   return outcome_of(mount("proc", "mount/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
 }
 
@@ -139,7 +141,7 @@ int set_hostname() {
 }
 
 int pivot() {
-  // pivot_root(".", ".") stacks the old root on the new one; detaching it leaves nothing of the host behind.
+  // pivot_root(".", ".") stacks the old root on the new one; after the detach no mount of the host is left.
   if (chdir(kRoot) < 0) return errno;
   if (syscall(SYS_pivot_root, ".", ".") < 0) return errno;
   if (umount2(".", MNT_DETACH) < 0) return errno;

@@ -1,5 +1,5 @@
-// The runner: forked by init, confined, then exec of the interpreter. One that is a zygote's fork exists already and
-// waits for its root.
+// The runner: init forks it, it confines itself, then it execs the interpreter. The runner of a zygote's jail exists
+// already and waits for its root.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,8 @@ int exec_interpreter() {
   return errno;
 }
 
-// Libraries notice a fork by a changed process id, and every forked runner is kForkedRunner: so the zygote is not.
+// Libraries detect a fork by a changed process id. Every forked runner has the pid kForkedRunner, so the zygote must
+// not have it.
 int use_up_a_pid() {
   int pid = fork();
   if (pid == 0) _exit(0);
@@ -29,7 +30,7 @@ int use_up_a_pid() {
 
 int fork_runner() {
   if (int error = detect_landlock()) return error;
-  // SIGCHLD stays blocked in init, which takes it by signalfd; the runner unblocks its own.
+  // SIGCHLD stays blocked in init, which reads it by signalfd; the runner unblocks its own.
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);

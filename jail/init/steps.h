@@ -1,5 +1,6 @@
-// The steps of jail-init: each returns 0 or a positive errno, in the order main.cc's table gives.
-// No exceptions, no threads, no allocation that is needed after the interpreter runs.
+// The steps of jail-init, which build a jail from inside. Each returns 0 or a positive errno. Their order is in the
+// tables of build.cc. Source: the plan (jail/plan.h). Used by: jail/init/, jail/zygote/fork.cc.
+// No exceptions, no threads, and no allocation after the interpreter runs.
 #pragma once
 #include "jail/init/confine.h"
 
@@ -8,9 +9,9 @@ namespace jail::init {
 extern int runner_pid;  // in the jail's own pid namespace
 
 // build.cc
-void take(Step step, int (*run)());  // gives up, or reports how long it took
+void take(Step step, int (*run)());  // runs one step: ends the process if it fails, else reports how long it took
 int read_plan();
-// Everything from a plan that was read to the end of the jail.
+// Builds the jail from the plan that was read, then waits until its runner ends.
 [[noreturn]] void build();
 int make_cgroup_namespace();
 int forbid_namespaces();
@@ -23,9 +24,9 @@ int mount_temporary_files();
 int mount_proc();
 int set_hostname();
 int pivot();
-int mount_template();  // zygote: where its own jails find it
+int mount_template();  // zygote: shows the template at /run, where the zygote's jails find it
 int mount_whole_proc();
-// loopback.cc: `lo` up by rtnetlink, nothing else in the network namespace
+// loopback.cc: raises `lo`; the network namespace has no other interface
 int raise_loopback();
 // runner.cc
 int fork_runner();

@@ -18,8 +18,8 @@
 namespace jail::zygote {
 namespace {
 
-constexpr int kMost = 64;      // node has fifteen
-constexpr int kMostBytes = 8;  // in a pipe: libuv keeps one in the pipe that is its lock
+constexpr int kMost = 64;      // Node has fifteen
+constexpr int kMostBytes = 8;  // in a pipe: libuv keeps one byte in the pipe that it uses as a lock
 
 enum class Kind { epoll, event, pipe, null };
 
@@ -27,8 +27,8 @@ struct Noted {
   int number;
   Kind kind;
   int flags;    // fcntl(2), F_GETFL
-  ino_t inode;  // pipe: both ends have the same
-  int bytes;    // pipe: that nobody has read yet
+  ino_t inode;  // pipe: the same for both ends
+  int bytes;    // pipe: bytes not read yet
 };
 
 Noted noted[kMost];
@@ -43,7 +43,7 @@ int note(int number) {
   snprintf(path, sizeof path, "/proc/self/fd/%d", number);
   struct stat info {};
   if (::readlink(path, target, sizeof target - 1) < 0 || ::fstat(number, &info) < 0) return errno;
-  if (number <= kPlanFd) return is_null(info) ? 0 : ENOTSUP;  // a copy's own number, while it is built
+  if (number <= kPlanFd) return is_null(info) ? 0 : ENOTSUP;  // a number that a copy uses itself while it is built
   Noted it{number, Kind::null, ::fcntl(number, F_GETFL), info.st_ino, 0};
   if (strcmp(target, "anon_inode:[eventpoll]") == 0) {
     it.kind = Kind::epoll;
@@ -60,7 +60,7 @@ int note(int number) {
   return 0;
 }
 
-// Of the pipe `end`: the other one, or nullptr.
+// The other end of the pipe `end`, or nullptr.
 const Noted* other_end(const Noted& end) {
   for (int i = 0; i < count; i++) {
     if (&noted[i] != &end && noted[i].kind == Kind::pipe && noted[i].inode == end.inode) return &noted[i];
@@ -70,7 +70,8 @@ const Noted* other_end(const Noted& end) {
 
 bool is_writing(const Noted& end) { return (end.flags & O_ACCMODE) == O_WRONLY; }
 
-// What is new may have been given any free number, also one that is to be another's.
+// Moves a new descriptor to `number`. The kernel may have given it any free number, even one meant for another
+// descriptor.
 int place(int made, int number) {
   if (made < 0) return errno;
   if (made == number) return 0;
@@ -84,7 +85,7 @@ int make_pipe(const Noted& reading, const Noted& writing) {
   if (::pipe2(ends, O_CLOEXEC | (reading.flags & O_NONBLOCK)) < 0) return errno;
   const char bytes[kMostBytes]{};
   if (reading.bytes > 0 && ::write(ends[1], bytes, static_cast<size_t>(reading.bytes)) != reading.bytes) return EIO;
-  // Above everything that is noted, before either takes its place: it could be the other's.
+  // Moves the end above all recorded numbers first: its number could be the one that the other end must get.
   int high = ::fcntl(ends[1], F_DUPFD_CLOEXEC, noted[count - 1].number + 1);
   ::close(ends[1]);
   int error = place(ends[0], reading.number);
@@ -129,7 +130,8 @@ int note_descriptors() {
   for (int i = 0; i < count; i++) {
     if (noted[i].kind != Kind::pipe) continue;
     const Noted* other = other_end(noted[i]);
-    if (!other || is_writing(*other) == is_writing(noted[i])) return ENOTSUP;  // the other end is somebody else's
+    if (!other || is_writing(*other) == is_writing(noted[i]))
+      return ENOTSUP;  // the other end belongs to another process
   }
   for (int last = count > 0 ? noted[count - 1].number : 0;;) {
     int filler = ::open("/dev/null", O_RDONLY | O_CLOEXEC);

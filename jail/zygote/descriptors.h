@@ -1,15 +1,15 @@
-// The descriptors of an interpreter's event loops. A copy that kept them would share them with its zygote and with
-// every other copy, and an epoll instance or a pipe that two jails share is a channel between them: so a copy closes
-// all of them, and makes others of the same kind under the same numbers, which the interpreter knows.
+// Descriptors of an interpreter's event loops, made new in each copy. If copies shared an epoll instance or a pipe with
+// the zygote, two jails would have a channel between them. So a copy closes all these descriptors, and makes others of
+// the same kind under the same numbers, which the interpreter knows. Used by: jail/zygote/node.cc.
 #pragma once
 
 namespace jail::zygote {
 
-// In the zygote: notes what is open above the order socket, and leaves no number free below the highest, so that what a
-// library exchanges by itself in a fork (libuv a pipe) comes back under its old number. 0 or a positive errno; ENOTSUP
-// for a descriptor of a kind that a copy could not make for itself.
+// In the zygote: records the descriptors above the order socket, and fills every free number below the highest. Then a
+// pipe that libuv replaces in a fork gets its old number again. Returns 0 or a positive errno; ENOTSUP for a kind of
+// descriptor that a copy could not make.
 int note_descriptors();
-// In a copy, where nothing above the guest socket is open: makes them. 0 or a positive errno.
+// In a copy, where no descriptor above the guest socket is open: makes them. Returns 0 or a positive errno.
 int make_descriptors();
 
 }  // namespace jail::zygote

@@ -25,7 +25,7 @@ constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe 
 
 const Interpreter* interpreter_;
 int null_device = -1;
-bool wanted = false;  // what is forked now
+bool wanted = false;  // of the fork that is made now
 
 struct Incoming {
   Order order;
@@ -37,7 +37,7 @@ struct Incoming {
   }
 };
 
-// False when the daemon is gone, or sends what only something else would send.
+// False when the daemon is gone, or sent no order.
 bool receive(Incoming& in) {
   iovec part{&in.order, sizeof in.order};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxOrderFds)];
@@ -88,7 +88,7 @@ int write_map(int pid, const char* name, const char* text) {
   return error;
 }
 
-// The ids of our own namespace under the same names; it has no others.
+// Maps the ids of the zygote's own namespace to the same numbers; it has no others.
 int map_ids(int pid, Identity identity) {
   const char* map = identity == Identity::shared ? "0 0 1\n" : "0 0 1\n1000 1000 1\n";
   if (int error = write_map(pid, "setgroups", "deny")) return error;
@@ -99,7 +99,7 @@ int map_ids(int pid, Identity identity) {
 [[noreturn]] void become_runner(int start) {
   char go = 0;
   if (::read(start, &go, 1) != 1) ::_exit(127);  // init could not build the rest
-  // Init has exchanged the root under us; what is left is a working directory of the old one.
+  // Init has replaced the root. Only the working directory still refers to the old root.
   if (::chdir("/") < 0) init::give_up(Step::runner_session, errno);
   init::confine_fork();
   ::munmap(const_cast<Plan*>(init::plan), sizeof(Plan));
@@ -107,20 +107,21 @@ int map_ids(int pid, Identity identity) {
   ::_exit(126);
 }
 
-// What an exec would have taken from process 1: the interpreter's handlers of signals, its descriptors, its name.
+// Removes what an exec of process 1 would remove: the interpreter's signal handlers, its descriptors and its name.
 int forget_interpreter() {
   init::use_default_signals();
   ::prctl(PR_SET_NAME, "warder-jail-init");
   return init::outcome_of(::syscall(SYS_close_range, kStartFd + 1, ~0u, 0));
 }
 
-// In the new namespaces, as process 1, with the descriptors of a jail's init in place. It is a copy of us and stays
-// one: an exec of warder-jail-init would take longer than everything that this then does. Its runner is forked first,
-// while it is a copy of us as well, and owns what fork(2) gives: the caches of the C library fit it.
+// Runs as process 1 in the new namespaces, with the descriptors of a jail's init in place. The process stays a copy of
+// the zygote: to exec warder-jail-init would take longer than all its other work. Its runner is forked first, by
+// fork(2), while this process is still a copy as well: then the C library's cached process data stay right.
 void build() {
   init::take(Step::read_plan, init::read_plan);
   if (init::plan->role != Role::forked) init::give_up(Step::read_plan, EINVAL);
-  init::take(Step::runner_bounding_set, init::drop_bounding_set);  // here for both: each call makes new credentials
+  init::take(Step::runner_bounding_set,
+             init::drop_bounding_set);  // here, for both processes: each call makes new credentials
   if (::unshare(CLONE_NEWCGROUP) < 0) init::give_up(Step::cgroup_namespace, errno);
   if (int error = init::detect_landlock()) init::give_up(Step::fork_runner, error);
   int start[2];
@@ -162,20 +163,21 @@ JailerAnswer fork_jail(const Incoming& in, int& pidfd) {
   interpreter_->parent();
   if (reply.error) return reply;
   pidfd = spawned.pidfd;
-  // A failure leaves the child to its pipe, which ends with the daemon's interest in it.
+  // On a failure the child waits on its pipe, and ends when the daemon closes the pipe.
   reply.error = map_ids(spawned.pid, in.order.identity);
   if (!reply.error) reply.step = Step::none;
   return reply;
 }
 
-// A first malloc() of a size moves up to seven free chunks of that size, which lie anywhere, into the thread's cache:
-// seven pages, which each copy would have to copy. Here, once, for all. Source: malloc/malloc.c of glibc 2.36.
+// The first malloc() of a size moves up to seven free chunks of that size into the thread's cache. They are in
+// different pages: each copy would have to copy seven pages. So it is done here, once for all copies. Source:
+// malloc/malloc.c of glibc 2.36.
 void fill_malloc_cache() {
   constexpr size_t kSmallest = 24, kLargest = 1032, kStep = 16;
   for (size_t size = kSmallest; size <= kLargest; size += kStep) {
     void* chunks[7];
     for (void*& chunk : chunks) chunk = ::malloc(size);
-    asm volatile("" : : "g"(chunks) : "memory");  // or the compiler leaves the pairs out
+    asm volatile("" : : "g"(chunks) : "memory");  // else the compiler removes the calls
     for (void* chunk : chunks) ::free(chunk);
   }
 }
@@ -184,7 +186,7 @@ void fill_malloc_cache() {
 
 void serve(const Interpreter& interpreter) {
   interpreter_ = &interpreter;
-  ::signal(SIGCHLD, SIG_IGN);  // the kernel reaps; who ended, and how, is between init and the daemon
+  ::signal(SIGCHLD, SIG_IGN);  // the kernel reaps; init and the daemon exchange the exit status
   ::signal(SIGPIPE, SIG_IGN);
   null_device = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null_device < 0) return;

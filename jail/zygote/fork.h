@@ -1,20 +1,21 @@
-// Forking jails: what the zygote does for each order, in C++ and below any interpreter. A fresh set of namespaces, an
-// init of its own (warder-jail-init), and a runner that is a copy of the zygote, stripped and locked down as every
-// runner is. Source: clone(2), user_namespaces(7); orders from the daemon (jail/orders.h), never from a tenant.
+// Forks of a zygote: what the zygote does for each fork order, in C++ and below any interpreter. Each fork gets new
+// namespaces, its own init, and a runner that is a copy of the zygote, with the same rights removed as in every
+// runner. Source: clone(2), user_namespaces(7); orders come from the daemon (jail/orders.h), never from a tenant. Used
+// by: jail/zygote/node.cc, jail/zygote/python.cc.
 #pragma once
 #include <cstddef>
 
 namespace jail::zygote {
 
-// What an interpreter must be told around a fork. `child` is called in the new runner, once, when it is locked down;
-// it does not return. `wanted`: an execution waits for it, so nothing else is worth its time.
+// Interpreter: functions that the interpreter needs around a fork. `child` is called once in the new runner, after it
+// is confined, and does not return. `wanted`: an execution waits for the runner, so it skips its warm-up.
 struct Interpreter {
   void (*before)();
   void (*parent)();
   void (*child)(bool wanted);
 };
 
-// Serves the orders that come in on descriptor 3 until that socket closes. Returns in the zygote only. One thread.
+// Serves the orders that arrive on descriptor 3 until that socket closes. Returns in the zygote only. One thread.
 void serve(const Interpreter& interpreter);
 
 }  // namespace jail::zygote

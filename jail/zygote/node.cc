@@ -1,9 +1,10 @@
-// The Node addon _warder_fork: serve(ready) answers fork orders, and returns in each new runner, once; isWanted() tells
-// that runner of an order; end(status) ends one. By Node-API, so that one build serves every node from 18 on.
+// The Node addon _warder_fork. serve(ready) answers fork orders, and returns once in each new runner. isWanted() says
+// if an execution waits for that runner. end(status) ends the runner. It uses Node-API, so one build serves every node
+// from 18 on.
 //
-// V8 can be forked in its single-threaded mode only, and node keeps three threads even then, which hardly do anything
-// in it. So the zygote itself is a fork, made when they are idle: no lock of one is held. Its parent waits for it, and
-// keeps nothing open. The one that copies need is made anew when it is needed (threads.h).
+// V8 can be forked in its single-threaded mode only. Even then node has three threads, which do almost no work. So the
+// zygote itself is a fork, made while these threads are idle and hold no lock. Its parent waits for it with no
+// descriptor open. The one thread that copies need is made again when it is needed (threads.h).
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,33 +27,33 @@
 
 namespace {
 
-constexpr int kIdleTries = 2000;  // of a millisecond each: under emulation a thread may take long to come to rest
+constexpr int kIdleTries = 2000;  // one millisecond each: under emulation a thread may need long to become idle
 constexpr size_t kMostReady = 4096;
 
 uv_loop_s* loop = nullptr;
 jmp_buf script;
-bool wanted = false;  // this copy, by an execution
+bool wanted = false;  // an execution waits for this copy
 
 [[noreturn]] void give_up(const char* what, int error) {
   dprintf(STDERR_FILENO, "warder javascript zygote: %s: %s\n", what, strerror(error));
   ::_exit(126);
 }
 
-// Waits for work: in futex(2), or in epoll's wait, whichever call the C library makes of it.
+// True if the thread waits for work: in futex(2), or in one of the epoll calls that the C library uses.
 bool is_idle(const char* thread) {
   char path[48], text[16]{};
   snprintf(path, sizeof path, "/proc/self/task/%.12s/syscall", thread);
   int fd = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return errno == ENOENT;  // it has ended
+  if (fd < 0) return errno == ENOENT;  // the thread has ended
   ssize_t n = ::read(fd, text, sizeof text - 1);
   ::close(fd);
   if (n <= 0) return false;
   char* end = nullptr;
-  long call = strtol(text, &end, 10);  // "running" is none
+  long call = strtol(text, &end, 10);  // "running" is not a number
   return end != text && (call == SYS_futex || call == SYS_epoll_wait || call == SYS_epoll_pwait);
 }
 
-// How many threads there are but this one, and are busy or not: `idle` counts those that wait.
+// The number of other threads; `idle` gets the number of those that wait.
 int other_threads(int& idle) {
   DIR* tasks = ::opendir("/proc/self/task");
   if (!tasks) return -1;
@@ -78,8 +79,9 @@ bool wait_for_idle_threads() {
   return false;
 }
 
-// V8 asks that its heap be left out of copies (MADV_DONTFORK); here they are to have it. Memory that is shared and can
-// be written would be a channel between them. nullptr, or what is wrong. Source: proc_pid_smaps(5).
+// V8 asks the kernel not to copy its heap in a fork (MADV_DONTFORK); this undoes it, because copies need the heap.
+// Writable shared memory would be a channel between copies, and is an error. Returns nullptr, or the error. Source:
+// proc_pid_smaps(5).
 const char* share_memory() {
   FILE* maps = ::fopen("/proc/self/smaps", "re");
   if (!maps) return "cannot read its own smaps";
@@ -98,12 +100,12 @@ const char* share_memory() {
   return wrong;
 }
 
-// Goes on in a copy of this process that has one thread.
+// Continues in a copy of this process, which has one thread.
 void be_single() {
   pid_t pid = ::fork();
   if (pid == 0) return;
   if (pid < 0) give_up("fork", errno);
-  (void)::syscall(SYS_close_range, 0u, ~0u, 0u);  // its end must be heard
+  (void)::syscall(SYS_close_range, 0u, ~0u, 0u);  // no open pipe may hide the copy's end
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
@@ -112,8 +114,8 @@ void be_single() {
 
 void nothing() {}
 
-// In a locked runner, far below the script's call of serve(): back there, so that the script ends, and the event loop
-// begins, as in any node.
+// Called in a confined runner, deep below the script's call of serve(). It jumps back to that call, so that the script
+// ends and the event loop begins, as in any node.
 void return_to_script(bool is_wanted) {
   wanted = is_wanted;
   jail::zygote::threads_are_lost();
@@ -122,7 +124,7 @@ void return_to_script(bool is_wanted) {
   longjmp(script, 1);
 }
 
-// 53 bits, the most that a number of JavaScript's holds exactly.
+// 53 random bits: the most that a JavaScript number holds exactly.
 napi_value random_number(napi_env env) {
   uint64_t bits = 0;
   napi_value value = nullptr;
@@ -135,7 +137,8 @@ napi_value refuse(napi_env env, const char* why) {
   return nullptr;
 }
 
-// serve(ready): the message to say when nothing stands in the way any more. The copy's number is random.
+// serve(ready): `ready` is the message to send when the zygote can be forked. The result, in a copy, is a random
+// number.
 napi_value serve(napi_env env, napi_callback_info info) {
   static char ready[kMostReady];
   static size_t length;
@@ -160,13 +163,13 @@ napi_value serve(napi_env env, napi_callback_info info) {
   return random_number(env);
 }
 
-// isWanted(): whether an execution waits for this copy, so that nothing else is worth its time.
+// isWanted(): true if an execution waits for this copy, which then skips its warm-up.
 napi_value is_wanted(napi_env env, napi_callback_info) {
   napi_value value = nullptr;
   return napi_get_boolean(env, wanted, &value) == napi_ok ? value : nullptr;
 }
 
-// end(status): at once. Node's own end would wait for threads that a copy does not have.
+// end(status): exits at once. Node's own exit would wait for threads that a copy does not have.
 napi_value end(napi_env env, napi_callback_info info) {
   napi_value number = nullptr;
   size_t given = 1;

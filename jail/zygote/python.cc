@@ -1,5 +1,5 @@
-// The Python module _warder_fork: serve(child) answers fork orders and calls child(wanted) in each new runner. By
-// Python's stable ABI, so that one build serves every python3 from 3.11 on.
+// The Python module _warder_fork: serve(child) answers fork orders and calls child(wanted) in each new runner. It uses
+// Python's stable ABI, so one build serves every python3 from 3.11 on.
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

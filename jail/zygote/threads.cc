@@ -13,15 +13,15 @@
 namespace {
 
 constexpr int kMostThreads = 16;
-constexpr size_t kStackBytes = 8 << 20;  // what node gives its own
+constexpr size_t kStackBytes = 8 << 20;  // as large as node's own
 
 struct Thread {
   char* stack;
   void* (*start)(void*);
   void* argument;
   void* answer;
-  ucontext_t base;   // of the system's thread below
-  ucontext_t inner;  // on `stack`: first its beginning, then where it waits
+  ucontext_t base;   // of the system thread below
+  ucontext_t inner;  // on `stack`: first the start, then the place where it waits
   pthread_cond_t* condition;
   pthread_mutex_t* mutex;
   volatile bool waits, revived;
@@ -54,14 +54,14 @@ void begin(unsigned high, unsigned low) {
   ::swapcontext(&thread->inner, &thread->base);
 }
 
-// On a thread of the system's: until the one on `stack` has ended.
+// Runs on a system thread, until the function on `stack` has ended.
 void* carry(void* carried) {
   auto* thread = static_cast<Thread*>(carried);
   ::swapcontext(&thread->base, &thread->inner);
   return thread->answer;
 }
 
-// The one whose stack this is; nullptr on any other.
+// The thread that owns the current stack; nullptr on any other stack.
 Thread* current() {
   char here = 0;
   for (int i = 0; i < count; i++) {
@@ -70,11 +70,11 @@ Thread* current() {
   return nullptr;
 }
 
-// The lost thread is still counted in the condition it waited for, and would be given what is meant for its successor.
+// Makes the condition new: it still counts the lost thread as a waiter, which would take the wake-up of its successor.
 void revive(Thread& thread) {
   pthread_condattr_t attributes;
   ::pthread_condattr_init(&attributes);
-  ::pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);  // as libuv has it
+  ::pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);  // as libuv does
   ::pthread_cond_init(thread.condition, &attributes);
   thread.waits = false;
   thread.revived = true;
@@ -82,7 +82,7 @@ void revive(Thread& thread) {
   if (real_create(&id, nullptr, carry, &thread) == 0) ::pthread_detach(id);
 }
 
-// Under the mutex of the condition, as whoever gives work holds it.
+// Call it with the condition's mutex held, as the code that wakes a worker does.
 void revive_those_at(const pthread_cond_t* condition) {
   if (!in_copy) return;
   for (int i = 0; i < count; i++) {
@@ -119,7 +119,7 @@ __attribute__((visibility("default"))) int pthread_cond_wait(pthread_cond_t* con
   thread->condition = condition;
   thread->mutex = mutex;
   ::getcontext(&thread->inner);
-  if (thread->revived) {  // a second return of getcontext(), in a copy: as if woken for nothing
+  if (thread->revived) {  // the second return of getcontext(), in a copy: like a spurious wake-up
     thread->revived = false;
     return ::pthread_mutex_lock(thread->mutex);
   }

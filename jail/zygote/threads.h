@@ -1,13 +1,13 @@
-// Threads that a fork leaves behind and a copy needs: node's worker, to which V8 gives work even in its single-threaded
-// mode, and for which it waits. The zygote's node is started with this object loaded first (LD_PRELOAD), so that each
-// thread of its start runs on a stack of ours and waits in a frame of ours. In a copy, whoever wakes such a thread
-// makes another, which goes on where the lost one waited. Source: pthread_create(3), pthread_cond_wait(3),
-// makecontext(3).
+// Threads that a fork loses and a copy needs: Node's worker thread, which V8 uses and waits for even in single-threaded
+// mode. The zygote's node is started with this object preloaded (LD_PRELOAD). So each thread that node starts runs on a
+// stack from this file, and waits in a function of this file. In a copy, the thread that wakes a lost thread starts
+// another one, which continues where the lost thread waited. Source: pthread_create(3), pthread_cond_wait(3),
+// makecontext(3). Used by: jail/zygote/node.cc.
 #pragma once
 
 namespace jail::zygote {
 
-// In a copy, once: from now on threads that waited here are made anew when they are woken.
+// Call it in a copy, once: from now on a lost thread is started again when it is woken.
 void threads_are_lost();
 
 }  // namespace jail::zygote

@@ -1,6 +1,6 @@
-// warder-jail-probe: runs where an interpreter would and tries what jailed code must not be able to do.
-// Answers by the guest protocol: ready, run, result with the list of guarantees that do not hold (empty: all hold).
-// Run by jail/self_test.cc at start-up and on reload; a daemon whose jails leak refuses to serve.
+// warder-jail-probe: a program that runs in a jail in place of an interpreter, and tries actions that jailed code must
+// not be able to do. Its result message lists the guarantees that do not hold (empty: all hold).
+// Used by: jail/self_test.cc, at start-up and on reload; a daemon whose jails do not hold refuses to serve.
 #include <dirent.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -67,7 +67,7 @@ void check_system_calls() {
   expect(refused(unshare(CLONE_NEWUSER)), "no new user namespace");
   expect(refused(syscall(SYS_io_uring_setup, 1, nullptr)) && errno == ENOSYS, "no io_uring");
   expect(refused(syscall(SYS_clone3, nullptr, 0)) && errno == ENOSYS, "clone3 reads as missing");
-  // Refused by the filter, not for what it is asked.
+  // The filter must refuse the call; another errno would come from the call's arguments.
   expect(refused(syscall(SYS_keyctl, 0, 0, 0, 0, 0)) && (errno == EPERM || errno == ENOSYS), "no keyrings");
   expect(refused(socket(AF_NETLINK, SOCK_RAW, 0)), "no netlink sockets");
   expect(refused(socket(AF_PACKET, SOCK_RAW, 0)), "no packet sockets");
@@ -132,7 +132,7 @@ int main() {
   if (!send(R"({"type":"ready","interpreter":"warder-jail-probe"})")) return 1;
   static char run[65536];
   if (::read(kGuest, run, sizeof run) <= 0) return 1;
-  check_descriptors_and_network();  // first: the others open some
+  check_descriptors_and_network();  // first: the other checks open descriptors
   check_identity();
   check_system_calls();
   check_files();

@@ -1,6 +1,6 @@
 """Entry of a Python zygote: `python3 -I -u /warder/python/zygote.py [MODULE,...]`, fork orders on descriptor 3.
 
-Like runner.py, but this interpreter never runs code of a tenant: it gets warm once and is copied for each jail.
+Like runner.py, but this interpreter never runs code of a tenant: it warms up once and is copied for each jail.
 """
 import sys
 

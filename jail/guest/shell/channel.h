@@ -1,5 +1,6 @@
-// The guest protocol as the shell's programs speak it: whole JSON messages over one SOCK_SEQPACKET socket
-// (jail/guest/README.md). Who cannot go on says why on standard error and ends with kExitProtocol.
+// The guest protocol for the shell's programs: whole JSON messages over one SOCK_SEQPACKET socket
+// (jail/guest/README.md). Used by: jail/guest/shell/runner.cc, jail/guest/shell/warder.cc. Errors: give_up() prints the
+// reason on standard error and exits with kExitProtocol.
 #pragma once
 #include <errno.h>
 #include <string.h>
@@ -18,7 +19,7 @@ inline constexpr size_t kPartBytes = 65535;
 inline constexpr size_t kDownBytes = 64 << 20;
 inline constexpr int kExitProtocol = 76;  // sysexits.h
 
-// Where the shell, and what it starts, have the socket: not among the numbers that scripts use, nor bash's own 255.
+// The socket's number in the shell and in programs that it starts. Scripts do not use this number, and bash uses 255.
 inline constexpr int kCallSocket = 200;
 
 [[noreturn]] inline void give_up(std::string_view why) {
@@ -49,10 +50,12 @@ inline PeerState send_message(int socket, const nlohmann::json& message) {
   return PeerState::there;
 }
 
-// Nothing when nobody sends any more; discarded (nlohmann::json::is_discarded) what is no JSON.
+// The next message; empty at the end of the stream. A text that is not JSON gives a discarded value
+// (nlohmann::json::is_discarded).
 inline std::optional<nlohmann::json> receive_message(int socket) {
   std::string text;
-  std::string packet(kPartBytes + 2, '\0');  // one more than a packet may have: so a longer one shows
+  std::string packet(kPartBytes + 2,
+                     '\0');  // one byte more than the longest packet, so that a longer packet is noticed
   for (;;) {
     ssize_t n = ::recv(socket, packet.data(), packet.size(), 0);
     if (n < 0 && errno == EINTR) continue;

@@ -1,7 +1,7 @@
-// The shell runner: waits for one order on the guest socket, then becomes the shell that runs it.
-// Nothing of ours is left beside the agent's code but the socket, for `warder call` (warder.cc): the exit status and
-// the signal are the shell's own, and a result message is sent only for an order that cannot be run. Static, because it
-// starts faster than a dynamic loader runs.
+// The shell runner: waits for one order on the guest socket, then execs the shell that runs the order's code.
+// No process of the runner stays beside the agent's code. Only the socket stays, for `warder call` (warder.cc): exit
+// status and signal are the shell's own, and a result message is sent only for an order that cannot be run. The program
+// is static, because it then starts without the dynamic loader's work.
 #define JSON_NOEXCEPTION
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +26,12 @@ using nlohmann::json;
 using std::operator""sv;
 
 constexpr int kSocket = 3;
-// One string of argv or of the environment, its NUL included (execve(2): MAX_ARG_STRLEN, 32 pages).
+// Longest string of argv or of the environment, with its NUL (execve(2): MAX_ARG_STRLEN, 32 pages).
 constexpr size_t kStringBytes = 128 * 1024;
 constexpr int kExitRefused = 1;
 
 void tell(const json& message) {
-  if (guest::send_message(kSocket, message) == guest::PeerState::gone) ::_exit(0);  // nobody is left to hear
+  if (guest::send_message(kSocket, message) == guest::PeerState::gone) ::_exit(0);  // the supervisor is gone
 }
 
 [[noreturn]] void refuse(const std::string& error, int number = 0) {
@@ -61,7 +61,7 @@ bool is_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
 }
 
-// Names by which the loader, the C library or a shell would be steered, or that a shell will not let anyone set.
+// Names that change the behaviour of the loader, the C library or a shell, or that a shell does not let users set.
 bool is_reserved(std::string_view name) {
   constexpr std::string_view kNames[] = {
       "PATH"sv,           "IFS"sv,        "ENV"sv,    "SHELLOPTS"sv,       "CDPATH"sv,
@@ -106,8 +106,8 @@ std::vector<std::string> variables_of(const json& order) {
   return variables;
 }
 
-// Code too long for one argument, as a file that only descriptors name. The shell inherits it, read-only: a memfd by
-// its seals; where there are none (no cgroup counts them), a file of /tmp, opened once more.
+// Code that is too long for one argument goes into a file without a name, which the shell inherits read-only. It is a
+// sealed memfd. If memfds are refused (because no cgroup counts them), it is a file of /tmp, opened again for reading.
 std::string script_of(const std::string& code) {
   int fd = ::memfd_create("execution", MFD_ALLOW_SEALING);
   const bool is_sealed = fd >= 0;
@@ -131,7 +131,8 @@ std::string script_of(const std::string& code) {
   return "/proc/self/fd/" + std::to_string(read_only);
 }
 
-// For `warder`, which is found last. Where the policy lets so few files be open that there is no room, it finds none.
+// Leaves the socket for the program `warder`, and puts its folder last in PATH. If the limit of open files is below
+// that number, dup2() fails and `warder` finds no socket.
 std::string leave_socket() {
   (void)::dup2(kSocket, guest::kCallSocket);
   const char* path = ::getenv("PATH");
@@ -155,7 +156,7 @@ std::string leave_socket() {
     argv.push_back(const_cast<char*>("--noprofile"));
     argv.push_back(const_cast<char*>("--norc"));
   }
-  // `-c` reads best: errors begin with "execution: line 3:", and $0 is the name after the code.
+  // `-c` gives the best messages: errors begin with "execution: line 3:", and $0 is the name after the code.
   if (fits) argv.push_back(const_cast<char*>("-c"));
   argv.push_back(script.data());
   if (fits) argv.push_back(const_cast<char*>("execution"));
@@ -198,7 +199,7 @@ int main() {
   json order = receive_order();
   const std::string* type = find_string(order, "type");
   if (type == nullptr) guest::give_up("a message is not one JSON object with a type");
-  if (*type == "cancel") ::_exit(0);  // nobody wants this jail any more
+  if (*type == "cancel") ::_exit(0);  // the daemon does not need this jail any more
   if (*type != "run") guest::give_up("expected 'run', got '" + *type + "'");
   become_shell(shell, order);
 }

@@ -1,7 +1,7 @@
-// `warder` in a shell's jail: calls of other servers' tools, and the search for them, over the guest socket that the
-// shell runner left to what it becomes.
-// Exit status: 0, 1 when the call was refused or failed (why is on standard error), 2 for wrong words, 76 when there is
-// no supervisor to ask.
+// The program `warder` in a shell's jail: calls tools of other servers, and searches for tools, over the guest socket
+// that the shell inherited from the shell runner.
+// Exit status: 0; 1 when the call was refused or failed (the reason is on standard error); 2 for wrong arguments; 76
+// when the supervisor cannot be reached.
 #define JSON_NOEXCEPTION
 #include <fcntl.h>
 #include <stdio.h>
@@ -110,7 +110,7 @@ Call read_call(int count, char** words) {
   ::_exit(kExitFailed);
 }
 
-// Calls of one jail go one after the other: they share a socket. The lock is on the jail's own /tmp.
+// Calls of one jail take turns, because they share a socket. The lock is on the jail's own /tmp.
 void take_turn() {
   const int tmp = ::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   while (tmp >= 0 && ::flock(tmp, LOCK_EX) < 0 && errno == EINTR) {
@@ -127,7 +127,7 @@ json ask(const Call& call) {
   for (;;) {
     auto reply = guest::receive_message(guest::kCallSocket);
     if (!reply) guest::give_up("the supervisor has gone");
-    // The answer to a call, or the rest of one, whose caller was ended meanwhile.
+    // A reply to a call whose process was ended meanwhile, or the rest of that reply.
     if (!reply->is_object() || !reply->contains("id") || (*reply)["id"] != id) continue;
     return *std::move(reply);
   }

@@ -1,7 +1,7 @@
-"""At build time: puts the modules that every execution needs into one file, for eight files are a millisecond of a start.
+"""At build time: puts the modules that every execution needs into one file. Eight files cost a millisecond of a start.
 
-python3 bundle FROM INSTALLED: FROM is the folder of runner.py, in which runner.bundle is written; INSTALLED its name in
-the jails, for tracebacks.
+python3 bundle FROM INSTALLED: FROM is the folder of runner.py, in which runner.bundle is written; INSTALLED is the
+folder's path in the jails, for tracebacks.
 """
 import importlib.util
 import marshal

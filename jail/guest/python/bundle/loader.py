@@ -1,13 +1,13 @@
-"""Runs first in the runner, with `here` and `codes` as globals: modules are made of the bundle's code objects.
+"""Runs first in the runner, with `here` and `codes` as globals: loads modules from the bundle's code objects.
 
-As if they had been loaded from the files of the package `warder` in the folder `here`, where the others are found.
+The modules look as if they were loaded from the package `warder` in the folder `here`, which has the other modules.
 """
 import sys
 from _frozen_importlib import ModuleSpec
 
 
 class Loader:
-    """Leaves sys.meta_path by itself when the last module has been loaded."""
+    """Removes itself from sys.meta_path when the last module of the bundle is loaded."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -24,7 +24,7 @@ class Loader:
 
     @staticmethod
     def create_module(spec):
-        return None  # the usual kind
+        return None  # the default module type
 
     @staticmethod
     def exec_module(module):

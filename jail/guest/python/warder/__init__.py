@@ -1,4 +1,4 @@
-"""What jailed code may ask of the supervisor: `import warder; warder.call("name", argument=1)`."""
+"""Calls from jailed code to the supervisor: `import warder; warder.call("name", argument=1)`."""
 
 __all__ = ["CallError", "call", "call_tool", "checkpoint", "get_tool_definition", "search_tools", "session_log"]
 
@@ -6,9 +6,9 @@ _channel = None  # the guest socket; None in processes that the jailed code star
 
 
 class CallError(Exception):
-    """The supervisor refused or failed a call: why (`code`, `message`), by which `rule`, and the `remedy`, if any.
+    """The supervisor refused a call, or the call failed: `code`, `message`, the `rule` if any, and a `remedy` if any.
 
-    Where a tool failed: its own code, message and `data`.
+    If a tool failed: the tool's own code, message and `data`.
     """
 
     def __init__(self, code, message, rule=None, remedy=None, data=None):
@@ -29,13 +29,13 @@ class CallError(Exception):
 
 
 def checkpoint(step, context="", description=None):
-    """Notes in the session's log how far the work is, for whoever resumes it."""
+    """Writes into the session's log how far the work is, for the agent that continues it later."""
     described = {} if description is None else {"description": description}
     return call("checkpoint", step=step, context=context, **described)
 
 
 def session_log(session=None):
-    """What was done in a session, this one or another: a dict with its tasks, state files and last checkpoint."""
+    """The log of a session, this one or another: a dict with its tasks, state files and last checkpoint."""
     return call("session_log") if session is None else call("session_log", session=session)
 
 
@@ -48,7 +48,7 @@ def call(name, /, **arguments):
 
 
 def search_tools(query, **filters):
-    """What finds other servers' tools, and skills, by words: {"tools": [...], ...}.
+    """Searches other servers' tools, and skills, by words: {"tools": [...], ...}.
 
     `filters`: category, server, tags, limit, detail_level ("brief", "summary", "full").
     """
@@ -56,14 +56,14 @@ def search_tools(query, **filters):
 
 
 def get_tool_definition(tool_name, **filters):
-    """All about one tool, its schemas among it. `filters`: category, server."""
+    """The full definition of one tool, with its schemas. `filters`: category, server."""
     return call("get_tool_definition", tool_name=tool_name, **filters)
 
 
 def call_tool(name, /, **arguments):
-    """Calls a tool of another server, "server__tool", and returns what it answers; what fails raises CallError.
+    """Calls a tool of another server, "server__tool", and returns the tool's answer; a failure raises CallError.
 
-    An argument whose name is a keyword of Python gets a _ behind it, as signatures show it: from_="x".
+    If an argument's name is a keyword of Python, add a _ behind it, as signatures show it: from_="x".
     """
     from keyword import iskeyword
     arguments = {key[:-1] if key[-1:] == "_" and iskeyword(key[:-1]) else key: value

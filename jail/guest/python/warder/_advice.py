@@ -1,4 +1,4 @@
-"""What to do about an error that models often meet, in one sentence behind its text. Loaded after a failure only."""
+"""Advice: one sentence about an error that models often meet, appended to its text. Loaded only after a failure."""
 import sys
 
 _DATA = ("numpy", "pandas", "scipy", "matplotlib", "PIL", "openpyxl", "requests", "bs4", "lxml", "yaml", "sklearn",
@@ -28,7 +28,7 @@ _USE = 'call execute_code with language="{}"'
 
 
 def of(error, code, workspace):
-    """The sentence, or nothing. `code` is what the order holds."""
+    """The sentence, or an empty text. `code` is the code of the order."""
     if isinstance(error, SyntaxError):
         return _of_syntax(error, code)
     if isinstance(error, ImportError):
@@ -55,7 +55,7 @@ def _of_syntax(error, code):
     full = [line for line in lines if line and not line.startswith(("#", "//", "```", "~~~"))]
     for line in lines:
         if line.startswith(('"""', "'''")) or line.endswith(('"""', "'''")):
-            break  # what follows may be a text
+            break  # the next lines may be inside a text
         if line.startswith(("```", "~~~")) and line.strip("`~").strip():
             word = line.strip("`~").strip().split()[0].lower()
             if word in ("js", "javascript", "ts", "typescript", "jsx", "tsx", "bash", "sh", "shell", "zsh", "console"):
@@ -127,7 +127,7 @@ def _installed():
 
 
 def _of_server(error, name):
-    """`error` of an import from the stubs of other servers' tools; `name`: of the module, servers.SERVER or longer."""
+    """Advice for `error`, from an import of a server's stub; `name`: of the module, servers.SERVER or longer."""
     _, _, rest = name.partition(".")
     server, _, tool = rest.partition(".")
     server = server or _quoted(str(error)).replace("servers", "")
@@ -147,7 +147,7 @@ def _of_server(error, name):
 
 
 def _near_in(server, tools):
-    """What a server has instead of the tool that it has not."""
+    """Names the server's tools that are nearest to the missing one."""
     names = [_spelt(one["name"]) for one in tools]
     if not names:
         return f"help('servers.{server}') lists its tools"
@@ -155,7 +155,7 @@ def _near_in(server, tools):
 
 
 def _nearest_tools(server, tool):
-    """What the supervisor knows that is near to both; empty where it cannot be asked."""
+    """The servers and tools with similar names, from the supervisor; empty if the supervisor cannot be asked."""
     import warder
     try:
         return warder.call("nearest_tools", server=server, tool=tool)
@@ -164,7 +164,7 @@ def _nearest_tools(server, tool):
 
 
 def _spelt(name):
-    """As stubs spell it."""
+    """The name as stubs spell it."""
     return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
 
 
@@ -182,7 +182,7 @@ def _of_attribute(error):
 
 
 def _of_call(error):
-    """The parameters, where a tool of another server was called with others."""
+    """The signature, if a tool of another server was called with wrong arguments."""
     text = str(error)
     name = text.partition("(")[0]
     if "argument" not in text or not name.isidentifier():

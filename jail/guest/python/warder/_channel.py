@@ -1,7 +1,7 @@
 """The guest socket: whole messages over a SOCK_SEQPACKET descriptor, and calls that several threads may make at once.
 
 A packet is one byte, `F` (final) or `M` (more follows), and at most 65,535 bytes of UTF-8 JSON. json and re are not
-imported for this: the C scanner and encoder below them are enough, and a cold start saves 7 ms.
+imported here: the C scanner and encoder that they use are enough, and a cold start saves 7 ms.
 """
 import errno
 import posix
@@ -16,11 +16,11 @@ from warder._values import Unanswerable, encode, plain
 _PART = 65535
 _DOWN_LIMIT = 64 << 20
 _LOST = (errno.EPIPE, errno.ECONNRESET, errno.EBADF, errno.ENOTSOCK)  # other OSErrors come from signal handlers
-_CALLS_LIMIT = 200  # the supervisor ends an execution with more outstanding
-_ORDER = 0  # stands among the calls, which count from 1, for who waits for an order
+_CALLS_LIMIT = 200  # the supervisor ends an execution with more unanswered calls
+_ORDER = 0  # the key in _calls for a thread that waits for an order; calls count from 1
 
 
-class _Scanning:  # what json.JSONDecoder hands to the C scanner
+class _Scanning:  # the attributes that json.JSONDecoder passes to the C scanner
     strict = False
     object_hook = None
     object_pairs_hook = None
@@ -34,7 +34,7 @@ _scan = _json.make_scanner(_Scanning)
 
 
 class ProtocolError(Exception):
-    """The supervisor's end sent something that is no message; nothing can be answered to that."""
+    """The supervisor sent bytes that are not a message; no answer to them is possible."""
 
 
 def decode(data):
@@ -53,7 +53,7 @@ class _Call:
 
     def __init__(self):
         self.answer = None
-        self.wake = allocate_lock()  # released to its thread once: with the answer, or with the turn to read
+        self.wake = allocate_lock()  # released once for its thread: with the answer, or with the turn to read
         self.wake.acquire()
 
 
@@ -67,7 +67,7 @@ class Messages:
         self._sending = allocate_lock()
 
     def receive(self):
-        """The next whole message; None at the end of the stream. A part that was read survives an exception."""
+        """The next whole message; None at the end of the stream. Parts already read survive an exception."""
         while True:
             packet = posix.read(self._fd, _PART + 2)
             if not packet:
@@ -85,7 +85,7 @@ class Messages:
                 return decode(data)
 
     def send(self, data):
-        """Sends the JSON text `data` (bytes). The caller keeps it within max_message."""
+        """Sends the JSON text `data` (bytes). The caller makes sure that it fits into max_message."""
         with self._sending:
             while len(data) > _PART:
                 posix.write(self._fd, b"M" + data[:_PART])
@@ -94,7 +94,7 @@ class Messages:
 
 
 class Channel(Messages):
-    """Owns the descriptor. Of the threads that wait for a reply one reads, for all, and hands the turn on."""
+    """Owns the descriptor. One of the threads that wait for a reply reads for all, and then passes the turn on."""
 
     def __init__(self, fd):
         super().__init__(fd)
@@ -102,24 +102,24 @@ class Channel(Messages):
         self._calls = {}
         self._last_id = 0
         self._reading = False
-        self._early_order = None  # read by a thread that waits for a reply, before anybody waited for it
+        self._early_order = None  # an order that arrived before a thread waited for one
         self.max_message = 8 << 20
 
     def own(self):
-        """From here on programs and copies of the process that code makes have no part in the descriptor."""
+        """Takes the descriptor away from programs that the code starts and from forked copies of this process."""
         posix.set_inheritable(self._fd, False)
         posix.register_at_fork(after_in_child=self._forget)
 
     def waiting(self):
-        """Whether something can be read without waiting."""
+        """True if a message can be read without waiting."""
         return bool(select.select([self._fd], [], [], 0)[0])
 
     def send_last(self, data):
-        """Sends a short message with nothing but posix.write()."""
+        """Sends a short message with posix.write() only."""
         posix.write(self._fd, b"F" + data)
 
     def linger(self):
-        """Until the supervisor has seen enough, or ended this jail: its looks go on while the answer is on its way."""
+        """Waits until the supervisor closes its side or ends this jail: it still checks the jail after the answer."""
         while posix.read(self._fd, _PART + 2):
             pass
 
@@ -137,7 +137,7 @@ class Channel(Messages):
         return _value_of(self._await(number, waiter, mine, lambda: self._ask(number, name, arguments)))
 
     def next_order(self):
-        """The next message that answers no call; None at the end. Other threads may be calling all the while."""
+        """The next message that is not a reply; None at the end. Other threads may call at the same time."""
         waiter = _Call()
         with self._state:
             message, self._early_order = self._early_order, None
@@ -148,14 +148,14 @@ class Channel(Messages):
         return None if "error" in message else message
 
     def abandon_calls(self):
-        """The calls that still wait fail: the execution they belonged to has been answered."""
+        """Lets all waiting calls fail: the execution that made them has been answered."""
         error = {"code": "cancelled", "message": "the execution that made this call has ended"}
         with self._state:
             for number in [number for number in self._calls if number != _ORDER]:
                 self._answer(self._calls.pop(number), {"error": error})
 
     def _enlist(self, number, waiter):
-        """Whether the turn to read is now the waiter's thread's."""
+        """True if the waiter's thread must read now."""
         self._calls[number] = waiter
         mine = not self._reading
         self._reading = True
@@ -174,7 +174,7 @@ class Channel(Messages):
         finally:
             with self._state:
                 self._calls.pop(number, None)
-                # A turn given between the last look and here comes as a released lock without an answer.
+                # A turn passed on between the last check and here appears as a released lock without an answer.
                 if mine or (waiter.answer is None and waiter.wake.acquire(False)):
                     self._hand_on()
         return waiter.answer
@@ -232,7 +232,7 @@ class Channel(Messages):
         self._reading = False
 
     def _forget(self):
-        """In a forked child: the socket stays the parent's alone."""
+        """In a forked child: closes the socket, which only the parent may use."""
         import warder
         warder._channel = None
         if self._fd >= 0:

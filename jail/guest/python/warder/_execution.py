@@ -1,29 +1,29 @@
-"""One execution: its names, its code, its end, and the message that reports it."""
+"""One execution: its names, its code, its end, and the result message."""
 import atexit
 import errno
 import gc
-import posix  # what os wraps; os is 2 ms of a cold start, and much code does without it
+import posix  # the module below os; importing os takes 2 ms of a cold start, and much code does not need it
 import sys
 
-import _ast  # its 1.3 ms would be paid by the first compile() otherwise
+import _ast  # imported here, because the first compile() would otherwise take 1.3 ms for it
 import _io
 
 from warder import _modules, _site
 from warder._stage import FILE, Refused, Stage, bind
 from warder._values import Plain, Unanswerable, encode
 
-_LAST = "<last expression>"  # no code can spell these names
+_LAST = "<last expression>"  # names that code cannot write
 _RETURNED = "<returned>"
 _AWAIT = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
-_reserve = [bytes(1 << 20)]  # given back when memory is out, so that it can be told; no page of it is touched
-_ROOTS = ("/skills",)  # beside the workspace, where the agent's own files are
+_reserve = [bytes(1 << 20)]  # freed when memory runs out, to report the error; its pages are never touched
+_ROOTS = ("/skills",)  # roots of the agent's own files, beside the workspace
 
 
 def compiled(code, file=FILE):
-    """The code object. A last statement that is an expression leaves its value as _LAST, as a notebook shows it.
+    """The code object. If the last statement is an expression, its value is stored as _LAST, as in a notebook.
 
-    A `return` at the top level ends the code and leaves its value as _RETURNED.
+    A `return` at the top level ends the code and stores its value as _RETURNED.
     """
     tree = compile(code, file, "exec", _ast.PyCF_ONLY_AST | _AWAIT, True)
     last = tree.body[-1] if tree.body else None
@@ -55,10 +55,10 @@ def replay(order, namespace):
 
 
 class Execution:
-    """Runs one order to its end and reports it. Belongs to the process that began: a forked child reports nothing."""
+    """Runs one order to its end and reports it. Only the process that began reports: a forked child does not."""
 
     def __init__(self, order, channel, open_files, stage=None):
-        """`stage`: made ahead; one for another workspace than the order's is of no use."""
+        """`stage`: made ahead of time; it is used only if it has the order's workspace."""
         if stage is None or stage.workspace != order["workspace"]:
             stage = Stage(order["workspace"])
         self._order = order
@@ -85,7 +85,7 @@ class Execution:
             if posix.getpid() == self._pid:
                 self._close_files()
         except BaseException as error:
-            # The agent's signal handlers, destructors and patched builtins run in the steps above, too.
+            # The agent's signal handlers, destructors and patched builtins also run in the steps above.
             self._failed(error)
         self._leave()
 
@@ -101,7 +101,7 @@ class Execution:
             self._failed(error)
 
     def _prepare(self):
-        """Everything that comes before the code runs; the code object."""
+        """Prepares names, folders and finders, and returns the code object."""
         workspace = self._order["workspace"]
         sys.modules["__main__"] = self._module
         code = self._compile()
@@ -115,7 +115,7 @@ class Execution:
         return code
 
     def _compile(self):
-        """The code object; the order holds the code as it was meant from here on."""
+        """The code object. From here on the order holds the code after repairs."""
         try:
             return compiled(self._order["code"], self._file)
         except SyntaxError as error:
@@ -127,7 +127,7 @@ class Execution:
             return code
 
     def _bind_json_names(self, code):
-        """true, false and null in code that gives them no meaning are JSON's."""
+        """Binds true, false and null as in JSON, if the code uses these names and does not define them."""
         text = self._order["code"]
         if "true" in text or "false" in text or "null" in text:
             from warder._tree import bind_json_names
@@ -145,7 +145,7 @@ class Execution:
             _site.complete()
 
         def let_spawn(spawn):
-            _site.complete()  # its processes take sys.path from here
+            _site.complete()  # spawned processes take sys.path from here
             from warder._respawn import watch_spawn
             watch_spawn(spawn, self._current_order)
 
@@ -169,11 +169,11 @@ class Execution:
         if isinstance(error, MemoryError):
             _reserve.clear()
         if "error" in self._message:
-            return  # the first is the cause
+            return  # the first error is the cause
         if isinstance(error, SystemExit):
             self._exited(error.code)
             return
-        # What the agent's code may have left in a state in which nothing can be told any more.
+        # Undoes settings of the agent's code that would prevent a report.
         sys.settrace(None)
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 2000))
         message = self._message
@@ -189,19 +189,19 @@ class Execution:
             message["error"] = f"{type(error).__name__} (its traceback was lost to {type(e).__name__})"
         if isinstance(error, OSError) and type(error.errno) is int:
             message["errno"] = error.errno
-        elif isinstance(error, MemoryError):  # numpy has its own kind of it
+        elif isinstance(error, MemoryError):  # numpy has its own subclass
             message["errno"] = errno.ENOMEM
         if posix.getpid() != self._pid:
             print(message.get("traceback", message["error"]), file=sys.stderr)
 
     def _advice(self, error):
-        """What to do, behind the error's text."""
+        """The advice for an error, to append to its text."""
         if isinstance(error, MemoryError):
             return ""
         try:
             from warder import _advice
             advice = _advice.of(error, self._order["code"], self._order["workspace"])
-        except Exception:  # the code has patched what this needs; the error itself is told
+        except Exception:  # the code has patched a function that this needs; the error is reported without advice
             return ""
         return f" ({advice})" if advice else ""
 
@@ -215,7 +215,7 @@ class Execution:
 
     @staticmethod
     def _join_threads():
-        """As Python ends: threads that are not daemons are waited for. The deadline ends those that do not end."""
+        """Waits for threads that are not daemons, as Python does at its end. The deadline ends endless threads."""
         threading = sys.modules.get("threading")
         if threading is not None:
             threading._shutdown()
@@ -246,7 +246,7 @@ class Execution:
         namespace = self._module.__dict__
         if "result" not in namespace:
             return False
-        # A context variable of that name is the answer only where the code has no other.
+        # A context variable `result` is the answer only if the code has no other answer.
         given = (self._order.get("context_vars") or {}).get("result", self)
         return namespace["result"] is not given or namespace.get(_LAST) is None
 
@@ -259,13 +259,13 @@ class Execution:
                                       "or return a summary of it")
 
     def _close_files(self):
-        """What the code left open is completed, as Python does at its end: flushed first, for an error to be seen."""
+        """Completes files that the code left open, as Python does at its end. Flushes first, to see errors."""
         if open_files() <= self._open_files:
             return
         self._flush_files()
         namespace = self._module.__dict__
         for name in [name for name in namespace if name != "__builtins__"]:
-            namespace[name] = None  # not deleted: destructors may still look names up
+            namespace[name] = None  # not deleted: destructors may still use the names
         if open_files() > self._open_files:
             gc.collect()
 
@@ -277,7 +277,7 @@ class Execution:
                 except OSError as error:
                     self._lost(thing, error)
                 except Exception:
-                    pass  # its flush is the agent's code
+                    pass  # flush() may be the agent's code
 
     def _lost(self, file, error):
         if "error" in self._message or getattr(file, "name", None) in (1, 2):
@@ -294,7 +294,7 @@ class Execution:
             try:
                 stream.flush()
             except BaseException:
-                pass  # closed, replaced by something else, or its reader is gone
+                pass  # closed or replaced by the code, or the reader is gone
 
     def _leave(self):
         self._flush()
@@ -311,7 +311,7 @@ class Execution:
     def _report(self):
         try:
             self._channel.send(self._encoded())
-        except BaseException as error:  # the code has broken what encoding needs, as by `del builtins.len`
+        except BaseException as error:  # the code has broken encoding, for example by `del builtins.len`
             self._status = 1
             why = self._message.get("error") or f"{type(error).__name__}: the result could not be encoded"
             self._channel.send_last(encode({"type": "result", "error": why}))
@@ -347,8 +347,8 @@ class Execution:
 
 
 def open_files():
-    """How many descriptors are open; more than any number where that cannot be told."""
+    """The number of open descriptors; sys.maxsize if it cannot be found."""
     try:
-        return posix.stat("/proc/self/fd").st_size or len(posix.listdir("/proc/self/fd"))  # the size: from Linux 6.2 on
+        return posix.stat("/proc/self/fd").st_size or len(posix.listdir("/proc/self/fd"))  # the size: since Linux 6.2
     except OSError:
         return sys.maxsize

@@ -1,7 +1,7 @@
 """The functions that jailed code finds bound: files of the workspace, skills, personal data, lists of records.
 
-Refusing paths that leave the workspace is a courtesy with a clear message; the wall is the kernel's. What only some code
-calls for is imported by the function that needs it: os alone is 2 ms of a cold start.
+The check of paths that leave the workspace gives a clear message; the kernel enforces the limit. Modules that only some
+code needs are imported inside functions: os alone takes 2 ms of a cold start.
 """
 import errno
 from math import fsum, isfinite
@@ -42,7 +42,7 @@ class Files:
             raise
 
     def write_file(self, filename, content):
-        """Writes text (as UTF-8) or bytes, makes missing folders, and says how many bytes the file has now."""
+        """Writes text (as UTF-8) or bytes, makes missing folders, and returns a line with the file's size in bytes."""
         if isinstance(content, str):
             content = content.encode()
         elif not isinstance(content, (bytes, bytearray, memoryview)):
@@ -51,9 +51,9 @@ class Files:
         return f"Written {size} bytes to {filename}"
 
     def list_files(self, path="."):
-        """The names, relative to the workspace and sorted, of all files in a folder of it and below.
+        """The names of all files in a folder of the workspace and below, sorted, relative to the workspace.
 
-        There are none in a folder that does not exist.
+        An empty list if the folder does not exist.
         """
         import os
         top = self._inside(path)
@@ -74,7 +74,7 @@ class Files:
         return names
 
     def delete_file(self, filename):
-        """Deletes one file; a link is deleted, not what it names."""
+        """Deletes one file; for a link, the link itself and not its target."""
         import os
         folder, name = os.path.split(os.path.join(self._root, filename))
         try:
@@ -85,7 +85,7 @@ class Files:
 
 
 def _write_whole(path, content):
-    """All of it or nothing: a full workspace leaves the file that was there. It keeps its permission bits."""
+    """Writes the whole file or leaves it: if the workspace is full, the old file stays. Keeps the permission bits."""
     import os
     import stat
     folder = os.path.dirname(path)
@@ -95,7 +95,7 @@ def _write_whole(path, content):
         status = os.stat(path)
         mode = stat.S_IMODE(status.st_mode)
         if not stat.S_ISREG(status.st_mode) or not os.access(path, os.W_OK):
-            with open(path, "wb") as file:  # a device, or what says why not
+            with open(path, "wb") as file:  # a device, or a file that open() refuses with the right error
                 return file.write(content)
     beside = os.path.join(folder, f".{os.urandom(8).hex()}.part")
     try:
@@ -114,7 +114,7 @@ def _write_whole(path, content):
 
 
 def save_skill(name, code, description="", language="python"):
-    """Keeps code under a name for later executions, which do `from skills import <name>`."""
+    """Saves code under a name for later executions, which do `from skills import <name>`."""
     from warder import _skills
     return _skills.save(name, code, description, language)
 
@@ -126,25 +126,25 @@ def load_skill(name):
 
 
 def list_skills():
-    """What is known of each skill: name, description, ..."""
+    """The list of skills, each with name, description, ..."""
     from warder import _skills
     return _skills.listed()
 
 
 def tokenize_pii(text):
-    """The text with tokens in place of personal data, and a dict of what each token stands for."""
+    """The text with tokens in place of personal data, and a dict from each token to its original text."""
     answer = warder.call("tokenize_pii", text=text)
     return answer["text"], answer["tokens"]
 
 
 def detokenize_pii(text, tokens=None):
-    """The text with what the tokens stand for: those of the dict, else all of the tenant's, if its policy allows that."""
+    """The text with its tokens replaced: by the dict, else by all the tenant's tokens if its policy allows that."""
     if tokens is None:
         return warder.call("detokenize_pii", text=text)["text"]
     if not tokens:
         return text
     import re
-    names = sorted(tokens, key=len, reverse=True)  # one pass: what was put in is not looked at again
+    names = sorted(tokens, key=len, reverse=True)  # one pass: inserted text is not searched again
     return re.sub("|".join(map(re.escape, names)), lambda found: tokens[found[0]], text)
 
 
@@ -154,7 +154,7 @@ def filter_by_field(data, field, value):
 
 
 def summarize_list(data, limit=10):
-    """How many there are, and the first `limit` of them."""
+    """The number of members, and the first `limit` members."""
     if not isinstance(data, (list, tuple)):
         data = list(data)
     if limit < 0:
@@ -175,8 +175,8 @@ def _sum(values):
 def aggregate_stats(data, numeric_fields=None):
     """`count` of records, then sum, avg, min and max of each numeric field (`price_sum`, ...).
 
-    Only numbers count: a record without the field, or with a bool, a NaN or a text in it, adds nothing, and where that
-    leaves fewer values than records `price_count` says how many. Without `numeric_fields` all fields that hold numbers.
+    Only numbers count: a record without the field, or with a bool, a NaN or a text in the field, is skipped. If fewer
+    values than records count, `price_count` gives their number. Without `numeric_fields`: all fields that hold numbers.
     """
     data = list(data)
     answer = {"count": len(data)}
@@ -200,7 +200,7 @@ def aggregate_stats(data, numeric_fields=None):
 
 
 def format_output(data, max_chars=5000):
-    """Indented JSON of at most `max_chars`: always whole JSON; long lists, objects and texts say what was left out."""
+    """Indented, valid JSON of at most `max_chars`; shortened lists, objects and texts say how much is left out."""
     import json
 
     def dump(value):
@@ -228,7 +228,7 @@ def _if_fits(text, max_chars):
 
 
 def _shorten(value, measure, depth):
-    """`value` with at most `measure` members in each list and object and about 8 times as many characters in a text."""
+    """`value` with at most `measure` members in each list and object, and texts of about 8 * `measure` characters."""
     if isinstance(value, str):
         keep = 40 + 8 * measure
         return value if len(value) <= keep else f"{value[:keep]}... {len(value) - keep} more characters"
@@ -240,7 +240,7 @@ def _shorten(value, measure, depth):
     if isinstance(value, dict):
         if depth == 0 and value:
             return f"... an object of {len(value)} keys"
-        keep = max(measure, 8)  # a record's keys are worth more than one more record
+        keep = max(measure, 8)  # the keys of one record matter more than another record
         kept = {key: _shorten(member, measure, depth - 1) for key, member in list(value.items())[:keep]}
         if len(value) > keep:
             kept["..."] = f"{len(value) - keep} more keys"

@@ -1,6 +1,6 @@
-"""Figures and pictures of the jailed code as PNG: what it showed, what it left open, and what it answered with.
+"""Figures and pictures of the jailed code as PNG: shown ones, open ones, and those that are the answer.
 
-Imports no library: matplotlib and PIL are there only if the code has loaded them.
+Imports no library: matplotlib and PIL are loaded only if the code has loaded them.
 """
 import io
 import sys
@@ -11,18 +11,18 @@ _SIGNATURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpe
 
 
 class Images:
-    """Collects in the order of showing; what is too many or too large is left out with a line on stderr."""
+    """Collects pictures in the order of showing; more than MAX_COUNT or too large ones are left out, with a note."""
 
     def __init__(self):
         self.forget()
 
     def forget(self):
-        """For the next execution of a session."""
+        """Clears the pictures, for the next order of a session."""
         self.found = []  # (mime, bytes)
         self._left_out = 0
 
     def watch_pyplot(self, pyplot):
-        """Makes plt.show() and Figure.show() deliver, where the Agg backend would only warn."""
+        """Makes plt.show() and Figure.show() collect the figure; the Agg backend would only print a warning."""
         from matplotlib.figure import Figure
         save = Figure.savefig
 
@@ -36,7 +36,7 @@ class Images:
         def savefig(figure, fname, **kwargs):
             answer = save(figure, fname, **kwargs)
             if str(fname).lower().endswith((".png", ".jpg", ".jpeg")):
-                figure.warder_saved = True  # the file is in the workspace: a second copy would tell nothing new
+                figure.warder_saved = True  # the file is in the workspace, so a second copy is not needed
             return answer
 
         pyplot.show = show
@@ -44,7 +44,7 @@ class Images:
         Figure.savefig = savefig
 
     def watch_pil_show(self, image_show):
-        """Makes Image.show() deliver, where it would look for a viewer program."""
+        """Makes Image.show() collect the picture; PIL would look for a viewer program."""
         def show(image, title=None, **options):
             self._add_pil(image)
             return True
@@ -52,7 +52,7 @@ class Images:
         image_show.show = show
 
     def take_value(self, value):
-        """Whether `value` is a picture; it has then been collected."""
+        """True if `value` is a picture; then it has been collected."""
         if isinstance(value, bytes):
             for signature, mime in _SIGNATURES:
                 if value.startswith(signature):
@@ -76,7 +76,7 @@ class Images:
         return False
 
     def take_rest(self):
-        """Collects the figures that were drawn and neither shown nor saved as a picture."""
+        """Collects the figures that were neither shown nor saved as a picture."""
         pyplot = sys.modules.get("matplotlib.pyplot")
         if pyplot is not None and hasattr(pyplot, "get_fignums"):
             self._take_open(pyplot, saved_too=False)
@@ -122,7 +122,7 @@ class Images:
                 before, scale = len(data), scale * smaller
                 data = render(scale)
                 if len(data) == before:
-                    break  # bytes that nothing here can scale
+                    break  # bytes that cannot be scaled
         except Exception as e:
             _note(f"an image could not be made: {type(e).__name__}: {e}")
             return

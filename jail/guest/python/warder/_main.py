@@ -1,4 +1,4 @@
-"""The life of a runner: get warm, say so, wait for the one order, run it."""
+"""The main program of a runner: warm up, send `ready`, wait for the one order, run it."""
 import faulthandler
 import gc
 import posix
@@ -16,7 +16,7 @@ _EX_PROTOCOL = 76  # sysexits.h
 
 
 def main():
-    """The life of a runner that has its interpreter to itself. Does not return."""
+    """Main function of a runner with its own interpreter. Does not return."""
     began = perf_counter()
     gc.disable()
     channel = Channel(SOCKET)
@@ -28,9 +28,9 @@ def main():
 
 
 def live(channel, began, stage=None, is_wanted=False):
-    """From a warm interpreter on, its own or a fork of a zygote's. Does not return.
+    """Runs from a warm interpreter on: its own, or a fork of a zygote's. Does not return.
 
-    `stage`: made ahead. `is_wanted`: an execution waits, though its order may not be here yet.
+    `stage`: made ahead of time. `is_wanted`: an execution waits, though its order may not have arrived yet.
     """
     try:
         channel.own()
@@ -54,7 +54,7 @@ def live(channel, began, stage=None, is_wanted=False):
 
 
 def let_collect():
-    """Nothing of ours is looked at again by a collection, or copied by one after a fork."""
+    """Enables garbage collection; it skips the objects made so far, so a fork need not copy them."""
     gc.freeze()
     gc.enable()
 
@@ -65,8 +65,10 @@ def ready(began):
 
 
 def receive_order(channel, receive=None):
-    """An order, by channel.receive(). Ends the process when nobody wants it any more; raises ProtocolError for anything
-    else."""
+    """The order, read by channel.receive(). Ends the process if the order was cancelled or the channel is closed.
+
+    Raises ProtocolError for any other message.
+    """
     order = (receive or channel.receive)()
     if order is None or order["type"] == "cancel":
         posix._exit(0)
@@ -81,14 +83,14 @@ def receive_order(channel, receive=None):
 
 
 def own_streams():
-    """-u writes every piece of a print() by itself; a line at a time is as prompt and costs a quarter."""
+    """Makes line-buffered streams. With -u Python writes each piece of a print() alone, at four times the cost."""
     sys.argv[:] = [_execution.FILE]
     for name, fd in (("stdout", 1), ("stderr", 2)):
         stream = open(fd, "w", buffering=1, encoding="utf-8", errors=getattr(sys, name).errors, closefd=False)
         stream.mode = "w"
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    faulthandler.enable(2)  # a crash in C tells the line of the code that led to it
+    faulthandler.enable(2)  # a crash in C then prints the line of the code that caused it
 
 
 def _give_up(why):

@@ -1,4 +1,4 @@
-"""The modules that jailed code finds bound, loaded ahead of time or, when nobody had the time, on first use."""
+"""The modules that jailed code finds bound: loaded ahead of time or, if there was no time, on first use."""
 import sys
 
 import _datetime
@@ -10,7 +10,7 @@ _AHEAD = (*BOUND, "datetime", "linecache", "traceback")
 
 
 def warm(asked):
-    """Loads what most code uses, until `asked()`: an execution that waits already loads only what it mentions."""
+    """Loads modules of most code, until `asked()` is true: a waiting execution loads only what its code names."""
     if asked():
         return
     _site.complete()
@@ -21,17 +21,17 @@ def warm(asked):
 
 
 def preload(lists):
-    """Loads what the policy names ("numpy,pandas"), where it is installed: its users need not wait for it."""
+    """Loads the installed modules that the policy lists ("numpy,pandas"), so that executions need not wait for them."""
     for name in ",".join(lists).split(","):
         try:
             if name:
                 __import__(name)
-        except Exception as e:  # a package that is missing, or broken, fails for those who import it
+        except Exception as e:  # a missing or broken package fails later, in the code that imports it
             print(f"warder: cannot load {name} ahead: {e}", file=sys.stderr)
 
 
 class _Later(type(sys)):
-    """Stands for a module until an attribute of it is wanted."""
+    """Stands in for a module until the code uses an attribute of the module."""
 
     def __init__(self, name, namespace):
         super().__init__(name)
@@ -49,7 +49,7 @@ class _Later(type(sys)):
 
 
 def are_loaded():
-    """Whether bind() needs no code to look at."""
+    """True if bind() can work without the code."""
     return all(name in sys.modules for name in BOUND)
 
 
@@ -71,7 +71,7 @@ def bind(namespace, code=None):
 
 
 def names_of(code):
-    """The names that a code object and those within it look up: globals, attributes, modules."""
+    """The names that a code object and the code objects within it use: globals, attributes, modules."""
     names = set()
     todo = [code]
     while todo:
@@ -87,7 +87,7 @@ def _path_finder():
 
 
 def _find_servers(target):
-    """`from servers.github import create_issue`: the tree of stubs in /, unless the code has a package of that name."""
+    """Finds `servers`: the stubs in /servers, unless the code has a package of that name."""
     own = _path_finder().find_spec("servers", None, target)
     if own is not None and own.origin is not None:
         return own
@@ -101,9 +101,9 @@ def _ask_for_stub(name, path):
 
 
 class Watch:
-    """A finder on sys.meta_path that runs an action right after the jailed code has first loaded a module.
+    """A finder on sys.meta_path that runs an action when the jailed code has first loaded a module.
 
-    And that knows where skills and the stubs of servers are.
+    It also finds skills and the stubs of servers.
     """
 
     def __init__(self, actions, workspace):
@@ -143,5 +143,5 @@ class Watch:
 
             spec.loader.exec_module = exec_module
         except AttributeError:
-            pass  # a loader of another kind: the module works, only the extra does not
+            pass  # another kind of loader: the module works, but the action does not run
         return spec

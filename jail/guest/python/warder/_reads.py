@@ -1,7 +1,7 @@
-"""How much code reads of the files of its workspace with open(): for the ledger of bytes, and nobody's proof.
+"""Counts the bytes that code reads from files of its workspace with open(), for the ledger of bytes. It is no proof.
 
-Costs no system call a read. Not counted: files opened for writing, too, or unbuffered, os.read, mmap, files that a library
-opens without Python's open(), other processes.
+Makes no extra system call for a read. Not counted: files opened for writing, too, or unbuffered, os.read, mmap, files
+that a library opens without Python's open(), other processes.
 """
 import builtins
 import posix
@@ -42,13 +42,13 @@ class Reads:
         self._open = open
 
     def begin(self, workspace):
-        """The current folder is the workspace, by its real name."""
+        """Starts to count. The current folder must be the workspace, by its real path."""
         self._inside = (workspace.rstrip("/") + "/", posix.getcwd().rstrip("/") + "/")
         builtins.open = sys.modules["io"].open = self._open
 
 
 def _opened(raw, mode, encoding, errors, newline):
-    """What io.open makes of a raw file that is only read."""
+    """The file object that io.open would make of a raw file for reading."""
     binary = _io.BufferedReader(raw, raw._blksize)
     if mode == "rb":
         return binary

@@ -1,4 +1,4 @@
-"""A whole execution but for its exit: what every one touches is touched, and in a fork copied, while nobody waits."""
+"""Rehearsal: an execution without its exit, ahead of time. Loads, and in a fork copies, all that an execution uses."""
 import posix
 import sys
 
@@ -10,7 +10,7 @@ _CODE = "result = [1]\nresult"
 
 
 def rehearse(receive_order):
-    """`receive_order(channel)` is how the order is taken. Leaves nothing behind."""
+    """Runs a rehearsal and undoes its effects. `receive_order(channel)` reads the order."""
     finders, path, main = sys.meta_path[:], sys.path[:], sys.modules["__main__"]
     reading, writing = posix.pipe()
     Messages(writing).send(encode({"type": "run", "code": _CODE, "workspace": ".", "context_vars": {}}))
@@ -27,7 +27,7 @@ class _Rehearsal(Execution):
         super().__init__(order, channel, open_files())
 
     def perform(self):
-        """What leaves no trace: neither what modules have registered for the end, nor the end of threads."""
+        """Runs the steps that can be undone: no exit functions of modules, and no waiting for threads."""
         self._run_main()
         self._take_answer()
         self._close_files()

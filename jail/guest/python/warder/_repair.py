@@ -1,8 +1,8 @@
-"""Code that does not compile as it was sent, but as it was meant: fences, indentation, prompts, notebooks' magics.
+"""Repairs code that does not compile as sent, where its meaning is clear: fences, indentation, prompts, magics.
 
-Loaded only when the compiler has refused the code, so that right code pays nothing. Lines keep their numbers. What
-leaves code out, or changes a text, is said on stderr. Broken code stays an error: nothing here may make another program
-of it, as of an example that stands in one of its texts.
+Loaded only when the compiler has refused the code, so correct code does not wait for it. Lines keep their numbers. If
+a repair leaves code out or changes a text, stderr says so. Broken code stays an error: a repair must not make another
+program of it, for example from a code example inside one of its texts.
 """
 import re
 import sys
@@ -14,7 +14,7 @@ _PYTHON = ("", "py", "python", "python3", "ipython", "ipython3", "pycon", "tool_
 _LITERAL = re.compile(  # texts and comments
     r"#[^\n]*|'''(?:\\.|[^\\])*?(?:'''|\Z)|\"\"\"(?:\\.|[^\\])*?(?:\"\"\"|\Z)|"
     r"'(?:\\.|[^\\\n'])*'|\"(?:\\.|[^\\\n\"])*\"", re.DOTALL)
-_GOES_ON = re.compile(r"[rbuf]{0,2}['\"]|[-+*/%~.,<>=|&^:)\]}]", re.IGNORECASE)  # how a line that goes on can begin
+_GOES_ON = re.compile(r"[rbuf]{0,2}['\"]|[-+*/%~.,<>=|&^:)\]}]", re.IGNORECASE)  # how a continuing line can begin
 _INVISIBLE = {0xA0: " ", 0x202F: " ", 0x2007: " ", 0x200B: None, 0x200C: None, 0x200D: None, 0x2060: None, 0xFEFF: None}
 _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2212: "-", 0x2013: "-", 0xFF08: "(", 0xFF09: ")",
            0xFF0C: ",", 0xFF1A: ":"}
@@ -22,9 +22,9 @@ _HARMLESS = ("matplotlib", "load_ext", "reload_ext", "autoreload", "config", "py
 
 
 def compile_as_meant(code, file, compiled):
-    """(source, code object) of the first reading of `code` that compiles; None where there is none.
+    """(source, code object) of the first repaired `code` that compiles; None if no repair helps.
 
-    `compiled(source, file)` raises SyntaxError for what it cannot compile.
+    `compiled(source, file)` raises SyntaxError for code that it cannot compile.
     """
     source, notes = code, []
     for step in (_without_invisible, _without_fences, _without_prompts, _without_indentation, _without_magics,
@@ -46,7 +46,7 @@ def compile_as_meant(code, file, compiled):
 
 
 def _outside(code, change):
-    """`code` with what is neither text nor comment changed."""
+    """Applies `change` to the parts of `code` that are neither text nor comment."""
     parts, end = [], 0
     for literal in _LITERAL.finditer(code):
         parts += [change(code[end:literal.start()]), literal.group()]
@@ -63,7 +63,7 @@ def _parses(code):
 
 
 def _left_out(lines):
-    """What a note says of lines that do not run."""
+    """The part of a note that lists lines that do not run."""
     told = [f"`{line.strip()[:60]}`" for line in lines if line.strip()]
     more = f" and {len(told) - 4} more lines" if len(told) > 4 else ""
     return f"; left out: {', '.join(told[:4])}{more}" if told else ""
@@ -75,7 +75,7 @@ def _without_invisible(code):
 
 
 def _without_fences(code):
-    """The lines between ```python and ```; what is around them is no code."""
+    """The lines between ```python and ```; other lines are not code."""
     lines = code.split("\n")
     fences = [(at, *found.groups()) for at, line in enumerate(lines) if (found := _FENCE.match(line))]
     if not fences:
@@ -100,7 +100,7 @@ def _without_fences(code):
 
 
 def _is_no_code(lines):
-    """Whether a fence behind `lines` is one, and not in a text of a program."""
+    """True if `lines` before a fence are not code, so that the fence is not part of a program's text."""
     text = "\n".join(lines)
     if not any(line.strip() and not line.lstrip().startswith("#") for line in lines):
         return True
@@ -117,7 +117,7 @@ def _closes(fence, begin):
 
 
 def _outermost(lines, fences):
-    """From behind the first fence to the last that can close it."""
+    """The block from the first fence to the last fence that can close it."""
     begin = fences[0]
     ends = [fence[0] for fence in fences[1:] if _closes(fence, begin)]
     if not ends or not _is_python(begin[2]) or not any(map(str.strip, lines[begin[0] + 1:ends[-1]])):
@@ -126,7 +126,7 @@ def _outermost(lines, fences):
 
 
 def _pairs(lines, fences):
-    """The blocks of Python, each to the next fence that closes it; none where a fence may stand in a text of a block."""
+    """The Python blocks, each up to the fence that closes it; empty if a fence may be in a text of a block."""
     blocks, begin = [], None
     for fence in [*fences, (len(lines), "", "")]:
         if begin is None:
@@ -142,7 +142,7 @@ def _pairs(lines, fences):
 
 
 def _without_prompts(code):
-    """Lines behind >>> and ...; the others of such a text are what an interpreter had printed."""
+    """Keeps the lines behind >>> and ...; other lines are an interpreter's output."""
     lines = code.split("\n")
     if not code.lstrip().startswith(">>>"):
         return code, None
@@ -157,7 +157,7 @@ def _without_prompts(code):
 
 
 def _without_indentation(code):
-    """Without the whitespace that all lines begin with, or all but the first."""
+    """Removes the whitespace that all lines, or all but the first, begin with."""
     lines = code.split("\n")
     full = [line for line in lines if line.strip()]
     for first in (0, 1):
@@ -172,7 +172,7 @@ def _without_indentation(code):
 
 
 def _can_end(first, rest):
-    """Whether a program's first line is a whole statement, and what follows, `rest`, others."""
+    """True if the first line is a whole statement, and the next lines, `rest`, do not continue it."""
     if first.rstrip().endswith((":", "\\")):
         return False
     if first.startswith(("import ", "from ", "#")):
@@ -191,7 +191,7 @@ def _shared_indentation(lines):
 
 
 def _without_magics(code):
-    """Without what only tells a notebook how to show things, and without installing what is there or never will be."""
+    """Removes magics that only change a notebook's display, and installs of packages (which cannot work here)."""
     lines, left_out = code.split("\n"), []
     in_text = {at for literal in _LITERAL.finditer(code) if "\n" in literal.group()
                for at in range(code.count("\n", 0, literal.start()) + 1, code.count("\n", 0, literal.end()) + 1)}
@@ -217,7 +217,7 @@ def is_installing(line):
 
 
 def _with_line_ends(code):
-    """Code whose line ends were escaped once too often: with all that JSON escapes, or only what stands between texts."""
+    """Undoes line ends that were escaped once too often: with all JSON escapes, or only outside of texts."""
     if "\n" in code.strip() or "\\n" not in code:
         return code, None
     note = "the code came with \\n for its line ends"
@@ -229,7 +229,7 @@ def _with_line_ends(code):
     except ValueError:
         pass
     if any(found.group().startswith("#") and "\\n" in found.group() for found in _LITERAL.finditer(code)):
-        return code, None  # where such a comment ends cannot be told
+        return code, None  # the end of this comment cannot be found
     return _outside(code, lambda part: part.replace("\\n", "\n").replace("\\t", "\t")), note
 
 

@@ -1,4 +1,4 @@
-"""multiprocessing's spawn: its new interpreters run the main code again, so that code needs a file and its names."""
+"""multiprocessing's spawn: its new interpreters run the main code again, so the code and its names are put in files."""
 import os
 
 _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -12,7 +12,7 @@ _respawn.replay(globals(), {order!r})
 
 
 def watch_spawn(spawn, current_order):
-    """Makes multiprocessing.spawn, just loaded, start its processes with current_order()'s code as their main module."""
+    """Makes multiprocessing.spawn, just loaded, start processes with current_order()'s code as main module."""
     prepare = spawn.get_preparation_data
     written = []  # the order, the file
 
@@ -39,7 +39,7 @@ def _write(order):
 
 
 def replay(namespace, path):
-    """In the new process: what the execution defined, with `__name__` as multiprocessing has set it."""
+    """In the new process: runs the execution's code, with `__name__` as multiprocessing has set it."""
     import json
 
     from warder import _execution, _modules

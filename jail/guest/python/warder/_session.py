@@ -1,7 +1,7 @@
-"""A session: order after order in one interpreter. Variables, threads and open files stay; each order has its answer.
+"""A session: order after order in one interpreter. Variables, threads and open files stay; each order gets its answer.
 
-What ends an execution for good has no place here: atexit, waiting for threads, forgetting names. Files that were left
-open are flushed after each order, so that others see what was written.
+Steps that end an execution for good are left out: atexit, waiting for threads, clearing names. Open files are flushed
+after each order, so that other processes see the written bytes.
 """
 import posix
 import sys
@@ -28,18 +28,18 @@ def run(order, channel, open_files, stage, receive_order):
             except ProtocolError:
                 posix._exit(_EX_PROTOCOL)
             except Exception:
-                pass  # of a signal handler that the code has left: the order is still to come
+                pass  # raised by a signal handler that the code left; the order has not arrived yet
 
 
 class _Shared:
-    """What the orders of a session have in common."""
+    """The state that the orders of a session share."""
 
     def __init__(self, stage):
         self.stage = stage
         self.orders = 0
         self.order = None  # the current one
         self.is_prepared = False
-        self.sources = {}  # of orders before linecache was loaded, by file
+        self.sources = {}  # by file: code of orders that ran before linecache was loaded
         self.images = None
         self.reads = None
 
@@ -67,7 +67,7 @@ class _Call(_execution.Execution):
             _execution._reserve.append(bytes(1 << 20))
 
     def perform(self):
-        """Runs the order and reports. A forked child that comes here ends instead."""
+        """Runs the order and reports. In a forked child of the order's process: exits instead."""
         try:
             self._run_main()
             if posix.getpid() == self._pid:
@@ -83,8 +83,8 @@ class _Call(_execution.Execution):
         self._module.__dict__.pop(_execution._RETURNED, None)
         self._images = self._shared.images
         self._shared.reads = self._reads
-        # Before the answer, or a thread that reads for its call might take the next order and read on; and after it, for
-        # what was called meanwhile.
+        # Called before the answer: else a thread that waits for a reply could read the next order. Called again after
+        # it, for calls made meanwhile.
         self._channel.abandon_calls()
         self._report()
         self._channel.abandon_calls()
@@ -107,9 +107,9 @@ class _Call(_execution.Execution):
         return code
 
     def _has_result(self):
-        """Whether this order has set `result`: that of an order before is a variable like any other.
+        """True if this order has set `result`; the value of an earlier order is a normal variable.
 
-        Code that ran to its end has made every assignment that stands under no condition; any other is told by its value.
+        Code that ran to its end has run every unconditional assignment. Other assignments show by a changed value.
         """
         value = self._module.__dict__.get("result", _NONE)
         ran = "error" not in self._message and "exit" not in self._message
@@ -130,7 +130,7 @@ class _Call(_execution.Execution):
 
 
 def _sets_result(code):
-    """Whether a statement of the code's own level assigns to `result`."""
+    """True if a top-level statement of the code assigns to `result`."""
     if "result" not in code:
         return False
     tree = compile(code, _execution.FILE, "exec", _ast.PyCF_ONLY_AST | _execution._AWAIT, True)

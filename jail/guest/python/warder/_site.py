@@ -1,7 +1,7 @@
-"""What `site` does when an interpreter starts, put off: a quarter of a cold start, and most code wants none of it.
+"""Runs the work of `site` later, because it takes a quarter of a cold start and most code does not need it.
 
-The runner is started with -S. The folders of installed packages are looked at when a module is not found among Python's
-own, or when the code wants to know where modules come from; the names that `site` adds to builtins are there at once.
+The runner is started with -S. The folders of installed packages are searched when a module is not one of Python's own,
+or when the code looks at the search path. The names that `site` adds to builtins are bound at once.
 """
 import _imp
 import builtins
@@ -10,18 +10,18 @@ from _frozen_importlib_external import PathFinder
 
 import _sitebuiltins
 
-_OWN = tuple(sys.path)  # where Python's own modules are
-_REPLACED = ("distutils",)  # setuptools, where it is installed, puts its own in the place of these
-_FOREIGN = ("msvcrt", "nt", "_winapi")  # Python's own modules try these first, to see on which system they are
+_OWN = tuple(sys.path)  # folders of Python's own modules
+_REPLACED = ("distutils",)  # if setuptools is installed, it replaces these modules
+_FOREIGN = ("msvcrt", "nt", "_winapi")  # Python's own modules try to import these, to detect the system
 _pending = bool(sys.flags.no_site)
 _completing = False
 _put_off = False
 
 
 def complete():
-    """What `site` would have done at the start is done; entries that the code has added to sys.path stay behind it."""
+    """Does the work of `site`. Entries that the code has added to sys.path stay behind the entries of `site`."""
     global _pending, _completing
-    _imp.acquire_lock()  # finders are asked under this one: other threads wait until they can find everything
+    _imp.acquire_lock()  # Python calls finders under this lock: other threads wait until this is complete
     try:
         if not _pending or _completing or _being_imported("site"):
             return
@@ -41,7 +41,7 @@ def complete():
 
 
 def put_off():
-    """As complete(), but not before something asks for it. `sys.path` tells nothing of it until then."""
+    """Arranges for complete() at the first need. Until then `sys.path` does not show the entries of `site`."""
     global _put_off
     if not _pending or _put_off:
         return
@@ -56,24 +56,24 @@ def put_off():
 
 
 def asked_by(names):
-    """Whether code with these names in it looks at what put_off() has not done."""
+    """True if code with these names uses results of `site`."""
     return "site" in names or ("path" in names and "sys" in names)
 
 
 def _being_imported(name):
-    """The code imports it at this moment, and what it looks for itself comes before what it will do."""
+    """True while the module is being imported: the import itself then does the work."""
     module = sys.modules.get(name)
     return module is not None and getattr(module.__spec__, "_initializing", False)
 
 
 def _own_part(path):
-    """How many entries of `path` come before those of site, if it had run at the start."""
+    """The number of entries of `path` that would come before those of `site`, if `site` had run at the start."""
     own = [at for at, entry in enumerate(path) if entry in _OWN]
     return own[-1] + 1 if own else 0
 
 
 class _Finder:
-    """On sys.meta_path before the finder of sys.path, whose order of places it keeps."""
+    """On sys.meta_path before PathFinder; keeps the order in which PathFinder searches."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -84,7 +84,7 @@ class _Finder:
             if spec is not None:
                 return spec
         complete()
-        for finder in tuple(sys.meta_path):  # also those that complete() has added
+        for finder in tuple(sys.meta_path):  # also finders that complete() has added
             spec = None if finder is _Finder else finder.find_spec(name, path, target)
             if spec is not None:
                 return spec
@@ -97,7 +97,7 @@ class _Finder:
 
 
 class _Text:
-    """Stands for a text that `site` makes; an interpreter shows it, code hardly ever."""
+    """Stands in for a text that `site` adds to builtins, which code hardly ever uses."""
 
     def __init__(self, name):
         self._name = name

@@ -1,7 +1,7 @@
-"""Skills: `from skills import x` and the functions that save, load and list them. Loaded on first use.
+"""Skills: `from skills import x`, and the functions that save, load and list them. Loaded on first use.
 
-A skill is asked for from the supervisor, which knows the tenant's own and the shared ones. Where nothing can be asked, in
-processes that the code has started, the shared ones are found in their folder.
+The supervisor sends a skill's code: it knows the tenant's own skills and the shared ones. Processes that the code has
+started cannot ask the supervisor; there, shared skills are read from their folder.
 """
 import builtins
 import sys
@@ -33,7 +33,7 @@ def listed():
 
 
 def _source(name):
-    """What the supervisor answers about the skill: code, name and metadata. Raises FileNotFoundError."""
+    """The supervisor's answer about the skill: code, name and metadata. Raises FileNotFoundError."""
     try:
         return warder.call("load_skill", name=name)
     except warder.CallError as e:
@@ -53,7 +53,7 @@ def _shared(name):
 
 
 def _read(name, file):
-    """A file of a shared skill; None where there is none."""
+    """A file of a shared skill; None if the file does not exist."""
     slug = "-".join(part for part in str(name).lower().split("_") if part)
     try:
         with open(f"{_FOLDER}/{slug}/{file}", encoding="utf-8") as opened:
@@ -63,7 +63,7 @@ def _read(name, file):
 
 
 def _manual(name):
-    """What SKILL.md says of a shared skill, without the head of that file."""
+    """The text of SKILL.md of a shared skill, without its head."""
     text = _read(name, "SKILL.md")
     if text is None or not text.startswith("---"):
         return text
@@ -71,7 +71,7 @@ def _manual(name):
 
 
 class Skill(type(sys)):
-    """A skill's module. It can be called when it defines a function of its own name."""
+    """A skill's module. It can be called if it defines a function of the same name."""
 
     def __call__(self, *args, **kwargs):
         name = self.__name__.rpartition(".")[2]
@@ -104,7 +104,7 @@ class _PackageLoader:
 
 
 class _Loader:
-    """Code of a skill finds the names bound that the code of an execution finds; the module itself holds its own only."""
+    """Runs a skill's code with the names that an execution finds bound; the module holds only the skill's own names."""
 
     def __init__(self, file, skill, workspace):
         self._file = file
@@ -126,7 +126,7 @@ class _Loader:
         self._document(module)
 
     def _document(self, module):
-        """What help() shows of a skill and its function: the manual, or the description where it says nothing itself."""
+        """Sets the text that help() shows: the code's own docstring, the manual, or the description."""
         function = module.__dict__.get(module.__name__.rpartition(".")[2])
         own = module.__doc__ if self._manual is None else None
         module.__doc__ = own or self._manual or self._about
@@ -138,11 +138,11 @@ class _Loader:
 
 
 def find_spec(fullname, path, workspace, target):
-    """The spec of the package or of one skill. Files of the workspace come first, as with any other module."""
+    """The spec of the package or of one skill. Files of the workspace come first, as for any other module."""
     if fullname == PACKAGE:
         own = PathFinder.find_spec(PACKAGE, [workspace], target)
         if own is not None and own.origin is not None:
-            return own  # a package of the code's own
+            return own  # a package in the workspace
         spec = ModuleSpec(PACKAGE, _PackageLoader, is_package=True)
         spec.submodule_search_locations.extend(own.submodule_search_locations if own is not None else ())
         return spec
@@ -155,7 +155,7 @@ def find_spec(fullname, path, workspace, target):
     try:
         skill = _source(name)
     except FileNotFoundError:
-        # A name of its own: the import statement would take an error that names the module for none.
+        # The error's name is short on purpose: with the full name, `from skills import` would hide this error.
         raise ModuleNotFoundError(f"there is no skill '{name}'; list_skills() names those that there are",
                                   name=name) from None
     language = skill["metadata"].get("language")

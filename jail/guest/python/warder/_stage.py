@@ -1,4 +1,4 @@
-"""What an execution finds that no order tells: its module with names bound. Made while nobody waits, used once."""
+"""Stage: the module of an execution with its names bound. Made before the order arrives, used once."""
 import builtins
 import posix
 import sys
@@ -18,7 +18,7 @@ _KEYWORDS = frozenset((  # keyword.kwlist, without importing keyword
 
 
 class Refused(Exception):
-    """The order cannot be run as it is; nothing of it ran."""
+    """The order cannot be run as it is; no part of it ran."""
 
 
 class Stage:
@@ -34,7 +34,7 @@ class Stage:
             _modules.bind(namespace)
 
     def enter(self, order, code):
-        """Binds what `order` and its `code` (a code object) ask for. Raises Refused, see bind_context()."""
+        """Binds the names that `order` and its `code` (a code object) need. Raises Refused, see bind_context()."""
         namespace = self.module.__dict__
         if not self._has_modules:
             _modules.bind(namespace, code)
@@ -42,7 +42,7 @@ class Stage:
 
 
 def bind(namespace, order, code):
-    """Fills a `namespace` with what code finds bound. Raises Refused, see bind_context()."""
+    """Binds all names that code finds in a `namespace`. Raises Refused, see bind_context()."""
     _modules.bind(namespace, code)
     _bind_helpers(namespace, order["workspace"])
     _bind_order(namespace, order)
@@ -65,8 +65,8 @@ def _bind_helpers(namespace, workspace):
 
 
 def bind_trace(text):
-    """TRACEPARENT of the environment, for programs and libraries that trace. Empty: there is none, or no longer."""
-    loaded = sys.modules.get("os")  # which has a copy of its own
+    """Sets TRACEPARENT in the environment, for programs and libraries that trace. An empty `text` removes it."""
+    loaded = sys.modules.get("os")  # os has its own copy of the environment
     environment = loaded.environ if loaded else posix.environ
     name = "TRACEPARENT" if loaded else b"TRACEPARENT"
     if text:
@@ -78,9 +78,9 @@ def bind_trace(text):
 
 
 def bind_context(namespace, order):
-    """Binds the context variables over whatever has their names; `context_vars` is all of them.
+    """Binds the context variables, also over existing names; `context_vars` holds all of them.
 
-    Returns the names that only `context_vars` reaches. Raises Refused for what is no object.
+    Returns the names that only `context_vars` reaches. Raises Refused if `context_vars` is not an object.
     """
     context = order.get("context_vars") or {}
     if type(context) is not dict:
@@ -94,7 +94,7 @@ def bind_context(namespace, order):
 
 
 def _can_be_bound(name):
-    # Names like __builtins__ are the interpreter's own: a value in their place breaks what runs the code.
+    # Names like __builtins__ belong to the interpreter: a value in their place would break the runner.
     return name.isidentifier() and name not in _KEYWORDS and not (name.startswith("__") and name.endswith("__"))
 
 

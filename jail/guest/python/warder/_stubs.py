@@ -1,6 +1,6 @@
-"""Stubs of servers' tools that /servers does not have: asked for from the supervisor, file by file, when they are imported.
+"""Stubs of servers' tools that /servers does not have: the supervisor sends each file when it is imported.
 
-The daemon writes the files of a large catalogue while it serves already, and a jail sees those that were there when it was
+The daemon may still write the files of a large catalog while it serves; a jail sees the files that existed when it was
 built. Loaded when an import below `servers` finds no file.
 """
 import sys
@@ -27,7 +27,7 @@ class _Loader:
 
 
 def find_spec(name, path):
-    """The spec of `servers`, `servers.SERVER` or `servers.SERVER.TOOL`; None where the catalogue has none of that name."""
+    """The spec of `servers`, `servers.SERVER` or `servers.SERVER.TOOL`; None if the catalog does not have it."""
     parts = name.split(".")[1:]
     if len(parts) > 2 or (parts and not _is_ours()):
         return None
@@ -38,7 +38,7 @@ def find_spec(name, path):
 
 
 def _is_ours():
-    """Not a package `servers` of the code's own."""
+    """False if the code has its own package `servers`."""
     return _FOLDER in getattr(sys.modules.get("servers"), "__path__", ())
 
 

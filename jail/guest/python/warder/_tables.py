@@ -1,12 +1,12 @@
 """Values of pandas as JSON: a table is a list of records, and the labels of its rows are columns like the others.
 
-Loaded by the first answer that holds such a value. Left out is only the numbering that pandas makes itself: 0, 1, 2, ...
+Loaded by the first answer that holds a pandas value. Only the row numbers that pandas makes, 0, 1, ..., are left out.
 """
-MAX_ROWS = 1000  # of a table; an answer that has more says how many
+MAX_ROWS = 1000  # of a table; a longer table's answer has the number of its rows
 
 
 def plain_of(pandas, value):
-    """`value` built of lists, dicts and single values; `value` itself when it is nothing of pandas'."""
+    """`value` as lists, dicts and single values; `value` itself if it is not a pandas value."""
     if isinstance(value, pandas.DataFrame):
         return _shown(_records(pandas, value), len(value), "records")
     if isinstance(value, pandas.Series):
@@ -38,14 +38,14 @@ def _records(pandas, frame):
 
 
 def _is_numbering(pandas, index):
-    """Whether the labels are 0, 1, 2, ... without a name: they tell nothing that the order does not."""
+    """True if the labels are 0, 1, 2, ... without a name: then the order of the rows says the same."""
     if index.nlevels > 1 or index.name is not None or getattr(index.dtype, "kind", "O") not in "iu":
         return False
     return index.equals(pandas.RangeIndex(len(index)))
 
 
 def _levels(pandas, frame):
-    """What labels the rows, as columns: each by its name, else as reset_index() calls it."""
+    """The row labels as columns: each with its name, else with the name that reset_index() gives."""
     index = frame.index
     levels = []
     for at in range(index.nlevels):
@@ -57,7 +57,7 @@ def _levels(pandas, frame):
 
 
 def _cells(pandas, values):
-    """The single values of a column; None where there is none."""
+    """The single values of a column; None for a missing value."""
     return [_cell(pandas, cell) for cell in values]
 
 
@@ -68,7 +68,7 @@ def _cell(pandas, cell):
 
 
 def _name(label):
-    """A column's key: of several levels ("n", "sum") those that say something, "n_sum"."""
+    """A column's key. For several levels, the parts that are not empty: ("n", "sum") becomes "n_sum"."""
     if isinstance(label, tuple):
         return "_".join(_text(part) for part in label if _text(part))
     return _text(label)
@@ -83,7 +83,7 @@ def _text(label):
 
 
 def _unique(names):
-    """The same name again gets a number, as read_csv() gives it: x, x.1, x.2."""
+    """Adds a number to each repeated name, as read_csv() does: x, x.1, x.2."""
     taken = set()
     unique = []
     for name in names:

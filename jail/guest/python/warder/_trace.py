@@ -1,13 +1,13 @@
-"""An exception as the agent should read it: its own lines only, with their text, and every exception in the chain."""
+"""An exception as text for the agent: only lines of the agent's files, with their text, and every chained exception."""
 import traceback
 
-_FRAMES = 2000  # the innermost ones; a recursion may have left a million
+_FRAMES = 2000  # the innermost frames; a recursion may have a million
 _TEXT = 256 * 1024
 
 
 def describe(error, roots):
-    """The last line and the whole traceback. `roots` are the folders whose files are the agent's own."""
-    roots = tuple(root.rstrip("/") + "/" for root in roots if root != "/")  # where everything is, nothing is the agent's
+    """The last line and the whole traceback. `roots`: the folders of the agent's own files."""
+    roots = tuple(root.rstrip("/") + "/" for root in roots if root != "/")  # "/" would make every file the agent's
 
     def is_own(filename):
         return filename.startswith(roots) or (filename.startswith("<") and not filename.startswith("<frozen "))
@@ -29,7 +29,7 @@ def describe(error, roots):
 
 
 def headline(error):
-    """`ZeroDivisionError: division by zero`, the class with its module where that is not obvious."""
+    """`ZeroDivisionError: division by zero`; the class has its module's name, unless the module is obvious."""
     kind = type(error)
     name = kind.__qualname__
     if kind.__module__ not in ("builtins", "__main__", "__mp_main__"):
@@ -40,7 +40,7 @@ def headline(error):
             text = f"{error.msg} ({where}line {error.lineno})"
         else:
             text = str(error)
-    except Exception as e:  # its __str__ is the agent's code
+    except Exception as e:  # __str__ may be the agent's code
         text = f"<its str() raised {type(e).__name__}>"
     return _shortened(f"{name}: {text}" if text else name, 16 * 1024)
 

@@ -1,6 +1,6 @@
-"""Programs that compile only in part, or lack a name: a `return` at the top level, JSON's true, false and null.
+"""Programs that need a change before they compile: a `return` at the top level, or JSON's true, false and null.
 
-Loaded only where there is one.
+Loaded only for programs that have one of these.
 """
 import sys
 
@@ -10,7 +10,7 @@ _JSON_NAMES = {"true": True, "false": False, "null": None}
 
 
 def bind_json_names(code, mentioned, namespace):
-    """Binds those of true, false and null that `code` uses and gives no meaning. `mentioned`: all names in it."""
+    """Binds the names true, false and null that `code` uses but does not define. `mentioned`: all names in `code`."""
     wanted = [name for name in _JSON_NAMES if name in mentioned and name not in namespace]
     if not wanted:
         return
@@ -37,11 +37,11 @@ def bind_json_names(code, mentioned, namespace):
 def with_return(tree, file, flags, names_left):
     """The code object of a module (`tree`) that returns at its top level.
 
-    Its statements become a function whose names are all the module's. `names_left` are the names under which the value
-    of a last expression, and the value that is returned, are left. Raises SyntaxError where that cannot be.
+    Its statements become a function whose names are all global. `names_left`: the name for the value of a last
+    expression, and the name for the returned value. Raises SyntaxError if the change is not possible.
     """
     last, returned = names_left
-    # What runs before can stay outside, where `from x import *` is allowed.
+    # Statements before the first `return` can stay outside, where `from x import *` is allowed.
     outside = next((at for at, statement in enumerate(tree.body) if _returns(statement)), 0)
     names = _Names()
     body = [names.visit(statement) for statement in tree.body[outside:]]
@@ -51,7 +51,7 @@ def with_return(tree, file, flags, names_left):
     assigned = sorted(names.found | {last})
     call = _ast.Call(_ast.Name("<main>", _ast.Load(), **place), [], [], **place)
     head = [_ast.Global([*assigned, "<main>"], **place),
-            _ast.Delete([_ast.Name("<main>", _ast.Del(), **place)], **place)]  # globals() shall not show it
+            _ast.Delete([_ast.Name("<main>", _ast.Del(), **place)], **place)]  # globals() must not show it
     function = kinds[0]("<main>", _no_arguments(), [*head, *body], [], **place)
     if "type_params" in function._fields:
         function.type_params = []
@@ -66,7 +66,7 @@ def _no_arguments():
 
 
 def _returns(node):
-    """Whether a statement has a `return` that is no function's."""
+    """True if a statement has a `return` outside of any function."""
     if isinstance(node, (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef, _ast.Lambda)):
         return False
     if isinstance(node, _ast.Return):
@@ -77,7 +77,7 @@ def _returns(node):
 
 
 class _Names:
-    """Which names the statements of a module bind, and whether they await; annotations of plain names go."""
+    """Collects the names that a module's statements bind, and if they await. Removes annotations of plain names."""
 
     def __init__(self):
         self.found = set()
@@ -93,7 +93,7 @@ class _Names:
             self.found.add(node.id)
         elif isinstance(node, (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef)):
             self.found.add(node.name)
-            return node  # what is in it is its own
+            return node  # its body has its own names
         elif isinstance(node, _ast.Lambda):
             return node
         elif isinstance(node, _ast.alias):

@@ -1,13 +1,13 @@
-"""Python values to JSON that every strict parser reads: what has no JSON form gets the nearest readable one.
+"""Converts Python values to JSON that every strict parser reads. A value without a JSON form gets a readable one.
 
-Bounded where the supervisor's parser is: depth, size, integers of 64 bits, no lone surrogates, finite numbers.
+Has the same limits as the supervisor's parser: depth, size, integers of 64 bits, no lone surrogates, finite numbers.
 """
 import sys
 from math import isfinite
 
 import _json
 
-MAX_DEPTH = 60  # the supervisor takes 64, and a message adds some around the value
+MAX_DEPTH = 60  # the supervisor's limit is 64, and a message adds levels around the value
 _SAFE = {str, bool, type(None)}
 _INT = {int}
 _FLOAT = {float}
@@ -15,7 +15,7 @@ _LOW, _HIGH = -(1 << 63), (1 << 64) - 1
 
 
 class Unanswerable(ValueError):
-    """The value cannot be sent; the text says why and what to do."""
+    """The value cannot be sent; the text says why, and what to do."""
 
 
 def _refuse(value):
@@ -26,16 +26,16 @@ _encoder = _json.make_encoder(None, _refuse, _json.encode_basestring, None, ":",
 
 
 def encode(value):
-    """JSON text as UTF-8 bytes of a value that is plain already."""
+    """The JSON text, as UTF-8 bytes, of a value that plain() has converted."""
     text = "".join(_encoder(value, 0))
     try:
         return text.encode()
-    except UnicodeEncodeError:  # lone surrogates, as in names of files that are not UTF-8
+    except UnicodeEncodeError:  # lone surrogates, for example in file names that are not UTF-8
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
 def plain(value, limit):
-    """`value` built of dict, list, str, int, float, bool and None only, for `limit` bytes of JSON or a little more."""
+    """`value` converted to dict, list, str, int, float, bool and None, for at most about `limit` bytes of JSON."""
     return Plain(limit).of(value, 0)
 
 
@@ -46,7 +46,7 @@ class Plain:
         self.limit = limit
         self.as_text = None
         self._left = limit
-        self._open = set()  # ids of the containers around the value at hand
+        self._open = set()  # ids of the containers around the current value
 
     def of(self, value, depth):
         kind = type(value)
@@ -98,13 +98,13 @@ class Plain:
         for key, value in values.items():
             name = _key(key)
             if name in converted:
-                name = f"{name} ({type(key).__name__})"  # 1 and "1" are two keys, and neither may vanish
+                name = f"{name} ({type(key).__name__})"  # 1 and "1" are two keys, and both must stay
             self._take(len(name))
             converted[name] = self.of(value, depth)
         return converted
 
     def _is_plain(self, values):
-        """At the C speed of set() and map(): most large answers are lists of one plain type."""
+        """Fast check with set() and map(), which run in C: most large answers are lists of one plain type."""
         kinds = set(map(type, values))
         if kinds <= _SAFE:
             if str in kinds:
@@ -147,7 +147,7 @@ class Plain:
             return self.of(str(value), depth)
         except Unanswerable:
             raise
-        except Exception as e:  # its __str__ is the agent's code
+        except Exception as e:  # __str__ may be the agent's code
             return f"<{type(value).__qualname__}: its str() raised {type(e).__name__}>"
 
     def _big(self, value, depth):
@@ -158,7 +158,7 @@ class Plain:
         digits = sys.get_int_max_str_digits()
         sys.set_int_max_str_digits(0)
         try:
-            return self.of(str(value), depth)  # a JSON number would arrive rounded
+            return self.of(str(value), depth)  # a JSON number would be rounded by parsers
         finally:
             sys.set_int_max_str_digits(digits)
 
@@ -196,7 +196,7 @@ def _key(key):
 def _ordered(values):
     try:
         return sorted(values)
-    except Exception:  # mixed types, or an order of the agent's own that fails
+    except Exception:  # mixed types, or the agent's own order fails
         return list(values)
 
 
@@ -231,7 +231,7 @@ def _from_numpy(module, value):
     if isinstance(value, module.ndarray):
         if value.dtype.names is not None:  # records
             return [dict(zip(value.dtype.names, row)) for row in value.reshape(-1)]
-        if value.dtype.kind in "mM":  # tolist() makes integers of nanoseconds
+        if value.dtype.kind in "mM":  # tolist() would give integers of nanoseconds
             return value.astype(str).tolist()
         return value.tolist()
     if not isinstance(value, module.generic):
@@ -251,7 +251,7 @@ def _from_pandas(module, value):
     return plain_of(module, value)
 
 
-_BY_MODULE = (  # looked at only when the code, or a warm start, has loaded the module
+_BY_MODULE = (  # used only if the code, or a warm start, has loaded the module
     ("pandas", _from_pandas),
     ("numpy", _from_numpy),
     ("_datetime", _from_datetime),

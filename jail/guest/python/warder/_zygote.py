@@ -1,4 +1,4 @@
-"""The life of a zygote: get warm, then be copied on order. Each copy is a runner in a jail of its own."""
+"""The main program of a zygote: warm up, then be copied by fork orders. Each copy is a runner in its own jail."""
 import gc
 import os
 import sys
@@ -12,16 +12,16 @@ from warder._rehearsal import rehearse
 from warder._stage import Stage
 from warder._values import encode
 
-_REHEARSALS = 20  # until CPython (3.11 on) has specialised the code: in a copy, each write to it would copy its page
+_REHEARSALS = 20  # until CPython (3.11 on) has specialised the code: in a copy, each change to code copies its page
 
 
 def main():
-    """Does not return, in the zygote or in any copy."""
+    """Does not return, neither in the zygote nor in a copy."""
     began = perf_counter()
     gc.disable()
     _modules.warm(lambda: False)
     _modules.preload(sys.argv[1:])
-    _main.own_streams()  # the copies have others, under the same numbers
+    _main.own_streams()  # copies have other streams under the same numbers
     for _ in range(_REHEARSALS):
         rehearse(_main.receive_order)
     stage, channel = Stage(), Channel(_main.SOCKET)
@@ -40,9 +40,9 @@ def main():
 
 
 def reseed():
-    """What must differ between copies and is not seeded anew by a hook of its own, as `random` is.
+    """Renews state that must differ between copies and has no fork hook. (`random` has a hook.)
 
-    The hash seed cannot change in a running interpreter: copies of one zygote share it, as they share addresses.
+    The hash seed cannot change in a running interpreter: copies of one zygote share it, and their addresses.
     """
     modules = sys.modules
     if "tempfile" in modules:
