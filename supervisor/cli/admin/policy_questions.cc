@@ -33,7 +33,7 @@ struct CallRule {
   bool conditional = false;
 };
 
-// The rules that name the call, in the order in which they win.
+// The rules that name the call; earlier rules win.
 std::vector<CallRule> rules_about(const std::vector<PolicyDocument>& profile, const std::string& call) {
   std::vector<CallRule> found;
   for (const char* list : {"kill", "deny", "missing", "allow"}) {
