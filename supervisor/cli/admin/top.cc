@@ -1,7 +1,6 @@
-// `warder top`: shows the daemon and its executions, and repeats. Keys: q ends, up and down choose an execution, k
-// kills the chosen execution, c m w a sort by CPU, memory, wall time and age. Without a terminal it prints the whole
-// text
-// --count times, once by default.
+// `warder top`: shows the daemon and its executions again and again. Keys: q ends, up and down choose an execution, k
+// kills the chosen execution, c m w a sort by CPU, memory, wall time and age. Without a terminal it prints the text as
+// often as --count says, once by default.
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <termios.h>
