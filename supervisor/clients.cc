@@ -56,6 +56,7 @@ Result<> Daemon::listen() {
     }
   }
   if (whole > 0) log_notice("{} clients' connections were kept over the restart", whole);
-  for (const mcp::Changed what : server_->told()) server_->lists_changed(what);  // over the restart
+  // Every list may have changed over the restart.
+  for (const mcp::Changed what : server_->told()) server_->lists_changed(what);
   return {};
 }

@@ -1,5 +1,5 @@
 // ServiceManager: the connection to systemd. It takes the sockets that systemd passes (sd_listen_fds(3)), and reports
-// readiness, status and the watchdog's keep-alive (sd_notify(3)). Without a service manager every call does nothing.
+// readiness, status and the watchdog's keep-alive (sd_notify(3)). Without a service manager no call has an effect.
 // Source: $LISTEN_FDS, $NOTIFY_SOCKET, $WATCHDOG_USEC. Used by: main.cc, daemon.h.
 #pragma once
 #include <string>
@@ -24,7 +24,7 @@ class ServiceManager {
   void status(const std::string& text);
   void reloading();
   void stopping();
-  // Sends WATCHDOG=1 from the loop, at half of the watchdog's interval. A loop that hangs sends none.
+  // Sends WATCHDOG=1 from the loop, at half of the watchdog's interval. A loop that hangs stops sending.
   void start_watchdog(Loop& loop);
 
  private:

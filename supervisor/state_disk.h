@@ -22,7 +22,8 @@ class StateDisk {
     std::string remedy;
   };
   // The test files are written below `state`/journal, by jobs on `disk`. `journal_failing` says whether the journal's
-  // last commit failed. `told` is called when trouble begins or ends. All arguments must outlive the StateDisk.
+  // last commit failed. `told` is called when trouble begins or ends. `loop`, `disk` and all objects that the functions
+  // use must outlive the StateDisk.
   StateDisk(Loop& loop, WorkerThread& disk, std::string state, std::function<bool()> journal_failing,
             std::function<void()> told);
 

@@ -1,4 +1,4 @@
-// LineReader and LineOutbox: read and write JSON lines on a non-blocking descriptor. A line has at most kMaxLineBytes.
+// LineReader and LineOutbox: read JSON lines from a descriptor and write them. A line has at most kMaxLineBytes.
 // The caller of LineOutbox::add() stops at kHighWaterBytes.
 // Used by: stdio_proxy.cc, relay.cc. Errors are errno values, for a poll() loop. The caller owns the descriptors.
 #pragma once

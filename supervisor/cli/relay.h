@@ -31,7 +31,7 @@ class Relay {
   // False: the line is no message and was dropped; the client's stream carries only protocol lines.
   bool from_daemon(const LineReader::Line& line);
 
-  // A connection was made: sends the client's initialize and settings again, then the calls that may be sent again,
+  // A connection was made: sends the client's initialize and settings again, then the calls that may be repeated,
   // then the held requests.
   void connected();
   // The connection ended: answers the calls that may have run. Holds new requests until connected() or give_up().

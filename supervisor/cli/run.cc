@@ -117,7 +117,7 @@ Result<int> report(const Json& message, const RunOptions& options) {
   return failed && *failed == true ? kExitError : 0;
 }
 
-// One request and its answer. It has no time limit of its own: the daemon limits the time of every execution.
+// One request and its answer. There is no time limit here: the daemon limits the time of every execution.
 class Conversation {
  public:
   explicit Conversation(Fd daemon) : daemon_(std::move(daemon)) {}

@@ -1,4 +1,4 @@
-// Doctor: checks of the things that warderd and its jails need from this machine. Each Finding has a remedy.
+// Doctor: checks of this machine for warderd and its jails. Each Finding that is not good has a remedy.
 // Source: the kernel, /proc, /sys, the file system. The checks change no file and no setting. Each function takes at
 // most some milliseconds: the caller does the work that may wait (a user's entry, a daemon's answer), and a judge_
 // function makes the finding. Used by: `warder doctor` (../cli/admin/doctor.cc), and the daemon, which answers over
@@ -15,7 +15,7 @@
 
 namespace doctor {
 
-// note: Warder works, but a wall is weaker or a feature is missing. bad: no program can run.
+// note: Warder works, but a wall is weaker or a feature is missing. bad: it prevents programs from running.
 enum class Health { good, note, bad };
 std::string_view health_name(Health health);
 
