@@ -1,4 +1,4 @@
-// Who may connect to the daemon, and connections that outlive it.
+// Clients of the daemon: which peers may connect, and which connections an earlier daemon left to this one.
 #include <fmt/format.h>
 #include <sys/socket.h>
 
@@ -7,7 +7,8 @@
 
 namespace {
 
-// Nobody goes on with it: the client hears so, and the service manager lets go of it.
+// Closes a stored connection that this daemon does not serve. The client reads the end of the stream; the service
+// manager then drops the descriptors.
 void end(const StoredConnection& connection) {
   if (connection.socket) ::shutdown(connection.socket.get(), SHUT_RDWR);
 }
@@ -16,7 +17,7 @@ void end(const StoredConnection& connection) {
 
 Result<> Daemon::listen() {
   auto admit = [this](const mcp::PeerProcess& peer) -> Result<std::shared_ptr<void>> {
-    // In a user namespace of our own every other user reads as the overflow id: nobody to tell apart.
+    // In the daemon's own user namespace all other users have the overflow id, so the daemon cannot distinguish them.
     if (!prepared_.identity.root && peer.uid != prepared_.identity.uid)
       return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid),
                   "connect as that user, or to a daemon that was started as root");
@@ -55,6 +56,7 @@ Result<> Daemon::listen() {
     }
   }
   if (whole > 0) log_notice("{} clients' connections were kept over the restart", whole);
-  for (const mcp::Changed what : server_->told()) server_->lists_changed(what);  // to those: who knows what changed
+  // Every list may have changed over the restart.
+  for (const mcp::Changed what : server_->told()) server_->lists_changed(what);
   return {};
 }

@@ -27,9 +27,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr uint32_t kMostExecutions = 128;    // of all tenants at once; each tenant's limit is in its policy
-constexpr size_t kStubsBeforeReady = 2'000;  // tools whose stubs are written before anybody is served
+constexpr size_t kStubsBeforeReady = 2'000;  // tools: stubs of a larger catalog are written after the start
 constexpr auto kDrainLimit = 40s;            // less than TimeoutStopSec= of the unit
-constexpr auto kLastSpansLimit = 1s;         // for the collector to take them
+constexpr auto kLastSpansLimit = 1s;         // to send the last spans to the collector
 
 constexpr char kInstructions[] =
     "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "
@@ -40,7 +40,7 @@ constexpr char kInstructions[] =
     "save_skill keeps code that works, for `from skills import name` in later runs; sanitize_pii, and tokenize_pii "
     "in code, put tokens in the place of personal data before you read it.";
 
-// An eighth of the machine's memory, at most a gigabyte: waiting jails are a comfort.
+// An eighth of the machine's memory, at most 1 GiB: waiting jails only save time.
 jail::Pool::Limits pool_limits() {
   auto memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   return {std::min<uint64_t>(memory / 8, 1 << 30), static_cast<uint32_t>(policies::HostCapacity::here().cpus)};
@@ -82,12 +82,13 @@ Daemon::Daemon(Prepared prepared)
 Daemon::~Daemon() {
   tasks_.cancel_all();
   for (auto& listener : listeners_) listener->leave();
-  listeners_.clear();  // their connections cancel what still runs
-  loop_.cancel_all();  // servers told to end: their jails are killed through the host, which goes before the loop
+  listeners_.clear();  // closing a connection cancels its calls
+  // Upstream servers that are ending: their jails are killed through host_, which is destroyed before loop_.
+  loop_.cancel_all();
 }
 
 int Daemon::run() {
-  // Each execution takes and gives back the same quarter of a megabyte: not to the kernel, and not page by page.
+  // Each execution allocates and frees the same 256 KiB. malloc(3) must not give them back to the kernel each time.
   ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
   watch_signals();
   tasks_.spawn(serve());
@@ -100,7 +101,7 @@ void Daemon::watch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   for (int number : {SIGTERM, SIGINT}) {
     signals_->on(loop_, number, [this, number] {
-      if (std::exchange(ending_, true)) return loop_.stop();  // a second one: at once
+      if (std::exchange(ending_, true)) return loop_.stop();  // a second signal ends at once
       log_notice("{}: ending after the running calls", number == SIGTERM ? "SIGTERM" : "SIGINT");
       tasks_.spawn(drain(kDrainLimit));
     });
@@ -179,7 +180,7 @@ Task<Result<>> Daemon::start_serving() {
   open_approvals();
   open_upstream();
   open_skills();
-  // The files of a large catalogue take seconds. Imports do without them (stub_file).
+  // Writing the stubs of a large catalog takes seconds. Until then, imports ask the daemon for a stub ("stub_file").
   if (discovery_->current()->size() <= kStubsBeforeReady) {
     co_await show_servers();
   } else {
@@ -192,14 +193,15 @@ Task<Result<>> Daemon::start_serving() {
   tasks_.spawn(expire_workspaces());
   service_.start_watchdog(loop_);
   service_.ready("serving");
-  loop_.busy_time().forget();  // nobody was kept waiting
+  loop_.busy_time().forget();  // no client waited during the start
   log_notice("warderd {} is ready", kWarderVersion);
   serving_.fire();
   co_return Result<>{};
 }
 
-// An agent that connects is about to run code: its first call finds a jail, too. TypeScript's finds one of JavaScript:
-// its own hold the library that reads types, twice the memory, and those who never send any pay nothing for it.
+// A client that connects will run code soon: the pool builds jails, so that the first call finds one. No jail is built
+// for TypeScript, because it holds the library that reads types and takes twice the memory. The first TypeScript call
+// takes a JavaScript jail.
 void Daemon::expect_executions(const policies::Policy& policy) {
   for (auto language : jail::kLanguages) {
     if (language != jail::Language::typescript && policy.allows_language(jail::language_name(language)))
@@ -207,7 +209,7 @@ void Daemon::expect_executions(const policies::Policy& policy) {
   }
 }
 
-// What was acknowledged before is in it: without a journal nothing is served.
+// The journal holds the records that earlier daemons acknowledged. The daemon does not serve without a journal.
 Result<> Daemon::open_journal() {
   const journal::Settings& settings = prepared_.options.journal;
   TRY(journal_, journal::Journal::open(loop_, prepared_.options.state + "/journal", settings));
@@ -250,7 +252,7 @@ Task<> Daemon::expire_workspaces() {
   }
 }
 
-// Jails that wait were built with what there was before.
+// Writes the stubs of the current catalog. If they changed, waiting jails are dropped: they hold the old stubs.
 Task<> Daemon::show_servers() {
   auto shown = co_await servers_->show(discovery_->current());
   if (!shown) log_warning("{}", shown.error().what);
@@ -338,8 +340,13 @@ Result<std::shared_ptr<tenants::Tenant>> Daemon::tenant_of(tenants::Member& memb
   return registry_->workspace(member, named->get_ref<const std::string&>());
 }
 
+<<<<<<< HEAD
 Task<privacy::PiiVaults::Made> Daemon::open_vault(std::string name) {
   const auto tenant = registry_->find(name);  // in use, so nobody removes its folder meanwhile
+=======
+Task<tools::PiiVaults::Made> Daemon::open_vault(std::string name) {
+  const auto tenant = registry_->find(name);  // while this reference exists, the tenant's folder is not removed
+>>>>>>> words-e
   if (!tenant) co_return fail(Code::internal, "no tenant is named '" + name + "'");
   auto opening = tenants::SealedVault::open(loop_, *vault_disk_, tenant->directory(), prepared_.key.of_vault(name));
   auto vault = co_await std::move(opening);
@@ -367,8 +374,13 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
       tools::show_limits);
   auto reader_of = [user_of](const mcp::RequestContext& context) -> Result<privacy::PiiUser> {
     if (auto user = user_of(context)) return user;
+<<<<<<< HEAD
     const auto& member = context.user_as<tenants::Member>();  // a refusal of the workspace that is named leaves, too
     return privacy::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
+=======
+    const auto& member = context.user_as<tenants::Member>();  // the named workspace was refused: filter the refusal
+    return tools::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
+>>>>>>> words-e
   };
   server_->set_json_work(host_->json);
   server_->set_loop_shares(host_->shares);

@@ -1,5 +1,6 @@
-// Daemon: the unprivileged part of warderd, everything that runs on the loop. Built from parts that main.cc prepared
-// while it still had privileges; no singletons, each part gets what it needs.
+// Daemon: the part of warderd without privileges. All of it runs on the event loop.
+// Source: Prepared, the parts that main.cc made while it still had privileges. There are no singletons: each part gets
+// its dependencies in its constructor. Used by: main.cc.
 #pragma once
 #include <memory>
 #include <vector>
@@ -29,28 +30,28 @@
 #include "supervisor/tools/workspace/resource_changes.h"
 #include "supervisor/traces/exporter.h"
 
-struct Prepared {  // by main.cc, before privileges were dropped
+struct Prepared {  // made by main.cc, before it dropped privileges
   Options options;
   DaemonIdentity identity;
   jail::IdRange ids;
   std::optional<jail::CgroupTree> cgroups;
   std::string no_cgroups_why;
   policies::Store policies;
-  Fd state;      // directory; tenants/ and self-test/ in it belong to the daemon
-  Fd self_test;  // an empty directory there
-  Fd jailer;     // the daemon's end
+  Fd state;      // the state folder; its folders tenants/ and self-test/ belong to the daemon
+  Fd self_test;  // the folder self-test/, which is empty
+  Fd jailer;     // the daemon's end of the socket to the jailer
   ServiceManager::Passed passed;
-  Fd state_lock;  // held as long as we live
+  Fd state_lock;  // locked until the process ends
   tenants::MasterKey key;
-  Fd servers;   // the template's folder for stubs; the daemon's
-  Fd upstream;  // what is known of upstream servers, and the files of those that all share
+  Fd servers;   // the template's folder for stubs; it belongs to the daemon
+  Fd upstream;  // the folder of upstream servers: their definitions, and the files of servers that all tenants share
 };
 
 class Daemon {
  public:
   explicit Daemon(Prepared prepared);
   ~Daemon();
-  // Serves until a signal ends it. Returns the exit status: 0 after SIGTERM or SIGINT, 1 when it could not serve.
+  // Serves until a signal ends the daemon. Returns the exit status: 0 after SIGTERM or SIGINT, 1 if serving failed.
   int run();
 
  private:
@@ -90,7 +91,7 @@ class Daemon {
   doctor::Finding judge_pool() const;
   doctor::Finding judge_journal() const;
   doctor::Finding judge_state_disk() const;
-  doctor::Finding judge_traces() const;  // where there are any
+  doctor::Finding judge_traces() const;  // only if spans_ is set
   void end_after_running_calls();
   Task<> drain(std::chrono::milliseconds most);
   Task<> end_without_jailer();
@@ -102,7 +103,7 @@ class Daemon {
   ServiceManager service_;
   int status_ = 0;
   bool ending_ = false;
-  struct Reload {  // that somebody waits for
+  struct Reload {  // a reload that a caller waits for
     Event done;
     Result<> result;
   };
@@ -113,8 +114,8 @@ class Daemon {
   uint64_t examinations_ = 0;
   std::unique_ptr<jail::JailerClient> jailer_;
   std::unique_ptr<jail::Host> host_;
-  std::unique_ptr<traces::Exporter> spans_;    // nullptr: none are recorded
-  std::unique_ptr<journal::Journal> journal_;  // before all that records in it
+  std::unique_ptr<traces::Exporter> spans_;    // nullptr: no spans are recorded
+  std::unique_ptr<journal::Journal> journal_;  // before the members that record in the journal
   std::unique_ptr<tenants::Registry> registry_;
   executions::Admission admission_;
   executions::ExecutionRegistry executions_;
@@ -123,18 +124,27 @@ class Daemon {
   std::unique_ptr<executions::Sessions> sessions_;
   std::unique_ptr<calls::GuestCalls> guest_calls_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
+<<<<<<< HEAD
   std::unique_ptr<upstream::UpstreamServers> upstream_;  // before all that calls
   std::unique_ptr<calls::CallEnvironment> calls_;
   std::unique_ptr<discovery::Discovery> discovery_;
   std::unique_ptr<discovery::StubTree> servers_;
   discovery::SearchLearning learning_;
   std::unique_ptr<WorkerThread> vault_disk_, skill_disk_;  // before what writes there
+=======
+  std::unique_ptr<upstream::UpstreamServers> upstream_;  // before the members that call upstream servers
+  std::unique_ptr<tools::CallEnvironment> calls_;
+  std::unique_ptr<tools::Discovery> discovery_;
+  std::unique_ptr<tools::StubTree> servers_;
+  tools::SearchLearning learning_;
+  std::unique_ptr<WorkerThread> vault_disk_, skill_disk_;  // before the members whose jobs run on these threads
+>>>>>>> words-e
   std::unique_ptr<StateDisk> state_disk_;
   privacy::PiiVaults vaults_;
   std::unique_ptr<skill_stores::TenantSkills> skills_;
   std::unique_ptr<mcp::Server> server_;
   std::unique_ptr<tools::ResourceChanges> changes_;  // outlives the connections that subscribed
-  std::unique_ptr<FdStore> store_;                   // if connections are kept over a restart
+  std::unique_ptr<FdStore> store_;                   // set if connections stay open over a restart
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;
   bus::Members members_;
   std::unique_ptr<bus::Service> bus_;

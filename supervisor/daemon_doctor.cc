@@ -1,5 +1,5 @@
-// The daemon looks at itself: what `warder doctor` finds from outside, as it is within the daemon's unit. The loop goes
-// on: a step takes milliseconds, and the program that is tried runs as every program does.
+// The daemon's own doctor: the checks of `warder doctor`, made inside the daemon's unit. Clients are served meanwhile:
+// one step takes milliseconds, and the test program is an ordinary execution.
 #include <fmt/format.h>
 
 #include "jail/execution.h"
@@ -30,13 +30,14 @@ std::vector<std::string> weaker_in(const std::string& receipt) {
 
 }  // namespace
 
-// Of whoever connects: nobody's in particular.
+// The policy for the daemon's own executions: "system" or "default"; if it does not exist, the first policy.
 std::shared_ptr<const policies::Policy> Daemon::standard_policy(const policies::Store& policies) const {
   auto policy = policies.find(prepared_.identity.root && prepared_.cgroups ? "system" : "default");
   return policy ? policy : policies.find(policies.names().front());
 }
 
-// In a jail built for it, under the standard policy, in an empty workspace; no tenant's, and in nobody's record.
+// Runs `pass` in a new jail, under the standard policy, with an empty workspace. The execution belongs to no tenant and
+// is not recorded.
 Task<Finding> Daemon::try_execution() {
   const auto policy = standard_policy(prepared_.policies);
   jail::Request request;
@@ -68,7 +69,7 @@ Finding Daemon::judge_own_user() const {
   return doctor::judge_user(unused_id ? doctor::User::missing : doctor::User::known, prepared_.options.user);
 }
 
-// What a reload would read.
+// Judges the policy files that a reload would read.
 Finding Daemon::judge_policy_files() const {
   const auto names = read_policies().map([](const policies::Store& fresh) { return fresh.names(); });
   return doctor::judge_policies(names);
@@ -99,7 +100,7 @@ Task<Result<doctor::Findings>> Daemon::examine() {
 
   doctor::Findings all = busy_with([] { return doctor::look_at_kernel(); });
   all.push_back(judge_cgroups());
-  all.push_back(doctor::judge_user_namespaces(0));  // it serves: its self-test ran in one
+  all.push_back(doctor::judge_user_namespaces(0));  // the self-test at the start ran in a user namespace
   co_await next_turn(loop_);
   for (Finding& finding : busy_with([] { return doctor::look_at_programs(); })) all.push_back(std::move(finding));
   all.push_back(judge_own_user());

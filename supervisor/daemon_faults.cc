@@ -1,4 +1,4 @@
-// What the daemon does about faults that are not its clients'.
+// Faults of the machine: the jailer process ends, or the disk of the state folder takes no writes.
 #include <fmt/format.h>
 #include <sys/wait.h>
 
@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kEndOfJailer = 20ms;     // a process's sockets close before its status can be had
-constexpr auto kLastAnswersLimit = 5s;  // every jail has ended: their calls are answered at once
+constexpr auto kEndOfJailer = 20ms;     // a process's sockets close before waitpid(2) reports its status
+constexpr auto kLastAnswersLimit = 5s;  // every jail has ended, so all calls are answered soon
 
 // The jailer is the daemon's only child.
 std::string how_child_ended() {
@@ -23,7 +23,7 @@ std::string how_child_ended() {
 
 }  // namespace
 
-// Every jail has ended with the jailer, and no other can be built: who waits for one is answered, then the daemon ends.
+// Every jail has ended with the jailer, and no new jail can be built. The daemon answers the waiting calls and ends.
 Task<> Daemon::end_without_jailer() {
   status_ = 1;
   co_await sleep_for(loop_, kEndOfJailer);

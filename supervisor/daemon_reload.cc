@@ -1,5 +1,5 @@
-// Policies and catalogue read anew, for SIGHUP and D-Bus: all policies or none, and none that fail the self-test of
-// jails.
+// Reload of policies and catalog, for SIGHUP and D-Bus. Either all policies are replaced or none. Policies under which
+// the self-test of jails fails are not used.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,9 +26,10 @@ Task<Result<>> Daemon::test_jails(const policies::Store& policies) {
   co_return Result<>{};
 }
 
-Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // it has logged what was wrong
+Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // reload_once() has logged the error
 
-// One at a time, and to its end, whoever waits for it. What changes meanwhile is read by another, after it.
+// One reload runs at a time. It runs to its end even if its caller is cancelled. A reload that is asked for meanwhile
+// runs afterwards.
 Task<Result<>> Daemon::reload() {
   auto asked = std::make_shared<Reload>();
   reloads_asked_.push_back(asked);
@@ -75,8 +76,8 @@ Result<policies::Store> Daemon::read_policies() const {
   return fresh;
 }
 
-// Policies that fail the self-test of jails are not taken. Where the old ones fail it, too, it is the host that has
-// changed: files and all else are served on, and executions are refused until a reload finds that jails hold again.
+// Policies under which the self-test of jails fails are not used. If the self-test fails under the old policies, too,
+// the host has changed. Then executions are refused until a reload passes the self-test; other requests are served.
 Task<Result<>> Daemon::adopt_policies() {
   CO_TRY(policies::Store fresh, read_policies());
   Result<> tested = co_await test_jails(fresh);

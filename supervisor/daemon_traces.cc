@@ -1,4 +1,4 @@
-// The daemon's spans: where it sends them, if it was told to.
+// The daemon's spans: their export to the collector, if the options name one.
 #include "supervisor/daemon.h"
 
 void Daemon::open_traces() {

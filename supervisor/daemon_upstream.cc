@@ -1,4 +1,4 @@
-// The daemon's upstream servers: opened after the catalogue, whose tools they are.
+// The daemon's upstream servers. They are opened after the catalog, because they add their tools to it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -68,13 +68,13 @@ std::function<void()> FdStore::forget(std::string name) {
 }
 
 void FdStore::send(Order order) {
-  if (queue_.size() >= 2 * kMostWaiting) return;  // it keeps what nobody needs until the next start
+  if (queue_.size() >= 2 * kMostWaiting) return;  // the descriptors stay stored until the next start
   queue_.push_back(std::move(order));
   if (queue_.size() > 1) return;  // the pump runs
   if (!send_first()) scope_.spawn(pump());
 }
 
-// False: the service manager takes nothing now.
+// False: the service manager's socket takes no message now; send again when it is writable.
 bool FdStore::send_first() {
   const Order& order = queue_.front();
   iovec text{const_cast<char*>(order.text.data()), order.text.size()};
@@ -98,7 +98,7 @@ bool FdStore::send_first() {
   }
   const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ENOBUFS)) return false;
-  queue_.pop_front();  // sent, or nobody is there who could keep anything
+  queue_.pop_front();  // sent, or lost because there is no service manager any more
   return true;
 }
 

@@ -1,7 +1,8 @@
-// FdStore: descriptors that the service manager keeps for us while no warderd runs, and hands to the next one: each
-// client's connection and its record (sd_notify(3) FDSTORE=1, FileDescriptorStoreMax= of the unit).
-// Source of $NOTIFY_SOCKET: the service manager. Nothing here waits for it: what it does not take at once is sent when
-// it does. It drops a connection by itself when the client leaves.
+// FdStore: descriptors that the service manager holds while no warderd runs, and passes to the next warderd: for each
+// client its connection and its record (sd_notify(3) FDSTORE=1, FileDescriptorStoreMax= of the unit).
+// Source: $NOTIFY_SOCKET, set by the service manager. Used by: clients.cc. No function blocks: a message that the
+// service manager does not take at once is queued. The service manager drops a connection itself when the client
+// leaves.
 #pragma once
 #include <deque>
 #include <functional>
@@ -22,16 +23,18 @@ struct StoredConnection {
 
 class FdStore {
  public:
-  // `taken`: what was there before us; new names differ. Errors: unavailable, there is no service manager.
+  // `taken`: the connections from an earlier warderd; new names differ from theirs. Errors: unavailable, there is no
+  // service manager.
   static Result<std::unique_ptr<FdStore>> open(Loop& loop, const std::vector<StoredConnection>& taken);
-  // From now on both are kept. Returns what ends that; nothing when the service manager is too far behind.
+  // Stores both descriptors from now on. Returns the function that removes them; nullptr when 4096 messages already
+  // wait for the service manager, or no descriptor is free.
   std::function<void()> keep(int socket, int record);
-  // What ends the keeping of a connection that was taken. The store must outlive its call.
+  // The function that removes a connection of `taken` from the store. The store must outlive the function's call.
   std::function<void()> forget(std::string name);
-  // Done when everything was handed over. One waiter at a time.
+  // Done when every message was sent. One waiter at a time.
   Task<> flushed();
 
-  // The number in a name that keep() gave; nothing for any other name.
+  // The number in a name that keep() gave; nullopt for any other name.
   static std::optional<unsigned> number_in(const std::string& name);
 
  private:

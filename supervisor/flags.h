@@ -1,4 +1,4 @@
-// The flags of warderd, declared: for options.cc, which reads them, and for the manual made of the same.
+// Flags: the flags of warderd. Declared once, for options.cc, which reads them, and for the manual page (docgen/).
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@ class App;
 
 inline constexpr char kDaemonDescription[] = "Runs agents' code in jails, over MCP on a Unix socket.";
 
-struct Flags {  // as they were given; empty: not
+struct Flags {  // as given on the command line; empty: not given
   std::string config, socket, state, policies, catalog, bus, journal, log_level, metrics, traces;
   bool keep_connections = false;
 };

@@ -1,4 +1,4 @@
-// warderd: prepares what needs privileges, forks the jailer, gives the privileges up, and serves.
+// warderd: makes the parts that need privileges, forks the jailer, drops the privileges, and serves.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -20,7 +20,8 @@ namespace {
 
 constexpr int kExitUsage = 64;  // sysexits.h EX_USAGE
 
-// The folder of upstream servers was named "bridge" at first: what they keep there moves with the name.
+// Renames the folder "bridge" of an earlier version to "upstream". It holds the upstream servers' definitions and
+// files.
 Result<> keep_upstream_folder(const std::string& state) {
   const std::string old_name = state + "/bridge";
   const std::string name = state + "/upstream";
@@ -30,8 +31,8 @@ Result<> keep_upstream_folder(const std::string& state) {
   return {};
 }
 
-// Below the state folder: template/ is root's, so that the daemon cannot change what jails see; the rest is the
-// daemon's.
+// Makes the state folder. Its folder template/ belongs to root, so that the daemon cannot change the files that jails
+// see. The other folders belong to the daemon.
 Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   std::error_code error;
   std::filesystem::create_directories(options.state, error);
@@ -46,7 +47,7 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
     if (error)
       return fail(Code::invalid, fmt::format("state folder {}: {}", folder, error.message()),
                   "check its owner, or give another --state");
-    // Root may be one that changes only what it owns (CapabilityBoundingSet= of the unit): before it is given away.
+    // The mode is set before the owner: root without CAP_FOWNER may only change the mode of files that it owns.
     struct stat made {};
     if (::stat(folder.c_str(), &made) < 0 || ((made.st_mode & 07777) != 0700 && ::chmod(folder.c_str(), 0700) < 0))
       return fail_errno(errno, folder);
@@ -56,27 +57,28 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   return {};
 }
 
-// The one part of the template that the daemon writes: what it knows of upstream servers' tools.
+// The folder of stubs for upstream servers' tools. It is the only part of the template that the daemon writes.
 Result<Fd> give_servers_folder(const std::string& folder, const DaemonIdentity& identity) {
   if (identity.root && ::chown(folder.c_str(), identity.uid, identity.gid) < 0)
     return fail_errno(errno, fmt::format("give {} to the daemon", folder));
   return open_directory(folder);
 }
 
-// What an earlier daemon wrote there: as the user it belongs to, because root without CAP_DAC_OVERRIDE may not.
+// Removes the stubs of an earlier daemon. Done as the daemon's user, because root without CAP_DAC_OVERRIDE may not.
 Result<> clear_servers_folder(const std::string& folder, const DaemonIdentity& identity) {
   std::error_code error;
   if (!identity.root || !std::filesystem::is_directory(folder, error)) return {};
   if (::seteuid(identity.uid) < 0) return fail_errno(errno, "seteuid");
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    std::error_code other;  // what it may not remove, make_template() reports
+    std::error_code other;  // ignored: make_template() reports files that could not be removed
     std::filesystem::remove_all(entry.path(), other);
   }
   if (::seteuid(0) < 0) return fail_errno(errno, "seteuid");
   return {};
 }
 
-// Two daemons would count one workspace's files twice over and build each other's jail template.
+// Locks the state folder. Two daemons with one state folder would count a workspace's files twice, and each would
+// replace the other's jail template.
 Result<Fd> lock_state(const Options& options) {
   Fd folder(::open(options.state.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return fail_errno(errno, fmt::format("open {}", options.state));
@@ -86,7 +88,8 @@ Result<Fd> lock_state(const Options& options) {
               "stop it, or give another --state");
 }
 
-// Everyone may connect to a daemon of root's: who somebody is decides what they may do (SO_PEERCRED, policies).
+// Every user may connect to a daemon that root started (mode 0666). The peer's credentials (SO_PEERCRED) and the
+// policies decide about its requests.
 Result<ServiceManager::Passed> make_sockets(const Options& options, const DaemonIdentity& identity) {
   TRY(ServiceManager::Passed passed, ServiceManager::take_descriptors());
   if (passed.metrics.empty() && !options.metrics.empty()) {
@@ -105,7 +108,7 @@ Result<ServiceManager::Passed> make_sockets(const Options& options, const Daemon
   return passed;
 }
 
-// Whether who sees `folder` sees the template, or a part of it.
+// Whether `folder` contains the template, or is a part of the template. True if a path cannot be resolved.
 bool holds_template(const std::string& folder, const Options& options) {
   std::error_code error;
   const auto shown = std::filesystem::canonical(folder, error);
@@ -114,7 +117,7 @@ bool holds_template(const std::string& folder, const Options& options) {
   return error || rest == shown.end() || rest_of_template == templates.end();
 }
 
-// What the jailer may show to jails, from now on: it learns of no other.
+// Gives the jailer the folders that it may show to jails. It gets no other folder later.
 Result<> tell_folders(const Options& options, jail::JailerConfig& jailer) {
   for (const char* name : {"tenants", "upstream"}) {
     TRY(Fd folder, open_directory(options.state + "/" + name));
@@ -179,7 +182,8 @@ Result<Prepared> prepare(Options options) {
   CHECKED(tell_folders(options, jailer));
   if (prepared.cgroups) jailer.jails_cgroup = Fd(::fcntl(prepared.cgroups->jails(), F_DUPFD_CLOEXEC, 3));
   TRY(prepared.jailer, jail::fork_jailer(std::move(jailer)));
-  // After the fork, which has no use for it; before the privileges go: root's file is no business of the daemon's user.
+  // After the fork, because the jailer does not need the key. Before privileges are dropped, because the key's file
+  // belongs to root and the daemon's user cannot read it.
   const char* credentials = ::getenv("CREDENTIALS_DIRECTORY");
   TRY(prepared.key, tenants::MasterKey::load(prepared.state.get(), credentials ? credentials : ""));
   if (auto& traces = prepared.options.traces) CHECKED(traces::load_headers(*traces, credentials ? credentials : ""));

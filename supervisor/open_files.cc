@@ -6,8 +6,8 @@
 namespace {
 
 constexpr rlim_t kLeast = 256;  // for a few executions and connections at once
-// 128 executions with 12 each (ends of pipes and sockets, process, cgroup, output that is kept), 1024 connections with
-// 2 each, and 512 for waiting jails, tenants and the daemon itself.
+// 128 executions with 12 descriptors each (pipes, sockets, process, cgroup, output), 1024 connections with 2 each, and
+// 512 for waiting jails, tenants and the daemon.
 constexpr rlim_t kEnough = 128 * 12 + 1024 * 2 + 512;
 
 constexpr char kRaise[] =

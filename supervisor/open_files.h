@@ -1,13 +1,14 @@
-// Open files: how many this process, and so each of its jails, may have (RLIMIT_NOFILE, getrlimit(2)). The soft limit
-// is raised to the hard one, which belongs to whoever starts the daemon: it is never raised.
+// Open files: the limit of open files of this process, and so of each of its jails (RLIMIT_NOFILE, getrlimit(2)). The
+// soft limit is raised to the hard limit. The hard limit is never raised: the unit or the user that starts the daemon
+// sets it. Used by: main.cc, daemon_reload.cc.
 #pragma once
 #include <string>
 
 #include "policies/store.h"
 #include "supervisor/base/result.h"
 
-// A sentence about what the limit costs; empty where it is enough for all. Errors: unavailable, naming the limit, what
-// is needed and the remedy, where no daemon can do with it; and those of check_open_files().
+// Returns a warning with the number of executions that the limit allows; empty where the limit is high enough. Errors:
+// unavailable, naming the limit, the least that a daemon needs (256) and the remedy; and those of check_open_files().
 Result<std::string> raise_open_files(const policies::Store& policies);
 // Errors: unavailable, naming limit, policy and remedy, where a policy gives programs more than this process may have.
 Result<> check_open_files(const policies::Store& policies);

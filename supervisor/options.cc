@@ -24,7 +24,8 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-// Root serves the system, anybody else themselves (file-hierarchy(7), XDG base directories).
+// Default paths: root serves all users of the machine, an ordinary user only that user (file-hierarchy(7), XDG base
+// directories).
 Options defaults() {
   Options options;
   bool root = ::geteuid() == 0;
@@ -81,7 +82,7 @@ Result<traces::Collector> read_collector(const std::string& flag, const std::str
   return collector;
 }
 
-// "traces": "URL", or {"url", "headers", "authorities"}: the latter two are files.
+// "traces": "URL", or {"url", "headers", "authorities"}; "headers" and "authorities" are files.
 Result<> read_traces(const Json& value, const Fields& file, Options& options) {
   const std::string path = file.path_of("traces");
   if (value.is_string()) {
@@ -129,7 +130,7 @@ Result<> read_file(const std::string& file, Options& options) {
   return in_file.done();
 }
 
-// Beside the build's daemon, or where an installation puts them.
+// Finds the files that belong to this warderd: in its build tree, or else in its installation.
 void find_programs(Options& options) {
   std::error_code error;
   fs::path top = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
@@ -188,7 +189,7 @@ Result<> check(Options& options) {
   return {};
 }
 
-// Over what the configuration file says.
+// Flags win over the configuration file.
 Result<> take_flags(const Flags& flags, Options& options) {
   if (!flags.socket.empty()) options.socket = flags.socket;
   if (!flags.state.empty()) options.state = flags.state;

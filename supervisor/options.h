@@ -1,5 +1,7 @@
-// Options: what warderd was told, from flags over the configuration file over what fits the way it was started.
-// Source: argv, --config FILE (JSON). Errors: invalid, one sentence naming the flag or key and the remedy.
+// Options: the settings of warderd. Flags win over the configuration file, which wins over the defaults; the defaults
+// differ for root and for other users.
+// Source: argv, --config FILE (JSON). Used by: main.cc, daemon.cc. Errors: invalid, one sentence naming the flag or key
+// and the remedy.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,23 +15,23 @@
 
 struct Options {
   std::string socket;   // ignored when systemd passes one
-  std::string metrics;  // the same, for metrics; empty: none
+  std::string metrics;  // the socket for metrics, ignored when systemd passes one; empty: none
   std::optional<traces::Collector> traces;
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones
   std::string catalog;                // absolute; empty: no tool definitions
   std::string bus = "off";            // system, session, off, or an address
-  std::string user = "warder";        // started as root: who the daemon becomes
+  std::string user = "warder";        // the user that a daemon started as root becomes
   std::optional<jail::IdRange> ids;
   journal::Settings journal;
   enum class Connections { end_with_us, kept } connections = Connections::end_with_us;
-  std::vector<upstream::ServerConfig> servers;  // upstream servers, whose tools code and agents call
-  std::vector<std::string> servers_skipped;     // of imported files: not started by a command
+  std::vector<upstream::ServerConfig> servers;
+  std::vector<std::string> servers_skipped;  // servers in imported files with neither a command nor Streamable HTTP
   LogLevel log_level = LogLevel::info;
   std::string jail_init;  // the program warder-jail-init
   std::string guest;      // folder of the programs that run inside jails
-  std::string skills;     // folder of the skills that everybody shares; empty: none
+  std::string skills;     // folder of the skills that all tenants share; empty: no shared skills
 };
 
-// nothing: the text for --help or --version was printed and there is nothing more to do.
+// nullopt: the text of --help or --version was printed, and the program ends.
 Result<std::optional<Options>> parse_options(int argc, char** argv);

@@ -15,7 +15,8 @@
 
 namespace {
 
-// The effective one. /proc/PID/status is its own file whether or not the process may be traced.
+// The process's effective user id. Read from the text of /proc/PID/status: the file's owner is root when the process is
+// not dumpable (proc(5)).
 std::optional<uid_t> user_of(pid_t pid) {
   std::unique_ptr<FILE, int (*)(FILE*)> status(std::fopen(fmt::format("/proc/{}/status", pid).c_str(), "re"),
                                                std::fclose);

@@ -80,7 +80,7 @@ Result<> drop_privileges(const DaemonIdentity& identity) {
   if (rc < 0) return fail_errno(error, "give up capabilities");
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return fail_errno(errno, "prctl PR_SET_NO_NEW_PRIVS");
 #ifdef WARDER_SANITIZED
-  // LeakSanitizer attaches to us at exit.
+  // LeakSanitizer attaches to the process at exit.
   if (::prctl(PR_SET_DUMPABLE, 1) < 0) return fail_errno(errno, "prctl PR_SET_DUMPABLE");
 #else
   if (::prctl(PR_SET_DUMPABLE, 0) < 0) return fail_errno(errno, "prctl PR_SET_DUMPABLE");

@@ -1,6 +1,7 @@
-// Privileges: who the daemon is, and how it stops being more. Two ways to start: as root (it becomes a plain user
-// after the jailer was forked), or as a user (it makes a user namespace of its own, in which the jailer has power).
-// Source: user_namespaces(7), capabilities(7). Called once, single-threaded, before the loop exists.
+// Privileges: the user that the daemon runs as, and how it drops privileges. The daemon starts in one of two ways. As
+// root, it becomes an ordinary user after the jailer was forked. As an ordinary user, it makes a user namespace in
+// which the jailer has capabilities.
+// Source: user_namespaces(7), capabilities(7). Used by: main.cc, once, single-threaded, before the loop exists.
 #pragma once
 #include <sys/types.h>
 #include <string>
@@ -10,7 +11,7 @@
 
 struct DaemonIdentity {
   bool root = false;  // started as root
-  uid_t uid = 0;      // what the daemon runs as
+  uid_t uid = 0;      // the daemon's, after drop_privileges()
   gid_t gid = 0;
 };
 
@@ -18,9 +19,10 @@ struct DaemonIdentity {
 // Errors: invalid when the user is root, or has an id or group of the range.
 Result<DaemonIdentity> choose_identity(const std::string& user, const jail::IdRange& ids);
 
-// Not root: a user namespace in which our own id maps to itself, and a mount namespace that still follows the
-// host's mounts. Gives the capabilities that the jailer keeps. Errors: unavailable with the sysctl to look at.
+// Not root: makes a user namespace in which the caller's id maps to itself, and a mount namespace that still receives
+// the host's mounts. Gives the jailer its capabilities. Errors: unavailable, naming the sysctl to check.
 Result<> enter_own_namespaces(const DaemonIdentity& identity);
 
-// The daemon's part: no capabilities in any set, no_new_privs, and as root another user. Cannot be undone.
+// For the daemon: no capabilities in any set, no_new_privs, and if started as root the user of `identity`. Cannot be
+// undone.
 Result<> drop_privileges(const DaemonIdentity& identity);

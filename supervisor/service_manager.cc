@@ -10,7 +10,7 @@
 
 namespace {
 
-// A socket and a record come under one name each.
+// A client's socket and its record have the same name.
 void sort_in(std::vector<StoredConnection>& connections, std::string name, Fd fd) {
   auto place = std::find_if(connections.begin(), connections.end(), [&](const auto& one) { return one.name == name; });
   if (place == connections.end()) place = connections.insert(place, StoredConnection{std::move(name), {}, {}});
@@ -53,7 +53,7 @@ void ServiceManager::stopping() { sd_notify(0, "STOPPING=1"); }
 void ServiceManager::reloading() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  // Type=notify-reload (systemd 253) wants the time; older ones ignore it.
+  // Type=notify-reload (systemd 253) wants the time; older versions of systemd ignore it.
   sd_notify(0, fmt::format("RELOADING=1\nMONOTONIC_USEC={}",
                            static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000)
                    .c_str());

@@ -17,11 +17,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLookEvery = 1s;
-constexpr size_t kTriedBytes = 256 << 10;  // more than a transaction of the journal's, as a rule
-constexpr auto kSoonAgain = 10min;         // trouble that begins so soon after the last is the same
+constexpr size_t kTriedBytes = 256 << 10;  // larger than most transactions of the journal
+constexpr auto kSoonAgain = 10min;         // trouble that begins within this time counts as the same trouble
 constexpr std::chrono::seconds kMostQuiet = 5min;
 
-// A file without a name, or of a name that is gone at once where the file system knows none such.
+// Opens a file without a name. If the file system does not support O_TMPFILE, opens a file and unlinks it at once.
 Fd make_file(const std::string& folder) {
   Fd file(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
   if (file || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
@@ -33,7 +33,7 @@ Fd make_file(const std::string& folder) {
   return file;
 }
 
-// 0, or the errno of what failed. Waits for the disk.
+// Writes and syncs a test file. Returns 0 or the errno of the failed call. Blocks until the disk answers.
 int write_one(const std::string& folder) {
   const Fd file = make_file(folder);
   if (!file) return errno;
@@ -76,9 +76,9 @@ Task<> StateDisk::watch() {
     seen = noted.count;
     int error = co_await try_to_write();
     if (error != 0) {
-      seen = disk_faults::noted().count;  // our own try may be among them
+      seen = disk_faults::noted().count;  // the failed test may be counted, too
     } else if (more && journal_failing_()) {
-      error = noted.last;  // the journal needs more than we tried
+      error = noted.last;  // the journal writes more bytes than the test
     }
     if (error != 0 || more) last_fault_at_ = Monotonic::now();
     if (error != 0 && !trouble_) begin(error);
@@ -93,7 +93,7 @@ Task<int> StateDisk::try_to_write() {
     return {};
   };
   auto done = co_await disk_.run(job);
-  if (!done || !disk_faults::is_fault(*error)) co_return 0;  // a folder that is gone is no matter of its disk
+  if (!done || !disk_faults::is_fault(*error)) co_return 0;  // a missing folder is no fault of the disk
   co_return *error;
 }
 

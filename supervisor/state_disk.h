@@ -1,8 +1,10 @@
-// StateDisk: whether the disk of the daemon's state takes writes. When a write of the daemon's has failed
-// (base/disk_faults.h), a file of its own is written to find out whether that was the disk or only a tenant's quota;
-// while the disk takes nothing, that is tried again every second. One line in the log when that begins, one when it
-// ends; a disk that comes and goes must hold longer and longer before its end is believed, so that the log is not
-// filled. Shown by: the doctor, the bus (DiskProblem) and the metrics (warder_state_disk_failing).
+// StateDisk: whether the disk of the state folder takes writes.
+// Source: base/disk_faults.h counts the daemon's failed writes. After a failed write, StateDisk writes a test file, to
+// find out whether the disk failed or only a tenant's quota was full. While the disk fails, the test repeats every
+// second. The log has one line when the trouble begins and one when it ends. If trouble begins again within 10 minutes,
+// the disk must work for longer before the trouble counts as over (2 s, doubled each time, at most 5 minutes), so that
+// the log is not filled.
+// Used by: the doctor, the bus (DiskProblem) and the metrics (warder_state_disk_failing).
 #pragma once
 #include <chrono>
 #include <functional>
@@ -19,8 +21,9 @@ class StateDisk {
     std::string what;  // "the state folder's disk takes no writes (/var/lib/warder: No space left on device)"
     std::string remedy;
   };
-  // Files are tried below `state`/journal, on `disk`. `journal_failing`: its last commit failed. `told`: it began or
-  // ended. All must outlive it.
+  // The test files are written below `state`/journal, by jobs on `disk`. `journal_failing` says whether the journal's
+  // last commit failed. `told` is called when trouble begins or ends. `loop`, `disk` and all objects that the functions
+  // use must outlive the StateDisk.
   StateDisk(Loop& loop, WorkerThread& disk, std::string state, std::function<bool()> journal_failing,
             std::function<void()> told);
 
@@ -40,6 +43,6 @@ class StateDisk {
   std::optional<Trouble> trouble_;
   Monotonic::time_point began_at_, last_fault_at_;
   std::optional<Monotonic::time_point> ended_at_;
-  std::chrono::seconds quiet_{0};  // that a disk must have been for its trouble to be over
+  std::chrono::seconds quiet_{0};  // time without a fault before the trouble counts as over
   Scope tasks_;                    // last: cancelled first
 };

@@ -16,7 +16,7 @@ Task<> hold_quota_by_kernel(jail::JailerClient& jailer, std::shared_ptr<tenants:
     set = tl::unexpected<Error>(std::move(directory).error());
   }
   if (!set) {
-    const bool held = tenant->held_by_kernel().has_value();  // it still has the limits from before
+    const bool held = tenant->held_by_kernel().has_value();  // the kernel still has the earlier limits
     log_warning("tenant {}: {}: {}", tenant->name(),
                 held ? "the kernel keeps the quota from before" : "only the account holds its quota", set.error().what);
     if (!held) tenant->leave_project();

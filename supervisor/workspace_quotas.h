@@ -1,11 +1,12 @@
-// Has the kernel hold the workspaces' quotas where it can: the tenants know which project each is, the jailer may set
-// the limits of projects.
+// Workspace quotas: lets the kernel enforce the workspaces' quotas, where the file system has project quotas. A tenant
+// knows the project id of its workspace; the jailer may set the limits of projects. Used by: daemon.cc.
 #pragma once
 #include <memory>
 
 #include "jail/jailer_client.h"
 #include "supervisor/tenants/tenant.h"
 
-// Nothing to do for a workspace without a project, or whose limits are set already. What does not work is logged, once
-// for each workspace; its account holds it then. `jailer` must outlive the task.
+// Sets the kernel's limits of the tenant's workspace. Does nothing if the workspace has no project, or if the limits
+// are set already. A failure is logged. If the kernel has no earlier limits, the tenant leaves its project, and the
+// daemon's own account of the workspace holds the quota. `jailer` must outlive the task.
 Task<> hold_quota_by_kernel(jail::JailerClient& jailer, std::shared_ptr<tenants::Tenant> tenant);

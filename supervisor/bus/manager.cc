@@ -254,7 +254,8 @@ Task<Result<MessagePtr>> BusObjects::read_output(MessagePtr call) {
   CO_TRY(tenants::Stream stream, tenants::parse_stream(stream_text));
   const auto execution = services_.executions.find(id);
   CO_TRY(auto keeper, co_await readable(share(call.get()), id));
-  const bool ended = !execution || execution->stage == executions::Stage::ended;  // before the read: all output was there
+  const bool ended =
+      !execution || execution->stage == executions::Stage::ended;  // before the read: all output was there
   tenants::FileRange range;
   if (keeps(*keeper, id)) {
     CO_TRY(range, keeper->executions().read(id, stream, offset, std::min(most, kMostRead)));

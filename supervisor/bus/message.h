@@ -29,12 +29,12 @@ inline MessagePtr share(sd_bus_message* message) { return MessagePtr(sd_bus_mess
 Result<MessagePtr> reply_to(sd_bus_message* call);
 
 // Each function appends one value of the D-Bus type named beside it. Text is made valid UTF-8. Negative result: -errno.
-int append(sd_bus_message* to, const std::string& text);                             // s
-int append(sd_bus_message* to, bool value);                                          // b
-int append(sd_bus_message* to, uint32_t value);                                      // u
-int append(sd_bus_message* to, uint64_t value);                                      // t
-int append(sd_bus_message* to, double value);                                        // d
-int append(sd_bus_message* to, const std::vector<std::string>& list);                // as
+int append(sd_bus_message* to, const std::string& text);                                  // s
+int append(sd_bus_message* to, bool value);                                               // b
+int append(sd_bus_message* to, uint32_t value);                                           // u
+int append(sd_bus_message* to, uint64_t value);                                           // t
+int append(sd_bus_message* to, double value);                                             // d
+int append(sd_bus_message* to, const std::vector<std::string>& list);                     // as
 int append(sd_bus_message* to, const executions::Counts& counts);                         // a{st}
 int append(sd_bus_message* to, const std::map<std::string, executions::Counts>& groups);  // a{sa{st}}
 

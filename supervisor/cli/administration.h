@@ -1,13 +1,14 @@
-// The commands that look after a daemon and its machine. They are another program's, warder-admin: this one is static.
+// Administration: the commands of `warder` that manage a daemon and its machine. They run in another program,
+// warder-admin, because `warder` is linked statically. Used by: main.cc, arguments.cc.
 #pragma once
 #include <string_view>
 
 namespace cli {
 
-// Whether `command` is one of them.
+// Whether warder-admin runs `command`.
 bool is_administration(std::string_view command);
-// Becomes warder-admin, from beside this program or where an installation puts it. Returns the exit status for when
-// there is none.
+// Replaces this process by warder-admin, from this program's folder or from the installation. Returns only if
+// warder-admin cannot be started: the exit status for that.
 int become_administration(char** argv);
 
 }  // namespace cli

@@ -1,4 +1,4 @@
-// What `warder` does with its command line. Parsing it costs more than the proxy's whole start.
+// Runs the command line of `warder`. Parsing takes longer than the whole start of the proxy (main.cc).
 #include "supervisor/cli/arguments.h"
 
 #include <fcntl.h>
@@ -91,7 +91,7 @@ int run_command_line(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
-  } catch (const CLI::RequiredError&) {  // no subcommand, or one that does not exist
+  } catch (const CLI::RequiredError&) {  // no subcommand, or an unknown subcommand
     const auto words = app.remaining();
     return complain({Code::invalid,
                      0,
@@ -106,7 +106,7 @@ int run_command_line(int argc, char** argv) {
   const SocketPath found = find_socket(arguments.socket);
   if (*commands.mcp) return run_stdio_proxy(found);
   if (*commands.run) return run(arguments.run, *commands.run, found);
-  if (!*commands.config) return become_administration(argv);  // with --socket before its name
+  if (!*commands.config) return become_administration(argv);  // --socket came before the command's name
   if (arguments.list_clients) return list_clients();
   if (arguments.client.empty())
     return complain({Code::invalid, 0, "config needs a CLIENT", "see: warder config --list", {}}, kExitUsage);

@@ -1,9 +1,9 @@
-// The command line of `warder`, all of it but the short way to `warder mcp` (main.cc).
+// Arguments: runs the command line of `warder`. main.cc starts `warder mcp` directly, to save time.
 #pragma once
 
 namespace cli {
 
-// Parses, runs, returns the exit status. Everything that can be wrong is said on standard error.
+// Parses and runs the command line. Returns the exit status. Errors are printed on standard error.
 int run_command_line(int argc, char** argv);
 
 }  // namespace cli

@@ -18,7 +18,7 @@ std::string toml(const std::string& program, const Json& args) {  // a JSON stri
          "\ntool_timeout_sec = " + std::to_string(kCallSeconds) + "\n";
 }
 
-std::string yaml(const std::string& program, const Json& args) {  // and a YAML double-quoted scalar
+std::string yaml(const std::string& program, const Json& args) {  // a JSON string is a YAML double-quoted scalar
   return "extensions:\n  warder:\n    enabled: true\n    type: stdio\n    name: warder\n    cmd: " +
          dump_json(Json(program)) + "\n    args: " + dump_json(args) +
          "\n    envs: {}\n    timeout: " + std::to_string(kCallSeconds) + "\n";

@@ -1,5 +1,6 @@
-// The entry that makes an MCP client spawn `warder mcp`, ready to paste, for the clients people use.
-// Source: each client's documentation, autumn 2026; the formats differ in one key, and that key is what costs an hour.
+// Client configuration: the text that a user pastes into an MCP client's configuration, so that the client starts
+// `warder mcp`. Source: each client's documentation, autumn 2026; the formats and the names of keys differ between
+// clients. Used by: arguments.cc, for `warder config`.
 #pragma once
 #include <string>
 #include <string_view>
@@ -21,12 +22,12 @@ struct ClientConfig {
 const std::vector<ClientConfig>& known_clients();
 
 struct ConfigEntry {
-  std::string text;   // for standard output: nothing but the entry
+  std::string text;   // for standard output: only the entry
   std::string where;  // for standard error
 };
 
-// `program` is the absolute path of warder; the socket is named only if it was asked for.
-// Errors: not_found, "no client is called 'emacs'"; the hint lists those that are known.
+// `program` is the absolute path of warder. The entry names the socket only if the user gave one.
+// Errors: not_found, "no client is called 'emacs'"; the hint lists the known clients.
 Result<ConfigEntry> client_config(std::string_view client, const std::string& program, const SocketPath& socket);
 
 }  // namespace cli

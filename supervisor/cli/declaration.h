@@ -1,5 +1,5 @@
-// The command line of `warder`, declared: what --help, the manual and the completion are made of, and what arguments.cc
-// runs. The administration's commands are in it as they are in warder-admin's.
+// Declaration: the command line of `warder`, with the commands that warder-admin runs. --help, the manual page and the
+// completion are made from it. Used by: arguments.cc, docgen/.
 #pragma once
 #include <string>
 #include <vector>

@@ -9,8 +9,8 @@
 namespace cli {
 namespace {
 
-// Walks over JSON text. Not a validator: it finds where values end. Every call moves forward or fails, and
-// nesting is counted, not recursed into, so no text can make it loop or overflow.
+// Cursor: moves over JSON text and finds the ends of values. It does not check the text. Every call moves forward or
+// fails, and nesting is counted without recursion, so no text can cause an endless loop or a stack overflow.
 class Cursor {
  public:
   explicit Cursor(std::string_view text) : text_(text) {}
@@ -58,7 +58,7 @@ class Cursor {
     return true;
   }
 
-  // `member` must consume the value and says whether to go on. False when the text is no object.
+  // `member` must consume the value, and returns false to stop. Returns false if it stopped or the text is no object.
   template <class Member>
   bool object(Member member) {
     if (!take('{')) return false;
@@ -169,7 +169,7 @@ Envelope scan(std::string_view line, Scan depth) {
     return ok;
   });
   if (!usable_id(found.id)) found.id = {};
-  if (!stopped && !(readable && cursor.at_end())) return found;  // unreadable, but with what was seen so far
+  if (!stopped && !(readable && cursor.at_end())) return found;  // unreadable, with the parts that were found
   if (answers) {
     found.kind = MessageKind::response;
   } else if (!found.method.empty()) {

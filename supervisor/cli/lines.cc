@@ -13,7 +13,7 @@ namespace cli {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr size_t kKeptBytes = 1 << 20;  // what an idle buffer may keep allocated
+constexpr size_t kKeptBytes = 1 << 20;  // capacity that an empty buffer may have
 
 void forget(std::string& text) {
   text.clear();
@@ -107,7 +107,7 @@ int open_for_writing(int fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   const int again = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
   if (again >= 0) return again;
-  (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);  // no /proc, or somebody else's pipe
+  (void)::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);  // no /proc, or another user's pipe
   return fd;
 }
 

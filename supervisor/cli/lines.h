@@ -1,6 +1,6 @@
-// LineReader and LineOutbox: the two ends of a pipe of JSON lines. Bounded: a line is at most kMaxLineBytes, and
-// whoever fills a LineOutbox stops at kHighWaterBytes.
-// Errors are errno values, as the poll loop wants them. Neither owns the descriptor it is given.
+// LineReader and LineOutbox: read JSON lines from a descriptor and write them. A line has at most kMaxLineBytes.
+// The caller of LineOutbox::add() stops at kHighWaterBytes.
+// Used by: stdio_proxy.cc, relay.cc. Errors are errno values, for a poll() loop. The caller owns the descriptors.
 #pragma once
 #include <sys/types.h>
 
@@ -12,31 +12,31 @@
 
 namespace cli {
 
-inline constexpr size_t kMaxLineBytes = 16 << 20;   // warderd refuses longer requests itself
-inline constexpr size_t kHighWaterBytes = 1 << 20;  // a LineOutbox this full takes no further line
+inline constexpr size_t kMaxLineBytes = 16 << 20;   // warderd refuses longer requests
+inline constexpr size_t kHighWaterBytes = 1 << 20;  // a LineOutbox with so many bytes should get no further line
 
 class LineReader {
  public:
   struct Line {
     std::string_view text;   // without its newline; valid until the next fill() or next(); empty if oversized
     bool oversized = false;  // longer than kMaxLineBytes: dropped as it arrived
-    std::optional<EnvelopeScan::Found> found = {};  // of such a line, where it is certain
+    std::optional<EnvelopeScan::Found> found = {};  // kind and id of an oversized line, if they are certain
   };
 
   // Reads once. > 0: bytes; 0: end; < 0: -errno.
   ssize_t fill(int fd);
   std::optional<Line> next();
-  // At the end of the stream: what came after the last newline is a line too.
+  // At the end of the stream: the text after the last newline becomes a line.
   void finish() { buffer_ += '\n'; }
   bool empty() const { return start_ == buffer_.size(); }
   void clear();
 
  private:
   std::string buffer_;
-  size_t start_ = 0;       // of the first line not yet handed out
+  size_t start_ = 0;       // of the first line that next() has not returned yet
   size_t searched_ = 0;    // no newline in [start_, searched_)
-  bool skipping_ = false;  // inside a line that is too long
-  EnvelopeScan scan_;      // of that line
+  bool skipping_ = false;  // inside an oversized line
+  EnvelopeScan scan_;      // of the oversized line
 };
 
 class LineOutbox {
@@ -46,9 +46,9 @@ class LineOutbox {
   void add(std::string_view line);
   size_t pending() const { return data_.size() - sent_; }
   bool full() const { return pending() >= kHighWaterBytes; }
-  // Writes what the descriptor takes now. `broken` leaves errno as the write set it.
+  // Writes as many bytes as the descriptor takes now. `broken` leaves errno as the write set it.
   State flush(int fd);
-  // Every line of which the last byte was not written, and forgets all.
+  // Returns every line whose last byte was not written, and empties the outbox.
   std::string take_unsent();
 
  private:
@@ -57,8 +57,9 @@ class LineOutbox {
   size_t line_start_ = 0;  // of the line that holds byte sent_
 };
 
-// Makes a descriptor that write() never blocks on, without changing the description it shares with others (a
-// terminal, another program's pipe): sockets are sent to with MSG_DONTWAIT, pipes and terminals opened anew.
+// Makes a descriptor on which write() never blocks, without O_NONBLOCK on the open file description that other programs
+// share (a terminal, another program's pipe). Pipes and terminals are opened again; LineOutbox sends to sockets with
+// MSG_DONTWAIT. If a pipe or terminal cannot be opened again, its shared description gets O_NONBLOCK.
 // Returns the descriptor to write to: a new one, or `fd` itself.
 int open_for_writing(int fd);
 

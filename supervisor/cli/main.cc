@@ -1,5 +1,5 @@
-// `warder`. Clients start `warder mcp` once per agent session and wait for it: that way is taken before anything else
-// is set up. Everything else goes through arguments.cc.
+// warder: the command-line program. Clients start `warder mcp` once per agent session and wait for it, so main() starts
+// the proxy without parsing a command line. arguments.cc runs the other commands.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-// A standard stream that is closed would lend its number to the next descriptor.
+// Opens /dev/null for each closed standard stream: otherwise the next descriptor would get its number.
 void fill_standard_streams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(fd, F_GETFD) < 0) (void)!::open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);

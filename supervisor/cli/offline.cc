@@ -39,7 +39,7 @@ std::string result_line(const Envelope& request, Json result) {
   return envelope(request.id, "result", dump_json(result));
 }
 
-// To be asked for again as soon as the daemon is back.
+// A result with a ttlMs of 0: a modern client asks again as soon as the daemon is back.
 std::string fleeting_line(const Envelope& request, Json result) {
   if (request.modern()) {
     result["ttlMs"] = 0;
@@ -53,8 +53,8 @@ std::string instructions(const Trouble& trouble) {
          "; " + trouble.remedy + ". Calls work as soon as it runs; nothing else has to be restarted.";
 }
 
-// The one tool everybody needs, under its real name and parameters: a client that never asks again can use it once
-// the daemon is back.
+// The tool execute_code, with its real name and parameters: a client that never lists tools again can still call it
+// when the daemon is back.
 Json placeholder_tools() {
   Json properties = {{"code", {{"type", "string"}, {"description", "The program to run."}}},
                      {"language", {{"type", "string"}, {"enum", {"python", "javascript", "typescript", "shell"}}}},

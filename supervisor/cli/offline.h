@@ -1,6 +1,6 @@
-// Answers given in warderd's place: while no daemon can be reached, and for calls that a lost connection cut off.
-// An agent that reads "Connection closed" can do nothing; one that reads the command to run can tell its user.
-// Used by: relay.cc. Pure.
+// Offline answers: the proxy's answers while no daemon can be reached, and for calls that a lost connection cut off.
+// An agent can do nothing about "Connection closed", but it can show its user the command that starts the daemon.
+// Used by: relay.cc. The functions are pure.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,19 +13,19 @@ namespace cli {
 // Which revision of the protocol an answer is written for.
 enum class ProtocolEra { legacy, modern };
 
-// Why there is no daemon, and what to do about it.
+// Why no daemon can be reached, and the remedy.
 struct Trouble {
   std::string cause;   // "connect to warderd at '/run/warder/mcp.sock': No such file or directory"
   std::string remedy;  // "start it with: sudo systemctl start warder.socket"
   std::string state = "warderd is not running";
 };
 
-// The answer to a request: handshake, discovery and ping are answered as warderd would, tools/list with `known_tools`
-// (the raw result of an earlier tools/list; empty: execute_code alone), a tool call with an isError result that names
-// cause and remedy, everything else with a JSON-RPC error.
+// The answer to a request. Handshake, discovery and ping are answered as warderd answers them; tools/list with
+// `known_tools` (the raw result of an earlier tools/list; empty: only execute_code); a tool call with an isError result
+// that names cause and remedy; all other requests with a JSON-RPC error.
 std::string offline_answer(const Envelope& request, const Trouble& trouble, std::string_view known_tools);
 
-// Whether a call's program may have run, as its answer says in may_have_run.
+// Whether a call's program may have run; the answer says so in may_have_run.
 enum class CallRan { no, maybe };
 
 // The answer to a request that was sent and whose connection ended: isError for tools/call, else a JSON-RPC error.

@@ -9,10 +9,10 @@
 namespace cli {
 namespace {
 
-constexpr size_t kMaxCalls = 4096;          // remembered; warderd lets nobody have that many at once
+constexpr size_t kMaxCalls = 4096;          // remembered; warderd allows no client so many calls at once
 constexpr size_t kMaxIdBytes = 256;         // of an id that is remembered
-constexpr size_t kMaxKeptBytes = 1 << 20;   // of a request that could be sent again
-constexpr size_t kMostKeptBytes = 8 << 20;  // of all of them
+constexpr size_t kMaxKeptBytes = 1 << 20;   // of one request that may be sent again
+constexpr size_t kMostKeptBytes = 8 << 20;  // of all requests that may be sent again
 constexpr size_t kMaxSettings = 256;
 constexpr int kMaxSent = 2;
 
@@ -30,11 +30,12 @@ constexpr std::string_view kRefused = "warderd refused the connection";
 constexpr std::string_view kNotRun = "org.warder/not-run";  // of mcp/protocol.h
 constexpr size_t kMostNotRunBytes = 16 << 10;
 
-// Why the daemon did not run what this answer is to, and its words; nothing: it may have run.
+// Why the daemon did not run a request, and the daemon's words about it.
 struct NotRun {
   std::string why;
   Trouble trouble;
 };
+// nullopt: the request of this answer may have run.
 std::optional<NotRun> read_not_run(std::string_view answer) {
   if (answer.size() > kMostNotRunBytes || answer.find(kNotRun) == answer.npos) return {};
   const auto parsed = parse_json(answer);
@@ -93,7 +94,7 @@ void Relay::from_client(const LineReader::Line& line) {
   if (link_ == Link::up && draining_) {
     if (const auto envelope = scan(line.text); is_call(envelope)) return hold(line.text, envelope);
   }
-  if (link_ == Link::up) to_daemon_.add(line.text);  // whole, also what we do not understand: warderd tells why
+  if (link_ == Link::up) to_daemon_.add(line.text);  // also an unreadable line: warderd answers with the reason
   for_each_message(line.text, [this](std::string_view message) { message_from_client(message, scan(message)); });
 }
 
@@ -155,7 +156,7 @@ void Relay::forget(std::map<std::string, Call, std::less<>>::iterator call) {
 void Relay::hold(std::string_view message, const Envelope& envelope) {
   if (envelope.kind == MessageKind::response || envelope.method == "notifications/cancelled" ||
       envelope.method == "notifications/initialized")
-    return;  // for a daemon that is gone, or said again by introduce()
+    return;  // was for the last daemon, or is sent again by introduce()
   held_bytes_ += message.size();
   held_.push_back({std::string(message), envelope.id.empty() ? std::string() : canonical_id(envelope.id)});
 }
@@ -172,7 +173,7 @@ void Relay::answer_locally(std::string_view message, const Envelope& envelope) {
   if (envelope.kind == MessageKind::unreadable)
     return to_client_.add(refused_line(envelope.id, "not a JSON-RPC message"));
   if (envelope.kind != MessageKind::request) return;
-  if (envelope.method == "subscriptions/listen" && envelope.modern()) {  // stands here until a daemon takes it over
+  if (envelope.method == "subscriptions/listen" && envelope.modern()) {  // acknowledged here, sent by connected()
     track(message, envelope);
     if (auto call = calls_.find(canonical_id(envelope.id)); call != calls_.end() && !call->second.line.empty()) {
       call->second.sent = 0;
@@ -185,7 +186,8 @@ void Relay::answer_locally(std::string_view message, const Envelope& envelope) {
   if (envelope.method == "initialize" && !modern) greeted_ = true;
 }
 
-// Whether the answer says that its request did not run, and the request is kept for another connection.
+// True: the answer says that its request did not run, and need not reach the client, because the relay sends the
+// request again on another connection.
 bool Relay::is_kept(std::string_view message, const Envelope& envelope) {
   auto not_run = read_not_run(message);
   if (!not_run) return false;
@@ -198,7 +200,7 @@ bool Relay::is_kept(std::string_view message, const Envelope& envelope) {
   }
   if (call == calls_.end() || call->second.line.empty()) return false;
   draining_ = true;
-  if (call->second.method == "subscriptions/listen") return true;  // it stands again at the next one
+  if (call->second.method == "subscriptions/listen") return true;  // connected() sends it again
   const std::string line = call->second.line;
   forget(call);
   hold(line, scan(line));
@@ -277,7 +279,7 @@ void Relay::connected() {
 }
 
 void Relay::introduce() {
-  if (!greeted_) return;  // not legacy, or the first initialize is itself among the calls
+  if (!greeted_) return;  // a modern client, or the first initialize is still in calls_
   std::vector<std::pair<std::string_view, const std::string*>> requests = {{"initialize", &initialize_}};
   for (const auto& [key, line] : settings_) requests.emplace_back("setting", &line);
   for (const auto& [name, line] : requests) {
@@ -297,7 +299,7 @@ void Relay::take_back_unsent() {
       const auto envelope = scan(message);
       if (envelope.kind != MessageKind::request) return;
       const auto call = calls_.find(canonical_id(envelope.id));
-      if (call == calls_.end()) return;  // our own, or cancelled
+      if (call == calls_.end()) return;  // sent by the relay itself, or cancelled
       call->second.sent--;
       // connected() sends it again anyway.
       if (!call->second.line.empty() && call->second.repeats != Repeats::never) return;
@@ -315,7 +317,7 @@ void Relay::disconnected() {
     const auto call = next++;
     Call& lost = call->second;
     const bool again = !lost.line.empty() && (refusal_ || lost.repeats != Repeats::never);
-    if (refusal_) lost.sent = 0;  // it was not even looked at
+    if (refusal_) lost.sent = 0;  // the daemon did not process it
     if (again) continue;
     const std::string refused = refusal_ ? refusal_->state + ", nothing was executed: " + refusal_->cause : "";
     to_client_.add(interrupted_answer(lost.raw_id, lost.method, lost.era, refusal_ ? refused : kInterrupted,

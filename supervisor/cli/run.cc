@@ -117,7 +117,7 @@ Result<int> report(const Json& message, const RunOptions& options) {
   return failed && *failed == true ? kExitError : 0;
 }
 
-// One request and its answer; waits as long as the daemon does, which bounds every execution itself.
+// One request and its answer. There is no time limit here: the daemon limits the time of every execution.
 class Conversation {
  public:
   explicit Conversation(Fd daemon) : daemon_(std::move(daemon)) {}

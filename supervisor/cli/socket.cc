@@ -23,7 +23,7 @@ std::string absolute(const std::string& path) {
   return whole.empty() ? path : whole;
 }
 
-// The daemon beside us: in a build tree and when installed under one prefix.
+// The path of warderd in the same build tree or under the same prefix as this program; else the name "warderd".
 std::string daemon_beside() {
   const std::filesystem::path here = std::filesystem::path(own_path()).parent_path();
   for (const char* candidate : {"warderd", "../warderd", "../sbin/warderd", "../libexec/warderd"}) {

@@ -1,4 +1,4 @@
-// Where warderd listens, how to reach it, and what to tell a user when it cannot be reached.
+// Socket: the path of warderd's socket, the connection to it, and the remedy when it cannot be reached.
 // Source: --socket, the environment. Used by: stdio_proxy.cc, run.cc, config.cc.
 #pragma once
 #include <string>
@@ -10,7 +10,7 @@ namespace cli {
 
 inline constexpr char kSystemSocket[] = "/run/warder/mcp.sock";
 
-// How a path was found: an asked one belongs into a client's configuration, a default one does not.
+// How a path was found. A path that the user asked for belongs into a client's configuration, a default path does not.
 enum class SocketSource { asked, user, system };
 
 struct SocketPath {
@@ -23,13 +23,13 @@ SocketPath find_socket(const std::string& flag);
 
 // A connected, non-blocking, close-on-exec stream.
 // Errors: unavailable, "connect to warderd at '/run/warder/mcp.sock': No such file or directory"; the hint is
-//         start_hint(), or for a refused permission whom to ask. Code invalid: the path does not fit a socket address.
+//         start_hint(), or for EACCES the group to join. invalid: the path is too long for a socket address.
 Result<Fd> connect_daemon(const SocketPath& socket);
 
 // The command that starts the daemon behind this socket: "sudo systemctl start warder.socket".
 std::string start_hint(const SocketPath& socket);
 
-// The absolute path of this program; "warder" when /proc does not tell.
+// The absolute path of this program; "warder" if /proc cannot be read.
 std::string own_path();
 
 }  // namespace cli

@@ -26,10 +26,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kFirstDelay = 20ms;  // between attempts to connect, doubled up to
+constexpr auto kFirstDelay = 20ms;  // between attempts to connect; doubled up to kLongestDelay
 constexpr auto kLongestDelay = 1s;
-constexpr auto kGrace = 2s;      // how long requests wait for a daemon that was just there
-constexpr auto kLastWords = 1s;  // how long answers are awaited after the client closed our input
+constexpr auto kGrace = 2s;      // how long requests wait for a daemon that was connected before
+constexpr auto kLastWords = 1s;  // how long the proxy waits for answers after the end of its input
 
 void say(const std::string& text) {
   const std::string line = "warder mcp: " + text + "\n";
@@ -63,10 +63,10 @@ class StdioProxy {
   void on_answer();  // the daemon answers on this connection
   void read_client();
   void read_daemon();
-  bool pass_lines();  // true: something happened, look again
-  bool flush();       // false: the client is gone
+  bool pass_lines();  // true: a line was passed, call again
+  bool flush();       // false: the client has left
   bool finished();
-  int wait();  // poll(); an errno, 0 when all is well
+  int wait();  // poll(); returns an errno, 0 for success
 
   enum Polled { kInput, kOutput, kDaemon, kSignals, kPolledCount };
 
@@ -79,10 +79,10 @@ class StdioProxy {
   LineReader from_client_, from_daemon_;
   bool input_ended_ = false;
   bool half_closed_ = false;
-  bool daemon_ended_ = false;  // it sends no more; lines may still wait in from_daemon_
-  bool daemon_deaf_ = false;   // it reads no more
-  bool daemon_spoke_ = false;  // on this connection
-  bool reachable_ = true;      // what the user was told last
+  bool daemon_ended_ = false;  // the daemon sends no more; lines may still wait in from_daemon_
+  bool daemon_deaf_ = false;   // the daemon reads no more
+  bool daemon_spoke_ = false;  // the daemon answered on this connection
+  bool reachable_ = true;      // as the last message on standard error said
   bool dropped_garbage_ = false;
   std::optional<Monotonic::time_point> refused_since_;  // each connection since then was refused
   std::chrono::milliseconds delay_ = kFirstDelay;
@@ -94,9 +94,9 @@ class StdioProxy {
 };
 
 Result<> StdioProxy::watch_signals() {
-  // The client's death must end us even where another program holds our input open. The kernel sends this signal when
-  // the *thread* that spawned us ends (prctl(2)), which in a client with a thread pool means nothing: told_to_stop()
-  // looks whether we were given another parent.
+  // The client's death must end the proxy even if another program holds the proxy's input open. The kernel sends this
+  // signal when the *thread* that started the proxy ends (prctl(2)). A client with a thread pool may still run then, so
+  // told_to_stop() checks whether the proxy has another parent.
   sigset_t set;
   ::sigemptyset(&set);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGRTMIN}) ::sigaddset(&set, signal);
@@ -154,7 +154,7 @@ void StdioProxy::lose_connection() {
   const auto refusal = relay_.refusal();
   relay_.disconnected();
   if (refusal && !refused_since_) refused_since_ = now;
-  retry_at_ = daemon_spoke_ ? now : now + delay_;  // one that only hangs up is not called again in a hurry
+  retry_at_ = daemon_spoke_ ? now : now + delay_;  // wait before connecting again to a daemon that only closes
   if (daemon_spoke_) {
     delay_ = kFirstDelay;
   } else {
@@ -218,7 +218,7 @@ bool StdioProxy::finished() {
   if (!input_ended_) return false;
   if (from_client_.empty() && relay_.idle() && relay_.to_client().pending() == 0) return true;
   if (Monotonic::now() < *exit_at_) return false;
-  if (daemon_) {  // what is still held back learns why
+  if (daemon_) {  // answer the held requests
     relay_.give_up_held({"warderd at '" + socket_.path + "' is ending", "call again when it has been restarted",
                          "warderd takes no new calls"});
   } else {
@@ -233,8 +233,8 @@ int StdioProxy::wait() {
   const bool to_daemon = daemon_ && !daemon_deaf_ && relay_.to_daemon().pending() > 0;
   const bool from_client = !input_ended_ && relay_.takes_requests();
   const auto events = [](bool in, bool out) { return static_cast<short>((in ? POLLIN : 0) | (out ? POLLOUT : 0)); };
-  // A descriptor that nothing is wanted from stays out: poll() reports POLLHUP whether asked or not. Our output stays
-  // in: that its reader is gone is worth knowing at once.
+  // A descriptor without wanted events is left out, because poll(2) always reports POLLHUP. The output always stays in,
+  // so that the proxy ends as soon as its reader has left.
   polled_[kInput] = {from_client ? STDIN_FILENO : -1, POLLIN, 0};
   polled_[kOutput] = {out_, events(false, relay_.to_client().pending() > 0), 0};
   polled_[kDaemon] = {from_daemon || to_daemon ? daemon_.get() : -1, events(from_daemon, to_daemon), 0};
@@ -255,7 +255,7 @@ Result<int> StdioProxy::run() {
   try_to_connect();
   for (;;) {
     do {
-      if (!flush()) return 0;  // EPIPE: nobody reads what we say
+      if (!flush()) return 0;  // EPIPE: the reader of the output has left
     } while (pass_lines());
     if (finished()) return 0;
     if (const int err = wait()) return fail_errno(err, "poll");

@@ -1,14 +1,15 @@
-// `warder mcp`: the program that MCP clients spawn. JSON lines between its standard streams and warderd's socket,
-// over restarts of warderd and without it. A poll() loop of its own: it starts in a millisecond and holds two
-// descriptors. What it says on the wire is decided in relay.h.
-// Standard output carries protocol lines only; what a person should know goes to standard error.
+// Stdio proxy: `warder mcp`, the program that MCP clients start. It passes JSON lines between its standard streams and
+// warderd's socket; the client stays connected while warderd restarts or does not run. It has its own poll() loop, so
+// that it starts in a millisecond and holds two descriptors. relay.h decides about the lines.
+// Standard output carries only protocol lines; messages for people go to standard error. Used by: main.cc,
+// arguments.cc.
 #pragma once
 #include "supervisor/cli/socket.h"
 
 namespace cli {
 
-// Returns the exit status when the client is gone (end of standard input, a closed output, its death) or a signal
-// asks for it. At the end of input it waits at most a second for answers that are owed.
+// Returns the exit status when the client has left (end of standard input, a closed output, its death) or a signal asks
+// the proxy to end. At the end of input it waits at most a second for missing answers.
 int run_stdio_proxy(const SocketPath& socket);
 
 }  // namespace cli

@@ -1,4 +1,5 @@
-// Text of others on this user's terminal: whatever could drive it is made visible instead.
+// Terminal: makes text of other programs safe for the user's terminal. Characters that could control the terminal are
+// shown as escapes. Used by: `warder run` and the commands of warder-admin.
 #pragma once
 #include <cstdio>
 #include <string>
@@ -6,10 +7,10 @@
 
 namespace cli {
 
-// `text` with control characters but newline and tab shown as \x1b, and what is not seen or changes the direction of
-// writing (base/deceiving_text.h) as \u202e; invalid UTF-8 becomes U+FFFD.
+// `text` with escapes: control characters other than newline and tab as \x1b, characters that are invisible or change
+// the direction of writing (base/deceiving_text.h) as \u202e. Invalid UTF-8 becomes U+FFFD.
 std::string for_terminal(std::string_view text);
-// As it is into a file or a pipe, by for_terminal() onto a terminal.
+// Prints `text` unchanged into a file or a pipe, and by for_terminal() onto a terminal.
 void print_text(std::FILE* to, std::string_view text);
 
 }  // namespace cli

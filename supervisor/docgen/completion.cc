@@ -1,5 +1,5 @@
-// The script walks the words before the cursor to the command they name ("warder policy check"); then one `case` knows
-// what follows a flag that takes a value, and another which words and flags a command has.
+// The completion of bash. The script finds the command in the words before the cursor ("warder policy check"). Then one
+// `case` has the values of the flags that take a value, and another the words and flags of each command.
 #include <algorithm>
 
 #include "supervisor/docgen/docgen.h"
@@ -7,7 +7,7 @@
 namespace docgen {
 namespace {
 
-// What completes a value: words, or an option of compgen. Neither: anything may stand there.
+// The completion of a value: words, or an option of compgen. Both empty: the value is free text.
 struct Completes {
   std::string words, option;
 
@@ -17,7 +17,7 @@ struct Completes {
   }
 };
 
-// What `warder complete` knows of, by the name of the value.
+// The value names that `warder complete` can complete, with its argument for each.
 constexpr std::pair<std::string_view, std::string_view> kLive[] = {
     {"EXECUTION", "executions"}, {"APPROVAL", "approvals"}, {"POLICY", "policies"}};
 
@@ -40,8 +40,8 @@ Completes completes(std::string value) {
 
 struct Cases {
   std::string commands;  // patterns: the paths of commands
-  std::string values;    // what follows "path flag"
-  std::string words;     // what follows a path
+  std::string values;    // cases: completions after "path flag"
+  std::string words;     // cases: completions after a path
 };
 
 void append_cases(Cases& cases, const Description& command) {

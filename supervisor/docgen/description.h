@@ -1,5 +1,5 @@
-// A command line as data: what a manual page and a completion are written from.
-// Source: the declarations that --help is made of (CLI11). Used by: manual.cc, completion.cc.
+// Description: a command line as data, for manual pages and the completion.
+// Source: the CLI11 declarations, from which --help is made, too. Used by: manual.cc, completion.cc.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,8 +11,8 @@ class App;
 namespace docgen {
 
 struct Argument {
-  std::vector<std::string> flags;  // "-f", "--follow"; empty: a word
-  std::string value;               // "FILE", "[POLICY]", "EXECUTION...", "python|shell"; empty: none
+  std::vector<std::string> flags;  // "-f", "--follow"; empty: a positional argument
+  std::string value;               // "FILE", "[POLICY]", "EXECUTION...", "python|shell"; empty: a flag without a value
   std::string text;
 };
 

@@ -6,7 +6,7 @@
 namespace docgen {
 namespace {
 
-// What stands between two brackets: a comment's text, or a tag with its attributes.
+// One piece of XML in angle brackets: a comment's text, or a tag with its attributes.
 struct Piece {
   bool comment = false;
   std::string_view text;
@@ -31,7 +31,7 @@ std::string attribute(std::string_view tag, const std::string& name) {
   return std::string(tag.substr(from, tag.find('"', from) - from));
 }
 
-// Lines become one; words are divided by one space.
+// Joins all lines into one, with one space between words.
 std::string flowing(std::string_view text) {
   std::istringstream words{std::string(text)};
   std::string out, word;

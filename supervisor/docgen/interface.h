@@ -1,5 +1,5 @@
-// A D-Bus interface as data: what its manual page is written from.
-// Source: units/dbus/*.xml, whose comments describe what follows them. Used by: interface_page.cc.
+// Interface: a D-Bus interface as data, for its manual page.
+// Source: units/dbus/*.xml; a comment there describes the element after the comment. Used by: interface_page.cc.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,7 +20,7 @@ struct Interface {
   std::vector<InterfaceMember> members;
 };
 
-// Understands what these files use of XML, not more. Errors: invalid, naming a member without a description.
+// Reads only the parts of XML that these files use. Errors: invalid, naming a member without a description.
 Result<Interface> read_interface(std::string_view xml);
 
 }  // namespace docgen

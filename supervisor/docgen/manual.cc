@@ -6,7 +6,8 @@
 
 namespace docgen {
 
-// man(7): a backslash begins an escape, a minus must be one, and no line of text begins with a control character.
+// man(7): a backslash begins an escape, a minus sign needs an escape, and no line of text begins with a control
+// character.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {

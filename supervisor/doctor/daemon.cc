@@ -1,4 +1,4 @@
-// What a daemon did when it was tried, and what it says of itself.
+// Judges a daemon: an execution that it ran, and the facts that it reports about itself.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

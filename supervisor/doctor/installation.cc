@@ -1,4 +1,4 @@
-// What is installed: interpreters, the daemon's user, policies, a file system with quotas.
+// Checks the installation: interpreters, the daemon's user, policies, and quotas of the file system.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -36,7 +36,8 @@ Finding look_at_interpreter(const char* language, std::initializer_list<const ch
           fmt::format("apt install {}", package)};
 }
 
-// What takes the types off. A node from 22.13 on does it itself; which one there is, is not asked here.
+// Checks the library that removes types from TypeScript. Node.js 22.13 and later need no library; the installed version
+// of Node.js is not checked here.
 Finding look_at_typescript() {
   constexpr const char* kLibrary = "/usr/share/nodejs/typescript";
   if (::access(kLibrary, R_OK) == 0) return {"typescript", Health::good, kLibrary, {}};

@@ -1,4 +1,4 @@
-// What the kernel offers, and what stands in the way of it.
+// Checks the kernel: the features that jails need, and settings that block them.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/landlock.h>
@@ -88,7 +88,8 @@ Finding look_at_seccomp() {
   return {"seccomp", Health::bad, "the kernel has no filters", "use a kernel with CONFIG_SECCOMP_FILTER"};
 }
 
-// A mount over part of /proc hides it from us, and the kernel then refuses jails a /proc that would show it.
+// Looks for mounts over parts of /proc. A mount hides a part of /proc, so the kernel refuses a new /proc, which would
+// show that part, to a jail (mount_namespaces(7)).
 Finding look_at_proc() {
   std::ifstream mounts("/proc/self/mountinfo");
   std::string line, masked;
@@ -117,7 +118,7 @@ Findings look_at_kernel() {
           look_at_seccomp(), look_at_landlock(), look_at_proc()};
 }
 
-// The service's own, or that of a user's services.
+// Checks the cgroup of warder.service if it exists, or else the cgroup of the user's service manager.
 Finding look_at_delegation() {
   const std::string what = "delegation", service = std::string(kCgroups) + "/warder.slice/warder.service";
   std::error_code none;

@@ -1,4 +1,4 @@
-// How long the daemon's one loop kept everybody waiting, what it did then, and what helps.
+// Judges the daemon's event loop: the longest time for which it was busy, the work of that time, and the remedy.
 #include <fmt/format.h>
 
 #include <ctime>

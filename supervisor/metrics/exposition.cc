@@ -29,7 +29,7 @@ std::string labels_text(Labels labels) {
   return out.empty() ? out : out + "}";
 }
 
-// "0.005", "10.0": without zeros at the end, and always a fraction, as OpenMetrics wants bounds.
+// "0.005", "10.0": no zeros at the end, but always a fraction, as OpenMetrics requires for bucket bounds.
 std::string seconds_text(uint64_t usec) {
   std::string text = fmt::format("{}.{:06}", usec / 1'000'000, usec % 1'000'000);
   while (text.ends_with('0') && !text.ends_with(".0")) text.pop_back();
@@ -38,7 +38,7 @@ std::string seconds_text(uint64_t usec) {
 
 class Text {
  public:
-  // Begins a family. `unit`: "", or what the name ends in.
+  // Begins a metric family. `unit`: the last part of the name, or "".
   void family(std::string_view name, std::string_view type, std::string_view unit, std::string_view help) {
     name_ = name;
     out_ += fmt::format("# TYPE {} {}\n", name, type);

@@ -1,6 +1,6 @@
-// What is measured, as OpenMetrics 1.0 text (https://github.com/OpenObservability/OpenMetrics).
-// Source: tools::ExecutionRegistry and jail::Pool, by way of tools::take_statistics(); traces::Queue. Served by:
-// daemon_metrics.cc.
+// Exposition: the daemon's metrics as OpenMetrics 1.0 text (https://github.com/OpenObservability/OpenMetrics).
+// Source: tools::ExecutionRegistry and jail::Pool, read by tools::take_statistics(); traces::Queue.
+// Used by: daemon_metrics.cc.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,15 +14,21 @@ namespace metrics {
 
 inline constexpr char kContentType[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-// Of the daemon itself.
+// Numbers of the daemon itself.
 struct DaemonNumbers {
   int64_t started = 0;        // in seconds since 1970
-  uint64_t unread_bytes = 0;  // of answers, over all connections
+  uint64_t unread_bytes = 0;  // bytes of answers that clients have not read, over all connections
   bool state_disk_failing = false;
   BusyTime::Turn longest_turn;
 };
+<<<<<<< HEAD
 // `pool` may be nullptr, before there is one, `spans` where none are recorded.
 std::string exposition(const executions::ExecutionRegistry& executions, const jail::Pool* pool,
                        const traces::Queue* spans, const DaemonNumbers& daemon);
+=======
+// `pool` is nullptr before the daemon has made its pool, `spans` is nullptr if no spans are recorded.
+std::string exposition(const tools::ExecutionRegistry& executions, const jail::Pool* pool, const traces::Queue* spans,
+                       const DaemonNumbers& daemon);
+>>>>>>> words-e
 
 }  // namespace metrics

@@ -34,7 +34,7 @@ Result<int> decide(const Given& given, const char* word, const char* method, con
 
 Result<int> run_approvals(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
-  if (!given.has("all")) warderd.ask_nobody_to_authenticate();  // everybody sees their own without
+  if (!given.has("all")) warderd.ask_nobody_to_authenticate();  // a user may list its own calls
   TRY(const Json all, warderd.call(kPath, kManager, "ListApprovals"));
   if (given.json) {
     print_json(all);

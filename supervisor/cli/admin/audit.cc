@@ -1,5 +1,5 @@
-// `warder audit verify`: whether the audit chain is whole. Reads the journal's file itself, beside a daemon or without
-// one, and changes nothing in it. What a whole chain proves, and what not: supervisor/journal/audit.h.
+// `warder audit verify`: checks that the audit chain is whole. It reads the journal's file directly, whether a daemon
+// runs or not, and does not change the file. supervisor/journal/audit.h says which changes the check can find.
 #include "supervisor/journal/audit.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kStandard[] = "/var/lib/warder";
 
-// The file itself, or a folder that a daemon keeps its state or its journal in.
+// The journal's file for `named`: a daemon's state folder, its journal folder, or the file itself.
 std::string file_of(const std::string& named) {
   std::error_code gone;
   for (const char* below : {"journal/journal.db", "journal.db"}) {
@@ -32,7 +32,7 @@ std::string file_of(const std::string& named) {
 
 Result<journal::AuditVerdict> verify(const std::string& file) {
   TRY(journal::Database database, journal::Database::open(file, journal::Database::Access::read_only));
-  CHECKED(database.execute("BEGIN"));  // one picture of it, whatever is written meanwhile
+  CHECKED(database.execute("BEGIN"));  // a daemon's later writes are not seen
   return journal::verify_audit(database);
 }
 

@@ -8,11 +8,11 @@ namespace admin {
 namespace {
 
 constexpr char kName[] = "org.warder.Warder1";
-constexpr uint64_t kPatienceUsec = 130'000'000;  // somebody may have to authenticate
+constexpr uint64_t kPatienceUsec = 130'000'000;  // polkit may ask the user to authenticate
 
 constexpr char kOwnErrors[] = "org.warder.Warder1.Error.";
 
-// What warderd refused, by its name there: not that it could not be asked.
+// The code for an error name of warderd's own, without its prefix.
 Code refusal(std::string_view name) {
   if (name == "Invalid") return Code::invalid;
   if (name == "NotFound") return Code::not_found;
@@ -76,7 +76,7 @@ bool is_on(sd_bus* bus) {
   return r >= 0 && sd_bus_message_read(answer, "b", &owned) > 0 && owned;
 }
 
-// The properties that objects have on one interface.
+// The properties of all objects that have the interface.
 std::vector<Json> objects_with(const Json& all, const char* interface) {
   std::vector<Json> found;
   if (!all.is_object()) return found;

@@ -1,5 +1,6 @@
-// BusClient: warderd as the commands for people see it, over D-Bus; what it answers, as JSON.
-// Errors: unavailable (no bus, nobody there), and what warderd refused, in its words.
+// BusClient: calls warderd over D-Bus, for the commands of warder-admin. Answers are JSON.
+// Source: units/dbus/*.xml describes the interfaces. Errors: unavailable (no bus, or no warderd on it), and warderd's
+// refusals, in its words.
 #pragma once
 #include <systemd/sd-bus.h>
 
@@ -23,9 +24,9 @@ class BusClient {
   // `where`: system, session, an address; empty: $WARDER_BUS, else the system bus, else the user's.
   static Result<BusClient> connect(const std::string& where);
 
-  // Whether warderd is on it; asked of the bus, which starts none for it.
+  // Whether warderd is on the bus. Asks only the bus, so that no daemon is started.
   bool has_daemon() const;
-  // From now on, who would have to authenticate is refused.
+  // From now on, a call that needs authentication is refused, and polkit does not ask the user.
   void ask_nobody_to_authenticate() { may_ask_ = 0; }
 
   // The arguments are strings and, after them, numbers: "s", "sstu", ...
@@ -33,17 +34,18 @@ class BusClient {
     std::string types;
     std::vector<Json> values;
   };
-  // All values of the answer: nothing, one, or an array of several.
+  // The values of the answer: null for no value, the value itself, or an array of several values.
   Result<Json> call(const std::string& path, const std::string& interface, const std::string& member,
                     const Arguments& arguments = {}) const;
   // Properties by name.
   Result<Json> properties(const std::string& path, const std::string& interface) const;
-  // Executions: their properties, oldest first; those that ended last.
+  // The properties of each execution: running executions first, then ended ones, each oldest first.
   Result<std::vector<Json>> executions() const;
-  // Tenants: their properties, by name.
+  // The properties of each tenant, sorted by name.
   Result<std::vector<Json>> tenants() const;
 
-  // Calls `take` for each signal of the Manager, until it says no more. Errors: unavailable, too, when the daemon ends.
+  // Calls `take` for each signal of the Manager, until `take` returns false. Errors: unavailable, also when the daemon
+  // ends.
   using Take = std::function<bool(const std::string& member, const Json& arguments)>;
   Result<> follow(const Take& take) const;
 
@@ -55,12 +57,11 @@ class BusClient {
   int may_ask_ = 1;  // as sd_bus_message_set_allow_interactive_authorization() wants it
 };
 
-// Of what the object manager answers: the properties of executions, oldest first, those that ended last; of tenants, by
-// name.
+// Read an answer of the object manager. Executions are sorted as by BusClient::executions(), tenants by name.
 std::vector<Json> executions_in(const Json& objects);
 std::vector<Json> tenants_in(const Json& objects);
 
-// The message's values from where it is read to its end.
+// The message's values that were not read yet.
 Result<std::vector<Json>> read_values(sd_bus_message* message);
 
 }  // namespace admin

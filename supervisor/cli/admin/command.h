@@ -1,6 +1,6 @@
-// The commands for people who look after a daemon: each in a file of its own, listed once, in commands.cc. The list is
-// also what `warder` knows of them: they are another program's, warder-admin. --help, the manual and the completion of
-// shells are made of it (declare.h, ../../docgen/).
+// Command: one command of warder-admin. Each command has its own file; the table of all commands is in commands.cc.
+// `warder` reads the same table, to start warder-admin for these commands. --help, the manual page and the completion
+// of shells are made from the table (declare.h, ../../docgen/).
 #pragma once
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@ namespace admin {
 
 enum class Times { once, any };
 
-// What a command may be told, besides its words.
+// A flag of a command.
 struct Flag {
   const char* name;      // "-f,--follow"
   const char* argument;  // "SECONDS", "cpu|memory", or nullptr: none
@@ -21,7 +21,7 @@ struct Flag {
   Times times = Times::once;
 };
 
-// Of a command line.
+// A parsed command line.
 struct Given {
   std::string bus, socket;
   bool json = false;
@@ -46,9 +46,9 @@ struct Given {
   }
 };
 
-// Whether a command asks a daemon over D-Bus, and so knows --bus.
+// Whether a command calls a daemon over D-Bus, and so has the flag --bus.
 enum class Asks { bus, nobody };
-// Whether --help, the manual and the completion tell of it.
+// Whether --help, the manual page and the completion show a command.
 enum class Told { yes, no };
 
 struct Command {
@@ -62,10 +62,11 @@ struct Command {
 };
 
 const std::vector<Command>& commands();
-// Of names with several words: what the first of them is. Nothing is said of "ps".
+// The summary of a group of commands: "policy" for "policy check". Empty if the word is no group: "ps".
 const char* group_summary(std::string_view first_word);
 
-// Each returns the exit status. Errors: invalid for what was asked; unavailable without a daemon; what it refused.
+// Each function runs one command and returns the exit status. Errors: invalid for a wrong argument; unavailable without
+// a daemon; the daemon's refusals.
 Result<int> run_ps(const Given& given);
 Result<int> run_top(const Given& given);
 Result<int> run_logs(const Given& given);

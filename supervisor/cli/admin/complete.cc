@@ -1,6 +1,6 @@
-// `warder complete`, which the completion of shells asks what may stand at the cursor: ids from a daemon that runs,
-// names of policies from their files. Nothing, silently and soon, where there is none: no daemon is started, nobody is
-// asked to authenticate.
+// `warder complete`: the completion of shells runs it to list the words that fit at the cursor: ids of executions and
+// approvals from a running daemon, names of policies from their files. Without a daemon or files it prints no words and
+// no error, within 2 seconds. It starts no daemon and asks for no authentication.
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,16 +16,16 @@
 namespace admin {
 namespace {
 
-constexpr unsigned kPatienceSeconds = 2;  // of a person who has pressed a key
+constexpr unsigned kPatienceSeconds = 2;  // the user has pressed a key and waits
 using Words = std::vector<std::string>;
 
-// The line before the cursor, as it was typed: words that need quotes are not understood.
+// The words of the line before the cursor, divided at spaces. Quotes are not understood.
 Words words_of(const std::string& line) {
   std::istringstream in(line);
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-// What it says about where to look.
+// The flags --bus and --policies among the typed words.
 Given given_in(const Words& typed) {
   Given given;
   for (size_t i = 0; i + 1 < typed.size(); i++) {
@@ -75,7 +75,7 @@ Result<Words> candidates(const std::string& what, const Words& typed) {
   return fail(Code::invalid, "nothing is completed that way");
 }
 
-// compgen -W expands words once more: nothing that means something to a shell.
+// Whether no character of the word has a meaning for the shell: compgen -W expands its words.
 bool is_plain(const std::string& word) {
   return !word.empty() &&
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == word.npos;

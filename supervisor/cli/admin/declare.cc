@@ -25,7 +25,7 @@ void add_flag(CLI::App& command, const Flag& flag, Given& given) {
   if (flag.times == Times::any) option->take_all();
 }
 
-// The App that holds a command of that name, with the last of its words.
+// The App to which a command with this name is added, and the name that it has there: "check" for "policy check".
 std::pair<CLI::App*, std::string> place_of(CLI::App& app, const std::string& name) {
   const auto space = name.find(' ');
   if (space == std::string::npos) return {&app, name};
@@ -44,7 +44,7 @@ void add_command(CLI::App& app, const Command& command, Given& given) {
   if (command.asks == Asks::bus)
     added->add_option("--bus", given.bus, "system, session or an address; else $WARDER_BUS, else where warderd is")
         ->type_name("BUS");
-  if (command.told == Told::no) added->group("");  // as CLI11 hides
+  if (command.told == Told::no) added->group("");  // CLI11 hides a command without a group
   added->add_flag("--json", given.json, "Print JSON");
   for (const Flag& flag : command.flags) add_flag(*added, flag, given);
   if (!command.words) return;

@@ -1,5 +1,5 @@
-// The table of commands as a command line: for warder-admin, which does them, for `warder`, which lists them, and for
-// the documents made of both.
+// Declaration: adds the table of commands (command.h) to a CLI11 command line. Used by: warder-admin, which runs the
+// commands, `warder`, which lists them, and docgen, which documents them.
 #pragma once
 #include <string>
 
@@ -11,11 +11,11 @@ class App;
 
 namespace admin {
 
-// What `given` holds is there after app.parse(); it must live as long as `app`.
+// app.parse() fills `given`, which must live as long as `app`.
 void declare_commands(CLI::App& app, Given& given);
-// --socket, which the commands of both programs know.
+// The flag --socket, for the commands of both programs.
 void declare_socket(CLI::App& app, std::string& socket);
-// The subcommand that was asked for, with all its words: "policy check". Empty before app.parse().
+// The name of the parsed subcommand, with all its words: "policy check". Empty before app.parse().
 std::string asked_command(const CLI::App& app);
 
 }  // namespace admin

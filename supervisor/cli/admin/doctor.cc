@@ -34,7 +34,7 @@ void print(const Finding& finding) {
   cli::print_text(stdout, text);
 }
 
-// In a child: it would change us.
+// Makes a user namespace in a child process, because unshare(2) would change this process. Returns 0 or an errno.
 int try_user_namespace() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 ? 0 : errno);

@@ -1,5 +1,6 @@
-// `warder doctor`: the findings of ../../doctor/, and what only whoever calls it can look at: a daemon, from outside,
-// and the configuration files of MCP clients. Changes nothing. Tests: tests/supervisor/doctor_test.py.
+// Doctor of warder-admin: `warder doctor` prints the findings of ../../doctor/, and checks that only its user can make:
+// a daemon seen from outside, and the configuration files of MCP clients. It changes no file and no setting.
+// Used by: doctor.cc. Tests: tests/supervisor/doctor_test.py.
 #pragma once
 #include <string>
 
@@ -8,9 +9,9 @@
 
 namespace admin {
 
-// Its socket, a program that it runs, what it says on D-Bus.
+// Checks the daemon's socket, runs a program in a jail, and reads the daemon's findings over D-Bus.
 doctor::Findings look_at_daemon(const Given& given);
-// Below the home folder, and the folder in which this was called; clients that have no file here are left out.
+// Checks the configuration files below `home` and `project`, the current folder. Clients without a file are left out.
 doctor::Findings look_at_clients(const std::string& home, const std::string& project);
 
 }  // namespace admin

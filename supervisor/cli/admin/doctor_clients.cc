@@ -1,4 +1,4 @@
-// MCP clients of whoever asks: is Warder in their configuration, and is there the program that it names?
+// Checks the user's MCP clients: whether their configuration names Warder, and whether the named program exists.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ struct ClientFile {
   const char* client;  // as in `warder config CLIENT`
   Below below;
   const char* file;
-  const char* key;  // of the object of servers; nullptr: no JSON, the name is looked for
+  const char* key;  // of the object of servers; nullptr: the file is no plain JSON, and is searched for "warder"
 };
 constexpr ClientFile kFiles[] = {
     {"claude-code", Below::home, ".claude.json", "mcpServers"},
@@ -35,7 +35,7 @@ constexpr ClientFile kFiles[] = {
     {"claude-desktop", Below::home, ".config/Claude/claude_desktop_config.json", "mcpServers"},
     {"cursor", Below::home, ".cursor/mcp.json", "mcpServers"},
     {"gemini", Below::home, ".gemini/settings.json", "mcpServers"},
-    {"zed", Below::home, ".config/zed/settings.json", nullptr},  // with comments
+    {"zed", Below::home, ".config/zed/settings.json", nullptr},  // JSON with comments
     {"zed", Below::project, ".zed/settings.json", nullptr},
     {"windsurf", Below::home, ".codeium/windsurf/mcp_config.json", "mcpServers"},
     {"opencode", Below::home, ".config/opencode/opencode.json", "mcp"},
@@ -59,24 +59,24 @@ bool exists_on_path(const std::string& command) {
   return false;
 }
 
-// opencode has the program and its arguments in one list.
+// The program of an entry. opencode has the program and its arguments in one list.
 std::string command_of(const Json& entry) {
   const Json& command = member(entry, "command");
   const bool listed = command.is_array() && !command.empty() && command[0].is_string();
   return listed ? command[0].get<std::string>() : text(entry, "command");
 }
 
-// The entry that is called warder or runs it; nullptr: none.
+// The entry with the name "warder" or the program "warder"; nullptr: no entry is like that.
 const Json* entry_in(const Json& servers) {
   if (!servers.is_object()) return nullptr;
   for (const auto& [name, entry] : servers.items())
     if (name == "warder" || fs::path(command_of(entry)).filename() == "warder") return &entry;
-  return entry_in(member(servers, "servers"));  // of opencode 2
+  return entry_in(member(servers, "servers"));  // the form of opencode 2
 }
 
 const Json* find_entry(const Json& document, const char* key) {
   if (const Json* entry = entry_in(member(document, key))) return entry;
-  const Json& projects = member(document, "projects");  // of Claude Code: servers of one folder
+  const Json& projects = member(document, "projects");  // Claude Code's servers for one folder
   if (!projects.is_object()) return nullptr;
   for (const auto& project : projects)
     if (const Json* entry = entry_in(member(project, key))) return entry;

@@ -1,4 +1,4 @@
-// Whether a daemon answers, runs a program in a whole jail, and is on D-Bus.
+// Checks whether a daemon answers, runs a program in a jail with all its walls, and is on D-Bus.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ Result<> wait_until_ready(int fd, short events, steady_clock::time_point until) 
   }
 }
 
-// One line there, one back.
+// Sends one line and reads one line.
 Result<std::string> exchange(int fd, std::string line, steady_clock::time_point until) {
   line += '\n';
   while (!line.empty()) {
@@ -89,8 +89,8 @@ Health health_of(const std::string& name) {
   return Health::note;
 }
 
-// What only the daemon sees: its waiting jails, its journal's files and disk, how long it kept others waiting, and
-// whether its spans arrive. Nothing where we may not ask it.
+// The findings that only the daemon can make: about its pool, its journal's files, the state disk, its event loop and
+// its spans. Empty if the user may not call RunDoctor.
 Findings look_at_own_findings(BusClient& client) {
   client.ask_nobody_to_authenticate();
   const auto told = client.call(kPath, kManager, "RunDoctor");

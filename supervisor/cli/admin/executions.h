@@ -1,4 +1,4 @@
-// Executions as lines of a table; what `warder ps` and `warder top` print.
+// Executions table: the executions as lines of text. Used by: `warder ps`, `warder top`.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace admin {
 
-// A line of titles, then one for each execution.
+// A line of titles, then one line for each execution.
 std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width);
-// How long ago that was, of microseconds since 1970; 0 in the future.
+// Microseconds from `usec`, a time in microseconds since 1970, until now; 0 if `usec` is in the future.
 uint64_t usec_since(uint64_t usec);
 
 }  // namespace admin

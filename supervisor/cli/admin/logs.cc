@@ -1,4 +1,4 @@
-// `warder logs`: what an execution wrote, or what happens to all of them.
+// `warder logs`: prints the output of one execution, or the events of all executions.
 #include <poll.h>
 #include <unistd.h>
 
@@ -16,12 +16,12 @@ namespace {
 constexpr uint32_t kAtOnce = 256 << 10;
 constexpr int kLookEveryMs = 200;
 
-// One stream, from where it was read to.
+// One output stream and the place up to which it was read.
 struct Stream {
   const char* name;
   FILE* to;
   uint64_t offset = 0;
-  std::string rest = {};  // of a character that was not whole yet
+  std::string rest = {};  // the first bytes of a character whose other bytes were not read yet
   bool ended = false;
 };
 
@@ -42,7 +42,7 @@ void print_piece(Stream& stream, const std::string& bytes, const Given& given, c
   }
 }
 
-// All that there is by now.
+// Prints all output that the execution has written since the last call.
 Result<> print_more(const BusClient& warderd, const Given& given, const std::string& id, Stream& stream) {
   for (;;) {
     TRY(Json answer, warderd.call(kPath, kManager, "ReadOutput", {"sstu", {id, stream.name, stream.offset, kAtOnce}}));
@@ -76,7 +76,7 @@ Result<int> print_output(const BusClient& warderd, const Given& given, const std
   }
 }
 
-// As in units/dbus/org.warder.Warder1.Manager.xml.
+// The signal as JSON, with the argument names of units/dbus/org.warder.Warder1.Manager.xml.
 Json event(const std::string& name, const Json& arguments) {
   static const Json kNames = {
       {"ExecutionStarted", {"id", "execution", "tenant", "language"}},

@@ -1,5 +1,5 @@
-// warder-admin: the commands of `warder` that look after a daemon. A program of its own, because `warder` is static,
-// and libsystemd is not. `warder ps` starts it; nobody needs to.
+// warder-admin: the program of the commands that manage a daemon. It is separate from `warder`, because `warder` is
+// linked statically and libsystemd is not. `warder ps` starts it, so no user needs to call it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// `warder metrics`: what warderd serves on its socket for metrics, as it came, or its samples as JSON.
+// `warder metrics`: prints the text from warderd's socket for metrics unchanged, or its samples as JSON.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -41,7 +41,7 @@ Result<Fd> connect_to(const std::string& path) {
   return failed;
 }
 
-// All that the daemon answers, without the head.
+// The body of the daemon's HTTP response.
 Result<std::string> fetch(const std::string& path) {
   TRY(Fd fd, connect_to(path));
   if (::send(fd.get(), kRequest, sizeof kRequest - 1, MSG_NOSIGNAL) < 0)
@@ -54,7 +54,7 @@ Result<std::string> fetch(const std::string& path) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_errno(errno, "read from " + path, Code::unavailable);
     answer.append(chunk, static_cast<size_t>(got));
-    if (answer.size() >= kStart.size() && !answer.starts_with(kStart)) break;  // somebody else's socket
+    if (answer.size() >= kStart.size() && !answer.starts_with(kStart)) break;  // another program's socket
     if (answer.size() > kLongest) return fail(Code::unavailable, path + ": the answer has no end");
   }
   const size_t head = answer.find("\r\n\r\n");
@@ -63,7 +63,7 @@ Result<std::string> fetch(const std::string& path) {
   return answer.substr(head + 4);
 }
 
-// name{a="b",c="d"} 1.5; what is none is left out.
+// Reads one sample: name{a="b",c="d"} 1.5. Returns null for any other line.
 Json sample_in(std::string_view line) {
   const size_t space = line.rfind(' ');
   if (space == line.npos || line.starts_with('#')) return {};

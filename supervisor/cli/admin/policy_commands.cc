@@ -1,4 +1,4 @@
-// `warder policy check`, `show`, `explain`: what the policies of this machine say, for people.
+// `warder policy check`, `show` and `explain`: print for people what the policies of this machine allow.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

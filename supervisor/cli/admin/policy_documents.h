@@ -1,6 +1,7 @@
-// The files behind a policy or a profile of system calls: which of them says what. For people; the daemon asks
-// policies::Store, which has checked and bounded the same files before.
-// Source: folders of JSON files; a file masks that of the same name in the folders before.
+// PolicyDocument: one file of a policy or of a seccomp profile. Shows people which file sets a key. The daemon uses
+// policies::Store instead; that class has checked and bounded the same files before.
+// Source: folders of JSON files; a file masks the file of the same name in earlier folders.
+// Used by: policy_commands.cc, policy_questions.cc, policy_store.cc.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,11 +16,11 @@ struct PolicyDocument {
   Json value;
 };
 
-// A document and those that it extends, itself first. Empty when there is none of that name.
+// The document with this name, then the documents that it extends. Empty if no document has this name.
 std::vector<PolicyDocument> documents_of(const std::vector<std::string>& folders, std::string name);
-// All of them as one.
+// The documents merged into one; earlier documents win.
 Json merged(const std::vector<PolicyDocument>& documents);
-// The file that says what holds for a key: "limits.maximum.memory_bytes". Empty when none does.
+// The file that sets a key, for example "limits.maximum.memory_bytes". Empty if no document sets the key.
 std::string origin_of(const std::vector<PolicyDocument>& documents, std::string_view key);
 
 }  // namespace admin

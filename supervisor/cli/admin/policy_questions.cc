@@ -15,9 +15,9 @@ namespace {
 struct Request {
   const policies::Policy& policy;
   const std::vector<std::string>& folders;
-  std::vector<PolicyDocument> documents;  // of the policy
+  std::vector<PolicyDocument> documents;  // the policy's own file, then the files that it extends
 
-  // `rule` decides; the remedy names what to write into a file of the administrator's.
+  // `rule` is the key that decides. `remedy` says which lines an administrator should write into a policy.
   PolicyAnswer answer(std::string about, Allowed allowed, std::string why, const std::string& rule,
                       const std::string& remedy = {}) const {
     PolicyAnswer made{std::move(about), allowed, std::move(why), rule, origin_of(documents, rule), {}};
@@ -33,7 +33,7 @@ struct CallRule {
   bool conditional = false;
 };
 
-// The rules that name the call, in the order in which they win.
+// The rules that name the call; earlier rules win.
 std::vector<CallRule> rules_about(const std::vector<PolicyDocument>& profile, const std::string& call) {
   std::vector<CallRule> found;
   for (const char* list : {"kill", "deny", "missing", "allow"}) {
@@ -102,7 +102,7 @@ bool names_tool(const policies::CallRule& rule, const std::string& tool) {
                      [&](const auto& pattern) { return policies::matches_pattern(pattern, tool); });
 }
 
-// A tool of another server: the first rule that fits the name and the arguments.
+// An upstream server's tool: the answer comes from the first call rule that fits its name and the arguments.
 Result<PolicyAnswer> about_other_tool(const Request& request, const std::string& tool, const Given& given) {
   const std::string about = "tool " + tool, arguments_text = given.value("arguments", "");
   Json arguments = Json::object();

@@ -1,5 +1,5 @@
-// Whether a request would be refused, in its parts: each answered with the rule and the file that decide.
-// Source: the flags of `warder policy explain`, a policy and the files that it was read from.
+// PolicyAnswer: whether a policy allows one part of a request, with the rule and the file that decide.
+// Source: the flags of `warder policy explain`, a policy, and the files of the policy. Used by: policy_commands.cc.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace admin {
 
-// limited: less is given, only in some form, or only for some arguments.
+// limited: the policy gives less than was asked for, or allows it only in some form or for some arguments.
 enum class Allowed { yes, limited, no };
 std::string_view allowed_name(Allowed allowed);  // "allowed", "limited", "refused"
 
@@ -19,12 +19,12 @@ struct PolicyAnswer {
   Allowed allowed = Allowed::no;
   std::string why;
   std::string rule;    // the key that decides: "limits.maximum.memory_bytes"
-  std::string file;    // that has it; empty when none can change it
-  std::string remedy;  // of an administrator; empty when allowed
+  std::string file;    // the file with that key; empty: no file sets it
+  std::string remedy;  // for the administrator; empty when allowed
 };
 
-// Of everything that was asked about, in the order of the table of flags; the tenant first, unless the policy was
-// named. Errors: invalid: nothing was asked, or a value is no number, no JSON.
+// One answer for each flag of `given`, in the order of the command's table of flags. The first answer is about the
+// tenant, unless the policy was named. Errors: invalid: there is no answer, or a value is no number or no JSON.
 Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, const ChosenPolicy& chosen,
                                                  const Given& given);
 

@@ -55,7 +55,8 @@ Result<policies::Peer> find_peer(const std::string& user) {
   return peer;
 }
 
-// "rules[1]" of tenants.json: the first with which it finds anything.
+// The rule of tenants.json that decides about the peer, for example "rules[1]". Found by trying the first rule alone,
+// then the first two, until they assign a tenant.
 std::string deciding_rule(const Json& tenants, const policies::Peer& peer) {
   const Json& rules = member(tenants, "rules");
   for (size_t i = 0; i < rules.size(); i++) {
@@ -86,7 +87,7 @@ Result<policies::Store> load_policies(const Given& given) {
                 "name a folder with --policies");
   const bool installed = std::find(folders.begin(), folders.end(), kInstalled) != folders.end();
   auto store = policies::Store::load(std::move(folders), installed ? policies::Mode::system : policies::Mode::checkout);
-  if (!store) store.error().code = Code::internal;  // not a matter of the command line
+  if (!store) store.error().code = Code::internal;  // the files are wrong, not the command line
   return store;
 }
 

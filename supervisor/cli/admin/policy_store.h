@@ -1,5 +1,6 @@
-// The policies of this machine as the commands see them: read as warderd reads them, no daemon asked. Whose policy is
-// meant: --policy, --user and --unit, else that of whoever asks.
+// Policy store of the commands: the policies of this machine, read from their files as warderd reads them, without a
+// daemon. The policy is chosen by --policy, or by --user and --unit; otherwise it is the calling user's policy.
+// Used by: the `warder policy` commands, `warder doctor`, `warder complete`.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,15 +11,15 @@
 
 namespace admin {
 
-// --policies, else those installed that are there.
+// The folders of --policies, or else the installed folders that exist.
 std::vector<std::string> policy_folders(const Given& given);
 // Errors: not_found without a folder; internal, with every problem of every file, one a line.
 Result<policies::Store> load_policies(const Given& given);
 
 struct ChosenPolicy {
-  std::string tenant;                              // empty: the policy was named, not found by who asks
-  std::shared_ptr<const policies::Policy> policy;  // nullptr: no rule fits, nobody is let in
-  std::string rule, file;                          // of tenants.json, that decided: "rules[1]"
+  std::string tenant;                              // empty: the policy was named, or no rule fits
+  std::shared_ptr<const policies::Policy> policy;  // nullptr: no rule fits, so warderd refuses the connection
+  std::string rule, file;                          // the rule of tenants.json that decided, "rules[1]", and its file
 };
 // Errors: not_found, no policy or user of that name.
 Result<ChosenPolicy> choose_policy(const policies::Store& store, const Given& given);

@@ -1,4 +1,4 @@
-// Text for people: sizes, times, tables that fit a terminal.
+// Text for people: sizes, times, and tables that fit a terminal. Used by: the commands of warder-admin.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,23 +8,23 @@
 namespace admin {
 
 std::string bytes_text(uint64_t bytes);  // "0", "9.4M"
-std::string usec_text(uint64_t usec);    // "3.1ms", "12s", "4m05s"
+std::string usec_text(uint64_t usec);    // "3.1ms", "12.0s", "4m05s"
 
-// `text` as printable ASCII of the same length: what is not becomes '?'.
+// `text` as printable ASCII of the same length: every other byte becomes '?'.
 std::string harmless(std::string text);
 
 enum class Align { left, right };
-enum class Fit { whole, shrinks };  // shrinks: this column gives way when there is not the width for all
+enum class Fit { whole, shrinks };  // shrinks: this column becomes narrower if the table is too wide
 struct Column {
   std::string title;
   Align align = Align::left;
   Fit fit = Fit::whole;
 };
 using Line = std::vector<std::string>;
-// Harmless lines of at most `width` bytes (0: as long as it takes), the one with the titles first.
+// The lines of a table, each made harmless(), of at most `width` bytes (0: no limit). The titles are the first line.
 std::vector<std::string> table(const std::vector<Column>& columns, const std::vector<Line>& lines, size_t width);
 
-// Of the terminal on standard output; 0: there is none.
+// The size of the terminal on standard output, in characters; 0: standard output is no terminal.
 size_t terminal_width();
 size_t terminal_height();
 

@@ -1,5 +1,6 @@
-// `warder top`: the daemon and its executions, again and again. Keys: q ends, up and down choose, k kills the chosen
-// one, c m w a sort by CPU, memory, wall time and age. Without a terminal: pictures one after another, one unless told.
+// `warder top`: shows the daemon and its executions again and again. Keys: q ends, up and down choose an execution, k
+// kills the chosen execution, c m w a sort by CPU, memory, wall time and age. Without a terminal it prints the text as
+// often as --count says, once by default.
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <termios.h>
@@ -19,9 +20,9 @@ namespace admin {
 namespace {
 
 constexpr size_t kUsualWidth = 80, kUsualHeight = 24;
-constexpr size_t kHeadLines = 4;  // without the table's titles
+constexpr size_t kHeadLines = 4;  // above the table's titles
 
-// The terminal as keys come singly, on a screen of its own; as it was when this goes.
+// Switches the terminal to its alternate screen, and to reading single keys. The destructor restores the terminal.
 class Screen {
  public:
   Screen() {
@@ -51,8 +52,8 @@ std::string property_of(const std::string& column) {
 
 struct View {
   std::string sort = "age";
-  std::string chosen;  // an execution's id
-  std::string said;    // about the last key
+  std::string chosen;  // the id of the chosen execution
+  std::string said;    // the message about the last key
 };
 
 std::vector<Json> sorted(std::vector<Json> all, const View& view) {
@@ -88,7 +89,7 @@ int place_of(const std::string& id, const std::vector<Json>& executions) {
   return -1;
 }
 
-// The whole screen; of executions that do not fit, those around the chosen one.
+// Draws the whole screen. If not all executions fit, it shows the executions around the chosen one.
 void show(const Json& daemon, const std::vector<Json>& executions, const View& view) {
   const size_t width = terminal_width() > 0 ? terminal_width() : kUsualWidth;
   const size_t height = terminal_height() > 0 ? terminal_height() : kUsualHeight;
@@ -212,7 +213,7 @@ Result<int> run_top(const Given& given) {
     return fail(Code::invalid, "--sort: '" + view.sort + "' is not cpu, memory, wall or age");
   const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !given.json;
   TRY(double delay, number_between(given, "delay", "1", 0.1, 3600));
-  TRY(double count, number_between(given, "count", terminal ? "0" : "1", 0, 1e9));  // 0: for ever
+  TRY(double count, number_between(given, "count", terminal ? "0" : "1", 0, 1e9));  // 0: without end
   const int delay_ms = static_cast<int>(delay * 1000);
   TRY(BusClient warderd, BusClient::connect(given.bus));
   if (terminal) return watch(warderd, view, static_cast<long>(count), delay_ms);

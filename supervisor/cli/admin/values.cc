@@ -1,4 +1,5 @@
-// Whatever a D-Bus message holds, as JSON: dictionaries become objects, structures and arrays arrays, bytes a string.
+// Reads the values of a D-Bus message as JSON: a dictionary becomes an object, a structure or array becomes an array,
+// and an array of bytes becomes a string.
 #include "supervisor/cli/admin/values.h"
 
 #include <cstdio>

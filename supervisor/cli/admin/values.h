@@ -1,5 +1,6 @@
-// Members of what a bus answered, as JSON. Whoever owns the daemon's name may answer anything: what is missing or of
-// another kind is 0 or empty, never an exception.
+// Values: reads members of the daemon's answers as JSON. A hostile process could own the daemon's bus name, so a
+// missing member or a member of another type reads as 0 or empty, never as an exception.
+// Source: D-Bus messages. Used by: the commands of warder-admin and the dashboard.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,13 +9,13 @@
 
 namespace admin {
 
-const Json& member(const Json& of, const char* key);  // null where there is none
+const Json& member(const Json& of, const char* key);  // null if the member is missing
 const Json& element(const Json& of, size_t index);
 uint64_t number(const Json& value);
 std::string text(const Json& value);
 inline uint64_t number(const Json& of, const char* key) { return number(member(of, key)); }
 inline std::string text(const Json& of, const char* key) { return text(member(of, key)); }
-// For --json: one line, ASCII alone, so that no terminal is driven by it.
+// For --json: prints one line of ASCII, so that the text cannot control a terminal.
 void print_json(const Json& value);
 
 }  // namespace admin

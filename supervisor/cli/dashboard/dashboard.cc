@@ -1,4 +1,4 @@
-// `warder dashboard`: a page that shows what the daemon does, for as long as this runs.
+// `warder dashboard`: serves a page that shows the daemon's work, until the command ends.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ constexpr auto kEvery = 1s;
 struct Place {
   Fd socket;
   SiteAddress address;
-  std::string shown, file;  // file: to remove at the end
+  std::string shown, file;  // shown: the address for the user; file: the socket's path, removed at the end
 };
 
 Result<Place> listen_on_port(const std::string& asked) {
@@ -66,7 +66,7 @@ Result<Place> listen_on_file(const std::string& file) {
   Place place;
   place.socket = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!place.socket) return fail_errno(errno, "socket");
-  const mode_t before = ::umask(0177);  // its owner's alone
+  const mode_t before = ::umask(0177);  // only for the socket's owner
   const int bound = ::bind(place.socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int error = errno;
   ::umask(before);

@@ -1,4 +1,4 @@
-// Draws what `warder dashboard` tells once a second. Everything from the daemon becomes text, never markup.
+// Draws the numbers that `warder dashboard` sends once a second. All data from the daemon become text, never markup.
 "use strict";
 
 const SHOWN_MS = [60_000, 600_000]; // at least, at most
@@ -36,7 +36,7 @@ function duration(usec) {
 const count = (value) => value.toLocaleString("en");
 const sum = (counts) => Object.values(counts).reduce((all, one) => all + one, 0);
 
-// What was counted up between two moments, a second. After a restart the counters begin anew.
+// The increase of a counter between two moments, per second; null after a restart, when counters begin at 0 again.
 function rate(of) {
   return (moment, before) => {
     const more = of(moment) - (before ? of(before) : NaN);
@@ -61,7 +61,7 @@ const PLOTS = [
   {name: "Processors", show: (v) => v.toFixed(2), series: [["busy with executions", "a", rate((m) => m.cpu_usec / 1e6)]]},
 ];
 
-// The next of 1, 2, 5 times a power of ten.
+// The smallest of 1, 2, 5 or 10 times a power of ten that is not below the value.
 function round_up(value) {
   const power = 10 ** Math.floor(Math.log10(value || 1));
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value);

@@ -7,7 +7,7 @@
 namespace admin {
 namespace {
 
-// Nothing from elsewhere is loaded or asked, nothing is kept, and no other page can frame it.
+// The browser loads and asks only this server, stores no copy, and lets no other page frame this page.
 constexpr char kHeaders[] =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
@@ -20,7 +20,7 @@ http::Response page(std::string_view type, std::string_view body) {
   return {"200 OK", std::string(type), std::string(body), kHeaders};
 }
 
-// Longer than it need be for a shorter text: how much of the key was right does not show.
+// Compares in constant time, so that the time does not show how many characters of the key were right.
 bool same(std::string_view one, std::string_view other) {
   if (one.size() != other.size()) return false;
   unsigned char different = 0;

@@ -1,5 +1,6 @@
-// Site: which request of a browser is answered, and with what. Others on this machine can connect to a port, and pages
-// from anywhere can make a browser do so: who does not know the key, or speaks to another host, is told nothing.
+// Site: the HTTP answers of the dashboard. Other users of the machine can connect to its port, and a foreign web page
+// can make a browser connect. So a request without the key in its path, or with another Host header, gets only a 404.
+// Source: Watch. Used by: dashboard.cc.
 #pragma once
 #include <string>
 
@@ -9,11 +10,11 @@
 namespace admin {
 
 struct SiteAddress {
-  std::string key;   // the first part of every path; empty: who can open the socket may look
-  std::string host;  // what the Host header must be; empty: anything
+  std::string key;   // the first part of every path; empty: the socket's mode protects the page
+  std::string host;  // the value that the Host header must have; empty: any value
 };
 
-// Page, style, script and state.json below /KEY/. `watch` must outlive the handler.
+// Serves the page, its style, its script and state.json below /KEY/. `watch` must outlive the handler.
 http::Handler site(const Watch& watch, SiteAddress address);
 
 }  // namespace admin

@@ -10,16 +10,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 5s;  // with each answer
+constexpr auto kPatience = 5s;  // for each answer
 constexpr size_t kMoments = 600;
-constexpr size_t kMostRows = 200;  // of each table; a page with more is read by nobody
+constexpr size_t kMostRows = 200;  // of each table; more would make the page unreadable
 
 uint64_t now_ms() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
-// What the plots are drawn of.
+// The numbers for the plots at one moment.
 Json moment(const Json& manager, uint64_t when) {
   const Json& answers = member(manager, "AnswerUSec");
   const auto counts = [&](const char* key) {
@@ -98,7 +98,7 @@ Task<Result<>> Watch::ask_all() {
 
 Task<> Watch::ask(std::shared_ptr<Round> round) {
   auto asked = co_await ask_all();
-  // Whoever waits may cancel what asks, so not while that is on the stack.
+  // look() cancels this task when the round is over, so the event fires only after this task has returned.
   loop_.defer([round, asked = std::move(asked)] {
     if (round->over.fired()) return;
     round->result = asked;
@@ -110,7 +110,7 @@ Task<> Watch::look() {
   auto round = std::make_shared<Round>();
   if (line_) line_->round = round;
   asking_.spawn(ask(round));
-  if (line_) line_->round = round;  // one that was made for it
+  if (line_) line_->round = round;  // ask() may have made a new line_
   co_await round->over;
   asking_.cancel_all();
   problem_.clear();

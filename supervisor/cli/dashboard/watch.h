@@ -1,6 +1,6 @@
-// Watch: what the dashboard shows, asked of the daemon over D-Bus once a second, and what it was for ten minutes.
-// Source: the Manager and the object manager of org.warder.Warder1. Nothing here waits: a daemon that is slow, or not
-// there, is told as a problem, and asked again; it is never started for this.
+// Watch: the daemon's state for the dashboard, read over D-Bus once a second, with the history of the last ten minutes.
+// Source: the Manager and the object manager of org.warder.Warder1. Used by: dashboard.cc, site.cc. No call blocks. If
+// the daemon is slow or absent, state() has a problem text, and the daemon is asked again. The daemon is never started.
 #pragma once
 #include <deque>
 #include <memory>
@@ -18,20 +18,20 @@ class Watch {
   // `bus`: as for BusClient::connect. The loop must outlive the watch.
   Watch(Loop& loop, const std::string& bus);
 
-  // Asks the daemon; done when it has answered, or some seconds have passed.
+  // Asks the daemon. Done when the daemon has answered, or after 5 seconds without one of its answers.
   Task<> look();
-  // As JSON: {now, problem?, manager?, executions, tenants, history}: the moments after `since`, oldest first. Times
-  // are milliseconds since 1970, the rest is as D-Bus has it.
+  // JSON: {now, problem?, manager?, executions, tenants, history}. history has the moments after `since`, oldest first.
+  // Times are milliseconds since 1970; other values are as D-Bus has them.
   std::string state(uint64_t since) const;
 
  private:
-  struct Round {  // of questions
+  struct Round {  // one round of questions to the daemon
     Event over;
     Result<> result;
   };
-  struct Line {  // to a bus
+  struct Line {  // a connection to a bus
     std::unique_ptr<bus::BusConnection> connection;
-    std::shared_ptr<Round> round;  // that goes on; nullptr: none
+    std::shared_ptr<Round> round;  // the running round; nullptr: no round runs
     bool lost = false;
   };
   Result<> connect();
@@ -40,7 +40,7 @@ class Watch {
   Task<Result<Json>> call(const char* interface, const char* member, const char* argument);
 
   Loop& loop_;
-  std::vector<std::string> buses_;  // to be tried in turn
+  std::vector<std::string> buses_;  // tried in turn
   size_t tried_ = 0;
   std::shared_ptr<Line> line_;
   std::string problem_ = "warderd has not answered yet";
