@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "policies/checked.h"
-#include "policies/schema/json_schema.h"
 #include "policies/policy.h"
+#include "policies/schema/json_schema.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 

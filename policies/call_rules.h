@@ -1,7 +1,6 @@
 // CallRules: which tools of upstream servers a tenant's code and agents may call, with which arguments, and how often.
-// Source: the "calls" object of policies/*.json. Applied by supervisor/calls/upstream_call.cc, to calls from jails and to
-// direct calls alike.
-// Errors: problems that name the key, "calls.rules[2].when: ...".
+// Source: the "calls" object of policies/*.json. Applied by supervisor/calls/upstream_call.cc, to calls from jails and
+// to direct calls alike. Errors: problems that name the key, "calls.rules[2].when: ...".
 #pragma once
 #include <chrono>
 #include <cstdint>

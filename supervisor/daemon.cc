@@ -340,13 +340,8 @@ Result<std::shared_ptr<tenants::Tenant>> Daemon::tenant_of(tenants::Member& memb
   return registry_->workspace(member, named->get_ref<const std::string&>());
 }
 
-<<<<<<< HEAD
 Task<privacy::PiiVaults::Made> Daemon::open_vault(std::string name) {
-  const auto tenant = registry_->find(name);  // in use, so nobody removes its folder meanwhile
-=======
-Task<tools::PiiVaults::Made> Daemon::open_vault(std::string name) {
   const auto tenant = registry_->find(name);  // while this reference exists, the tenant's folder is not removed
->>>>>>> words-e
   if (!tenant) co_return fail(Code::internal, "no tenant is named '" + name + "'");
   auto opening = tenants::SealedVault::open(loop_, *vault_disk_, tenant->directory(), prepared_.key.of_vault(name));
   auto vault = co_await std::move(opening);
@@ -374,13 +369,8 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
       tools::show_limits);
   auto reader_of = [user_of](const mcp::RequestContext& context) -> Result<privacy::PiiUser> {
     if (auto user = user_of(context)) return user;
-<<<<<<< HEAD
-    const auto& member = context.user_as<tenants::Member>();  // a refusal of the workspace that is named leaves, too
-    return privacy::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
-=======
     const auto& member = context.user_as<tenants::Member>();  // the named workspace was refused: filter the refusal
-    return tools::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
->>>>>>> words-e
+    return privacy::PiiUser{member.tenant->name(), member.policy->pii, member.tenant};
   };
   server_->set_json_work(host_->json);
   server_->set_loop_shares(host_->shares);

@@ -124,21 +124,12 @@ class Daemon {
   std::unique_ptr<executions::Sessions> sessions_;
   std::unique_ptr<calls::GuestCalls> guest_calls_;
   std::unique_ptr<tools::ExecuteEnvironment> execute_;
-<<<<<<< HEAD
-  std::unique_ptr<upstream::UpstreamServers> upstream_;  // before all that calls
+  std::unique_ptr<upstream::UpstreamServers> upstream_;  // before the members that call upstream servers
   std::unique_ptr<calls::CallEnvironment> calls_;
   std::unique_ptr<discovery::Discovery> discovery_;
   std::unique_ptr<discovery::StubTree> servers_;
   discovery::SearchLearning learning_;
-  std::unique_ptr<WorkerThread> vault_disk_, skill_disk_;  // before what writes there
-=======
-  std::unique_ptr<upstream::UpstreamServers> upstream_;  // before the members that call upstream servers
-  std::unique_ptr<tools::CallEnvironment> calls_;
-  std::unique_ptr<tools::Discovery> discovery_;
-  std::unique_ptr<tools::StubTree> servers_;
-  tools::SearchLearning learning_;
   std::unique_ptr<WorkerThread> vault_disk_, skill_disk_;  // before the members whose jobs run on these threads
->>>>>>> words-e
   std::unique_ptr<StateDisk> state_disk_;
   privacy::PiiVaults vaults_;
   std::unique_ptr<skill_stores::TenantSkills> skills_;

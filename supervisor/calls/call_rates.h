@@ -1,7 +1,7 @@
 // CallRates: how often each tenant has called what its policy counts, in the last 60 seconds. In memory: a daemon that
 // starts has counted nothing.
-// Source: `calls.rates` of the policy. Applied by upstream_call.cc to calls that the rules let through, before anybody is
-// asked. Errors: exhausted, naming the rule, and when there is room again.
+// Source: `calls.rates` of the policy. Applied by upstream_call.cc to calls that the rules let through, before anybody
+// is asked. Errors: exhausted, naming the rule, and when there is room again.
 #pragma once
 #include <deque>
 #include <map>

@@ -1,5 +1,6 @@
 // Who: on whose behalf a tool of another server is called: a client, directly or through the code of its execution.
-// Used by: upstream_call.cc and all that it asks; an execution's is kept with what its calls have used up (guest_calls.h).
+// Used by: upstream_call.cc and all that it asks; an execution's is kept with what its calls have used up
+// (guest_calls.h).
 #pragma once
 #include <cstdint>
 #include <functional>

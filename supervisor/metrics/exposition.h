@@ -21,14 +21,8 @@ struct DaemonNumbers {
   bool state_disk_failing = false;
   BusyTime::Turn longest_turn;
 };
-<<<<<<< HEAD
-// `pool` may be nullptr, before there is one, `spans` where none are recorded.
+// `pool` is nullptr before the daemon has made its pool, `spans` is nullptr if no spans are recorded.
 std::string exposition(const executions::ExecutionRegistry& executions, const jail::Pool* pool,
                        const traces::Queue* spans, const DaemonNumbers& daemon);
-=======
-// `pool` is nullptr before the daemon has made its pool, `spans` is nullptr if no spans are recorded.
-std::string exposition(const tools::ExecutionRegistry& executions, const jail::Pool* pool, const traces::Queue* spans,
-                       const DaemonNumbers& daemon);
->>>>>>> words-e
 
 }  // namespace metrics
