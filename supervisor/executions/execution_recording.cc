@@ -1,0 +1,86 @@
+#include "supervisor/executions/execution_recording.h"
+
+#include <cmath>
+
+#include "supervisor/executions/execution_log.h"
+#include "supervisor/journal/tokens.h"
+
+namespace executions {
+
+ExecutionRecording::ExecutionRecording(Books books, const TraceContext& caller, ExecutionRecordPtr record)
+    : books_(books), span_(books.spans, caller, record), entry_(books.registry, [&] {
+        record->trace = span_.context().parent.text;
+        return record;
+      }()) {}
+
+Task<Result<>> ExecutionRecording::begin(tenants::Tenant& tenant, const jail::Request& request) {
+  const std::string language(jail::language_name(request.spec.language));
+  entry_.start(language, request.spec.limits);
+  log_started(books_.loop, entry_.shared());
+  CO_TRY(tenants::Recording output, tenant.executions().begin(id()));
+  output_.emplace(std::move(output));
+  row_.emplace(books_.journal.begin(
+      {id(), tenant.name(), language, entry_->policy->name, request.code.size(), journal::now_ms()}));
+  if (books_.journal.failing()) {
+    auto begun = co_await books_.journal.begun(*row_);
+    if (!begun)
+      co_return tl::unexpected<Error>(
+          std::move(begun).error().within("the program did not run, for its record cannot be kept"));
+  }
+  has_begun_ = true;
+  co_return Result<>{};
+}
+
+void ExecutionRecording::connect(jail::Request& request) {
+  const auto keep = [this](tenants::Stream stream) {
+    return [this, stream](std::string_view part) { return output_->append(stream, part).has_value(); };
+  };
+  request.keep_out = keep(tenants::Stream::out);
+  request.keep_err = keep(tenants::Stream::err);
+  request.answered = [this](std::string_view text) {
+    fetched_bytes_ += text.size();
+    fetched_tokens_ += journal::estimated_tokens(text);
+  };
+}
+
+journal::Ended ExecutionRecording::ended(jail::Outcome outcome) const {
+  journal::Ended ended;
+  ended.outcome = jail::outcome_name(outcome);
+  ended.took_us = std::llround(ms_since(asked_) * 1000);
+  return ended;
+}
+
+Task<Result<>> ExecutionRecording::end(const jail::Report& report, journal::Ledger ledger) {
+  journal::Ended ended = this->ended(report.outcome);
+  ended.wall_us = std::llround(report.usage.wall_ms * 1000);
+  ended.cpu_us = std::llround(report.usage.cpu_ms * 1000);
+  ended.memory_peak_bytes = report.usage.memory_peak_bytes;
+  ended.processes_peak = report.usage.processes_peak;
+  ended.ledger = ledger;
+  ended.ledger.printed_bytes = report.out.bytes + report.err.bytes;
+  ended.ledger.printed_tokens = journal::estimated_tokens(report.out.bytes, report.out.text) +
+                                journal::estimated_tokens(report.err.bytes, report.err.text);
+  ended.ledger.fetched_bytes = fetched_bytes_;
+  ended.ledger.fetched_tokens = fetched_tokens_;
+  ended.ledger.read_bytes = report.read_bytes;
+  auto written = co_await books_.journal.end(*std::move(row_), ended);
+  if (!written)
+    co_return fail(Code::unavailable, "the program ran, but its record cannot be kept: " + written.error().what,
+                   written.error().hint);
+  entry_.end(report, ended);
+  log_ended(books_.loop, entry_.shared());
+  co_return Result<>{};
+}
+
+Task<Result<>> ExecutionRecording::end_without_jail() {
+  journal::Ended failed = ended(jail::Outcome::internal);
+  auto written = co_await books_.journal.end(*std::move(row_), std::move(failed));
+  co_return written;
+}
+
+void ExecutionRecording::refuse(const Error& error) {
+  entry_.refuse(error);
+  log_refused(books_.loop, entry_.shared(), error);
+}
+
+}  // namespace executions

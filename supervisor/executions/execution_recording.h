@@ -1,0 +1,69 @@
+// ExecutionRecording: all that is recorded of one call of execute_code: its entry in the ExecutionRegistry, its span,
+// its lines in the log, the output of its program, and its rows in the journal.
+// A recording that is destroyed without an end says `cancelled`: the client went away.
+// Used by: tools/execution. Errors: unavailable: the journal cannot keep the record; those of tenants::Executions.
+#pragma once
+#include <optional>
+
+#include "jail/execution.h"
+#include "supervisor/executions/execution_registry.h"
+#include "supervisor/executions/execution_span.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/tenants/tenant.h"
+
+namespace executions {
+
+class ExecutionRecording {
+ public:
+  // All must outlive the recording.
+  struct Books {
+    Loop& loop;
+    ExecutionRegistry& registry;
+    journal::Journal& journal;
+    traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
+  };
+  // `record` says whose call it is; from now on it is in the registry. `caller`: the trace context of the request.
+  ExecutionRecording(Books books, const TraceContext& caller, ExecutionRecordPtr record);
+  ExecutionRecording(const ExecutionRecording&) = delete;
+
+  ExecutionRecord& record() { return *entry_; }
+  const std::string& id() const { return entry_->id; }
+  // The program and its calls belong to this span.
+  const TraceContext& trace() const { return span_.context(); }
+
+  // Between these two calls the execution waits for a place. A wait that took a turn of the loop has its own span.
+  void begin_wait() { span_.waits(books_.loop); }
+  void end_wait() { span_.goes_on(); }
+
+  // The program of `request` is about to start, under the limits that it has by now. Begins its output and its row.
+  Task<Result<>> begin(tenants::Tenant& tenant, const jail::Request& request);
+  // The journal has a row of it, so clients may ask for it by its id.
+  bool has_begun() const { return has_begun_; }
+  // Sets the callbacks of `request` that take the program's output and the answers to its calls. The recording must
+  // outlive the program. Call it after begin().
+  void connect(jail::Request& request);
+
+  // One of these ends the recording. Each returns when the answer may be sent.
+  // The program ended; `ledger`: of the answer, and of what the program read.
+  Task<Result<>> end(const jail::Report& report, journal::Ledger ledger);
+  // There was no jail for the program.
+  Task<Result<>> end_without_jail();
+  // The call was refused before it began, or failed.
+  void refuse(const Error& error);
+  // The call had no program: it only ended a session.
+  void end_without_program() { entry_.pass(); }
+
+ private:
+  journal::Ended ended(jail::Outcome outcome) const;
+
+  const Books books_;
+  const Monotonic::time_point asked_ = Monotonic::now();
+  ExecutionSpan span_;  // before the entry: it takes from the record how the execution went
+  ExecutionRegistry::Entry entry_;
+  uint64_t fetched_bytes_ = 0, fetched_tokens_ = 0;  // of answers to the program's own calls
+  bool has_begun_ = false;
+  std::optional<tenants::Recording> output_;
+  std::optional<journal::Journal::Execution> row_;
+};
+
+}  // namespace executions

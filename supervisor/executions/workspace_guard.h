@@ -1,0 +1,79 @@
+// WorkspaceGuard: the workspace of a tenant around one execution in it.
+//   admit()   counts the files, and refuses the execution where nothing may run
+//   begin()   takes a snapshot beside the start of the jail, and counts again and again while the program runs
+//   finish()  says what the program changed, and whether it ran out of space
+// A program that writes more than the quota allows is ended (is_over_quota), and the bytes that it wrote between two
+// counts are judged by finish(). In a workspace that is over its quota already, programs may delete: they can write no
+// byte more, and are compared with the size that was there. Where the workspace has more than twice as many files as
+// the quota allows, or cannot be counted, nothing runs until files are deleted. The kernel's project quota, where there
+// is one, applies as well (tenants/project.h).
+// Used by: tools/execution/code_execution.h. Errors: exhausted, with the rule, the numbers and the remedy.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "jail/execution.h"
+#include "supervisor/base/loop.h"
+#include "supervisor/tenants/tenant.h"
+
+namespace executions {
+
+// What one execution did to its workspace.
+struct WorkspaceEffects {
+  std::optional<tenants::Changes> changes;  // nullopt: not known, as a snapshot could not be taken
+  bool others_wrote = false;                // another execution wrote meanwhile: `changes` has its changes, too
+  std::optional<Error> quota;               // the advice for the outcome `disk`, if the quota caused it
+  uint64_t read_tokens = 0;                 // estimated from the bytes that the program read
+};
+
+class WorkspaceGuard {
+ public:
+  enum class Room {
+    enough,  // for files as large as the policy allows
+    cut,     // less is left: file_bytes() is smaller than the policy's limit
+    none,    // the workspace is over its quota: programs may delete, and write nothing
+  };
+
+  // The loop must outlive the guard.
+  WorkspaceGuard(Loop& loop, std::shared_ptr<tenants::Tenant> tenant) : loop_(loop), tenant_(std::move(tenant)) {}
+  // The files of a cancelled execution count at the next look.
+  ~WorkspaceGuard();
+  WorkspaceGuard(const WorkspaceGuard&) = delete;
+
+  // `file_bytes`: the policy's limit of one file.
+  Task<Result<>> admit(uint64_t file_bytes);
+  Room room() const { return room_; }
+  // The limit of one file. Less than the policy's where `room` is cut: what lets a program write on in the largest file
+  // that is there, and a little for /tmp; 1 byte where it is none.
+  uint64_t file_bytes() const { return file_bytes_; }
+  // The refusal of a program whose limits cannot be cut, where `room` is none.
+  Error full() const;
+
+  void begin();
+  // Await it before the program gets its code: later, the snapshot would have the program's own files.
+  Task<> snapshot_taken();
+  bool is_over_quota() const { return is_over_quota_; }
+
+  // Call it once, after the program has ended. Corrects `report`: its outcome where it ran out of space, and the bytes
+  // that it says it has read.
+  Task<WorkspaceEffects> finish(jail::Report& report);
+
+ private:
+  bool is_over(const tenants::Usage& usage) const;
+  Task<> take_snapshot();
+  Task<> watch_quota();
+  std::optional<Error> judge(jail::Report& report) const;
+
+  Loop& loop_;
+  std::shared_ptr<tenants::Tenant> tenant_;
+  Room room_ = Room::enough;
+  uint64_t file_bytes_ = 0;
+  tenants::QuotaLimits most_;  // the quota, or the size at the beginning where that is more
+  bool is_over_quota_ = false;
+  bool is_finished_ = false;
+  std::optional<tenants::Writers::Turn> writing_;
+  std::optional<tenants::Snapshot> before_;
+  std::optional<Started<void>> snapshot_, watch_;  // last: they use the members above
+};
+
+}  // namespace executions

@@ -1,0 +1,261 @@
+#include "supervisor/tools/execution/code_execution.h"
+
+#include <algorithm>
+
+#include "supervisor/base/json.h"
+#include "supervisor/calls/upstream_call.h"
+#include "supervisor/executions/context_ledger.h"
+#include "supervisor/executions/session_log.h"
+#include "supervisor/tools/execution/execute_request.h"
+#include "supervisor/tools/execution/image_files.h"
+
+namespace tools {
+namespace {
+
+// Keys of a request's _meta for the session's log: the purpose of the call, and of the session.
+constexpr char kTaskKey[] = "org.warder/task", kSessionKey[] = "org.warder/session-description";
+
+std::string text_of_meta(const Json& meta, const char* key) {
+  const auto text = meta.is_object() ? meta.find(key) : meta.end();
+  return text != meta.end() && text->is_string() ? text->get<std::string>() : std::string();
+}
+
+calls::Who on_behalf_of(const CodeExecution::Caller& caller, executions::ExecutionRecording& recording) {
+  const mcp::PeerProcess& peer = caller.context.peer;
+  calls::Who who{
+      caller.tenant, caller.policy, peer.uid, peer.pid, recording.id(), caller.context, &recording.record().handle};
+  who.trace = recording.trace();
+  return who;
+}
+
+}  // namespace
+
+CodeExecution::CodeExecution(ExecuteEnvironment& environment, Caller caller, executions::ExecutionRecording& recording)
+    : environment_(environment),
+      caller_(std::move(caller)),
+      recording_(recording),
+      progress_(caller_.context, recording.record()),
+      nested_{on_behalf_of(caller_, recording)},
+      workspace_(caller_.context.loop, caller_.tenant) {}
+
+CodeExecution::~CodeExecution() { recording_.record().withdraw = nullptr; }
+
+Task<Result<mcp::ToolResult>> CodeExecution::run(Json arguments) {
+  FreedBeside variables(&environment_.host.json, Json());
+  CO_TRY(ExecuteRequest asked, read_execute_request(*caller_.tenant, *caller_.policy, arguments));
+  if (const auto given = arguments.find("context_vars"); given != arguments.end()) *variables = std::move(*given);
+  CO_CHECKED(check_session_arguments(arguments));
+  clamped_ = std::move(asked.clamped);
+  jail::Request request = std::move(asked.jail);
+  announce(request);
+  if (only_ends_session(request, arguments)) {
+    auto ended = co_await end_session(arguments, request);
+    co_return ended;
+  }
+  sending_.emplace(progress_.send());
+  CO_CHECKED(co_await wait_for_place(arguments, request));
+  CO_CHECKED(co_await write_variables(std::move(variables), request));
+  CO_CHECKED(co_await admit_to_workspace(request));
+  CO_CHECKED(co_await recording_.begin(*caller_.tenant, request));
+  connect(request);
+  CO_TRY(jail::Report report, co_await run_program(std::move(request)));
+  auto result = co_await answer(std::move(report));
+  co_return result;
+}
+
+// The registry learns the language, and how an administrator ends the call while it waits.
+void CodeExecution::announce(const jail::Request& request) {
+  language_ = request.spec.language;
+  executions::ExecutionRecord& record = recording_.record();
+  record.language = jail::language_name(language_);
+  record.withdraw = [this] {
+    environment_.sessions.withdraw(recording_.id());
+    environment_.admission.withdraw(recording_.id());
+  };
+}
+
+executions::Sessions::Ask CodeExecution::session_request(const Json& arguments, const jail::Request& request) const {
+  executions::Sessions::Ask ask;
+  ask.tenant = caller_.tenant;
+  ask.policy = caller_.policy;
+  ask.name = arguments["session"].get<std::string>();
+  ask.execution = recording_.id();
+  ask.client = caller_.context.user;
+  ask.language = request.spec.language;
+  if (arguments.value("reset_session", false)) ask.begin = executions::Sessions::Begin::anew;
+  if (arguments.contains("memory_mb")) ask.memory_bytes = request.spec.limits.memory_bytes;
+  return ask;
+}
+
+Task<Result<mcp::ToolResult>> CodeExecution::end_session(const Json& arguments, const jail::Request& request) {
+  executions::Sessions::Ask ask = session_request(arguments, request);
+  const std::string name = ask.name;
+  CO_TRY(bool existed, co_await environment_.sessions.end(std::move(ask)));
+  recording_.end_without_program();
+  jail::Report report;
+  report.outcome = jail::Outcome::ok;
+  report.receipt = "{}";
+  ExecuteAnswer answer;
+  answer.execution_id = recording_.id();
+  answer.report = &report;
+  answer.session = {{"name", name}, {"ended", existed}};
+  co_return make_answer(answer);
+}
+
+// First the turn in the session, if there is one, then a place among all executions.
+Task<Result<>> CodeExecution::wait_for_place(const Json& arguments, jail::Request& request) {
+  recording_.begin_wait();
+  if (arguments.contains("session")) {
+    progress_.set_waits_for("its turn in the session");
+    executions::Sessions::Ask ask = session_request(arguments, request);
+    CO_TRY(executions::Sessions::Turn turn, co_await environment_.sessions.enter(std::move(ask)));
+    request.spec.limits.memory_bytes = turn.memory_bytes();
+    session_ = {turn.name(), request.code};
+    turn_.emplace(std::move(turn));
+  }
+  progress_.set_waits_for("a free place");
+  executions::Admission::Asker asker{caller_.tenant->account(), &caller_.member};
+  CO_TRY(executions::Admission::Permit permit,
+         co_await environment_.admission.enter(std::move(asker), *caller_.policy, recording_.id()));
+  permit_.emplace(std::move(permit));
+  progress_.set_waits_for("");
+  recording_.end_wait();
+  co_return Result<>{};
+}
+
+// After the wait: requests take their places in the order in which they came, however much there is to write.
+Task<Result<>> CodeExecution::write_variables(FreedBeside variables, jail::Request& request) {
+  if ((*variables).is_null()) co_return Result<>{};
+  CO_TRY(request.context_vars, co_await write_json(std::move(*variables)));
+  co_return Result<>{};
+}
+
+Task<Result<>> CodeExecution::admit_to_workspace(jail::Request& request) {
+  policies::Limits& limits = request.spec.limits;
+  CO_CHECKED(co_await workspace_.admit(limits.file_bytes));
+  if (turn_) {  // the session's jail has the policy's limits, for all of its programs
+    if (workspace_.room() == executions::WorkspaceGuard::Room::none) co_return tl::unexpected<Error>(workspace_.full());
+    co_return Result<>{};
+  }
+  // The code of shell is a file in memory.
+  const uint64_t code_bytes = language_ == jail::Language::shell ? request.code.size() : 0;
+  limits.file_bytes = std::max(workspace_.file_bytes(), code_bytes);
+  co_return Result<>{};
+}
+
+void CodeExecution::connect(jail::Request& request) {
+  request.id = recording_.id();
+  request.trace = recording_.record().trace;
+  request.handle = &recording_.record().handle;
+  recording_.connect(request);
+  workspace_.begin();
+  request.before_code = [this] { return workspace_.snapshot_taken(); };
+  request.over_quota = [this] { return workspace_.is_over_quota(); };
+  guest_.emplace(calls::GuestCaller{*caller_.tenant, *caller_.policy, nested_.who.execution, session_.name, &nested_});
+  request.call = [this](std::string name, Json asked) {
+    return environment_.calls.call(*guest_, std::move(name), std::move(asked));
+  };
+  if (!caller_.context.wants_progress()) return;
+  nested_.who.tell = [this](const std::string& line) { progress_.set_line(line); };
+  request.progressed = [this](uint64_t, std::string_view line) { progress_.set_line(line); };
+}
+
+Task<Result<jail::Report>> CodeExecution::run_program(jail::Request request) {
+  auto report = co_await run_in_jail(std::move(request));
+  if (!report) {
+    CO_CHECKED(co_await recording_.end_without_jail());
+    report.error().what += "; the program did not run";
+    co_return tl::unexpected<Error>(std::move(report).error());
+  }
+  ran_ = Ran::maybe;
+  co_return report;
+}
+
+Task<Result<jail::Report>> CodeExecution::run_in_jail(jail::Request request) {
+  if (turn_) {
+    auto report = co_await turn_->run(std::move(request));
+    co_return report;
+  }
+  // A limit of its own: no waiting jail has it, and none is built ahead for it.
+  if (workspace_.room() != executions::WorkspaceGuard::Room::enough) {
+    auto report = co_await jail::execute(environment_.host, std::move(request));
+    co_return report;
+  }
+  auto report = co_await jail::execute(environment_.host, environment_.pool, std::move(request));
+  co_return report;
+}
+
+Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
+  ExecuteAnswer answer;
+  answer.execution_id = recording_.id();
+  answer.report = &report;
+  answer.clamped = clamped_;
+  if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
+  if (std::string told = calls::told_of_calls(nested_.calls, caller_.policy->calls.per_execution); !told.empty())
+    answer.notes.push_back(std::move(told) + ": ask for more in one call, or go on in another execution");
+  const executions::WorkspaceEffects effects = co_await workspace_.finish(report);
+  co_await take_result(report, answer);
+  take_effects(effects, report, answer);
+  if (turn_) {
+    answer.session = turn_->tell();
+    log_session(report, answer);
+  }
+  mcp::ToolResult result = make_answer(answer);
+  const journal::Ledger ledger = ledger_of(result, effects.read_tokens);
+  CO_CHECKED(co_await recording_.end(report, ledger));
+  co_return result;
+}
+
+// A large value becomes text beside the loop.
+Task<> CodeExecution::take_result(jail::Report& report, ExecuteAnswer& answer) {
+  if (!report.value || !is_large(*report.value)) co_return;
+  // A text stays in the report: the session's log has it without JSON's quotes.
+  Json value = turn_ && report.value->is_string() ? *report.value : std::move(*report.value);
+  auto text = co_await write_json(std::move(value));
+  if (!text) answer.notes.insert(answer.notes.begin(), "its result was lost: " + text.error().what);
+  answer.result = text ? *std::move(text) : "null";
+}
+
+void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, jail::Report& report,
+                                 ExecuteAnswer& answer) {
+  answer.quota = effects.quota;
+  answer.images = std::move(report.images);
+  if (!effects.changes) return;
+  const tenants::Changes& changes = *effects.changes;
+  answer.changes = &changes;
+  append_image_files(answer.images, caller_.tenant->workspace(), changes);
+  if (changes.empty()) return;
+  if (effects.others_wrote)
+    answer.notes.emplace_back("others wrote to this workspace meanwhile: `files` has their changes, too");
+  environment_.files_changed(*caller_.tenant, changes);
+}
+
+void CodeExecution::log_session(const jail::Report& report, const ExecuteAnswer& answer) const {
+  const Json& meta = caller_.context.meta;
+  const std::string task = text_of_meta(meta, kTaskKey), session = text_of_meta(meta, kSessionKey);
+  const executions::SessionLogEntry entry{session_.name, recording_.id(), task,           session,
+                                          session_.code, report,          answer.changes, answer.result};
+  executions::log_session_task(*caller_.tenant, entry);
+}
+
+journal::Ledger CodeExecution::ledger_of(const mcp::ToolResult& result, uint64_t read_tokens) const {
+  journal::Ledger ledger;
+  ledger.returned_bytes = mcp::least_size(result);
+  ledger.returned_tokens = executions::returned_tokens(result);
+  ledger.read_tokens = read_tokens;
+  if (std::exchange(caller_.member.definitions_counted, true)) return ledger;
+  const executions::DefinitionSize all = executions::definition_size(*environment_.catalog_of());
+  ledger.definitions_avoided_bytes = all.bytes - std::min(all.bytes, caller_.member.definition_bytes);
+  if (all.bytes > 0) ledger.definitions_avoided_tokens = all.tokens * ledger.definitions_avoided_bytes / all.bytes;
+  return ledger;
+}
+
+// Large values are written beside the loop. The tenant's budget was charged when they were read.
+Task<Result<std::string>> CodeExecution::write_json(Json value) const {
+  if (!is_large(value)) co_return dump_json(value);
+  JsonWork::Owner owner{caller_.tenant->name(), caller_.policy->limits.standard.json_bytes_per_second};
+  auto text = co_await dump_beside(environment_.host.json, std::move(owner), std::move(value));
+  co_return text;
+}
+
+}  // namespace tools

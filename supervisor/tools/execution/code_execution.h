@@ -1,0 +1,73 @@
+// CodeExecution: one call of execute_code, from its arguments to its answer.
+// Source: execute_code.cc. Destroying the task of run() kills the jail.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "supervisor/base/large_value.h"
+#include "supervisor/calls/guest_calls.h"
+#include "supervisor/executions/execution_recording.h"
+#include "supervisor/executions/workspace_guard.h"
+#include "supervisor/tools/execution/execute_answer.h"
+#include "supervisor/tools/execution/execute_code.h"
+#include "supervisor/tools/execution/execution_progress.h"
+
+namespace tools {
+
+class CodeExecution {
+ public:
+  // Those for whom the code runs. `tenant`: the member's, or its named workspace.
+  struct Caller {
+    mcp::RequestContext& context;
+    tenants::Member& member;
+    std::shared_ptr<tenants::Tenant> tenant;
+    std::shared_ptr<const policies::Policy> policy;  // the one that this execution began with
+  };
+  // All that is referred to must outlive it.
+  CodeExecution(ExecuteEnvironment& environment, Caller caller, executions::ExecutionRecording& recording);
+  ~CodeExecution();
+  CodeExecution(const CodeExecution&) = delete;
+
+  Task<Result<mcp::ToolResult>> run(Json arguments);
+  // Whether a program may have begun. Asked after an error.
+  Ran ran() const { return ran_; }
+
+ private:
+  struct Session {  // what the execution's session needs to know at its end
+    std::string name, code;
+  };
+  void announce(const jail::Request& request);
+  executions::Sessions::Ask session_request(const Json& arguments, const jail::Request& request) const;
+  Task<Result<mcp::ToolResult>> end_session(const Json& arguments, const jail::Request& request);
+  Task<Result<>> wait_for_place(const Json& arguments, jail::Request& request);
+  Task<Result<>> write_variables(FreedBeside variables, jail::Request& request);
+  Task<Result<>> admit_to_workspace(jail::Request& request);
+  void connect(jail::Request& request);
+  Task<Result<jail::Report>> run_program(jail::Request request);
+  Task<Result<jail::Report>> run_in_jail(jail::Request request);
+  Task<Result<mcp::ToolResult>> answer(jail::Report report);
+  Task<> take_result(jail::Report& report, ExecuteAnswer& answer);
+  void take_effects(const executions::WorkspaceEffects& effects, jail::Report& report, ExecuteAnswer& answer);
+  void log_session(const jail::Report& report, const ExecuteAnswer& answer) const;
+  journal::Ledger ledger_of(const mcp::ToolResult& result, uint64_t read_tokens) const;
+  Task<Result<std::string>> write_json(Json value) const;
+
+  ExecuteEnvironment& environment_;
+  const Caller caller_;
+  executions::ExecutionRecording& recording_;
+  std::vector<policies::Clamp> clamped_;
+  jail::Language language_ = jail::Language::python;
+  Ran ran_ = Ran::no;
+  ExecutionProgress progress_;
+  Session session_;  // empty: the execution has no session
+  calls::NestedCalls nested_;
+  std::optional<calls::GuestCaller> guest_;
+  std::optional<executions::Sessions::Turn> turn_;
+  std::optional<executions::Admission::Permit> permit_;
+  executions::WorkspaceGuard workspace_;
+  std::optional<Started<void>> sending_;  // last: it uses the members above
+};
+
+}  // namespace tools

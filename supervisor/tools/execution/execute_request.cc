@@ -1,0 +1,81 @@
+#include "supervisor/tools/execution/execute_request.h"
+
+#include <fmt/format.h>
+
+#include "supervisor/executions/jail_spec.h"
+
+namespace tools {
+
+Json execute_code_schema() {
+  return Json::parse(R"({
+    "type": "object",
+    "properties": {
+      "code": {"type": "string"},
+      "context_vars": {"type": "object"},
+      "timeout_seconds": {"type": "number", "minimum": 0.001, "maximum": 86400, "default": 30},
+      "memory_mb": {"type": "number", "minimum": 1, "maximum": 1048576, "default": 500},
+      "language": {"type": "string", "enum": ["python", "javascript", "typescript", "shell"], "default": "python"},
+      "session": {"type": "string"},
+      "reset_session": {"type": "boolean"}
+    },
+    "required": ["code"]
+  })");
+}
+
+mcp::Spellings execute_code_spellings() {
+  return {{"language",
+           {{"py", "python"},
+            {"python3", "python"},
+            {"js", "javascript"},
+            {"node", "javascript"},
+            {"nodejs", "javascript"},
+            {"ecmascript", "javascript"},
+            {"ts", "typescript"},
+            {"bash", "shell"},
+            {"sh", "shell"},
+            {"zsh", "shell"}}}};
+}
+
+Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const policies::Policy& policy, Json& arguments) {
+  const auto language = jail::find_language(arguments.value("language", "python"));
+  if (!language)
+    return fail(Code::invalid, "language: not python, javascript, typescript or shell", "name one of these",
+                "languages");
+  if (!policy.allows_language(jail::language_name(*language)))
+    return fail(Code::denied, fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(*language)),
+                "use a language that is allowed, or ask the administrator to add it to `languages`", "languages");
+  policies::LimitRequest asked;
+  if (arguments.contains("timeout_seconds"))
+    asked.wall = std::chrono::milliseconds(static_cast<int64_t>(arguments["timeout_seconds"].get<double>() * 1000));
+  if (arguments.contains("memory_mb"))
+    asked.memory_bytes = static_cast<uint64_t>(arguments["memory_mb"].get<double>() * (1 << 20));
+  ExecuteRequest request;
+  policies::Limits limits;
+  std::tie(limits, request.clamped) = policies::resolve(policy.limits, asked);
+  jail::Request& jail = request.jail;
+  jail.code = std::move(arguments["code"].get_ref<std::string&>());
+  jail.spec = executions::make_spec(policy, *language, limits);
+  jail.tenant = tenant.name();
+  jail.pool = policy.pool;
+  jail.seccomp_profile = policy.seccomp;
+  jail.workspace = tenant.workspace().directory();
+  if (tenant.held_by_kernel()) jail.quota = jail::Request::Quota::project;
+  return request;
+}
+
+Result<> check_session_arguments(const Json& arguments) {
+  if (!arguments.contains("session")) {
+    if (!arguments.value("reset_session", false)) return {};
+    return fail(Code::invalid, "reset_session: no session is named", "name it in `session`", "session");
+  }
+  CHECKED(tenants::check_session_id(arguments["session"].get<std::string>()));
+  if (jail::find_language(arguments.value("language", "python")) != jail::Language::shell) return {};
+  return fail(Code::invalid, "session: shell keeps no variables between calls",
+              "leave `session` out, and keep data in workspace files", "session");
+}
+
+bool only_ends_session(const jail::Request& request, const Json& arguments) {
+  return request.code.empty() && arguments.value("reset_session", false);
+}
+
+}  // namespace tools

@@ -1,0 +1,32 @@
+// The arguments of execute_code, and the jail::Request that they ask for under a policy.
+// Errors: invalid, denied (languages), each with the rule and the remedy.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "jail/execution.h"
+#include "policies/limits.h"
+#include "policies/policy.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/mcp/registry.h"
+#include "supervisor/tenants/tenant.h"
+
+namespace tools {
+
+Json execute_code_schema();
+// Other names of the languages that models use.
+mcp::Spellings execute_code_spellings();
+
+struct ExecuteRequest {
+  jail::Request jail;
+  std::vector<policies::Clamp> clamped;  // limits that were asked for and are more than the policy allows
+};
+// Takes the code out of `arguments`. `tenant` must outlive the request, whose workspace it borrows.
+Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const policies::Policy& policy, Json& arguments);
+
+// Errors: a session is reset and none is named; the name is none; the language keeps no variables.
+Result<> check_session_arguments(const Json& arguments);
+// Empty code and reset_session: the session ends, and no program runs.
+bool only_ends_session(const jail::Request& request, const Json& arguments);
+
+}  // namespace tools
