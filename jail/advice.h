@@ -16,8 +16,8 @@ std::string network_advice(std::string_view text);
 std::string shared_memory_advice(std::string_view text, std::string_view code);
 
 // The call that probably ended the program: the first call of the rules that kill (policies/seccomp/) that the code
-// names. If the code names none of these calls: a list of them. The kernel ends the process and writes the number of
-// the call to its log only.
+// names. If the code names no such call: a list of all these calls. The kernel ends the process and writes the number
+// of the call to its log only.
 std::string forbidden_call_advice(std::string_view code);
 
 }  // namespace jail

@@ -25,7 +25,7 @@ constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe 
 
 const Interpreter* interpreter_;
 int null_device = -1;
-bool wanted = false;  // of the fork that is made now
+bool wanted = false;  // of the fork in progress
 
 struct Incoming {
   Order order;
