@@ -93,7 +93,7 @@ constexpr int kGuestFd = 3;       // SOCK_SEQPACKET to the daemon: the guest pro
 constexpr int kControlFd = 4;     // SOCK_SEQPACKET to the daemon: InitReport
 constexpr int kPlanFd = 5;        // sealed memfd: Plan
 constexpr int kStartFd = 6;       // forked: the runner waits for a byte here, until the root is built
-constexpr int kForkedRunner = 2;  // forked: its pid, the first after init's
+constexpr int kForkedRunner = 2;  // forked: the runner's pid, the first after init's
 
 // Ids inside the jail.
 constexpr uint32_t kInitId = 0;
