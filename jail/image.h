@@ -14,7 +14,7 @@ struct GuestImage {
   std::string base64;
 };
 
-// The first eight images of the message; nullopt if one image has a type that clients do not show.
+// The first eight images of the message; nullopt if one has no Base64 data, or a type that clients do not show.
 std::optional<std::vector<GuestImage>> read_images(const Json& message);
 
 }  // namespace jail

@@ -9,7 +9,7 @@
 
 namespace jail {
 
-// The steps of building a jail, in order. The first that fails names itself in InitReport.
+// The steps of building a jail, in order. InitReport names the first step that fails.
 enum class Step : uint16_t {
   none,
   // between clone3 and exec (jail/spawn.cc)
@@ -26,7 +26,7 @@ enum class Step : uint16_t {
   root_overlay,
   usr_overlay,
   devices,
-  temporary_files,  // /tmp, /home/agent, /dev/shm, the workspace's mount point
+  temporary_files,  // /tmp, /home/agent, /dev/shm; in a zygote's home: the template at /run
   proc,
   hostname,
   loopback,

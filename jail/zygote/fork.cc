@@ -21,7 +21,7 @@ namespace jail::zygote {
 namespace {
 
 constexpr int kOrderFd = kGuestFd;
-constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe that lets the child go on
+constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe that lets the child continue
 
 const Interpreter* interpreter_;
 int null_device = -1;
