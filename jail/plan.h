@@ -156,7 +156,7 @@ constexpr int kNamespaceCount = 7;
 
 enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3 };
 
-// There are processes beside the runner; the kernel does not report their number.
+// Processes beside the runner exist; the kernel does not report their number.
 constexpr uint32_t kOthersUncounted = UINT32_MAX;
 
 // InitReport: one message of jail-init to the daemon. The daemon trusts neither its size nor its numbers.

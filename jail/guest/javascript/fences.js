@@ -22,7 +22,8 @@ function fenced(code) {
   if (before.trim() !== '' && (isInComment(before) || parse(code) !== undefined)) return {code};
   const blocks = blocksOf(lines, first);
   const [{begin, end}] = blocks;
-  if (lines.slice(begin, end).join('').trim() === '' && blocks.length === 1) return {code: before}; // only a closing fence
+  // There is only a closing fence.
+  if (lines.slice(begin, end).join('').trim() === '' && blocks.length === 1) return {code: before};
   const known = blocks.filter(({language}) => OURS.includes(language));
   const taken = known.length > 0 ? known : blocks.slice(0, 1);
   const kept = lines.map(() => '');

@@ -8,7 +8,7 @@ const {promises} = nodeFs; // Node loads it at the first use: here, ahead of tim
 
 const SKILLS = '/skills';
 
-// Writes the whole file or leaves it: if the workspace is full, the old file stays. The file's permission bits stay, too.
+// Writes the whole file or leaves it: if the workspace is full, the old file stays. Keeps the permission bits.
 async function writeWhole(file, data, options) {
   const was = await promises.stat(file).catch(() => undefined);
   const writable = was === undefined || (await promises.access(file, nodeFs.constants.W_OK).then(() => true, () => false));
@@ -36,7 +36,8 @@ function makeFiles(workspace, call) {
     if (typeof name !== 'string') throw new TypeError(`a file's name is a string, not ${typeof name}`);
     const [first, ...rest] = path.normalize(name).split('/').filter((part) => part !== '');
     let file = path.resolve(root, name);
-    // `/skills` is the mount. `skills` is the mount, too, unless the workspace has a folder `skills`. Likewise `workspace`.
+    // `/skills` is the mount. `skills` is the mount, too, unless the workspace has a folder `skills`. Likewise
+    // `workspace`.
     const isMount = path.isAbsolute(name) || !nodeFs.existsSync(path.join(root, first ?? '.'));
     if (isMount && first === 'workspace') file = path.join(root, ...rest);
     if (isMount && first === 'skills') file = path.join(SKILLS, ...rest);

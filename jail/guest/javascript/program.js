@@ -1,4 +1,5 @@
-// Makes the body of an async function from a program as agents write it. The value of its last expression is stored, imports become awaited calls, and in a session its variables become global. Lines keep their numbers: added code is
+// Makes the body of an async function from a program as agents write it. The value of its last expression is stored,
+// imports become awaited calls, and in a session its variables become global. Lines keep their numbers: added code is
 // the prologue, on line 0.
 //
 // `__warder` in the text: last(value) keeps the value of the last expression; import(specifier, names, line, optional)

@@ -1,6 +1,7 @@
 // A session: order after order in one interpreter. Top-level declarations stay as global variables; each order gets its
-// answer. An order is answered when its code has ended and the event loop is empty, but at most GRACE_MS after the code's end: timers and
-// servers that are left continue while the next order runs. Between two orders all code is stopped.
+// answer. An order is answered when its code has ended and the event loop is empty, but at most GRACE_MS after the
+// code's end: timers and servers that are left continue while the next order runs. Between two orders all code is
+// stopped.
 'use strict';
 const process = require('process');
 const {setImmediate, setTimeout} = require('timers');
