@@ -1,6 +1,6 @@
 // Advice: one sentence about a usual cause of a failure and its remedy, found by words in the program's own output and
-// code. The program chose these words: advice helps the program's author, and is never evidence. Used by:
-// jail/execution.cc. Pure; no errors: tests/jail/advice_test.cc is a table.
+// code. The program chose these words: advice helps the program's author, and is never evidence.
+// Used by: jail/execution.cc. Pure; no errors: tests/jail/advice_test.cc is a table.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,8 +16,8 @@ std::string network_advice(std::string_view text);
 std::string shared_memory_advice(std::string_view text, std::string_view code);
 
 // The call that probably ended the program: the first call of the rules that kill (policies/seccomp/) that the code
-// names. If the code names none of these calls: a list of them. The kernel ends the process and writes the number of
-// the call to its log only.
+// names. If the code names no call of these rules: a list of the calls. The kernel ends the process and writes the
+// number of the call to its log only.
 std::string forbidden_call_advice(std::string_view code);
 
 }  // namespace jail

@@ -1,6 +1,7 @@
 // Applied: the isolation that was really applied to one jail while it was built, as text for its receipt (receipt.h).
-// Waiting jails make it ahead of time. Source: jail-init's report (its namespace numbers are compared with the daemon's
-// own), and the host's facts. Used by: jail/receipt.cc. No errors.
+// Waiting jails make it ahead of time.
+// Source: jail-init's report (its namespace numbers are compared with the daemon's own), and the host's facts. Used by:
+// jail/receipt.cc. No errors.
 #pragma once
 #include <string>
 

@@ -90,7 +90,7 @@ class Execution final : public Steered {
     co_await over_;
     // The task that fired over_ is still on the stack. If only the runner is left, its answer ends the execution.
     co_await next_turn(host_.loop);
-    if (answered_status_) clock_.let_go();  // a thread of the program may be held for an approval
+    if (answered_status_) clock_.let_go();  // one of its threads may wait for a person
     while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half message
     goes_on_ = answers_session();
     if (goes_on_ || (!heard_ && ended_ == EndCause::by_itself && is_alone())) {

@@ -1,7 +1,7 @@
 // Execution: one program in one jail, from its code to its outcome. It does not know MCP; a tenant is only a name here.
-// The programs of one session (session.h) run in the same jail, one after the other. Source:
-// supervisor/tools/execution/execute_code.cc, jail/session.cc. Destroying the task cancels the execution: its jail is
-// killed.
+// The programs of one session (session.h) run in the same jail, one after the other.
+// Used by: supervisor/tools/execute_code.cc, jail/session.cc, jail/self_test.cc. Destroying the task cancels the
+// execution: its jail is killed.
 #pragma once
 #include <functional>
 #include <memory>
@@ -69,8 +69,7 @@ struct Report {
   uint64_t read_bytes = 0;                 // from files of the workspace; the guest's own number, unchecked
   std::vector<GuestImage> images;
   CapturedStream out, err;
-  std::optional<uint32_t>
-      left_running;  // processes of the program that still ran when it ended, and were ended with it; 0: uncounted
+  std::optional<uint32_t> left_running;  // processes that the program left, ended with it; 0: some, uncounted
   JailUsage usage;
   std::string receipt;  // a JSON object
 };

@@ -45,7 +45,7 @@ Task<Result<>> GuestChannel::send_shared(std::shared_ptr<const std::string> whol
     }
     if (sent < 0) co_return fail_errno(errno, "send to the guest", Code::unavailable);
     at += n;
-    // Other tasks get their turn, however fast the guest reads.
+    // Other tasks get their turn first, however fast the guest reads.
     if (++packets % kPacketsInATurn == 0 && at < text.size()) co_await next_turn(*loop_);
   } while (at < text.size());
   co_return Result<>{};
@@ -63,8 +63,7 @@ void GuestChannel::end_sending() {
 Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
   std::string whole;
   for (int packets = 1;; packets++) {
-    if (packets % kPacketsInATurn == 0)
-      co_await next_turn(*loop_);  // other tasks get their turn, however fast the guest writes
+    if (packets % kPacketsInATurn == 0) co_await next_turn(*loop_);  // other tasks first, however fast it writes
     iovec part{packet, kPacketBytes};
     msghdr message{};  // no control buffer: descriptors that a guest attaches are closed by the kernel
     message.msg_iov = &part;
@@ -87,8 +86,7 @@ Task<Result<std::optional<std::string>>> GuestChannel::receive_text() {
     if (whole.size() > most_bytes_)
       co_return fail(Code::invalid, fmt::format("a message of the guest is over {} bytes", most_bytes_));
     if (mark == 'F') co_return std::optional<std::string>(std::move(whole));
-    if (n == 1)
-      co_return fail(Code::invalid, "an empty part of a message");  // else a flood of empty parts would never end
+    if (n == 1) co_return fail(Code::invalid, "an empty part of a message");  // else a flood of these never ends
   }
 }
 

@@ -10,7 +10,7 @@
 namespace jail {
 namespace {
 
-constexpr size_t kCountFrom = 64 << 10;     // shorter texts cannot hold enough values to hurt
+constexpr size_t kCountFrom = 64 << 10;     // shorter texts cannot hold many values
 constexpr size_t kMostEnvelopeBytes = 512;  // bytes that our runners write before the arguments of a call
 
 // Moves the value at `key` out of `message`, because results are large. Null if there is none.

@@ -1,7 +1,8 @@
 // Handle: lets the daemon watch and control a running execution: its usage, its end, freeze and thaw, its limits. The
 // code that asks for an execution makes the handle and passes it in the Request; jail/execution.cc connects it while
 // the execution runs. A program of a session has a handle, too: cancelling it ends the session, and only the wall time
-// of its limits can change. Used by: supervisor/executions/execution_registry.h, supervisor/tools/freeze_guard.h.
+// of its limits can change.
+// Used by: supervisor/tools/execution_registry.h, supervisor/tools/freeze_guard.h.
 // Errors: unavailable (not running, or this machine cannot do that); invalid, naming the limit; internal.
 #pragma once
 #include <chrono>
@@ -70,7 +71,7 @@ class Handle {
   bool cancelled() const { return cancelled_; }
   Result<> freeze() { return execution_ ? execution_->freeze() : not_running(); }
   Result<> thaw() { return execution_ ? execution_->thaw() : not_running(); }
-  // Stops the execution while a call waits, for example for an approval. The clocks stop, and so do the processes if a
+  // Stops the execution while one of its calls waits for a person. The clocks stop, and so do the processes if a
   // cgroup holds them. Without a cgroup, the CPU time that they use meanwhile counts as wall time. Each hold() needs
   // one release(); after the last release() the execution runs again, unless freeze() stopped it.
   void hold() {

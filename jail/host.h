@@ -30,7 +30,7 @@ struct Host {
   bool map_workspace_ids = false;  // the state directory's file system can be mounted with mapped ids
   std::string no_idmap_why;
   int landlock_abi = 0;
-  std::optional<Error> unfit;  // why only the self-test, which failed, may build jails now
+  std::optional<Error> unfit;  // set when the self-test failed: only the self-test builds jails then
   Replies::Room replies = {};
   JsonWork json{loop};      // for large JSON texts
   LoopShares shares{loop};  // shares of the loop's time: for each tenant's programs, and for the daemon's users

@@ -1,5 +1,5 @@
-// GuestImage: a picture that a program returned. Source: the guest's result message, which may hold any value. Used by:
-// jail/guest_message.cc.
+// GuestImage: a picture that a program returned.
+// Source: the guest's result message, which may hold any value. Used by: jail/guest_message.cc.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ struct GuestImage {
   std::string base64;
 };
 
-// The first eight images of the message; nullopt if one of them is not an image of a type that clients show.
+// The first eight images of the message; nullopt if one has no Base64 data, or a type that clients do not show.
 std::optional<std::vector<GuestImage>> read_images(const Json& message);
 
 }  // namespace jail

@@ -30,8 +30,7 @@ Result<Pair> make_pipe() {
   if (::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno(errno, "pipe");
   // A program that opens /dev/stdout opens the pipe again, and the runner's host id is not the daemon's.
   if (::fchmod(pair.theirs.get(), 0222) < 0) return fail_errno(errno, "chmod a pipe");
-  (void)::fcntl(pair.ours.get(), F_SETPIPE_SZ,
-                256 * 1024);  // fewer wake-ups for large outputs; on failure the default size stays
+  (void)::fcntl(pair.ours.get(), F_SETPIPE_SZ, 256 * 1024);  // fewer wake-ups for large outputs; may fail
   return pair;
 }
 

@@ -33,7 +33,7 @@ LivingJail& LivingJails::add(int pid, Fd pidfd, uint32_t runner_id, Role role) {
   return jail;
 }
 
-// A living process has kept its number since it was created. So a process that had this number after the jail was
+// A living process has had its number since it was created. So a process that had this number after the jail was
 // added, and before the jail was seen alive here, is the jail's init.
 LivingJail* LivingJails::find(int pid) {
   auto found = jails_.find(pid);
@@ -50,10 +50,9 @@ const LivingJail* LivingJails::find_home(int pid) {
 
 // The ancestors of a fork: the zygote, for Node also the process that the zygote is a copy of, and the home's init,
 // which adopts the children of an ended process. No process in between is the first of a pid namespace: jailed code is
-// below such a process, and can make no namespace.
-// All numbers that are read must belong together. A process that ends passes its children to another process. If the
-// same parent is read before and after, it has lived in between. So the numbers are read upwards, then again downwards,
-// and at the end the fork and the home are still alive.
+// below the first process of one, and can make no namespace. All numbers that are read must belong together. A process
+// that ends passes its children to another process. If the same parent is read before and after, it was alive in
+// between. So the numbers are read upwards, then again downwards, and at the end the fork and the home are still alive.
 const LivingJail* LivingJails::home_of_fork(int pidfd, int pid) {
   constexpr int kMostBetween = 2;
   std::array<int, kMostBetween + 2> line{pid};

@@ -89,7 +89,7 @@ void Meter::end(const std::optional<InitReport>& report, JailUsage& usage, Evide
   if (jail_.cgroup()) {
     if (auto counted = jail_.cgroup().usage()) {
       usage.cpu_ms = static_cast<double>(beyond(counted->cpu_us, cpu_before_us_)) / 1000;
-      // The kernel's peaks are of the cgroup's whole life: they are this program's if it has raised them.
+      // The kernel's peaks are those of the cgroup's whole time: they are this program's if it has raised them.
       if (counted->memory_peak_bytes > before_.memory_peak_bytes)
         usage.memory_peak_bytes = beyond(counted->memory_peak_bytes, memory_before_);
       if (counted->tasks_peak > before_.tasks_peak) tasks_seen_ = std::max(tasks_seen_, counted->tasks_peak);

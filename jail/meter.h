@@ -27,7 +27,8 @@ class Meter {
   // already.
   // Errors: internal, a limit that the kernel refused.
   Result<> begin(const policies::Limits& limits, Start start);
-  // Bytes that the jail already held at dispatch; memory.max is the limit plus this. 0: a cold start, or no cgroup.
+  // Bytes that the jail already held at dispatch; memory.max is the limit plus this. 0: a cold start, a later program,
+  // or no cgroup.
   uint64_t granted_bytes() const { return granted_; }
 
   // Call this regularly. cpu_us: CPU time that the program has used so far; 0 without a cgroup. memory_bytes, tasks:

@@ -1,6 +1,7 @@
 // Order and JailerAnswer: what the daemon asks of the jailer and of zygotes, and their answers. Both are messages of
 // fixed size on a SOCK_SEQPACKET pair, with descriptors (SCM_RIGHTS). They hold no paths, no strings, and no bytes that
-// an agent wrote. Source: jail/jailer_client.cc. Used by: jail/jailer.cc, jail/zygote/fork.cc.
+// an agent wrote.
+// Source: jail/jailer_client.cc. Used by: jail/jailer.cc, jail/zygote/fork.cc.
 #pragma once
 #include <cstdint>
 #include <type_traits>

@@ -9,7 +9,7 @@
 
 namespace jail {
 
-// The steps of building a jail, in order. The first that fails names itself in InitReport.
+// The steps of building a jail, in order. InitReport names the first step that fails.
 enum class Step : uint16_t {
   none,
   // between clone3 and exec (jail/spawn.cc)
@@ -26,7 +26,7 @@ enum class Step : uint16_t {
   root_overlay,
   usr_overlay,
   devices,
-  temporary_files,  // /tmp, /home/agent, /dev/shm, the workspace's mount point
+  temporary_files,  // /tmp, /home/agent, /dev/shm; in a zygote's home: the template at /run
   proc,
   hostname,
   loopback,
@@ -93,7 +93,7 @@ constexpr int kGuestFd = 3;       // SOCK_SEQPACKET to the daemon: the guest pro
 constexpr int kControlFd = 4;     // SOCK_SEQPACKET to the daemon: InitReport
 constexpr int kPlanFd = 5;        // sealed memfd: Plan
 constexpr int kStartFd = 6;       // forked: the runner waits for a byte here, until the root is built
-constexpr int kForkedRunner = 2;  // forked: its pid, the first after init's
+constexpr int kForkedRunner = 2;  // forked: the runner's pid, the first after init's
 
 // Ids inside the jail.
 constexpr uint32_t kInitId = 0;
@@ -156,7 +156,7 @@ constexpr int kNamespaceCount = 7;
 
 enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3 };
 
-// There are processes beside the runner; the kernel does not report their number.
+// Processes beside the runner exist; the kernel does not report their number.
 constexpr uint32_t kOthersUncounted = UINT32_MAX;
 
 // InitReport: one message of jail-init to the daemon. The daemon trusts neither its size nor its numbers.

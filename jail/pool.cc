@@ -29,9 +29,8 @@ constexpr uint32_t kForksBeforeSuccessor = kMostForks * 9 / 10;
 constexpr auto kAgeBeforeSuccessor = kOldestZygote * 9 / 10;
 static_assert(kAgeBeforeSuccessor > 50min);
 constexpr double kOftenPerSecond = 10;  // executions of one kind: a zygote costs about as much as five cold starts
-constexpr uint32_t kForksForOne =
-    8;                        // forks that may wait in place of one interpreter: they need a fifth, and serve bursts
-constexpr double kStock = 3;  // the pool holds as many jails as requests come in this many times the build time
+constexpr uint32_t kForksForOne = 8;  // forks in place of one interpreter: a fork needs a fifth, and forks serve bursts
+constexpr double kStock = 3;          // the pool holds as many jails as requests come in this many times the build time
 
 // Assumed memory in bytes of one waiting jail, fork or zygote, until a cgroup has counted a real one.
 struct Usual {
@@ -229,8 +228,7 @@ Task<Result<std::unique_ptr<Jail>>> Pool::build(Shelf& shelf, For whom) {
   }
   shelf.forked++;
   auto zygote = shelf.zygote;
-  Deadline limit(host_.loop, kForkLimit,
-                 [&zygote] { zygote->home().kill(); });  // a stopped zygote must not stop the pool
+  Deadline limit(host_.loop, kForkLimit, [&zygote] { zygote->home().kill(); });  // else it could stop the pool
   auto jail = co_await Jail::fork(host_, zygote, std::move(spec), whom == For::execution);
   co_return jail;
 }

@@ -1,7 +1,7 @@
 // Pool: finished jails that wait for an execution, so that the execution need not wait for a jail. Each holds its own
-// interpreter, warm and locked down, or a fork of its tenant's zygote. A jail is used once and never returned. Source:
-// Jail::build and Jail::fork. The pool is refilled when no execution runs, by demand, within the policy's bounds and
-// one memory budget. Used by: jail/execution.cc. An empty pool is no error: take() returns no jail.
+// interpreter, warm and locked down, or a fork of its tenant's zygote. A jail is used once and never returned.
+// Source: Jail::build and Jail::fork. The pool is refilled when no execution runs, by demand, within the policy's
+// bounds and one memory budget. Used by: jail/execution.cc. An empty pool is no error: take() returns no jail.
 #pragma once
 #include <deque>
 #include <map>
@@ -34,7 +34,7 @@ class Pool {
   void expect(const Spec& spec, const policies::PoolRules& rules);
   // A waiting jail that fits `spec` exactly; only the limits that a cgroup holds may differ, because they can still
   // change. If no jail waits but the tenant has a zygote: a new fork. Empty: the caller builds a jail. `workspace`: the
-  // directory that the tenant's waiting forks get attached; borrowed.
+  // directory that is attached to the tenant's waiting forks; borrowed.
   Task<std::optional<Taken>> take(std::string tenant, Spec spec, policies::PoolRules rules, int workspace);
   // Ends a used jail; the caller does not wait for its end.
   void retire(std::unique_ptr<Jail> jail, TeardownQueue::Left left) { used_.end(std::move(jail), left); }

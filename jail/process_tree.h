@@ -1,7 +1,8 @@
 // TreeUsage and LoneProcess: what the processes of a jail use, read from /proc. They replace cgroup accounting where
-// there are no cgroups. Source: proc(5): /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN), status. A jail may change
-// while it is read: the numbers are samples, and not exact. Used by: jail/meter.cc, jail/session.cc,
-// jail/teardown_queue.cc, supervisor/upstream/jailed_process.cc.
+// there are no cgroups.
+// Source: proc(5): /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN), status. A jail may change while it is read: the
+// numbers are samples, and not exact. Used by: jail/meter.cc, jail/session.cc, jail/teardown_queue.cc,
+// supervisor/upstream/jailed_process.cc.
 #pragma once
 #include <cstdint>
 #include <optional>

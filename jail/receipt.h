@@ -1,6 +1,7 @@
-// Receipt: the isolation and limits that were really applied to one jail, for _meta["org.warder/receipt"] of the
-// answer. Never what was asked for. Source: the facts recorded when the jail was built (applied.h), the execution's
-// limits, the host's facts. Used by: jail/execution.cc.
+// Receipt: the isolation and limits really applied to one jail, for _meta["org.warder/receipt"] of the answer. Never
+// what was asked for.
+// Source: the facts recorded when the jail was built (applied.h), the execution's limits, the host's facts. Used by:
+// jail/execution.cc.
 #pragma once
 #include <string>
 

@@ -1,12 +1,13 @@
 // The plan (plan.h) in a sealed memfd: its bytes cannot change any more for the jailer, a zygote or the child, so jails
-// that are built alike may share it. Source: the Spec (jail/jail.h). Used by: jail/jail.cc, jail/zygote.cc.
+// that are built alike may share it.
+// Source: the Spec (jail/jail.h). Used by: jail/jail.cc, jail/zygote.cc.
 #pragma once
 #include "jail/jail.h"
 #include "jail/plan.h"
 
 namespace jail {
 
-// Errors: invalid, naming the part that is too long for a plan; internal, a failed system call.
+// Errors: invalid, naming the part too long for a plan; internal, a failed system call.
 Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role);
 
 }  // namespace jail

@@ -18,7 +18,7 @@ Spec probe_spec(const std::shared_ptr<const policies::SeccompFilter>& filter, co
   spec.limits = limits;
   spec.filter = filter;
   spec.tests_host = true;
-  auto preferred = policies::Need::preferred;  // this test finds out what is there; policies are compared with it later
+  auto preferred = policies::Need::preferred;  // this test finds out the facts; policies are compared with them later
   spec.isolation.cgroups = preferred;
   spec.isolation.identity = preferred;
   spec.isolation.landlock = preferred;

@@ -41,8 +41,7 @@ Task<> TeardownQueue::stay(Jail& jail) {
   const auto before = frozen ? std::nullopt : lone_cpu_us(jail);
   if (!frozen && !before) co_return;
   for (int look = 0; look < kLooks && is_crowded_(); look++) {
-    co_await sleep_for(loop_,
-                       look == 0 ? kEndAfter : kLookAgainAfter);  // most processes that keep running are seen at once
+    co_await sleep_for(loop_, look == 0 ? kEndAfter : kLookAgainAfter);  // most running code is seen at once
     if (frozen) continue;
     const auto now = lone_cpu_us(jail);
     if (!now || *now > *before + kAtRestUs) co_return;

@@ -3,8 +3,8 @@
 // files, the domain forbids making device nodes and ioctls on devices. It does not limit where code may write: mounts
 // and file owners do. A rule for /workspace is not possible, because the workspace is mounted after this domain exists.
 // The rule would have to name the parent directory, and the parent is / (security/landlock/fs.c skips directories that
-// mounts cover). A link from /workspace to a mount below another directory is no way out: `find /workspace` would then
-// see no files.
+// mounts cover). If the workspace were mounted below a separate directory, and /workspace were a link to it, `find
+// /workspace` would see no files.
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/syscall.h>

@@ -1,6 +1,8 @@
 // The steps of jail-init, which build a jail from inside. Each returns 0 or a positive errno. Their order is in the
-// tables of build.cc. Source: the plan (jail/plan.h). Used by: jail/init/, jail/zygote/fork.cc.
-// No exceptions, no threads, and no allocation after the interpreter runs.
+// tables of build.cc.
+// Source: the plan (jail/plan.h). Used by: jail/init/, jail/zygote/fork.cc.
+// No exceptions, no threads, and no
+// allocation after the interpreter runs.
 #pragma once
 #include "jail/init/confine.h"
 

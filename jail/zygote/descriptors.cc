@@ -130,8 +130,7 @@ int note_descriptors() {
   for (int i = 0; i < count; i++) {
     if (noted[i].kind != Kind::pipe) continue;
     const Noted* other = other_end(noted[i]);
-    if (!other || is_writing(*other) == is_writing(noted[i]))
-      return ENOTSUP;  // the other end belongs to another process
+    if (!other || is_writing(*other) == is_writing(noted[i])) return ENOTSUP;  // another process has the other end
   }
   for (int last = count > 0 ? noted[count - 1].number : 0;;) {
     int filler = ::open("/dev/null", O_RDONLY | O_CLOEXEC);

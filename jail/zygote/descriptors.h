@@ -1,6 +1,7 @@
 // Descriptors of an interpreter's event loops, made new in each copy. If copies shared an epoll instance or a pipe with
 // the zygote, two jails would have a channel between them. So a copy closes all these descriptors, and makes others of
-// the same kind under the same numbers, which the interpreter knows. Used by: jail/zygote/node.cc.
+// the same kind under the same numbers, which the interpreter knows.
+// Used by: jail/zygote/node.cc.
 #pragma once
 
 namespace jail::zygote {

@@ -21,11 +21,11 @@ namespace jail::zygote {
 namespace {
 
 constexpr int kOrderFd = kGuestFd;
-constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe that lets the child go on
+constexpr int kOrderFds = 6;  // plan, guest, control, stdout, stderr, the pipe that lets the child continue
 
 const Interpreter* interpreter_;
 int null_device = -1;
-bool wanted = false;  // of the fork that is made now
+bool wanted = false;  // of the fork in progress
 
 struct Incoming {
   Order order;
@@ -120,8 +120,7 @@ int forget_interpreter() {
 void build() {
   init::take(Step::read_plan, init::read_plan);
   if (init::plan->role != Role::forked) init::give_up(Step::read_plan, EINVAL);
-  init::take(Step::runner_bounding_set,
-             init::drop_bounding_set);  // here, for both processes: each call makes new credentials
+  init::take(Step::runner_bounding_set, init::drop_bounding_set);  // once for both: each call makes new credentials
   if (::unshare(CLONE_NEWCGROUP) < 0) init::give_up(Step::cgroup_namespace, errno);
   if (int error = init::detect_landlock()) init::give_up(Step::fork_runner, error);
   int start[2];

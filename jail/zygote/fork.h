@@ -1,7 +1,7 @@
 // Forks of a zygote: what the zygote does for each fork order, in C++ and below any interpreter. Each fork gets new
-// namespaces, its own init, and a runner that is a copy of the zygote, with the same rights removed as in every
-// runner. Source: clone(2), user_namespaces(7); orders come from the daemon (jail/orders.h), never from a tenant. Used
-// by: jail/zygote/node.cc, jail/zygote/python.cc.
+// namespaces, its own init, and a runner that is a copy of the zygote, with the same rights removed as in every runner.
+// Source: clone(2), user_namespaces(7); orders come from the daemon (jail/orders.h), never from a tenant. Used by:
+// jail/zygote/node.cc, jail/zygote/python.cc.
 #pragma once
 #include <cstddef>
 

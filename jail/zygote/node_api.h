@@ -1,7 +1,7 @@
 // The few names of Node-API and libuv that the addon uses. The running node provides both when it loads the addon: so
-// no headers are needed, and no second libuv is loaded. Source: the documentation of Node-API ("C/C++ addons with
-// Node-API"), with an ABI that is stable from version 1 on; libuv's documentation of uv_loop_fork(), from 1.12 on. Used
-// by: jail/zygote/node.cc.
+// no headers are needed, and no second libuv is loaded.
+// Source: the documentation of Node-API ("C/C++ addons with Node-API"), with a stable ABI from version 1 on; libuv's
+// documentation of uv_loop_fork(), from 1.12 on. Used by: jail/zygote/node.cc.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 extern "C" {
 
 struct uv_loop_s;
-// In a forked child: gives the loop kernel objects of its own. 0, or a negative errno.
+// In a forked child: gives the loop new kernel objects. 0, or a negative errno.
 int uv_loop_fork(uv_loop_s* loop);
 
 using napi_env = struct napi_env__*;

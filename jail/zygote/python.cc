@@ -13,7 +13,7 @@ PyObject* child_function = nullptr;
 void run_child(bool wanted) {
   PyOS_AfterFork_Child();
   PyObject* answer = PyObject_CallFunctionObjArgs(child_function, wanted ? Py_True : Py_False, nullptr);
-  if (!answer) PyErr_Print();  // to the jail's own stderr
+  if (!answer) PyErr_Print();  // to the jail's stderr
 }
 
 PyObject* serve(PyObject*, PyObject* child) {

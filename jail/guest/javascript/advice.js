@@ -1,4 +1,5 @@
-// What to do about an error that agents often make: a sentence, or nothing. Advice only; what it looks at is the agent's.
+// Advice: one sentence about an error that agents often make, or an empty text. The error's text may be the agent's
+// own.
 'use strict';
 const process = require('process');
 const {absentPackage} = require('./imports.js');
@@ -68,7 +69,7 @@ function aboutModule(error) {
   return absentPackage(name);
 }
 
-// A module's words where none is expected.
+// Words that only modules may use, in a program that is not a module.
 function aboutModuleWords(error) {
   if (/Unexpected token 'export'|import statement|'import\.meta'/.test(error.message)) {
     return hasParser() ? 'in a file of the workspace, that needs the ending .mjs'
@@ -77,7 +78,8 @@ function aboutModuleWords(error) {
   return '';
 }
 
-// `about`: {code, language, unbound: context variables that are no names, missing: why TypeScript cannot be read}.
+// `about`: {code, language, unbound: context variables that JavaScript cannot spell, missing: why TypeScript
+// cannot be read}.
 function advise(error, about) {
   if (!(error instanceof Error)) return '';
   try {
@@ -97,12 +99,12 @@ function advise(error, about) {
       return 'this jail has no network: only what is installed can be imported';
     const lost = causesOf(error).find((it) => NETWORK.includes(it.code));
     if (lost !== undefined) return NO_NETWORK;
-  } catch (e) { // a getter of the agent's
+  } catch (e) { // a getter of the agent threw
   }
   return '';
 }
 
-// Why what was asked of the network failed, where the error itself only says that it did.
+// The reason of a failed fetch(); the error's own message does not say it.
 function hiddenCause(error) {
   if (!(error instanceof TypeError) || error.message !== 'fetch failed' || !(error.cause instanceof Error)) return '';
   return error.cause.message || error.cause.code || '';

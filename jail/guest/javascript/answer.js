@@ -1,4 +1,4 @@
-// The answer of one program: its value or its pictures, its error, its end; as the `result` message that tells it.
+// Answer: a program's value or pictures, its error and its end, sent as the `result` message.
 'use strict';
 const {Buffer} = require('buffer');
 const {inspect, types} = require('util');
@@ -15,7 +15,7 @@ class Answer {
   #about;
   #message = {type: 'result'};
 
-  // `about`: what describe() is told of the program.
+  // `about`: passed to describe(), see errors.js.
   constructor(channel, about) {
     this.#channel = channel;
     this.#about = about;
@@ -25,7 +25,7 @@ class Answer {
     return this.#message.error !== undefined;
   }
 
-  // The first error is the cause.
+  // The first error is the cause; later ones are ignored.
   fail(error) {
     if (this.hasFailed) return;
     if (error instanceof Refused) this.#message.error = error.message;
@@ -36,7 +36,7 @@ class Answer {
     if (!this.hasFailed) this.#message.exit = status & 255;
   }
 
-  // `isImplied`: nobody has said that this is the answer, it is the value of the last expression.
+  // `isImplied`: the program did not name an answer; this is the value of its last expression.
   take(value, isImplied = false) {
     if (isImplied && isHandle(value)) return;
     const bytes = types.isUint8Array(value) ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined;
@@ -55,7 +55,7 @@ class Answer {
     }
   }
 
-  // Sends it, and tells the status that belongs to it. `readBytes`: of files of the workspace.
+  // Sends the message and returns its exit status. `readBytes`: bytes read from files of the workspace.
   send(status, readBytes) {
     let text;
     try {
@@ -68,7 +68,7 @@ class Answer {
     }
     try {
       this.#channel.send(text);
-    } catch (e) { // nobody is left to hear
+    } catch (e) { // the supervisor is gone
     }
     return this.#message.status;
   }
@@ -77,7 +77,7 @@ class Answer {
     try {
       this.#message.value = inspect(value, {depth: 3}).slice(0, MOST_INSPECTED);
       this.#message.value_type = value?.constructor?.name ?? 'object';
-    } catch (e) { // a getter of the agent's
+    } catch (e) { // a getter of the agent threw
     }
   }
 
@@ -106,10 +106,10 @@ class Answer {
   }
 }
 
-// What keeps a program from running: told as it is.
+// An error that stops a program before it runs: its message is sent unchanged.
 class Refused extends Error {}
 
-// What starting something answers, like a timer or a server: no result.
+// True for objects like timers or servers: a call that starts work returns them, and they are not a result.
 function isHandle(value) {
   if (value === null || typeof value !== 'object') return false;
   return ['Timeout', 'Immediate'].includes(value.constructor?.name) || value instanceof require('events');

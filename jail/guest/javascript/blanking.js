@@ -1,13 +1,13 @@
-// What of a TypeScript program is a type, blanked: everything else stays in its line and column. Source: the library's own
-// syntax tree.
+// Blanking: replaces the types of a TypeScript program by spaces, so that all other text stays in its line and column.
+// Source: the syntax tree of the TypeScript library. Used by: typescript.js.
 'use strict';
 
-// Blanks and comments.
+// White space and comments.
 const BETWEEN = /(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
 
 class Blanking {
-  valueNames = new Set(); // names that stand for values
-  needsMore = false;      // something has a meaning when it runs, and no form in JavaScript
+  valueNames = new Set(); // identifiers that are used as values
+  needsMore = false;      // the program has code with types that works only when translated, such as enums
   #ts;
   #kind;
   #tree;
@@ -21,7 +21,7 @@ class Blanking {
     this.#text = text;
   }
 
-  // The text without what was blanked.
+  // The text with all edits.
   apply() {
     let text = '', at = 0;
     for (const {start, end, first} of this.#edits.sort(inOrder)) {
@@ -33,7 +33,7 @@ class Blanking {
     return text + this.#text.slice(at);
   }
 
-  // `first`: a character in place of the first one.
+  // Replaces a range by spaces; `first` takes the place of its first character.
   #blank(start, end, first) {
     if (end > start) this.#edits.push({start, end, first});
   }
@@ -93,7 +93,7 @@ class Blanking {
       case kind.SatisfiesExpression:
         this.visit(node.expression);
         return this.#removeTail(node.expression.end, node.end);
-      case kind.NonNullExpression: // a bracket in the next line goes on with it
+      case kind.NonNullExpression: // a bracket in the next line then continues the expression, as in TypeScript
         this.visit(node.expression);
         return this.#blank(node.expression.end, node.end);
       case kind.TypeAssertionExpression:
@@ -118,7 +118,7 @@ class Blanking {
     this.visit(child);
   };
 
-  // What is below it is looked at for names only.
+  // Marks the program for translation. The nodes below are visited for names only.
   #translate(node) {
     this.needsMore = true;
     this.#ts.forEachChild(node, this.#visitValue);
@@ -128,12 +128,13 @@ class Blanking {
     return node.modifiers?.some((it) => it.kind === kind) ?? false;
   }
 
-  // A statement or a member that is a type only.
+  // Removes a statement or a member that is only a type.
   #remove(node) {
     this.#blank(node.getStart(this.#tree), node.end, ';');
   }
 
-  // What follows an expression: a line that then begins with a bracket would go on with it.
+  // Removes the text behind an expression. If the next line begins with a bracket, it would continue the expression:
+  // then the text becomes a semicolon.
   #removeTail(start, end) {
     const next = this.#behindBlanks(end);
     if (this.#text.slice(end, next).includes('\n') && '([`'.includes(this.#text[next] ?? ' ')) {
@@ -144,8 +145,8 @@ class Blanking {
     }
   }
 
-  // `<T>value`. In place of the type stands a bracket where, without one, the value would begin a block or a declaration, or
-  // would belong to the line before.
+  // Removes the type of `<T>value`. A bracket takes its place if the value would otherwise begin a block or a
+  // declaration, or would continue the line before.
   #assertion(node) {
     const start = node.getStart(this.#tree), value = node.expression.getStart(this.#tree);
     const needsBrackets = /^(?:\{|(?:function|class|async|let)\b)/.test(this.#text.slice(value, value + 10)) ||
@@ -154,13 +155,13 @@ class Blanking {
     if (needsBrackets) this.#insert(node.end, ')');
   }
 
-  // Type parameters, type arguments and annotations of whatever has them.
+  // Removes the node's type parameters, type arguments and annotation.
   #removeTypes(node) {
     for (const list of [node.typeParameters, node.typeArguments]) if (list) this.#removeList(node, list);
     if (!node.type || !this.#ts.isTypeNode(node.type)) return;
     const colon = this.#text.lastIndexOf(':', node.type.pos);
     if (node.kind === this.#kind.ArrowFunction && this.#text.slice(colon, node.type.end).includes('\n')) {
-      const close = this.#text.lastIndexOf(')', colon); // `=>` must stand in its line
+      const close = this.#text.lastIndexOf(')', colon); // `=>` must be in the line of the bracket
       this.#blank(close, node.type.end - 1);
       this.#edits.push({start: node.type.end - 1, end: node.type.end, first: ')'});
     } else {
@@ -171,12 +172,12 @@ class Blanking {
   #removeList(node, list) {
     const end = this.#afterList(list);
     if (node.kind === this.#kind.ArrowFunction && this.#text.slice(list.pos, end).includes('\n'))
-      this.#blank(list.pos - 1, this.#behindBlanks(end) + 1, '('); // the parameters must begin in its line
+      this.#blank(list.pos - 1, this.#behindBlanks(end) + 1, '('); // the parameters must begin in the same line
     else
       this.#blank(list.pos - 1, end);
   }
 
-  // Where what follows `at` begins.
+  // The offset of the first text behind white space and comments at `at`.
   #behindBlanks(at) {
     BETWEEN.lastIndex = at;
     return at + BETWEEN.exec(this.#text)[0].length;
@@ -186,7 +187,8 @@ class Blanking {
     return this.#text.indexOf('>', list.end) + 1;
   }
 
-  // Modifiers that JavaScript does not have. `isMember`: a line before it might go on with what follows.
+  // Removes modifiers that JavaScript does not have. `isMember`: puts a semicolon, so that the line before does not
+  // continue.
   #removeModifiers(node, isMember) {
     const kind = this.#kind;
     const known = [kind.StaticKeyword, kind.AsyncKeyword, kind.ExportKeyword, kind.DefaultKeyword, kind.AccessorKeyword];
@@ -196,7 +198,7 @@ class Blanking {
     });
   }
 
-  // True: there is nothing left of it.
+  // True if the whole member was removed.
   #member(node) {
     const kind = this.#kind;
     const isType = this.#has(node, kind.AbstractKeyword) || this.#has(node, kind.DeclareKeyword);
@@ -212,7 +214,7 @@ class Blanking {
 
   #parameter(node) {
     const kind = this.#kind;
-    if (node.modifiers?.length > 0) return this.#translate(node); // a property, or decorated
+    if (node.modifiers?.length > 0) return this.#translate(node); // it declares a property, or has a decorator
     if (node.name.kind === kind.Identifier && node.name.text === 'this') {
       const comma = /^\s*,/.exec(this.#text.slice(node.end))?.[0].length ?? 0;
       return this.#blank(node.getStart(this.#tree), node.end + comma);
@@ -236,7 +238,7 @@ class Blanking {
     this.#removeSpecifiers(node.exportClause?.elements);
   }
 
-  // `type` names among others, each with its comma.
+  // Removes `type` names from a list of names, each with its comma.
   #removeSpecifiers(elements) {
     for (const element of elements ?? []) {
       if (!element.isTypeOnly) continue;
@@ -250,22 +252,22 @@ function blanks(text) {
   return text.replace(/[^\r\n]/g, ' ');
 }
 
-// What is put in stands before what is blanked there.
+// At the same place, an insertion comes before a replacement.
 function inOrder(a, b) {
   return a.start - b.start || (b.start === b.end) - (a.start === a.end) || b.end - a.end;
 }
 
-// A namespace that holds nothing but types.
+// True for a namespace that contains only types.
 function isOfTypes(node, kind) {
   if (node.kind !== kind.ModuleDeclaration) return false;
   const {body} = node;
-  if (body?.kind === kind.ModuleDeclaration) return isOfTypes(body, kind); // of a name with dots
+  if (body?.kind === kind.ModuleDeclaration) return isOfTypes(body, kind); // a namespace with dots in its name
   return (body?.statements ?? []).every((it) =>
     it.kind === kind.InterfaceDeclaration || it.kind === kind.TypeAliasDeclaration || isOfTypes(it, kind));
 }
 
-// {text, valueNames, needsMore}: the program `text`, of which `tree` is the tree, without types. needsMore: that is not
-// enough.
+// {text, valueNames, needsMore}: the program `text`, with the tree `tree`, without types. needsMore: blanking is not
+// enough, and the program must be translated.
 function blank(ts, tree, text) {
   const blanking = new Blanking(ts, tree, text);
   ts.forEachChild(tree, blanking.visit);

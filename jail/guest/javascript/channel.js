@@ -5,12 +5,12 @@ const process = require('process');
 const {Buffer} = require('buffer');
 const fs = require('fs');
 
-const {parse, stringify} = JSON; // code may replace it
+const {parse, stringify} = JSON; // a copy, because code may replace it
 
 const FD = 3;
 const PART = 65535;
 const DOWN_LIMIT = 64 << 20;
-const CALLS_LIMIT = 200; // the supervisor ends an execution with more outstanding
+const CALLS_LIMIT = 200; // the supervisor ends an execution with more unanswered calls
 const FINAL = 70;
 const MORE = 77;
 
@@ -18,7 +18,7 @@ const decoder = new TextDecoder('utf-8', {fatal: true});
 
 class ProtocolError extends Error {}
 
-// The supervisor refused or failed a call: why (code, message), by which rule, and the remedy, if any.
+// The supervisor refused a call, or the call failed: code, message, the rule if any, and a remedy if any.
 class CallError extends Error {
   constructor({code = 'internal', message = 'the call failed', rule, remedy, data}) {
     super(`${code}: ${message}${rule ? ` (rule: ${rule})` : ''}${remedy ? `; ${remedy}` : ''}`);
@@ -30,7 +30,7 @@ class CallError extends Error {
 }
 CallError.prototype.name = 'CallError';
 
-// Writes all of it, also to a pipe or socket that somebody has made non-blocking.
+// Writes all data, even if the code has made the pipe or socket non-blocking.
 function writeAll(fd, data) {
   let at = 0;
   while (at < data.length) {
@@ -47,7 +47,7 @@ class Assembler {
   #parts = [];
   #size = 0;
 
-  // The message that the packet completes; undefined while more follows.
+  // The message that the packet completes; undefined if more packets follow.
   add(packet) {
     if (packet.length > PART + 1 || (packet[0] !== FINAL && packet[0] !== MORE))
       throw new ProtocolError('a packet is too long or begins with neither F nor M');
@@ -76,20 +76,20 @@ class Channel {
   #calls = new Map();
   #lastId = 0;
   #socket;
-  #handle; // of the socket
+  #handle; // the handle of the socket
   #fd;
 
-  // `fd`: for a rehearsal, another than the guest socket.
+  // `fd`: in a rehearsal, another descriptor than the guest socket.
   constructor(fd = FD) {
     this.#fd = fd;
   }
 
-  // The next message that is no late reply to a call, without an event loop; null at the end of the stream.
+  // Waits, without an event loop, for the next message that is not a reply; null at the end of the stream.
   receiveSync() {
     this.#handle?.setBlocking(true);
     try {
       for (;;) {
-        const packet = Buffer.allocUnsafe(PART + 2); // one more than a packet may have: so a longer one shows
+        const packet = Buffer.allocUnsafe(PART + 2); // one byte more than the longest packet, to detect longer ones
         const size = fs.readSync(this.#fd, packet, 0, packet.length, null);
         if (size === 0) return null;
         const message = this.#assembler.add(packet.subarray(0, size));
@@ -100,7 +100,7 @@ class Channel {
     }
   }
 
-  // Sends a JSON text, at once and whole.
+  // Sends the whole JSON text before it returns.
   send(text) {
     const data = Buffer.from(text);
     let at = 0;
@@ -111,7 +111,7 @@ class Channel {
     } while (at < data.length);
   }
 
-  // Until the supervisor has seen enough, or ended this jail: its looks go on while the answer is on its way.
+  // Waits until the supervisor closes its side or ends this jail: it still checks the jail after the answer.
   linger() {
     const packet = Buffer.allocUnsafe(PART + 2);
     while (fs.readSync(this.#fd, packet, 0, packet.length, null) > 0);
@@ -120,7 +120,7 @@ class Channel {
   async call(name, args) {
     const {id, text} = this.#question(name, args);
     const asked = {};
-    Error.captureStackTrace(asked); // where the answer arrives, the agent's lines are no longer on the stack
+    Error.captureStackTrace(asked); // when the reply arrives, the agent's lines are no longer on the stack
     const answer = new Promise((resolve, reject) => {
       const fail = (error) => {
         const told = new CallError(error);
@@ -138,7 +138,8 @@ class Channel {
     return answer;
   }
 
-  // A call whose answer is waited for here and now, as require() must. Replies to others that come before it are theirs.
+  // A call that blocks until its reply, as require() must. Replies to other calls that arrive before it settle those
+  // calls.
   callSync(name, args) {
     const {id, text} = this.#question(name, args);
     let answer;
@@ -160,7 +161,7 @@ class Channel {
     try {
       size = fs.readSync(this.#fd, packet, 0, packet.length, null);
     } catch (e) {
-      if (e.code !== 'EAGAIN') throw e; // non-blocking once #listen() has been here
+      if (e.code !== 'EAGAIN') throw e; // non-blocking after #listen()
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
       return;
     }
@@ -168,7 +169,7 @@ class Channel {
     else this.#read(packet.subarray(0, size));
   }
 
-  // A new call as the text to send.
+  // Registers a new call and returns its id and its text.
   #question(name, args) {
     if (typeof name !== 'string') throw new TypeError(`the name of a call is a string, not ${typeof name}`);
     if (this.#calls.size >= CALLS_LIMIT) {
@@ -190,8 +191,8 @@ class Channel {
     return {id, text};
   }
 
-  // Node's own handle for a Unix socket does not ask for its type: one read is one packet. fs.read() would do as well,
-  // but a read that waits in the thread pool keeps the process from ever exiting.
+  // Node's handle for Unix sockets accepts any socket type, and one read is one packet. fs.read() would work as well,
+  // but a read that waits in the thread pool stops the process from exiting.
   #listen() {
     if (this.#socket === undefined) {
       const {Pipe, constants} = process.binding('pipe_wrap');
@@ -223,7 +224,7 @@ class Channel {
     if (this.#calls.size === 0) this.#socket?.unref();
   }
 
-  // Calls that still wait fail: the order that made them is answered.
+  // Lets all waiting calls fail: the order that made them is answered.
   abandon() {
     if (this.#calls.size > 0) this.#endAll({code: 'cancelled', message: 'the execution was answered before this call was'});
   }

@@ -1,12 +1,13 @@
-// Assignments to constants of a session, whose `const` is an assignment to a global variable by then (program.js): found where
-// the program is read, so that reading a constant costs nothing.
+// Finds assignments to constants of a session. In a session, `const` becomes an assignment to a global variable
+// (program.js). The assignments are found in the program's text, so that reading a constant costs no time. Used by:
+// program.js.
 'use strict';
 const {namesOf, walk} = require('./syntax.js');
 
 const FUNCTION = /Function/;
 
-// Calls found(target, isShorthand) for each identifier of `tree` that is assigned to and means one of `names` on the program's
-// own level. `isShorthand`: it stands for `name: name` in a pattern.
+// Calls found(target, isShorthand) for each assigned identifier of `tree` that is one of `names` at the program's top
+// level. `isShorthand`: in a pattern it stands for `name: name`.
 function findAssignments(tree, names, found) {
   const visit = (node, hidden) => {
     const own = namesBelow(node);
@@ -21,7 +22,7 @@ function findAssignments(tree, names, found) {
   visit(tree, new Set());
 }
 
-// What a node declares for all that is below it, where that is not the program's own level.
+// The names that a node declares for the nodes below it, except at the program's top level.
 function namesBelow(node) {
   if (FUNCTION.test(node.type)) {
     const own = node.type === 'FunctionExpression' && node.id ? [node.id.name] : [];
@@ -38,13 +39,13 @@ function namesBelow(node) {
   }
 }
 
-// The names of its block.
+// The names that a statement declares in its block.
 function declaredBy({type, kind, id, declarations}) {
   if (type === 'VariableDeclaration') return kind === 'var' ? [] : declarations.flatMap((it) => namesOf(it.id));
   return type === 'FunctionDeclaration' || type === 'ClassDeclaration' ? [id.name] : [];
 }
 
-// What `var` declares in a function.
+// The names that `var` declares in a function.
 function variablesIn(body) {
   const names = [];
   walk(body, (node) => {

@@ -1,14 +1,14 @@
-// What a zygote does before it is copied, and what a copy makes its own: nothing that must be random or new may be what
-// another copy has. OpenSSL, and so `crypto`, notices the new process id by itself.
+// Prepares a zygote for copies, and renews state in each copy: no random number and no identity of a copy may be the
+// same as another copy's. OpenSSL, and so `crypto`, notices the new process id by itself.
 'use strict';
 const process = require('process');
 const v8 = require('v8');
 const vm = require('vm');
 
-// After a collection V8 plans another, for when it is idle: each copy of an older zygote would begin with that.
+// After a collection V8 plans another one for idle time: each copy of an older zygote would begin with it.
 const ZYGOTES_FLAGS = ['--single-threaded', '--v8-pool-size=1', '--no-memory-reducer'];
 
-// A heap without garbage, which no copy need look through.
+// Collects garbage, so that copies need not search the heap for it.
 function prepareForCopies() {
   delete process.env.LD_PRELOAD;
   v8.setFlagsFromString('--expose-gc');
@@ -17,10 +17,10 @@ function prepareForCopies() {
   gc();
 }
 
-// `random`: 53 fresh bits. V8 takes the seed of a context's Math.random(), when that is called first, from --random-seed
-// or, by default, from a generator of the isolate's, whose state all copies have inherited. So this context gets 32 bits
-// by that flag and 10 by where in the sequence it begins; contexts that code makes later (node:vm) find a generator that
-// has gone on by up to 2,048 steps, one for each symbol.
+// `random`: 53 new random bits. V8 seeds a context's Math.random() at its first call, from --random-seed or, by
+// default, from a generator of the isolate. All copies inherit that generator's state. So this context gets 32 bits by
+// the flag, and 10 bits by the number of skipped values. Contexts that code makes later (node:vm) find the generator
+// advanced by up to 2,048 steps, one for each symbol.
 function seed(random) {
   const seedBits = random % 2 ** 32 | 0;
   const skipped = Math.floor(random / 2 ** 32) % 2 ** 10;

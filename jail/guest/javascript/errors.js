@@ -1,4 +1,4 @@
-// An error as the agent should read it: its own lines only, with their text, every cause, and what to do about it.
+// An error as text for the agent: only lines of the agent's files, with their text, every cause, and advice.
 'use strict';
 const {inspect} = require('util');
 const {advise, hiddenCause} = require('./advice.js');
@@ -20,7 +20,7 @@ function headline(error, about) {
     text = error instanceof Error ? String(error) : `Uncaught ${inspect(error)}`;
     const cause = hiddenCause(error);
     if (cause) text += `: ${cause}`;
-  } catch (e) { // its toString() is the agent's code
+  } catch (e) { // toString() may be the agent's code
     text = 'an error whose text cannot be read';
   }
   const advice = advise(error, about);
@@ -28,7 +28,7 @@ function headline(error, about) {
   return shortened(text, 16 * 1024) + (advice && `; ${advice}`);
 }
 
-// The place in a program as the agent wrote it, and the text of its line.
+// The place in a program as the agent wrote it, and the text of that line.
 function placeIn(programs, file, line, column) {
   const program = programs.get(file);
   if (program === undefined) return {line, column};
@@ -52,8 +52,8 @@ function ownFrames(stack, isOwn, programs) {
   return kept;
 }
 
-// {error, traceback, errno?}. `about`: {programs: {lines, lineOf?, columnOf?} by file name, roots: folders whose files are the
-// agent's own, code, language, unbound, missing: see advice.js}.
+// {error, traceback, errno?}. `about`: {programs: {lines, lineOf?, columnOf?} by file name, roots: folders of the
+// agent's own files, code, language, unbound, missing: see advice.js}.
 function describe(error, about) {
   const isOwn = (file) => {
     const name = file.replace(/^file:\/\//, '').replace(/^eval at .*\(/, '');
@@ -71,7 +71,7 @@ function describe(error, about) {
       for (const member of Array.isArray(at.errors) ? at.errors.slice(0, 20) : [])
         parts.push(`[errors]: ${member instanceof Error ? own(member) : inspect(member)}`);
     }
-  } catch (e) { // a getter of the agent's
+  } catch (e) { // a getter of the agent threw
     parts.push('the rest of the error cannot be read');
   }
   const told = {error: headline(error, about)};

@@ -1,5 +1,5 @@
-// One execution: its code, its answer and its end. It reports when the event loop has nothing left to do, as Node ends:
-// work that was started and not awaited is part of the execution.
+// One execution: its code, its answer and its end. It reports when the event loop is empty, as Node ends: work that was
+// started and not awaited is part of the execution.
 'use strict';
 const process = require('process');
 const {Answer} = require('./answer.js');
@@ -7,7 +7,7 @@ const {Stage} = require('./stage.js');
 
 const NOTHING = Symbol('nothing');
 
-// From its order to the exit of the process.
+// Execution: from an order to the exit of the process.
 class Execution {
   #order;
   #channel;
@@ -15,13 +15,13 @@ class Execution {
   #answer;
   #stage;
   #peek = () => undefined;
-  #given;  // the context variable `result`, which is no answer
+  #given;  // the context variable `result`, which is not an answer
   #returned;
   #last = NOTHING;
   #isSettled = false;
   #exitCode;
 
-  // `end(status)` ends the process, as nothing else here does.
+  // `end(status)` ends the process; no other function here does.
   constructor(order, channel, end) {
     this.#order = order;
     this.#channel = channel;
@@ -50,14 +50,15 @@ class Execution {
     }
   }
 
-  // Of the last expression. Awaiting it is ours: a promise that never settles is no error.
+  // Takes the value of the last expression. The runner awaits it, not the program: a promise that never settles is no
+  // error.
   async #keep(value) {
     this.#isSettled = true;
     this.#last = await value;
   }
 
   #watchTheEnd() {
-    const isAlone = (event) => process.listenerCount(event) === 1; // else the code handles these itself
+    const isAlone = (event) => process.listenerCount(event) === 1; // else the code handles these events itself
     process.on('uncaughtException', (error) => {
       if (isAlone('uncaughtException')) this.#fail(error);
     });
@@ -91,18 +92,18 @@ class Execution {
     const told = this.#answer.send(status, this.#stage?.reads.bytes);
     try {
       this.#channel.linger();
-    } catch (e) { // nobody is left to hear
+    } catch (e) { // the supervisor is gone
     }
     this.#end(told);
   }
 
-  // What was returned, else the variable `result`, else the value of the last expression.
+  // The answer: the returned value, else the variable `result`, else the value of the last expression.
   #takeAnswer() {
     if (this.#returned !== undefined) return this.#answer.take(this.#returned);
     let value;
     try {
       value = this.#peek();
-    } catch (e) { // declared further down than the code came
+    } catch (e) { // the code ended before the declaration of `result`
     }
     if (value !== undefined && value !== this.#given) return this.#answer.take(value);
     if (this.#last !== NOTHING && this.#last !== undefined) this.#answer.take(this.#last, true);

@@ -1,5 +1,4 @@
-// What models put around code: the fences of Markdown with prose before and behind them, and a line that names the
-// interpreter.
+// Removes text that models put around code: Markdown fences with prose before and behind them, and a `#!` line.
 'use strict';
 const {parse} = require('./syntax.js');
 
@@ -8,7 +7,7 @@ const MENTIONS_FENCE = /(?:^|\n)[ \t]*(?:```|~~~)/;
 const OURS = ['', 'js', 'javascript', 'mjs', 'cjs', 'jsx', 'node', 'nodejs', 'ecmascript', 'code', 'tool_code',
   'ts', 'typescript', 'mts', 'cts', 'tsx'];
 
-// The code as it was meant: {code, language}. `language`: what a fence calls it, in small letters. Lines keep their
+// The code without fences: {code, language}. `language`: the word of the fence, in small letters. Lines keep their
 // numbers.
 function withoutFences(given) {
   const {code, language} = MENTIONS_FENCE.test(given) ? fenced(given) : {code: given};
@@ -23,7 +22,8 @@ function fenced(code) {
   if (before.trim() !== '' && (isInComment(before) || parse(code) !== undefined)) return {code};
   const blocks = blocksOf(lines, first);
   const [{begin, end}] = blocks;
-  if (lines.slice(begin, end).join('').trim() === '' && blocks.length === 1) return {code: before}; // a closing one alone
+  // There is only a closing fence.
+  if (lines.slice(begin, end).join('').trim() === '' && blocks.length === 1) return {code: before};
   const known = blocks.filter(({language}) => OURS.includes(language));
   const taken = known.length > 0 ? known : blocks.slice(0, 1);
   const kept = lines.map(() => '');
@@ -31,7 +31,7 @@ function fenced(code) {
   return {code: kept.join('\n'), language: taken.find(({language}) => language !== '')?.language ?? ''};
 }
 
-// [{begin, end, language}]: from line `first` on, what stands between fences; the last one may have no end.
+// [{begin, end, language}]: the blocks between fences, from line `first` on; the last block may have no end.
 function blocksOf(lines, first) {
   const blocks = [];
   let open;
@@ -49,7 +49,7 @@ function blocksOf(lines, first) {
   return blocks;
 }
 
-// Whether a text ends in a comment, which may show fences itself.
+// True if a text ends inside a comment; that comment may contain fences.
 function isInComment(text) {
   return text.lastIndexOf('/*') > text.lastIndexOf('*/');
 }

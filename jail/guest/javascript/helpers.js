@@ -1,14 +1,14 @@
-// What jailed code finds bound besides Node's own: tools, skills, files of the workspace, and small things.
-// Refusing paths that leave the workspace is a courtesy with a clear message; the wall is the kernel's.
+// Names that jailed code finds bound besides Node's own: tools, skills, files of the workspace, and small helpers. The
+// check of paths that leave the workspace gives a clear message; the kernel enforces the limit.
 'use strict';
 const process = require('process');
 const nodeFs = require('fs');
 const path = require('path');
-const {promises} = nodeFs; // loaded on first use: here, while nobody waits
+const {promises} = nodeFs; // Node loads it at the first use: here, ahead of time
 
 const SKILLS = '/skills';
 
-// All of it or nothing: a full workspace leaves the file that was there. It keeps its permission bits.
+// Writes the whole file or leaves it: if the workspace is full, the old file stays. Keeps the permission bits.
 async function writeWhole(file, data, options) {
   const was = await promises.stat(file).catch(() => undefined);
   const writable = was === undefined || (await promises.access(file, nodeFs.constants.W_OK).then(() => true, () => false));
@@ -36,7 +36,8 @@ function makeFiles(workspace, call) {
     if (typeof name !== 'string') throw new TypeError(`a file's name is a string, not ${typeof name}`);
     const [first, ...rest] = path.normalize(name).split('/').filter((part) => part !== '');
     let file = path.resolve(root, name);
-    // Both spellings name the mounts, unless the workspace has a folder of that name itself.
+    // `/skills` is the mount. `skills` is the mount, too, unless the workspace has a folder `skills`. Likewise
+    // `workspace`.
     const isMount = path.isAbsolute(name) || !nodeFs.existsSync(path.join(root, first ?? '.'));
     if (isMount && first === 'workspace') file = path.join(root, ...rest);
     if (isMount && first === 'skills') file = path.join(SKILLS, ...rest);
@@ -114,7 +115,7 @@ function makeFiles(workspace, call) {
 const utils = {
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 
-  // null, and a line on stderr, for what is not JSON.
+  // For a text that is not JSON: null, and a line on stderr.
   parseJSON(text) {
     try {
       return JSON.parse(text);
@@ -127,7 +128,7 @@ const utils = {
   timestamp: () => new Date().toISOString(),
 };
 
-// The text with what the tokens of `tokens` stand for, in one pass: what was put in is not looked at again.
+// The text with its tokens replaced by their originals from `tokens`. In one pass: inserted text is not searched again.
 function putBack(text, tokens) {
   const names = Object.keys(tokens).sort((a, b) => b.length - a.length);
   if (names.length === 0) return text;
@@ -138,7 +139,7 @@ function putBack(text, tokens) {
 function makeTools(call) {
   const {CallError} = require('./channel.js');
 
-  // A promise of what the tool of another server answers; what fails there rejects with its code, message and data.
+  // A promise of the tool's answer. A failure of the tool rejects with the tool's code, message and data.
   async function callTool(name, input = {}, server) {
     const asked = {name, arguments: input};
     const {value, failure} = await call('call_tool', server === undefined ? asked : {...asked, server});
@@ -147,12 +148,12 @@ function makeTools(call) {
   }
 
   return {
-    // A promise of the text with tokens in place of personal data, and of what each token stands for.
+    // A promise of the text with tokens in place of personal data, and of an object from each token to its original.
     async tokenize_pii(text) {
       const answer = await call('tokenize_pii', {text});
       return [answer.text, answer.tokens];
     },
-    // Back: by the tokens given, else by all of the tenant's, if its policy allows that.
+    // The way back: by the given tokens, else by all the tenant's tokens if its policy allows that.
     async detokenize_pii(text, tokens) {
       if (tokens !== undefined && tokens !== null) return putBack(text, tokens);
       return (await call('detokenize_pii', {text})).text;

@@ -1,5 +1,5 @@
-// What `import` and `require` find besides node's own modules and packages: the servers' tools and the skills, with or without
-// a leading '/'. And what an agent is told when there is no such module.
+// Modules that `import` and `require` find besides Node's own modules and packages: the servers' tools and the skills,
+// with or without a leading '/'. Also the advice for a missing module.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -20,7 +20,7 @@ function namesIn(folder) {
   }
 }
 
-// From now on require() and require.resolve() find them. `workspace`: its own files of the same names come first.
+// Makes require() and require.resolve() find them. `workspace`: its files with the same names come first.
 function findModules(workspace, channel) {
   const usual = Module._resolveFilename;
   Module._extensions['.ts'] ??= (module, file) => {
@@ -37,7 +37,7 @@ function findModules(workspace, channel) {
   };
 }
 
-// What a file of /servers requires is there, too; both may have been asked for.
+// Modules that a file of /servers requires are in /servers, too; the supervisor may have sent both.
 function amongServers(request, parent) {
   const isNear = typeof request === 'string' && /^\.\.?\//.test(request) && parent?.filename?.startsWith(SERVERS);
   return isNear ? path.join(path.dirname(parent.filename), request) : request;
@@ -51,7 +51,7 @@ function has(request, find) {
   }
 }
 
-// Why a package is not there, and what is: a sentence.
+// One sentence: why a package is missing, and which modules there are.
 function absentPackage(name) {
   if (/^(?:https?|npm|jsr):/.test(name)) {
     return `'${name}' cannot be fetched: this jail has no network; there are node's own modules (fs, path, crypto, ...), ` +
@@ -63,14 +63,14 @@ function absentPackage(name) {
     `url, zlib, ...)${installed}, files of the workspace, servers/NAME and skills/NAME`;
 }
 
-// The modules of one program: what its imports mean.
+// Modules: the imports of one program.
 class Modules {
   #workspace;
   #require;
-  program = '<execution>'; // as tracebacks call it
+  program = '<execution>'; // the program's name in tracebacks
   meta;
 
-  // `file`: the path that the program is said to have.
+  // `file`: the path that the program gets as its own.
   constructor(workspace, file, require) {
     this.#workspace = workspace;
     this.#require = require;
@@ -78,19 +78,19 @@ class Modules {
       resolve: (specifier) => this.#url(specifier)};
   }
 
-  // A promise of what `import specifier` of `names` binds: {name: value}. `line`: where it stands. `isOptional`: all
-  // of it may be types only, and absent.
+  // A promise of the values that `import specifier` binds to `names`: {name: value}. `line`: the line of the import.
+  // `isOptional`: all names may be types only, and missing.
   async import(specifier, names, line, isOptional = false) {
     try {
       const module = await this.load(specifier);
       const hidden = names.filter((name) => !(name in module));
       if (hidden.length === 0) return module;
-      // What node does not see in a CommonJS module is in it nevertheless.
+      // A CommonJS module may have names that Node does not detect as exports.
       const inside = Object(module.default), asked = {};
       for (const name of hidden) {
         if (name in inside) continue;
         const tools = this.#serverOf(specifier);
-        if (tools !== undefined) { // this jail may be older than the tool
+        if (tools !== undefined) { // the tool may be newer than this jail
           asked[name] = this.#require(`${tools}/${name}`);
           continue;
         }
@@ -106,7 +106,7 @@ class Modules {
     }
   }
 
-  // What import(specifier) answers.
+  // The result of import(specifier).
   load = async (specifier) => {
     const name = String(specifier);
     if (OURS.test(name) || name.endsWith('.json')) return namespaceOf(this.#require(name.replace(/^file:\/\//, '')));
@@ -115,18 +115,18 @@ class Modules {
     return import(file === undefined ? this.#url(name) : pathToFileURL(file).href).catch(rethrowWithoutUs);
   };
 
-  // The file that a path means, also without its ending, and of TypeScript with that of what a compiler makes of it.
+  // The file of a path. Its ending may be missing, and .js may stand for .ts, as in compiled TypeScript.
   #fileOf(name) {
     for (const spelling of [name, name.replace(/\.js$/, '.ts')]) {
       try {
         return this.#require.resolve(spelling);
-      } catch (e) { // told by import()
+      } catch (e) { // import() reports the error
       }
     }
     return undefined;
   }
 
-  // The folder of the server whose tools it imports.
+  // The folder of the server if `specifier` is a server's index.
   #serverOf(specifier) {
     if (!OURS.test(specifier)) return undefined;
     const file = this.#require.resolve(specifier);
@@ -141,7 +141,7 @@ class Modules {
   }
 }
 
-// Node says who imports: this file, which is no agent's.
+// Removes this file's name from Node's error: the agent did not write this file.
 function rethrowWithoutUs(error) {
   const us = ` imported from ${__filename}`;
   if (error instanceof Error && error.message.includes(us)) {
@@ -151,7 +151,7 @@ function rethrowWithoutUs(error) {
   throw error;
 }
 
-// Line 0 is ours, and no agent's.
+// Removes frames on line 0, which is the runner's prologue.
 function withoutPrologue(stack) {
   return String(stack).split('\n').filter((line) => !/<execution[^>]*>:0:/.test(line)).join('\n');
 }

@@ -1,5 +1,5 @@
-// The life of a runner: it warms itself, says that it is ready, waits for the one order and carries it out. A zygote does
-// the first for all of its copies.
+// The main program of a runner: it warms up, sends `ready`, waits for the one order and runs it. A zygote warms up once
+// for all of its copies.
 'use strict';
 const process = require('process');
 const fs = require('fs');
@@ -10,9 +10,9 @@ const {rehearse} = require('./rehearsal.js');
 const {ownStreams} = require('./streams.js');
 
 const EX_PROTOCOL = 76; // sysexits.h
-const LANGUAGE = process.argv[2] ?? 'javascript'; // what is rehearsed
+const LANGUAGE = process.argv[2] ?? 'javascript'; // the language of the rehearsal
 
-// Null when nobody wants this jail any more.
+// The order; null if the daemon does not need this jail any more.
 function receiveOrder(channel) {
   const order = channel.receiveSync();
   if (order === null || order.type === 'cancel') return null;
@@ -31,7 +31,7 @@ function cpuTime() {
   return user + system;
 }
 
-// What is the same for every execution; then `then()`.
+// The part of a warm-up that is the same for every execution; calls `then()` at its end.
 function warm(then) {
   ownStreams();
   Error.stackTraceLimit = 50;
@@ -43,14 +43,14 @@ function rehearseLife(then) {
   rehearse(receiveOrder, LANGUAGE, then);
 }
 
-// The message that tells it. `began`: process.hrtime.bigint() of its beginning.
+// The message `ready`. `began`: process.hrtime.bigint() at the start.
 function readyMessage(began) {
   const took = Number(process.hrtime.bigint() - began) / 1e6;
   return JSON.stringify({type: 'ready', interpreter: `Node.js ${process.version}`, warm_ms: Math.round(took * 1000) / 1000,
     cpu_us: cpuTime()});
 }
 
-// From `prepare(then)` to the end of the process, which `end(status)` makes.
+// Runs `prepare(then)`, sends `ready` and runs the order. `end(status)` ends the process.
 function live(began, prepare, end) {
   const channel = new Channel();
   const guarded = (step) => {

@@ -1,14 +1,14 @@
-// A program as agents write it, made into the body of an async function: its last expression is kept, imports become
-// awaited calls, and in a session its variables become global ones. Lines stay where they are: what is put before them is the
-// prologue, on line 0.
+// Makes the body of an async function from a program as agents write it. The value of its last expression is stored,
+// imports become awaited calls, and in a session its variables become global. Lines keep their numbers: added code is
+// the prologue, on line 0.
 //
-// In the text, `__warder` is: last(value) keeps the value of the last expression; import(specifier, names, line,
-// optional) a promise of a module's exports; load(specifier) what import() answers; meta what import.meta is; constants
-// what refuses to be assigned to.
+// `__warder` in the text: last(value) keeps the value of the last expression; import(specifier, names, line, optional)
+// is a promise of a module's exports; load(specifier) is import(); meta is import.meta; constants refuses assignments.
 'use strict';
 const {isObject, namesOf, parse, walk} = require('./syntax.js');
 
-// A last line that answers, and is of the program's own level: what ends a function or a text there is not in it.
+// A last line that gives the answer at the program's top level: it has no character that could close a function or a
+// text.
 const ENDS_IN_ANSWER = /(?:^|\n)(?:return\b|result\s*=(?!=))[^\n}`/]*\s*$/;
 const NEEDS_READING = /\b(?:import|export|use strict)\b/;
 const FUNCTION = /Function/;
@@ -17,7 +17,7 @@ const WITHOUT_VALUE = ['EmptyStatement', 'FunctionDeclaration', 'ClassDeclaratio
 class Edits {
   #code;
   #all = [];
-  #moved = []; // where, in the text with edits, it is how far from where it was
+  #moved = []; // for each edit, the offset in the edited text and its distance from the original
 
   constructor(code) {
     this.#code = code;
@@ -31,13 +31,12 @@ class Edits {
     this.replace(at, at, text);
   }
 
-  // Spaces, and the line ends that were there.
+  // Replaces a range by spaces; line ends stay.
   blank(start, end) {
     this.replace(start, end, this.#code.slice(start, end).replace(/[^\r\n]/g, ' '));
   }
 
-  // The code with them. Insertions of one place stand in the order in which they were made, and before what is
-  // replaced there.
+  // The code with all edits. Insertions at one place keep their order, and come before a replacement there.
   apply() {
     let text = '', at = 0;
     for (const {start, end, text: inserted} of this.#all.sort(inOrder)) {
@@ -48,7 +47,7 @@ class Edits {
     return text + this.#code.slice(at);
   }
 
-  // The column of the code that a column of the text with edits was, from 1.
+  // The column in the original code of a column in the edited text, from 1.
   columnOf(text, line, column) {
     const at = startOf(text, line) + column - 1;
     const by = this.#moved.findLast(({from}) => from <= at)?.by ?? 0;
@@ -60,7 +59,7 @@ function inOrder(a, b) {
   return a.start - b.start || (a.end > a.start) - (b.end > b.start);
 }
 
-// Where a line begins, from 1.
+// The offset of a line's begin; lines count from 1.
 function startOf(text, line) {
   let at = 0;
   for (let i = 1; i < line && at >= 0; i++) at = text.indexOf('\n', at) + 1;
@@ -69,9 +68,9 @@ function startOf(text, line) {
 
 class Writer {
   prologue = '';
-  declared = new Set();  // of a session, by this program
-  constants = new Set(); // those of them that are
-  setsResult = false;   // by a statement that stands under no condition
+  declared = new Set();  // names that this program adds to the session
+  constants = new Set(); // the constants among them
+  setsResult = false;   // by an unconditional statement
   #code;
   #tree;
   #optional;
@@ -85,7 +84,7 @@ class Writer {
     this.#edits = new Edits(code);
   }
 
-  // `constants`: of the session, by earlier programs; undefined: there is no session.
+  // `constants`: the session's constants from earlier programs; undefined: there is no session.
   write(constants) {
     const {body} = this.#tree;
     const isSession = constants !== undefined;
@@ -103,7 +102,7 @@ class Writer {
       if (mentionsImport) this.#replaceModuleWords(statement);
     }
     this.#answerAmong(exported);
-    if (isSession) this.#guard(constants); // last: it may begin where the answer does
+    if (isSession) this.#guard(constants); // last, because it may insert where the answer begins
     this.prologue = this.#functions + this.prologue;
     return this.#edits.apply();
   }
@@ -112,7 +111,7 @@ class Writer {
     return this.#edits.columnOf(text, line, column);
   }
 
-  // The declaration or the value that is exported is all that is left: nobody imports from here.
+  // Only the exported declaration or value stays: no module imports this program.
   #withoutExport(statement) {
     const {type, start, end, declaration} = statement;
     if (type === 'ExportNamedDeclaration' && declaration) {
@@ -131,7 +130,7 @@ class Writer {
     return statement;
   }
 
-  // A function or an object that begins a statement would be something else.
+  // At the begin of a statement, a function or an object would be read as a declaration or a block.
   #enclose({start, expression}) {
     this.#edits.insert(start, ';(');
     this.#edits.insert(expression.end, ')');
@@ -170,7 +169,7 @@ class Writer {
     this.#edits.replace(start, end, `;${this.#code.slice(start, end).replace(/[^\r\n]/g, ' ').slice(1)}`);
   }
 
-  // import(...) and import.meta, which only modules have.
+  // Replaces import(...) and import.meta, which a script cannot use.
   #replaceModuleWords(statement) {
     walk(statement, (node) => {
       if (node.type === 'ImportExpression') this.#edits.replace(node.start, node.start + 6, '__warder.load');
@@ -180,7 +179,7 @@ class Writer {
     });
   }
 
-  // What the program's own level declares becomes a variable of the session: an assignment in place of the declaration.
+  // Makes top-level declarations variables of the session: each declaration becomes an assignment.
   #keep(statement) {
     const {type, start, id} = statement;
     if (type === 'FunctionDeclaration') {
@@ -219,11 +218,11 @@ class Writer {
       if (kind === 'const') for (const name of namesOf(id)) this.#declareConstant(name);
       else this.#declare(id);
       if (init) continue;
-      if (kind === 'var') this.#edits.insert(id.end, ` = ${id.name}`); // it may be there already
+      if (kind === 'var') this.#edits.insert(id.end, ` = ${id.name}`); // the variable may already have a value
       else this.#edits.insert(id.end, ' = undefined');
     }
     this.#edits.replace(start, start + kind.length, 'void (');
-    // Without a semicolon of its own it would go on with a bracket in the next line.
+    // Without a semicolon, a bracket in the next line would continue the statement.
     this.#edits.insert(declarations.at(-1).end, this.#code[end - 1] === ';' ? ')' : ');');
   }
 
@@ -236,7 +235,8 @@ class Writer {
     this.constants.add(name);
   }
 
-  // What assigns to a constant assigns to what refuses it. An earlier program's `result` is no constant: here it answers.
+  // Redirects assignments to constants to a proxy that throws. `result` of an earlier program is no constant: here it
+  // is the answer.
   #guard(earlier) {
     const all = new Set(this.constants);
     for (const name of earlier) if (!this.declared.has(name) && name !== 'result') all.add(name);
@@ -247,8 +247,8 @@ class Writer {
     });
   }
 
-  // The value of the last statement that has one is the program's. Classes behind it must have been come to before
-  // the program ends: then the value is kept until the end of the statements.
+  // The value of the last statement that has a value is the program's. If class declarations follow it, they must run
+  // first: then the value is stored until the last statement.
   #answerAmong(statements, isKept = false) {
     const at = answeringAt(statements);
     if (at < 0) return;
@@ -257,7 +257,7 @@ class Writer {
     if (isLater && !isKept) this.#edits.insert(statements.at(-1).end, ';return __warder.last(__warder.kept)');
   }
 
-  // The statement whose value is the program's, if it has one.
+  // Makes a statement give the program's value, if it has a value.
   #answer(statement, isKept) {
     const {type, start, end} = statement;
     if (type === 'ExpressionStatement') {
@@ -280,13 +280,13 @@ function answeringAt(statements) {
   return statements.findLastIndex(({type}) => !WITHOUT_VALUE.includes(type));
 }
 
-// The names that a statement gives a value, whatever comes.
+// The names that a statement always gives a value.
 function assigned({type, expression, declarations}) {
   if (type === 'VariableDeclaration') return declarations.flatMap(({id, init}) => (init ? namesOf(id) : []));
   return expression?.type === 'AssignmentExpression' ? namesOf(expression.left) : [];
 }
 
-// The program and its tree. A last block that would be an object, if it were an expression, is made one.
+// The program and its tree. If the last block would be an object as an expression, it becomes an expression.
 function parsed(code) {
   const tree = parse(code);
   const at = code.startsWith('{') ? 0 : code.lastIndexOf('\n{') + 1;
@@ -300,9 +300,9 @@ function parsed(code) {
   return {source: code, tree};
 }
 
-// {text, prologue, declared, constants, setsResult, isStrict, isParsed, columnOf}. `constants`: of the session, if there is one.
-// `optional`: names that imports may not find, as types are not found. What is no program comes back as it is: node says what
-// is wrong with it.
+// {text, prologue, declared, constants, setsResult, isStrict, isParsed, columnOf}. `constants`: the session's
+// constants, if there is a session. `optional`: names that an import need not find, because types are not found. Text
+// that is not a program is returned unchanged: Node reports its error.
 function makeProgram(code, {constants, optional} = {}) {
   if (constants === undefined && ENDS_IN_ANSWER.test(code) && !NEEDS_READING.test(code)) return asItIs(code);
   const {source, tree} = parsed(code);

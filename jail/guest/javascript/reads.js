@@ -1,5 +1,5 @@
-// How much code reads of the files of its workspace with readFile and readFileSync: for the ledger of bytes, and
-// nobody's proof. Not counted: streams, descriptors, other processes.
+// Counts the bytes that code reads from files of its workspace with readFile and readFileSync, for the ledger of bytes;
+// it is no proof. Not counted: streams, descriptors, other processes.
 'use strict';
 const process = require('process');
 const {Buffer} = require('buffer');
@@ -7,7 +7,7 @@ const fs = require('fs');
 
 const own = {readFile: fs.readFile, readFileSync: fs.readFileSync, promised: fs.promises.readFile};
 
-// {bytes}, which grows from here on. The current folder is the workspace, by its real name.
+// {bytes}, which increases from here on. The current folder must be the workspace, by its real path.
 function countReads(workspace) {
   const reads = {bytes: 0};
   const insides = [workspace, process.cwd()].map((folder) => `${folder.replace(/\/+$/, '')}/`);
@@ -21,7 +21,7 @@ function countReads(workspace) {
   fs.promises.readFile = async (name, options) => add(name, await own.promised(name, options));
   fs.readFile = (name, ...rest) => {
     const done = rest.pop();
-    if (typeof done !== 'function') return own.readFile(name, ...rest, done); // refuses it
+    if (typeof done !== 'function') return own.readFile(name, ...rest, done); // Node throws its error
     return own.readFile(name, ...rest, (error, data) => done(error, error ? data : add(name, data)));
   };
   return reads;

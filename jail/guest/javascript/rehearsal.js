@@ -1,5 +1,5 @@
-// A whole execution but for the end of the process: what every one touches is loaded, compiled and, in a fork, copied
-// while nobody waits.
+// Rehearsal: an execution without its exit, ahead of time. It loads, compiles and, in a fork, copies what every
+// execution uses.
 'use strict';
 const process = require('process');
 const {Buffer} = require('buffer');
@@ -9,7 +9,7 @@ const {Assembler, Channel} = require('./channel.js');
 const {Execution} = require('./execution.js');
 const {mute} = require('./streams.js');
 
-// A folder that is behind a link in every root, as the workspace is.
+// Code for the rehearsal. Its workspace is /bin: a folder that every root has, behind a link.
 const CODE = 'const {sep} = require("path");\nasync function f({a, ...b}, c = 1) { return [a, b, `${c}`] }\n' +
   'console.log("a line");\nfor (const x of [1, 2]) if (x > 1) await f({a: x});\n[await 1, "text", null].map((x) => x)';
 const TYPED_CODE = `import type {Stats} from "fs"; import {type Dirent, existsSync} from "fs";
@@ -37,14 +37,14 @@ function orderIn(language) {
   return Buffer.from(`F${JSON.stringify({type: 'run', code, language: isTyped ? language : 'javascript', workspace: '/bin', context_vars: {}})}`);
 }
 
-// Times before the first rehearsal of a process: what takes types off is large, and takes three times as long until V8 has
-// compiled it for speed.
+// Number of runs before the first rehearsal of a process: the code that removes types is large, and needs three times
+// as long until V8 has compiled it for speed.
 const STRIPPED = 80;
 let stripped = 0;
 
 class Over extends Error {}
 
-// Takes an order, and says what a runner says, where nobody is.
+// Reads an order from, and sends a runner's messages to, a channel without a peer.
 function speak(receiveOrder, language) {
   const fd = fs.openSync('/dev/null', 'r+');
   const channel = new Channel(fd);
@@ -54,8 +54,8 @@ function speak(receiveOrder, language) {
   return receiveOrder({receiveSync: () => new Assembler().add(orderIn(language))});
 }
 
-// `receiveOrder(channel)` is how the order is taken. Calls `then()` from the event loop when it is over, and has left
-// nothing behind.
+// Runs a rehearsal. `receiveOrder(channel)` reads the order. Calls `then()` from the event loop after the rehearsal is
+// over and its effects are undone.
 function rehearse(receiveOrder, language, then) {
   const folder = process.cwd();
   const names = new Set(Object.getOwnPropertyNames(globalThis));

@@ -1,6 +1,6 @@
-// The tools of other servers: what require('servers/x') finds. The daemon writes their files while it serves already, and a jail
-// sees those that were there when it was built: what is not there is asked for, file by file. And what an agent is told
-// when there is no such server or tool. Loaded on first use.
+// Tools of other servers: the modules of require('servers/x'). The daemon may still write their files while it serves;
+// a jail sees the files that existed when it was built. The supervisor sends each missing file on request. Also the
+// advice for an unknown server or tool. Loaded on first use.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -13,15 +13,15 @@ const REQUEST = /^\/?servers\/?([^/]*)\/?(.*)$/;
 const ASKED = /^(?:\w+\/)?\w+\.js$/;
 const ABSENT = ['not_found', 'not_available', 'gone'];
 
-let ask; // of the supervisor: (name, arguments) to what it answers
+let ask; // calls the supervisor: (name, arguments) to its answer
 
-// As the stubs' folders and files spell a name.
+// A name as the stubs' folders and files spell it.
 function spelt(name) {
   return name.replace(/[^\w.]/g, '_');
 }
 
-// The file that `request` means; `usual(request)` is what node would say, which may be an error. `workspace`: its own folder
-// `servers` comes first.
+// The file for `request`; `usual(request)` is Node's result, or throws. `workspace`: its own folder `servers` comes
+// first.
 function resolve(request, workspace, channel, usual) {
   ask = (name, args) => channel.callSync(name, args);
   const [, server, tool] = REQUEST.exec(request);
@@ -39,7 +39,7 @@ function resolve(request, workspace, channel, usual) {
   throw Object.assign(new Error(absent(request, server, tool)), {code: 'MODULE_NOT_FOUND', isTold: true});
 }
 
-// A file that is not there, by its path below /servers; undefined where the catalogue has none either.
+// Asks the supervisor for a missing file, by its path below /servers; undefined if the catalog does not have it.
 function told(place) {
   const name = place.endsWith('.js') ? place : place.includes('/') ? `${place}.js` : `${place}/index.js`;
   const file = `${FOLDER}/${name}`;
@@ -74,12 +74,13 @@ function askNearest(server, tool) {
   const nothing = {server: null, servers: [], tools: []};
   try {
     return {...nothing, ...ask('nearest_tools', {server, tool})};
-  } catch (e) { // it is advice only
+  } catch (e) { // advice only, so it may fail
     return nothing;
   }
 }
 
-// Where `callee` is no function, as V8 writes it: of which server it was to be one, and what that has; or nothing.
+// Advice if `callee`, as V8 writes it, is not a function: the server that it was meant from, and the server's tools; or
+// an empty text.
 function adviseOnFunction(callee, code) {
   const words = callee.match(/[\w$]+/g) ?? [];
   const name = words.at(-1);
@@ -91,7 +92,7 @@ function adviseOnFunction(callee, code) {
   return there.tools.length > 0 ? absentTool(server, name, there) : '';
 }
 
-// The names of the functions that this process has of each server, by its folder.
+// The names of the loaded functions of each server, by the server's folder.
 function loadedServers() {
   const all = new Map();
   for (const [file, {exports}] of Object.entries(Module._cache)) {
@@ -103,7 +104,7 @@ function loadedServers() {
   return all;
 }
 
-// The server of the statement that names it and one of `words`.
+// The server in the first statement that names a server and one of `words`.
 function importedFrom(code, words) {
   for (const statement of code.split(/;|\n(?=\s*(?:const|let|var|import|await|return)\b)/)) {
     const [, server] = /['"`](?:\.?\/)?servers\/([\w.-]+)/.exec(statement) ?? [];

@@ -1,15 +1,16 @@
-// A session: order after order in one interpreter. What the code's own level declares stays, as global variables; each
-// order has its answer. It answers when its code has ended and the event loop has nothing left to do, or a little later:
-// timers and servers that are left go on while the next order runs. Between two orders everything stands still.
+// A session: order after order in one interpreter. Top-level declarations stay as global variables; each order gets its
+// answer. An order is answered when its code has ended and the event loop is empty, but at most GRACE_MS after the
+// code's end: timers and servers that are left continue while the next order runs. Between two orders all code is
+// stopped.
 'use strict';
 const process = require('process');
 const {setImmediate, setTimeout} = require('timers');
 const {Answer} = require('./answer.js');
 const {Stage} = require('./stage.js');
 
-const GRACE_MS = 1000; // for what was started and not awaited
+const GRACE_MS = 1000; // for work that was started and not awaited
 
-// Thrown by process.exit(): it ends the order, not the session.
+// Thrown by process.exit(): it ends the order, and the session continues.
 class Exit {
   constructor(status) {
     this.status = status;
@@ -24,7 +25,7 @@ class Session {
   #orders = 0;
   #programs = new Map();
   #constants = new Set();
-  #call; // the order that has no answer yet
+  #call; // the order without an answer
 
   constructor(channel, receive, end) {
     this.#channel = channel;
@@ -59,7 +60,7 @@ class Session {
     process.reallyExit = (code) => this.#end(code ?? 0);
   }
 
-  // Answers, and waits for the next order; nothing else happens meanwhile.
+  // Answers, then waits for the next order; no other code runs meanwhile.
   #finish(call) {
     if (this.#call !== call) return;
     this.#call = undefined;
@@ -68,7 +69,7 @@ class Session {
     this.#channel.abandon();
     const next = this.#receive(this.#channel);
     if (next === null) this.#end(0);
-    setImmediate(() => this.begin(next)); // the event loop has something to do again
+    setImmediate(() => this.begin(next)); // keeps the event loop alive
   }
 }
 
@@ -85,10 +86,10 @@ class Call {
   #isAwaitingLast = false;
   #resultBefore;
   #setsResult = false;
-  #constants; // of the session
+  #constants; // the session's constants
   #declared = [];
-  #fixed = new Map(); // constants that this program declares: {value, wasConstant} before it
-  #hasEnded = false;  // by exit()
+  #fixed = new Map(); // constants that this program declares: their {value, wasConstant} before
+  #hasEnded = false;  // by process.exit()
 
   constructor(order, number, channel, programs, constants, finish) {
     this.#order = order;
@@ -133,7 +134,7 @@ class Call {
     setImmediate(this.#finish);
   }
 
-  // Nothing is left to do.
+  // The event loop is empty.
   idle() {
     if (!this.#isSettled && !this.#isAwaitingLast)
       this.#answer.fail(new Error('the code awaits a promise that nothing is left to settle'));
@@ -163,7 +164,7 @@ class Call {
     setTimeout(this.#finish, GRACE_MS).unref();
   }
 
-  // A name that is new is there at once, though without a value. One that node has keeps its value until then.
+  // Makes each new name a variable without a value. A name that Node defines keeps its value until it is assigned.
   #declare(names, constants) {
     for (const name of names) {
       const isConstant = constants.has(name);
@@ -177,12 +178,12 @@ class Call {
     }
   }
 
-  // What the code has not come to is not there.
+  // Deletes declared names that got no value before an error.
   #forgetUnset() {
     for (const name of this.#declared) if (globalThis[name] === undefined) delete globalThis[name];
   }
 
-  // A constant whose declaration the code has not come to is what it was.
+  // If the code ended before a constant's declaration, the name is no constant.
   #releaseUnset() {
     const isWhole = !this.#answer.hasFailed && !this.#hasEnded;
     for (const [name, {value, wasConstant}] of this.#fixed)
@@ -190,7 +191,7 @@ class Call {
   }
 }
 
-// What a program's assignments to constants assign to.
+// The target of a program's assignments to constants.
 const REFUSING = new Proxy(Object.create(null), {
   get: (_, name) => globalThis[name],
   set() {
@@ -202,15 +203,15 @@ function set(name, value) {
   Object.defineProperty(globalThis, name, {value, configurable: true, writable: true, enumerable: true});
 }
 
-// A function under the name that the code gave it, in its text, too.
+// Gives a function the name from the agent's code, also in its text.
 function named(declared, name) {
   const toString = () => Function.prototype.toString.call(declared).replace(`__warder_${name}`, name);
   Object.defineProperty(declared, 'toString', {value: toString, configurable: true, writable: true});
   return Object.defineProperty(declared, 'name', {value: name, configurable: true});
 }
 
-// From the first order on: does not come back, `end(status)` ends the process. `receive(channel)`: the next order; null: there
-// is none.
+// Runs a session from the first order on; does not return: `end(status)` ends the process. `receive(channel)`: the next
+// order; null at the end.
 function run(order, channel, receive, end) {
   new Session(channel, receive, end).begin(order);
 }

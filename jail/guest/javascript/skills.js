@@ -1,6 +1,6 @@
-// Skills: what require('skills/x') finds. Loaded on first use.
-// The supervisor knows the tenant's own skills and the shared ones; a folder `skills` of the workspace comes first, as the
-// workspace's files do with any other name.
+// Skills: the modules of require('skills/x'). Loaded on first use.
+// The supervisor has the tenant's own skills and the shared ones. A folder `skills` of the workspace comes first, as
+// for other names.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -10,7 +10,7 @@ const FOLDER = '/skills';
 const NAME = /^\/?skills\/([A-Za-z0-9_-]+)(?:\.js)?$/;
 const FILE = /^\/skills\/([A-Za-z_][A-Za-z0-9_]*)\.(js|py)$/;
 
-// The file that `request` means; `usual(request)` is what Node would say, which may be an error.
+// The file for `request`; `usual(request)` is Node's result, or throws.
 function resolve(request, workspace, channel, usual) {
   const inWorkspace = path.join(workspace, 'skills');
   for (const place of request.startsWith('/') ? [request] : fs.existsSync(inWorkspace) ? [path.join(workspace, request)] : []) {
@@ -38,7 +38,7 @@ function resolve(request, workspace, channel, usual) {
   return file;
 }
 
-// The skill that a file directly below /skills stands for: {name, language}; undefined for any other path.
+// The skill of a file directly below /skills: {name, language}; undefined for any other path.
 function skillOf(file) {
   const [, name, ending] = FILE.exec(file) ?? [];
   return name === undefined ? undefined : {name, language: ending === 'py' ? 'python' : 'javascript'};

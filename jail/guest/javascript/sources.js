@@ -1,10 +1,10 @@
-// Modules whose text is in no file of this jail: the supervisor told it. Loaded on first use.
+// Modules without a file in this jail: the supervisor sent their text. Loaded on first use.
 'use strict';
 const Module = require('module');
 
 const sources = new Map();
 
-// From now on `file` is a CommonJS module of this text.
+// Makes `file` a CommonJS module with this text.
 function addSource(file, text) {
   if (sources.size === 0) compileThem();
   sources.set(file, text);

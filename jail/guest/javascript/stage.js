@@ -1,4 +1,4 @@
-// What code finds bound, and its program compiled: the same for an execution and for each order of a session.
+// Stage: binds the names that code finds, and compiles its program, for an execution and for each order of a session.
 'use strict';
 const process = require('process');
 const vm = require('vm');
@@ -25,7 +25,7 @@ class Stage {
   #file;
   #require;
 
-  // Makes the helpers global, finds the servers' tools and skills, and enters the workspace.
+  // Makes the helpers global, makes the servers' tools and skills importable, and enters the workspace.
   constructor(order, channel) {
     const call = (name, args) => channel.call(name, args);
     this.#workspace = order.workspace;
@@ -39,7 +39,7 @@ class Stage {
     this.modules = new Modules(order.workspace, this.#file, this.#require);
   }
 
-  // The context variables that JavaScript takes as names; the others are in `context_vars` only.
+  // Splits the context variables: `bound` names are valid in JavaScript; `unbound` ones are in `context_vars` only.
   bindContext(order) {
     const context = order.context_vars;
     if (typeof context !== 'object' || Array.isArray(context))
@@ -50,16 +50,16 @@ class Stage {
     return {bound, unbound: names.filter((name) => !bound.includes(name))};
   }
 
-  // What describe() is told of the programs of this stage; `programs` grows with each.
+  // The argument of describe() for the programs of this stage; `programs` gets an entry for each program.
   about(order) {
     return {programs: new Map(), roots: [order.workspace, process.cwd(), ...OWN_FOLDERS], code: order.code,
       language: order.language};
   }
 
-  // The order's code as a function that runs it. The code stands in a function of its own, below one that holds the
-  // context variables, so that it may declare any name. Its first line is line 1: what is before it is on line 0.
-  // `hooks`: last(value), peek(read), and a session's declare(names, constants), named(function, name) and `constants`.
-  // `constants`: the names of the session's; undefined: there is no session.
+  // The order's code as a function that runs it. The code is in its own function, inside one that holds the context
+  // variables, so it may declare any name. Its first line is line 1: code before it is on line 0. `hooks`: last(value),
+  // peek(read), and for a session declare(names, constants), named(function, name) and `constants`. `constants`: the
+  // names of the session's constants; undefined: there is no session.
   compile(order, names, hooks, about, {file = FILE, constants} = {}) {
     const isSession = constants !== undefined;
     const {code, language} = withoutFences(order.code);
@@ -72,7 +72,7 @@ class Stage {
       if (meant !== undefined) ({program, lineOf} = meant);
     }
     about.programs.set(file, {lines: order.code.split('\n'), lineOf, columnOf: lineOf ? undefined : program.columnOf});
-    if (program.isStrict && !('result' in globalThis)) define('result', undefined); // it answers, declared or not
+    if (program.isStrict && !('result' in globalThis)) define('result', undefined); // it is the answer, declared or not
     const {bound} = names;
     const peek = isSession ? '' : '__warder.peek(() => typeof result === "undefined" ? undefined : result);';
     const head = '(function (require, module, exports, __filename, __dirname, __warder) {' +
@@ -80,7 +80,8 @@ class Stage {
     const script = new vm.Script(`${head}${program.prologue}\n${program.text}\n}}})`, {
       filename: file,
       lineOffset: -1,
-      // Node 20.12 on has a constant for its own loader. Before, a function, which --experimental-vm-modules allows.
+      // From Node 20.12 on there is a constant for Node's own loader. Before, a function is needed, which
+      // --experimental-vm-modules allows.
       importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER ?? this.modules.load,
     });
     if (isSession) hooks.declare(program.declared, program.constants);
@@ -100,10 +101,10 @@ function define(name, value) {
 function untyped(code, file, about) {
   const {strip, whyNot} = require('./typescript.js');
   about.missing = whyNot();
-  return about.missing === undefined ? strip(code, file) : {text: code}; // which may be JavaScript as well
+  return about.missing === undefined ? strip(code, file) : {text: code}; // the code may also be JavaScript
 }
 
-// A program with types that was called JavaScript; undefined where that is not sure.
+// The program, if code that was sent as JavaScript has types; undefined if that is not certain.
 function meantAsTypeScript(code, file, constants) {
   const {strip, whyNot} = require('./typescript.js');
   if (whyNot() !== undefined) return undefined;
@@ -127,7 +128,7 @@ function isRunnable(text) {
 
 function isBindable(name) {
   try {
-    new vm.Script(`(async () => {let ${name} = 0;})`); // a reserved word is in context_vars alone
+    new vm.Script(`(async () => {let ${name} = 0;})`); // reserved words are in context_vars only
     return true;
   } catch (e) {
     return false;

@@ -1,4 +1,5 @@
-// The process's streams, synchronous: nothing is lost at an exit, and lines keep their order with other programs'.
+// The process's streams, synchronous: no output is lost at an exit, and lines keep their order with other programs'
+// lines.
 'use strict';
 const process = require('process');
 const {Writable} = require('stream');
@@ -13,7 +14,7 @@ function ownStreams() {
       write(chunk, encoding, done) {
         try {
           if (!isMuted) writeAll(fd, chunk);
-        } catch (e) { // whoever read this is gone; the execution goes on without
+        } catch (e) { // the reader is gone; the execution continues without output
         }
         done();
       },
@@ -24,7 +25,7 @@ function ownStreams() {
   }
 }
 
-// For a rehearsal: what it prints goes nowhere.
+// For a rehearsal: drops its output.
 function mute(is) {
   isMuted = is;
 }

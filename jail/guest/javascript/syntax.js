@@ -1,5 +1,5 @@
-// The parser of JavaScript: acorn, as node has it built in, or as Debian installs it beside its own node. Loaded on
-// first use; a rehearsal loads it ahead.
+// The JavaScript parser: acorn, built into Node, or as Debian installs it beside its Node. Loaded on first use; a
+// rehearsal loads it ahead of time.
 'use strict';
 const process = require('process');
 const vm = require('vm');
@@ -9,7 +9,7 @@ const INSTALLED = '/usr/share/nodejs/acorn';
 const OPTIONS = {ecmaVersion: 'latest', sourceType: 'script', allowAwaitOutsideFunction: true,
   allowReturnOutsideFunction: true, allowImportExportEverywhere: true, allowHashBang: true};
 
-let acorn; // null: there is none
+let acorn; // undefined: not loaded; null: not available
 
 function builtIn() {
   const source = process.binding('natives')[BUILT_IN];
@@ -27,14 +27,14 @@ function load() {
     try {
       const found = find();
       if (typeof found?.parse === 'function') return acorn = found;
-    } catch (e) { // the next one
+    } catch (e) { // try the next one
     }
   }
   return acorn;
 }
 
-// The program as a tree (ESTree); undefined where it is none, or there is no parser. What is wrong with it node tells
-// better, so no error comes from here.
+// The program as a tree (ESTree); undefined if it cannot be parsed, or there is no parser. Node reports syntax errors
+// better, so this function throws no error.
 function parse(code) {
   try {
     return load()?.parse(code, OPTIONS);
@@ -43,13 +43,13 @@ function parse(code) {
   }
 }
 
-// Whether `text` stands for an object: `{a, b: 1}`, which as a statement is a block.
+// True if `text` is an object as an expression: `{a, b: 1}`, which is a block as a statement.
 function isObject(text) {
   const [statement] = parse(`(${text}\n)`)?.body ?? [];
   return statement?.expression?.type === 'ObjectExpression';
 }
 
-// Calls visit(node) for `node` and all below it, as long as it answers true.
+// Calls visit(node) for `node` and all nodes below it; if visit() returns false, the nodes below are skipped.
 function walk(node, visit) {
   if (!visit(node)) return;
   for (const key in node) {

@@ -1,6 +1,6 @@
-// TypeScript without its types: what Debian's node-typescript reads is blanked where it is a type, so that lines and columns
-// stay. What has a meaning when it runs (enum, namespace, parameter properties, decorators) the library translates, with
-// a map of lines. A node that strips types itself (22.13 on) does without the library. Nothing is checked.
+// Removes the types of TypeScript, with Debian's node-typescript. Types become spaces, so that lines and columns stay.
+// Code that works only when translated (enum, namespace, parameter properties, decorators) is translated by the
+// library, with a map of lines. A Node that strips types itself (22.13 on) needs no library. Types are not checked.
 'use strict';
 const fs = require('fs');
 const {blank} = require('./blanking.js');
@@ -9,12 +9,12 @@ const {lineMap} = require('./line_map.js');
 const INSTALLED = '/usr/share/nodejs/typescript';
 const MISSING = 'TypeScript cannot be read here: install the package node-typescript, or a Node.js of 22.13 or later; ' +
   'until then send JavaScript';
-const MOST_NEWER = 50; // words in a program, each read again
+const MOST_NEWER = 50; // newer words in a program; the program is parsed again after each
 const SATISFIES = /^satisfies\b/;
 const SPACES = /^\s*/;
-const MODULE = '\nexport {};'; // makes a module of it, in which `await` is a word of the language at every level
+const MODULE = '\nexport {};'; // makes the text a module, in which `await` is a keyword at every level
 
-let ts; // null: it is not there
+let ts; // undefined: not loaded; null: not installed
 let own;
 
 function load() {
@@ -22,14 +22,15 @@ function load() {
   own ??= require('module').stripTypeScriptTypes;
 }
 
-// Why TypeScript cannot be read; undefined: it can.
+// Why TypeScript cannot be read; undefined if it can.
 function whyNot() {
   load();
   return ts === null && own === undefined ? MISSING : undefined;
 }
 
-// {text, optional, lineOf}: JavaScript; names that imports need not find, for only types use them; and, where lines
-// have moved, what line of `code` a line of `text` is. Not where whyNot() says why. Throws SyntaxErrors that name `file` and the line.
+// {text, optional, lineOf}: the JavaScript; the names that imports need not find, because only types use them; and, if
+// lines have moved, a function from a line of `text` to its line of `code`. Call it only if whyNot() is undefined.
+// Throws a SyntaxError with `file` and the line.
 function strip(code, file) {
   load();
   if (ts !== null) return stripped(code, file);
@@ -40,8 +41,9 @@ function parse(text) {
   return ts.createSourceFile('execution.ts', text + MODULE, ts.ScriptTarget.ESNext, false, ts.ScriptKind.TS);
 }
 
-// {tree, text}: what is newer than the library is written as what means the same to it, in the same place. It is found where
-// the library stumbles, so that a text that reads alike stays; and one at a time, since what is behind it may be misread.
+// {tree, text}: syntax that is newer than the library is replaced by older syntax with the same meaning, in the same
+// place. It is searched only where the library reports an error, so that similar text stays; and one at a time, because
+// text behind an error may be misread.
 function parsed(code) {
   let text = code, tree = parse(text);
   for (let tries = 0; tries < MOST_NEWER && tree.parseDiagnostics.length > 0; tries++) {
@@ -53,7 +55,7 @@ function parsed(code) {
   return {tree, text};
 }
 
-// `text` with another word for the newer one that the library's complaint points at, or stands next to.
+// `text` with an older word for the newer word at or next to the library's error.
 function withOlderWord(text, {start, length}) {
   for (const at of [start, start + length + SPACES.exec(text.slice(start + length))[0].length])
     if (SATISFIES.test(text.slice(at, at + 10))) return written(text, at, 'as       ');
@@ -67,7 +69,7 @@ function written(text, at, word) {
   return text.slice(0, at) + word + text.slice(at + word.length);
 }
 
-// `text` with its last block as the object that it would be as an expression; undefined where it would be none.
+// `text` with its last block as an object in brackets; undefined if the block is not an object.
 function withObject(text) {
   const at = text.startsWith('{') ? 0 : text.lastIndexOf('\n{') + 1;
   const object = text.slice(at).trimEnd().replace(/;$/, '');
@@ -78,9 +80,9 @@ function withObject(text) {
   return `${text.slice(0, at)};(${object})${text.slice(at + object.length)}`;
 }
 
-// The compiler would write a last block anew, and nothing would tell that it was meant as an object.
+// A compiler would rewrite a last block, and the block could no longer be recognized as an object.
 function withLastObject(tree, text) {
-  const last = tree.statements.at(-2); // the last is ours
+  const last = tree.statements.at(-2); // the last statement is MODULE
   const isLast = last?.kind === ts.SyntaxKind.Block && text.startsWith('{', last.getStart(tree));
   return isLast ? withObject(text) ?? text : text;
 }
@@ -93,7 +95,7 @@ function stripped(code, file) {
   return needsMore ? {...translated(withLastObject(tree, text)), optional} : {text: blanked, optional};
 }
 
-// A file of the workspace as a CommonJS module.
+// The text of a file of the workspace as a CommonJS module.
 function commonJs(code, file) {
   load();
   if (ts === null) throw new SyntaxError(`${file}: ${MISSING}`);
@@ -119,7 +121,7 @@ function strippedByNode(code) {
   try {
     return {text: own(code, {mode: 'strip'}), optional};
   } catch (e) {
-    // What it strips stays where it is, also in a function.
+    // Stripped code keeps its lines and columns, also inside a function.
     if (/Return statement is not allowed/.test(e.message))
       return {text: own(BEFORE + code + AFTER, {mode: 'strip'}).slice(BEFORE.length, -AFTER.length), optional};
     if (e.code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') throw e;

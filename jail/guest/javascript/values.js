@@ -1,25 +1,25 @@
-// JavaScript values to JSON that every strict parser reads: what has no JSON form gets the nearest readable one.
-// Bounded where the supervisor's parser is: depth, size, finite numbers.
+// Converts JavaScript values to JSON that every strict parser reads. A value without a JSON form gets a readable one.
+// The limits are those of the supervisor's parser: depth, size, finite numbers.
 'use strict';
 const {Buffer} = require('buffer');
 const {types, inspect} = require('util');
 
-const {stringify} = JSON; // code may replace it
+const {stringify} = JSON; // a copy, because code may replace it
 
-const MAX_DEPTH = 60; // the supervisor takes 64, and a message adds some around the value
+const MAX_DEPTH = 60; // the supervisor's limit is 64, and a message adds levels around the value
 
-// Objects put keys that are whole numbers before all others. Those of a Map are marked, so that they keep their order until
-// they are text.
+// JavaScript puts object keys that are whole numbers first. These keys of a Map get a mark, so that they keep their
+// order until they are text.
 const INDEX = /^\d{1,10}$/;
-const MARK = `\0${Math.random().toString(36).slice(2)} `; // nobody's key begins so
+const MARK = `\0${Math.random().toString(36).slice(2)} `; // no key of a program begins with it
 const MARK_IN_TEXT = stringify(MARK).slice(0, -1);
 
 class Unanswerable extends Error {
-  hasNoForm = false; // whatever its size
+  hasNoForm = false; // true: the value cannot be JSON at any size
 }
 
-// {value, asText}: `value` of objects, arrays, strings, numbers, booleans and null only; undefined has none.
-// `asText` is the type's name when the whole value became a text.
+// {value, asText}: `value` has only objects, arrays, strings, numbers, booleans and null; undefined has no JSON form.
+// `asText`: the type's name if the whole value became a text.
 function plain(value, limit) {
   let left = limit;
   let asText;
@@ -118,7 +118,7 @@ function isArrayIterator(value) {
   return Object.prototype.toString.call(value) === '[object Array Iterator]';
 }
 
-// The text of a message that holds what plain() made.
+// The JSON text of a message that contains values of plain().
 function encoded(message) {
   const text = stringify(message);
   return text.includes(MARK_IN_TEXT) ? text.split(MARK_IN_TEXT).join('"') : text;

@@ -1,7 +1,7 @@
-// Names for an agent to read: many, and those that are nearly the one that was meant.
+// Lists of names for an agent, and the nearest name to a misspelt one.
 'use strict';
 
-// The number of letters to put in, leave out or exchange, up to `most`; more is `most` + 1.
+// The number of letters to add, remove or replace, up to `most`; a larger number is `most` + 1.
 function distance(a, b, most) {
   if (Math.abs(a.length - b.length) > most) return most + 1;
   let row = Array.from({length: b.length + 1}, (_, i) => i);
@@ -14,7 +14,7 @@ function distance(a, b, most) {
   return row[b.length];
 }
 
-// " (did you mean 'x'?)", or nothing.
+// " (did you mean 'x'?)", or an empty text.
 function nearest(name, names) {
   const plain = (text) => text.toLowerCase().replace(/[^a-z0-9]/g, '');
   const wanted = plain(name);

@@ -1,6 +1,7 @@
 // The guest protocol for the shell's programs: whole JSON messages over one SOCK_SEQPACKET socket
-// (jail/guest/README.md). Used by: jail/guest/shell/runner.cc, jail/guest/shell/warder.cc. Errors: give_up() prints the
-// reason on standard error and exits with kExitProtocol.
+// (jail/guest/README.md).
+// Used by: jail/guest/shell/runner.cc, jail/guest/shell/warder.cc. Errors: give_up() prints the reason on standard
+// error and exits with kExitProtocol.
 #pragma once
 #include <errno.h>
 #include <string.h>
@@ -54,8 +55,7 @@ inline PeerState send_message(int socket, const nlohmann::json& message) {
 // (nlohmann::json::is_discarded).
 inline std::optional<nlohmann::json> receive_message(int socket) {
   std::string text;
-  std::string packet(kPartBytes + 2,
-                     '\0');  // one byte more than the longest packet, so that a longer packet is noticed
+  std::string packet(kPartBytes + 2, '\0');  // one byte more than the longest packet, to detect longer ones
   for (;;) {
     ssize_t n = ::recv(socket, packet.data(), packet.size(), 0);
     if (n < 0 && errno == EINTR) continue;

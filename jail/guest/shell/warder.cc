@@ -127,7 +127,7 @@ json ask(const Call& call) {
   for (;;) {
     auto reply = guest::receive_message(guest::kCallSocket);
     if (!reply) guest::give_up("the supervisor has gone");
-    // A reply to a call whose process was ended meanwhile, or the rest of that reply.
+    // A reply to another call, or the rest of it: that call's process was ended meanwhile.
     if (!reply->is_object() || !reply->contains("id") || (*reply)["id"] != id) continue;
     return *std::move(reply);
   }

@@ -149,7 +149,7 @@ def detokenize_pii(text, tokens=None):
 
 
 def filter_by_field(data, field, value):
-    """The records (dicts) of `data` whose `field` equals `value`."""
+    """The records (dicts) of `data` with a `field` that equals `value`."""
     return [record for record in data if isinstance(record, dict) and record.get(field) == value]
 
 

@@ -37,7 +37,7 @@ def bind_json_names(code, mentioned, namespace):
 def with_return(tree, file, flags, names_left):
     """The code object of a module (`tree`) that returns at its top level.
 
-    Its statements become a function whose names are all global. `names_left`: the name for the value of a last
+    Its statements become a function with global names only. `names_left`: the name for the value of a last
     expression, and the name for the returned value. Raises SyntaxError if the change is not possible.
     """
     last, returned = names_left
