@@ -47,7 +47,7 @@ Task<> hold_quota(Loop& loop, tenants::Workspace& workspace, QuotaHold& hold) {
     const auto begun = Monotonic::now();
     auto usage = co_await workspace.measure();
     if (usage && is_over(*usage, hold)) hold.over = true;
-    // A large workspace is counted less often: at most a tenth of the time.
+    // A large workspace is counted less often: counting takes about a tenth of the time at most.
     pause = std::max<std::chrono::milliseconds>(kLookEvery,
                                                 std::chrono::milliseconds(static_cast<int64_t>(ms_since(begun) * 10)));
   }
