@@ -28,7 +28,7 @@ class ProgressRelay {
   ProgressRelay(Loop& loop, Texts texts, std::function<void(const Told&)> tell);
   ProgressRelay(const ProgressRelay&) = delete;
 
-  // Drops a value that is not greater than the last value: the protocol demands increasing values.
+  // Drops a value if it is not greater than the last value: the protocol demands increasing values.
   void take(double value, std::optional<double> total, std::string_view text);
 
  private:
