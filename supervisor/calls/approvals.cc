@@ -54,7 +54,7 @@ struct Approvals::Waiting {
   Deadline expiry;
 };
 
-// One place among those that wait; left by whoever stops waiting, too.
+// The entry of one call in waiting_. The destructor removes it, also if the waiting task is cancelled.
 class Approvals::Place {
  public:
   Place(Approvals& approvals, std::shared_ptr<Waiting> waiting) : approvals_(approvals), waiting_(std::move(waiting)) {
@@ -101,7 +101,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
 void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::RequestContext& client) {
   auto answered = [this, id = waiting->approval.id, uid = waiting->approval.uid](mcp::Elicited answer) {
     using Action = mcp::Elicited::Action;
-    if (answer.action == Action::unable && reachable && reachable()) return;  // somebody else may answer
+    if (answer.action == Action::unable && reachable && reachable()) return;  // a user of D-Bus may still decide
     ApprovalVerdict verdict;
     verdict.kind = answer.action == Action::accept    ? ApprovalVerdict::Kind::approved
                    : answer.action == Action::decline ? ApprovalVerdict::Kind::denied
@@ -121,7 +121,7 @@ Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
   const std::shared_ptr<Waiting> waiting = node.mapped();
   waiting->verdict = std::move(verdict);
   if (told) told(waiting->approval, What::settled, kind_name(waiting->verdict->kind));
-  // Whoever waits goes on in a turn of its own, where it may also be cancelled.
+  // The waiting task resumes in a later turn of the loop. It may be cancelled before that turn.
   loop_.defer([weak = std::weak_ptr(waiting)] {
     if (auto one = weak.lock()) one->settled.fire();
   });

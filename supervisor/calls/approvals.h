@@ -1,9 +1,9 @@
-// Approvals: calls that wait until somebody has decided about them. Asked are the person at the client (elicitation)
-// and, over D-Bus, whoever the policy lets decide; the first answer counts, and without one the call is refused in
-// time. Source: call_approval.cc, for each call whose verdict is `ask`. Decided by: the client,
-// supervisor/bus/approvals.cc. An approval is for one call with the arguments that it was asked about, and is kept in
-// memory only: whoever asked goes (the code was killed, the client left, the daemon ends), and the question goes with
-// it. Errors: unavailable: the daemon is ending; exhausted: too many wait.
+// Approvals: the calls that wait for the decision of a person. The person at the client can decide (elicitation), and
+// over D-Bus the users that the policy allows. The first decision counts. Without a decision in time the call is
+// refused. An approval is for one call with exactly the arguments shown. It exists in memory only, and ends with its
+// call: when the code is killed, the client leaves, or the daemon ends.
+// Source: call_approval.cc, for each call with the verdict `ask`. Used by: supervisor/bus/approvals.cc, daemon.cc.
+// Errors: unavailable: the daemon is ending; exhausted: too many calls wait (64 of one tenant, 1,000 in all).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,15 +18,15 @@
 
 namespace calls {
 
-// What is shown to whoever decides.
+// Approval: the description of the call, as shown to the person.
 struct Approval {
   std::string id;         // "a" and 16 hexadecimal digits
-  std::string tenant;     // its account
+  std::string tenant;     // the tenant's account
   std::string execution;  // empty: a direct call
   std::string tool;       // "server.tool"
   std::string rule;       // "calls.careful"
-  std::string why;        // of that rule; may be empty
-  std::string arguments;  // JSON in ASCII, whole; tokens in the place of personal data
+  std::string why;        // the rule's reason; may be empty
+  std::string arguments;  // complete, as JSON in ASCII; tokens replace personal data
   uint32_t uid = 0;       // of the client
   int32_t pid = 0;
   int64_t asked_ms = 0, expires_ms = 0;  // since 1970
@@ -34,10 +34,10 @@ struct Approval {
 };
 
 struct ApprovalVerdict {
-  // unasked: there was nobody to ask. withdrawn: it was taken back before anybody decided.
+  // unasked: no person could be asked. withdrawn: the question was taken back before a decision.
   enum class Kind { approved, denied, dismissed, expired, unasked, withdrawn };
   Kind kind = Kind::expired;
-  std::string by;      // "the client of user 1000", "user 0 over D-Bus"; empty: nobody
+  std::string by;      // "the client of user 1000", "user 0 over D-Bus"; empty: no decision
   std::string reason;  // of a denial or withdrawal; may be empty
 };
 std::string_view kind_name(ApprovalVerdict::Kind kind);
@@ -47,24 +47,24 @@ class Approvals {
   explicit Approvals(Loop& loop) : loop_(loop) {}
   Approvals(const Approvals&) = delete;
 
-  // Somebody could answer over D-Bus. Empty: nobody can.
+  // Returns whether a decision over D-Bus is possible. Empty: it is not.
   std::function<bool()> reachable;
   enum class What { asked, settled };
-  // Told within the call that changed it; `how` is kind_name().
+  // Called for each change, before the changing call returns. `how`: kind_name() if settled, else empty.
   std::function<void(const Approval&, What, std::string_view how)> told;
 
-  // Waits for the verdict; destroying the task takes the question back. `client` outlives it.
+  // Waits for the verdict. Destroying the task takes the question back. `client` must outlive the task.
   Task<Result<ApprovalVerdict>> ask(Approval approval, mcp::RequestContext& client);
-  // Errors: not_found: it was settled, or there never was one.
+  // Decides about a waiting call. Errors: not_found: no call with this id waits.
   Result<> settle(const std::string& id, ApprovalVerdict verdict);
-  // Everything that waits is taken back: it was asked about under other rules.
+  // Takes back all waiting approvals. For a reload of the policies: the approvals were asked for under the old rules.
   void refuse_all(const std::string& why);
-  // The same, and nothing waits from now on.
+  // Like refuse_all(); later calls of ask() fail.
   void close(const std::string& why);
 
   const Approval* find(const std::string& id) const;
   std::vector<const Approval*> all() const;  // oldest first
-  // Ids of one execution's.
+  // Ids of the approvals that one execution waits for, oldest first.
   std::vector<std::string> of(std::string_view execution) const;
 
  private:
@@ -74,7 +74,7 @@ class Approvals {
 
   Loop& loop_;
   std::map<std::string, std::shared_ptr<Waiting>, std::less<>> waiting_;
-  std::string closed_;  // why nothing waits any more
+  std::string closed_;  // the reason of close(); empty: not closed
 };
 
 // The text for the person at the client.

@@ -18,7 +18,8 @@ AuditedCall::AuditedCall(journal::Journal& journal, traces::OpenSpan& span, cons
   if (!who.execution.empty()) shape_["execution"] = who.execution;
 }
 
-// What a person decided is an approval's record, also when it was "no"; what a rule decided is a refusal's.
+// Decisions of a person are of the kind `approval`, also the decision "no". Denials by a rule, and approvals without a
+// decision, are of the kind `refusal`.
 journal::AuditKind AuditedCall::kind() const {
   const std::string verdict = shape_.value("verdict", "");
   const bool answered = verdict == "accepted" || verdict == "declined" || verdict == "dismissed";
@@ -40,7 +41,7 @@ AuditedCall::~AuditedCall() {
   const std::string verdict = shape_.value("verdict", "");
   span_.set("warder.verdict", verdict);
   if (shape_.contains("rule")) span_.set("warder.rule", shape_.value("rule", ""));
-  // A person who answers no has answered.
+  // "declined" and "dismissed" are answers of a person, so the span has not failed.
   const std::string_view fine[] = {"ok", "approved", "accepted", "declined", "dismissed"};
   if (std::find(std::begin(fine), std::end(fine), verdict) == std::end(fine))
     span_.fail(verdict == "failed" ? "tool_error" : verdict);

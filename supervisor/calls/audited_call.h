@@ -1,5 +1,7 @@
-// A call of another server's tool, and what each leaves: a line of the audit chain, and what of it its span tells.
-// Made by upstream_call.cc for every call, and for every question about one by call_approval.cc.
+// AuditedCall: writes one line of the audit chain for a call of an upstream server's tool, and sets the attributes of
+// the call's span.
+// Used by: upstream_call.cc for each call, call_approval.cc for each approval, call_question.cc for each question,
+// execution_span.cc (describe_tool_call()). No errors.
 #pragma once
 #include <string>
 #include <string_view>
@@ -16,7 +18,7 @@ struct Target {
   std::string server, tool;
 };
 
-// One line, however it ends: also when whoever waited for it goes away. It is written when this is destroyed.
+// The destructor writes the line, so a cancelled call has a line, too.
 class AuditedCall {
  public:
   AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const Who& who, const Target& target,
@@ -24,7 +26,7 @@ class AuditedCall {
   ~AuditedCall();
   AuditedCall(const AuditedCall&) = delete;
 
-  // Sizes, names and verdicts, never a value of the call's.
+  // Adds a size, a name or a verdict to the line; never a value from the call.
   void set(const char* key, Json value) { shape_[key] = std::move(value); }
 
  private:
@@ -36,7 +38,8 @@ class AuditedCall {
   Monotonic::time_point begun_ = Monotonic::now();
 };
 
-// As OpenTelemetry's conventions for MCP have it. `tool`: one that is known, not only asked for; empty: it is not.
+// Sets the attributes that OpenTelemetry's conventions for MCP define. `tool`: a tool that exists; empty: unknown, as a
+// name that a caller chose must not leave the machine (open_span.h).
 void describe_tool_call(traces::OpenSpan& span, const std::string& tool);
 
 }  // namespace calls

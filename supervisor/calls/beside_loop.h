@@ -1,4 +1,5 @@
-// Work of a call on large values: it is done on the JSON threads, within the tenant's budget.
+// run_beside(): does a call's work on large values on the threads of JsonWork, within the tenant's budget.
+// Used by: upstream_call.cc, tools/catalog/call_tool.cc.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,8 +18,9 @@ std::shared_ptr<T> shared_value(T value) {
   return std::make_shared<T>(std::move(value));
 }
 
-// What a pure function makes of an answer of so many bytes: beside the loop, where they are many. `parsed`: bytes that
-// are read as JSON; the tenant's budget is charged with these.
+// Returns function(): on a JSON thread if `bytes` is more than JsonWork::kSmall, else at once. The function must own
+// its data. `bytes`: size of the answer that it works on. `parsed`: bytes that it reads as JSON, charged to the
+// tenant's budget. Errors: those of JsonWork::run().
 template <class Function, class T = std::invoke_result_t<Function>>
 Task<Result<T>> run_beside(CallEnvironment& environment, Who who, size_t bytes, size_t parsed, Function function) {
   if (bytes <= JsonWork::kSmall) co_return function();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostArgumentsShown = 16'000;  // characters
 
-// False: it takes more than `left` characters. However large it is, no more than so much of it is looked at.
+// False: the value takes more than `left` characters. Examines no more than about `left` characters of a large value.
 bool may_fit(const Json& value, size_t& left) {
   const size_t takes = 1 + (value.is_string() ? value.get_ref<const std::string&>().size() : 0);
   if (takes > left) return false;
@@ -28,7 +28,7 @@ bool may_fit(const Json& value, size_t& left) {
   return true;
 }
 
-// ASCII: nothing in it can turn the direction of writing, or look like something else.
+// ASCII has no characters that change the direction of writing or look like other characters.
 std::string in_ascii(const Json& value) { return value.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
 std::string cause_of(const ApprovalVerdict& verdict, std::chrono::seconds lasted) {

@@ -1,6 +1,8 @@
-// A call whose verdict is `ask`: what is shown of it, the wait with the jail held still, and what is written down.
-// Errors: denied, with the rule, who said no, and the remedy; invalid: more than a person can be shown; exhausted: too
-// many wait, or the vault for personal data is full; unavailable: the daemon is ending.
+// await_approval(): the wait of a call with the verdict `ask` for the decision of a person. The call's jail is frozen
+// meanwhile, and the decision is written into the audit chain.
+// Used by: upstream_call.cc. Errors: denied, with the rule, the name of the person or the cause, and the remedy;
+// invalid: more arguments than a person can be shown; exhausted: too many calls wait, or the vault for personal data is
+// full; unavailable: the daemon is ending.
 #pragma once
 #include "policies/call_rules.h"
 #include "supervisor/calls/audited_call.h"
@@ -8,13 +10,13 @@
 
 namespace calls {
 
-// Done when the call may be made, just so: who approved it. `given`: the arguments as the caller gave them, tokens in
-// them not restored. All that is referred to outlives the task.
+// Returns when the call may be made, with the name of the approver, for example "user 0 over D-Bus". `given`: the
+// arguments as the caller gave them, before tokens are restored. All references must outlive the task.
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
                                          const policies::CallRules::Decision& decision, Json given);
 
-// JSON in ASCII, whole: the code that makes the call would choose what lies in a part that is left out.
-// Errors: invalid: it takes more than 16,000 characters.
+// The arguments as JSON in ASCII, always complete: code could hide a harmful value in a part that is left out.
+// Errors: invalid: more than 16,000 characters.
 Result<std::string> shown_arguments(const Json& arguments);
 
 }  // namespace calls

@@ -32,7 +32,7 @@ struct Work {
 Task<Result<std::string>> tokenise_text(Work& work, const std::string& text) {
   CO_TRY(policies::Sanitized clean,
          co_await privacy::sanitize_in_turns(work.loop, text, work.detector, work.vault, work.options));
-  if (Monotonic::now() - work.slice >= kPiiSlice) {  // many short ones
+  if (Monotonic::now() - work.slice >= kPiiSlice) {  // many short texts can take long together
     co_await next_turn(work.loop);
     work.slice = Monotonic::now();
   }

@@ -1,8 +1,9 @@
-// Personal data on the way to and from upstream servers' tools: tokens become what they stand for in the arguments that
-// the policy names, and nowhere else; what tools answer is tokenised before code or agents see it, where the policy
-// says so or restores anything: else a tool that says what it is told would tell it. Each tenant has a vault of its
-// own: a token of another's, or one that was made up, stays as it is. Errors: exhausted: the vault is full, or
-// restoring would make a text too long; then nothing is sent or shown.
+// CallPii: personal data in the calls of upstream servers' tools. Tokens are restored in the arguments that the policy
+// names, and in no other text. Results are tokenised before code or agents see them, if the policy says so, or if it
+// restores any arguments: else a tool that repeats its arguments would reveal the data. Each tenant has its own vault:
+// a token of another tenant, or a forged token, stays as it is. Source: the `calls` object of the policy. Used by:
+// upstream_call.cc, call_approval.cc, call_question.cc. Errors: exhausted: the vault is full, or a restored text would
+// have more than 4 MiB; then no text is sent or shown.
 #pragma once
 #include <string_view>
 
@@ -19,13 +20,14 @@ struct CallPii {
   const policies::Policy& policy;
 };
 
-// What tools answer is tokenised.
+// Whether the results of tools are tokenised.
 bool tokenises(const policies::CallRules& rules);
 
 Task<Result<>> restore_arguments(CallPii pii, std::string_view server, std::string_view tool, Json& arguments);
-// Texts and names of members. However much it is, others have their turns.
+// Tokenises all texts and member names in `value`. Gives up the loop's turn after about 1 ms, so that other clients are
+// served. All arguments must outlive the task.
 Task<Result<>> tokenise_values(Loop& loop, CallPii pii, Json& value);
-// The same, where the policy wants it of results.
+// Like tokenise_values(), if tokenises() is true; else leaves `value` unchanged.
 Task<Result<>> tokenise_result(Loop& loop, CallPii pii, Json& value);
 
 }  // namespace calls

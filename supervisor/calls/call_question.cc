@@ -14,13 +14,13 @@ constexpr size_t kMostFormShown = 16'000;  // bytes of a form, with all its fiel
 
 struct Waiting {
   Event settled;
-  std::optional<mcp::Elicited> answer;  // nothing: nobody answered
+  std::optional<mcp::Elicited> answer;  // nullopt: no answer
   bool expired = false;
 };
 
 bool asks(const policies::Policy& policy) { return policy.calls.questions == policies::CallRules::Questions::client; }
 
-// The schema without what is only read: titles and descriptions.
+// The schema without titles and descriptions, which never become part of an answer.
 Json without_words(Json schema) {
   if (auto fields = schema.find("properties"); fields != schema.end())
     for (Json& field : *fields)
@@ -28,8 +28,9 @@ Json without_words(Json schema) {
   return schema;
 }
 
-// Tokens in the place of personal data, where what servers say is looked at. What stands for itself (a choice, a name)
-// cannot be replaced: then nobody is asked. Errors: invalid, exhausted.
+// The form for the client. If the policy tokenises results, or the client's answers are redacted, tokens replace
+// personal data in the form. A choice or a field name cannot be replaced, as the answer must hold it unchanged: then
+// the person is not asked. Errors: invalid, exhausted.
 Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const Who& who, const Target& target,
                                            const upstream::Question& question) {
   Json shown = {{"message", question.message}, {"schema", question.schema}};
@@ -78,7 +79,7 @@ Task<upstream::Reply> ask_person(CallEnvironment& environment, const Who& who, c
     co_return upstream::Reply{};
   }
   auto waiting = std::make_shared<Waiting>();
-  // Whoever waits goes on in a turn of its own, where it may also be cancelled.
+  // The waiting task resumes in a later turn of the loop. It may be cancelled before that turn.
   auto answered = [&loop = environment.loop, weak = std::weak_ptr(waiting)](mcp::Elicited answer) {
     loop.defer([weak, answer = std::move(answer)] {
       auto one = weak.lock();

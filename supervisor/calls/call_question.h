@@ -1,7 +1,8 @@
-// What a server asks in the middle of a call, put to the person at the client that makes it, with the jail held still
-// where there is one; and the line of the audit chain: that it asked, and what came of it, never a word of either.
-// What the person says goes to that server and nowhere else. Nothing fails here: whatever is in the way is a
-// cancelled question.
+// asking_for(): passes the questions of an upstream server, in the middle of a call, to the person at the calling
+// client. The call's jail, if there is one, is frozen meanwhile. The answer goes to that server only. The audit chain
+// gets one line for each question, with the verdict but no text of the question or the answer.
+// Source: upstream::Question. Used by: upstream_call.cc. No errors: if the person cannot be asked, the server gets the
+// reply `cancel`.
 #pragma once
 #include "supervisor/calls/audited_call.h"
 #include "supervisor/calls/upstream_call.h"
@@ -9,10 +10,11 @@
 
 namespace calls {
 
-// Whose call it is, and who answers. All that is referred to outlives the call.
+// How the person behind this call can be asked. All arguments must outlive the call.
 upstream::Asking asking_for(CallEnvironment& environment, const Who& who, const Target& target);
 
-// The text that the person reads. Every line of the server's own words is marked as such: they may look like ours.
+// The text for the person. Each line of the server's message begins with "> ", as the message may imitate Warder's
+// text.
 std::string question_text(const Target& target, std::string_view message);
 
 }  // namespace calls

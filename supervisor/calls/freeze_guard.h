@@ -1,5 +1,5 @@
-// FreezeGuard: while it lives, the jail of whoever waits for a person stands still, and so do its clocks.
-// Made by: call_approval.cc, call_question.cc.
+// FreezeGuard: holds the jail of a call that waits for a person (jail::Handle::hold()). The jail's clocks stop, and so
+// do its processes if a cgroup holds them. Used by: call_approval.cc, call_question.cc. No errors.
 #pragma once
 #include "jail/handle.h"
 
@@ -7,7 +7,7 @@ namespace calls {
 
 class FreezeGuard {
  public:
-  // nullptr: there is no jail.
+  // `jail`: must outlive the guard; nullptr: the call has no jail.
   explicit FreezeGuard(jail::Handle* jail) : jail_(jail) {
     if (jail_) jail_->hold();
   }

@@ -18,7 +18,7 @@ void GuestCalls::add(std::string name, Handler handler) {
 
 void GuestCalls::add_large(std::string name, LargeHandler handler) {
   bool added = handlers_.emplace(std::move(name), std::move(handler)).second;
-  if (!added) std::abort();  // two answers to one name: a mistake in this program
+  if (!added) std::abort();  // two handlers for one name: a bug in the daemon
 }
 
 Task<Result<jail::CallReply>> GuestCalls::call(const GuestCaller& caller, std::string name, Json arguments) const {

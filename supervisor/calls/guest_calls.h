@@ -1,6 +1,7 @@
-// GuestCalls: what jailed code may ask of the daemon by name, and who answers.
-// Source: the guest protocol's `call`, as hostile as everything from a jail: a handler checks its arguments wholly.
-// Errors: not_found for a name nobody answers.
+// GuestCalls: the named calls that jailed code can make to the daemon, and their handlers.
+// Source: the guest protocol's `call`. It is hostile, like all input from a jail: a handler must check its arguments
+// completely. Used by: supervisor/tools (adds handlers), execute_code.cc. Errors: not_found for a name without a
+// handler; those of the handlers.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,32 +19,34 @@
 
 namespace calls {
 
-// An execution's calls to upstream servers' tools: on whose behalf, and what they have used up.
+// NestedCalls: the calls of one execution to upstream servers' tools: their caller, and the amounts used so far.
 struct NestedCalls {
   Who who;
   uint32_t calls = 0;
   uint64_t bytes = 0;  // of results
 };
 
-// For whom a call acts; ends with the execution. The policy is the one the execution began with.
+// GuestCaller: the execution that makes a call. Exists as long as the execution. The policy is the policy that the
+// execution began with.
 struct GuestCaller {
   tenants::Tenant& tenant;
   const policies::Policy& policy;
   const std::string& execution;
-  std::string_view session = {};  // empty: none
-  NestedCalls* nested = nullptr;  // nullptr: it may call none
+  std::string_view session = {};  // empty: no session
+  NestedCalls* nested = nullptr;  // nullptr: the code may not call upstream servers' tools
 };
 
 class GuestCalls {
  public:
-  // The task is destroyed when the execution ends: what must be whole is done between two awaits.
+  // The task is destroyed when the execution ends. So a change that must be complete has no co_await inside.
   using Handler = std::function<Task<Result<Json>>(const GuestCaller& caller, Json arguments)>;
   using LargeHandler = std::function<Task<Result<jail::CallReply>>(const GuestCaller& caller, Json arguments)>;
 
-  // The work must outlive it: what is large and not wanted is freed there.
+  // `json` must outlive this object. Large arguments are freed on its threads.
   explicit GuestCalls(JsonWork& json) : json_(json) {}
 
-  // Each name once, while the daemon starts. Who answers what may have many values says how long it is.
+  // Adds the handler of a name. Each name only once, while the daemon starts. add_large() is for handlers with large
+  // answers: their CallReply has the length of the answer.
   void add(std::string name, Handler handler);
   void add_large(std::string name, LargeHandler handler);
   // The caller must outlive the task.

@@ -1,6 +1,6 @@
-// Who: on whose behalf a tool of another server is called: a client, directly or through the code of its execution.
-// Used by: upstream_call.cc and all that it asks; an execution's is kept with what its calls have used up
-// (guest_calls.h).
+// `Who`: the caller of an upstream server's tool: a client, directly or through the code of its execution.
+// Used by: upstream_call.cc and the files that it calls; guest_calls.h stores the caller of an execution with the
+// amounts that its calls have used. No errors.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,14 +20,14 @@ namespace calls {
 
 struct Who {
   std::shared_ptr<tenants::Tenant> tenant;
-  std::shared_ptr<const policies::Policy> policy;  // that of an execution: the one it began with
+  std::shared_ptr<const policies::Policy> policy;  // for an execution: the policy that it began with
   uint32_t uid = 0;                                // of the client
   int32_t pid = 0;
   std::string execution;                            // empty: a direct call
-  mcp::RequestContext& client;                      // the request that the call, or its execution, answers
-  jail::Handle* jail = nullptr;                     // held while somebody is asked; nullptr: nothing is
-  std::function<void(std::string line)> tell = {};  // a line of progress; empty: nobody wants it
-  TraceContext trace = {};                          // what the call belongs to
+  mcp::RequestContext& client;                      // the client's request: the call itself, or its execution
+  jail::Handle* jail = nullptr;                     // held while a person is asked; nullptr: no jail
+  std::function<void(std::string line)> tell = {};  // takes a line of progress; empty: the client wants no progress
+  TraceContext trace = {};                          // the parent of the call's span
 };
 
 }  // namespace calls

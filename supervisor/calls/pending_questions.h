@@ -1,5 +1,6 @@
-// PendingQuestions: those that wait for a person (call_question.cc). They are cancelled when the policies are loaded
-// anew, and when the daemon ends; then nobody is asked any more, and what runs is answered.
+// PendingQuestions: the questions of upstream servers that wait for a person. A reload of the policies cancels them,
+// and so does the end of the daemon. While the daemon ends, no person is asked, so that running calls can end. Source:
+// call_question.cc. Used by: daemon.cc, daemon_reload.cc. No errors.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -13,12 +14,12 @@ namespace calls {
 class PendingQuestions {
  public:
   bool closed() const { return closed_; }
-  // It is fired when nobody is to be waited for any more.
+  // Adds a waiting question. cancel_all() fires `settled`.
   void add(const std::shared_ptr<Event>& settled) {
     std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
     waiting_.push_back(settled);
   }
-  // Whoever waits goes on in a turn of its own.
+  // Each waiting task resumes in a later turn of the loop.
   void cancel_all(Loop& loop) {
     for (const auto& one : std::exchange(waiting_, {}))
       loop.defer([one] {

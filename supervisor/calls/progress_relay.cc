@@ -27,7 +27,7 @@ void ProgressRelay::wait_for_a_place() {
     later_.reset();
     refill();
     if (left_ > 0) return tell_last();
-    wait_for_a_place();  // a value that came meanwhile took it
+    wait_for_a_place();  // a value that came meanwhile took the place
   });
 }
 

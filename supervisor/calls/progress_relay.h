@@ -1,6 +1,7 @@
-// ProgressRelay: how far a server says that a call is, on its way to whoever asked: bounded in rate, and told in one
-// printable line. Values that come too fast are told later, the newest of them, or never, when the call ends first.
-// Source: notifications/progress of a server, which is not trusted. Destroying it ends the telling.
+// ProgressRelay: passes an upstream server's progress of one call on to the caller, with a bounded rate and bounded,
+// printable texts. If values come too fast, only the newest is passed on later, or not at all if the call ends first.
+// Source: notifications/progress of a server, which is not trusted. Used by: upstream_call.cc. No errors. After its
+// destruction no progress is passed on.
 #pragma once
 #include <functional>
 #include <optional>
@@ -14,31 +15,31 @@ namespace calls {
 
 class ProgressRelay {
  public:
-  static constexpr unsigned kBurst = 8;                    // at once, then
-  static constexpr std::chrono::milliseconds kEvery{250};  // one
+  static constexpr unsigned kBurst = 8;                    // values passed on at once
+  static constexpr std::chrono::milliseconds kEvery{250};  // between two values after the burst
   static constexpr size_t kMaxText = 200;                  // bytes of a message
   struct Told {
     double value = 0;
     std::optional<double> total;
     std::string text;  // may be empty
   };
-  // Without texts where they may say what must not be seen.
+  // dropped: texts are left out, as they may hold personal data that the caller must not see.
   enum class Texts { told, dropped };
   ProgressRelay(Loop& loop, Texts texts, std::function<void(const Told&)> tell);
   ProgressRelay(const ProgressRelay&) = delete;
 
-  // Values that are not greater than the last are dropped, as the protocol wants it.
+  // Drops a value if it is not greater than the last value: the protocol demands increasing values.
   void take(double value, std::optional<double> total, std::string_view text);
 
  private:
-  void tell_last();  // there is a place for it
+  void tell_last();  // left_ must not be 0
   void wait_for_a_place();
   void refill();
 
   Loop& loop_;
   Texts texts_;
   std::function<void(const Told&)> tell_;
-  std::optional<Told> last_;  // not told yet
+  std::optional<Told> last_;  // the newest value, if it is not yet passed on
   std::optional<double> highest_;
   unsigned left_ = kBurst;
   Monotonic::time_point filled_ = Monotonic::now();

@@ -16,14 +16,15 @@
 namespace calls {
 namespace {
 
-constexpr uint32_t kFewestTold = 5;  // of a lower limit the refusal says enough
+constexpr uint32_t kFewestTold = 5;  // lower limits have no warning; the refusal is enough
 
 std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view tool, std::string_view server) {
   const std::string advice = catalog::did_you_mean(catalog, tool, server);
   return advice.empty() ? "find it with search_tools" : advice + " Otherwise find it with search_tools";
 }
 
-// A server of ours by its name; else what the catalogue knows by any name, which may be of a server that is not here.
+// The tool on an upstream server of this daemon, by the server's name. Otherwise a tool of the catalog, by any of its
+// names; the catalog may also have tools of servers that this daemon does not have.
 Result<Target> find_target(const CallEnvironment& environment, const UpstreamCall& order) {
   const upstream::UpstreamServers& ours = environment.upstream;
   if (const auto server = ours.meant_server(order.server); !server.empty())
@@ -58,7 +59,7 @@ bool looks_into_arguments(const policies::CallRules& rules) {
   return std::any_of(rules.rules.begin(), rules.rules.end(), [](const auto& rule) { return rule.when != nullptr; });
 }
 
-// As CallRules::admit(), beside the loop.
+// CallRules::admit() on a thread of JsonWork.
 Task<Result<policies::CallRules::Decision>> admit_beside(CallEnvironment& environment, const Who& who,
                                                          const Target& target, Json& arguments) {
   const UnderWay<std::string>::One ruled_on(environment.ruled_on, who.tenant->name());
@@ -72,12 +73,12 @@ Task<Result<policies::CallRules::Decision>> admit_beside(CallEnvironment& enviro
   co_return decision;
 }
 
-// The rules, and whoever they ask. In `arguments` tokens are restored.
+// Applies the rules and the rates, and waits for an approval if a rule demands one. Restores tokens in `arguments`.
 Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target& target, Json& arguments,
                      AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
   const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
-  Json given;  // what somebody who is asked sees
+  Json given;  // the arguments to show to a person, with tokens
   if (!rules.restore.empty()) given = arguments;
   CO_CHECKED(co_await restore_arguments(pii, target.server, target.tool, arguments));
   policies::CallRules::Decision decision;
@@ -112,7 +113,8 @@ Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const W
   co_return answer;
 }
 
-// Names the span by what the server has, once that is known: what is only asked for may be any text.
+// Names the span after the tool at the call's end, if the server has that tool. A name that a caller asked for may be
+// any text, and must not leave the machine in a span.
 class SpanNames {
  public:
   SpanNames(traces::OpenSpan& span, const upstream::UpstreamServers& upstream, const Target& target)
@@ -137,7 +139,7 @@ ProgressRelay::Texts texts_for(const Who& who) {
                                                                     : ProgressRelay::Texts::told;
 }
 
-// What the server says of how far it is: as the request's own progress, or as a line of the execution's.
+// Passes the server's progress on: for a direct call as the request's progress, for code as a line of its execution's.
 void tell_progress(const Who& who, const Target& target, const ProgressRelay::Told& told) {
   if (who.execution.empty()) return who.client.progress(told.value, told.total, told.text);
   if (who.tell) who.tell(progress_line(target.server, target.tool, told));
@@ -145,7 +147,6 @@ void tell_progress(const Who& who, const Target& target, const ProgressRelay::To
 
 }  // namespace
 
-// The call with which four fifths of the limit are used.
 uint32_t first_call_told(uint32_t limit) { return limit < kFewestTold ? UINT32_MAX : limit - limit / 5; }
 
 std::string told_of_calls(uint32_t calls, uint32_t limit) {
@@ -174,7 +175,7 @@ Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, Wh
     Error error = std::move(answer).error();
     audited.set("verdict", code_name(error.code));
     if (!error.rule.empty()) audited.set("rule", error.rule);
-    Json what = std::move(error.what);  // may show what was restored
+    Json what = std::move(error.what);  // may hold restored personal data
     CO_CHECKED(co_await tokenise_result(environment.loop, pii, what));
     error.what = what.get<std::string>();
     co_return tl::unexpected<Error>(std::move(error));

@@ -1,7 +1,8 @@
-// One call of an upstream server's tool, under the rules of the caller's policy: the name is found, the rules decide, a
-// person is asked where they say so (call_approval.h), the arguments are checked, the call is made and written into the
-// audit chain, with sizes and verdict, never a value.
-// Errors: not_found, invalid, denied (with rule and remedy), exhausted (a tenant's rate), unavailable.
+// call_upstream(): one call of an upstream server's tool, under the rules of the caller's policy. Steps: the name is
+// found, the rules decide, a person is asked if a rule says so (call_approval.h), the arguments are checked, the call
+// is made and written into the audit chain, with sizes and verdict, never a value. Used by:
+// supervisor/tools/catalog/call_tool.cc. Errors: not_found, invalid, denied (with rule and remedy), exhausted (a
+// tenant's rate), unavailable.
 #pragma once
 #include <memory>
 #include <string>
@@ -24,19 +25,19 @@
 
 namespace calls {
 
-struct CallEnvironment {  // must outlive server and calls
+struct CallEnvironment {  // must outlive the MCP server and all calls
   Loop& loop;
-  JsonWork& json;  // for what is large
+  JsonWork& json;  // for large values
   upstream::UpstreamServers& upstream;
   journal::Journal& journal;
   discovery::CatalogOf catalog_of;
   privacy::PiiVaults& vaults;
-  discovery::SearchLearning& learning;  // a search that led to a call teaches
+  discovery::SearchLearning& learning;  // learns from a search that led to a call
   Approvals& approvals;
-  traces::Queue* spans = nullptr;  // nullptr: none are recorded
+  traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
   CallRates rates = {};
   PendingQuestions questions = {};
-  UnderWay<std::string> ruled_on = {};  // tenants' calls, whose arguments the rules look at
+  UnderWay<std::string> ruled_on = {};  // by tenant: calls whose arguments the rules examine beside the loop
 };
 
 struct UpstreamCall {
@@ -45,14 +46,14 @@ struct UpstreamCall {
   std::vector<std::string> select;
 };
 
-// Makes the call and audits it. The result is a value, with personal data replaced where the policy wants that; `bytes`
-// is set to its size as JSON. The environment must outlive the task.
+// Makes the call and audits it. Returns the result as a value, with personal data replaced by tokens if the policy says
+// so, and sets `bytes` to its size as JSON. The environment and `bytes` must outlive the task.
 Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, Who who, UpstreamCall call,
                                                 uint64_t& bytes);
 
 // The number of the call with which four fifths of the limit are used; UINT32_MAX for a limit below 5.
 uint32_t first_call_told(uint32_t limit);
-// "820 of the 1000 calls ... are used", once four fifths of them are; empty before.
+// "820 of the 1000 calls ... are used"; empty while less than four fifths of the limit are used.
 std::string told_of_calls(uint32_t calls, uint32_t limit);
 
 }  // namespace calls

@@ -13,11 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLoadingSlice = 20ms;  // of building, between looks whether the daemon ends
-constexpr auto kSettle = 200ms;       // files often change together
+constexpr auto kLoadingSlice = 20ms;  // of building, between two checks whether the daemon ends
+constexpr auto kSettle = 200ms;       // wait after a change: files often change together
 constexpr unsigned kMostReaders = 4;  // threads, when the daemon starts
 constexpr size_t kProblemsLogged = 20;
-constexpr size_t kMaxWatches = 4096;  // of fs.inotify.max_user_watches; beyond, SIGHUP reloads
+constexpr size_t kMaxWatches = 4096;  // of fs.inotify.max_user_watches; changes of further folders need a SIGHUP
 
 }  // namespace
 
@@ -29,7 +29,7 @@ Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folde
   TRY(catalog::CatalogBuilder builder, catalog::CatalogBuilder::begin(discovery->folder_, others));
   while (!builder.step(1s)) {
   }
-  ::malloc_trim(0);  // what was read is much larger than what is kept
+  ::malloc_trim(0);  // reading takes much more memory than the catalog
   discovery->serve(builder);
   if (auto watching = discovery->start_watching(); !watching)
     log_warning("catalogue: {}; SIGHUP reloads it", watching.error().what);
@@ -58,7 +58,8 @@ Result<> Discovery::start_watching() {
   return {};
 }
 
-// A folder that is watched already stays so; one that went takes its watch along.
+// Adding a watch to a watched folder changes only its mask; the kernel removes the watch of a deleted folder
+// (inotify(7)).
 void Discovery::watch_folders() {
   constexpr uint32_t kEvents =
       IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR;
@@ -74,7 +75,7 @@ void Discovery::watch_folders() {
 
 Task<> Discovery::follow() {
   for (;;) {
-    co_await reload();  // also what came before it was watched
+    co_await reload();  // for changes since open(), before the folder was watched
     co_await inotify_.readable();
     co_await sleep_for(loop_, kSettle);
     char events[4096];
@@ -90,7 +91,7 @@ Task<> Discovery::refresh() {
 }
 
 Task<> Discovery::reload() {
-  if (loading_ || (folder_.empty() && !stale_)) co_return;  // who loads looks once more
+  if (loading_ || (folder_.empty() && !stale_)) co_return;  // the running reload repeats if stale_
   struct Busy {
     bool& flag;
     explicit Busy(bool& busy) : flag(busy) { flag = true; }
@@ -130,9 +131,10 @@ Task<Result<>> Discovery::load(std::shared_ptr<catalog::CatalogBuilder> builder)
   auto job = [builder, thread = thread_.get()]() -> Result<> {
     while (!builder->step(kLoadingSlice))
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");
-    // What was read is much larger than what is kept: of 10,000 tools, 31 MiB go back to the kernel, in some 25 ms. It
-    // holds the lock of one arena at a time, so the loop may wait while its own is looked through: 1 ms for a small
-    // heap, 5 to 10 ms for one of 16 MiB with half of it free; once for each change of the catalogue.
+    // Reading takes much more memory than the catalog: for 10,000 tools, malloc_trim() gives 31 MiB back to the kernel,
+    // in about 25 ms. It holds the lock of one arena at a time. The loop may wait while malloc_trim() examines the
+    // loop's arena: 1 ms for a small heap, 5 to 10 ms for a heap of 16 MiB that is half free. This happens once for
+    // each change of the catalog.
     ::malloc_trim(0);
     return {};
   };

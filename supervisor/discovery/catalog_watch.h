@@ -1,6 +1,8 @@
-// Discovery: the catalogue of the daemon, kept as its folder is. Changes are noticed by inotify(7) and by reload();
-// a new catalogue is made on a thread of its own, so that requests go on, and replaces the old one when it is whole.
-// What was left out is logged, file by file. A folder that cannot be read any more leaves the old catalogue.
+// Discovery: holds the daemon's catalog and reloads it when its folder changes. inotify(7) and reload() notice changes.
+// A new catalog is made on a separate thread, while requests continue, and replaces the old catalog when it is
+// complete. Files that were left out are logged: the first 20 by name, further ones as a number. If the folder cannot
+// be read any more, the old catalog stays. Source: the folder of tool definitions, and add_others(). Used by:
+// daemon.cc, daemon_reload.cc, daemon_upstream.cc. Errors: those of open(); errors of a reload are logged.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,29 +14,31 @@
 
 namespace discovery {
 
-// The catalogue of this moment; a request keeps the one it began with.
+// Returns the current catalog. A request uses one catalog from its beginning to its end.
 using CatalogOf = std::function<std::shared_ptr<const catalog::Catalog>()>;
 
 class Discovery {
  public:
-  // `folder` may be empty: then there are no tools to discover. Nobody is served before this returns: all processors
-  // read. Errors: the folder cannot be read; no thread can be made.
+  // Reads the folder, with up to 4 threads, as no client is served before open() returns. An empty `folder` name means
+  // no folder. Errors: the folder cannot be read; no thread can be made.
   static Result<std::unique_ptr<Discovery>> open(Loop& loop, std::string folder);
 
   std::shared_ptr<const catalog::Catalog> current() const { return current_; }
-  // Called after each change, on the loop.
+  // Sets the function that is called after each change, on the loop.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
-  // Definitions from elsewhere, asked for at each load; refresh() says that they have changed.
+  // Sets the source of definitions that are not in the folder. Each load calls it. After a change of these definitions
+  // the caller calls refresh().
   using Others = std::function<std::vector<std::pair<std::string, catalog::Reading>>()>;
   void add_others(Others others) { others_ = std::move(others); }
   Task<> refresh();
-  // Looks now. Done when what is there is served; does nothing when nothing has changed.
+  // Compares the folder with the catalog and loads a new catalog if they differ. Done when the new catalog is current.
+  // Returns at once if another reload runs.
   Task<> reload();
 
  private:
   Discovery(Loop& loop, std::string folder) : loop_(loop), folder_(std::move(folder)), tasks_(loop) {}
   void serve(catalog::CatalogBuilder& builder);
-  // The folder as it is now, or nothing where all is as it was. Awaited by reload() only.
+  // A builder for the folder as it is now. nullptr: neither the folder nor the other definitions changed. For reload().
   Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> look();
   Task<Result<>> load(std::shared_ptr<catalog::CatalogBuilder> builder);
   Result<> start_watching();
@@ -46,7 +50,7 @@ class Discovery {
   std::shared_ptr<const catalog::Catalog> current_ = std::make_shared<const catalog::Catalog>();
   catalog::FolderListing listing_;
   bool loading_ = false;
-  bool stale_ = false;  // others changed
+  bool stale_ = false;  // the definitions of others_ changed
   Others others_;
   std::function<void()> changed_;
   AsyncFd inotify_;

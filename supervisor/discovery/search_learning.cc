@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kThesaurusSlice = 2ms;  // of reading the thesaurus, between looks whether the daemon ends
+constexpr auto kThesaurusSlice = 2ms;  // of reading the thesaurus, between two checks whether the daemon ends
 constexpr size_t kMaxFileBytes = 16 << 20;
 const std::string kShared;
 
@@ -58,9 +58,9 @@ Result<std::string> read_learned(const std::string& path) {
 
 struct SearchLearning::Writing {
   std::mutex mutex;
-  bool forgotten = false;  // by mutex
+  bool forgotten = false;  // guarded by mutex
 
-  // On any thread. Whole or not at all: written beside, then renamed.
+  // Callable on any thread. Writes a file with the suffix "~", then renames it, so that no reader sees half a file.
   Result<> write(const std::string& folder, const std::string& path, std::string_view text) {
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(errno, "make " + folder);
     const std::string beside = path + "~";
@@ -71,7 +71,8 @@ struct SearchLearning::Writing {
   }
 };
 
-// A tenant's name with its workspace, "acme/build", as one file name. Empty: it is not kept.
+// The path of a memory's file. A tenant with a workspace, "acme/build", becomes the file name "acme~build". Empty: the
+// memory has no file.
 std::string SearchLearning::file_of(const std::string& name) const {
   if (folder_.empty()) return {};
   if (name.empty()) return folder_ + "/~shared";
@@ -109,7 +110,7 @@ const catalog::Learning* SearchLearning::of(const std::string& tenant, policies:
 
 void SearchLearning::searched(const std::string& tenant, policies::LearningScope whose, std::string query,
                               Monotonic::time_point now) {
-  if (whose == policies::LearningScope::off) {  // was it on before, then nothing of it stays
+  if (whose == policies::LearningScope::off) {  // deletes the memory, in case learning was on before
     if (off_.insert(tenant).second) forget(tenant);
     return;
   }
@@ -121,7 +122,7 @@ void SearchLearning::chosen(const catalog::Catalog& catalog, const std::string& 
                             const catalog::Learning::Tool& tool, Monotonic::time_point now) {
   const auto last = last_.find(tenant);
   if (whose == policies::LearningScope::off || last == last_.end() || now - last->second.when > kPatience) return;
-  // A name says what it means without us.
+  // A search for a tool's name finds the tool without learning.
   if (!catalog.named_so(last->second.query).empty()) return;
   Memory& taught = memory(memory_of(tenant, whose));
   taught.learning.teach(catalog.index(), last->second.query, tool, now, tenant);
@@ -129,7 +130,7 @@ void SearchLearning::chosen(const catalog::Catalog& catalog, const std::string& 
 }
 
 void SearchLearning::forget(const std::string& tenant) {
-  if (writing_ && written_ == tenant) {  // what is being written takes no name any more
+  if (writing_ && written_ == tenant) {  // the file in writing is removed instead of renamed
     std::lock_guard lock(writing_->mutex);
     writing_->forgotten = true;
   }
@@ -145,7 +146,7 @@ void SearchLearning::forget(const std::string& tenant) {
 }
 
 void SearchLearning::write_all() {
-  writer_ = nullptr;  // waits for the file that is being written
+  writer_ = nullptr;  // waits for the running write
   if (const auto begun = memories_.find(written_); writing_ && begun != memories_.end()) begun->second.changed = true;
   for (auto& [name, memory] : memories_) {
     const std::string path = file_of(name);
@@ -179,7 +180,7 @@ Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
       log_warning("searches: what was learned is not kept yet: {}", written.error().what);
       failed.push_back(written_);
     }
-    for (const std::string& name : failed)  // next time, and at the end
+    for (const std::string& name : failed)  // tried again in the next round, and by write_all()
       if (const auto known = memories_.find(name); known != memories_.end()) known->second.changed = true;
   }
 }
@@ -199,7 +200,7 @@ Task<> SearchLearning::read_thesaurus(Loop& loop, std::string folder) {
     return {};
   };
   auto done = co_await worker->run(job);
-  // Not installed is no fault: the search works without.
+  // A missing WordNet is no error: the search works without it.
   if (!done && done.error().code == Code::not_found) {
     log_info("searches: without WordNet's synonyms; Debian's package wordnet-base has them");
   } else if (!done) {

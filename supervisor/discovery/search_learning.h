@@ -1,8 +1,10 @@
-// SearchLearning: which tool was chosen after which search, for search_tools to know the next time; and the thesaurus.
-// Each tenant's searches teach its own memory, or, where its policy says so, one that several share, in which each has
-// a share. A tool is chosen when its definition is asked for, or it is called with success, within ten minutes of the
-// tenant's last search. Bounded; kept in files below the state folder, written by keep(), beside the requests;
-// forgotten when an administrator says so (ForgetSearches over D-Bus) or the tenant goes.
+// SearchLearning: remembers which tool was chosen after which search, for later searches; and holds the thesaurus.
+// Each tenant's searches teach the tenant's memory, or, if its policy says so, a memory of several tenants, where each
+// tenant has a share. A tool is chosen if its definition is requested, or if it is called with success, within ten
+// minutes after the tenant's last search. Memories are bounded (catalog/learning.h). keep() writes them to files below
+// the state folder. A memory is deleted by an administrator (ForgetSearches over D-Bus) or with its tenant.
+// Source: search_tools and upstream_call.cc. Used by: supervisor/tools/catalog, daemon.cc. No errors: failures to read
+// or write a file are logged.
 #pragma once
 #include <chrono>
 #include <map>
@@ -21,22 +23,22 @@ class SearchLearning {
  public:
   static constexpr std::chrono::minutes kPatience{10};
 
-  // Where memories are kept: a folder that is made when it is needed. Without one they end with the process.
+  // Sets the folder for the files of memories; it is made when needed. Without a folder memories end with the process.
   void keep_in(std::string folder) { folder_ = std::move(folder); }
-  // What to compare a search with; nullptr: nothing is learned.
+  // The memory to compare a search with. nullptr: learning is off, or the memory is empty.
   const catalog::Learning* of(const std::string& tenant, policies::LearningScope whose);
   void searched(const std::string& tenant, policies::LearningScope whose, std::string query,
                 Monotonic::time_point now = Monotonic::now());
   void chosen(const catalog::Catalog& catalog, const std::string& tenant, policies::LearningScope whose,
               const catalog::Learning::Tool& tool, Monotonic::time_point now = Monotonic::now());
-  // What a tenant's own searches have taught, or, with an empty name, the shared ones.
+  // Deletes a tenant's memory and the tenant's part of the shared memory. Empty name: deletes the shared memory.
   void forget(const std::string& tenant);
-  // Writes what has changed, at most every half minute, on a thread of its own. Never returns.
+  // Writes changed memories to their files, every 30 s, on a separate thread. Returns only if no thread can be made.
   Task<> keep(Loop& loop, std::chrono::milliseconds between = std::chrono::seconds(30));
-  // The same at once, at the end of the daemon. keep() writes no more.
+  // Writes all changed memories before it returns. For the end of the daemon: keep() writes no files afterwards.
   void write_all();
 
-  // WordNet, where it is installed: read once, on a thread. Done when it is there, or is not to be had.
+  // Reads WordNet, if it is installed, on a separate thread. Done when thesaurus() has it, or when it cannot be read.
   Task<> read_thesaurus(Loop& loop, std::string folder = catalog::kWordNetFolder);
   std::shared_ptr<const catalog::Thesaurus> thesaurus() const { return thesaurus_; }
 
@@ -45,23 +47,23 @@ class SearchLearning {
     std::string query;
     Monotonic::time_point when;
   };
-  std::set<std::string, std::less<>> off_;  // tenants that learn nothing, of whom nothing is left
+  std::set<std::string, std::less<>> off_;  // tenants with learning off, whose memories are deleted already
   struct Memory {
     catalog::Learning learning;
-    bool changed = false;  // since it was written
+    bool changed = false;  // since the last write to the file
   };
   Memory& memory(const std::string& name);
-  // A file that is written beside the requests, and whether its memory was forgotten meanwhile.
+  // One write of a file on the thread, and whether the memory was deleted meanwhile.
   struct Writing;
   std::string file_of(const std::string& name) const;
 
   std::string folder_;
-  std::unique_ptr<WorkerThread> writer_;  // nullptr: nothing is written beside the requests
-  std::string written_;                   // whose memory is being written, and
-  std::shared_ptr<Writing> writing_;      // what its job looks at; nullptr: none
+  std::unique_ptr<WorkerThread> writer_;  // nullptr: keep() does not run
+  std::string written_;                   // name of the memory in writing_
+  std::shared_ptr<Writing> writing_;      // the running write, shared with its job; nullptr: no write runs
   std::shared_ptr<const catalog::Thesaurus> thesaurus_;
-  std::map<std::string, Memory, std::less<>> memories_;  // "": the shared one; no tenant has that name
-  std::map<std::string, Last, std::less<>> last_;        // search of each tenant
+  std::map<std::string, Memory, std::less<>> memories_;  // by tenant; "": the shared memory, as no tenant has this name
+  std::map<std::string, Last, std::less<>> last_;        // the last search of each tenant
 };
 
 }  // namespace discovery

@@ -17,7 +17,7 @@ namespace {
 
 RelativePath checked(const std::string& path) { return RelativePath::parse(path).value(); }
 
-// Modes whatever the umask is: jails read the files under ids of their own.
+// Sets the mode independently of the umask: jails read the files under other user ids.
 Result<Fd> make_folder(int beneath, const std::string& name) {
   if (::mkdirat(beneath, name.c_str(), 0755) < 0) return fail_errno(errno, name);
   Fd folder(::openat(beneath, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -88,7 +88,7 @@ Task<Result<bool>> StubTree::show(std::shared_ptr<const catalog::Catalog> catalo
   co_return changed;
 }
 
-// The job has what it needs by value or of what does not change: it may outlive this task, not the tree.
+// The job uses copies and data that does not change, as it may outlive this task. It does not outlive the tree.
 Task<Result<>> StubTree::write(std::shared_ptr<const catalog::Catalog> catalog, Generation& next) {
   struct Made {
     std::shared_ptr<const catalog::StubIndex> index;

@@ -1,12 +1,13 @@
-// StubTree: the catalogue as the files that jails see below /servers (catalog/stubs.h), written anew for each
-// catalogue.
+// StubTree: writes the catalog as the files that jails see below /servers (catalog/stubs.h). Each catalog is one
+// generation of files.
 //   <folder>/g1/github/create_issue.py     one generation
-//   <folder>/current -> g1                 what jails built from now on see (jail/template.h)
-// Files are made and written on a thread of their own, so their number costs nobody's request any time. Until they are
-// there, and in a jail that is older than they are, an import asks for the file that it needs (`file`). A server that
-// did not change since the last generation keeps its files, as hard links. A jail keeps the generation it was built
-// with; the last kKept are kept for those that still run. Applied by: jail/init/root.cc. Errors: as the file system
-// says; `current` then stays as it was.
+//   <folder>/current -> g1                 the generation of jails built from now on (jail/template.h)
+// A separate thread makes and writes the files, so no request waits for them. An import in a jail asks for its file
+// with file() until the files are written, and in jails that are older than the files. The files of a server that did
+// not change since the last generation become hard links. A jail sees the generation that it was built with; the last
+// kKept generations stay on disk for running jails.
+// Source: the catalog. Used by: daemon.cc, stub_calls.h; jails mount the files in jail/init/root.cc. Errors: those of
+// the file system; `current` then does not change.
 #pragma once
 #include <deque>
 #include <map>
@@ -24,25 +25,25 @@ namespace discovery {
 class StubTree {
  public:
   static constexpr size_t kKept = 4;
-  // `folder` is the template's servers/, the daemon's own (O_PATH will do). The loop must outlive the tree.
+  // `folder`: the template's servers/, which the daemon owns (O_PATH is enough). The loop must outlive the tree.
   // Errors: internal, no thread can be made.
   static Result<std::unique_ptr<StubTree>> start(Loop& loop, Fd folder);
-  // True afterwards: jails built from now on see this catalogue. False: it is there already, or a newer one was asked
-  // for meanwhile. One at a time: later calls wait for their turn inside the one that runs.
+  // Writes the files of this catalog. true: jails built from now on see the newest catalog. false, at once: the catalog
+  // is shown already, or another show() runs; that call then writes this catalog, too.
   Task<Result<bool>> show(std::shared_ptr<const catalog::Catalog> catalog);
-  // What one file of the newest catalogue says, by its path below /servers: "github/create_issue.py".
+  // The content of one file of the newest catalog, by its path below /servers: "github/create_issue.py".
   // Errors: not_found.
   Task<Result<std::string>> file(std::string path);
 
  private:
-  using Digests = std::map<std::string, std::string>;  // of what a server's files are made of, by its folder
+  using Digests = std::map<std::string, std::string>;  // digests of the sources of servers' files, by server folder
   struct Generation {
-    std::string name;  // "g1"; empty: none
+    std::string name;  // "g1"; empty: no generation
     Digests digests;
   };
   explicit StubTree(Fd folder) : folder_(std::move(folder)) {}
   Task<Result<>> write(std::shared_ptr<const catalog::Catalog> catalog, Generation& next);
-  // On the thread. `folder`: of all generations, `top`: of this one.
+  // Runs on the thread writes_. `folder`: holds all generations. `top`: the folder of this generation.
   static Result<> write_server(const WorkerThread& thread, const catalog::StubIndex& index, size_t server, int folder,
                                int top, const Generation& before, Digests& digests);
   Result<> point_to(const std::string& generation);
@@ -53,7 +54,7 @@ class StubTree {
   bool writing_ = false;
   uint64_t generations_ = 0;
   std::deque<Generation> kept_;  // oldest first
-  // They end before what their jobs use. Who asks for a file does not wait until all others are written.
+  // Last, so that the threads end before the data that their jobs use. Two threads: file() does not wait for write().
   std::unique_ptr<WorkerThread> writes_, reads_;
 };
 

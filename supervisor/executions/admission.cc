@@ -37,7 +37,7 @@ void Admission::forget_unused(const Place& place) {
   tenants_.erase(place.tenant);
 }
 
-// Whose turn it is, of those that may run now.
+// The line with the next turn, of the lines that may run an execution now.
 std::optional<Admission::Place> Admission::next() {
   if (running_ >= most_in_all_) return {};
   for (auto tenant = tenants_.begin(); tenant != tenants_.end(); ++tenant) {
@@ -88,7 +88,7 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
   waiting->most_of_connection = policy.requests_in_flight;
   place.tenant->waiting++;
   place.line->waiting.push_back(waiting);
-  struct Leave {  // on cancellation: out of the queue, or the place back that nobody took
+  struct Leave {  // on cancellation: leaves the line, or gives back the place
     Admission& admission;
     std::shared_ptr<Waiting> waiting;
     bool taken = false;
@@ -107,13 +107,13 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
   co_return Permit(*this, std::move(asker));
 }
 
-// Out of its line, where it is still in it.
+// Removes the call from its line, if it is still there.
 void Admission::remove(const std::shared_ptr<Waiting>& waiting) {
   if (waiting->refusal) return;
   const Place place = place_of(waiting->asker);
   place.tenant->waiting -= std::erase(place.line->waiting, waiting);
   forget_unused(place);
-  loop_.defer([this] { admit_waiting(); });  // whoever stood behind may have other limits
+  loop_.defer([this] { admit_waiting(); });  // the next call in this line may have higher limits
 }
 
 void Admission::refuse(const std::shared_ptr<Waiting>& waiting, Error why) {

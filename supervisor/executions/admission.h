@@ -1,7 +1,8 @@
-// Admission: how many executions run at once, of one connection, of one tenant and in all, and who waits.
-// Each connection has a line of its own, first come, first served. A free place goes to the tenant, and there to the
-// connection, that has waited longest for one: a thousand calls of one do not hold up the single call of another.
-// Source of the limits: policies::Policy. Errors: exhausted, with the numbers and rule "admission.queued_executions".
+// Admission: limits how many executions run at once, for each connection, for each tenant and in all; others wait.
+// Each connection has its own line, first come, first served. Tenants take turns, and so do the connections of one
+// tenant: after a place it is the last to get another. So 1,000 calls of one tenant do not hold up another's one call.
+// Source: the policy's limits; the constructor's limit for all. Used by: execute_code.cc, tenant_skills.h.
+// Errors: exhausted, with the numbers and rule "admission.queued_executions"; denied after withdraw(); that of close().
 #pragma once
 #include <deque>
 #include <list>
@@ -20,10 +21,10 @@ class Admission {
 
   struct Asker {
     std::string tenant;
-    const void* connection = nullptr;  // tells the tenant's connections apart; nothing is read there
+    const void* connection = nullptr;  // only compared, to distinguish the tenant's connections; never read
   };
 
-  // The right to run one execution; given back when it is destroyed.
+  // The right to run one execution. The destructor gives it back.
   class [[nodiscard]] Permit {
    public:
     Permit(Admission& admission, Asker asker) : admission_(&admission), asker_(std::move(asker)) {}
@@ -39,12 +40,12 @@ class Admission {
     Asker asker_;
   };
 
-  // Waits for a place, under a name that is its own. Cancelling leaves the queue. A quarter of the tenant's queue is
-  // kept free for its other connections.
+  // Waits for a place. `name`: unique, for withdraw(). After a cancelled call, the caller is out of the line. One
+  // connection may fill at most three quarters of its tenant's queue.
   Task<Result<Permit>> enter(Asker asker, const policies::Policy& policy, std::string name = std::string());
-  // Whoever waits under that name is refused (denied); nobody does: nothing.
+  // Refuses (denied) the waiting call with this name. No effect if no call with this name waits.
   void withdraw(const std::string& name);
-  // Whoever waits or comes from now on is refused with that error. What runs goes on.
+  // Refuses all waiting and later calls with this error. Running executions continue.
   void close(Error why);
 
   bool is_closed() const { return closed_.has_value(); }
@@ -60,7 +61,7 @@ class Admission {
     std::string name;
     Event decided;
     std::optional<Error> refusal;
-    bool counted = false;  // holds a place already
+    bool counted = false;  // has a place, which enter() has not yet returned as a Permit
   };
   struct Line {
     const void* connection = nullptr;
@@ -71,7 +72,7 @@ class Admission {
     std::string name;
     uint32_t running = 0;
     size_t waiting = 0;
-    std::list<Line> lines;  // the one whose turn it is first
+    std::list<Line> lines;  // in the order of their turns, the next one first
   };
   struct Place {
     std::list<Tenant>::iterator tenant;
@@ -89,7 +90,7 @@ class Admission {
   Loop& loop_;
   uint32_t most_in_all_;
   uint32_t running_ = 0;
-  std::list<Tenant> tenants_;  // those that run or wait, the one whose turn it is first
+  std::list<Tenant> tenants_;  // with running or waiting executions, in the order of their turns, the next one first
   std::map<std::string, std::list<Tenant>::iterator, std::less<>> by_name_;
   std::optional<Error> closed_;
 };

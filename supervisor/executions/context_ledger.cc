@@ -10,7 +10,7 @@
 namespace executions {
 namespace {
 
-constexpr size_t kSample = 256;        // definitions that are looked at
+constexpr size_t kSample = 256;        // definitions that are measured
 constexpr size_t kEnvelopeBytes = 40;  // {"name":"","description":"", ... }
 
 }  // namespace

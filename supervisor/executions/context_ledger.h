@@ -1,5 +1,6 @@
-// The parts of the context ledger: sizes, in bytes and estimated tokens, of text that came into a model's context or
-// stayed out of it. Written into the journal at each execution's end.
+// Context ledger: measures text, in bytes and estimated tokens, that came into a model's context or stayed out.
+// Source: the catalog, the workspace and the answer of an execution. Used by: execute_code.cc, which writes the numbers
+// into the journal at each execution's end. No errors: unreadable files are left out.
 #pragma once
 #include <cstdint>
 
@@ -9,17 +10,17 @@
 
 namespace executions {
 
-// What all definitions of the catalogue would fill as the JSON of tools/list: of a large one an estimate, from an even
-// sample.
+// The size of all definitions of the catalog as the JSON of tools/list. For more than 256 tools the bytes are an
+// estimate from an even sample.
 struct DefinitionSize {
   uint64_t bytes = 0, tokens = 0;
 };
 DefinitionSize definition_size(const catalog::Catalog& catalog);
 
-// Tokens of what a program read of its workspace: the jail tells only how many bytes, so they count as those of the
-// largest files that are there now. 4 files are looked into, 2 KiB each.
+// Tokens of the `bytes` that a program read from its workspace. The jail reports only the number of bytes, so the
+// tokens are estimated from samples of the 4 largest files in `after`, 2 KiB each.
 uint64_t read_tokens_of(const tenants::Workspace& workspace, const tenants::Snapshot& after, uint64_t bytes);
-// Tokens of what a model reads of an answer; a picture counts as one of the largest.
+// Tokens of an answer for the model. Each picture counts as many tokens as the largest picture.
 uint64_t returned_tokens(const mcp::ToolResult& result);
 
 }  // namespace executions

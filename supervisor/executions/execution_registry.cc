@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr size_t kEndedKept = 100;
 constexpr int64_t kEndedKeptMs = 60'000;
 constexpr std::string_view kStageNames[] = {"waiting", "starting", "running", "frozen", "ended"};
-// Outcomes that say: more than the policy allows.
+// Outcomes of executions that used more than the policy allows.
 constexpr std::string_view kLimitOutcomes[] = {"timeout", "cpu_time", "memory", "pids", "output", "disk"};
 
 }  // namespace
@@ -41,7 +41,7 @@ void RecentTimes::add(int64_t us) {
 const journal::Quantiles& RecentTimes::quantiles() const {
   if (!std::exchange(stale_, false)) return quantiles_;
   std::vector<int64_t> times = times_;
-  auto from = times.begin();  // what stands before it is not more
+  auto from = times.begin();  // times before this position are not longer than those behind it
   auto at = [&](size_t percent) {
     const auto place = times.begin() + static_cast<ptrdiff_t>((times.size() * percent + 99) / 100 - 1);
     std::nth_element(from, place, times.end());
@@ -115,7 +115,8 @@ void ExecutionRegistry::Entry::refuse(const Error& error) {
   const bool policy = error.code == Code::denied || error.code == Code::exhausted || error.code == Code::invalid;
   execution.outcome = execution.handle.cancelled() ? "cancelled" : policy ? "denied" : "internal";
   const std::string& rule = execution.rule = error.rule.empty() ? std::string(code_name(error.code)) : error.rule;
-  // Everybody may read it: what a policy refuses is told in full to the caller only, for it names what is the tenant's.
+  // Every user can read this message. The full text of a refusal may name data of the tenant, so only the caller gets
+  // it.
   execution.message = policy ? "refused by " + rule : error.what;
   registry_.sums_.refused[rule]++;
   registry_.finish(execution_);
@@ -140,7 +141,7 @@ void ExecutionRegistry::finish(const ExecutionRecordPtr& execution) {
   execution->withdraw = nullptr;
   execution->handle.changed = nullptr;
   move(*execution, Stage::ended);
-  stages_[static_cast<size_t>(Stage::ended)] = 0;  // those are counted by ended_
+  stages_[static_cast<size_t>(Stage::ended)] = 0;  // ended_ counts ended executions
   living_.erase(execution->id);
   ended_.push_back(execution);
   if (told) told(execution, What::ended);

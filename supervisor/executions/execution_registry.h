@@ -1,6 +1,6 @@
-// ExecutionRegistry: a record of each execution that waits, runs, or ended lately, and the sums of all since the daemon
-// started. In memory, so that looking costs next to nothing and an execution some microseconds. Source:
-// execute_code.cc, one entry for each call. Read and steered by supervisor/bus.
+// ExecutionRegistry: a record of each execution that waits, runs, or ended lately (in the last 60 s, at most 100), and
+// sums over all executions since the daemon started. All data is in memory: an entry costs some microseconds.
+// Source: execute_code.cc, one entry for each call. Used by: supervisor/bus (reads, cancels), supervisor/metrics.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -27,22 +27,22 @@ std::string_view stage_name(Stage stage);
 struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   std::string id, language;
   std::string tenant;     // Tenant::account()
-  std::string workspace;  // the named one that it works in; empty: the tenant's own
+  std::string workspace;  // the named workspace; empty: the tenant's own workspace
   std::shared_ptr<const policies::Policy> policy;
   uint32_t uid = 0;      // of the client
-  int32_t pid = 0;       // of its process, when it connected
+  int32_t pid = 0;       // of the client's process when it connected
   int64_t asked_ms = 0;  // since 1970
-  std::string trace;     // traceparent under which it runs: its own span, or its caller's; empty: none
+  std::string trace;     // traceparent of the execution's own span, or of its caller's; empty: no trace
   policies::Limits limits;
   Stage stage = Stage::waiting;
   jail::Handle handle;
-  std::vector<std::string> approvals;  // ids of those that it waits for, oldest first
-  std::function<void()> withdraw;      // while it waits for a place: gives that up
+  std::vector<std::string> approvals;  // ids of the approvals that it waits for, oldest first
+  std::function<void()> withdraw;      // set while it waits for a place: ends the wait
 
-  // Once it ended. Without a jail (refused, or cancelled before) usage and receipt are empty.
+  // Set when the execution has ended. Without a jail (refused, or cancelled before) usage and receipt are empty.
   std::string outcome, message;
-  std::string start;  // how its jail came: cold, exec, fork
-  std::string rule;   // that refused it, or the kind of its failure
+  std::string start;  // of the jail: cold, exec, fork
+  std::string rule;   // the rule that refused the execution, or the kind of the error
   jail::JailUsage usage;
   std::string receipt;  // a JSON object
   int64_t ended_ms = 0;
@@ -51,9 +51,9 @@ struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
 };
 using ExecutionRecordPtr = std::shared_ptr<ExecutionRecord>;
 
-// All durations of something since the daemon started, counted by how long they were.
+// Histogram: counts all durations of one kind since the daemon started, by length.
 struct Histogram {
-  // Microseconds; what is longer than the last is counted behind it.
+  // Upper bounds in microseconds. The last count is for durations longer than the last bound.
   static constexpr std::array<int64_t, 15> kBounds = {1'000,     2'000,     5'000,      10'000,     20'000,
                                                       50'000,    100'000,   200'000,    500'000,    1'000'000,
                                                       2'000'000, 5'000'000, 10'000'000, 30'000'000, 60'000'000};
@@ -61,12 +61,12 @@ struct Histogram {
   uint64_t sum_us = 0;
 };
 
-// The newest kRecent durations of something and their quantiles, and all of them as a histogram.
+// RecentTimes: durations of one kind: quantiles of the newest journal::kNewest, and a histogram of all.
 class RecentTimes {
  public:
   void add(int64_t us);
   const Histogram& all() const { return all_; }
-  const journal::Quantiles& quantiles() const;  // computed when something has changed
+  const journal::Quantiles& quantiles() const;  // computed only after an add()
 
  private:
   std::vector<int64_t> times_;
@@ -78,7 +78,7 @@ class RecentTimes {
 
 struct Sums {  // since the daemon started
   journal::Totals totals;
-  std::map<std::string, uint64_t> refused;  // calls that got no jail, by the rule that was in their way
+  std::map<std::string, uint64_t> refused;  // refused calls, by rule, or by kind of error if there is no rule
   std::map<std::string, uint64_t> starts;   // cold, exec, fork
   RecentTimes wall_times, answer_times;
 };
@@ -89,27 +89,29 @@ class ExecutionRegistry {
   ExecutionRegistry(const ExecutionRegistry&) = delete;
 
   enum class What { began, changed, ended, forgotten };
-  // Told of every execution, within the call that changed it: note it, work later.
+  // Called for every change of a record, before the changing call returns. The function must return at once.
   std::function<void(const ExecutionRecordPtr&, What)> told;
-  // A limit of the policy was reached: by an execution's end, or by a call that was refused.
+  // Called when an execution ended at a limit of the policy, or when a call was refused as exhausted.
   std::function<void(const ExecutionRecord&, const std::string& limit)> limit_reached;
 
-  // One call of execute_code. When it goes without an end, its client went away or cancelled it.
+  // The entry of one call of execute_code. If the execution has not ended, the destructor ends it with outcome
+  // `cancelled`: the client left or cancelled the call.
   class [[nodiscard]] Entry {
    public:
-    // `execution` says who asked for what; it waits from now on.
+    // Adds `execution`, which holds tenant, client and policy. Its stage is `waiting`.
     Entry(ExecutionRegistry& registry, ExecutionRecordPtr execution);
     Entry(const Entry&) = delete;
     ~Entry();
     ExecutionRecord& operator*() const { return *execution_; }
     ExecutionRecord* operator->() const { return execution_.get(); }
     const ExecutionRecordPtr& shared() const { return execution_; }
-    // It has its place, and what may be used is settled.
+    // The execution has its place, and its limits are decided. Its stage is `starting`.
     void start(const std::string& language, const policies::Limits& limits);
-    // The first of these counts.
+    // Ends the execution with the report of its jail.
     void end(const jail::Report& report, const journal::Ended& ended);
+    // Ends the execution with an error. No effect if it has ended.
     void refuse(const Error& error);
-    // Answered without a program: it only ended a session.
+    // Ends the execution with outcome `ok`: no program ran, the call only ended a session.
     void pass();
 
    private:
@@ -118,7 +120,7 @@ class ExecutionRegistry {
   };
 
   ExecutionRecordPtr find(std::string_view id) const;
-  // Those that wait or run, oldest first, then those that ended.
+  // Waiting and running executions, oldest first, then ended executions, in the order of their ends.
   std::vector<ExecutionRecordPtr> all() const;
   template <class Fn>
   void each_living(Fn fn) const {
@@ -128,11 +130,11 @@ class ExecutionRegistry {
   uint32_t count(std::string_view tenant, Stage stage) const;
   const Sums& sums() const { return sums_; }
   const journal::Totals& totals_of(std::string_view tenant) const;
-  // By name of the language; those that something ran in.
+  // By name of the language; only languages of executions that started and ended.
   const std::map<std::string, Sums, std::less<>>& languages() const { return of_language_; }
-  // What it waits for has changed.
+  // Sets the approvals that the execution waits for.
   void waits(std::string_view id, std::vector<std::string> approvals);
-  // Ends it with outcome `cancelled`, whether it waits or runs. Errors: unavailable when it has ended.
+  // Ends a waiting or running execution with outcome `cancelled`. Errors: unavailable: it has ended.
   Result<> cancel(ExecutionRecord& execution);
 
  private:

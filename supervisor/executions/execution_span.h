@@ -1,6 +1,6 @@
-// ExecutionSpan: one call of execute_code as a span of its caller's trace. Source: execute_code.cc; made before the
-// execution's ExecutionRegistry::Entry, so that it ends after it, when the execution says how it went, however that
-// was.
+// ExecutionSpan: one call of execute_code as a span of its caller's trace. Source: the execution's record.
+// Used by: execute_code.cc, which makes the span before the ExecutionRegistry::Entry. So the span ends after the entry,
+// when the record has its outcome, also for a cancelled call. No errors.
 #pragma once
 #include <optional>
 
@@ -14,9 +14,10 @@ class ExecutionSpan {
   ExecutionSpan(traces::Queue* queue, const TraceContext& caller, ExecutionRecordPtr execution);
   ~ExecutionSpan();
 
-  // What the program and its calls belong to.
+  // The parent of the spans of the program and its calls.
   const TraceContext& context() const { return span_.context(); }
-  // Beginning to wait for what others have, and having it: a span within this one, if it took a turn of the loop.
+  // waits() begins and goes_on() ends a child span "wait" for the time in queues. A wait that ends within the same turn
+  // of the loop is not recorded.
   void waits(Loop& loop);
   void goes_on();
 

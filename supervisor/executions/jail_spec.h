@@ -1,11 +1,11 @@
-// The jail that a policy gives to its executions.
+// make_spec(): the jail that a policy gives to its executions. Used by: execute_code.cc, compile_check.cc, daemon.cc,
+// daemon_doctor.cc. No errors.
 #pragma once
 #include "jail/execution.h"
 #include "policies/policy.h"
 
 namespace executions {
 
-// The jail for executions of one language under these limits.
 jail::Spec make_spec(const policies::Policy& policy, jail::Language language, const policies::Limits& limits);
 
 }  // namespace executions

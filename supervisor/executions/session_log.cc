@@ -13,14 +13,15 @@ namespace {
 constexpr size_t kMostCommentBytes = 200;
 constexpr size_t kMostStateFiles = 100;  // of one task
 
-// "# Save the state\n..." says what it is for. Empty where code begins otherwise.
+// The comment in the first line of code: "# Save the state\n..." gives "Save the state". Empty: the code begins without
+// a comment.
 std::string_view comment_at_begin(std::string_view code) {
   auto trim = [](std::string_view& text, std::string_view marks) {
     const size_t begin = text.find_first_not_of(marks);
     text = begin == text.npos ? std::string_view() : text.substr(begin);
   };
   trim(code, " \t\r\n");
-  if (code.starts_with("#!")) {  // which program it is for
+  if (code.starts_with("#!")) {  // the interpreter's line is no comment
     code = code.substr(std::min(code.find('\n'), code.size()));
     trim(code, " \t\r\n");
   }

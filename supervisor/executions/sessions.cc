@@ -13,9 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr size_t kMostInAll = 64;  // of all tenants; each one's are in its policy
+constexpr size_t kMostInAll = 64;  // sessions of all tenants; the policy limits the sessions of one tenant
 constexpr size_t kMostWaiting = 1000;
-constexpr size_t kMostGone = 64;  // ends of one tenant's sessions that are remembered
+constexpr size_t kMostGone = 64;  // ends of one tenant's sessions that are stored for their next calls
 constexpr auto kTendEvery = 1s;
 
 constexpr char kRule[] = "sessions.max";
@@ -33,7 +33,7 @@ int64_t seconds_since(Monotonic::time_point at) { return std::llround(ms_since(a
 
 struct Sessions::Waiting {
   Event turn;
-  std::string gone;  // the session ended meanwhile, and how
+  std::string gone;  // why the session ended during the wait; empty: it did not
   std::string execution;
   bool withdrawn = false;
 };
@@ -43,15 +43,15 @@ struct Sessions::Entry {
   Key key;
   std::shared_ptr<tenants::Tenant> tenant;
   std::shared_ptr<const policies::Policy> policy;
-  jail::Language language = jail::Language::python;  // of its first program
+  jail::Language language = jail::Language::python;  // of the session's first program
   uint64_t memory_bytes = 0;
   jail::Session session;
   bool busy = true;
-  bool told = false;           // the call that found it ended says so
-  std::weak_ptr<void> knows;   // the client that was told so in an answer
-  bool counting = false;       // its workspace
-  std::string ended;           // how, once it is over
-  std::string end_after_call;  // why, when it is to end then
+  bool told = false;           // the last call failed, and its error reported the end
+  std::weak_ptr<void> knows;   // the client whose answer reported the end
+  bool counting = false;       // a count of the session's workspace runs
+  std::string ended;           // the reason of the end, if the session is over
+  std::string end_after_call;  // why the session ends after the running call; empty: it continues
   Monotonic::time_point rests_since = Monotonic::now();
   std::deque<std::shared_ptr<Waiting>> waiting;
 };
@@ -60,7 +60,7 @@ Sessions::Sessions(jail::Host& host, jail::Pool& pool) : host_(host), pool_(pool
 
 Sessions::~Sessions() { tasks_.cancel_all(); }
 
-// Until nobody has the session and nobody waits who came before; there may be none any more.
+// Waits until no call runs in the session and no earlier call waits for it. The session may have ended by then.
 Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution) {
   for (bool is_next = false;; is_next = true) {
     auto found = entries_.find(key);
@@ -105,7 +105,8 @@ Result<> Sessions::check_gone(const Key& key, const Ask& ask) {
       kBeginAnew, "session");
 }
 
-// A daemon that ended, however it did, left the session's log open.
+// The log of a session stays open if the daemon ends or crashes during the session. Closes an open log and returns the
+// error for the call.
 Result<> Sessions::check_left_open(const Ask& ask) const {
   if (!ask.tenant->sessions().is_open(ask.name)) return {};
   log_session_end(*ask.tenant, ask.name);
@@ -234,7 +235,7 @@ Json Sessions::Turn::tell() {
   return told;
 }
 
-// In destructors of other tasks, too: whoever waits is woken later.
+// May run in destructors of other tasks, so the next waiting call is woken in a later turn of the loop.
 void Sessions::leave(const std::shared_ptr<Entry>& entry) {
   entry->busy = false;
   entry->rests_since = Monotonic::now();
@@ -244,7 +245,7 @@ void Sessions::leave(const std::shared_ptr<Entry>& entry) {
   }
   if (!entry->session.alive()) {
     if (entry->session.calls() == 0) {
-      entries_.erase(entry->key);  // there never was one
+      entries_.erase(entry->key);  // no program ran in the session
     } else {
       bury(entry, entry->ended);
     }
@@ -257,11 +258,13 @@ void Sessions::wake_next(const std::shared_ptr<Entry>& entry) {
   auto next = entry->waiting.front();
   entry->waiting.pop_front();
   next->turn.fire();
-  // Whoever was woken and did not take the session leaves it to the next; so do the last words of one that is gone.
+  // The woken call may not take the session: it may be cancelled, or it reports the session's end. Then the next
+  // waiting call is woken.
   if (!entry->waiting.empty()) host_.loop.defer([this, entry] { wake_next(entry); });
 }
 
-// The session is over: told to those who wait for it, else kept for the next who asks.
+// Removes an ended session. Waiting calls get the reason as an error. If no call waits and the last call did not fail,
+// the reason is stored for the next call.
 void Sessions::bury(std::shared_ptr<Entry> entry, std::string why) {
   log_info("session {} of tenant {}: {}", entry->key.name, entry->key.tenant, why);
   log_session_end(*entry->tenant, entry->key.name);
@@ -319,7 +322,7 @@ void Sessions::end_all(const std::string& why) {
   tend();
 }
 
-// Without a cgroup a session can write between calls: its files count then, too.
+// Ends a session whose workspace is over its quota between calls. Without a cgroup a session can write between calls.
 Task<> Sessions::hold_quota(std::shared_ptr<Entry> entry) {
   auto& workspace = entry->tenant->workspace();
   auto usage = co_await workspace.measure();

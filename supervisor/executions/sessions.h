@@ -1,10 +1,13 @@
-// Sessions: the stateful interpreters of all tenants, by name. Who may begin one, whose turn it is, when it is over.
-// Source: execute_code's `session`. A session belongs to its tenant, not to a connection; it ends when a call in it
-// ends otherwise than by an answer, when nobody calls it for the policy's sessions.idle_seconds, by a reset, when
-// policies are reloaded, and with the daemon. A call that ends it says so in its answer, and its client's next call
-// begins anew. Else whoever calls it next is told so, once; the call after that begins anew. What was done in it stays
-// in its log (tenants/sessions.h). Errors: invalid (name, memory), denied (policy), exhausted (too many), not_found
-// (gone), each with its remedy.
+// Sessions: the stateful interpreters of all tenants, by name: their beginning, the turns of their calls, their end.
+// A session belongs to its tenant, not to a connection. It ends: when a call in it ends without an answer of the
+// program; after the policy's sessions.idle_seconds without a call; by a reset; at a reload of the policies; when the
+// self-test of jails fails; when its jail ends between calls, or breaks a limit or quota there; and with the daemon.
+// The answer of the call that ends a session says so, and the next call of that client begins a new session. In all
+// other cases the next call to the session is refused once (not_found), and the call after it begins a new session. The
+// log of the session stays (tenants/sessions.h).
+// Source: the `session` argument of execute_code. Used by: execute_code.cc, get_execution_stats.h, daemon.cc.
+// Errors: invalid (name, language, memory), denied (policy, withdraw()), exhausted (too many sessions or waiting
+// calls), not_found (the session ended); all but withdraw() have a remedy.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -33,17 +36,17 @@ class Sessions {
     std::shared_ptr<const policies::Policy> policy;
     std::string name;
     Begin begin = Begin::if_there_is_none;
-    std::weak_ptr<void> client;                        // who asks: the connection's user data
-    jail::Language language = jail::Language::python;  // of the program that is to run
-    std::optional<uint64_t> memory_bytes;              // where the agent asked for some
-    std::string execution;                             // under which it waits
+    std::weak_ptr<void> client;                        // the connection's user data
+    jail::Language language = jail::Language::python;  // of the program to run
+    std::optional<uint64_t> memory_bytes;              // the limit that the agent asked for; nullopt: no request
+    std::string execution;                             // id of the execution, for withdraw()
   };
 
  private:
   struct Entry;
 
  public:
-  // The right to run the session's next program; given back when it is destroyed. Must not outlive the Sessions.
+  // The right to run the session's next program. The destructor gives it back. Must not outlive the Sessions.
   class [[nodiscard]] Turn {
    public:
     Turn(Sessions& sessions, std::shared_ptr<Entry> entry, std::weak_ptr<void> client)
@@ -52,11 +55,12 @@ class Sessions {
     Turn& operator=(Turn&&) = delete;
     ~Turn();
 
-    // `request` has the memory of the session.
+    // The request's memory limit must be memory_bytes(). A cancelled run ends the session.
     Task<Result<jail::Report>> run(jail::Request request);
     const std::string& name() const;
-    uint64_t memory_bytes() const;  // what each program of the session may use
-    // For the answer: {name, call}, and that it ended. Whoever is told so need not hear it again from its next call.
+    uint64_t memory_bytes() const;  // the limit of each program of the session
+    // The `session` object of the answer: {name, call}, and {ended, remedy} if the session ended. The client's next
+    // call then gets no error about this end.
     Json tell();
 
    private:
@@ -65,15 +69,16 @@ class Sessions {
     std::weak_ptr<void> client_;
   };
 
-  // Waits its turn: one call at a time, first come, first served. Cancelling leaves the queue.
+  // Waits for the session's turn: one call at a time, first come, first served. After a cancelled call, the caller is
+  // out of the queue.
   Task<Result<Turn>> enter(Ask ask);
-  // Waits its turn, and ends the session. Whether there was one.
+  // Waits for the session's turn, and ends the session. Returns whether the session existed.
   Task<Result<bool>> end(Ask ask);
-  // Who waits under that name is refused (denied); nobody does: nothing.
+  // Refuses (denied) the waiting call of this execution. No effect if it does not wait.
   void withdraw(const std::string& execution);
-  // Of a tenant: [{name, calls, state, idle_seconds, expires_in_seconds, memory_bytes}].
+  // The sessions of a tenant: [{name, calls, state, idle_seconds, expires_in_seconds, memory_bytes}].
   Json list(const std::string& tenant) const;
-  // Ends what rests, at once, and what runs when it has been answered.
+  // Ends idle sessions at once, and busy sessions after the answer of their running call.
   void end_all(const std::string& why);
 
  private:
@@ -87,7 +92,7 @@ class Sessions {
     std::string why;
     uint32_t calls;
     Monotonic::time_point at;
-    std::weak_ptr<void> told;  // who knows it already, from the answer of the call that ended it
+    std::weak_ptr<void> told;  // the client that knows of the end from an answer; it gets no error
   };
   Task<Result<>> wait_turn(const Key& key, const std::string& execution);
   Result<> check_gone(const Key& key, const Ask& ask);
@@ -103,7 +108,7 @@ class Sessions {
   jail::Host& host_;
   jail::Pool& pool_;
   std::map<Key, std::shared_ptr<Entry>> entries_;
-  std::deque<Gone> gone_;  // oldest first; not told to anybody yet
+  std::deque<Gone> gone_;  // ended sessions that the next call must report, oldest first
   Deadline tending_;
   Scope tasks_;  // last: cancelled first
 };

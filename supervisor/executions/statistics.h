@@ -1,5 +1,6 @@
-// Statistics: what administrators are told about the daemon as a whole, taken from memory in some microseconds.
-// Source: ExecutionRegistry, jail::Pool. Told by: supervisor/bus/manager.cc, supervisor/metrics/exposition.cc.
+// Statistics: numbers about the whole daemon for administrators, read from memory in some microseconds.
+// Source: ExecutionRegistry, jail::Pool. Used by: supervisor/bus/bus_objects.cc, supervisor/metrics/exposition.cc. No
+// errors.
 #pragma once
 #include <map>
 #include <string>
@@ -13,23 +14,23 @@ namespace executions {
 using Counts = std::map<std::string, uint64_t>;
 
 struct Statistics {
-  uint32_t waiting = 0;   // for a place
-  uint32_t starting = 0;  // for a jail
+  uint32_t waiting = 0;   // executions that wait for a place
+  uint32_t starting = 0;  // executions that wait for a jail
   uint32_t running = 0;
   uint32_t frozen = 0;
   uint32_t waiting_jails = 0;
-  uint64_t executions = 0;  // that ended, since the daemon started
+  uint64_t executions = 0;  // executions that ended since the daemon started
   Counts outcomes, refusals, starts;
-  Counts answer_usec, wall_usec;  // p50, p90, p99, max of the newest `of`
-  uint64_t cpu_usec = 0;          // of executions that ended, and of those that run
-  uint64_t memory_bytes = 0;      // that executions and waiting jails hold now
-  Counts ledger;                  // bytes, and tokens estimated from them
+  Counts answer_usec, wall_usec;  // p50, p90, p99, max; `of`: the number of executions measured, the newest
+  uint64_t cpu_usec = 0;          // of ended and running executions
+  uint64_t memory_bytes = 0;      // held now by executions and waiting jails
+  Counts ledger;                  // bytes, and estimated tokens
   std::map<std::string, Counts> languages, pool;
 
   bool operator==(const Statistics&) const = default;
 };
 
-// `pool` may be nullptr, before there is one.
+// `pool`: nullptr until the daemon has a pool.
 Statistics take_statistics(const ExecutionRegistry& executions, const jail::Pool* pool);
 
 }  // namespace executions

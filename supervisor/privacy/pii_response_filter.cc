@@ -8,10 +8,10 @@ namespace {
 
 class HidePii : public mcp::ResponseFilter {
  public:
-  // The vault is asked for when a text leaves: one that cannot be opened then withholds the answer.
+  // The vault is opened when the first text leaves. If it cannot be opened, the answer is withheld.
   HidePii(Loop& loop, PiiUser user, PiiVaults& vaults) : loop_(loop), user_(std::move(user)), vaults_(vaults) {}
 
-  // A few texts are left to redact().
+  // Answers of up to kTurn are left to redact().
   Task<> prepare(std::vector<std::string> texts) override {
     size_t bytes = 0;
     for (const std::string& text : texts) bytes += text.size() + kEach;
@@ -55,17 +55,17 @@ class HidePii : public mcp::ResponseFilter {
   }
 
  private:
-  // What one turn of the loop may look at, and what a text costs beside its bytes.
+  // Bytes that one turn of the loop may examine, and the cost of one text in addition to its bytes.
   static constexpr size_t kTurn = 64 << 10, kEach = 512;
 
   Loop& loop_;
   PiiUser user_;
   PiiVaults& vaults_;
-  policies::PiiVault* vault_ = nullptr;                      // by ready(); what keeps the user's tenant keeps it
-  std::map<std::string, std::string, std::less<>> cleaned_;  // by prepare()
+  policies::PiiVault* vault_ = nullptr;                      // set by ready(); valid as long as user_ keeps the tenant
+  std::map<std::string, std::string, std::less<>> cleaned_;  // redacted texts, from prepare()
 };
 
-// Where nobody can say whose the answer is.
+// The filter of a request whose tenant is unknown: withholds every answer.
 class Withhold : public mcp::ResponseFilter {
  public:
   explicit Withhold(Error why) : why_(std::move(why)) {}

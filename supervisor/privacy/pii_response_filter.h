@@ -1,4 +1,5 @@
-// The response filter of a tenant whose policy hides personal data in every answer: it replaces it by tokens.
+// pii_response_filter(): the response filter of tenants whose policy replaces personal data in every answer by tokens.
+// Source: the policy's `pii` rules. Used by: daemon.cc. Errors: those of the vault; then the whole answer is withheld.
 #pragma once
 #include <functional>
 #include <memory>
@@ -10,11 +11,11 @@
 
 namespace privacy {
 
-// Whose request it is and what the policy said when it began.
+// PiiUser: the tenant of a request, and the policy's rules when the request began.
 struct PiiUser {
   std::string tenant;
   policies::PiiRules rules;
-  std::shared_ptr<const void> keeps = {};  // what must not end before the request
+  std::shared_ptr<const void> keeps = {};  // an object that must outlive the request: the tenant
 };
 using PiiUserOf = std::function<Result<PiiUser>(const mcp::RequestContext&)>;
 

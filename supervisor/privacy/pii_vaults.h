@@ -1,5 +1,6 @@
-// PiiVaults: the vaults of all tenants, each opened at its first use. Opening one may read a large file: those who ask
-// for it meanwhile wait for the same opening, and everybody else goes on.
+// PiiVaults: the vaults of all tenants. Each vault is opened at its first use, which may read a large file. Callers
+// that want the same vault meanwhile wait for the same opening; all other callers continue. Source: Make, in the daemon
+// tenants/vault.h. Used by: call_pii.cc, pii_response_filter.cc, supervisor/tools/pii. Errors: those of Make.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -16,17 +17,18 @@ namespace privacy {
 
 class PiiVaults {
  public:
-  // What opens a tenant's vault; by default one in memory, which forgets with the process. The tenant's folder must
-  // stay until it has ended.
+  // Opens a tenant's vault; by default a vault in memory, which ends with the process. The tenant's folder must exist
+  // until the task has ended.
   using Made = Result<std::unique_ptr<policies::PiiVault>>;
   using Make = std::function<Task<Made>(std::string tenant)>;
-  // The loop must outlive it.
+  // The loop must outlive this object.
   explicit PiiVaults(Loop& loop, Make make = {}) : make_(std::move(make)), tasks_(loop) {}
 
-  // Keeps tokens for this long from now on. A vault that is open is found without a wait. Errors: what Make says, for
-  // all who waited for it; the next caller asks it again. A caller that is cancelled leaves the opening to the others.
+  // Returns the tenant's vault, at once if it is open, and sets the lifetime of tokens stored from now on. Errors:
+  // those of Make, for all callers that waited; the next caller calls Make again. The opening continues after a
+  // cancelled call.
   Task<Result<policies::PiiVault*>> of(const std::string& tenant, std::chrono::seconds lifetime);
-  // The tenant's folder is gone.
+  // Closes the vault of a tenant whose folder was removed.
   void forget(const std::string& tenant) { vaults_.erase(tenant); }
 
  private:

@@ -5,7 +5,7 @@
 namespace privacy {
 namespace {
 
-// Of a Sanitizer: a short text needs one for each thing that is looked for.
+// Steps of a Sanitizer in one turn of the loop. A short text without custom patterns needs 3 steps.
 constexpr int kStepsOfATurn = 4;
 
 }  // namespace
@@ -15,7 +15,7 @@ Task<Result<policies::Sanitized>> sanitize_in_turns(Loop& loop, std::string_view
                                                     const policies::SanitizeOptions& options) {
   policies::Sanitizer sanitizer(text, detector, vault, options);
   for (;;) {
-    // A short text, as most are, is done at once.
+    // Most texts are short and end in the first turn.
     for (int steps = 0; steps < kStepsOfATurn; steps++) {
       const Doing doing(LoopWork::personal_data);
       CO_TRY(const policies::PiiScan::Step step, sanitizer.step());

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kCheckLimit = 5000ms;
-constexpr size_t kMostSaid = 400;  // bytes of what a compiler says
+constexpr size_t kMostSaid = 400;  // bytes of the compiler's message
 
 constexpr char kPython[] = R"(
 import keyword
@@ -51,7 +51,7 @@ std::string text_in(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? printable(found->get<std::string>(), kMostSaid) : "";
 }
 
-// Whatever the jail answered.
+// Reads the result of the check from the jail's report, which is not trusted.
 Result<> read_verdict(const jail::Report& report) {
   if (report.outcome != jail::Outcome::ok || !report.value || !report.value->is_object())
     return fail(Code::invalid,

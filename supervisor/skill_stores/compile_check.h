@@ -1,12 +1,12 @@
-// The compile check of a skill: in a jail of its tenant's own, because a compiler is much code to show to a stranger.
-// The code is compiled there and does not run.
+// check_skill(): compiles the code of a skill in a jail of its tenant, and does not run it. A jail, because a compiler
+// is a large program, and the code is not trusted. Used by: tenant_skills.cc.
 #pragma once
 #include "supervisor/skill_stores/tenant_skills.h"
 
 namespace skill_stores {
 
-// Errors: invalid, "it does not compile: line 3: invalid syntax"; denied, the policy does not have the language;
-// unavailable, no jail could be had or it did not answer.
+// The check takes at most 5 s. Errors: invalid, "the skill does not compile: line 3: invalid syntax", also if the jail
+// ended without a result; denied: the policy does not allow the language; those of jail::execute().
 Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, const skills::Draft& draft);
 
 }  // namespace skill_stores

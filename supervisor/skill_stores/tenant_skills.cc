@@ -9,10 +9,10 @@
 namespace skill_stores {
 namespace {
 
-constexpr uint32_t kMostChecks = 4;     // at once, of all tenants; each has one
-constexpr uint32_t kMostChanges = 256;  // that wait for the disk, of all tenants; each has one
+constexpr uint32_t kMostChecks = 4;     // compile checks at once, for all tenants; at most one for each tenant
+constexpr uint32_t kMostChanges = 256;  // changes at once on the disk's thread, for all tenants; at most one for each
 
-// For a queue in which each tenant has one place.
+// The limits for an Admission in which each tenant runs one job at a time.
 policies::Policy one_at_a_time(const policies::Policy& policy) {
   policies::Policy one;
   one.concurrent_executions = 1;

@@ -1,7 +1,7 @@
-// TenantSkills: the skill store of each tenant, opened at its first use; saving checks the code first. Changes of one
-// store happen one after the other, on the disk's thread. Used by: supervisor/tools/skills.
-// Errors: denied (rules "skills.save", "skills.shared", "languages"), invalid (also: the code does not compile),
-// exhausted (rules "skills.bytes", "skills.count", "skills.code"), not_found.
+// TenantSkills: the skill store of each tenant, opened at its first use. Saving a skill compiles its code first.
+// Changes of one store happen one after the other, on the thread `disk`. Source: the folder skills/ of the tenant. Used
+// by: supervisor/tools/skills. Errors: denied (rules "skills.save", "skills.shared", "languages"), invalid (also: the
+// code does not compile), exhausted (rules "skills.bytes", "skills.count", "skills.code"), not_found.
 #pragma once
 #include <functional>
 #include <map>
@@ -17,35 +17,35 @@
 
 namespace skill_stores {
 
-// For whom something is done. Both must outlive the task.
+// SkillUser: the tenant of a call, and its policy. Both must outlive the task that gets them.
 struct SkillUser {
   tenants::Tenant& tenant;
   const policies::Policy& policy;
 };
 
-// Every tenant's skills. Must outlive the server and every execution.
+// Must outlive the server and every execution.
 class TenantSkills {
  public:
-  // `changed`: told the tenant's name after each change of its skills.
+  // Called with the tenant's name after each change of its skills.
   using Changed = std::function<void(const std::string& tenant)>;
-  // TenantSkills are written on `disk`'s thread; all three references must outlive this.
+  // `disk`: the thread that writes the skills. All three references must outlive this object.
   TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shared, Changed changed);
 
-  // Opened at the first use, and kept. Errors: what the disk said.
+  // The tenant's store; it stays open after the first use. Errors: those of the file system.
   Result<std::shared_ptr<skills::SkillStore>> store(tenants::Tenant& tenant);
   Result<skills::Library> library(tenants::Tenant& tenant);
-  // The tenant's folder is gone.
+  // Closes the store of a tenant whose folder was removed.
   void forget(const std::string& tenant) { stores_.erase(tenant); }
   const skills::Shared& shared() const { return shared_; }
 
-  // Checks the code in a jail of the tenant's own, then keeps it: durable when this is done. Cancelled before the
-  // check has ended, it keeps nothing; later, the skill is kept though nobody hears of it.
+  // Compiles the code in a jail of the tenant, then saves the skill; it is durable when the task is done. A call that
+  // is cancelled before the disk's thread has the change saves no skill. After a later cancellation the skill is saved.
   Task<Result<skills::SkillStore::Receipt>> save(SkillUser user, skills::Draft draft);
-  // Cancelled when the disk has it, the skill goes though nobody hears of it.
+  // Removes the skill, durably. A removal that the disk's thread has continues to its end after a cancelled call.
   Task<Result<>> remove(SkillUser user, std::string name);
 
  private:
-  // One change of a store, from its plan to its end. Nobody's leaving ends it half-way.
+  // One change of a store, from its plan to its end. A cancelled caller does not stop a change that has begun.
   struct Change {
     Change(std::string of, std::shared_ptr<skills::SkillStore> its_store, executions::Admission::Permit its_turn)
         : tenant(std::move(of)), store(std::move(its_store)), turn(std::move(its_turn)) {}
@@ -53,7 +53,7 @@ class TenantSkills {
     std::shared_ptr<skills::SkillStore> store;
     executions::Admission::Permit turn;
     Event done;
-    Result<skills::SkillStore::Receipt> receipt = fail(Code::internal, "not done");  // of a removal: no entry
+    Result<skills::SkillStore::Receipt> receipt = fail(Code::internal, "not done");  // after a removal: without entry
   };
   Task<Result<std::shared_ptr<Change>>> begin_change(SkillUser user);
   Task<> save(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Saving> saving);
