@@ -1,4 +1,6 @@
-// Who asks for something by MCP. Source: the connection's member, and the workspace that the request names.
+// Asker: the tenant and the policy of one MCP request.
+// Source: the connection's tenants::Member, and the workspace that the request names. Used by: the tools about the
+// catalogue, upstream tools, skills and personal data. Errors: those of tenants::Registry::workspace.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,16 +10,15 @@
 
 namespace tools {
 
-// Both stay as they are while the request runs, whatever a reload makes of the connection.
+// Both stay the same while the request runs, also if a reload gives the connection another policy.
 struct Asker {
-  std::shared_ptr<tenants::Tenant> tenant;  // or the named workspace of it
+  std::shared_ptr<tenants::Tenant> tenant;  // the tenant, or its named workspace
   std::shared_ptr<const policies::Policy> policy;
 };
 
-// Errors: those of tenants::Registry::workspace.
 using AskerOf = std::function<Result<Asker>(const mcp::RequestContext&)>;
 
-// The tenant, or its named workspace, that a request is for. Errors: those of tenants::Registry::workspace.
+// Finds the tenant, or its named workspace, of a request.
 using TenantOf = std::function<Result<std::shared_ptr<tenants::Tenant>>(mcp::RequestContext&)>;
 
 }  // namespace tools

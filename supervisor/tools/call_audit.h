@@ -1,5 +1,6 @@
-// Audit of our own tools: each call leaves an entry of the audit chain, with the shape of its arguments. And for each
-// client the bytes of upstream tools' definitions that it was given.
+// Call audit: an observer of all calls of Warder's own tools. It writes an entry of the audit chain for each call, with
+// the shape of the arguments. It counts, for each connection, the bytes of upstream tools' definitions in the answers.
+// Source: tools/call of agents. Used by: supervisor/daemon.cc.
 #pragma once
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"

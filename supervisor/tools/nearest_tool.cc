@@ -7,9 +7,9 @@
 namespace tools {
 namespace {
 
-constexpr size_t kLongestName = 64;  // what is longer is no misspelt name of ours
+constexpr size_t kLongestName = 64;  // bytes; a longer name is no misspelt name of a tool
 
-// Names that agents and other servers have for the same. Without '_', '-', '.' and in small letters.
+// Names that agents and other servers use for these tools, in small letters, without '_', '-' and '.'.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"runcode", "execute_code"},
     {"runpython", "execute_code"},
@@ -108,7 +108,7 @@ std::string_view without_server(std::string_view name) {
   return name;
 }
 
-// How many letters have to be changed, added, left out or swapped with the next one.
+// The number of letters to change, to add, to leave out or to swap with the next letter.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
   for (size_t j = 0; j <= b.size(); j++) last[j] = j;
@@ -135,7 +135,7 @@ std::string_view nearest_tool(std::string_view name, const std::vector<std::stri
       return *std::find(offered.begin(), offered.end(), tool);
   }
   std::string_view nearest;
-  size_t least = asked.size() / 4 + 1;  // a letter in four
+  size_t least = asked.size() / 4 + 1;  // one letter in four may differ
   for (const std::string_view tool : offered) {
     const size_t changes = distance(asked, squeezed(tool));
     if (changes <= least && (nearest.empty() || changes < least)) {

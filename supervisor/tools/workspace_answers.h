@@ -1,4 +1,5 @@
-// What the workspace tools share: names and URIs in, answers out.
+// The common parts of all tools' answers: error results, URIs, detection of text and pictures.
+// Used by: all folders of supervisor/tools. Errors: invalid, not_found.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,25 +23,26 @@ constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
 // {success:false, error, code, rule?, remedy?}, isError.
 inline mcp::ToolResult failure(const Error& error) { return mcp::ToolResult::error(error); }
 
-// "image/png", "image/jpeg", "image/gif" or "image/webp" by its first bytes; empty when it is none of these.
+// "image/png", "image/jpeg", "image/gif" or "image/webp", by the first bytes; empty: another type.
 std::string_view image_type(std::string_view bytes);
-// By the name's ending, else by whether the bytes are text.
+// The type of a picture by its bytes, of a text by the name's ending. Other bytes are application/octet-stream, or
+// application/pdf by the name.
 std::string_view mime_type(std::string_view name, std::string_view bytes);
 
-// UTF-8 without NUL: what a model can read as text.
+// True for UTF-8 without NUL, which a model can read as text.
 bool is_text(std::string_view bytes);
 
-// exec:///<execution_id>/stdout
+// KeptOutput: the kept output that a URI names, for example exec:///<execution_id>/stdout.
 struct KeptOutput {
   std::string execution;
   tenants::Stream stream;
 };
-// Empty when `name` does not begin with exec:///. Errors: invalid, not_found.
+// Empty if `name` does not begin with exec:///. Errors: invalid, not_found.
 Result<std::optional<KeptOutput>> parse_kept_output(std::string_view name);
 
 // %41 becomes A. Errors: invalid.
 Result<std::string> decode_percent(std::string_view text);
-// For the path of a URI: all but unreserved characters and '/' as %XX.
+// For the path of a URI: writes each byte as %XX, except unreserved characters and '/'.
 std::string encode_percent(std::string_view path);
 
 }  // namespace tools

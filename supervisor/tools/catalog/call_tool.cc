@@ -14,11 +14,11 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxDirectBytes = 1 << 20;  // of a result that goes to an agent
-constexpr size_t kMaxReplyBytes = 63 << 20;  // ... that goes to code: what a guest takes (jail/guest/README.md)
+constexpr size_t kMaxDirectBytes = 1 << 20;  // of a result for an agent
+constexpr size_t kMaxReplyBytes = 63 << 20;  // of a result for code; a guest takes 64 MiB
 constexpr size_t kMaxShown = 16;             // images
 
-// Takes the arguments out of `asked`.
+// Moves the tool's arguments out of `asked`.
 Result<calls::UpstreamCall> read_order(JsonWork& json, Json& asked) {
   Fields in(asked, "call_tool");
   calls::UpstreamCall order{{&json, Json::object()}};
@@ -51,7 +51,7 @@ Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment
   const auto paths = std::move(order.select);
   CO_TRY(upstream::ToolValue told, co_await calls::call_upstream(environment, used.who, std::move(order), bytes));
   used.bytes += bytes;
-  FreedBeside value(&environment.json, std::move(told.value));  // for where it does not go to the code
+  FreedBeside value(&environment.json, std::move(told.value));  // freed beside the loop if the code does not get it
   if (used.bytes > rules.bytes)
     co_return fail(Code::exhausted,
                    fmt::format("the results of this execution's calls are more than {} bytes", rules.bytes),
@@ -75,7 +75,7 @@ Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment
   co_return jail::CallReply(Json{{"value", std::move(*value)}}, bytes);
 }
 
-// Takes pictures out of the value: as blocks they cost a client less than as base64 in a text.
+// Moves pictures out of the value: image blocks cost a client less than base64 in a text.
 void take_images(Json& value, std::vector<mcp::Block>& images) {
   if (value.is_array())
     for (Json& one : value) take_images(one, images);
@@ -108,7 +108,7 @@ mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::s
                          {}});
   mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
   result.is_error = !told.failure.is_null();
-  if (!images.empty()) result.structured.reset();  // a client that prefers it would drop the pictures
+  if (!images.empty()) result.structured.reset();  // a client that prefers structured content drops the pictures
   std::move(images.begin(), images.end(), std::back_inserter(result.content));
   return result;
 }

@@ -1,7 +1,8 @@
-// The tool call_tool, and the same for jailed code: one call of an upstream server's tool (calls/upstream_call.h).
+// The tool call_tool, for agents and for jailed code: one call of an upstream server's tool (calls/upstream_call.h).
 //   agents: call_tool(name, arguments?, select?) -> {result}, pictures as pictures
 //   code:   call_tool {server?, name, arguments?} -> {value} or {failure: {code, message, data?}}
-// Errors: those of call_upstream(), and exhausted: an execution's calls, or the size of a result.
+// Used by: supervisor/daemon.cc.
+// Errors: those of call_upstream(), and exhausted: too many calls of one execution, or too large a result.
 #pragma once
 #include "supervisor/calls/guest_calls.h"
 #include "supervisor/calls/upstream_call.h"

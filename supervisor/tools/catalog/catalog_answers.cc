@@ -11,7 +11,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kNearestBytes = 120;  // of one that was perhaps meant
+constexpr size_t kNearestBytes = 120;  // of the description of a tool that the caller may have meant
 
 Json server_of(const catalog::ToolView& tool) {
   return tool.server.empty() ? Json(nullptr) : Json(std::string(tool.server));

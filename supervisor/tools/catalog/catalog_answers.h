@@ -1,4 +1,5 @@
-// What the discovery tools share: a tool of the catalogue as JSON, in the seed-compatible keys.
+// Catalog answers: tools of the catalogue as JSON, with the keys that all discovery tools share (seed-compatible).
+// Source: catalog::Catalog. Used by: the discovery tools, their calls of jailed code, the skill tools' definitions.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,16 +12,17 @@ namespace tools {
 
 enum class Detail { brief, summary, full };
 
-// A description in one line of at most so many bytes.
+// A description in one line of at most `most` bytes; a cut line ends with "…".
 std::string shortened(std::string_view description, size_t most = 300);
-// brief: name, mcp_server, signature. summary: also category and description. full: everything that is known.
+// brief: name, mcp_server, signature. summary: also category and description. full: all members of the definition.
 Json describe(const catalog::Catalog& catalog, uint32_t tool, Detail detail);
-// [{name, mcp_server, category, description, signature}], with short descriptions: what was perhaps meant.
+// [{name, mcp_server, category, description, signature}], with short descriptions: tools that the caller may have
+// meant.
 Json describe_nearest(const catalog::Catalog& catalog, const std::vector<uint32_t>& tools);
 // [{name, mcp_server, category}]
 Json name_all(const catalog::Catalog& catalog, const std::vector<uint32_t>& tools);
 
-// Reads only, from what we hold ourselves.
+// Sets the hints for a tool that only reads, and only from the daemon's own data.
 void mark_read_only(mcp::ToolDefinition& tool);
 
 }  // namespace tools

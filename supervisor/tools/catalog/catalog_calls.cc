@@ -1,4 +1,4 @@
-// What jailed code asks of the catalogue: the tools' own answers as values, their failures as errors.
+// The calls of jailed code about the catalogue. A tool's answer becomes the value, its failure becomes an error.
 #include <fmt/format.h>
 
 #include "catalog/did_you_mean.h"
@@ -11,7 +11,7 @@ namespace tools {
 namespace {
 
 constexpr size_t kMaxNamesListed = 2000;
-constexpr size_t kMaxServers = 41;  // an error names 40, and says that there are more
+constexpr size_t kMaxServers = 41;  // an error names 40; the 41st shows that there are more
 
 Result<Json> value_of(const mcp::ToolResult& result) {
   const Json answer = *result.structured;
@@ -32,7 +32,7 @@ Task<Result<Json>> definition_call(std::shared_ptr<const catalog::Catalog> catal
   co_return value_of(define_and_learn(*catalog, learning, caller.tenant, caller.policy, arguments));
 }
 
-// Names that get_tool_definition and call_tool take.
+// The tools' names, in the form that get_tool_definition and call_tool accept.
 Result<Json> list(const catalog::Catalog& catalog, const Json& arguments) {
   Fields in(arguments, "list_tools");
   CHECKED(in.done());
@@ -45,7 +45,7 @@ Result<Json> list(const catalog::Catalog& catalog, const Json& arguments) {
   return names;
 }
 
-// What is near to a server and a tool of which one is not there.
+// The servers and tools with the most similar names, for an unknown server or tool.
 Result<Json> near(const catalog::Catalog& catalog, const Json& arguments) {
   Fields in(arguments, "nearest_tools");
   TRY(const std::string server, in.string("server", 2000));

@@ -37,7 +37,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, std:
   co_return all;
 }
 
-// Servers; or the tools of the server that was chosen before, of all while none was.
+// Completes the name of a server, or of a tool. Tools are those of the chosen server; without one, of all servers.
 mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::CompletionRequest& asked) {
   const auto chosen = asked.resolved.find("server");
   const std::string server = chosen != asked.resolved.end() && chosen->is_string() ? chosen->get<std::string>() : "";

@@ -1,6 +1,7 @@
-// The catalogue as resources and its names as completions: `tool:///{server}/{tool}` reads as get_tool_definition
-// answers. And the prompt `solve_with_code`, for people to begin with; the languages complete its argument.
-// Nothing is listed: search_tools finds tools, and thousands of them would cost every client its context.
+// Catalog resources: tool definitions as resources, names of servers and tools as completions, and one prompt.
+// `tool:///{server}/{tool}` reads as get_tool_definition answers. The prompt `solve_with_code` is a first task for
+// people; its argument `language` completes to the languages of the policy. The list of resources is empty:
+// search_tools finds tools, and a list of thousands would fill every client's context. Used by: supervisor/daemon.cc.
 #pragma once
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/catalog/catalog_tools.h"

@@ -1,5 +1,7 @@
-// The discovery tools: three MCP tools that answer from the catalogue of tool definitions. One file per tool; what they
-// share is in catalog_answers.h. Errors are answers `{success: false, error, code, remedy?}`.
+// The discovery tools: search_tools, get_tool_definition and list_tool_categories, which answer from the catalogue of
+// tool definitions. Each tool has its own file; catalog_answers.h has their common parts.
+// Source: discovery::CatalogOf. Used by: supervisor/daemon.cc. Errors are answers
+// `{success: false, error, code, remedy?}`.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,18 +18,20 @@
 
 namespace tools {
 
-// A tenant's skills, which are found beside tools.
+// Opens a tenant's skills; search_tools finds skills and tools.
 using LibraryOf = std::function<Result<skills::Library>(tenants::Tenant&)>;
 
 void add_catalog_tools(mcp::Server& server, const discovery::CatalogOf& catalog_of, const AskerOf& asker_of,
                        const LibraryOf& library_of, discovery::SearchLearning& learning);
 
-// For jailed code: search_tools and get_tool_definition as the tools of that name; list_tools {} -> ["server__tool"];
-// nearest_tools {server, tool?} -> {text, server, servers, tools}: what to say of an import of what is not there.
+// The calls of jailed code: search_tools and get_tool_definition as the tools of that name; list_tools {} ->
+// ["server__tool"]; nearest_tools {server, tool?} -> {text, server, servers, tools}, for the error of an import of an
+// unknown server or tool.
 void add_catalog_calls(calls::GuestCalls& calls, const discovery::CatalogOf& catalog_of, const LibraryOf& library_of,
                        discovery::SearchLearning& learning);
 
-// The answer, with what the tenant's searches have taught, and what this one teaches. nullptr: no skills.
+// Both answer, and teach `learning`: a search is the tenant's last search, a definition is a tool chosen after it. The
+// search also uses earlier lessons. `library` is nullptr if the tenant's skills cannot be read.
 mcp::ToolResult search_and_learn(const catalog::Catalog& catalog, discovery::SearchLearning& learning,
                                  const tenants::Tenant& tenant, const policies::Policy& policy,
                                  const skills::Library* library, const Json& arguments);
@@ -39,13 +43,14 @@ mcp::ToolDefinition get_tool_definition_definition();
 mcp::ToolDefinition list_tool_categories_definition();
 
 mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments);
-// What a search knows beside the catalogue.
+// SearchContext: the inputs of a search beside the catalogue.
 struct SearchContext {
-  const catalog::Learning* learned = nullptr;  // what earlier searches meant
+  const catalog::Learning* learned = nullptr;  // from earlier searches; nullptr: no learning
   std::string asker;                           // the tenant
   std::shared_ptr<const catalog::Thesaurus> thesaurus;
-  // Skills that fit are entries of kind "skill" in category "skills", behind the tools, in at most two fifths of the
-  // places where tools could fill them all. nullptr: none.
+  // Fitting skills are entries of kind "skill" and category "skills", after the tools. If tools could fill the limit,
+  // skills get at most two fifths of the limit. A skill that the query names, and no tool, comes first. nullptr: no
+  // skills.
   const skills::Library* library = nullptr;
 };
 mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchContext& context);

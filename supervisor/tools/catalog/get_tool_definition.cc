@@ -36,7 +36,7 @@ mcp::ToolResult failure_with(const Error& error, const char* key, Json tools) {
   return result;
 }
 
-// The line that imports its stub in Python.
+// The line of Python that imports the tool's stub.
 std::string import_line(const catalog::ToolView& tool) {
   catalog::TakenNames servers, tools;
   return fmt::format("from servers.{} import {}",

@@ -10,12 +10,12 @@
 namespace tools {
 namespace {
 
-// Of the answer, so that it stays below 800 tokens however many there are.
+// Bytes of each part of the answer. So the answer has less than 800 tokens for any number of categories and servers.
 constexpr size_t kCategoryBytes = 1200, kServerBytes = 700, kCoreBytes = 300;
-constexpr size_t kMany = 20;              // of more categories only a part of each description is told
-constexpr size_t kShortDescription = 60;  // bytes
+constexpr size_t kMany = 20;              // categories; with more, descriptions are cut
+constexpr size_t kShortDescription = 60;  // bytes of a cut description
 
-// The groups with most tools, as many as fit, by name. `cost`: bytes of one.
+// The groups with the most tools that fit into `bytes`, sorted by name. `cost`: bytes of one group.
 std::vector<const catalog::Group*> largest(const std::vector<catalog::Group>& groups, size_t bytes, auto&& cost) {
   std::vector<const catalog::Group*> all;
   for (const catalog::Group& group : groups)
@@ -76,7 +76,8 @@ mcp::ToolResult list_tool_categories(const catalog::Catalog& catalog, const Json
         "the largest {} of {} categories and {} of {} servers; search_tools finds the tools of all, list_tools() in "
         "execute_code names them",
         shown_categories.size(), catalog.categories().size(), shown_servers.size(), all_servers);
-  if (catalog.problem_count() > 0) answer["problems"] = catalog.problem_count();  // files and tools that were left out
+  if (catalog.problem_count() > 0)
+    answer["problems"] = catalog.problem_count();  // number of files and tools that were left out
   return mcp::ToolResult::data(std::move(answer));
 }
 

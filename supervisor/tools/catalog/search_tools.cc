@@ -12,10 +12,10 @@ namespace tools {
 namespace {
 
 constexpr int64_t kMaxToolsFound = 50;
-constexpr size_t kMaxQueryBytes = 2000;         // more are not read
-constexpr size_t kMaxArgumentBytes = 16 << 20;  // as large as a request may be
+constexpr size_t kMaxQueryBytes = 2000;         // the rest of a longer query is not used
+constexpr size_t kMaxArgumentBytes = 16 << 20;  // a longer query is an error
 constexpr size_t kMaxTags = 16;
-constexpr char kSkills[] = "skills";  // their category
+constexpr char kSkills[] = "skills";  // the category of skills
 
 struct SearchOrder {
   catalog::Query query;
@@ -57,10 +57,11 @@ bool is_ascii(std::string_view text) {
 
 struct FoundSkills {
   std::vector<skills::Found> fitting;
-  bool named = false;  // the query is the one's name, and no tool's
+  bool named = false;  // the query is the name of a skill, and of no tool
 };
 
-// Those that fit the words that tell something; without words only who asks for skills gets them.
+// The skills that fit those words of the query that count in full. Without these words it finds no skill, except the
+// empty query in the category "skills".
 FoundSkills find_skills(const catalog::Catalog& catalog, const skills::Library& library, const catalog::Query& query) {
   const bool asked_for = query.category == kSkills;
   if (!query.category.empty() && !asked_for) return {};
@@ -89,7 +90,7 @@ Json describe_skill(const skills::Skill& skill, Detail detail) {
   return all;
 }
 
-// What the reader can do about an answer with nothing in it.
+// The hint of an answer with no tools, or with weak matches only.
 std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::FoundTools& found) {
   if (found.total > 0)
     return found.match == catalog::Match::weak ? "no tool has much of this; other words may find more" : "";

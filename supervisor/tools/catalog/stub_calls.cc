@@ -7,9 +7,9 @@
 namespace tools {
 namespace {
 
-// How many files are being made for each tenant: a large one takes the thread a while.
+// The number of files that are being made, by tenant. A large file keeps the thread busy for a while.
 using Asked = std::map<std::string, size_t>;
-constexpr size_t kMostAskedAtOnce = 4;  // by one tenant
+constexpr size_t kMostAskedAtOnce = 4;  // files of one tenant
 
 Task<Result<Json>> give_file(discovery::StubTree& tree, std::shared_ptr<Asked> asked, std::string tenant,
                              Json arguments) {

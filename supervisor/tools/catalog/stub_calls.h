@@ -1,11 +1,12 @@
-// The call of jailed code for one file below /servers, where the jail does not see it yet.
+// The call of jailed code for one file below /servers that its jail does not have yet.
 #pragma once
 #include "supervisor/calls/guest_calls.h"
 #include "supervisor/discovery/stub_tree.h"
 
 namespace tools {
 
-// The call "stub_file" of jailed code: {path} to {content}. Errors: exhausted, for who asks for many at once.
+// Adds the call stub_file {path} -> {content}. Errors: invalid; not_found; exhausted: more than 4 files of one tenant
+// are being made.
 void add_stub_calls(calls::GuestCalls& calls, discovery::StubTree& tree);
 
 }  // namespace tools

@@ -12,7 +12,7 @@
 namespace tools {
 namespace {
 
-// Members of one JSON object, written straight into text: output does not become a JSON value first.
+// Members: writes the members of one JSON object directly as text, without a JSON value of the output.
 class Members {
  public:
   void raw(std::string_view key, std::string_view json) {
@@ -70,13 +70,13 @@ void add_files(Members& members, const tenants::Changes& changes) {
   if (!files.empty()) members.raw("files", dump_json(files));
 }
 
-// For clients that read a file by its link. The rest is only named.
+// Links to created files, for clients that read a file by its link. Further files are only named in `files`.
 constexpr size_t kMostLinks = 5;
 
 void add_links(std::vector<mcp::Block>& content, const tenants::Changes& changes) {
   size_t links = 0;
   for (const std::string& path : changes.created.paths) {
-    if (valid_utf8(path) != path) continue;  // cannot be read by URI
+    if (valid_utf8(path) != path) continue;  // no URI can name it
     if (links++ == kMostLinks) break;
     mcp::ResourceLink link;
     link.uri = std::string(kWorkspaceScheme) + encode_percent(path);
@@ -85,14 +85,16 @@ void add_links(std::vector<mcp::Block>& content, const tenants::Changes& changes
   }
 }
 
-// As grep, diff and test end that found nothing, or a difference: an answer, where the policy takes it for one.
+// True for a shell program that ended with status 1 and an empty stderr, if the policy takes this for an answer. grep
+// ends so without a match, diff after a difference.
 bool says_no(const ExecuteAnswer& answer) {
   const jail::Report& report = *answer.report;
   return answer.shell_exit_1 == policies::ShellExit1::answer && report.outcome == jail::Outcome::exit &&
          report.exit_status == 1 && report.err.bytes == 0;
 }
 
-// Programs that were ended for a limit know that all of theirs ended.
+// The note about processes that the program left running; empty without these processes, or if the program did not end
+// by itself: the end by a limit ends all processes anyway.
 std::string told_of_left_processes(const jail::Report& report) {
   const bool by_itself = report.outcome == jail::Outcome::ok || report.outcome == jail::Outcome::error ||
                          report.outcome == jail::Outcome::exit;

@@ -1,9 +1,10 @@
-// The answer of execute_code: one text block of compact JSON, image blocks, links to files that were made, and the
-// receipt in _meta.
+// ExecuteAnswer: the parts of an answer of execute_code. The answer has one text block of compact JSON, image blocks,
+// links to created files, and the receipt in _meta. Used by: execute_code.cc.
 // Keys: success, result, output (lines), execution_time_ms; on failure error, traceback, rule, remedy; always
-// execution_id and outcome; with the outcome internal may_have_run; session, stderr, exit_status, signal, usage, files,
-// truncated, clamped, notes where they say something. `success` is about the program, the protocol's isError about the
-// tool: they differ where the status 1 of a shell program is an answer.
+// outcome, and execution_id if the execution began; with the outcome internal may_have_run; session, stderr,
+// exit_status, signal, usage, files, truncated, clamped, notes if they are not empty; in a refusal code. `success` is
+// about the program, the protocol's isError about the tool: they differ if the policy takes the exit status 1 of a
+// shell program for an answer.
 #pragma once
 #include <string>
 #include <vector>
@@ -20,19 +21,20 @@ namespace tools {
 struct ExecuteAnswer {
   std::string execution_id;
   const jail::Report* report = nullptr;
-  std::string result;                         // report->value as JSON, where that is large; it may be empty itself then
+  std::string result;  // report->value as JSON text, if the value is large; report->value may be null then
   const tenants::Changes* changes = nullptr;  // nullptr: not known
   std::vector<policies::Clamp> clamped;
-  std::optional<Error> quota;            // what to say of the outcome `disk` where the workspace is full
-  Json session;                          // of what the call was a part; null: of none
-  std::vector<jail::GuestImage> images;  // the guest's and files' that the program wrote
-  policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // of a shell program; others' is an error
-  std::vector<std::string> notes;                                   // what the agent should know beside the result
+  std::optional<Error> quota;            // the error of the outcome `disk` if the workspace is full
+  Json session;                          // the call's session: {name, ...}; null: no session
+  std::vector<jail::GuestImage> images;  // from the guest, and from files that the program wrote
+  policies::ShellExit1 shell_exit_1 = policies::ShellExit1::error;  // other languages than shell: error
+  std::vector<std::string> notes;                                   // sentences for the agent, beside the result
 };
 mcp::ToolResult make_answer(const ExecuteAnswer& answer);
 
-// The same shape for a call without a program's answer. denied and invalid keep their outcome; the rest is `internal`,
-// and says whether the program may have run. `execution_id` is empty for one that never began: nothing is kept of it.
+// The answer in the same form, for a call without a program's report. If the program did not run, the codes denied,
+// exhausted, invalid and not_found have the outcome `denied`. All other errors have the outcome `internal` and the key
+// `may_have_run`. `execution_id` is empty for an execution that never began: the journal has no entry for it.
 enum class Ran { no, maybe };
 mcp::ToolResult make_refusal(const std::string& execution_id, const Error& error, Ran ran = Ran::no);
 

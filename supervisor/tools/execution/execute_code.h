@@ -1,5 +1,6 @@
-// The tool execute_code: an agent's program in a jail of its own, and the answer about it.
-// Source: MCP tools/call. The connection's user data is a tenants::Member. Cancelling the call kills the jail.
+// The tool execute_code: runs an agent's program in its own jail and answers with its result.
+// Source: MCP tools/call. Used by: supervisor/daemon.cc. The connection's user data is a tenants::Member. A cancelled
+// call kills the jail. Errors are answers, see make_refusal() in execute_answer.h.
 #pragma once
 #include "jail/host.h"
 #include "jail/pool.h"
@@ -15,7 +16,8 @@
 
 namespace tools {
 
-struct ExecuteEnvironment {  // must outlive the server
+// ExecuteEnvironment: the dependencies of execute_code. Must outlive the server.
+struct ExecuteEnvironment {
   jail::Host& host;
   executions::Admission& admission;
   executions::ExecutionRegistry& executions;
@@ -26,7 +28,7 @@ struct ExecuteEnvironment {  // must outlive the server
   discovery::CatalogOf catalog_of;
   TenantOf tenant_of;
   std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
-  traces::Queue* spans = nullptr;  // nullptr: none are recorded
+  traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
 };
 
 void add_execute_code(mcp::Server& server, ExecuteEnvironment& environment);

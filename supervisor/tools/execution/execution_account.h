@@ -1,4 +1,6 @@
-// What the journal keeps of one execution, as a client reads it: the resource exec:///<execution_id>/stats.
+// Execution account: the journal's numbers about one execution, as the resource exec:///<execution_id>/stats.
+// Source: journal::Journal. Used by: the resources of workspace_tools.h, get_execution_stats. Errors: not_found, and
+// invalid for a malformed id.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,17 +11,17 @@
 
 namespace tools {
 
-// The execution of exec:///<execution_id>/stats; nothing for any other URI.
+// The id in exec:///<execution_id>/stats; empty for any other URI.
 std::optional<std::string> account_of_uri(std::string_view uri);
 
-// {execution_id, language, policy, started, outcome, code_bytes, usage, answer_ms, context}; `running`, and no more
-// than is known, until it ends.
+// {execution_id, language, policy, started, outcome, code_bytes, usage, answer_ms, context}; Until the execution
+// ends, the outcome is `running`, and the keys behind code_bytes are missing.
 Json describe(const journal::JournaledExecution& account);
 
-// {bytes, tokens_estimated}: bytes are counted, tokens told from the form of the text, and say so.
+// {bytes, tokens_estimated}: bytes are counted; tokens are estimated from the form of the text.
 Json bytes_and_tokens(uint64_t bytes, uint64_t tokens);
 
-// Its text. Errors: not_found.
+// The account of one execution as JSON text. `journal` must outlive the task. Errors: invalid, not_found.
 Task<Result<std::string>> read_account(journal::Journal& journal, std::string tenant, std::string execution);
 
 }  // namespace tools

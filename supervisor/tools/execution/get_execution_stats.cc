@@ -22,8 +22,9 @@ Json quantiles_ms(const journal::Quantiles& times) {
 
 Json ledger(const journal::Totals& totals) {
   return {{"returned", bytes_and_tokens(totals.ledger.returned_bytes, totals.ledger.returned_tokens)},
-          {"read_in_jail", bytes_and_tokens(totals.ledger.read_bytes,
-                                            totals.ledger.read_tokens)},  // the guests' word, at most what was there
+          {"read_in_jail",
+           bytes_and_tokens(totals.ledger.read_bytes,
+                            totals.ledger.read_tokens)},  // the guests' own number, at most the bytes that were there
           {"kept_out", bytes_and_tokens(totals.kept_out_bytes, totals.kept_out_tokens)},
           {"definitions_avoided",
            bytes_and_tokens(totals.ledger.definitions_avoided_bytes, totals.ledger.definitions_avoided_tokens)}};
@@ -36,7 +37,7 @@ Json counts(const journal::Totals& totals) {
           {"cpu_ms", totals.cpu_us / 1000}};
 }
 
-// The named workspaces of the caller's tenant; none for a caller that works in one.
+// The named workspaces of the caller's tenant; empty for a caller that works in a named workspace.
 Result<std::vector<tenants::NamedWorkspace>> named_workspaces(const tenants::Member& member,
                                                               const tenants::Tenant& place) {
   if (&place != member.tenant.get()) return std::vector<tenants::NamedWorkspace>();

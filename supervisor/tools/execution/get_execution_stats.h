@@ -1,4 +1,5 @@
-// The tool get_execution_stats: what a tenant's executions were, and what they kept out of its clients' context.
+// The tool get_execution_stats: counts and times of a tenant's executions, and the bytes that stayed out of its
+// clients' context. Source: journal, workspace, catalogue, sessions and skills. Used by: supervisor/daemon.cc.
 #pragma once
 #include <functional>
 
@@ -19,11 +20,11 @@ struct Stats {
   const tenants::Usage& workspace;
   const policies::Policy& policy;
   const catalog::Catalog& catalog;
-  const journal::ExecutionStatistics& journal;  // of all time
-  const journal::Totals& since_start;           // of the daemon
-  uint64_t skills;                              // its own and those that everybody shares
+  const journal::ExecutionStatistics& journal;  // since the journal began
+  const journal::Totals& since_start;           // since the daemon started
+  uint64_t skills;                              // the tenant's own and the shared skills
   const executions::Sessions& sessions;
-  const std::string& tenant;                               // or its named workspace
+  const std::string& tenant;                               // the name of the tenant, or of its named workspace
   const std::vector<tenants::NamedWorkspace>& workspaces;  // of the tenant
 };
 Json describe(const Stats& stats);

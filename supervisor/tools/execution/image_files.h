@@ -1,4 +1,6 @@
-// Image files: pictures that a program left in its workspace, for the answer. Checked by content, not by name.
+// Image files: pictures that a program left in its workspace, for the answer of execute_code. The name's ending selects
+// the files, the first bytes decide. Source: tenants::Changes of the execution. Used by: execute_code.cc. A file that
+// cannot be read is left out.
 #pragma once
 #include <vector>
 
@@ -9,9 +11,9 @@
 namespace tools {
 
 constexpr size_t kMostImageFiles = 4;
-constexpr size_t kMostImageBytes = 1 << 20;  // each; larger ones stay files
+constexpr size_t kMostImageBytes = 1 << 20;  // of one image; larger images are only files
 
-// Appends created and modified images of the workspace, as far as the limits allow.
+// Appends the created images, then the modified ones, up to the limits.
 void append_image_files(std::vector<jail::GuestImage>& images, const tenants::Workspace& workspace,
                         const tenants::Changes& changes);
 

@@ -1,11 +1,12 @@
-// The calls of jailed code that concern its session's log: checkpoint and session_log.
+// Session calls: the calls of jailed code about session logs. Source: the guest protocol's `call`. Used by:
+// supervisor/daemon.cc. Errors: invalid, and those of tenants/sessions.h.
 #pragma once
 #include "supervisor/calls/guest_calls.h"
 
 namespace tools {
 
-// checkpoint {step, context?, description?}, in sessions only; session_log {session?} -> the document of one of the
-// tenant's sessions.
+// checkpoint {step, context?, description?} -> {step, timestamp}, in sessions only; session_log {session?} -> the log
+// of a session of the tenant, by default of the caller's session.
 void add_session_calls(calls::GuestCalls& calls);
 
 }  // namespace tools

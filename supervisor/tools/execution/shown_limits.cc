@@ -6,7 +6,7 @@
 namespace tools {
 namespace {
 
-// 30 rather than 30.0.
+// A whole number without a fraction: 30, not 30.0.
 Json number_of(double value) {
   const auto whole = static_cast<int64_t>(value);
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);

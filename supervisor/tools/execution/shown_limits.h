@@ -1,5 +1,6 @@
-// What a tenant's list of tools says of execute_code: the limits and languages of its own policy.
-// Used by: the daemon, for tools/list. Asking for more is no error: it is given what there is, and told so.
+// Shown limits: the limits and languages of a tenant's own policy in the schema of execute_code.
+// Source: policies::Policy. Used by: supervisor/daemon.cc, for tools/list. A call with a larger value is no error: the
+// execution gets the policy's maximum, and the answer names it in `clamped`.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,10 +10,10 @@
 
 namespace tools {
 
-// The same text for policies whose lists are alike: a JSON object of parameters and their schemas.
+// A JSON object of parameters and their schemas. Policies with the same limits and languages have the same text.
 std::string shown_limits(const policies::Policy& policy);
 
-// Puts such a text into the definition of execute_code; other tools stay as they are.
+// Puts the text of shown_limits() into the definition of execute_code. Other tools stay unchanged.
 void show_limits(mcp::ToolDefinition& tool, std::string_view shown);
 
 }  // namespace tools

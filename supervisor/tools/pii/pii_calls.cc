@@ -5,7 +5,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxCallText = 1 << 20;  // as sanitize_pii; a reply has it up to three times, in JSON's escapes
+constexpr size_t kMaxCallText = 1 << 20;  // bytes; a reply may have them three times, with JSON's escapes
 
 Result<std::string> read_text(const Json& arguments, const char* name) {
   Fields in(arguments, name);
@@ -22,7 +22,7 @@ Task<Result<Json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const pol
   const policies::SanitizeOptions options;
   CO_TRY(policies::Sanitized clean, co_await privacy::sanitize_in_turns(loop, text, *rules.detector, vault, options));
   CO_CHECKED(co_await vault.settle());
-  clean.tokens.merge(clean.escaped);  // so that the map alone gives the text back
+  clean.tokens.merge(clean.escaped);  // so the map alone restores the text
   co_return Json{{"text", valid_utf8(clean.text)}, {"tokens", clean.tokens}};
 }
 

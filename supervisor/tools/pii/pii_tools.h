@@ -1,6 +1,6 @@
-// The tools for personal data: text in, text with tokens out, and back for those whom a policy trusts; the same for
-// jailed code.
-// Each tenant has a vault of its own: a token of one means nothing to another.
+// The tools for personal data: sanitize_pii replaces it by tokens, restore_pii restores it if the policy allows that.
+// Jailed code has calls for both. Source: privacy::PiiVaults; each tenant has its own vault, so a token of one tenant
+// has no meaning for another. Used by: supervisor/daemon.cc. Errors: invalid, denied, exhausted.
 #pragma once
 #include "policies/pii/rules.h"
 #include "policies/pii/tokens.h"
@@ -23,11 +23,12 @@ void add_pii_calls(calls::GuestCalls& calls, privacy::PiiVaults& vaults, Loop& l
 mcp::ToolDefinition sanitize_pii_definition();
 mcp::ToolDefinition restore_pii_definition();
 
-// A text whose answer would be too large for one reply is refused before it is looked at.
+// Refuses a text with too large an answer for one reply, before the text is scanned. All references must outlive
+// the task.
 Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
                                    const Json& arguments);
 mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments);
-// For jailed code. Errors: invalid, denied, exhausted.
+// The calls of jailed code. All references must outlive the task. Errors: invalid, denied, exhausted.
 Task<Result<Json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
                                 const Json& arguments);
 Result<Json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments);

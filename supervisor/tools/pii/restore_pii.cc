@@ -6,8 +6,8 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxTextToRestore = 4'000'000;     // an answer has it twice, and a reply has 8 MiB
-constexpr size_t kMaxRestored = kMaxTextToRestore;  // a short token may stand for a long text
+constexpr size_t kMaxTextToRestore = 4'000'000;     // bytes; an answer has them twice, a reply has at most 8 MiB
+constexpr size_t kMaxRestored = kMaxTextToRestore;  // bytes; a short token may have a long text
 
 }  // namespace
 
@@ -24,7 +24,7 @@ mcp::ToolDefinition restore_pii_definition() {
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
   tool.annotations.open_world = false;
-  // A human is asked, whatever was allowed before: what comes back is personal data, in the clear.
+  // The client asks its user at every call, also after an earlier consent: the answer is personal data in clear text.
   tool.meta = Json{{"anthropic/requiresUserInteraction", true}};
   return tool;
 }

@@ -12,10 +12,10 @@
 namespace tools {
 namespace {
 
-// A reply has 8 MiB for the text as data and, escaped once more, as the text of that.
+// Bytes. A reply has at most 8 MiB for both copies: the structured content, and the text block, escaped once more.
 constexpr size_t kMaxAnswer = 8'000'000;
 
-// The least that two copies of it take: one in a string of JSON, one in JSON in such a string.
+// The least number of bytes of both copies of a text: one in a JSON string, one in JSON inside a JSON string.
 size_t answer_bytes(std::string_view text) {
   size_t bytes = 2 * text.size();
   for (const char c : text) {
@@ -33,7 +33,7 @@ struct SanitizeOrder {
   policies::SanitizeOptions options;
 };
 
-// As models write them: "EMAIL", "credit-card", "phones".
+// The detector's name of a type that a model wrote as "EMAIL", "credit-card" or "phones".
 std::string type_of(const policies::PiiDetector& detector, std::string_view name) {
   std::string type;
   for (const char c : name) {
@@ -46,7 +46,7 @@ std::string type_of(const policies::PiiDetector& detector, std::string_view name
   return type;
 }
 
-// One type, several in one text, or a list of them.
+// `types` is one type, several types with commas in one text, or a list.
 Result<std::vector<std::string>> read_types(Fields& in, const Json& arguments) {
   const auto given = arguments.find("types");
   if (given == arguments.end() || !given->is_string()) return in.strings_or("types", {});
@@ -94,7 +94,7 @@ mcp::ToolDefinition sanitize_pii_definition() {
     },
     "required": ["text"]
   })");
-  tool.annotations.read_only = true;  // what the vault keeps of it changes nothing for anybody else
+  tool.annotations.read_only = true;  // the vault's new tokens have no effect for other callers
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
   tool.annotations.open_world = false;
@@ -111,7 +111,7 @@ Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const 
   if (!settled) co_return failure(settled.error());
   Json types = Json::array();
   for (std::string type : clean->types) {
-    for (char& c : type) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;  // as the tokens say it
+    for (char& c : type) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;  // capital letters, as in tokens
     types.push_back(std::move(type));
   }
   Json answer = {{"sanitized_text", valid_utf8(clean->text)},

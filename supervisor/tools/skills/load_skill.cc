@@ -31,7 +31,7 @@ SkillAnswer load_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUs
     co_return fail(Code::not_found, fmt::format("Skill not found: {}", printable(name, 128)),
                    "list_skills names those that there are");
   Json metadata = metadata_of(*found);
-  skills::Skill older;  // lives as long as what points to it
+  skills::Skill older;  // outlives `then`, which points to it
   if (found->own && version > 0 && version != found->own->version()) {
     CO_TRY(std::shared_ptr<skills::SkillStore> own, skills.store(user.tenant));
     CO_TRY(older, own->read_version(*found->own, static_cast<uint32_t>(version)));

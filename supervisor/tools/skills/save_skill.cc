@@ -7,7 +7,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMostText = 4 << 20;  // of an argument; the store says what is too long
+constexpr size_t kMostText = 4 << 20;  // bytes of an argument; the store checks the real limits
 
 Result<skills::Draft> read_draft(const Json& arguments) {
   Fields in(arguments, "save_skill");
@@ -38,7 +38,7 @@ mcp::ToolDefinition save_skill_definition() {
     },
     "required": ["name", "code"]
   })");
-  tool.annotations.destructive = false;  // older versions are kept
+  tool.annotations.destructive = false;  // older versions stay
   tool.annotations.open_world = false;
   return tool;
 }

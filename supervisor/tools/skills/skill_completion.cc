@@ -7,7 +7,7 @@ namespace {
 
 using AskedKind = mcp::CompletionRequest::Kind;
 
-// Slugs of skills, or the files of the skill that was chosen before; of all skills while none was.
+// The slugs of skills, or the files of the chosen skill; without a chosen skill, the files of all skills.
 std::set<std::string> known_values(const skills::Library& library, const mcp::CompletionRequest& asked) {
   std::string chosen;
   if (const auto skill = asked.resolved.find("skill"); skill != asked.resolved.end() && skill->is_string())
@@ -27,7 +27,7 @@ Task<Result<mcp::Completion>> complete_skill(skill_stores::TenantSkills& skills,
   CO_TRY(skills::Library library, skills.library(*asker->tenant));
   mcp::Completion completion;
   completion.total = 0;
-  if (asked.kind == AskedKind::prompt) {  // what to use a skill for is the user's to say
+  if (asked.kind == AskedKind::prompt) {  // the task is the user's own text: no values
     const auto found = library.find(asked.reference);
     if (found && found->skill->name == asked.reference && asked.argument == "task") co_return completion;
   }

@@ -18,10 +18,10 @@ namespace {
 constexpr char kExtension[] = "io.modelcontextprotocol/skills";
 constexpr char kHead[] = "SKILL.md";
 constexpr size_t kSkillsPerPage = 100;
-constexpr int64_t kTtlMs = 60'000;  // whoever listens hears of changes sooner
+constexpr int64_t kTtlMs = 60'000;  // milliseconds; subscribed clients are notified of changes sooner
 constexpr mcp::Caching kCaching{kTtlMs, mcp::Caching::Scope::requester};
 
-// The extension's results carry these in every version of the protocol.
+// The extension's results have these keys in every version of the protocol.
 void add_caching(Json& result) {
   result["ttlMs"] = kTtlMs;
   result["cacheScope"] = "private";
@@ -38,7 +38,7 @@ Json entry_of(const skills::Skill& skill) {
           {"resources", std::move(resources)}};
 }
 
-// The skills of one page: those after the one that the cursor names.
+// Page: one page of skills, in the order of their slugs. The cursor is the last slug of the page before.
 struct Page {
   std::vector<skills::Found> skills;
   std::string next_cursor;
@@ -102,7 +102,7 @@ SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<Asker> 
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(std::string cursor, text_param(params, "cursor"));
   CO_TRY(skills::Library library, library_of(skills, asker));
-  if (uri.starts_with(kWorkspaceScheme)) {  // one method for all that has folders
+  if (uri.starts_with(kWorkspaceScheme)) {  // one method for skills and workspaces
     auto folder = co_await read_workspace_folder(*asker->tenant, std::move(uri), std::move(cursor));
     co_return folder;
   }
@@ -110,7 +110,7 @@ SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<Asker> 
   const auto found = find_at(library, place);
   const auto names = found ? skills::children(*found->skill, place->path) : std::nullopt;
   if (!names) co_return no_such("No folder has this URI", uri);
-  if (!cursor.empty()) co_return fail(Code::invalid, "Invalid params: unknown cursor");  // one page holds them all
+  if (!cursor.empty()) co_return fail(Code::invalid, "Invalid params: unknown cursor");  // all names are in one page
   Json result = {{"resources", Json::array()}};
   for (const std::string& name : *names) {
     const bool folder = name.ends_with('/');
@@ -164,7 +164,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_skill_file(skill_stores::T
   co_return all;
 }
 
-// What a prompt tells the model: the skill's own words, and what it is to do with it.
+// The text of a prompt: the text of SKILL.md, then the user's task.
 Result<std::string> prompt_text(const skills::Library& library, const skills::Found& found, const Json& arguments) {
   TRY(std::string head, library.read(found, kHead));
   TRY(skills::FrontMatter parsed, skills::parse_front_matter(head));

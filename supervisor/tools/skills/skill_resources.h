@@ -1,5 +1,7 @@
-// Skills as the protocol has them: the skills extension (SEP-2640: skills/list, skills/get, resources/directory/read),
-// resources skill://<slug>/<path>, and a prompt for each. Completion knows the slugs and the files.
+// Skill resources: skills in the protocol. The skills extension (SEP-2640) has skills/list, skills/get and
+// resources/directory/read. The files are resources skill://<slug>/<path>, and each skill is a prompt. Completion knows
+// the slugs and the files. Source: skill_stores::TenantSkills. Used by: supervisor/daemon.cc. Errors: invalid,
+// not_found.
 #pragma once
 #include "supervisor/tools/skills/skill_tools.h"
 
@@ -7,7 +9,7 @@ namespace tools {
 
 constexpr char kSkillTemplate[] = "skill://{skill}/{+path}";
 
-// Everything, completion too.
+// Adds the extension, the resources, the completion and the prompts. `skills` must outlive the server.
 void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills, const AskerOf& asker_of);
 mcp::CompletionHandler skill_completion(skill_stores::TenantSkills& skills, const AskerOf& asker_of);
 

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kPause{100};
 
 }  // namespace
 
-// What changes whenever the file does. All zeros: there is none.
+// Stamp: metadata that changes with every change of the file. All zeros: the file does not exist.
 struct FileWatches::Stamp {
   uint64_t inode = 0;
   int64_t size = 0, seconds = 0, nanoseconds = 0;
@@ -123,7 +123,7 @@ std::set<FileWatches::Key> FileWatches::read_events() {
     } else {
       look_into(event.wd, name, touched);
     }
-    if ((event.mask & IN_IGNORED) != 0) folders_.erase(event.wd);  // the folder has gone
+    if ((event.mask & IN_IGNORED) != 0) folders_.erase(event.wd);  // the folder was removed
   }
   return touched;
 }
@@ -133,7 +133,7 @@ Task<> FileWatches::follow() {
     co_await inotify_.readable();
     const std::set<Key> touched = read_events();
     for (const Key& key : touched) look_at(key);
-    co_await sleep_for(loop_, kPause);  // what comes meanwhile is one change
+    co_await sleep_for(loop_, kPause);  // changes in this pause are reported as one
   }
 }
 

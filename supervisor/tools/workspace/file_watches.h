@@ -1,7 +1,7 @@
-// File watches: which watched files of workspaces have changed, whoever wrote them: a running program, a session
-// between its calls, an administrator. Source: inotify(7) on the files' folders, as replacing a file is atomic.
-// Bounded: by the subscriptions that ask, and by fs.inotify.max_user_watches; a file that cannot be watched is told
-// about when an execution or a tool is done with it, like all others.
+// FileWatches: reports changes of watched workspace files by any writer: a running program, a session between its
+// calls, an administrator. Source: inotify(7) on the files' folders, because a write may replace the file.
+// Used by: resource_changes.h. The number of watches is bounded by the subscriptions, and by
+// fs.inotify.max_user_watches. A change of a file without a watch is reported after the execution or the tool call.
 #pragma once
 #include <functional>
 #include <map>
@@ -16,15 +16,15 @@ namespace tools {
 
 class FileWatches {
  public:
-  // From the loop, at once for a first change, then at most ten times a second.
+  // Called on the loop: at once for the first change, then at most ten times a second.
   using Changed = std::function<void(const tenants::Tenant& tenant, const std::string& path)>;
-  // Errors: what inotify_init1(2) said.
+  // Errors: those of inotify_init1(2).
   static Result<std::unique_ptr<FileWatches>> open(Loop& loop, Changed changed);
 
-  // Watched for as long as the result lives, which the watches must outlive; the workspace is not kept by it. nullptr:
-  // the file's folder is not there or cannot be watched.
+  // Watches the file until the result is destroyed. FileWatches must outlive the result. The result does not own the
+  // workspace. nullptr: the file's folder does not exist or cannot be watched.
   std::shared_ptr<void> watch(const std::shared_ptr<tenants::Tenant>& tenant, const RelativePath& path);
-  // Is it another than when this was last asked or told? True for a file that nobody watches.
+  // True if the file has changed since the last call of is_new() or `changed`. True for a file without a watch.
   bool is_new(const tenants::Tenant& tenant, const std::string& path);
 
  private:

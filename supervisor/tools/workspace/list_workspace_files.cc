@@ -31,7 +31,7 @@ Result<ListingOrder> read_listing_order(tenants::Tenant& tenant, const Json& arg
   TRY(order.path, workspace_path(tenant, order.subpath));
   order.subpath = order.path.text();
   order.options.depth = static_cast<unsigned>(std::min<int64_t>(depth, kMaxPathComponents));
-  order.options.limit = static_cast<size_t>(std::min(limit, kMaxFilesListed));  // `more` says that there are others
+  order.options.limit = static_cast<size_t>(std::min(limit, kMaxFilesListed));  // `more` is true if files are left out
   if (details) order.details = Details::all;
   return order;
 }
@@ -65,7 +65,7 @@ Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, Json argumen
   const bool is_missing = !listing && listing.error().code == Code::not_found;
   if (!listing && !is_missing) co_return failure(listing.error());
   Json answer = {{"success", true}, {"path", order->subpath}};
-  if (is_missing) {  // an empty list, as clients of the contract expect it
+  if (is_missing) {  // an empty list, as clients expect from the tool's contract
     listing = tenants::Listing();
     answer["note"] = "there is no folder '" + order->subpath + "'";
   }

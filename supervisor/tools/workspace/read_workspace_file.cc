@@ -19,7 +19,7 @@ enum class Encoding { any, text, base64 };
 
 struct FileOrder {
   std::string filename;
-  std::optional<KeptOutput> kept;  // instead of a file
+  std::optional<KeptOutput> kept;  // set: read this and not `path`
   RelativePath path;
   uint64_t offset = 0;
   std::optional<size_t> limit;
@@ -33,7 +33,7 @@ Result<FileOrder> read_file_order(tenants::Tenant& tenant, const Json& arguments
   TRY(int64_t offset, in.integer_or("offset", 0, INT64_MAX, 0));
   if (in.has("limit")) {
     TRY(int64_t limit, in.integer("limit", 1, INT64_MAX));
-    order.limit = std::min(static_cast<size_t>(limit), kMaxBytes);  // `more` says that there is more
+    order.limit = std::min(static_cast<size_t>(limit), kMaxBytes);  // `more` is true if bytes are left out
   }
   TRY(std::string encoding, in.one_of("encoding", {"auto", "utf-8", "base64"}, "auto"));
   CHECKED(in.done());
@@ -53,8 +53,8 @@ Result<tenants::FileRange> read(tenants::Tenant& tenant, const FileOrder& order,
   return tenant.workspace().read(order.path, offset, limit);
 }
 
-// Cuts `range` to whole characters: begins after a sequence that began before it, ends before one that goes on
-// after it. Never empty for want of room: `limit` may be less than one character.
+// Cuts `range` to whole UTF-8 characters: it begins after a character that began earlier, and ends before a character
+// that ends later. A range with less than one character grows to that character, also beyond `limit`.
 Result<> keep_whole_characters(tenants::Tenant& tenant, const FileOrder& order, size_t limit,
                                tenants::FileRange& range) {
   auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
@@ -63,7 +63,7 @@ Result<> keep_whole_characters(tenants::Tenant& tenant, const FileOrder& order, 
     auto next = std::find_if_not(start.bytes.begin(), start.bytes.end(), continues);
     TRY(range, read(tenant, order, range.offset + static_cast<uint64_t>(next - start.bytes.begin()), limit));
   }
-  if (!range.more()) return {};  // what is cut at the file's end is not UTF-8, and is told so
+  if (!range.more()) return {};  // a cut character at the file's end is an error of the file
   size_t whole = whole_utf8_prefix(range.bytes);
   if (whole == 0 && range.bytes.size() < kLongestSequence) {
     TRY(range, read(tenant, order, range.offset, kLongestSequence));
@@ -84,12 +84,12 @@ Json answer_of(const FileOrder& order, const tenants::FileRange& range, std::str
   return answer;
 }
 
-// Not as structured content, too: a megabyte would be sent twice, and a client that hands its model the structured
-// content alone (Claude Code) would drop the picture beside it. The protocol asks for it only where a tool has an
-// output schema.
+// The answer as text only, without structured content. With both, a megabyte would be sent twice. A client that gives
+// its model only the structured content (Claude Code) would drop the picture. The protocol requires structured content
+// only for a tool with an output schema.
 mcp::ToolResult as_text(const Json& answer) { return mcp::ToolResult::text(dump_json(answer)); }
 
-// A whole picture is shown instead of spelled: base64 of it in the text would only cost the model tokens.
+// The answer with an image block, for a whole picture: base64 in the text would only cost the model tokens.
 std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const FileOrder& order,
                                         const tenants::FileRange& start) {
   std::string_view type = image_type(start.bytes);
@@ -145,7 +145,8 @@ mcp::ToolDefinition read_workspace_file_definition() {
   tool.annotations.destructive = false;
   tool.annotations.idempotent = true;
   tool.annotations.open_world = false;
-  tool.meta = {{"anthropic/maxResultSizeChars", 500'000}};  // the range was chosen: the client need not cut it
+  tool.meta = {{"anthropic/maxResultSizeChars",
+                500'000}};  // characters; the caller chose the range, so the client need not cut it
   return tool;
 }
 

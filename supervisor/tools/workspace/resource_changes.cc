@@ -6,7 +6,7 @@
 namespace tools {
 namespace {
 
-// A named workspace is its tenant's clients' concern: which of them works in it, each request says anew.
+// Selects all clients of the tenant, also for a named workspace: each request of a client names its own workspace.
 mcp::Concerned members_of(const tenants::Tenant& tenant) {
   return [&tenant](const std::shared_ptr<void>& user) {
     return user && static_cast<const tenants::Member*>(user.get())->tenant->account() == tenant.account();
@@ -45,7 +45,7 @@ void ResourceChanges::tell(const tenants::Tenant& tenant, const std::string& fil
   auto path = RelativePath::parse(filename);
   if (!path) return;
   tenants::Changes changes;
-  changes.created.paths.push_back(path->text());  // or replaced: the list's sizes change either way
+  changes.created.paths.push_back(path->text());  // the same for a replaced or removed file: the list has sizes
   tell(tenant, changes);
 }
 

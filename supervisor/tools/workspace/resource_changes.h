@@ -1,6 +1,7 @@
-// Resource changes: tells a tenant's clients which files of the workspace came, went or changed, when somebody asked to
-// hear of it. Source: what a tool wrote, what an execution changed once it has ended, and for single files that a
-// client subscribed to, the file system (file_watches.h).
+// ResourceChanges: notifies a tenant's subscribed clients of created, changed and deleted files of the workspace.
+// Source: the files that a tool wrote; the changes of an execution, after its end; for single subscribed files, the
+// file system (file_watches.h). Used by: the workspace tools, execute_code, supervisor/daemon.cc. Errors: no
+// function returns one; if inotify cannot be used, a line in the log says so.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,20 +14,21 @@ namespace tools {
 
 class ResourceChanges {
  public:
-  // The user data of the server's connections are tenants::Members. Both must outlive this.
+  // The user data of the server's connections are tenants::Members. Both references must outlive this object.
   ResourceChanges(Loop& loop, mcp::Server& server);
   ~ResourceChanges();
 
   void tell(const tenants::Tenant& tenant, const tenants::Changes& changes);
-  // One file, written or removed by name.
+  // The same for one file that a tool has written or removed.
   void tell(const tenants::Tenant& tenant, const std::string& filename);
-  // For mcp::Subscriptions: watches a file of the workspace as long as the result lives. nullptr: it is none.
+  // For mcp::Subscriptions: watches a file of the workspace until the result is destroyed. nullptr: the URI names no
+  // file of a workspace, or the file cannot be watched.
   std::shared_ptr<void> watch(const std::shared_ptr<tenants::Tenant>& tenant, const std::string& uri);
 
  private:
   void updated(const tenants::Tenant& tenant, const std::string& path);
   mcp::Server& server_;
-  std::unique_ptr<FileWatches> watches_;  // nullptr where there is no inotify
+  std::unique_ptr<FileWatches> watches_;  // nullptr without inotify
 };
 
 }  // namespace tools

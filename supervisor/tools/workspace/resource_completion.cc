@@ -16,7 +16,7 @@ Task<Result<mcp::Completion>> complete_path(tenants::Tenant& tenant, std::string
   uint64_t fitting = 0;
   for (const tenants::Entry& entry : listing.entries) {
     if (entry.kind != tenants::FileKind::file || !entry.path.starts_with(typed)) continue;
-    if (valid_utf8(entry.path) != entry.path) continue;  // cannot be read by URI
+    if (valid_utf8(entry.path) != entry.path) continue;  // no URI can name it
     if (fitting++ < kMostPathsOffered) completion.values.push_back(entry.path);
   }
   if (!listing.more) completion.total = fitting;

@@ -10,7 +10,7 @@ constexpr std::string_view kFileScheme = "file://";
 constexpr std::string_view kMounts[] = {"/workspace", "/mnt/workspace"};
 constexpr std::string_view kBareMount = "workspace";
 
-// Whether `path` is `folder` or below it; then what is below is left in `path`, without slashes before it.
+// True if `path` is `folder` or is below it. `path` then becomes the part below, without leading slashes.
 bool take_folder(std::string_view& path, std::string_view folder) {
   if (!path.starts_with(folder)) return false;
   const std::string_view rest = path.substr(folder.size());
@@ -20,18 +20,19 @@ bool take_folder(std::string_view& path, std::string_view folder) {
   return true;
 }
 
-// Whether something in the workspace has the name "workspace": a folder, a file, a link. In doubt it does.
+// True if the workspace has an entry named "workspace": a folder, a file or a link. True also after an error.
 bool has_one_of_its_own(tenants::Tenant& tenant) {
   auto found = stat_beneath(tenant.workspace().directory(), RelativePath::parse(kBareMount).value());
   return found || found.error().code != Code::not_found;
 }
 
-// What is left of the name without the workspace's own. Errors: invalid, an absolute path that leads elsewhere.
+// The path without the workspace's mount point. Errors: invalid, an absolute path outside the workspace.
 Result<std::string_view> below_workspace(std::string_view path) {
   for (const std::string_view mount : kMounts)
     if (take_folder(path, mount)) return path;
   if (!path.starts_with('/')) return path;
-  if (path.find_first_not_of('/') == path.npos) return std::string_view();  // its top, as tools see no other
+  if (path.find_first_not_of('/') == path.npos)
+    return std::string_view();  // "/" is the workspace's top: tools see no other folder
   return fail(Code::invalid, "'" + printable(path, 256) + "' is not in /workspace",
               "name a file below /workspace; other files of a jail are read by code, in execute_code");
 }

@@ -27,7 +27,7 @@ Task<mcp::ToolResult> answer_for(TenantPlace place, Tool* tool, Json arguments) 
 }
 
 Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, TenantPlace place, Tool* tool, Json arguments) {
-  std::string changed;  // what the name means now: afterwards it may mean another file
+  std::string changed;  // found before the call: afterwards the name may mean another file
   if (place)
     if (auto path = workspace_path(**place, arguments.value("filename", ""))) changed = path->text();
   std::optional<tenants::Writers::Turn> writing;
@@ -43,7 +43,7 @@ mcp::ToolHandler for_tenant(const TenantOf& tenant_of, Tool* tool) {
   };
 }
 
-// The same for a tool that writes or removes `filename`: clients that asked for it are told.
+// The same for a tool that writes or removes `filename`. It also notifies the subscribed clients.
 mcp::ToolHandler that_changes(ResourceChanges& changes, const TenantOf& tenant_of, Tool* tool) {
   return [&changes, tenant_of, tool](mcp::RequestContext& context, Json arguments) {
     return tell_when_done(changes, tenant_of(context), tool, std::move(arguments));
@@ -121,7 +121,7 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
   options.limit = begin + kEntriesPerPage;
   CO_TRY(tenants::Listing listing, co_await tenant.workspace().list(RelativePath(), options));
   mcp::ResourcePage page;
-  if (begin == 0) {  // before the files, which may be many
+  if (begin == 0) {  // session logs come first, because there may be many files
     CO_TRY(std::vector<std::string> sessions, tenant.sessions().list());
     for (const std::string& id : sessions) {
       mcp::Resource log;
@@ -133,8 +133,7 @@ Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::str
   }
   for (size_t i = begin; i < listing.entries.size(); i++) {
     const tenants::Entry& entry = listing.entries[i];
-    if (entry.kind != tenants::FileKind::file || valid_utf8(entry.path) != entry.path)
-      continue;  // cannot be read by URI
+    if (entry.kind != tenants::FileKind::file || valid_utf8(entry.path) != entry.path) continue;  // no URI can name it
     mcp::Resource resource;
     resource.uri = std::string(kWorkspaceScheme) + encode_percent(entry.path);
     resource.name = entry.path;
@@ -172,12 +171,12 @@ Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string ur
   }
   const size_t end = begin + kEntriesPerPage;
   if (listing.more && listing.entries.size() == end && end < kMaxPaged) result["nextCursor"] = std::to_string(end);
-  result["ttlMs"] = 0;  // it may change at any moment
+  result["ttlMs"] = 0;  // milliseconds; a folder may change at any moment
   result["cacheScope"] = "private";
   co_return result;
 }
 
-// The folder's listing as list_workspace_files has it; nothing: it is no folder.
+// The folder's listing, as list_workspace_files answers; empty: the URI names no folder.
 Task<std::optional<mcp::ResourceContents>> read_folder(tenants::Tenant& tenant, const std::string& uri) {
   if (!uri.starts_with(kWorkspaceScheme)) co_return std::nullopt;
   auto name = decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size()));
@@ -195,7 +194,7 @@ Task<std::optional<mcp::ResourceContents>> read_folder(tenants::Tenant& tenant, 
 
 Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri) {
   auto read = read_uri(tenant, uri);
-  if (!read && read.error().code == Code::invalid) {  // "it is a folder", among others
+  if (!read && read.error().code == Code::invalid) {  // the error of a folder, and of other mistakes
     auto folder = co_await read_folder(tenant, uri);
     if (folder) {
       std::vector<mcp::ResourceContents> one;

@@ -1,6 +1,7 @@
-// The workspace tools: four MCP tools and the resources beside them, on the files of the caller's tenant.
-// Each handler checks its arguments itself and answers `{success: true, ...}`, or an error result with
-// `{success: false, error, code, rule?, remedy?}`. One file per tool; what they share is in workspace_answers.h.
+// The workspace tools: four MCP tools and resources, for the files of the caller's tenant. Each tool has its own file;
+// workspace_answers.h has their common parts. Source: tenants::Workspace, kept output, session logs, the journal.
+// Used by: supervisor/daemon.cc. Each handler checks its own arguments and answers `{success: true, ...}`, or an error
+// result with `{success: false, error, code, rule?, remedy?}`.
 #pragma once
 #include <functional>
 
@@ -18,14 +19,15 @@ inline constexpr char kWorkspaceKey[] = "org.warder/workspace";
 
 class ResourceChanges;
 void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const TenantOf& tenant_of);
-// workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>.
+// Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>. `journal` must
+// outlive the server.
 mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of, journal::Journal& journal);
 
-// What is in the folder workspace:///path: {resources, nextCursor?}, folders as inode/directory, as the protocol's
-// resources/directory/read has it. Errors: invalid, not_found.
+// The entries of the folder workspace:///path, as the protocol's resources/directory/read wants them: {resources,
+// nextCursor?}; a folder has the type inode/directory. `tenant` must outlive the task. Errors: invalid, not_found.
 Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri, std::string cursor);
 
-// Paths of the workspace, executions whose output is kept, and their streams.
+// Completes paths of the workspace, ids of executions with kept output, their streams, and names of sessions.
 mcp::CompletionHandler workspace_completion(const TenantOf& tenant_of);
 
 mcp::ToolDefinition write_workspace_file_definition();

@@ -10,7 +10,7 @@
 namespace tools {
 namespace {
 
-constexpr size_t kMaxContentBytes = 64 << 20;  // a request is bounded before it comes here
+constexpr size_t kMaxContentBytes = 64 << 20;  // bytes; the connection bounds requests earlier
 
 struct Order {
   std::string filename;
@@ -19,7 +19,7 @@ struct Order {
   tenants::WriteMode mode = tenants::WriteMode::replace;
 };
 
-// Takes the content out of `arguments`: it may be large.
+// Moves the content out of `arguments`, because it may be large.
 Result<Order> read_order(tenants::Tenant& tenant, Json& arguments) {
   Fields in(arguments, "write_workspace_file");
   Order order;
