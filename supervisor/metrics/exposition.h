@@ -1,5 +1,5 @@
 // Exposition: the daemon's metrics as OpenMetrics 1.0 text (https://github.com/OpenObservability/OpenMetrics).
-// Source: tools::ExecutionRegistry and jail::Pool, read by tools::take_statistics(); traces::Queue.
+// Source: executions::ExecutionRegistry and jail::Pool, read by executions::take_statistics(); traces::Queue.
 // Used by: daemon_metrics.cc.
 #pragma once
 #include <cstdint>
