@@ -2,7 +2,7 @@
 // code that asks for an execution makes the handle and passes it in the Request; jail/execution.cc connects it while
 // the execution runs. A program of a session has a handle, too: cancelling it ends the session, and only the wall time
 // of its limits can change.
-// Used by: supervisor/executions/execution_registry.h, supervisor/tools/freeze_guard.h.
+// Used by: supervisor/executions/execution_registry.h, supervisor/calls/freeze_guard.h.
 // Errors: unavailable (not running, or this machine cannot do that); invalid, naming the limit; internal.
 #pragma once
 #include <chrono>

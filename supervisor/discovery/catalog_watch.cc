@@ -91,24 +91,26 @@ Task<> Discovery::refresh() {
 }
 
 Task<> Discovery::reload() {
-  if (loading_ || (folder_.empty() && !stale_)) co_return;  // the running reload repeats if stale_
+  if (loading_) is_asked_again_ = true;  // the running reload looks once more
+  if (loading_ || (folder_.empty() && !stale_)) co_return;
   struct Busy {
     bool& flag;
     explicit Busy(bool& busy) : flag(busy) { flag = true; }
     ~Busy() { flag = false; }
   } busy(loading_);
   do {
+    is_asked_again_ = false;
     auto builder = co_await look();
     if (!builder) {
       log_warning("catalogue: it stays as it was: {}", builder.error().what);
       co_return;
     }
-    if (!std::exchange(stale_, false) && !*builder) co_return;
+    if (!std::exchange(stale_, false) && !*builder) continue;
     auto loaded = co_await load(*builder);
     if (!loaded) co_return log_warning("catalogue: it stays as it was: {}", loaded.error().what);
     serve(**builder);
     watch_folders();
-  } while (stale_);
+  } while (stale_ || is_asked_again_);
 }
 
 Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> Discovery::look() {

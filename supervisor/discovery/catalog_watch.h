@@ -32,7 +32,7 @@ class Discovery {
   void add_others(Others others) { others_ = std::move(others); }
   Task<> refresh();
   // Compares the folder with the catalog and loads a new catalog if they differ. Done when the new catalog is current.
-  // Returns at once if another reload runs.
+  // If another reload runs, returns at once: that one then compares once more.
   Task<> reload();
 
  private:
@@ -50,7 +50,8 @@ class Discovery {
   std::shared_ptr<const catalog::Catalog> current_ = std::make_shared<const catalog::Catalog>();
   catalog::FolderListing listing_;
   bool loading_ = false;
-  bool stale_ = false;  // the definitions of others_ changed
+  bool stale_ = false;           // the definitions of others_ changed
+  bool is_asked_again_ = false;  // reload() was called while another reload ran
   Others others_;
   std::function<void()> changed_;
   AsyncFd inotify_;

@@ -1,7 +1,7 @@
 // ToolValue: the answer of a tool as a value for code. It is structuredContent if the answer has it; else the text,
 // parsed if it is JSON; else a list of the content blocks, where other blocks than texts stay objects: {"type":
 // "image", "mimeType", "data"}. A failure becomes {code, message, data?}.
-// Source: ServerAnswer (client.h). Used by: supervisor/tools/call_tool.cc.
+// Source: ServerAnswer (client.h). Used by: supervisor/calls/upstream_call.cc.
 #pragma once
 #include <string>
 #include <string_view>

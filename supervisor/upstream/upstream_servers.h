@@ -1,5 +1,5 @@
 // UpstreamServers: all upstream servers (MCP servers with tools that the daemon calls), and the calls to them. It does
-// not check a tenant's rules: supervisor/tools/call_tool.h decides which calls are allowed.
+// not check a tenant's rules: supervisor/calls/upstream_call.h decides which calls are allowed.
 // Source: the daemon's configuration. Used by: supervisor/tools/. Errors: not_found (unknown server or tool), invalid
 // (the arguments do not fit the tool's schema; the call is not sent), unavailable, exhausted (too many tenants or
 // questions).

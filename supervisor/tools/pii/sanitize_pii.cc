@@ -20,7 +20,7 @@ size_t answer_bytes(std::string_view text) {
   size_t bytes = 2 * text.size();
   for (const char c : text) {
     if (c == '"' || c == '\\') {
-      bytes += 3;  // as \" and as \\\"
+      bytes += 4;  // as \" and as \\\"
     } else if (c == '\n' || c == '\t' || c == '\r') {
       bytes += 3;  // as \n and as \\n
     }
