@@ -1,6 +1,7 @@
 // Session: one jail that runs program after program in one interpreter. Between two programs a cgroup freezes it.
 // Without a cgroup it is watched, and ended if it keeps computing.
-// Used by: supervisor/executions/sessions.h. A program that ends in any other way than by its own answer ends the session.
+// Used by: supervisor/executions/sessions.h. A program that ends in any other way than by its own answer ends the
+// session.
 #pragma once
 #include <memory>
 #include <string>
