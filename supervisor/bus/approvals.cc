@@ -1,5 +1,5 @@
 // Approvals over D-Bus: ListApprovals, Approve, Deny and their signals. A caller sees an approval only if the caller
-// may decide it or is its tenant. Owners of approvals and the policy's rules: supervisor/tools/approvals.h.
+// may decide it or is its tenant. Owners of approvals and the policy's rules: supervisor/calls/approvals.h.
 #include <fmt/format.h>
 
 #include "supervisor/bus/bus_objects.h"

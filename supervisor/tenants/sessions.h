@@ -4,7 +4,7 @@
 // {session_id, customer_uid, description, started_at, ended_at,
 //  tasks: [{task_id, description, code, result, output, timestamp}], state_files: [...],
 //  checkpoint: {step, last_task, context, timestamp}}. `description` is the last one of a task or a checkpoint.
-// Source: supervisor/tools/session_log.cc. Jails never see this folder. A line that a crash cut is left out.
+// Source: supervisor/executions/session_log.cc. Jails never see this folder. A line that a crash cut is left out.
 // A full log is renamed to `<id>~` and replaces the earlier `<id>~`; then a new log begins. The oldest logs of sessions
 // that are not open are removed for new ones. Errors: invalid (the id), not_found, exhausted (the disk).
 #pragma once
