@@ -1,5 +1,5 @@
 // Host: what this machine and this daemon offer to jails, found once at start-up (jail/self_test.h).
-// Source: supervisor/daemon.cc. Used by: every file of jail/ that builds or runs jails. Its members outlive every jail.
+// Source: supervisor/daemon/. Used by: every file of jail/ that builds or runs jails. Its members outlive every jail.
 #pragma once
 #include <memory>
 #include <optional>

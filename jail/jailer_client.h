@@ -1,7 +1,7 @@
 // JailerClient: the daemon's side of the jailer, or of a zygote. It sends orders and receives answers, matched by
 // token.
 // Source: the socket of fork_jailer() (jail/jailer.h), or of a zygote. Used by: jail/jail.cc, jail/zygote.h,
-// jail/self_test.cc, supervisor/workspace_quotas.h.
+// jail/self_test.cc, supervisor/daemon/workspace_quotas.h.
 #pragma once
 #include <cstdint>
 #include <functional>

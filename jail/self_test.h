@@ -1,5 +1,5 @@
 // Self-test: finds out what this host gives to jails, then proves it with a probe inside of a jail (jail/guest/probe).
-// Used by: supervisor/daemon_reload.cc, at start-up and on reload. If the jails do not hold, a daemon refuses to start;
+// Used by: supervisor/daemon/reload.cc, at start-up and on reload. If the jails do not hold, a daemon refuses to start;
 // a daemon that serves already continues without executions (Host::unfit).
 #pragma once
 #include "jail/host.h"

@@ -13,8 +13,8 @@
 #include "jail/template.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
-#include "supervisor/daemon.h"
-#include "supervisor/open_files.h"
+#include "supervisor/daemon/daemon.h"
+#include "supervisor/daemon/open_files.h"
 
 namespace {
 

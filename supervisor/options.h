@@ -1,7 +1,7 @@
 // Options: the settings of warderd. Flags win over the configuration file, which wins over the defaults; the defaults
 // differ for root and for other users.
-// Source: argv, --config FILE (JSON). Used by: main.cc, daemon.cc. Errors: invalid, one sentence naming the flag or key
-// and the remedy.
+// Source: argv, --config FILE (JSON). Used by: main.cc, supervisor/daemon/. Errors: invalid, one sentence naming the
+// flag or key and the remedy.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// org.warder.Warder1.Manager.RunDoctor: the daemon checks itself and its machine (../daemon_doctor.cc).
+// org.warder.Warder1.Manager.RunDoctor: the daemon checks itself and its machine (../daemon/self_examination.cc).
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/bus/bus_objects.h"

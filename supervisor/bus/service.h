@@ -1,6 +1,6 @@
 // Service: the daemon on D-Bus while there is a bus. Without a bus it tries again, with pauses from 1 s up to 30 s; the
 // rest of the daemon is not affected.
-// Used by: daemon.cc. Errors of the bus are logged here, each time the connection fails.
+// Used by: supervisor/daemon/. Errors of the bus are logged here, each time the connection fails.
 #pragma once
 #include <memory>
 #include <string>

@@ -2,8 +2,9 @@
 // over D-Bus the users that the policy allows. The first decision counts. Without a decision in time the call is
 // refused. An approval is for one call with exactly the arguments shown. It exists in memory only, and ends with its
 // call: when the code is killed, the client leaves, or the daemon ends.
-// Source: call_approval.cc, for each call with the verdict `ask`. Used by: supervisor/bus/approvals.cc, daemon.cc.
-// Errors: unavailable: the daemon is ending; exhausted: too many calls wait (64 of one tenant, 1,000 in all).
+// Source: call_approval.cc, for each call with the verdict `ask`. Used by: supervisor/bus/approvals.cc,
+// supervisor/daemon/. Errors: unavailable: the daemon is ending; exhausted: too many calls wait (64 of one tenant,
+// 1,000 in all).
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 // PendingQuestions: the questions of upstream servers that wait for a person. A reload of the policies cancels them,
 // and so does the end of the daemon. While the daemon ends, no person is asked, so that running calls can end. Source:
-// call_question.cc. Used by: daemon.cc, daemon_reload.cc. No errors.
+// call_question.cc. Used by: supervisor/daemon/. No errors.
 #pragma once
 #include <algorithm>
 #include <memory>

@@ -2,7 +2,7 @@
 // A new catalog is made on a separate thread, while requests continue, and replaces the old catalog when it is
 // complete. Files that were left out are logged: the first 20 by name, further ones as a number. If the folder cannot
 // be read any more, the old catalog stays. Source: the folder of tool definitions, and add_others(). Used by:
-// daemon.cc, daemon_reload.cc, daemon_upstream.cc. Errors: those of open(); errors of a reload are logged.
+// supervisor/daemon/. Errors: those of open(); errors of a reload are logged.
 #pragma once
 #include <functional>
 #include <memory>

@@ -3,8 +3,8 @@
 // tenant has a share. A tool is chosen if its definition is requested, or if it is called with success, within ten
 // minutes after the tenant's last search. Memories are bounded (catalog/learning.h). keep() writes them to files below
 // the state folder. A memory is deleted by an administrator (ForgetSearches over D-Bus) or with its tenant.
-// Source: search_tools and upstream_call.cc. Used by: supervisor/tools/catalog, daemon.cc. No errors: failures to read
-// or write a file are logged.
+// Source: search_tools and upstream_call.cc. Used by: supervisor/tools/catalog, supervisor/daemon/. No errors: failures
+// to read or write a file are logged.
 #pragma once
 #include <chrono>
 #include <map>

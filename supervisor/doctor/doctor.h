@@ -2,7 +2,7 @@
 // Source: the kernel, /proc, /sys, the file system. The checks change no file and no setting. Each function takes at
 // most some milliseconds: the caller does the work that may wait (a user's entry, a daemon's answer), and a judge_
 // function makes the finding. Used by: `warder doctor` (../cli/admin/doctor.cc), and the daemon, which answers over
-// D-Bus (../daemon_doctor.cc).
+// D-Bus (../daemon/self_examination.cc).
 #pragma once
 #include <cstdint>
 #include <set>

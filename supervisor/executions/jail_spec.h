@@ -1,5 +1,5 @@
-// make_spec(): the jail that a policy gives to its executions. Used by: execute_code.cc, compile_check.cc, daemon.cc,
-// daemon_doctor.cc. No errors.
+// make_spec(): the jail that a policy gives to its executions. Used by: execute_code.cc, compile_check.cc,
+// supervisor/daemon/self_examination.cc. No errors.
 #pragma once
 #include "jail/execution.h"
 #include "policies/policy.h"

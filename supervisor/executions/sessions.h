@@ -5,7 +5,7 @@
 // The answer of the call that ends a session says so, and the next call of that client begins a new session. In all
 // other cases the next call to the session is refused once (not_found), and the call after it begins a new session. The
 // log of the session stays (tenants/sessions.h).
-// Source: the `session` argument of execute_code. Used by: execute_code.cc, get_execution_stats.h, daemon.cc.
+// Source: the `session` argument of execute_code. Used by: execute_code.cc, get_execution_stats.h, supervisor/daemon/.
 // Errors: invalid (name, language, memory), denied (policy, withdraw()), exhausted (too many sessions or waiting
 // calls), not_found (the session ended); all but withdraw() have a remedy.
 #pragma once

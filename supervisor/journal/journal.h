@@ -1,5 +1,5 @@
 // Journal: the daemon's record of executions and of requests (audit), in state/journal/journal.db.
-// Source and users: supervisor/daemon.cc and supervisor/tools/.
+// Source and users: supervisor/daemon/ and supervisor/tools/.
 //
 // Durability. The row of an execution is queued at its begin and written within 20 ms, while the program runs. If the
 // daemon is killed before that, the execution leaves no row. The end is on record before the answer is sent: whenever

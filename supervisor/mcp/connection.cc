@@ -99,7 +99,7 @@ Connection::~Connection() {
   parked.clear();
   accepted_.account->connections--;
   accepted_.account->line_bytes -= charged_;
-  // The store (fd_store.h) holds the socket, too: only shutdown(2) ends the connection for the client.
+  // The store (../systemd/fd_store.h) holds the socket, too: only shutdown(2) ends the connection for the client.
   if (accepted_.kept && !accepted_.kept->is_left()) ::shutdown(socket_.get(), SHUT_RDWR);
 }
 

@@ -1,5 +1,5 @@
 // Listener: accepts clients on a Unix stream socket, asks the kernel for their credentials, and owns their connections.
-// Source of the socket: inherited (systemd, LISTEN_FDS) or made by listen_at(). Used by: supervisor/clients.cc.
+// Source of the socket: inherited (systemd, LISTEN_FDS) or made by listen_at(). Used by: supervisor/daemon/clients.cc.
 #pragma once
 #include <functional>
 #include <list>
@@ -30,8 +30,8 @@ class Listener {
   // answered with that error, then the connection ends.
   using Admit = std::function<Result<std::shared_ptr<void>>(const PeerProcess&)>;
 
-  // Stores a connection's socket and record outside this process (supervisor/fd_store.h). Returns a function that
-  // removes both from the store; empty: they were not stored.
+  // Stores a connection's socket and record outside this process (supervisor/systemd/fd_store.h). Returns a function
+  // that removes both from the store; empty: they were not stored.
   using Keep = std::function<std::function<void()>(int socket, int record)>;
 
   // Both references must outlive the listener. Without `keep`, connections end with this process. Errors: invalid,

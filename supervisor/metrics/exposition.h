@@ -1,6 +1,6 @@
 // Exposition: the daemon's metrics as OpenMetrics 1.0 text (https://github.com/OpenObservability/OpenMetrics).
 // Source: executions::ExecutionRegistry and jail::Pool, read by executions::take_statistics(); traces::Queue.
-// Used by: daemon_metrics.cc.
+// Used by: supervisor/daemon/metrics_sockets.cc.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,5 +1,6 @@
 // pii_response_filter(): the response filter of tenants whose policy replaces personal data in every answer by tokens.
-// Source: the policy's `pii` rules. Used by: daemon.cc. Errors: those of the vault; then the whole answer is withheld.
+// Source: the policy's `pii` rules. Used by: supervisor/daemon/. Errors: those of the vault; then the whole answer is
+// withheld.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
 // SealedVault: the texts that a tenant's PII tokens stand for, in a sealed log (vault_log.h), so that tokens survive a
-// restart. Used by: supervisor/daemon.cc.
+// restart. Used by: supervisor/daemon/.
 // A thread beside the loop writes the log. Each write takes all records that are pending when it begins, and all tasks
 // that wait for these records share one fdatasync(2). A vault has one write at a time, so records reach the disk in
 // their order.

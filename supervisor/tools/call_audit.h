@@ -1,6 +1,6 @@
 // Call audit: an observer of all calls of Warder's own tools. It writes an entry of the audit chain for each call, with
 // the shape of the arguments. It counts, for each connection, the bytes of upstream tools' definitions in the answers.
-// Source: tools/call of agents. Used by: supervisor/daemon.cc.
+// Source: tools/call of agents. Used by: supervisor/daemon/.
 #pragma once
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"

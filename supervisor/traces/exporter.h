@@ -1,7 +1,7 @@
 // Exporter: sends the spans of a queue to a collector, in batches: every second, or as soon as a batch is full. One
 // request is under way at a time. A failed batch is tried again with growing pauses, then dropped and counted. The log
 // reports this at most once a minute. The collector is not trusted, and no execution waits for it.
-// Used by: supervisor/daemon.h.
+// Used by: supervisor/daemon/.
 #pragma once
 #include <chrono>
 #include <memory>

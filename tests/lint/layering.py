@@ -42,7 +42,13 @@ MAY_INCLUDE = {
     "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
     "supervisor/cli/dashboard": [BASE, "supervisor/cli", "supervisor/http", "supervisor/bus/connection.h", "supervisor/bus/message.h"],
     "supervisor/cli/admin": [BASE, "policies", "supervisor/cli", "supervisor/doctor", "supervisor/journal"],  # verifies the audit chain by itself
-    "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],
+    "supervisor/systemd": [BASE, "supervisor/systemd"],
+    "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/daemon",
+                          "supervisor/discovery", "supervisor/doctor", "supervisor/executions", "supervisor/http", "supervisor/journal",
+                          "supervisor/mcp", "supervisor/metrics", "supervisor/options.h", "supervisor/privacy", "supervisor/privileges.h",
+                          "supervisor/skill_stores", "supervisor/systemd", "supervisor/tenants", "supervisor/tools", "supervisor/traces",
+                          "supervisor/upstream"],  # every part, and no program
+    "supervisor": ["supervisor", "policies", "catalog", "skills", "jail"],  # the program itself: its start with privileges
 }
 # Inner folders, and the only ones that may reach into them.
 PRIVATE = {"jail/init": ("jail/init", "jail/zygote"), "jail/guest": ("jail/guest",), "jail/zygote": ("jail/zygote",)}

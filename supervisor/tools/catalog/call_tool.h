@@ -1,7 +1,7 @@
 // The tool call_tool, for agents and for jailed code: one call of an upstream server's tool (calls/upstream_call.h).
 //   agents: call_tool(name, arguments?, select?) -> {result}, pictures as pictures
 //   code:   call_tool {server?, name, arguments?} -> {value} or {failure: {code, message, data?}}
-// Used by: supervisor/daemon.cc.
+// Used by: supervisor/daemon/.
 // Errors: those of call_upstream(), and exhausted: too many calls of one execution, or too large a result.
 #pragma once
 #include "supervisor/calls/guest_calls.h"

@@ -1,7 +1,7 @@
 // Catalog resources: tool definitions as resources, names of servers and tools as completions, and one prompt.
 // `tool:///{server}/{tool}` reads as get_tool_definition answers. The prompt `solve_with_code` is a first task for
 // people; its argument `language` completes to the languages of the policy. The list of resources is empty:
-// search_tools finds tools, and a list of thousands would fill every client's context. Used by: supervisor/daemon.cc.
+// search_tools finds tools, and a list of thousands would fill every client's context. Used by: supervisor/daemon/.
 #pragma once
 #include "supervisor/mcp/server.h"
 #include "supervisor/tools/catalog/catalog_tools.h"

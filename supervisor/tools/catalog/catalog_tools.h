@@ -1,6 +1,6 @@
 // The discovery tools: search_tools, get_tool_definition and list_tool_categories, which answer from the catalogue of
 // tool definitions. Each tool has its own file; catalog_answers.h has their common parts.
-// Source: discovery::CatalogOf. Used by: supervisor/daemon.cc. Errors are answers
+// Source: discovery::CatalogOf. Used by: supervisor/daemon/. Errors are answers
 // `{success: false, error, code, remedy?}`.
 #pragma once
 #include <functional>

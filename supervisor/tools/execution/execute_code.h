@@ -1,5 +1,5 @@
 // The tool execute_code: runs an agent's program in its own jail and answers with its result.
-// Source: MCP tools/call. Used by: supervisor/daemon.cc. The connection's user data is a tenants::Member. A cancelled
+// Source: MCP tools/call. Used by: supervisor/daemon/. The connection's user data is a tenants::Member. A cancelled
 // call kills the jail. Errors are answers, see make_refusal() in execute_answer.h.
 #pragma once
 #include "jail/host.h"

@@ -1,5 +1,5 @@
 // The tool get_execution_stats: counts and times of a tenant's executions, and the bytes that stayed out of its
-// clients' context. Source: journal, workspace, catalogue, sessions and skills. Used by: supervisor/daemon.cc.
+// clients' context. Source: journal, workspace, catalogue, sessions and skills. Used by: supervisor/daemon/.
 #pragma once
 #include <functional>
 

@@ -1,5 +1,5 @@
 // Session calls: the calls of jailed code about session logs. Source: the guest protocol's `call`. Used by:
-// supervisor/daemon.cc. Errors: invalid, and those of tenants/sessions.h.
+// supervisor/daemon/. Errors: invalid, and those of tenants/sessions.h.
 #pragma once
 #include "supervisor/calls/guest_calls.h"
 

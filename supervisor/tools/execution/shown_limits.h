@@ -1,5 +1,5 @@
 // Shown limits: the limits and languages of a tenant's own policy in the schema of execute_code.
-// Source: policies::Policy. Used by: supervisor/daemon.cc, for tools/list. A call with a larger value is no error: the
+// Source: policies::Policy. Used by: supervisor/daemon/, for tools/list. A call with a larger value is no error: the
 // execution gets the policy's maximum, and the answer names it in `clamped`.
 #pragma once
 #include <string>

@@ -1,6 +1,6 @@
 // The tools for personal data: sanitize_pii replaces it by tokens, restore_pii restores it if the policy allows that.
 // Jailed code has calls for both. Source: privacy::PiiVaults; each tenant has its own vault, so a token of one tenant
-// has no meaning for another. Used by: supervisor/daemon.cc. Errors: invalid, denied, exhausted.
+// has no meaning for another. Used by: supervisor/daemon/. Errors: invalid, denied, exhausted.
 #pragma once
 #include "policies/pii/rules.h"
 #include "policies/pii/tokens.h"

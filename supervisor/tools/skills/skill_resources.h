@@ -1,6 +1,6 @@
 // Skill resources: skills in the protocol. The skills extension (SEP-2640) has skills/list, skills/get and
 // resources/directory/read. The files are resources skill://<slug>/<path>, and each skill is a prompt. Completion knows
-// the slugs and the files. Source: skill_stores::TenantSkills. Used by: supervisor/daemon.cc. Errors: invalid,
+// the slugs and the files. Source: skill_stores::TenantSkills. Used by: supervisor/daemon/. Errors: invalid,
 // not_found.
 #pragma once
 #include "supervisor/tools/skills/skill_tools.h"

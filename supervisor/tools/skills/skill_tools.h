@@ -1,6 +1,6 @@
 // The skill tools: four MCP tools, and calls of jailed code with the same names. Each tool has its own file, with a
 // definition and a function that answers as JSON, for agents and for jailed code.
-// Source: the stores of supervisor/skill_stores. Used by: supervisor/daemon.cc.
+// Source: the stores of supervisor/skill_stores. Used by: supervisor/daemon/.
 // Errors: denied (rules "skills.save", "skills.shared", "languages"), invalid (also: the code does not compile),
 // exhausted (rules "skills.bytes", "skills.count", "skills.code"), not_found.
 #pragma once

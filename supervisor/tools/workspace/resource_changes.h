@@ -1,6 +1,6 @@
 // ResourceChanges: notifies a tenant's subscribed clients of created, changed and deleted files of the workspace.
 // Source: the files that a tool wrote; the changes of an execution, after its end; for single subscribed files, the
-// file system (file_watches.h). Used by: the workspace tools, execute_code, supervisor/daemon.cc. Errors: no
+// file system (file_watches.h). Used by: the workspace tools, execute_code, supervisor/daemon/. Errors: no
 // function returns one; if inotify cannot be used, a line in the log says so.
 #pragma once
 #include <memory>

@@ -1,6 +1,6 @@
 // The workspace tools: four MCP tools and resources, for the files of the caller's tenant. Each tool has its own file;
 // workspace_answers.h has their common parts. Source: tenants::Workspace, kept output, session logs, the journal.
-// Used by: supervisor/daemon.cc. Each handler checks its own arguments and answers `{success: true, ...}`, or an error
+// Used by: supervisor/daemon/. Each handler checks its own arguments and answers `{success: true, ...}`, or an error
 // result with `{success: false, error, code, rule?, remedy?}`.
 #pragma once
 #include <functional>

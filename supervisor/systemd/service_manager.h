@@ -1,13 +1,13 @@
 // ServiceManager: the connection to systemd. It takes the sockets that systemd passes (sd_listen_fds(3)), and reports
 // readiness, status and the watchdog's keep-alive (sd_notify(3)). Without a service manager no call has an effect.
-// Source: $LISTEN_FDS, $NOTIFY_SOCKET, $WATCHDOG_USEC. Used by: main.cc, daemon.h.
+// Source: $LISTEN_FDS, $NOTIFY_SOCKET, $WATCHDOG_USEC. Used by: main.cc, supervisor/daemon/.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "supervisor/base/fd.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/fd_store.h"
+#include "supervisor/systemd/fd_store.h"
 
 class ServiceManager {
  public:

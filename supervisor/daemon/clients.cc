@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include "supervisor/daemon.h"
-#include "supervisor/peer_unit.h"
+#include "supervisor/daemon/daemon.h"
+#include "supervisor/systemd/peer_unit.h"
 
 namespace {
 

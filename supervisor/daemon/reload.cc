@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "jail/self_test.h"
-#include "supervisor/daemon.h"
-#include "supervisor/open_files.h"
+#include "supervisor/daemon/daemon.h"
+#include "supervisor/daemon/open_files.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "supervisor/workspace_quotas.h"
+#include "supervisor/daemon/workspace_quotas.h"
 
 #include <fcntl.h>
 

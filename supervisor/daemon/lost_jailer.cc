@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "supervisor/daemon.h"
+#include "supervisor/daemon/daemon.h"
 
 namespace {
 

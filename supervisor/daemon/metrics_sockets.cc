@@ -1,7 +1,7 @@
 // The daemon's metrics: a socket that systemd passed, or one that main.cc made for --metrics.
 #include <ctime>
 
-#include "supervisor/daemon.h"
+#include "supervisor/daemon/daemon.h"
 #include "supervisor/metrics/exposition.h"
 
 Result<> Daemon::open_metrics() {

@@ -4,7 +4,7 @@
 
 #include "jail/execution.h"
 #include "supervisor/base/json.h"
-#include "supervisor/daemon.h"
+#include "supervisor/daemon/daemon.h"
 #include "supervisor/executions/jail_spec.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // The daemon's spans: their export to the collector, if the options name one.
-#include "supervisor/daemon.h"
+#include "supervisor/daemon/daemon.h"
 
 void Daemon::open_traces() {
   if (!prepared_.options.traces) return;

@@ -1,4 +1,4 @@
-#include "supervisor/state_disk.h"
+#include "supervisor/daemon/state_disk.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "supervisor/daemon.h"
+#include "supervisor/daemon/daemon.h"
 
 void Daemon::open_upstream() {
   upstream::UpstreamServers::Settings settings;

@@ -1,4 +1,4 @@
-#include "supervisor/open_files.h"
+#include "supervisor/daemon/open_files.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "supervisor/peer_unit.h"
+#include "supervisor/systemd/peer_unit.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "supervisor/daemon.h"
+#include "supervisor/daemon/daemon.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "supervisor/base/version.h"
+#include "supervisor/daemon/workspace_quotas.h"
 #include "supervisor/executions/jail_spec.h"
 #include "supervisor/tenants/vault.h"
 #include "supervisor/tools/call_audit.h"
@@ -20,7 +21,6 @@
 #include "supervisor/tools/nearest_tool.h"
 #include "supervisor/tools/skills/skill_resources.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
-#include "supervisor/workspace_quotas.h"
 
 namespace {
 

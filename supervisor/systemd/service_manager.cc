@@ -1,4 +1,4 @@
-#include "supervisor/service_manager.h"
+#include "supervisor/systemd/service_manager.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-#include "supervisor/fd_store.h"
+#include "supervisor/systemd/fd_store.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
