@@ -16,29 +16,28 @@ constexpr auto kSteady = 10s;  // a connection that lasted this long resets the 
 
 Service::Service(DaemonServices services, std::string where)
     : services_(std::move(services)), where_(std::move(where)), tasks_(services_.loop) {
-  services_.executions.told = [this](const executions::ExecutionRecordPtr& execution,
-                                     executions::ExecutionRegistry::What what) {
-    if (objects_) objects_->note(execution, what);
-  };
-  services_.executions.limit_reached = [this](const executions::ExecutionRecord& execution, const std::string& limit) {
-    if (objects_) objects_->limit_reached(execution, limit);
-  };
-  tasks_.spawn(stay_connected());
-}
-
-Service::~Service() {
-  services_.executions.told = nullptr;
-  services_.executions.limit_reached = nullptr;
-  tasks_.cancel_all();
+  executions_ = services_.executions.observe({
+      .changed =
+          [this](const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what) {
+            if (objects_) objects_->note(execution, what);
+          },
+      .limit_reached =
+          [this](const executions::ExecutionRecord& execution, const std::string& limit) {
+            if (objects_) objects_->limit_reached(execution, limit);
+          },
+  });
+  approvals_ = services_.approvals.observe({
+      .changed =
+          [this](const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {
+            if (objects_) objects_->approval(approval, what, how);
+          },
+      .can_decide = [this] { return objects_ != nullptr; },
+  });
 }
 
 void Service::reloaded(const std::string& problem) {
   reload_problem_ = problem;
   if (objects_) objects_->reloaded(problem);
-}
-
-void Service::approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {
-  if (objects_) objects_->approval(approval, what, how);
 }
 
 Task<> Service::stay_connected() {

@@ -1,5 +1,5 @@
 // Service: the daemon on D-Bus while there is a bus. Without a bus it tries again, with pauses from 1 s up to 30 s; the
-// rest of the daemon is not affected.
+// rest of the daemon is not affected. It observes executions and approvals by itself.
 // Used by: supervisor/daemon/. Errors of the bus are logged here, each time the connection fails.
 #pragma once
 #include <memory>
@@ -13,14 +13,12 @@ class Service {
  public:
   // `where`: system, session, or an address.
   Service(DaemonServices services, std::string where);
-  ~Service();
   Service(const Service&) = delete;
 
+  // Connects from now on.
+  void start() { tasks_.spawn(stay_connected()); }
   // Called after each reload. `problem`: its error, or empty.
   void reloaded(const std::string& problem);
-  // Called when an approval was asked for or settled.
-  void approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
-  bool connected() const { return objects_ != nullptr; }
 
  private:
   struct Lost {
@@ -34,7 +32,9 @@ class Service {
   std::string where_;
   std::string reload_problem_;
   std::unique_ptr<BusConnection> connection_;
-  std::unique_ptr<BusObjects> objects_;
+  std::unique_ptr<BusObjects> objects_;  // nullptr: not connected
+  executions::ExecutionRegistry::Observers::Place executions_;
+  calls::Approvals::Observers::Place approvals_;
   Scope tasks_;  // last: cancelled first
 };
 

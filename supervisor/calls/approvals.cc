@@ -59,13 +59,13 @@ class Approvals::Place {
  public:
   Place(Approvals& approvals, std::shared_ptr<Waiting> waiting) : approvals_(approvals), waiting_(std::move(waiting)) {
     approvals_.waiting_.emplace(waiting_->approval.id, waiting_);
-    if (approvals_.told) approvals_.told(waiting_->approval, What::asked, {});
+    approvals_.notify(waiting_->approval, What::asked, {});
   }
   Place(const Place&) = delete;
   ~Place() {
     waiting_->expiry = Deadline();
-    if (approvals_.waiting_.erase(waiting_->approval.id) > 0 && approvals_.told)
-      approvals_.told(waiting_->approval, What::settled, kind_name(ApprovalVerdict::Kind::withdrawn));
+    if (approvals_.waiting_.erase(waiting_->approval.id) > 0)
+      approvals_.notify(waiting_->approval, What::settled, kind_name(ApprovalVerdict::Kind::withdrawn));
   }
 
  private:
@@ -88,7 +88,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
   approval.id = "a" + random_hex(8);
   waiting->approval = std::move(approval);
   if (waiting->approval.by == policies::ApprovalRules::By::tenant) ask_client(waiting, client);
-  if (!waiting->question && !(reachable && reachable()))
+  if (!waiting->question && !an_observer_can_decide())
     co_return ApprovalVerdict{ApprovalVerdict::Kind::unasked, {}, {}};
   Place place(*this, waiting);
   waiting->expiry = Deadline(loop_, lasts, [this, id = waiting->approval.id] {
@@ -101,7 +101,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
 void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::RequestContext& client) {
   auto answered = [this, id = waiting->approval.id, uid = waiting->approval.uid](mcp::Elicited answer) {
     using Action = mcp::Elicited::Action;
-    if (answer.action == Action::unable && reachable && reachable()) return;  // a user of D-Bus may still decide
+    if (answer.action == Action::unable && an_observer_can_decide()) return;  // a user of D-Bus may still decide
     ApprovalVerdict verdict;
     verdict.kind = answer.action == Action::accept    ? ApprovalVerdict::Kind::approved
                    : answer.action == Action::decline ? ApprovalVerdict::Kind::denied
@@ -120,12 +120,22 @@ Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
                 "list what waits: warder approvals");
   const std::shared_ptr<Waiting> waiting = node.mapped();
   waiting->verdict = std::move(verdict);
-  if (told) told(waiting->approval, What::settled, kind_name(waiting->verdict->kind));
+  notify(waiting->approval, What::settled, kind_name(waiting->verdict->kind));
   // The waiting task resumes in a later turn of the loop. It may be cancelled before that turn.
   loop_.defer([weak = std::weak_ptr(waiting)] {
     if (auto one = weak.lock()) one->settled.fire();
   });
   return {};
+}
+
+bool Approvals::an_observer_can_decide() const {
+  bool can = false;
+  observers_.each([&can](const Observer& one) { can = can || (one.can_decide && one.can_decide()); });
+  return can;
+}
+
+void Approvals::notify(const Approval& approval, What what, std::string_view how) const {
+  observers_.each([&](const Observer& one) { one.changed(approval, what, how); });
 }
 
 void Approvals::close(const std::string& why) {

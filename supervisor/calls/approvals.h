@@ -15,6 +15,7 @@
 
 #include "policies/call_rules.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/observer_list.h"
 #include "supervisor/mcp/context.h"
 
 namespace calls {
@@ -48,11 +49,15 @@ class Approvals {
   explicit Approvals(Loop& loop) : loop_(loop) {}
   Approvals(const Approvals&) = delete;
 
-  // Returns whether a decision over D-Bus is possible. Empty: it is not.
-  std::function<bool()> reachable;
   enum class What { asked, settled };
-  // Called for each change, before the changing call returns. `how`: kind_name() if settled, else empty.
-  std::function<void(const Approval&, What, std::string_view how)> told;
+  struct Observer {
+    // Called for each change, before the changing call returns. `how`: kind_name() if settled, else empty.
+    std::function<void(const Approval&, What, std::string_view how)> changed;
+    // Whether the observer can bring a decision of a person now, with settle(). Empty: it only looks on.
+    std::function<bool()> can_decide = {};
+  };
+  using Observers = ObserverList<Observer>;
+  Observers::Place observe(Observer observer) { return observers_.add(std::move(observer)); }
 
   // Waits for the verdict. Destroying the task takes the question back. `client` must outlive the task.
   Task<Result<ApprovalVerdict>> ask(Approval approval, mcp::RequestContext& client);
@@ -72,8 +77,11 @@ class Approvals {
   struct Waiting;
   class Place;
   void ask_client(const std::shared_ptr<Waiting>& waiting, mcp::RequestContext& client);
+  bool an_observer_can_decide() const;
+  void notify(const Approval& approval, What what, std::string_view how) const;
 
   Loop& loop_;
+  Observers observers_;
   std::map<std::string, std::shared_ptr<Waiting>, std::less<>> waiting_;
   std::string closed_;  // the reason of close(); empty: not closed
 };

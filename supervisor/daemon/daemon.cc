@@ -125,12 +125,12 @@ void Daemon::open_bus() {
   services.doctor = [this] { return examine(); };
   services.disk_problem = [this] { return state_disk_->trouble() ? state_disk_->trouble()->what : std::string(); };
   bus_ = std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
+  bus_->start();
 }
 
 void Daemon::open_approvals() {
   using What = calls::Approvals::What;
-  approvals_.reachable = [this] { return bus_ && bus_->connected(); };
-  approvals_.told = [this](const calls::Approval& approval, What what, std::string_view how) {
+  auto changed = [this](const calls::Approval& approval, What what, std::string_view how) {
     if (what == What::asked) {
       log_notice("approval {}: tenant {} waits for {} ({})", approval.id, approval.tenant, approval.tool,
                  approval.rule);
@@ -138,8 +138,8 @@ void Daemon::open_approvals() {
       log_notice("approval {}: {}", approval.id, how);
     }
     if (!approval.execution.empty()) executions_.waits(approval.execution, approvals_.of(approval.execution));
-    if (bus_) bus_->approval(approval, what, how);
   };
+  approvals_seen_ = approvals_.observe({.changed = changed});
 }
 
 void Daemon::fail_to_serve(const Error& error) {

@@ -120,6 +120,7 @@ class Daemon {
   executions::Admission admission_;
   executions::ExecutionRegistry executions_;
   calls::Approvals approvals_;
+  calls::Approvals::Observers::Place approvals_seen_;
   std::unique_ptr<jail::Pool> pool_;
   std::unique_ptr<executions::Sessions> sessions_;
   std::unique_ptr<calls::GuestCalls> guest_calls_;

@@ -60,7 +60,7 @@ ExecutionRegistry::Entry::Entry(ExecutionRegistry& registry, ExecutionRecordPtr 
     const bool frozen = raw->handle.phase() == jail::Phase::frozen;
     registry->move(*raw, frozen ? Stage::frozen : Stage::running);
   };
-  if (registry_.told) registry_.told(execution_, What::began);
+  registry_.notify(execution_, What::began);
 }
 
 ExecutionRegistry::Entry::~Entry() {
@@ -106,7 +106,7 @@ void ExecutionRegistry::Entry::end(const jail::Report& report, const journal::En
   registry_.finish(execution_);
   const bool limit =
       std::find(std::begin(kLimitOutcomes), std::end(kLimitOutcomes), ended.outcome) != std::end(kLimitOutcomes);
-  if (limit && registry_.limit_reached) registry_.limit_reached(execution, ended.outcome);
+  if (limit) registry_.notify_of_limit(execution, ended.outcome);
 }
 
 void ExecutionRegistry::Entry::refuse(const Error& error) {
@@ -120,7 +120,7 @@ void ExecutionRegistry::Entry::refuse(const Error& error) {
   execution.message = policy ? "refused by " + rule : error.what;
   registry_.sums_.refused[rule]++;
   registry_.finish(execution_);
-  if (error.code == Code::exhausted && registry_.limit_reached) registry_.limit_reached(execution, error.rule);
+  if (error.code == Code::exhausted) registry_.notify_of_limit(execution, error.rule);
 }
 
 void ExecutionRegistry::Entry::pass() {
@@ -133,7 +133,7 @@ void ExecutionRegistry::move(ExecutionRecord& execution, Stage stage) {
   stages_[static_cast<size_t>(execution.stage)]--;
   stages_[static_cast<size_t>(stage)]++;
   execution.stage = stage;
-  if (told && stage != Stage::ended) told(execution.shared_from_this(), What::changed);
+  if (stage != Stage::ended) notify(execution.shared_from_this(), What::changed);
 }
 
 void ExecutionRegistry::finish(const ExecutionRecordPtr& execution) {
@@ -144,7 +144,7 @@ void ExecutionRegistry::finish(const ExecutionRecordPtr& execution) {
   stages_[static_cast<size_t>(Stage::ended)] = 0;  // ended_ counts ended executions
   living_.erase(execution->id);
   ended_.push_back(execution);
-  if (told) told(execution, What::ended);
+  notify(execution, What::ended);
   forget_old();
 }
 
@@ -153,7 +153,7 @@ void ExecutionRegistry::forget_old() {
   while (!ended_.empty() && (ended_.size() > kEndedKept || ended_.front()->ended_ms < oldest)) {
     ExecutionRecordPtr gone = std::move(ended_.front());
     ended_.pop_front();
-    if (told) told(gone, What::forgotten);
+    notify(gone, What::forgotten);
   }
   if (ended_.empty() || forgetting_) return;
   const auto next = std::chrono::milliseconds(ended_.front()->ended_ms - oldest + 1);
@@ -193,7 +193,15 @@ void ExecutionRegistry::waits(std::string_view id, std::vector<std::string> appr
   const auto living = living_.find(id);
   if (living == living_.end()) return;
   living->second->approvals = std::move(approvals);
-  if (told) told(living->second, What::changed);
+  notify(living->second, What::changed);
+}
+
+void ExecutionRegistry::notify(const ExecutionRecordPtr& execution, What what) const {
+  observers_.each([&](const Observer& one) { one.changed(execution, what); });
+}
+
+void ExecutionRegistry::notify_of_limit(const ExecutionRecord& execution, const std::string& limit) const {
+  observers_.each([&](const Observer& one) { one.limit_reached(execution, limit); });
 }
 
 Result<> ExecutionRegistry::cancel(ExecutionRecord& execution) {

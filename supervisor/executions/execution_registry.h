@@ -17,6 +17,7 @@
 #include "policies/policy.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/observer_list.h"
 #include "supervisor/journal/executions.h"
 
 namespace executions {
@@ -89,10 +90,14 @@ class ExecutionRegistry {
   ExecutionRegistry(const ExecutionRegistry&) = delete;
 
   enum class What { began, changed, ended, forgotten };
-  // Called for every change of a record, before the changing call returns. The function must return at once.
-  std::function<void(const ExecutionRecordPtr&, What)> told;
-  // Called when an execution ended at a limit of the policy, or when a call was refused as exhausted.
-  std::function<void(const ExecutionRecord&, const std::string& limit)> limit_reached;
+  struct Observer {  // its functions must return at once
+    // Called for every change of a record, before the changing call returns.
+    std::function<void(const ExecutionRecordPtr&, What)> changed;
+    // Called when an execution ended at a limit of the policy, or when a call was refused as exhausted.
+    std::function<void(const ExecutionRecord&, const std::string& limit)> limit_reached;
+  };
+  using Observers = ObserverList<Observer>;
+  Observers::Place observe(Observer observer) { return observers_.add(std::move(observer)); }
 
   // The entry of one call of execute_code. If the execution has not ended, the destructor ends it with outcome
   // `cancelled`: the client left or cancelled the call.
@@ -141,8 +146,11 @@ class ExecutionRegistry {
   void move(ExecutionRecord& execution, Stage stage);
   void finish(const ExecutionRecordPtr& execution);
   void forget_old();
+  void notify(const ExecutionRecordPtr& execution, What what) const;
+  void notify_of_limit(const ExecutionRecord& execution, const std::string& limit) const;
 
   Loop& loop_;
+  Observers observers_;
   std::map<std::string, ExecutionRecordPtr, std::less<>> living_;
   std::deque<ExecutionRecordPtr> ended_;  // oldest first
   uint32_t stages_[5] = {};

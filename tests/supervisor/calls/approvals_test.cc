@@ -15,16 +15,18 @@ namespace {
 struct Scene {
   Loop loop;
   Approvals approvals{loop};
+  bool on_bus = true;  // a person can be reached without the client
   mcp::RequestContext client{loop, mcp::RequestId{"1"}, mcp::Version::v2026_07_28, nullptr};
   std::vector<Result<ApprovalVerdict>> verdicts;
   std::vector<std::string> told;  // how each ended
+  Approvals::Observers::Place observes;
   Scope tasks{loop};
 
   Scene() {
-    approvals.reachable = [] { return true; };
-    approvals.told = [this](const Approval&, Approvals::What what, std::string_view how) {
+    auto changed = [this](const Approval&, Approvals::What what, std::string_view how) {
       if (what == Approvals::What::settled) told.emplace_back(how);
     };
+    observes = approvals.observe({.changed = changed, .can_decide = [this] { return on_bus; }});
   }
   Task<> waits(Approval approval) {
     auto verdict = co_await approvals.ask(std::move(approval), client);
@@ -95,7 +97,7 @@ TEST_CASE("what is taken back is withdrawn, however that happens", "[approvals]"
 
 TEST_CASE("a question that nobody can be asked is no wait", "[approvals]") {
   Scene scene;
-  scene.approvals.reachable = [] { return false; };
+  scene.on_bus = false;
   scene.ask("ada");
   REQUIRE(scene.verdicts.size() == 1);
   CHECK(scene.verdicts[0]->kind == Kind::unasked);

@@ -14,12 +14,16 @@ struct Registered {
   Loop loop;
   ExecutionRegistry registry{loop};
   std::vector<std::string> seen;  // "e1 began"
+  std::string limit;              // the last one that was reached
+  ExecutionRegistry::Observers::Place observes;
 
   Registered() {
-    registry.told = [this](const ExecutionRecordPtr& execution, ExecutionRegistry::What what) {
+    auto changed = [this](const ExecutionRecordPtr& execution, ExecutionRegistry::What what) {
       constexpr const char* kWords[] = {" began", " changed", " ended", " forgotten"};
       seen.push_back(execution->id + kWords[static_cast<size_t>(what)]);
     };
+    auto limit_reached = [this](const ExecutionRecord&, const std::string& rule) { limit = rule; };
+    observes = registry.observe({.changed = changed, .limit_reached = limit_reached});
   }
   static ExecutionRecordPtr record(const std::string& id, const std::string& tenant = "acme") {
     auto record = std::make_shared<ExecutionRecord>();
@@ -70,14 +74,12 @@ TEST_CASE("an execution is seen from its beginning to its end, and counts in all
 
 TEST_CASE("a refused call counts under its rule, and says in public no more than the rule", "[registry]") {
   Registered s;
-  std::string limit;
-  s.registry.limit_reached = [&](const ExecutionRecord&, const std::string& rule) { limit = rule; };
   ExecutionRegistry::Entry entry(s.registry, Registered::record("e1"));
   entry.refuse(Error{Code::exhausted, 0, "tenant 'acme' has 3 secret things", "wait", "executions"});
   CHECK(s.registry.sums().refused.at("executions") == 1);
   CHECK(s.registry.find("e1")->outcome == "denied");
   CHECK(s.registry.find("e1")->message == "refused by executions");
-  CHECK(limit == "executions");
+  CHECK(s.limit == "executions");
   CHECK(s.registry.sums().totals.executions == 0);
 }
 

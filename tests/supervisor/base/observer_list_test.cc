@@ -1,0 +1,45 @@
+#include "supervisor/base/observer_list.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tests/catch.h"
+
+namespace {
+
+struct Ear {
+  std::function<void(int)> heard;
+};
+using Ears = ObserverList<Ear>;
+
+}  // namespace
+
+TEST_CASE("every observer is called, in the order in which they were added", "[observers]") {
+  Ears ears;
+  std::string heard;
+  auto first = ears.add({[&](int n) { heard += "a" + std::to_string(n); }});
+  auto second = ears.add({[&](int n) { heard += "b" + std::to_string(n); }});
+  ears.each([](const Ear& one) { one.heard(1); });
+  CHECK(heard == "a1b1");
+}
+
+TEST_CASE("an observer is called until its place ends, also after the place was moved", "[observers]") {
+  std::optional<Ears> ears(std::in_place);
+  int first = 0, second = 0;
+  Ears::Place stays;
+  {
+    auto goes = ears->add({[&](int n) { first += n; }});
+    auto moves = ears->add({[&](int n) { second += n; }});
+    stays = std::move(moves);
+    ears->each([](const Ear& one) { one.heard(1); });
+  }
+  ears->each([](const Ear& one) { one.heard(1); });
+  CHECK(first == 1);
+  CHECK(second == 2);
+  stays = ears->add({[&](int n) { first += n; }});  // the former place ends
+  ears->each([](const Ear& one) { one.heard(1); });
+  CHECK(first == 2);
+  CHECK(second == 2);
+  ears.reset();  // before its last place
+}
