@@ -22,6 +22,9 @@ namespace {
 constexpr size_t kMaxFileBytes = 1 << 20, kMaxFiles = 1000, kMaxExtends = 8;
 constexpr std::string_view kTenantsFile = "tenants.json";
 
+// The name of the policy for all tenants when there is no tenants.json.
+const char* standard_name(Mode mode) { return mode == Mode::system ? "system" : "default"; }
+
 // Reads a file, unless it is writable for all users: a user that writes policies decides what jails may do.
 Result<std::string> read_file(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -68,6 +71,14 @@ std::string find_null(const Json& value, const std::string& path) {
 }
 
 }  // namespace
+
+Mode mode_of(const std::vector<std::string>& folders) {
+  const bool installed = std::any_of(folders.begin(), folders.end(), [](std::string_view folder) {
+    while (folder.ends_with('/')) folder.remove_suffix(1);
+    return folder == kInstalledFolder;
+  });
+  return installed ? Mode::system : Mode::checkout;
+}
 
 // Store::Loader: reads all folders once. Collects problems instead of stopping at the first.
 class Store::Loader {
@@ -232,7 +243,7 @@ class Store::Loader {
     const auto file = documents_.find(kTenantsFile.substr(0, kTenantsFile.size() - 5));
     std::string path = "tenants.json is absent, so everybody's policy";
     if (file == documents_.end()) {
-      set.tenants = TenantRules::everybody(mode == Mode::system ? "system" : "default");
+      set.tenants = TenantRules::everybody(standard_name(mode));
     } else {
       path = file->second.path;
       auto rules = TenantRules::parse(file->second.value);
@@ -284,6 +295,11 @@ Result<Assignment> Store::tenant_of(const Peer& peer) const {
 std::shared_ptr<const Policy> Store::find(std::string_view name) const {
   auto it = set_.policies.find(name);
   return it == set_.policies.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<const Policy> Store::standard() const {
+  auto policy = find(standard_name(mode_));
+  return policy ? policy : set_.policies.begin()->second;
 }
 
 std::vector<std::string> Store::names() const {

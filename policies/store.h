@@ -27,6 +27,11 @@ struct Assignment {
   std::shared_ptr<const Policy> policy;
 };
 
+// The folder of the installed policies.
+inline constexpr char kInstalledFolder[] = "/usr/lib/warder/policies";
+// The kind of an installation: system, if its folders of policies include kInstalledFolder.
+Mode mode_of(const std::vector<std::string>& folders);
+
 class Store {
  public:
   // Folders that do not exist are skipped. At least one of `folders` must exist.
@@ -40,6 +45,9 @@ class Store {
   Result<Assignment> tenant_of(const Peer& peer) const;
   // nullptr when no policy has this name.
   std::shared_ptr<const Policy> find(std::string_view name) const;
+  // The policy of tenants when there is no tenants.json, by the mode: "system" or "default". If no policy has that
+  // name, the first policy. The self-test of jails, the doctor and shared upstream servers use it. Never nullptr.
+  std::shared_ptr<const Policy> standard() const;
   std::vector<std::string> names() const;
   const std::vector<std::string>& folders() const { return folders_; }
   // Accepted keys and values that should be changed, one sentence each: "/etc/warder/policies/a.json: pool.least is now

@@ -153,14 +153,11 @@ Result<> adopt_cgroups(Prepared& prepared) {
 Result<Prepared> prepare(Options options) {
   jail::IdRange ids = options.ids.value_or(jail::IdRange{});
   TRY(DaemonIdentity identity, choose_identity(options.user, ids));
-  bool system =
-      std::find(options.policies.begin(), options.policies.end(), "/usr/lib/warder/policies") != options.policies.end();
-  TRY(policies::Store store,
-      policies::Store::load(options.policies, system ? policies::Mode::system : policies::Mode::checkout));
+  TRY(policies::Store store, policies::Store::load(options.policies, policies::mode_of(options.policies)));
   for (const auto& warning : store.warnings()) log_warning("{}", warning);
   TRY(const std::string few_files, raise_open_files(store));
   if (!few_files.empty()) log_warning("{}", few_files);
-  Prepared prepared{options, identity, ids, {}, {}, std::move(store), {}, {}, {}, {}, {}, {}, {}, {}};
+  Prepared prepared{.options = options, .identity = identity, .ids = ids, .policies = std::move(store)};
   CHECKED(make_state(options, identity));
   TRY(prepared.state_lock, lock_state(options));
   CHECKED(adopt_cgroups(prepared));

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "policies/store.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
@@ -40,7 +41,7 @@ Options defaults() {
     if (!state.empty()) options.state = state + "/warder";
   }
   std::error_code missing;
-  for (const char* folder : {"/usr/lib/warder/policies", "/etc/warder/policies"}) {
+  for (const char* folder : {policies::kInstalledFolder, "/etc/warder/policies"}) {
     if (fs::is_directory(folder, missing)) options.policies.push_back(folder);
   }
   return options;

@@ -83,6 +83,27 @@ TEST_CASE("without tenants.json the mode chooses everybody's policy", "[store]")
   CHECK(checkout->tenant_of(kSomebody)->policy->name == "default");
   CHECK(checkout->tenant_of(kSomebody)->tenant == "uid-1234");
   CHECK(system->tenant_of(kSomebody)->policy->name == "system");
+  CHECK(checkout->standard()->name == "default");
+  CHECK(system->standard()->name == "system");
+}
+
+TEST_CASE("the standard policy is the first one where no policy has the mode's name", "[store]") {
+  Folders folders;
+  fs::rename(folders.vendor / "default.json", folders.vendor / "base.json");
+  fs::remove(folders.vendor / "system.json");
+  fs::remove(folders.vendor / "strict.json");
+  folders.write(folders.admin / "tenants.json", R"({"rules": [{"default": true, "policy": "base"}]})");
+  auto store = folders.load(Mode::system);
+  REQUIRE(store);
+  CHECK(store->standard()->name == "base");
+}
+
+TEST_CASE("an installation is known by the folder of the installed policies", "[store]") {
+  CHECK(mode_of({"/usr/lib/warder/policies", "/etc/warder/policies"}) == Mode::system);
+  CHECK(mode_of({"/usr/lib/warder/policies/"}) == Mode::system);
+  CHECK(mode_of({"/etc/warder/policies"}) == Mode::checkout);
+  CHECK(mode_of({"/home/ada/usr/lib/warder/policies"}) == Mode::checkout);
+  CHECK(mode_of({}) == Mode::checkout);
 }
 
 TEST_CASE("tenants.json assigns names and policies, and refuses whom it does not name", "[store]") {

@@ -15,7 +15,7 @@
 namespace admin {
 namespace {
 
-constexpr char kInstalled[] = "/usr/lib/warder/policies", kOwn[] = "/etc/warder/policies";
+constexpr char kOwn[] = "/etc/warder/policies";
 
 Result<std::vector<gid_t>> own_groups() {
   std::vector<gid_t> groups(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
@@ -75,7 +75,7 @@ std::vector<std::string> policy_folders(const Given& given) {
   if (auto named = given.values("policies"); !named.empty()) return named;
   std::vector<std::string> folders;
   std::error_code missing;
-  for (const char* folder : {kInstalled, kOwn})
+  for (const char* folder : {policies::kInstalledFolder, kOwn})
     if (std::filesystem::is_directory(folder, missing)) folders.emplace_back(folder);
   return folders;
 }
@@ -83,10 +83,11 @@ std::vector<std::string> policy_folders(const Given& given) {
 Result<policies::Store> load_policies(const Given& given) {
   auto folders = policy_folders(given);
   if (folders.empty())
-    return fail(Code::not_found, fmt::format("no policies: neither {} nor {} is a folder", kInstalled, kOwn),
+    return fail(Code::not_found,
+                fmt::format("no policies: neither {} nor {} is a folder", policies::kInstalledFolder, kOwn),
                 "name a folder with --policies");
-  const bool installed = std::find(folders.begin(), folders.end(), kInstalled) != folders.end();
-  auto store = policies::Store::load(std::move(folders), installed ? policies::Mode::system : policies::Mode::checkout);
+  const auto mode = policies::mode_of(folders);
+  auto store = policies::Store::load(std::move(folders), mode);
   if (!store) store.error().code = Code::internal;  // the files are wrong, not the command line
   return store;
 }
