@@ -1,6 +1,6 @@
-// Command: one command of warder-admin. Each command has its own file; the table of all commands is in commands.cc.
-// `warder` reads the same table, to start warder-admin for these commands. --help, the manual page and the completion
-// of shells are made from the table (declare.h, ../../docgen/).
+// Command: one command of warder-admin. Each command has its own file; the table of all commands, with their programs,
+// is in commands.cc. `warder` reads the same table, to start warder-admin for these commands. --help, the manual page
+// and the completion of shells are made from the table (declare.h, ../../docgen/).
 #pragma once
 #include <string>
 #include <string_view>
@@ -51,9 +51,14 @@ enum class Asks { bus, nobody };
 // Whether --help, the manual page and the completion show a command.
 enum class Told { yes, no };
 
+// A program runs one command and returns the exit status. Errors: invalid for a wrong argument; unavailable without a
+// daemon; the daemon's refusals.
+using CommandProgram = Result<int>(const Given& given);
+
 struct Command {
-  const char* name;   // "ps", "policy check"
-  const char* words;  // "EXECUTION...", or nullptr: none; the name says what completes it (../../docgen/)
+  const char* name;         // "ps", "policy check"
+  CommandProgram* program;  // nullptr in programs other than warder-admin
+  const char* words;        // "EXECUTION...", or nullptr: none; the name says what completes it (../../docgen/)
   const char* words_text;
   const char* summary;
   std::vector<Flag> flags;
@@ -65,23 +70,23 @@ const std::vector<Command>& commands();
 // The summary of a group of commands: "policy" for "policy check". Empty if the word is no group: "ps".
 const char* group_summary(std::string_view first_word);
 
-// Each function runs one command and returns the exit status. Errors: invalid for a wrong argument; unavailable without
-// a daemon; the daemon's refusals.
-Result<int> run_ps(const Given& given);
-Result<int> run_top(const Given& given);
-Result<int> run_logs(const Given& given);
-Result<int> run_kill(const Given& given);
-Result<int> run_approvals(const Given& given);
-Result<int> run_approve(const Given& given);
-Result<int> run_deny(const Given& given);
-Result<int> run_stats(const Given& given);
-Result<int> run_dashboard(const Given& given);
-Result<int> run_metrics(const Given& given);
-Result<int> run_doctor(const Given& given);
-Result<int> verify_audit_chain(const Given& given);
-Result<int> print_candidates(const Given& given);
-Result<int> check_policies(const Given& given);
-Result<int> show_policy(const Given& given);
-Result<int> explain_policy(const Given& given);
+// The programs of the commands. Weak symbols: `warder` and docgen have the table of commands and no programs; the
+// addresses are nullptr there.
+[[gnu::weak]] CommandProgram run_ps;
+[[gnu::weak]] CommandProgram run_top;
+[[gnu::weak]] CommandProgram run_logs;
+[[gnu::weak]] CommandProgram run_kill;
+[[gnu::weak]] CommandProgram run_approvals;
+[[gnu::weak]] CommandProgram run_approve;
+[[gnu::weak]] CommandProgram run_deny;
+[[gnu::weak]] CommandProgram run_stats;
+[[gnu::weak]] CommandProgram run_dashboard;
+[[gnu::weak]] CommandProgram run_metrics;
+[[gnu::weak]] CommandProgram run_doctor;
+[[gnu::weak]] CommandProgram verify_audit_chain;
+[[gnu::weak]] CommandProgram print_candidates;
+[[gnu::weak]] CommandProgram check_policies;
+[[gnu::weak]] CommandProgram show_policy;
+[[gnu::weak]] CommandProgram explain_policy;
 
 }  // namespace admin

@@ -20,28 +20,9 @@ int complain(const std::string& command, const Error& error) {
   return error.code == Code::unavailable ? kExitUnavailable : kExitError;
 }
 
-constexpr std::pair<std::string_view, Result<int> (*)(const admin::Given&)> kPrograms[] = {
-    {"ps", admin::run_ps},
-    {"top", admin::run_top},
-    {"logs", admin::run_logs},
-    {"kill", admin::run_kill},
-    {"approvals", admin::run_approvals},
-    {"approve", admin::run_approve},
-    {"deny", admin::run_deny},
-    {"audit verify", admin::verify_audit_chain},
-    {"stats", admin::run_stats},
-    {"dashboard", admin::run_dashboard},
-    {"metrics", admin::run_metrics},
-    {"complete", admin::print_candidates},
-    {"doctor", admin::run_doctor},
-    {"policy check", admin::check_policies},
-    {"policy show", admin::show_policy},
-    {"policy explain", admin::explain_policy},
-};
-
 Result<int> run(const std::string& command, const admin::Given& given) {
-  for (const auto& [name, program] : kPrograms)
-    if (name == command) return program(given);
+  for (const auto& one : admin::commands())
+    if (one.name == command && one.program) return one.program(given);
   return fail(Code::internal, "nothing does this");
 }
 
