@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include "supervisor/daemon/daemon.h"
+#include "supervisor/daemon/daemon_parts.h"
 #include "supervisor/systemd/peer_unit.h"
 
 namespace {
@@ -15,7 +15,7 @@ void end(const StoredConnection& connection) {
 
 }  // namespace
 
-Result<> Daemon::listen() {
+Result<> DaemonParts::listen() {
   auto admit = [this](const mcp::PeerProcess& peer) -> Result<std::shared_ptr<void>> {
     // In the daemon's own user namespace all other users have the overflow id, so the daemon cannot distinguish them.
     if (!prepared_.identity.root && peer.uid != prepared_.identity.uid)
@@ -26,37 +26,35 @@ Result<> Daemon::listen() {
     credentials.gid = peer.gid;
     credentials.groups = peer.groups;
     if (prepared_.policies.asks_for_units()) credentials.unit = unit_of(peer.pid, peer.uid);
-    TRY(auto member, registry_->admit(std::move(credentials)));
+    TRY(auto member, registry_.admit(std::move(credentials)));
     expect_executions(*member->policy);
     members_.add(member);
     return std::static_pointer_cast<void>(member);
   };
   auto& stored = prepared_.passed.connections;
   mcp::Listener::Keep keep;
-  if (prepared_.options.connections == Options::Connections::kept) {
-    TRY(store_, FdStore::open(loop_, stored));
-    keep = [this](int socket, int record) { return store_->keep(socket, record); };
-  }
+  FdStore* const store = opened_.fd_store.get();
+  if (store) keep = [store](int socket, int record) { return store->keep(socket, record); };
   for (auto& socket : prepared_.passed.sockets) {
-    TRY(auto listener, mcp::Listener::open(loop_, *server_, std::move(socket), mcp::ListenerLimits{}, admit, keep));
+    TRY(auto listener, mcp::Listener::open(loop_, server_, std::move(socket), mcp::ListenerLimits{}, admit, keep));
     listeners_.push_back(std::move(listener));
   }
   prepared_.passed.sockets.clear();
   size_t whole = 0;
   for (auto& connection : std::exchange(stored, {})) {
-    if (!store_) {
+    if (!store) {
       end(connection);
     } else if (!connection.socket || !connection.record) {  // the client left meanwhile
       end(connection);
-      store_->forget(connection.name)();
+      store->forget(connection.name)();
     } else {
-      auto forget = store_->forget(connection.name);
+      auto forget = store->forget(connection.name);
       listeners_.front()->adopt(std::move(connection.socket), std::move(connection.record), std::move(forget));
       whole++;
     }
   }
   if (whole > 0) log_notice("{} clients' connections were kept over the restart", whole);
   // Every list may have changed over the restart.
-  for (const mcp::Changed what : server_->told()) server_->lists_changed(what);
+  for (const mcp::Changed what : server_.told()) server_.lists_changed(what);
   return {};
 }

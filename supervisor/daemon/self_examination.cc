@@ -1,10 +1,10 @@
-// The daemon's own doctor: the checks of `warder doctor`, made inside the daemon's unit. Clients are served meanwhile:
-// one step takes milliseconds, and the test program is an ordinary execution.
+#include "supervisor/daemon/self_examination.h"
+
 #include <fmt/format.h>
 
 #include "jail/execution.h"
 #include "supervisor/base/json.h"
-#include "supervisor/daemon/daemon.h"
+#include "supervisor/daemon/policy_reader.h"
 #include "supervisor/executions/jail_spec.h"
 
 namespace {
@@ -30,23 +30,17 @@ std::vector<std::string> weaker_in(const std::string& receipt) {
 
 }  // namespace
 
-// The policy for the daemon's own executions: "system" or "default"; if it does not exist, the first policy.
-std::shared_ptr<const policies::Policy> Daemon::standard_policy(const policies::Store& policies) const {
-  auto policy = policies.find(prepared_.identity.root && prepared_.cgroups ? "system" : "default");
-  return policy ? policy : policies.find(policies.names().front());
-}
-
 // Runs `pass` in a new jail, under the standard policy, with an empty workspace. The execution belongs to no tenant and
 // is not recorded.
-Task<Finding> Daemon::try_execution() {
-  const auto policy = standard_policy(prepared_.policies);
+Task<Finding> SelfExamination::try_execution() {
+  const auto policy = of_.prepared.policies.standard();
   jail::Request request;
-  request.id = fmt::format("doctor-{}", ++examinations_);
+  request.id = fmt::format("doctor-{}", runs_);
   request.code = "pass";
   request.spec = executions::make_spec(*policy, jail::Language::python, policy->limits.standard);
   request.seccomp_profile = policy->seccomp;
-  request.workspace = prepared_.self_test.get();
-  auto report = co_await jail::execute(*host_, std::move(request));
+  request.workspace = of_.prepared.self_test.get();
+  auto report = co_await jail::execute(of_.host, std::move(request));
   if (!report) {
     const Error& error = report.error();
     co_return doctor::judge_execution(code_name(error.code), error.what, error.hint, {});
@@ -55,65 +49,85 @@ Task<Finding> Daemon::try_execution() {
   co_return doctor::judge_execution(jail::outcome_name(report->outcome), why, {}, weaker_in(report->receipt));
 }
 
-Finding Daemon::judge_cgroups() const {
-  if (host_->cgroups)
-    return {"delegation", Health::good, fmt::format("jails are cgroups below {}", host_->cgroups->path()), {}};
-  return {"delegation", Health::note, fmt::format("jails have no cgroups: {}", host_->no_cgroups_why),
+Finding SelfExamination::judge_cgroups() const {
+  if (of_.host.cgroups)
+    return {"delegation", Health::good, fmt::format("jails are cgroups below {}", of_.host.cgroups->path()), {}};
+  return {"delegation", Health::note, fmt::format("jails have no cgroups: {}", of_.host.no_cgroups_why),
           "install the package, or start warderd by: systemd-run --property=Delegate=yes"};
 }
 
-Finding Daemon::judge_own_user() const {
-  const DaemonIdentity& own = prepared_.identity;
+Finding SelfExamination::judge_own_user() const {
+  const DaemonIdentity& own = of_.prepared.identity;
   if (!own.root) return doctor::judge_user(doctor::User::known, fmt::format("{}, who started the daemon", own.uid));
-  const bool unused_id = own.uid == prepared_.ids.daemon();  // choose_identity()
-  return doctor::judge_user(unused_id ? doctor::User::missing : doctor::User::known, prepared_.options.user);
+  const bool unused_id = own.uid == of_.prepared.ids.daemon();  // choose_identity()
+  return doctor::judge_user(unused_id ? doctor::User::missing : doctor::User::known, of_.prepared.options.user);
 }
 
 // Judges the policy files that a reload would read.
-Finding Daemon::judge_policy_files() const {
-  const auto names = read_policies().map([](const policies::Store& fresh) { return fresh.names(); });
-  return doctor::judge_policies(names);
+Task<Finding> SelfExamination::judge_policy_files() {
+  const auto fresh = co_await read_policies(of_.policy_thread, of_.prepared.policies);
+  const auto names = fresh.map([](const policies::Store& store) { return store.names(); });
+  co_return doctor::judge_policies(names);
 }
 
-Finding Daemon::judge_pool() const {
+Finding SelfExamination::judge_pool() const {
   uint32_t waiting = 0, zygotes = 0;
-  for (const auto& [language, stock] : pool_->stock()) {
+  for (const auto& [language, stock] : of_.pool.stock()) {
     waiting += stock.jails;
     zygotes += stock.zygotes;
   }
-  return doctor::judge_pool(waiting, zygotes, pool_->troubles());
+  return doctor::judge_pool(waiting, zygotes, of_.pool.troubles());
 }
 
-Finding Daemon::judge_journal() const {
-  const bool durable = prepared_.options.journal.durability == journal::Durability::durable;
-  return doctor::judge_journal(journal_->trouble(), durable ? "durable" : "buffered");
+Finding SelfExamination::judge_journal() const {
+  const bool durable = of_.prepared.options.journal.durability == journal::Durability::durable;
+  return doctor::judge_journal(of_.journal.trouble(), durable ? "durable" : "buffered");
 }
 
-Task<Result<doctor::Findings>> Daemon::examine() {
-  if (examining_)
+Finding SelfExamination::judge_state_disk() const {
+  const auto& trouble = of_.state_disk.trouble();
+  const std::string& folder = of_.prepared.options.state;
+  return trouble ? doctor::judge_state_disk(trouble->what, trouble->remedy, folder)
+                 : doctor::judge_state_disk({}, {}, folder);
+}
+
+Finding SelfExamination::judge_traces() const {
+  doctor::Spans seen;
+  seen.collector = of_.spans->collector().shown;
+  seen.network_needed = of_.spans->collector().socket.empty();
+  seen.only_loopback = http::only_loopback();
+  seen.exported = of_.spans->queue().counts.exported;
+  seen.dropped = of_.spans->queue().counts.dropped;
+  seen.trouble = of_.spans->trouble();
+  return doctor::judge_spans(seen);
+}
+
+Task<Result<doctor::Findings>> SelfExamination::run() {
+  if (running_)
     co_return fail(Code::exhausted, "the doctor is at work already, for another caller", "call again when it is done");
   struct Busy {
     bool& flag;
     explicit Busy(bool& f) : flag(f) { flag = true; }
     ~Busy() { flag = false; }
-  } busy(examining_);
+  } busy(running_);
+  runs_++;
 
+  Loop& loop = of_.host.loop;
   doctor::Findings all = busy_with([] { return doctor::look_at_kernel(); });
   all.push_back(judge_cgroups());
   all.push_back(doctor::judge_user_namespaces(0));  // the self-test at the start ran in a user namespace
-  co_await next_turn(loop_);
+  co_await next_turn(loop);
   for (Finding& finding : busy_with([] { return doctor::look_at_programs(); })) all.push_back(std::move(finding));
   all.push_back(judge_own_user());
-  co_await next_turn(loop_);
-  all.push_back(busy_with([this] { return judge_policy_files(); }));
-  co_await next_turn(loop_);
-  all.push_back(busy_with([this] { return doctor::look_at_quotas(prepared_.options.state + "/tenants"); }));
-  all.push_back({"daemon", Health::good, "listens on " + prepared_.options.socket, {}});
+  Finding policy_files = co_await judge_policy_files();
+  all.push_back(std::move(policy_files));
+  all.push_back(busy_with([this] { return doctor::look_at_quotas(of_.prepared.options.state + "/tenants"); }));
+  all.push_back({"daemon", Health::good, "listens on " + of_.prepared.options.socket, {}});
   all.push_back(judge_pool());
   all.push_back(judge_journal());
   all.push_back(judge_state_disk());
-  all.push_back(doctor::judge_loop(loop_.busy_time().longest()));
-  if (spans_) all.push_back(judge_traces());
+  all.push_back(doctor::judge_loop(loop.busy_time().longest()));
+  if (of_.spans) all.push_back(judge_traces());
   Finding execution = co_await try_execution();
   all.push_back(std::move(execution));
   co_return all;

@@ -1,0 +1,386 @@
+#include "supervisor/daemon/daemon_parts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "supervisor/base/log.h"
+#include "supervisor/base/version.h"
+#include "supervisor/daemon/policy_reader.h"
+#include "supervisor/daemon/workspace_quotas.h"
+#include "supervisor/executions/jail_spec.h"
+#include "supervisor/tenants/vault.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint32_t kMostExecutions = 128;    // of all tenants at once; each tenant's limit is in its policy
+constexpr size_t kStubsBeforeReady = 2'000;  // tools: stubs of a larger catalog are written after the start
+constexpr auto kLastSpansLimit = 1s;         // to send the last spans to the collector
+
+constexpr char kInstructions[] =
+    "Run code in isolated, single-use jails next to your data instead of calling tools one by one: execute_code runs "
+    "Python, JavaScript or shell, reads and writes files in a persistent /workspace, and returns only what the code "
+    "computes. Filter and summarise large data in code; keep intermediate results in workspace files. "
+    "write_workspace_file, read_workspace_file, list_workspace_files and delete_workspace_file reach the same files "
+    "from outside. search_tools finds other servers' tools and saved skills without all definitions in your context; "
+    "save_skill keeps code that works, for `from skills import name` in later runs; sanitize_pii, and tokenize_pii "
+    "in code, put tokens in the place of personal data before you read it.";
+
+mcp::ServerInfo server_info() {
+  mcp::ServerInfo info;
+  info.name = "warder";
+  info.version = kWarderVersion;
+  info.title = "Warder";
+  info.instructions = kInstructions;
+  return info;
+}
+
+// An eighth of the machine's memory, at most 1 GiB: waiting jails only save time.
+jail::Pool::Limits pool_limits() {
+  auto memory = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return {std::min<uint64_t>(memory / 8, 1 << 30), static_cast<uint32_t>(policies::HostCapacity::here().cpus)};
+}
+
+// The journal holds the records that earlier daemons acknowledged. The daemon does not serve without a journal.
+Result<std::unique_ptr<journal::Journal>> open_journal(Loop& loop, const Options& options) {
+  const journal::Settings& settings = options.journal;
+  TRY(auto journal, journal::Journal::open(loop, options.state + "/journal", settings));
+  if (!journal->set_aside().empty()) log_error("journal: {}", journal->set_aside());
+  journal->on_trouble([](const std::string& trouble) {
+    log_error("journal: {}; what is recorded from now on is lost with the old file: restart the daemon", trouble);
+  });
+  if (journal->interrupted() > 0)
+    log_notice("journal: {} executions were interrupted when the daemon last ended", journal->interrupted());
+  log_info("journal: {}; audit chain: {}", settings.durability == journal::Durability::durable ? "durable" : "buffered",
+           journal->audit_head());
+  return journal;
+}
+
+// Without a readable folder of definitions the daemon serves an empty catalog.
+Result<std::unique_ptr<discovery::Discovery>> open_catalog(Loop& loop, const Options& options) {
+  auto opened = discovery::Discovery::open(loop, options.catalog);
+  if (opened) return opened;
+  log_error("serving without tool definitions: {}", opened.error().what);
+  return discovery::Discovery::open(loop, "");
+}
+
+std::unique_ptr<traces::Exporter> make_exporter(Loop& loop, Options& options) {
+  if (!options.traces) return nullptr;
+  log_info("traces: spans go to {}", options.traces->shown);
+  return std::make_unique<traces::Exporter>(loop, *std::exchange(options.traces, std::nullopt));
+}
+
+upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared) {
+  upstream::UpstreamServers::Settings settings;
+  settings.servers = std::move(prepared.options.servers);
+  settings.definitions = prepared.upstream.get();
+  settings.nobody = {"", prepared.policies.standard(), -1, prepared.upstream.get()};
+  if (!prepared.options.servers_skipped.empty())
+    log_warning("servers that are neither started by a command nor speak Streamable HTTP were not imported: {}",
+                fmt::join(prepared.options.servers_skipped, ", "));
+  if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
+  return settings;
+}
+
+skills::Shared load_shared_skills(const Options& options) {
+  skills::Shared shared;
+  if (!options.skills.empty()) {
+    if (auto loaded = skills::Shared::load(options.skills)) {
+      shared = *std::move(loaded);
+    } else {
+      log_error("serving without shared skills: {}", loaded.error().what);
+    }
+  }
+  for (const std::string& problem : shared.problems()) log_warning("{}", problem);
+  return shared;
+}
+
+}  // namespace
+
+Result<OpenedParts> OpenedParts::open(Loop& loop, Prepared& prepared) {
+  TRY(auto registry, tenants::Registry::open(loop, prepared.state.get(), prepared.policies));
+  TRY(auto journal, open_journal(loop, prepared.options));
+  TRY(auto vault_disk, WorkerThread::start(loop));
+  TRY(auto skill_disk, WorkerThread::start(loop));
+  TRY(auto policy_thread, WorkerThread::start(loop));
+  TRY(auto discovery, open_catalog(loop, prepared.options));
+  TRY(auto stubs, discovery::StubTree::start(loop, std::move(prepared.servers)));
+  std::unique_ptr<FdStore> fd_store;
+  if (prepared.options.connections == Options::Connections::kept) {
+    TRY(fd_store, FdStore::open(loop, prepared.passed.connections));
+  }
+  return OpenedParts{.registry = std::move(registry),
+                     .journal = std::move(journal),
+                     .vault_disk = std::move(vault_disk),
+                     .skill_disk = std::move(skill_disk),
+                     .policy_thread = std::move(policy_thread),
+                     .discovery = std::move(discovery),
+                     .stubs = std::move(stubs),
+                     .fd_store = std::move(fd_store)};
+}
+
+Result<std::unique_ptr<DaemonParts>> DaemonParts::open(Loop& loop, Prepared& prepared, jail::Host& host,
+                                                       DaemonControls controls) {
+  TRY(OpenedParts opened, OpenedParts::open(loop, prepared));
+  return std::unique_ptr<DaemonParts>(new DaemonParts(loop, prepared, host, std::move(controls), std::move(opened)));
+}
+
+DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, DaemonControls controls, OpenedParts opened)
+    : loop_(loop),
+      prepared_(prepared),
+      host_(host),
+      controls_(std::move(controls)),
+      opened_(std::move(opened)),
+      spans_(make_exporter(loop, prepared.options)),
+      state_disk_(
+          loop, *opened_.skill_disk, prepared.options.state, [this] { return journal_.failing(); },
+          [this] {
+            const auto& trouble = state_disk_.trouble();
+            controls_.show_status(trouble ? "serving; " + trouble->what : "serving");
+          }),
+      admission_(loop, kMostExecutions),
+      executions_(loop),
+      approvals_(loop),
+      approvals_noted_(
+          approvals_.observe({.changed = [this](const calls::Approval& approval, calls::Approvals::What what,
+                                                std::string_view how) { note_approval(approval, what, how); }})),
+      pool_(host, pool_limits()),
+      sessions_(host, pool_),
+      guest_calls_(host.json),
+      vaults_(loop, [this](std::string tenant) { return open_vault(std::move(tenant)); }),
+      upstream_(host, upstream_settings(prepared)),
+      calls_{.loop = loop,
+             .json = host.json,
+             .upstream = upstream_,
+             .journal = journal_,
+             .catalog_of = [this] { return discovery_.current(); },
+             .vaults = vaults_,
+             .learning = learning_,
+             .approvals = approvals_,
+             .spans = spans_queue()},
+      skills_(host, pool_, *opened_.skill_disk, load_shared_skills(prepared.options),
+              [this](const std::string& tenant) { skills_changed(tenant); }),
+      execute_{.host = host,
+               .admission = admission_,
+               .executions = executions_,
+               .pool = pool_,
+               .sessions = sessions_,
+               .calls = guest_calls_,
+               .journal = journal_,
+               .catalog_of = [this] { return discovery_.current(); },
+               .tenant_of =
+                   [this](const mcp::RequestContext& context) {
+                     return tenant_of(context.user_as<tenants::Member>(), context.meta);
+                   },
+               .files_changed = [this](const tenants::Tenant& tenant,
+                                       const tenants::Changes& changes) { changes_.tell(tenant, changes); },
+               .spans = spans_queue()},
+      server_(loop, server_info()),
+      changes_(loop, server_),
+      examination_({.host = host,
+                    .prepared = prepared,
+                    .policy_thread = *opened_.policy_thread,
+                    .pool = pool_,
+                    .journal = journal_,
+                    .state_disk = state_disk_,
+                    .spans = spans_.get()}),
+      bus_(make_bus()),
+      reloadables_(all_reloadables()),
+      tasks_(loop) {
+  connect_parts();
+  register_tools();
+}
+
+DaemonParts::~DaemonParts() { disconnect(); }
+
+void DaemonParts::disconnect() {
+  tasks_.cancel_all();
+  for (auto& listener : listeners_) listener->leave();
+  listeners_.clear();  // closing a connection cancels its calls
+}
+
+// Connects parts whose events concern parts that were constructed later.
+void DaemonParts::connect_parts() {
+  registry_.on_quota([this](std::shared_ptr<tenants::Tenant> tenant) {
+    tasks_.spawn(hold_quota_by_kernel(host_.jailer, std::move(tenant)));
+  });
+  registry_.on_removed([this](const std::string& name) {
+    skills_.forget(name);
+    vaults_.forget(name);
+    learning_.forget(name);
+    journal_.forget(name);
+  });
+  discovery_.on_change([this] { tasks_.spawn(show_servers()); });
+  if (upstream_.empty()) return;
+  discovery_.add_others([this] { return upstream_.readings(); });
+  upstream_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
+}
+
+std::unique_ptr<bus::Service> DaemonParts::make_bus() {
+  if (prepared_.options.bus == "off") return nullptr;
+  bus::DaemonServices services{
+      .loop = loop_,
+      .executions = executions_,
+      .approvals = approvals_,
+      .pool = pool_,
+      .registry = registry_,
+      .members = members_,
+      .policies = prepared_.policies,
+      .own_uid = prepared_.identity.uid,
+      .reload = controls_.reload,
+      .drain = controls_.drain,
+      .draining = controls_.draining,
+      .forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); },
+      .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
+      .doctor = [this] { return examination_.run(); },
+  };
+  return std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
+}
+
+// Every part that follows a reload. New policies are effective already when the first one is called.
+std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
+  const auto revoked = [](const std::shared_ptr<void>& user) {
+    return static_cast<tenants::Member*>(user.get())->revoked;
+  };
+  return {
+      {"the tenants' members, and their lists of tools",
+       [this] {
+         const auto offered_others = registry_.apply_policies();
+         server_.lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<void>& user) {
+           return std::any_of(offered_others.begin(), offered_others.end(),
+                              [&](const auto& member) { return member == user; });
+         });
+       }},
+      {"waiting jails", [this] { pool_.clear(); }},
+      {"waiting approvals", [this] { approvals_.refuse_all("the policies were loaded anew: call again"); }},
+      {"questions of upstream servers", [this] { calls_.questions.cancel_all(loop_); }},
+      {"sessions", [this] { sessions_.end_all("the policies were loaded anew"); }},
+      {"connections of peers without a tenant",
+       [this, revoked] {
+         for (auto& listener : listeners_) listener->close_if(revoked);
+       }},
+  };
+}
+
+void DaemonParts::adopt_policies() {
+  const Doing doing(LoopWork::policies);
+  for (const Reloadable& part : reloadables_) {
+    log_debug("reload: {}", part.name);
+    part.adopt();
+  }
+}
+
+Task<Result<policies::Store>> DaemonParts::read_policies() {
+  return ::read_policies(*opened_.policy_thread, prepared_.policies);
+}
+
+void DaemonParts::end_executions(const std::string& why) {
+  pool_.clear();
+  sessions_.end_all(why);
+}
+
+void DaemonParts::show_reload(const std::string& problem) {
+  if (bus_) bus_->reloaded(problem);
+}
+
+Task<> DaemonParts::begin() {
+  learning_.keep_in(prepared_.options.state + "/searches");
+  tasks_.spawn(learning_.keep(loop_));
+  tasks_.spawn(learning_.read_thesaurus(loop_));
+  if (!upstream_.empty()) {
+    tasks_.spawn(discovery_.refresh());
+    upstream_.learn();
+  }
+  // Writing the stubs of a large catalog takes seconds. Until then, imports ask the daemon for a stub ("stub_file").
+  if (discovery_.current()->size() <= kStubsBeforeReady) {
+    co_await show_servers();
+  } else {
+    tasks_.spawn(show_servers());
+  }
+}
+
+Result<> DaemonParts::serve() {
+  CHECKED(listen());
+  if (bus_) bus_->start();
+  CHECKED(open_metrics());
+  tasks_.spawn(expire_workspaces());
+  return {};
+}
+
+void DaemonParts::refuse_calls() {
+  approvals_.close("warderd is ending: call again in some seconds");
+  calls_.questions.close(loop_);
+  for (auto& listener : listeners_) {
+    listener->stop();
+    listener->pause();
+  }
+  admission_.close(Error{Code::unavailable,
+                         0,
+                         "warderd is ending and takes no new calls; this one did not run",
+                         "call again in some seconds, when it has been restarted",
+                         {}});
+  server_.drain();
+}
+
+Task<> DaemonParts::finish_calls() {
+  co_await server_.drained();
+  if (opened_.fd_store) co_await opened_.fd_store->flushed();
+  if (spans_) co_await spans_->finish(kLastSpansLimit);
+  learning_.write_all();
+}
+
+void DaemonParts::note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {
+  if (what == calls::Approvals::What::asked) {
+    log_notice("approval {}: tenant {} waits for {} ({})", approval.id, approval.tenant, approval.tool, approval.rule);
+  } else {
+    log_notice("approval {}: {}", approval.id, how);
+  }
+  if (!approval.execution.empty()) executions_.waits(approval.execution, approvals_.of(approval.execution));
+}
+
+void DaemonParts::skills_changed(const std::string& tenant) {
+  auto concerns = [account = tenant.substr(0, tenant.find('/'))](const std::shared_ptr<void>& user) {
+    return static_cast<tenants::Member*>(user.get())->tenant->account() == account;
+  };
+  server_.lists_changed(mcp::Changed::resources, concerns);
+  server_.lists_changed(mcp::Changed::prompts, concerns);
+}
+
+// A client that connects will run code soon: the pool builds jails, so that the first call finds one. No jail is built
+// for TypeScript, because it holds the library that reads types and takes twice the memory. The first TypeScript call
+// takes a JavaScript jail.
+void DaemonParts::expect_executions(const policies::Policy& policy) {
+  for (auto language : jail::kLanguages) {
+    if (language != jail::Language::typescript && policy.allows_language(jail::language_name(language)))
+      pool_.expect(executions::make_spec(policy, language, policy.limits.standard), policy.pool);
+  }
+}
+
+Task<> DaemonParts::expire_workspaces() {
+  for (;;) {
+    const auto next = co_await registry_.expire_workspaces();
+    co_await sleep_for(loop_, next);
+  }
+}
+
+// Writes the stubs of the current catalog. If they changed, waiting jails are dropped: they hold the old stubs.
+Task<> DaemonParts::show_servers() {
+  auto shown = co_await servers_.show(discovery_.current());
+  if (!shown) log_warning("{}", shown.error().what);
+  if (shown && *shown) pool_.clear();
+}
+
+Task<privacy::PiiVaults::Made> DaemonParts::open_vault(std::string name) {
+  const auto tenant = registry_.find(name);  // while this reference exists, the tenant's folder is not removed
+  if (!tenant) co_return fail(Code::internal, "no tenant is named '" + name + "'");
+  auto opening =
+      tenants::SealedVault::open(loop_, *opened_.vault_disk, tenant->directory(), prepared_.key.of_vault(name));
+  auto vault = co_await std::move(opening);
+  if (!vault) co_return tl::unexpected<Error>(std::move(vault).error());
+  if (!(*vault)->damage().empty()) log_error("tenant {}: the vault for personal data: {}", name, (*vault)->damage());
+  co_return std::unique_ptr<policies::PiiVault>(*std::move(vault));
+}

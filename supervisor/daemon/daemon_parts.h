@@ -1,0 +1,138 @@
+// DaemonParts: the parts of the daemon that serve clients. They are constructed whole, in the order of their
+// dependencies, and destroyed in the reverse order. Each part gets its dependencies in its constructor. A pointer here
+// is a part that is optional, and may be nullptr; no other part may.
+// Source: Prepared, and the host of jails. Made by Daemon when the self-test of jails has passed. All of it runs on the
+// event loop. Errors: those of opening files, sockets and threads.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jail/host.h"
+#include "jail/pool.h"
+#include "supervisor/base/worker_thread.h"
+#include "supervisor/bus/service.h"
+#include "supervisor/daemon/prepared.h"
+#include "supervisor/daemon/self_examination.h"
+#include "supervisor/daemon/state_disk.h"
+#include "supervisor/discovery/catalog_watch.h"
+#include "supervisor/discovery/search_learning.h"
+#include "supervisor/discovery/stub_tree.h"
+#include "supervisor/executions/sessions.h"
+#include "supervisor/http/endpoint.h"
+#include "supervisor/mcp/listener.h"
+#include "supervisor/systemd/fd_store.h"
+#include "supervisor/tenants/tenant.h"
+#include "supervisor/tools/catalog/call_tool.h"
+#include "supervisor/tools/execution/execute_code.h"
+#include "supervisor/tools/pii/pii_tools.h"
+#include "supervisor/tools/skills/skill_tools.h"
+#include "supervisor/tools/workspace/resource_changes.h"
+#include "supervisor/traces/exporter.h"
+
+// DaemonControls: what the parts may ask of the daemon.
+struct DaemonControls {
+  std::function<Task<Result<>>()> reload;
+  std::function<void()> drain;
+  std::function<bool()> draining;
+  std::function<void(const std::string& text)> show_status;  // to the service manager
+};
+
+// OpenedParts: the parts that cannot be opened on every machine. They need no other part.
+struct OpenedParts {
+  tenants::Registry registry;
+  std::unique_ptr<journal::Journal> journal;
+  std::unique_ptr<WorkerThread> vault_disk, skill_disk, policy_thread;
+  std::unique_ptr<discovery::Discovery> discovery;
+  std::unique_ptr<discovery::StubTree> stubs;
+  std::unique_ptr<FdStore> fd_store;  // optional: set if connections stay open over a restart
+
+  static Result<OpenedParts> open(Loop& loop, Prepared& prepared);
+};
+
+class DaemonParts {
+ public:
+  // Loop, `prepared` and `host` must outlive the parts.
+  static Result<std::unique_ptr<DaemonParts>> open(Loop& loop, Prepared& prepared, jail::Host& host,
+                                                   DaemonControls controls);
+  DaemonParts(const DaemonParts&) = delete;
+  ~DaemonParts();
+
+  // The start, in two steps. begin() starts the work beside clients, and is done when the stubs of /servers are
+  // written; those of a large catalog are written later. serve() opens the sockets and connects to D-Bus.
+  Task<> begin();
+  Result<> serve();
+
+  // The reload. adopt_policies(): every part follows the policies that `prepared` has now. end_executions(): no jail
+  // can be trusted. show_reload(): shows the error of a reload on D-Bus, or its success (empty).
+  Task<> reload_catalog() { return discovery_.reload(); }
+  Task<Result<policies::Store>> read_policies();
+  void adopt_policies();
+  void end_executions(const std::string& why);
+  void show_reload(const std::string& problem);
+
+  // The end, in two steps: no new calls; then the answers of the running calls, and all records.
+  void refuse_calls();
+  Task<> finish_calls();
+  // Ends all connections and all tasks. After it, only destruction.
+  void disconnect();
+
+ private:
+  // Reloadable: a part that follows a reload of the policies.
+  struct Reloadable {
+    const char* name;  // for the log
+    std::function<void()> adopt;
+  };
+  DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, DaemonControls controls, OpenedParts opened);
+  std::vector<Reloadable> all_reloadables();
+  void connect_parts();
+  void register_tools();
+  void register_pii(const tools::AskerOf& asker_of);
+  Result<std::shared_ptr<tenants::Tenant>> tenant_of(tenants::Member& member, const Json& meta);
+  Task<privacy::PiiVaults::Made> open_vault(std::string tenant);
+  std::unique_ptr<bus::Service> make_bus();
+  void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
+  void skills_changed(const std::string& tenant);
+  Task<> show_servers();
+  Task<> expire_workspaces();
+  void expect_executions(const policies::Policy& policy);
+  Result<> listen();
+  Result<> open_metrics();
+  traces::Queue* spans_queue() { return spans_ ? &spans_->queue() : nullptr; }
+
+  Loop& loop_;
+  Prepared& prepared_;
+  jail::Host& host_;
+  const DaemonControls controls_;
+  OpenedParts opened_;
+  tenants::Registry& registry_ = opened_.registry;
+  journal::Journal& journal_ = *opened_.journal;
+  discovery::Discovery& discovery_ = *opened_.discovery;
+  discovery::StubTree& servers_ = *opened_.stubs;
+  std::unique_ptr<traces::Exporter> spans_;  // optional: set if the options name a collector
+  StateDisk state_disk_;
+  executions::Admission admission_;
+  executions::ExecutionRegistry executions_;
+  calls::Approvals approvals_;
+  calls::Approvals::Observers::Place approvals_noted_;
+  jail::Pool pool_;
+  executions::Sessions sessions_;
+  calls::GuestCalls guest_calls_;
+  discovery::SearchLearning learning_;
+  privacy::PiiVaults vaults_;
+  upstream::UpstreamServers upstream_;
+  calls::CallEnvironment calls_;
+  skill_stores::TenantSkills skills_;
+  tools::ExecuteEnvironment execute_;
+  mcp::Server server_;
+  tools::ResourceChanges changes_;  // outlives the connections that subscribed
+  SelfExamination examination_;
+  std::vector<std::unique_ptr<mcp::Listener>> listeners_;  // opened by serve()
+  bus::Members members_;
+  std::unique_ptr<bus::Service> bus_;                     // optional: set unless the option is "off"
+  std::vector<std::unique_ptr<http::Endpoint>> metrics_;  // opened by serve()
+  const std::vector<Reloadable> reloadables_;             // in the order of their adoption
+  Scope tasks_;                                           // last: cancelled first
+};

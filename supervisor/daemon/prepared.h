@@ -1,0 +1,32 @@
+// Prepared: what main.cc made for the daemon while it still had privileges: options, policies, folders, sockets, the
+// jailer, the key. Used by: the daemon and its parts, for as long as the daemon exists.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "jail/cgroup.h"
+#include "jail/host.h"
+#include "policies/store.h"
+#include "supervisor/base/fd.h"
+#include "supervisor/options.h"
+#include "supervisor/privileges.h"
+#include "supervisor/systemd/service_manager.h"
+#include "supervisor/tenants/master_key.h"
+
+struct Prepared {
+  Options options;
+  DaemonIdentity identity;
+  jail::IdRange ids;
+  std::optional<jail::CgroupTree> cgroups = {};  // nullopt: no usable cgroup v2 here
+  std::string no_cgroups_why = {};
+  policies::Store policies;  // a reload replaces it
+  Fd state = {};             // the state folder; its folders tenants/ and self-test/ belong to the daemon
+  Fd self_test = {};         // the folder self-test/, which is empty
+  Fd jailer = {};            // the daemon's end of the socket to the jailer
+  ServiceManager::Passed passed = {};
+  Fd state_lock = {};  // locked until the process ends
+  tenants::MasterKey key = {};
+  Fd servers = {};  // the template's folder for stubs; it belongs to the daemon
+  Fd upstream =
+      {};  // the folder of upstream servers: their definitions, and the files of servers that all tenants share
+};

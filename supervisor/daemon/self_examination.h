@@ -1,0 +1,45 @@
+// SelfExamination: the checks of `warder doctor`, made inside the daemon's unit. Clients are served meanwhile: one step
+// takes milliseconds, and the test program is an ordinary execution.
+// Source: the daemon's parts. Used by: D-Bus (RunDoctor). Errors: exhausted: another examination runs.
+#pragma once
+#include <cstdint>
+
+#include "jail/host.h"
+#include "jail/pool.h"
+#include "supervisor/base/worker_thread.h"
+#include "supervisor/daemon/prepared.h"
+#include "supervisor/daemon/state_disk.h"
+#include "supervisor/doctor/doctor.h"
+#include "supervisor/journal/journal.h"
+#include "supervisor/traces/exporter.h"
+
+class SelfExamination {
+ public:
+  struct Subjects {  // must outlive the examination
+    jail::Host& host;
+    const Prepared& prepared;
+    WorkerThread& policy_thread;  // of read_policies()
+    const jail::Pool& pool;
+    const journal::Journal& journal;
+    const StateDisk& state_disk;
+    const traces::Exporter* spans;  // nullptr: no spans are recorded
+  };
+  explicit SelfExamination(const Subjects& subjects) : of_(subjects) {}
+  SelfExamination(const SelfExamination&) = delete;
+
+  Task<Result<doctor::Findings>> run();
+
+ private:
+  Task<doctor::Finding> try_execution();
+  Task<doctor::Finding> judge_policy_files();
+  doctor::Finding judge_cgroups() const;
+  doctor::Finding judge_own_user() const;
+  doctor::Finding judge_pool() const;
+  doctor::Finding judge_journal() const;
+  doctor::Finding judge_state_disk() const;
+  doctor::Finding judge_traces() const;  // only if spans are recorded
+
+  Subjects of_;
+  bool running_ = false;
+  uint64_t runs_ = 0;
+};
