@@ -25,7 +25,7 @@ constexpr std::array<Name, kWorks> kWorkNames = {{
     {"search", "searching for tools"},
     {"workspace", "reading or writing files of a workspace"},
     {"journal", "reading the journal"},
-    {"policies", "reading the policies"},
+    {"policies", "adopting new policies"},
     {"bus", "answering on D-Bus"},
     {"metrics", "writing the metrics"},
     {"doctor", "looking at the machine for the doctor"},
