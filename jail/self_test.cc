@@ -27,6 +27,10 @@ Spec probe_spec(const std::shared_ptr<const policies::SeccompFilter>& filter, co
   return spec;
 }
 
+bool is_overlay_step(std::string_view step) {
+  return step == step_name(Step::root_overlay) || step == step_name(Step::usr_overlay);
+}
+
 Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::SeccompFilter>& filter,
                               const policies::Limits& limits) {
   const RootMode before = std::exchange(host.root, RootMode::overlay);
@@ -34,8 +38,7 @@ Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::
   auto jail = co_await Jail::build(host, std::move(spec));
   if (!jail) {
     Error error = std::move(jail).error();
-    bool overlay = error.what.find("_overlay") != std::string::npos;
-    if (!overlay) {
+    if (!is_overlay_step(error.step)) {
       host.root = before;
       co_return tl::unexpected<Error>(std::move(error));
     }
