@@ -78,9 +78,9 @@ class Jail {
   static Task<Result<std::unique_ptr<Jail>>> build(Host& host, Spec spec);
   // Builds the home of a zygote (Role::zygote): runs spec.command with power over its own namespaces only.
   static Task<Result<std::unique_ptr<Jail>>> build_home(Host& host, Spec spec);
-  // Like build(), but the interpreter is a fork of the zygote. The jail keeps the zygote. `wanted`: an execution waits
-  // for this jail.
-  static Task<Result<std::unique_ptr<Jail>>> fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec, bool wanted);
+  // Like build(), but the interpreter is a fork of the zygote. The jail keeps the zygote.
+  static Task<Result<std::unique_ptr<Jail>>> fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec,
+                                                  JailPurpose purpose);
   ~Jail();
   Jail(const Jail&) = delete;
 
