@@ -27,6 +27,7 @@ constexpr auto kStartLimit = 60s;       // for jail and interpreter; whole secon
 constexpr double kBeginLimitMs = 5000;  // between sending the code to a waiting jail and its interpreter having read it
 constexpr auto kWatchEvery = 50ms, kSendingEvery = 1ms;
 constexpr size_t kMostCalls = 200;   // calls without a sent answer; the runners stay below this number
+constexpr size_t kPathParts = 6;     // of a receipt's path
 constexpr size_t kAdvisedOn = 4096;  // bytes at the end of the program's output that are searched for a cause
 
 // One running execution. The object is in the frame of execute(). Its tasks are cancelled when it is destroyed.
@@ -47,6 +48,7 @@ class Execution final : public Steered {
                {[this] { end(EndCause::deadline); }, [this] { end(EndCause::cancelled); }, [this] { tell_phase(); }}),
         calls_(host.loop) {
     report_.start = origin.start;
+    report_.receipt.path_us.reserve(kPathParts);
     if (request_.handle) request_.handle->steer(this);
   }
   ~Execution() {
@@ -84,8 +86,8 @@ class Execution final : public Steered {
     // warm-up, which would only delay the program.
     auto sending = start(send_code());
 
-    // The receipt is begun while the interpreter works; conclude() completes it.
-    report_.receipt = begin_receipt(host_, jail_, request_, origin_, meter_.granted_bytes());
+    // The receipt is filled while the interpreter works; conclude() makes its text.
+    record_dispatch(report_.receipt, host_, jail_, request_, origin_, meter_.granted_bytes());
     auto reporting = start(await_report());
     co_await over_;
     // The task that fired over_ is still on the stack. If only the runner is left, its answer ends the execution.
@@ -182,7 +184,7 @@ class Execution final : public Steered {
   // Records for the receipt how long this part of the execution took.
   void mark(const char* part) {
     auto now = Monotonic::now();
-    path_.emplace_back(part, static_cast<uint32_t>(ms_since(marked_at_) * 1000));
+    report_.receipt.path_us.emplace_back(part, static_cast<uint32_t>(ms_since(marked_at_) * 1000));
     marked_at_ = now;
   }
 
@@ -409,9 +411,7 @@ class Execution final : public Steered {
     if (evidence_.wait_status && WIFSIGNALED(*evidence_.wait_status)) report_.signal = WTERMSIG(*evidence_.wait_status);
     report_.out = CapturedStream{out_.text(), out_.bytes(), out_.lines(), out_.truncated()};
     report_.err = CapturedStream{err_.text(), err_.bytes(), err_.lines(), err_.truncated()};
-    std::string path;
-    for (const auto& [part, us] : path_) path += fmt::format("{}\"{}\":{}", path.empty() ? "" : ",", part, us);
-    report_.receipt += fmt::format(",\"path_us\":{{{}}}}}", path);
+    report_.receipt_json = receipt_json(report_.receipt);
     return std::move(report_);
   }
 
@@ -436,7 +436,6 @@ class Execution final : public Steered {
   Meter meter_;
   WallClock clock_;
   Monotonic::time_point marked_at_;
-  std::vector<std::pair<const char*, uint32_t>> path_;
   UnansweredCalls unanswered_{host_.loop};
   const std::shared_ptr<LoopShare> share_{host_.shares.of(request_.tenant)};
   Replies replies_{jail_.guest(), host_.replies, host_.json, owner(), request_.answered};

@@ -112,7 +112,7 @@ class Jail {
   int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
-  // The text for receipts. Made at the first call.
+  // The facts of the build, for receipts. Recorded at the first call.
   const Applied& applied();
   JailerClient::Ids ids() const { return ids_; }
   double build_ms() const { return build_ms_; }
