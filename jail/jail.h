@@ -1,6 +1,7 @@
 // Jail: one single-use set of namespaces with an interpreter in it, from its first order to its last process. Used
 // once, never reset.
-// Source: Jail::build, build_home and fork. Used by: jail/execution.cc, jail/pool.h, jail/session.cc, jail/zygote.h.
+// Source: Jail::build, build_home and fork. Used by: jail/execution.cc, jail/running_execution.h,
+// jail/pool.h, jail/session.cc, jail/zygote.h.
 // The destructor ends the jail: it is killed, reaped and its cgroup removed while the caller continues.
 #pragma once
 #include <linux/filter.h>

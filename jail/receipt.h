@@ -1,7 +1,7 @@
 // Receipt: the isolation and limits really applied to one jail, for _meta["org.warder/receipt"] of the answer. Never
 // what was asked for.
 // Source: the facts recorded when the jail was built (applied.h), the execution's limits, the host's facts;
-// jail/execution.cc adds the path. Used by: jail/execution.cc, and readers of a Report. No errors.
+// jail/running_execution.cc adds the path. Used by: jail/running_execution.cc, and readers of a Report. No errors.
 #pragma once
 #include <cstdint>
 #include <optional>
