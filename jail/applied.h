@@ -1,9 +1,14 @@
-// Applied: the isolation that was really applied to one jail while it was built, as text for its receipt (receipt.h).
-// Waiting jails make it ahead of time.
+// Applied: the isolation that was really applied to one jail while it was built, for its receipt (receipt.h). Waiting
+// jails record it ahead of time.
 // Source: jail-init's report (its namespace numbers are compared with the daemon's own), and the host's facts. Used by:
-// jail/receipt.cc. No errors.
+// jail/jail.h, jail/receipt.h, jail/self_test.cc, supervisor/daemon_doctor.cc. No errors.
 #pragma once
+#include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
+
+#include "jail/plan.h"
 
 namespace jail {
 
@@ -11,12 +16,18 @@ struct Host;
 class Jail;
 
 struct Applied {
-  std::string members;  // members of the receipt: JSON, comma-separated, no braces
-  std::string weaker;   // what a stronger host would add: JSON strings, comma-separated; may be empty
+  std::array<bool, kNamespaceCount> own_namespaces{};  // in the order of kNamespaces; false: shared with the daemon
+  Identity identity = Identity::shared;
+  uint32_t init_id = 0, runner_id = 0, daemon_id = 0;  // host ids
+  int landlock_abi = 0;                                // 0: no Landlock
+  RootMode root = RootMode::overlay;
+  double build_ms = 0;
+  std::array<uint32_t, kSteps> steps_us{};  // by Step, microseconds
+  std::vector<std::string> weaker;          // what a stronger host would add: one sentence each
 };
 Applied applied_to(const Host& host, const Jail& jail);
 
-// Appends a text to a list of the form that Applied::weaker has.
-void add_weaker(std::string& list, const std::string& text);
+// The name of a namespace for readers: as in kNamespaces, and "mount" for "mnt".
+constexpr const char* namespace_label(int index) { return index == 2 ? "mount" : kNamespaces[index]; }
 
 }  // namespace jail

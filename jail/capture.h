@@ -1,6 +1,7 @@
 // Capture: reads one output stream of a jailed program while the program runs. It passes the whole text on up to a
 // limit, keeps the head and the tail in memory, and counts the rest.
-// Source: the jail's pipes. Used by: jail/execution.cc. The writer is hostile: any bytes, at any speed, without end.
+// Source: the jail's pipes. Used by: jail/running_execution.cc. The writer is hostile: any bytes, at any speed,
+// without end.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -17,6 +17,7 @@
 #include "jail/meter.h"
 #include "jail/outcome.h"
 #include "jail/pool.h"
+#include "jail/receipt.h"
 #include "supervisor/base/json_value.h"
 
 namespace jail {
@@ -71,7 +72,8 @@ struct Report {
   CapturedStream out, err;
   std::optional<uint32_t> left_running;  // processes that the program left, ended with it; 0: some, uncounted
   JailUsage usage;
-  std::string receipt;  // a JSON object
+  Receipt receipt;
+  std::string receipt_json = "{}";  // the receipt as text, made when the program has ended; "{}": there was no jail
 };
 
 // Runs the program in a new jail. Errors: unavailable or denied, when there is no jail for it. How the

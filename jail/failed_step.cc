@@ -37,6 +37,7 @@ std::string hint_for(Step step, int error, std::string_view interpreter) {
 Error failed_step(Step step, int error, std::string_view interpreter) {
   Error failed = fail_errno(error, fmt::format("jail step {}", step_name(step)), Code::unavailable).value();
   failed.hint = hint_for(step, error, interpreter);
+  failed.step = step_name(step);
   return failed;
 }
 
@@ -48,6 +49,7 @@ Error failed_order(const JailerAnswer& answer) {
   Error failed = fail_errno(answer.error, what, Code::unavailable).value();
   failed.hint = hint_for(answer.step, answer.error, {});
   if (failed.hint.empty()) failed.hint = "call again; if it stays so, tell the administrator: journalctl -u warder";
+  if (answer.step != Step::none) failed.step = step_name(answer.step);
   return failed;
 }
 

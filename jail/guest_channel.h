@@ -1,7 +1,7 @@
 // GuestChannel: the messages of the guest protocol, over one SOCK_SEQPACKET socket (jail/guest/README.md).
 // Each packet is a byte, 'M' (more follows) or 'F' (the last part), and then a part of a JSON text.
 // The guest is hostile: sizes, depth and types are checked, and descriptors are never accepted.
-// Source: jail/jail.cc makes one for each jail. Used by: jail/execution.cc, jail/replies.h, jail/zygote.cc.
+// Source: jail/jail.cc makes one for each jail. Used by: jail/running_execution.cc, jail/replies.h, jail/zygote.cc.
 #pragma once
 #include <algorithm>
 #include <memory>

@@ -1,8 +1,8 @@
 // GuestMessage: one message of a runner after its program began: a call that the code makes, or the program's result
 // (jail/guest/README.md).
 // Source: the guest channel. The code may have written the message itself: only values of the right type are taken, and
-// no value is trusted. Used by: jail/execution.cc, jail/zygote.cc. Errors: invalid; the text becomes the message of the
-// outcome `protocol`.
+// no value is trusted. Used by: jail/execution_talk.cc, jail/zygote.cc. Errors: invalid; the text becomes the message
+// of the outcome `protocol`.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 // Handle: lets the daemon watch and control a running execution: its usage, its end, freeze and thaw, its limits. The
-// code that asks for an execution makes the handle and passes it in the Request; jail/execution.cc connects it while
-// the execution runs. A program of a session has a handle, too: cancelling it ends the session, and only the wall time
-// of its limits can change.
+// code that asks for an execution makes the handle and passes it in the Request; jail/running_execution.cc connects it
+// while the execution runs. A program of a session has a handle, too: cancelling it ends the session, and only the wall
+// time of its limits can change.
 // Used by: supervisor/executions/execution_registry.h, supervisor/calls/freeze_guard.h.
 // Errors: unavailable (not running, or this machine cannot do that); invalid, naming the limit; internal.
 #pragma once
@@ -83,7 +83,7 @@ class Handle {
   Result<> change(const LimitChange& change) { return execution_ ? execution_->change(change) : not_running(); }
   LiveUsage usage() const { return execution_ ? execution_->usage() : last_usage_; }
 
-  // For jail/execution.cc: sets the execution that this handle controls from now on; nullptr: no execution.
+  // For jail/running_execution.cc: sets the execution that this handle controls from now on; nullptr: no execution.
   void steer(Steered* execution) {
     if (execution_ && !execution) last_usage_ = execution_->usage();
     execution_ = execution;

@@ -165,7 +165,8 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_home(Host& host, Spec spec) {
   co_return jail;
 }
 
-Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec, bool wanted) {
+Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec,
+                                               JailPurpose purpose) {
   auto start = Monotonic::now();
   if (host.unfit && !spec.tests_host) co_return tl::unexpected<Error>(*host.unfit);
   CO_CHECKED(check_requirements(host, spec.isolation));
@@ -180,7 +181,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
   Fd go_read(go[0]), go_write(go[1]);
   JailerClient::ForkFds fds{zygote->fork_plan(),   ends.guest.theirs.get(), ends.control.theirs.get(),
                             ends.out.theirs.get(), ends.err.theirs.get(),   go_read.get()};
-  CO_TRY(Fd pidfd, co_await zygote->orders().fork(fds, host.identity, wanted));
+  CO_TRY(Fd pidfd, co_await zygote->orders().fork(fds, host.identity, purpose));
   // The fork starts in its zygote's cgroup, and is moved before it runs: only the daemon may write there.
   if (jail->cgroup_) CO_CHECKED(jail->cgroup_.take_process(pid_of(pidfd.get())));
   if (::write(go_write.get(), "g", 1) != 1) co_return fail_errno(errno, "let a fork go on", Code::unavailable);

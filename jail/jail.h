@@ -1,6 +1,7 @@
 // Jail: one single-use set of namespaces with an interpreter in it, from its first order to its last process. Used
 // once, never reset.
-// Source: Jail::build, build_home and fork. Used by: jail/execution.cc, jail/pool.h, jail/session.cc, jail/zygote.h.
+// Source: Jail::build, build_home and fork. Used by: jail/execution.cc, jail/running_execution.h,
+// jail/pool.h, jail/session.cc, jail/zygote.h.
 // The destructor ends the jail: it is killed, reaped and its cgroup removed while the caller continues.
 #pragma once
 #include <linux/filter.h>
@@ -78,9 +79,9 @@ class Jail {
   static Task<Result<std::unique_ptr<Jail>>> build(Host& host, Spec spec);
   // Builds the home of a zygote (Role::zygote): runs spec.command with power over its own namespaces only.
   static Task<Result<std::unique_ptr<Jail>>> build_home(Host& host, Spec spec);
-  // Like build(), but the interpreter is a fork of the zygote. The jail keeps the zygote. `wanted`: an execution waits
-  // for this jail.
-  static Task<Result<std::unique_ptr<Jail>>> fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec, bool wanted);
+  // Like build(), but the interpreter is a fork of the zygote. The jail keeps the zygote.
+  static Task<Result<std::unique_ptr<Jail>>> fork(Host& host, std::shared_ptr<Zygote> zygote, Spec spec,
+                                                  JailPurpose purpose);
   ~Jail();
   Jail(const Jail&) = delete;
 
@@ -112,7 +113,7 @@ class Jail {
   int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
-  // The text for receipts. Made at the first call.
+  // The facts of the build, for receipts. Recorded at the first call.
   const Applied& applied();
   JailerClient::Ids ids() const { return ids_; }
   double build_ms() const { return build_ms_; }

@@ -102,10 +102,10 @@ Task<Result<Fd>> JailerClient::build(BuildFds fds, Ids ids) {
   co_return std::move(answer->pidfd);
 }
 
-Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity, bool wanted) {
+Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity, JailPurpose purpose) {
   Order order{};
   order.type = OrderType::fork;
-  order.wanted = wanted;
+  order.wanted = purpose == JailPurpose::execution;
   order.identity = identity;
   std::vector<int> list{fds.plan, fds.guest, fds.control, fds.out, fds.err, fds.go};
   CO_TRY(auto answer, co_await ask(order, std::move(list)));

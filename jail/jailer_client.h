@@ -14,6 +14,12 @@
 
 namespace jail {
 
+// Why a jail is made.
+enum class JailPurpose {
+  stock,      // the jail will wait for an execution; a fork warms up first
+  execution,  // an execution waits for the jail; a fork does not warm up
+};
+
 class JailerClient {
  public:
   // `socket`: the daemon's end of the jailer's SOCK_SEQPACKET pair. `lost` is called once, from the loop, when the
@@ -37,9 +43,8 @@ class JailerClient {
   struct ForkFds {  // borrowed during the call; all required
     int plan, guest, control, out, err, go;
   };
-  // Asks a zygote for a fork. The child waits for a byte on `go`. `wanted`: an execution waits for the child, so the
-  // child does not warm up. Errors: unavailable.
-  Task<Result<Fd>> fork(ForkFds fds, Identity identity, bool wanted);
+  // Asks a zygote for a fork. The child waits for a byte on `go`. Errors: unavailable.
+  Task<Result<Fd>> fork(ForkFds fds, Identity identity, JailPurpose purpose);
 
   struct Workspace {
     int directory = -1;  // borrowed during the call

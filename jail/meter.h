@@ -1,7 +1,7 @@
 // Meter: what one program uses of its jail. It does not count what the interpreter used to start, nor what earlier
 // programs of the session used and still hold.
 // Source: the jail's cgroup; without a cgroup, /proc (process_tree.h) and init's report of the runner's end. Used by:
-// jail/execution.cc, jail/wall_clock.h.
+// jail/running_execution.cc, jail/wall_clock.h.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 // Outcome: how an execution ended, and the evidence for it. An outcome is a value, not an error.
-// Source: exit status, cgroup events, deadlines, the guest's messages. Used by: jail/execution.cc, jail/meter.cc. Pure:
-// tests/jail/outcome_test.cc is a table.
+// Source: exit status, cgroup events, deadlines, the guest's messages. Used by: jail/conclusion.cc,
+// jail/running_execution.cc, jail/meter.cc. Pure: tests/jail/outcome_test.cc is a table.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -38,8 +38,7 @@ struct Evidence {
   std::optional<int> wait_status;    // of the runner, wait(2); absent when init could not report
   uint64_t oom_kills = 0;            // memory.events
   uint64_t tasks_refused = 0;        // pids.events
-  bool guest_answered = false;       // a result message came
-  bool guest_error = false;          // it holds an uncaught exception
+  bool guest_error = false;          // the result message holds an uncaught exception
   bool guest_out_of_memory = false;  // the exception is MemoryError, or the same in another language
   int guest_errno = 0;               // errno of the exception
   bool jailer_gone = false;          // the jailer has ended, and every jail with it

@@ -188,7 +188,7 @@ Task<std::optional<Pool::Taken>> Pool::take(std::string tenant, Spec spec, polic
     forks.miss();
     if (forks.has_zygote() && (rules.max_idle == 0 || shelf_of({}, spec, rules).waiting.empty())) {
       Origin origin{Start::fork, 0, ms_since(forks.zygote->ready_at())};
-      auto jail = co_await build(forks, For::execution);
+      auto jail = co_await build(forks, JailPurpose::execution);
       if (jail) co_return Taken{*std::move(jail), origin};
       log_warning("a fork for {}: {}", tenant, jail.error().what);
       co_return std::nullopt;
@@ -218,9 +218,9 @@ std::optional<Pool::Taken> Pool::take_of_javascript(const std::string& tenant, S
   return std::nullopt;
 }
 
-Task<Result<std::unique_ptr<Jail>>> Pool::build(Shelf& shelf, For whom) {
+Task<Result<std::unique_ptr<Jail>>> Pool::build(Shelf& shelf, JailPurpose purpose) {
   Spec spec = shelf.spec;
-  spec.cpu_weight = whom == For::stock ? kWaitingWeight : kRunningWeight;
+  spec.cpu_weight = purpose == JailPurpose::stock ? kWaitingWeight : kRunningWeight;
   spec.name = fmt::format("w{}", next_name_++);
   if (!shelf.forks()) {
     auto jail = co_await Jail::build(host_, std::move(spec));
@@ -229,7 +229,7 @@ Task<Result<std::unique_ptr<Jail>>> Pool::build(Shelf& shelf, For whom) {
   shelf.forked++;
   auto zygote = shelf.zygote;
   Deadline limit(host_.loop, kForkLimit, [&zygote] { zygote->home().kill(); });  // else it could stop the pool
-  auto jail = co_await Jail::fork(host_, zygote, std::move(spec), whom == For::execution);
+  auto jail = co_await Jail::fork(host_, zygote, std::move(spec), purpose);
   co_return jail;
 }
 
@@ -320,7 +320,7 @@ Task<> Pool::start_zygote(std::string key) {
 Task<> Pool::add_one(std::string key) {
   auto began = Monotonic::now();
   const uint64_t cleared = cleared_;
-  auto built = co_await build(shelves_.at(key), For::stock);
+  auto built = co_await build(shelves_.at(key), JailPurpose::stock);
   Result<> done{};
   if (!built) {
     done = tl::unexpected<Error>(std::move(built).error());

@@ -74,8 +74,7 @@ class Pool {
   Shelf& shelf_of(const std::string& tenant, const Spec& spec, const policies::PoolRules& rules);
   std::optional<Taken> take_waiting(Shelf& shelf);
   std::optional<Taken> take_of_javascript(const std::string& tenant, Spec spec, const policies::PoolRules& rules);
-  enum class For { stock, execution };
-  Task<Result<std::unique_ptr<Jail>>> build(Shelf& shelf, For whom);
+  Task<Result<std::unique_ptr<Jail>>> build(Shelf& shelf, JailPurpose purpose);
   Task<> start_zygote(std::string key);
   Shelf* neediest();
   bool affordable(const Shelf& shelf) const;

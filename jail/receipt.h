@@ -1,21 +1,52 @@
 // Receipt: the isolation and limits really applied to one jail, for _meta["org.warder/receipt"] of the answer. Never
 // what was asked for.
-// Source: the facts recorded when the jail was built (applied.h), the execution's limits, the host's facts. Used by:
-// jail/execution.cc.
+// Source: the facts recorded when the jail was built (applied.h), the execution's limits, the host's facts;
+// jail/running_execution.cc adds the path. Used by: jail/running_execution.cc, and readers of a Report. No errors.
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "jail/execution.h"
+#include "jail/applied.h"
+#include "jail/jail.h"
 
 namespace jail {
 
-// Begins the receipt: a JSON object without its last brace. `memory_held`: bytes that a waiting jail held when the
-// execution began. Keys: namespaces, identity, capabilities, no_new_privileges, seccomp, landlock, root, cgroup,
-// workspace (quota: project, if the kernel refuses bytes beyond it, or accounting), network, session (number of the
-// call), traceparent (as the program gets it), weaker (what a stronger host would add), start (cold, exec or fork),
-// waited_ms, zygote_age_ms, steps_us, and path_us: the parts of the execution's time, which jail/execution.cc adds.
-// cgroup.memory_held is what a waiting jail held: memory.max is the sum of it and memory_max.
-std::string begin_receipt(const Host& host, Jail& jail, const Request& request, const Origin& origin,
-                          uint64_t memory_held);
+struct Request;
+
+// The cgroup's limits, as they were set at dispatch.
+struct CgroupReceipt {
+  uint64_t memory_max_bytes = 0;   // of the program; memory.max is the sum of it and memory_held_bytes
+  uint64_t memory_held_bytes = 0;  // that a waiting jail held when the execution began; 0: it did not wait
+  uint64_t tasks_max = 0;          // with init
+  double cpus = 0;
+};
+
+struct Receipt {
+  Applied applied;  // Applied::weaker also has what the dispatch could not apply
+  std::string seccomp_profile;
+  size_t seccomp_instructions = 0;
+  std::optional<CgroupReceipt> cgroup;  // empty: no cgroup
+  bool workspace_mapped_ids = false;
+  std::string_view workspace_quota;  // "project": the kernel refuses bytes beyond it; "accounting"; empty: no quota
+  uint32_t session_call = 0;         // number of the program in its session, from 1; 0: no session
+  std::string traceparent;           // as the program gets it; empty: no trace
+  Origin origin;
+  // The parts of the execution's time, in their order. The names are constants; microseconds.
+  std::vector<std::pair<const char*, uint32_t>> path_us;
+};
+
+// Records what the dispatch applied, and what was applied to the jail before. The path stays as it is.
+// `memory_held`: CgroupReceipt::memory_held_bytes.
+void record_dispatch(Receipt& receipt, const Host& host, Jail& jail, const Request& request, const Origin& origin,
+                     uint64_t memory_held);
+
+// The receipt as a JSON object, in the order of keys: namespaces, identity, capabilities, no_new_privileges, landlock,
+// root, network, build_ms, steps_us, seccomp, cgroup, workspace, session, traceparent, weaker, start (cold, exec or
+// fork), waited_ms, zygote_age_ms, path_us. Pure.
+std::string receipt_json(const Receipt& receipt);
 
 }  // namespace jail

@@ -1,7 +1,7 @@
 // Replies: answers to calls of jailed code, sent into the jail one message after the other. A jail may read as slowly
 // as it wants, so the bytes that wait for all jails together are bounded. Beyond the bound, large replies become errors
 // (exhausted) that say so; small replies are always sent.
-// Used by: jail/execution.cc.
+// Used by: jail/running_execution.cc.
 #pragma once
 #include <deque>
 #include <functional>

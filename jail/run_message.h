@@ -1,5 +1,6 @@
 // RunMessage: the order to a runner to run a program (jail/guest/README.md), as the JSON text for its channel.
-// Source: the Request (jail/execution.h). Used by: jail/execution.cc, jail/session.cc.
+// Source: the Request (jail/execution.h). Used by: jail/execution.cc,
+// jail/execution_talk.cc, jail/session.cc.
 #pragma once
 #include <string>
 

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "jail/execution.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 
 namespace jail {
 namespace {
@@ -27,6 +25,10 @@ Spec probe_spec(const std::shared_ptr<const policies::SeccompFilter>& filter, co
   return spec;
 }
 
+bool is_overlay_step(std::string_view step) {
+  return step == step_name(Step::root_overlay) || step == step_name(Step::usr_overlay);
+}
+
 Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::SeccompFilter>& filter,
                               const policies::Limits& limits) {
   const RootMode before = std::exchange(host.root, RootMode::overlay);
@@ -34,8 +36,7 @@ Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::
   auto jail = co_await Jail::build(host, std::move(spec));
   if (!jail) {
     Error error = std::move(jail).error();
-    bool overlay = error.what.find("_overlay") != std::string::npos;
-    if (!overlay) {
+    if (!is_overlay_step(error.step)) {
       host.root = before;
       co_return tl::unexpected<Error>(std::move(error));
     }
@@ -81,12 +82,11 @@ Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const 
   if (!report.value->empty())
     co_return fail(Code::denied, fmt::format("guarantees that do not hold in a jail here: {}", report.value->dump()),
                    "this host, or this policy's filter, cannot be served on");
-  CO_TRY(auto receipt, parse_json(report.receipt));
   std::string missing;
-  for (const char* name : kNamespaces) {
-    std::string shown = std::string(name) == "mnt" ? "mount" : name;
-    const auto& fresh = receipt["namespaces"];
-    if (std::find(fresh.begin(), fresh.end(), shown) == fresh.end()) missing += " " + shown;
+  for (int i = 0; i < kNamespaceCount; i++) {
+    if (report.receipt.applied.own_namespaces[static_cast<size_t>(i)]) continue;
+    missing += ' ';
+    missing += namespace_label(i);
   }
   if (!missing.empty()) co_return fail(Code::denied, "namespaces that a jail shares with the daemon:" + missing);
   co_return Result<>{};

@@ -1,7 +1,7 @@
 // UnansweredCalls: the number of bytes of the calls that a program has made and that have no answer yet. Each call
 // holds its arguments until then. If a program has too many bytes waiting, its next messages are not read until some
 // calls are answered.
-// Used by: jail/execution.cc, one for each execution. No errors.
+// Used by: jail/running_execution.cc, one for each execution. No errors.
 #pragma once
 #include <memory>
 #include <utility>

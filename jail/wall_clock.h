@@ -2,9 +2,9 @@
 // paused when it is frozen by its handle, or held while one of its calls waits for a person. Both may be true at
 // once; it continues when both are over. If no cgroup can stop the held processes, the CPU time that they use counts as
 // wall time.
-// Source: jail/execution.cc makes it and sets the callbacks. When the loop notices the limit late, because the daemon
-// was stopped or busy, the limit is applied some turns later: messages that the program had sent by then are read
-// first.
+// Source: jail/running_execution.cc makes it and sets the callbacks. When the loop notices the limit late, because the
+// daemon was stopped or busy, the limit is applied some turns later: messages that the program had sent by then are
+// read first.
 // Errors: unavailable (no cgroup), internal.
 #pragma once
 #include <chrono>

@@ -62,7 +62,7 @@ constexpr const char* kProved = R"([243938,"jail","timer"])";
 Task<Result<>> Zygote::prove(Host& host, std::shared_ptr<Zygote> zygote, Spec spec) {
   spec.name += "-proof";
   Deadline forked(host.loop, kProofLimit, [&zygote] { zygote->home().kill(); });
-  CO_TRY(auto jail, co_await Jail::fork(host, zygote, std::move(spec), false));
+  CO_TRY(auto jail, co_await Jail::fork(host, zygote, std::move(spec), JailPurpose::stock));
   Deadline limit(host.loop, kProofLimit, [&jail] { jail->kill(); });
   CO_CHECKED(co_await jail->wait_until_ready());
   const Json order = {{"type", "run"}, {"code", kProof}, {"workspace", "/"}, {"context_vars", Json::object()}};

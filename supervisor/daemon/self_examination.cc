@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "jail/execution.h"
-#include "supervisor/base/json.h"
 #include "supervisor/daemon/policy_reader.h"
 #include "supervisor/executions/jail_spec.h"
 
@@ -16,16 +15,6 @@ template <class Look>
 auto busy_with(Look look) {
   const Doing doing(LoopWork::doctor);
   return look();
-}
-
-std::vector<std::string> weaker_in(const std::string& receipt) {
-  std::vector<std::string> weaker;
-  const auto parsed = parse_json(receipt);
-  const auto list = parsed ? parsed->find("weaker") : Json::const_iterator();
-  if (!parsed || list == parsed->end() || !list->is_array()) return weaker;
-  for (const auto& one : *list)
-    if (one.is_string()) weaker.push_back(one.get<std::string>());
-  return weaker;
 }
 
 }  // namespace
@@ -46,7 +35,7 @@ Task<Finding> SelfExamination::try_execution() {
     co_return doctor::judge_execution(code_name(error.code), error.what, error.hint, {});
   }
   const std::string why = report->message.empty() ? report->error : report->message;
-  co_return doctor::judge_execution(jail::outcome_name(report->outcome), why, {}, weaker_in(report->receipt));
+  co_return doctor::judge_execution(jail::outcome_name(report->outcome), why, {}, report->receipt.applied.weaker);
 }
 
 Finding SelfExamination::judge_cgroups() const {

@@ -3,6 +3,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace journal {
 namespace {
@@ -29,11 +30,9 @@ Result<std::string> read_head(Database& database) {
 
 int64_t now_ms() { return since_1970(std::chrono::system_clock::now()); }
 
-Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& folder, Settings settings,
-                                               std::vector<Part> others) {
+Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& folder, Settings settings) {
   if (sodium_init() < 0) return fail(Code::unavailable, "libsodium cannot be used on this machine");
-  std::vector<Part> parts = {executions_part(), audit_part(), records_part()};
-  for (Part& part : others) parts.push_back(std::move(part));
+  const std::vector<Part> parts = {executions_part(), audit_part(), records_part()};
   TRY(Opened opened, open_checked(folder + "/journal.db", parts));
   TRY(Spool spool, Spool::open(folder + "/spool"));
   std::unique_ptr<Journal> journal(new Journal(loop, settings, std::move(spool)));
@@ -224,11 +223,6 @@ Task<Result<std::optional<JournaledExecution>>> Journal::account(std::string ten
 void Journal::forget(const std::string& tenant) {
   since_start_.erase(tenant);
   writer_->queue([tenant](Database& database) { return forget_tenant(database, tenant); });
-}
-
-Task<Result<>> Journal::run(Writer::Work work) {
-  auto done = co_await Writer::committed(writer_->queue(std::move(work)));
-  co_return done;
 }
 
 void Journal::sweep_later() {

@@ -16,7 +16,6 @@
 // kMostWaitingEach are only counted, and the count is written when the disk works again. So no tenant fills the queue
 // that all tenants share.
 //
-// An owner of other tables gives open() a Part and uses run().
 // Errors: those of the file system. A damaged or foreign file is renamed, and a new one is made.
 #pragma once
 #include <chrono>
@@ -25,7 +24,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "supervisor/journal/audit.h"
 #include "supervisor/journal/executions.h"
@@ -52,8 +50,7 @@ class Journal {
  public:
   // `folder` must exist and belong to the daemon. The loop must outlive the journal. Waits for the disk: only for the
   // start. Errors also: unavailable: another daemon uses the folder.
-  static Result<std::unique_ptr<Journal>> open(Loop& loop, const std::string& folder, Settings settings,
-                                               std::vector<Part> others = {});
+  static Result<std::unique_ptr<Journal>> open(Loop& loop, const std::string& folder, Settings settings);
   // Writes all queued work, and the counts of repeats.
   ~Journal();
 
@@ -93,9 +90,6 @@ class Journal {
   // Removes the executions and totals of a tenant or named workspace that was removed. A later one of that name begins
   // at zero. Queued.
   void forget(const std::string& tenant);
-
-  // Runs the work of an owner of other tables (see Writer::Work). Returns when it is committed.
-  Task<Result<>> run(Writer::Work work);
 
   // About the start, for the log: a sentence about a renamed file (empty: no file was renamed), the number of
   // executions that were interrupted, the end of the audit chain.

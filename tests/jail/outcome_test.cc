@@ -25,7 +25,7 @@ Evidence with_status(int status) {
 }
 Evidence with_error(int error) {
   Evidence e = with_status(exited(1));
-  e.guest_answered = e.guest_error = true;
+  e.guest_error = true;
   e.guest_errno = error;
   return e;
 }

@@ -9,7 +9,7 @@ using policies::Need;
 
 TEST_CASE("a receipt names what was applied to this jail", "[real]") {
   auto report = jails().run(Language::python, "pass");
-  const auto receipt = Json::parse(report.receipt);
+  const auto receipt = Json::parse(report.receipt_json);
   INFO(receipt.dump(2));
   CHECK(receipt["namespaces"].dump() == R"(["user","pid","mount","net","ipc","uts","cgroup"])");
   CHECK(receipt["capabilities"] == "none");
@@ -32,7 +32,8 @@ TEST_CASE("a receipt names what was applied to this jail", "[real]") {
 
 TEST_CASE("a receipt says what a stronger host would add", "[real]") {
   auto report = jails().run(Language::python, "pass");
-  CHECK_THAT(Json::parse(report.receipt)["weaker"].dump(), Catch::Matchers::Contains("unit tests run without cgroups"));
+  CHECK_THAT(Json::parse(report.receipt_json)["weaker"].dump(),
+             Catch::Matchers::Contains("unit tests run without cgroups"));
 }
 
 TEST_CASE("what a policy requires and the host lacks is refused, with the rule", "[real]") {

@@ -94,7 +94,6 @@ Task<Result<mcp::ToolResult>> CodeExecution::end_session(const Json& arguments, 
   recording_.end_without_program();
   jail::Report report;
   report.outcome = jail::Outcome::ok;
-  report.receipt = "{}";
   ExecuteAnswer answer;
   answer.execution_id = recording_.id();
   answer.report = &report;

@@ -166,7 +166,7 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   for (const auto& image : answer.images) result.content.push_back(mcp::Image{image.base64, image.mime});
   if (answer.changes) add_links(result.content, *answer.changes);
   result.is_error = !success && !says_no(answer);
-  result.meta["org.warder/receipt"] = report.receipt;
+  result.meta["org.warder/receipt"] = report.receipt_json;
   return result;
 }
 

@@ -12,7 +12,6 @@ struct Answered {
 
   explicit Answered(jail::Outcome outcome) {
     report.outcome = outcome;
-    report.receipt = "{}";
     report.usage.wall_ms = 12.3456;
     answer.execution_id = "e0123456789abcdef";
     answer.report = &report;

@@ -1,0 +1,271 @@
+#include "jail/running_execution.h"
+
+#include <fmt/format.h>
+
+#include "jail/conclusion.h"
+#include "jail/failed_step.h"
+#include "supervisor/base/value_bytes.h"
+
+namespace jail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kStartLimit = 60s;       // for jail and interpreter; whole seconds are needed only under emulation
+constexpr double kBeginLimitMs = 5000;  // between sending the code to a waiting jail and its interpreter having read it
+constexpr auto kWatchEvery = 50ms, kSendingEvery = 1ms;
+constexpr size_t kPathParts = 6;  // of a receipt's path
+
+tl::unexpected<Error> is_ending() { return fail(Code::unavailable, "this execution is ending"); }
+
+}  // namespace
+
+RunningExecution::RunningExecution(Host& host, Request& request, Jail& jail, const Origin& origin)
+    : host_(host),
+      request_(request),
+      jail_(jail),
+      origin_(origin),
+      out_(
+          {request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_out,
+          [this] { end(EndCause::output_limit); }, request.progressed),
+      err_({request.spec.limits.output_bytes, request.spec.limits.output_kept_bytes}, request.keep_err,
+           [this] { end(EndCause::output_limit); }, {}),
+      meter_(jail, request.session_call > 1 ? Meter::Program::later : Meter::Program::first),
+      clock_(host.loop, jail, meter_, request.spec.limits.wall,
+             {[this] { end(EndCause::deadline); }, [this] { end(EndCause::cancelled); }, [this] { tell_phase(); }}),
+      calls_(host.loop) {
+  report_.start = origin.start;
+  report_.receipt.path_us.reserve(kPathParts);
+  if (request_.handle) request_.handle->steer(this);
+}
+
+RunningExecution::~RunningExecution() {
+  if (report_.value && is_large(*report_.value)) host_.json.free_elsewhere(*std::move(report_.value));
+  if (request_.handle) request_.handle->steer(nullptr);
+}
+
+Task<Result<Report>> RunningExecution::run() {
+  marked_at_ = Monotonic::now();
+  if (request_.handle && request_.handle->cancelled()) {
+    evidence_.ended = EndCause::cancelled;
+    co_return fail(Code::denied, "cancelled by an administrator before it began");
+  }
+  auto draining_out = start(out_.drain(jail_.out(), *share_));
+  auto draining_err = start(err_.drain(jail_.err(), *share_));
+  auto watching = start(watch());
+  deadline_ = Deadline(host_.loop, kStartLimit, [this] { end(EndCause::deadline); });
+  if (auto attached = co_await jail_.attach(request_.workspace); !attached) {
+    // A jail that has ended cannot be attached to. The reason for its end is the better error message.
+    jail_.kill();
+    auto report = co_await jail_.next_report();
+    if (report && report->event == InitEvent::failed) co_return cannot_start(*report);
+    if (!report) co_return tl::unexpected<Error>(std::move(attached).error());
+    co_await draining_err;
+    co_return did_not_start();
+  }
+  mark("attach");
+  if (jail_.ready()) {
+    if (auto before = std::exchange(request_.before_code, {})) co_await before();
+    CO_CHECKED(start_clock());
+  }
+  mark("prepare");
+  auto talking = start(talk());
+  // A cold jail gets the code before its interpreter is ready. An interpreter that finds code waiting skips its
+  // warm-up, which would only delay the program.
+  auto sending = start(send_code());
+
+  // The receipt is filled while the interpreter works; make_report() makes its text.
+  record_dispatch(report_.receipt, host_, jail_, request_, origin_, meter_.granted_bytes());
+  auto reporting = start(await_report());
+  co_await over_;
+  // The task that fired over_ is still on the stack. If only the runner is left, its answer ends the execution.
+  co_await next_turn(host_.loop);
+  if (state_.is_finished()) clock_.let_go();  // one of its threads may wait for a person
+  while (answers_session() && replies_.sending()) co_await sleep_for(host_.loop, kSendingEvery);  // no half message
+  ending_ = choose_ending();
+  if (ending_ != Ending::exit) {
+    double wall_ms = clock_.ran_ms();
+    if (goes_on()) meter_.count_living();
+    out_.drain_now(jail_.out());
+    err_.drain_now(jail_.err());
+    calls_.cancel_all();
+    mark("drained");
+    auto report = make_report(std::nullopt, wall_ms);
+    if (ending_ == Ending::answer && report.usage.memory_peak_bytes <= TeardownQueue::kLittleBytes)
+      left_ = TeardownQueue::Left::little;
+    co_return report;
+  }
+  jail_.guest().end_sending();
+  co_await reporting;
+  auto report = init_report_;
+  mark("exited");
+  double wall_ms = clock_.ran_ms();
+  deadline_ = Deadline();
+  clock_.stop();
+  jail_.kill();  // ends processes that the program left behind
+  unanswered_.stop_waiting();
+  co_await talking;
+  (void)co_await sending;
+  // If the program left no process behind, only init is still there, and its end need not be awaited.
+  if (!report || report->event != InitEvent::exited || report->others) co_await jail_.gone();
+  co_await draining_out;
+  co_await draining_err;
+  calls_.cancel_all();
+  mark("drained");
+  if (report && report->event == InitEvent::failed) co_return cannot_start(*report);
+  if (!state_.has_started() && !report && !is_stopped()) co_return tl::unexpected<Error>(ended_before_program());
+  if (!state_.has_started() && evidence_.ended != EndCause::cancelled) co_return did_not_start();
+  co_return make_report(report, wall_ms);
+}
+
+Result<> RunningExecution::freeze() {
+  CHECKED(check_freezable());
+  if (state_.is_finished()) return is_ending();
+  return clock_.freeze();
+}
+
+Result<> RunningExecution::thaw() {
+  CHECKED(check_freezable());
+  return clock_.thaw();
+}
+
+void RunningExecution::hold() {
+  if (state_.has_started() && !is_stopped() && !state_.is_finished()) clock_.hold();
+}
+
+Result<> RunningExecution::change(const LimitChange& change) {
+  if (is_stopped() || state_.is_finished()) return is_ending();
+  const bool of_cgroup = change.memory_bytes || change.tasks || change.cpus;
+  if (of_cgroup && request_.session_call > 0)
+    return fail(Code::unavailable, "what this session may use was settled when it began, but for wall time");
+  if (of_cgroup && !jail_.cgroup())
+    return fail(Code::unavailable, "no cgroup counts this execution: only its wall time can be changed",
+                "run the daemon where cgroup v2 is delegated to it");
+  const policies::Limits wanted = changed_limits(request_.spec.limits, change);
+  // Before the clock runs, its start applies the limits.
+  if (state_.has_started() && of_cgroup) CHECKED(jail_.cgroup().set(cgroup_limits_of(wanted, meter_.granted_bytes())));
+  request_.spec.limits = wanted;
+  clock_.limit_changed();
+  return {};
+}
+
+LiveUsage RunningExecution::usage() const {
+  LiveUsage now = sampled_;
+  now.wall_ms = clock_.ran_ms();
+  return now;
+}
+
+bool RunningExecution::never_began() const {
+  if (origin_.start == Start::cold || request_.session_call > 1 || evidence_.ended == EndCause::cancelled) return false;
+  return state_.lacks_code() || (!state_.has_begun() && jail_.guest().left_unread());
+}
+
+void RunningExecution::mark(const char* part) {
+  auto now = Monotonic::now();
+  report_.receipt.path_us.emplace_back(part, static_cast<uint32_t>(ms_since(marked_at_) * 1000));
+  marked_at_ = now;
+}
+
+void RunningExecution::tell_phase() {
+  if (request_.handle) request_.handle->enter(clock_.is_frozen() ? Phase::frozen : Phase::running);
+}
+
+Result<> RunningExecution::check_freezable() const {
+  if (!state_.has_started() || is_stopped()) return fail(Code::unavailable, "no code of this execution runs now");
+  if (jail_.cgroup()) return {};
+  return fail(Code::unavailable, "no cgroup holds this execution, so it cannot be frozen",
+              "run the daemon where cgroup v2 is delegated to it");
+}
+
+bool RunningExecution::advance(ExecutionEvent event) {
+  const auto next = next_state(state_, event);
+  if (next) {
+    state_ = *next;
+  } else {
+    violation("an unexpected message");
+  }
+  return next.has_value();
+}
+
+void RunningExecution::end(EndCause why) {
+  if (!is_stopped()) evidence_.ended = why;
+  (void)advance(ExecutionEvent::stop);
+  jail_.kill();
+}
+
+void RunningExecution::violation(std::string what) {
+  violation_ = std::move(what);
+  end(EndCause::protocol);
+}
+
+tl::unexpected<Error> RunningExecution::cannot_start(const InitReport& report) const {
+  return tl::unexpected<Error>(failed_step(report.step, report.error, interpreter_of(request_.spec.language)));
+}
+
+// The error holds the last bytes that the interpreter wrote to stderr.
+tl::unexpected<Error> RunningExecution::did_not_start() const {
+  std::string said = err_.last(300);
+  while (said.ends_with('\n')) said.pop_back();
+  return fail(Code::unavailable, fmt::format("the {} interpreter did not start{}{}",
+                                             language_name(request_.spec.language), said.empty() ? "" : ": ", said));
+}
+
+Result<> RunningExecution::start_clock() {
+  CHECKED(meter_.begin(request_.spec.limits, origin_.start));
+  deadline_ = Deadline();
+  clock_.start();
+  (void)advance(ExecutionEvent::interpreter_ready);
+  if (request_.handle) request_.handle->enter(Phase::running);
+  return {};
+}
+
+Task<> RunningExecution::watch() {
+  const auto& limits = request_.spec.limits;
+  for (;;) {
+    co_await sleep_for(host_.loop, kWatchEvery);
+    if (is_stopped()) {
+      jail_.kill();  // again, because the jailer's queue may have been full
+      continue;
+    }
+    clock_.look();
+    if (state_.has_started() && never_began() && clock_.ran_ms() > kBeginLimitMs) end(EndCause::deadline);
+    const Meter::Look look = meter_.look();
+    sampled_ = {0, static_cast<double>(look.cpu_us) / 1000, look.memory_bytes, look.tasks};
+    if (state_.has_started() && limits.cpu.count() > 0 &&
+        look.cpu_us > static_cast<uint64_t>(limits.cpu.count()) * 1000)
+      end(EndCause::cpu_limit);
+    if (!jail_.cgroup() && look.memory_bytes > limits.memory_bytes) end(EndCause::memory_watch);
+    if (state_.has_started() && request_.over_quota && request_.over_quota()) end(EndCause::disk_limit);
+  }
+}
+
+Task<> RunningExecution::await_report() {
+  init_report_ = co_await jail_.next_report();
+  (void)advance(ExecutionEvent::init_report);
+  over_.fire();
+}
+
+RunningExecution::Ending RunningExecution::choose_ending() {
+  if (answers_session()) return Ending::next_program;
+  if (!state_.outlives_program()) return Ending::exit;
+  // If only the runner is left, its usage can be read before the jail ends. Node has helper threads. When its event
+  // loop is empty, no thread of the program is left.
+  const bool is_alone = meter_.is_alone(runs_in_node(request_.spec.language) ? Threads::any : Threads::one);
+  return is_alone ? Ending::answer : Ending::exit;
+}
+
+Report RunningExecution::make_report(const std::optional<InitReport>& report, double wall_ms) {
+  evidence_.jailer_gone = !report && host_.jailer.is_gone();
+  if (report && report->event == InitEvent::exited) {
+    evidence_.wait_status = report->wait_status;
+    count_left_running(report_, *report, request_.spec.limits.tasks);
+  }
+  if (!report && state_.is_finished()) evidence_.wait_status = answered_status_ << 8;  // as wait(2) will encode it
+  report_.usage.wall_ms = wall_ms;
+  meter_.end(report, report_.usage, evidence_);
+  conclude(report_, evidence_, {request_, out_, err_, violation_, static_cast<bool>(jail_.cgroup())});
+  report_.receipt_json = receipt_json(report_.receipt);
+  return std::move(report_);
+}
+
+}  // namespace jail

@@ -1,0 +1,115 @@
+// The states of an execution: a table of every state and every event, and what the states mean.
+#include "jail/execution_state.h"
+
+#include <string>
+
+#include "tests/catch.h"
+
+using jail::ExecutionEvent;
+using jail::ExecutionState;
+using jail::JailState;
+using jail::next_state;
+using jail::ProgramState;
+
+namespace {
+
+using enum ProgramState;
+
+constexpr ProgramState kPrograms[] = {starting, supplied, ready, dispatched, begun, answered, finished};
+constexpr JailState kJails[] = {JailState::alive, JailState::stopped, JailState::ended};
+constexpr int kEvents = 8;
+constexpr auto kViolation = static_cast<ProgramState>(255);
+
+// The next state of the program; rows are kPrograms. The state of the jail changes nothing in this table.
+constexpr ProgramState kProgramTable[][kEvents] = {
+    // interpreter_ready, code_sent, message, call, result, final_result, stop, init_report
+    {ready, supplied, kViolation, kViolation, kViolation, kViolation, starting, starting},
+    {dispatched, kViolation, kViolation, kViolation, kViolation, kViolation, supplied, supplied},
+    {kViolation, dispatched, begun, kViolation, kViolation, kViolation, ready, ready},
+    {kViolation, kViolation, begun, kViolation, kViolation, kViolation, dispatched, dispatched},
+    {kViolation, begun, begun, begun, answered, finished, begun, begun},
+    {kViolation, answered, answered, answered, kViolation, kViolation, answered, answered},
+    {kViolation, finished, finished, finished, kViolation, kViolation, finished, finished},
+};
+
+// The next state of the jail, by `stop` and `init_report`; other events change nothing.
+constexpr JailState kAfterStop[] = {JailState::stopped, JailState::stopped, JailState::ended};
+
+std::string name_of(ExecutionState state, int event) {
+  return "program " + std::to_string(static_cast<int>(state.program)) + ", jail " +
+         std::to_string(static_cast<int>(state.jail)) + ", event " + std::to_string(event);
+}
+
+}  // namespace
+
+TEST_CASE("every event moves every state of an execution as the table says", "[execution_state]") {
+  int pairs = 0;
+  for (size_t p = 0; p < std::size(kPrograms); p++) {
+    for (size_t j = 0; j < std::size(kJails); j++) {
+      for (int e = 0; e < kEvents; e++) {
+        const ExecutionState state{kPrograms[p], kJails[j]};
+        const auto event = static_cast<ExecutionEvent>(e);
+        INFO(name_of(state, e));
+        const auto next = next_state(state, event);
+        pairs++;
+        JailState jail = kJails[j];
+        bool allowed = kProgramTable[p][e] != kViolation;
+        if (event == ExecutionEvent::stop) jail = kAfterStop[j];
+        if (event == ExecutionEvent::init_report) {
+          allowed = jail != JailState::ended;  // init reports once
+          jail = JailState::ended;
+        }
+        REQUIRE(next.has_value() == allowed);
+        if (allowed) CHECK(*next == ExecutionState{kProgramTable[p][e], jail});
+      }
+    }
+  }
+  CHECK(pairs == 7 * 3 * 8);
+}
+
+TEST_CASE("an event or a state that does not exist is a violation", "[execution_state]") {
+  CHECK_FALSE(next_state({begun, JailState::alive}, static_cast<ExecutionEvent>(kEvents)));
+  CHECK_FALSE(next_state({kViolation, JailState::alive}, ExecutionEvent::interpreter_ready));
+  CHECK_FALSE(next_state({kViolation, JailState::alive}, ExecutionEvent::result));
+}
+
+TEST_CASE("a stop is never a violation, so a violation can end every execution", "[execution_state]") {
+  for (const ProgramState program : kPrograms)
+    for (const JailState jail : kJails) CHECK(next_state({program, jail}, ExecutionEvent::stop));
+}
+
+TEST_CASE("no event leads back to an earlier state", "[execution_state]") {
+  for (const ProgramState program : kPrograms) {
+    for (const JailState jail : kJails) {
+      for (int e = 0; e < kEvents; e++) {
+        const auto next = next_state({program, jail}, static_cast<ExecutionEvent>(e));
+        if (!next) continue;
+        INFO(name_of({program, jail}, e));
+        CHECK(next->program >= program);
+        CHECK(next->jail >= jail);
+      }
+    }
+  }
+}
+
+TEST_CASE("what the states of a program mean", "[execution_state]") {
+  struct Row {
+    ProgramState program;
+    bool lacks_code, has_started, has_begun, is_finished;
+  };
+  const Row rows[] = {{starting, true, false, false, false}, {supplied, false, false, false, false},
+                      {ready, true, true, false, false},     {dispatched, false, true, false, false},
+                      {begun, false, true, true, false},     {answered, false, true, true, false},
+                      {finished, false, true, true, true}};
+  for (const Row& row : rows) {
+    const ExecutionState state{row.program, JailState::alive};
+    INFO(name_of(state, -1));
+    CHECK(state.lacks_code() == row.lacks_code);
+    CHECK(state.has_started() == row.has_started);
+    CHECK(state.has_begun() == row.has_begun);
+    CHECK(state.is_finished() == row.is_finished);
+    CHECK(state.outlives_program() == row.is_finished);
+    for (const JailState over : {JailState::stopped, JailState::ended})
+      CHECK_FALSE(ExecutionState{row.program, over}.outlives_program());
+  }
+}
