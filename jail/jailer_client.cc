@@ -45,7 +45,7 @@ Task<> JailerClient::read_answers() {
     const auto waiting = std::move(it->second);
     waiting_.erase(it);
     Answer whole;
-    whole.text = answer;
+    whole.message = answer;
     if (!received->fds.empty()) whole.pidfd = std::move(received->fds[0]);
     waiting.resolve(std::move(whole));
   }
@@ -76,7 +76,7 @@ Task<Result<JailerClient::Answer>> JailerClient::ask(Order order, std::vector<in
   waiting_.emplace(order.token, done.resolver());
   CO_TRY(Answer answer, co_await done);
   // This client may be destroyed by now.
-  if (answer.text.error != 0) co_return tl::unexpected<Error>(failed_order(answer.text));
+  if (answer.message.error != 0) co_return tl::unexpected<Error>(failed_order(answer.message));
   co_return answer;
 }
 

@@ -63,7 +63,7 @@ class JailerClient {
 
  private:
   struct Answer {
-    JailerAnswer text{};
+    JailerAnswer message{};
     Fd pidfd;
   };
   JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());
