@@ -4,16 +4,11 @@
 
 #include "catalog/packed.h"
 #include "catalog/signature.h"
+#include "supervisor/base/fnv.h"
 #include "supervisor/base/json_value.h"
 
 namespace catalog {
 namespace {
-
-uint32_t name_hash(std::string_view text) {  // FNV-1a
-  uint32_t h = 2166136261u;
-  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
-  return h;
-}
 
 // The text behind each separator of a name: "a.b__c" has "b__c" and "c".
 std::vector<std::string_view> last_segments(std::string_view name) {
@@ -63,14 +58,14 @@ std::vector<std::string_view> Catalog::tags(uint32_t number) const {
 
 void Catalog::add_names(uint32_t number) {
   const std::string_view name = tool(number).name;
-  names_.push_back({name_hash(folded(name)), number});
-  for (std::string_view segment : last_segments(name)) segments_.push_back({name_hash(folded(segment)), number});
+  names_.push_back({fnv_of<uint32_t>(folded(name)), number});
+  for (std::string_view segment : last_segments(name)) segments_.push_back({fnv_of<uint32_t>(folded(segment)), number});
 }
 
 std::vector<uint32_t> Catalog::named(const std::vector<Name>& names, const std::string& folded_name) const {
   std::vector<uint32_t> all;
   if (folded_name.empty()) return all;
-  const uint32_t wanted = name_hash(folded_name);
+  const uint32_t wanted = fnv_of<uint32_t>(folded_name);
   auto at = std::lower_bound(names.begin(), names.end(), Name{wanted, 0});
   for (; at != names.end() && at->hash == wanted; ++at) {
     const std::string_view name = tool(at->tool).name;

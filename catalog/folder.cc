@@ -1,6 +1,5 @@
 #include "catalog/folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -25,13 +25,12 @@ struct Walk {
   int look_into(const std::string& folder, const std::string& inside, int depth) {
     Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd) return errno;
-    DIR* raw = ::fdopendir(fd.get());
-    if (!raw) return errno;
-    const int directory = fd.release();
-    const std::unique_ptr<DIR, int (*)(DIR*)> owner(raw, &::closedir);
+    const DirectoryStream stream = stream_of(std::move(fd));
+    if (!stream) return errno;
+    const int directory = ::dirfd(stream.get());
     listing.folders.push_back(inside);
     std::vector<std::string> folders;
-    while (const dirent* entry = ::readdir(raw)) {
+    while (const dirent* entry = ::readdir(stream.get())) {
       const std::string name = entry->d_name;
       if (name.starts_with('.')) continue;
       if (++entries > kMaxEntries || listing.files.size() >= kMaxFiles) {

@@ -4,6 +4,7 @@
 #include "catalog/everyday_words.h"
 #include "catalog/index.h"
 #include "catalog/thesaurus.h"
+#include "supervisor/base/fnv.h"
 
 namespace catalog {
 namespace {
@@ -28,10 +29,9 @@ constexpr size_t kFewDocuments = 1000;  // in a larger index, a word in over 1/4
 constexpr size_t kFirstBytes = 32;
 constexpr size_t kMostCorrected = 8;  // words of a query that are compared with the whole vocabulary
 
-uint64_t place_hash(std::string_view text) {  // FNV-1a
-  uint64_t h = 14695981039346656037u;
-  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return h ^ (h >> 29);
+uint64_t place_hash(std::string_view text) {
+  const auto hash = fnv_of<uint64_t>(text);
+  return hash ^ (hash >> 29);
 }
 
 size_t bucket_of(size_t length, char first) {

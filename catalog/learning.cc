@@ -4,6 +4,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "supervisor/base/fnv.h"
+
 namespace catalog {
 namespace {
 
@@ -18,20 +20,14 @@ constexpr size_t kMaxHaving = 1000;        // the last searches with one word; e
 constexpr size_t kMaxTeachers = 8;         // teachers of one use
 constexpr std::chrono::minutes kTidy{10};  // time between two removals of old searches
 
-uint64_t stem_hash(std::string_view text) {  // FNV-1a
-  uint64_t h = 14695981039346656037u;
-  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return h;
-}
-
 bool has(const std::vector<uint32_t>& all, uint32_t one) { return std::find(all.begin(), all.end(), one) != all.end(); }
 
 }  // namespace
 
 uint64_t Learning::Words::key() const {
-  uint64_t h = 14695981039346656037u;
-  for (const Word& word : all) h = (h ^ word.stem) * 1099511628211u;
-  return h;
+  uint64_t hash = kFnvBasis<uint64_t>;
+  for (const Word& word : all) hash = fnv_add<uint64_t>(hash, word.stem);
+  return hash;
 }
 
 std::string Learning::tool_key(const Tool& tool) { return tool.server + '\n' + tool.name; }
@@ -42,7 +38,7 @@ Learning::Words Learning::words_of(const Index& index, std::string_view query, s
     if (words.all.size() == most) break;
     const double tools = static_cast<double>(index.documents());
     const double weight = std::log(1 + (tools + 1) / (word.documents + 1));
-    words.all.push_back({stem_hash(stemmer_.stem(word.text)), weight});
+    words.all.push_back({fnv_of<uint64_t>(stemmer_.stem(word.text)), weight});
   }
   std::sort(words.all.begin(), words.all.end(), [](const Word& a, const Word& b) { return a.stem < b.stem; });
   words.all.erase(

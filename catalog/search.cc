@@ -1,8 +1,10 @@
 // Search: finds tools by a text, and a tool by its name.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "catalog/catalog.h"
+#include "supervisor/base/trimmed.h"
 
 namespace catalog {
 namespace {
@@ -29,10 +31,14 @@ bool same_but_marks(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return plain(x) == plain(y); });
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && static_cast<unsigned char>(text.front()) <= ' ') text.remove_prefix(1);
-  while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.remove_suffix(1);
-  return text;
+// A query without the blanks and control characters around it.
+std::string_view without_blanks(std::string_view text) {
+  static constexpr auto kBlanks = [] {
+    std::array<char, ' ' + 1> all{};
+    for (size_t i = 0; i < all.size(); i++) all[i] = static_cast<char>(i);
+    return all;
+  }();
+  return trimmed(text, {kBlanks.data(), kBlanks.size()});
 }
 
 // Counts only ASCII words: definitions have no words of other scripts.
@@ -110,7 +116,7 @@ std::string Catalog::take_server(std::string_view& text) const {
       if (!tail.starts_with(separator) || tail.size() == separator.size()) continue;
       if (best && best->name.size() >= server.name.size()) break;
       best = &server;
-      after = trimmed(tail.substr(separator.size()));
+      after = without_blanks(tail.substr(separator.size()));
       break;
     }
   }
@@ -218,7 +224,7 @@ void Catalog::rank(FoundTools& found, const Query& query, std::string_view text,
 }
 
 FoundTools Catalog::search(const Query& query) const {
-  std::string_view text = trimmed(query.text);
+  std::string_view text = without_blanks(query.text);
   std::string server = query.server;
   std::vector<uint32_t> first = exact(text);
   std::string_view rest = text;
@@ -264,7 +270,7 @@ FoundTools Catalog::search(const Query& query) const {
 Named Catalog::find(std::string_view name, std::string_view category, std::string_view server) const {
   Named meant;
   meant.tools = named_so(name, category, server);
-  if (meant.tools.empty()) meant.nearest = nearest_tools(trimmed(name));
+  if (meant.tools.empty()) meant.nearest = nearest_tools(without_blanks(name));
   return meant;
 }
 
@@ -275,7 +281,7 @@ std::vector<uint32_t> Catalog::named_so(std::string_view name, std::string_view 
     std::erase_if(all, [&](uint32_t number) { return !passes(number); });
     return all;
   };
-  name = trimmed(name);
+  name = without_blanks(name);
   std::vector<uint32_t> tools = passing(named(names_, folded(name)), server);
   if (std::any_of(tools.begin(), tools.end(), [&](uint32_t one) { return tool(one).name == name; }))
     std::erase_if(tools, [&](uint32_t one) { return tool(one).name != name; });

@@ -1,6 +1,5 @@
 #include "jail/cgroup.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -11,6 +10,8 @@
 #include <charconv>
 #include <memory>
 #include <string_view>
+
+#include "supervisor/base/directory_stream.h"
 
 namespace jail {
 namespace {
@@ -98,9 +99,8 @@ Result<> give_to(int directory, CgroupTree::Owner owner) {
 
 void remove_left_overs(int jails) {
   Fd copy(::openat(jails, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(copy.get()), ::closedir);
+  const DirectoryStream listing = stream_of(std::move(copy));
   if (!listing) return;
-  copy.release();
   while (dirent* entry = ::readdir(listing.get())) {
     if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
     Fd leaf(::openat(jails, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -11,6 +11,7 @@
 #include "jail/sealed_plan.h"
 #include "jail/zygote.h"
 #include "supervisor/base/clock.h"
+#include "supervisor/base/fd_pair.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 
@@ -19,26 +20,11 @@ namespace {
 
 constexpr auto kBuildLimit = std::chrono::seconds(30);  // usually milliseconds; seconds only under emulation
 
-struct Pair {
-  Fd ours, theirs;
-};
-
-Result<Pair> make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) < 0) return fail_errno(errno, "pipe");
-  Pair pair{Fd(ends[0]), Fd(ends[1])};
-  if (::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno(errno, "pipe");
+Result<FdPair> make_output() {
+  TRY(FdPair pair, make_pipe(Code::internal));
   // A program that opens /dev/stdout opens the pipe again, and the runner's host id is not the daemon's.
   if (::fchmod(pair.theirs.get(), 0222) < 0) return fail_errno(errno, "chmod a pipe");
   (void)::fcntl(pair.ours.get(), F_SETPIPE_SZ, 256 * 1024);  // fewer wake-ups for large outputs; may fail
-  return pair;
-}
-
-Result<Pair> make_sockets(int type) {
-  int ends[2];
-  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) < 0) return fail_errno(errno, "socketpair");
-  Pair pair{Fd(ends[0]), Fd(ends[1])};
-  if (::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno(errno, "socketpair");
   return pair;
 }
 
@@ -84,16 +70,16 @@ CgroupLimits cgroup_limits_of(const policies::Limits& limits, uint64_t own_bytes
 
 // Both ends of every pipe and socket that goes into a jail.
 struct Jail::Ends {
-  Pair out, err, guest, control;
+  FdPair out, err, guest, control;
 };
 
 // Prepares what every kind of jail needs before its order: descriptors and the leaf.
 Result<Jail::Ends> Jail::prepare(const Spec& spec) {
   Ends ends;
-  TRY(ends.out, make_pipe());
-  TRY(ends.err, make_pipe());
-  TRY(ends.guest, make_sockets(spec.guest == Spec::Guest::stream ? SOCK_STREAM : SOCK_SEQPACKET));
-  TRY(ends.control, make_sockets(SOCK_SEQPACKET));
+  TRY(ends.out, make_output());
+  TRY(ends.err, make_output());
+  TRY(ends.guest, make_sockets(spec.guest == Spec::Guest::stream ? SOCK_STREAM : SOCK_SEQPACKET, Code::internal));
+  TRY(ends.control, make_sockets(SOCK_SEQPACKET, Code::internal));
   if (host_.cgroups) {
     TRY(cgroup_, host_.cgroups->make_leaf(spec.name));
     CHECKED(cgroup_.set(cgroup_limits_of(spec.limits, 0)));
@@ -106,7 +92,7 @@ Result<Jail::Ends> Jail::prepare(const Spec& spec) {
 Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
   CO_TRY(pidfd_, AsyncFd::adopt(host_.loop, std::move(pidfd)));
   init_pid_ = pid_of(pidfd_.get());
-  for (Pair* pair : {&ends.out, &ends.err, &ends.guest, &ends.control}) pair->theirs.reset();
+  for (FdPair* pair : {&ends.out, &ends.err, &ends.guest, &ends.control}) pair->theirs.reset();
   CO_TRY(out_, AsyncFd::adopt(host_.loop, std::move(ends.out.ours)));
   CO_TRY(err_, AsyncFd::adopt(host_.loop, std::move(ends.err.ours)));
   CO_TRY(control_, AsyncFd::adopt(host_.loop, std::move(ends.control.ours)));

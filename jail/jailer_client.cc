@@ -30,11 +30,6 @@ std::unique_ptr<JailerClient> JailerClient::start(Loop& loop, AsyncFd socket, st
   return client;
 }
 
-// The waiting task may hold the last reference to this client, and the client's own task is running now.
-void JailerClient::fire_later(std::shared_ptr<Waiting> waiting) {
-  loop_.defer([waiting = std::move(waiting)] { waiting->done.fire(); });
-}
-
 Task<> JailerClient::read_answers() {
   for (;;) {
     JailerAnswer answer{};
@@ -47,17 +42,15 @@ Task<> JailerClient::read_answers() {
     auto it = waiting_.find(answer.token);
     if (it == waiting_.end())
       continue;  // the request was cancelled: a pidfd in the answer is closed, and the jail sees its control socket end
-    auto waiting = std::move(it->second);
+    const auto waiting = std::move(it->second);
     waiting_.erase(it);
-    waiting->answer = answer;
-    if (!received->fds.empty()) waiting->pidfd = std::move(received->fds[0]);
-    fire_later(std::move(waiting));
+    Answer whole;
+    whole.message = answer;
+    if (!received->fds.empty()) whole.pidfd = std::move(received->fds[0]);
+    waiting.resolve(std::move(whole));
   }
   gone_ = true;
-  for (auto& [token, waiting] : std::exchange(waiting_, {})) {
-    waiting->gone = why_gone_;
-    fire_later(std::move(waiting));
-  }
+  for (const auto& [token, waiting] : std::exchange(waiting_, {})) waiting.resolve(tl::unexpected<Error>(why_gone_()));
   loop_.defer(lost_);
 }
 
@@ -66,10 +59,9 @@ bool JailerClient::is_gone() const {
   return gone_ || (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0);
 }
 
-Task<Result<std::shared_ptr<JailerClient::Waiting>>> JailerClient::ask(Order order, std::vector<int> fds) {
+Task<Result<JailerClient::Answer>> JailerClient::ask(Order order, std::vector<int> fds) {
   if (gone_) co_return tl::unexpected<Error>(why_gone_());
   order.token = next_token_++;
-  auto waiting = std::make_shared<Waiting>();
   for (;;) {
     auto sent = send_message(socket_.get(), &order, sizeof order, fds);
     if (sent) break;
@@ -80,12 +72,12 @@ Task<Result<std::shared_ptr<JailerClient::Waiting>>> JailerClient::ask(Order ord
     Deadline again(loop_, std::chrono::milliseconds(1), [&soon] { soon.fire(); });
     co_await soon;
   }
-  waiting_.emplace(order.token, waiting);
-  co_await waiting->done;
+  OneShot<Result<Answer>> done(loop_, tl::unexpected<Error>(why_gone_()));
+  waiting_.emplace(order.token, done.resolver());
+  CO_TRY(Answer answer, co_await done);
   // This client may be destroyed by now.
-  if (waiting->gone) co_return tl::unexpected<Error>(waiting->gone());
-  if (waiting->answer.error != 0) co_return tl::unexpected<Error>(failed_order(waiting->answer));
-  co_return waiting;
+  if (answer.message.error != 0) co_return tl::unexpected<Error>(failed_order(answer.message));
+  co_return answer;
 }
 
 Task<Result<Fd>> JailerClient::build(BuildFds fds, Ids ids) {
@@ -98,8 +90,8 @@ Task<Result<Fd>> JailerClient::build(BuildFds fds, Ids ids) {
   std::vector<int> list{fds.plan, fds.guest, fds.control, fds.out, fds.err};
   if (fds.cgroup >= 0) list.push_back(fds.cgroup);
   CO_TRY(auto answer, co_await ask(order, std::move(list)));
-  if (!answer->pidfd) co_return fail(Code::internal, "the jailer answered without a pidfd");
-  co_return std::move(answer->pidfd);
+  if (!answer.pidfd) co_return fail(Code::internal, "the jailer answered without a pidfd");
+  co_return std::move(answer.pidfd);
 }
 
 Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity, JailPurpose purpose) {
@@ -109,8 +101,8 @@ Task<Result<Fd>> JailerClient::fork(ForkFds fds, Identity identity, JailPurpose 
   order.identity = identity;
   std::vector<int> list{fds.plan, fds.guest, fds.control, fds.out, fds.err, fds.go};
   CO_TRY(auto answer, co_await ask(order, std::move(list)));
-  if (!answer->pidfd) co_return fail(Code::internal, "the zygote answered without a pidfd");
-  co_return std::move(answer->pidfd);
+  if (!answer.pidfd) co_return fail(Code::internal, "the zygote answered without a pidfd");
+  co_return std::move(answer.pidfd);
 }
 
 Task<Result<>> JailerClient::attach(int pidfd, Workspace workspace, uint32_t runner_id) {

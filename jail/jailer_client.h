@@ -10,6 +10,7 @@
 
 #include "jail/orders.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/base/project_quota.h"
 
 namespace jail {
@@ -66,17 +67,14 @@ class JailerClient {
   bool is_gone() const;
 
  private:
-  struct Waiting {
-    Event done;
-    Error (*gone)() = nullptr;  // set instead of an answer: makes the error after the other end has ended
-    JailerAnswer answer{};
+  struct Answer {
+    JailerAnswer message{};
     Fd pidfd;
   };
   JailerClient(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());
   static std::unique_ptr<JailerClient> start(Loop& loop, AsyncFd socket, std::function<void()> lost, Error (*gone)());
-  Task<Result<std::shared_ptr<Waiting>>> ask(Order order, std::vector<int> fds);
+  Task<Result<Answer>> ask(Order order, std::vector<int> fds);
   Task<> read_answers();
-  void fire_later(std::shared_ptr<Waiting> waiting);
 
   Loop& loop_;
   AsyncFd socket_;
@@ -84,7 +82,7 @@ class JailerClient {
   Error (*why_gone_)();
   bool gone_ = false;
   uint64_t next_token_ = 1;
-  std::unordered_map<uint64_t, std::shared_ptr<Waiting>> waiting_;
+  std::unordered_map<uint64_t, OneShot<Result<Answer>>::Resolver> waiting_;
   Scope tasks_;  // last: cancelled first
 };
 

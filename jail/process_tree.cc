@@ -1,6 +1,5 @@
 #include "jail/process_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,6 +12,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "supervisor/base/directory_stream.h"
 
 namespace jail {
 namespace {
@@ -33,7 +34,7 @@ std::string read_text(const std::string& path) { return read_text(open_text(path
 // beside the first.
 uint32_t add_children(int pid, std::vector<int>& found, std::string* second = nullptr) {
   std::string tasks = fmt::format("/proc/{}/task", pid);
-  std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(tasks.c_str()), ::closedir);
+  const DirectoryStream listing(::opendir(tasks.c_str()));
   if (!listing) return 0;
   uint32_t threads = 0;
   while (dirent* entry = ::readdir(listing.get())) {

@@ -10,6 +10,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/tool_name.h"
 
 namespace policies {
 
@@ -125,11 +126,6 @@ bool is_module_name(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   });
-}
-
-bool is_tool_name(std::string_view name) {
-  return !name.empty() && name.size() <= 128 &&
-         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
 }
 
 void read_pool(const Json& object, Policy& policy, Problems& problems) {

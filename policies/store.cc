@@ -1,6 +1,5 @@
 #include "policies/store.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include <set>
 
 #include "policies/former_keys.h"
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fd.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
@@ -130,14 +130,13 @@ class Store::Loader {
 
   // False when the folder does not exist.
   bool read_folder(const std::string& folder, Documents& into) {
-    DIR* raw = ::opendir(folder.c_str());
-    if (!raw) {
+    const DirectoryStream entries(::opendir(folder.c_str()));
+    if (!entries) {
       if (errno != ENOENT) wrong(folder, fail_errno(errno, "opendir", Code::invalid).value());
       return false;
     }
-    const std::unique_ptr<DIR, int (*)(DIR*)> directory(raw, &::closedir);
     std::set<std::string> files;  // sorted, so that messages are in order
-    while (const dirent* entry = ::readdir(raw)) files.insert(entry->d_name);
+    while (const dirent* entry = ::readdir(entries.get())) files.insert(entry->d_name);
     for (const auto& file : files) {
       if (file.starts_with('.') || !file.ends_with(".json") || file.ends_with(".schema.json")) continue;
       read_document(folder + "/" + file, file.substr(0, file.size() - 5), into);

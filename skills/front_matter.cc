@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "supervisor/base/json.h"
+#include "supervisor/base/trimmed.h"
 
 namespace skills {
 namespace {
@@ -21,10 +22,7 @@ struct Line {
   std::string_view text;  // without indent and trailing blanks
 };
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r')) text.remove_suffix(1);
-  return text;
-}
+constexpr std::string_view kBlanks = " \t\r";
 
 auto wrong(size_t line, std::string_view why, std::string_view hint = "see agentskills.io/specification") {
   return fail(Code::invalid, fmt::format("front matter, line {}: {}", line, why), std::string(hint));
@@ -134,7 +132,8 @@ class Reader {
       return wrong(number, fmt::format("a value cannot begin with '{}' here", text[0]),
                    "write it in quotes; anchors, aliases, tags and flow collections are not read");
     if (text.starts_with("- ")) return wrong(number, "a list in a list is not read");
-    if (const size_t comment = text.find(" #"); comment != text.npos) text = trimmed(text.substr(0, comment));
+    if (const size_t comment = text.find(" #"); comment != text.npos)
+      text = trimmed_end(text.substr(0, comment), kBlanks);
     if (text.find(": ") != text.npos || text.ends_with(':'))
       return wrong(number, "has a second ':'", "quote the value");
     for (std::string_view nothing : {"", "~", "null", "Null", "NULL"})
@@ -219,7 +218,7 @@ Result<FrontMatter> parse_front_matter(std::string_view text) {
     if (begin >= text.size()) return wrong(number, "there is no line `---` that ends it");
     if (begin > kMostBytes) return wrong(number, fmt::format("it is longer than {} bytes", kMostBytes));
     const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = trimmed(text.substr(begin, end - begin));
+    std::string_view line = trimmed_end(text.substr(begin, end - begin), kBlanks);
     begin = end + 1;
     if (number == 1) {
       if (line != "---") return wrong(1, "is not `---`", "begin the file with `---`, name, description and `---`");

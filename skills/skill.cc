@@ -1,6 +1,5 @@
 #include "skills/skill.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "skills/digest.h"
 #include "skills/front_matter.h"
 #include "skills/name.h"
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
 
@@ -38,9 +38,9 @@ class Collection {
     if (depth > kMostDepth) return fail(Code::invalid, fmt::format("{} is nested too deep", below));
     TRY(RelativePath top, RelativePath::parse("."));
     TRY(Fd folder, open_beneath(directory, top, O_RDONLY | O_DIRECTORY));
-    std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
+    const DirectoryStream entries = stream_of(std::move(folder));
     if (!entries) return fail_errno(errno, "fdopendir");
-    const int fd = folder.release();  // closed with `entries`
+    const int fd = ::dirfd(entries.get());
     while (const dirent* entry = ::readdir(entries.get())) {
       const std::string_view name = entry->d_name;
       if (name == "." || name == "..") continue;

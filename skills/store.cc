@@ -1,6 +1,5 @@
 #include "skills/store.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 #include <memory>
 
 #include "skills/name.h"
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/durable.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/path.h"
@@ -29,9 +29,8 @@ std::string version_path(std::string_view slug, uint32_t version) { return fmt::
 // The names in a folder, sorted.
 Result<std::vector<std::string>> names_in(int directory, const RelativePath& path) {
   TRY(Fd folder, open_beneath(directory, path, O_RDONLY | O_DIRECTORY));
-  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
+  const DirectoryStream entries = stream_of(std::move(folder));
   if (!entries) return fail_errno(errno, "fdopendir");
-  (void)folder.release();  // closed with `entries`
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;

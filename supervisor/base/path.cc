@@ -1,6 +1,5 @@
 #include "supervisor/base/path.h"
 
-#include <dirent.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
@@ -9,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/disk_faults.h"
 #include "supervisor/base/json.h"
 
@@ -38,11 +38,6 @@ struct FdPath {
   explicit FdPath(int fd) { std::snprintf(text, sizeof text, "/proc/self/fd/%d", fd); }
   char text[32];
 };
-
-struct CloseDir {
-  void operator()(DIR* dir) const { ::closedir(dir); }
-};
-using Dir = std::unique_ptr<DIR, CloseDir>;
 
 std::string in_quotes(std::string_view path) { return "'" + std::string(path) + "'"; }
 
@@ -238,9 +233,10 @@ Result<TreeRemoval> TreeRemoval::begin(int dirfd, const RelativePath& path, uint
 // True when `directory` is empty now, false when the slice's operations ran out.
 Result<bool> TreeRemoval::empty_directory(int directory, unsigned& operations) {
   for (;;) {
-    int fd = openat2_beneath(directory, ".", O_RDONLY | O_DIRECTORY, 0);
-    if (fd < 0) return fail_path(errno, "delete", name_);
-    Dir dir(::fdopendir(fd));
+    Fd fd(openat2_beneath(directory, ".", O_RDONLY | O_DIRECTORY, 0));
+    if (!fd) return fail_path(errno, "delete", name_);
+    const DirectoryStream dir = stream_of(std::move(fd));
+    if (!dir) return fail_path(errno, "delete", name_);
     bool removed = false;
     for (;;) {
       errno = 0;

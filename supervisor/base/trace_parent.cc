@@ -4,6 +4,7 @@
 #include <set>
 
 #include "supervisor/base/json_value.h"
+#include "supervisor/base/trimmed.h"
 
 namespace {
 
@@ -31,12 +32,6 @@ bool is_key(std::string_view text) {
 bool is_value(std::string_view text) {
   if (text.empty() || text.size() > kLongestPart || text.back() == ' ') return false;
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != ',' && c != '='; });
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
 }
 
 std::string_view text_in(const Json& meta, const char* key) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/base/random.h"
 #include "supervisor/journal/journal.h"
 
@@ -48,8 +49,7 @@ std::string approval_text(const Approval& approval) {
 
 struct Approvals::Waiting {
   Approval approval;
-  Event settled;
-  std::optional<ApprovalVerdict> verdict;
+  OneShot<ApprovalVerdict>::Resolver settled;
   std::shared_ptr<mcp::Elicitation> question;
   Deadline expiry;
 };
@@ -83,7 +83,9 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
   if (waiting_.size() >= kMost)
     co_return fail(Code::exhausted, fmt::format("{} calls of all tenants wait for an approval already", kMost),
                    "call again later", "calls.approval");
+  OneShot<ApprovalVerdict> verdict(loop_, ApprovalVerdict{ApprovalVerdict::Kind::withdrawn, {}, {}});
   auto waiting = std::make_shared<Waiting>();
+  waiting->settled = verdict.resolver();
   const auto lasts = std::chrono::milliseconds(std::max<int64_t>(approval.expires_ms - approval.asked_ms, 0));
   approval.id = "a" + random_hex(8);
   waiting->approval = std::move(approval);
@@ -94,8 +96,8 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
   waiting->expiry = Deadline(loop_, lasts, [this, id = waiting->approval.id] {
     (void)settle(id, ApprovalVerdict{ApprovalVerdict::Kind::expired, {}, {}});
   });
-  co_await waiting->settled;
-  co_return *waiting->verdict;
+  ApprovalVerdict settled = co_await verdict;
+  co_return settled;
 }
 
 void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::RequestContext& client) {
@@ -119,12 +121,8 @@ Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
     return fail(Code::not_found, fmt::format("nothing with the id '{}' waits for an approval", printable(id, 64)),
                 "list what waits: warder approvals");
   const std::shared_ptr<Waiting> waiting = node.mapped();
-  waiting->verdict = std::move(verdict);
-  notify(waiting->approval, What::settled, kind_name(waiting->verdict->kind));
-  // The waiting task resumes in a later turn of the loop. It may be cancelled before that turn.
-  loop_.defer([weak = std::weak_ptr(waiting)] {
-    if (auto one = weak.lock()) one->settled.fire();
-  });
+  notify(waiting->approval, What::settled, kind_name(verdict.kind));
+  waiting->settled.resolve(std::move(verdict));
   return {};
 }
 

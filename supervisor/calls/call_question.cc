@@ -12,12 +12,6 @@ namespace {
 
 constexpr size_t kMostFormShown = 16'000;  // bytes of a form, with all its fields
 
-struct Waiting {
-  Event settled;
-  std::optional<mcp::Elicited> answer;  // nullopt: no answer
-  bool expired = false;
-};
-
 bool asks(const policies::Policy& policy) { return policy.calls.questions == policies::CallRules::Questions::client; }
 
 // The schema without titles and descriptions, which never become part of an answer.
@@ -78,36 +72,31 @@ Task<upstream::Reply> ask_person(CallEnvironment& environment, const Who& who, c
     audited.set("verdict", code_name(form.error().code));
     co_return upstream::Reply{};
   }
-  auto waiting = std::make_shared<Waiting>();
-  // The waiting task resumes in a later turn of the loop. It may be cancelled before that turn.
-  auto answered = [&loop = environment.loop, weak = std::weak_ptr(waiting)](mcp::Elicited answer) {
-    loop.defer([weak, answer = std::move(answer)] {
-      auto one = weak.lock();
-      if (!one || one->settled.fired()) return;
-      one->answer = answer;
-      one->settled.fire();
-    });
+  OneShot<QuestionEnd> settled(environment.loop);
+  auto answered = [resolver = settled.resolver()](mcp::Elicited answer) {
+    QuestionEnd end;
+    end.answer = std::move(answer);
+    resolver.resolve(std::move(end));
   };
   const auto asked = who.client.elicit(*std::move(form), std::move(answered));
   if (!asked) {
     audited.set("verdict", "unasked");
     co_return upstream::Reply{};
   }
-  environment.questions.add(std::shared_ptr<Event>(waiting, &waiting->settled));
+  environment.questions.add(settled.resolver());
   if (who.tell) who.tell(fmt::format("{} asks: waits for the answer of the person at the client", target.server));
   const std::chrono::milliseconds lasts = who.policy->calls.approval.expires;
-  const Deadline expiry(environment.loop, lasts, [weak = std::weak_ptr(waiting)] {
-    const auto one = weak.lock();
-    if (!one || one->settled.fired()) return;
-    one->expired = true;
-    one->settled.fire();
+  const Deadline expiry(environment.loop, lasts, [resolver = settled.resolver()] {
+    QuestionEnd end;
+    end.expired = true;
+    resolver.resolve_now(std::move(end));
   });
-  co_await waiting->settled;
-  if (!waiting->answer) {
-    if (waiting->expired) audited.set("verdict", "expired");
+  QuestionEnd end = co_await settled;
+  if (!end.answer) {
+    if (end.expired) audited.set("verdict", "expired");
     co_return upstream::Reply{};
   }
-  mcp::Elicited& answer = *waiting->answer;
+  mcp::Elicited& answer = *end.answer;
   audited.set("verdict", verdict_of(answer.action));
   upstream::Reply reply;
   if (answer.action == mcp::Elicited::Action::decline) reply.action = upstream::Reply::Action::decline;

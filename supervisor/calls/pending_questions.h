@@ -3,29 +3,34 @@
 // call_question.cc. Used by: supervisor/daemon/. No errors.
 #pragma once
 #include <algorithm>
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "supervisor/base/loop.h"
+#include "supervisor/base/one_shot.h"
+#include "supervisor/mcp/elicitation.h"
 
 namespace calls {
+
+// QuestionEnd: how a question ended. Without an answer, its time is over, or it was cancelled.
+struct QuestionEnd {
+  std::optional<mcp::Elicited> answer;
+  bool expired = false;
+};
 
 class PendingQuestions {
  public:
   bool closed() const { return closed_; }
-  // Adds a waiting question. cancel_all() fires `settled`.
-  void add(const std::shared_ptr<Event>& settled) {
-    std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
-    waiting_.push_back(settled);
+  // Adds a waiting question. cancel_all() ends it.
+  void add(OneShot<QuestionEnd>::Resolver settled) {
+    std::erase_if(waiting_, [](const auto& one) { return !one.is_wanted(); });
+    waiting_.push_back(std::move(settled));
   }
   // Each waiting task resumes in a later turn of the loop.
   void cancel_all(Loop& loop) {
-    for (const auto& one : std::exchange(waiting_, {}))
-      loop.defer([one] {
-        const auto settled = one.lock();
-        if (settled && !settled->fired()) settled->fire();
-      });
+    loop.defer([all = std::exchange(waiting_, {})] {
+      for (const auto& one : all) one.resolve_now();
+    });
   }
   void close(Loop& loop) {
     closed_ = true;
@@ -33,7 +38,7 @@ class PendingQuestions {
   }
 
  private:
-  std::vector<std::weak_ptr<Event>> waiting_;
+  std::vector<OneShot<QuestionEnd>::Resolver> waiting_;
   bool closed_ = false;
 };
 

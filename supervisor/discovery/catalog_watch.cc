@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "supervisor/base/flag_guard.h"
 #include "supervisor/base/log.h"
 
 namespace discovery {
@@ -93,11 +94,7 @@ Task<> Discovery::refresh() {
 Task<> Discovery::reload() {
   if (loading_) is_asked_again_ = true;  // the running reload looks once more
   if (loading_ || (folder_.empty() && !stale_)) co_return;
-  struct Busy {
-    bool& flag;
-    explicit Busy(bool& busy) : flag(busy) { flag = true; }
-    ~Busy() { flag = false; }
-  } busy(loading_);
+  const FlagGuard busy(loading_);
   do {
     is_asked_again_ = false;
     auto builder = co_await look();

@@ -1,13 +1,14 @@
 #include "supervisor/discovery/stub_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "skills/digest.h"
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fields.h"
+#include "supervisor/base/flag_guard.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -34,7 +35,7 @@ Result<> write_stub(int folder, const std::string& name, const std::string& cont
 
 Result<> link_files(int from, int to) {
   Fd listed(::openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  std::unique_ptr<DIR, int (*)(DIR*)> entries(listed ? ::fdopendir(listed.release()) : nullptr, ::closedir);
+  const DirectoryStream entries = listed ? stream_of(std::move(listed)) : nullptr;
   if (!entries) return fail_errno(errno, "list the stubs of a server");
   for (errno = 0; const dirent* entry = ::readdir(entries.get()); errno = 0) {
     const std::string_view name = entry->d_name;
@@ -58,11 +59,7 @@ Task<Result<bool>> StubTree::show(std::shared_ptr<const catalog::Catalog> catalo
   wanted_ = std::move(catalog);
   index_ = nullptr;
   if (writing_) co_return false;
-  struct Busy {
-    bool& flag;
-    explicit Busy(bool& busy) : flag(busy) { flag = true; }
-    ~Busy() { flag = false; }
-  } busy(writing_);
+  const FlagGuard busy(writing_);
   bool changed = false;
   while (wanted_ != shown_) {
     auto of = wanted_;

@@ -60,6 +60,13 @@ void Admission::count(const Place& place) {
   tenants_.splice(tenants_.end(), tenants_, place.tenant);
 }
 
+// The call's place in its line. The destructor gives it up, if the call is still there.
+struct Admission::LineGuard {
+  Admission& admission;
+  std::shared_ptr<Waiting> waiting;
+  ~LineGuard() { admission.remove(waiting); }
+};
+
 Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Policy& policy, std::string name) {
   if (closed_) co_return tl::unexpected<Error>(*closed_);
   const Place place = place_of(asker);
@@ -81,35 +88,23 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
     forget_unused(place);
     co_return full;
   }
+  // A permit that comes for a cancelled call is destroyed with `decision`, and gives its place back.
+  OneShot<Result<Permit>> decision(loop_, fail(Code::internal, "the queue of executions is gone"));
   auto waiting = std::make_shared<Waiting>();
-  waiting->asker = asker;
+  waiting->asker = std::move(asker);
+  waiting->decided = decision.resolver();
   waiting->name = std::move(name);
   waiting->most = policy.concurrent_executions;
   waiting->most_of_connection = policy.requests_in_flight;
   place.tenant->waiting++;
   place.line->waiting.push_back(waiting);
-  struct Leave {  // on cancellation: leaves the line, or gives back the place
-    Admission& admission;
-    std::shared_ptr<Waiting> waiting;
-    bool taken = false;
-    ~Leave() {
-      if (taken) return;
-      if (waiting->counted) {
-        admission.leave(waiting->asker);
-      } else {
-        admission.remove(waiting);
-      }
-    }
-  } guard{*this, waiting};
-  co_await waiting->decided;
-  if (waiting->refusal) co_return tl::unexpected<Error>(*waiting->refusal);
-  guard.taken = true;
-  co_return Permit(*this, std::move(asker));
+  const LineGuard guard{*this, waiting};
+  auto permit = co_await decision;
+  co_return permit;
 }
 
-// Removes the call from its line, if it is still there.
 void Admission::remove(const std::shared_ptr<Waiting>& waiting) {
-  if (waiting->refusal) return;
+  if (!std::exchange(waiting->is_in_line, false)) return;
   const Place place = place_of(waiting->asker);
   place.tenant->waiting -= std::erase(place.line->waiting, waiting);
   forget_unused(place);
@@ -118,8 +113,7 @@ void Admission::remove(const std::shared_ptr<Waiting>& waiting) {
 
 void Admission::refuse(const std::shared_ptr<Waiting>& waiting, Error why) {
   remove(waiting);
-  waiting->refusal = std::move(why);
-  loop_.defer([waiting] { waiting->decided.fire(); });
+  waiting->decided.resolve(tl::unexpected<Error>(std::move(why)));
 }
 
 void Admission::withdraw(const std::string& name) {
@@ -156,8 +150,8 @@ void Admission::admit_waiting() {
     place->line->waiting.pop_front();
     place->tenant->waiting--;
     count(*place);
-    waiting->counted = true;
-    waiting->decided.fire();
+    waiting->is_in_line = false;
+    waiting->decided.resolve_now(Permit(*this, waiting->asker));
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "policies/policy.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/one_shot.h"
 
 namespace executions {
 
@@ -59,9 +60,8 @@ class Admission {
     Asker asker;
     uint32_t most = 0, most_of_connection = 0;
     std::string name;
-    Event decided;
-    std::optional<Error> refusal;
-    bool counted = false;  // has a place, which enter() has not yet returned as a Permit
+    OneShot<Result<Permit>>::Resolver decided;
+    bool is_in_line = true;
   };
   struct Line {
     const void* connection = nullptr;
@@ -78,6 +78,7 @@ class Admission {
     std::list<Tenant>::iterator tenant;
     std::list<Line>::iterator line;
   };
+  struct LineGuard;
   Place place_of(const Asker& asker);
   void forget_unused(const Place& place);
   std::optional<Place> next();

@@ -6,6 +6,7 @@
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/executions/session_log.h"
 
 namespace executions {
@@ -32,10 +33,9 @@ int64_t seconds_since(Monotonic::time_point at) { return std::llround(ms_since(a
 }  // namespace
 
 struct Sessions::Waiting {
-  Event turn;
-  std::string gone;  // why the session ended during the wait; empty: it did not
+  OneShot<Result<>>::Resolver turn;
   std::string execution;
-  bool withdrawn = false;
+  Result<> next;  // what the call gets with its turn: an error if the session ended during the wait
 };
 
 struct Sessions::Entry {
@@ -71,7 +71,9 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution)
       co_return fail(Code::exhausted,
                      fmt::format("{} calls wait for session '{}' already", entry->waiting.size(), key.name),
                      "wait for some to end, or use another session", "session");
+    OneShot<Result<>> turn(host_.loop);
     auto waiting = std::make_shared<Waiting>();
+    waiting->turn = turn.resolver();
     waiting->execution = execution;
     entry->waiting.push_back(waiting);
     struct Leave {
@@ -79,14 +81,7 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution)
       std::shared_ptr<Waiting> waiting;
       ~Leave() { std::erase(entry->waiting, waiting); }
     } leave{entry, waiting};
-    co_await waiting->turn;
-    if (waiting->withdrawn)
-      co_return fail(Code::denied,
-                     "cancelled by an administrator while it waited for its session's turn; it did not run");
-    if (!waiting->gone.empty())
-      co_return fail(Code::not_found,
-                     fmt::format("session '{}' ended while this call waited: {}", key.name, waiting->gone), kBeginAnew,
-                     "session");
+    CO_CHECKED(co_await turn);
   }
 }
 
@@ -257,7 +252,7 @@ void Sessions::wake_next(const std::shared_ptr<Entry>& entry) {
   if (entry->busy || entry->waiting.empty()) return;
   auto next = entry->waiting.front();
   entry->waiting.pop_front();
-  next->turn.fire();
+  next->turn.resolve_now(next->next);
   // The woken call may not take the session: it may be cancelled, or it reports the session's end. Then the next
   // waiting call is woken.
   if (!entry->waiting.empty()) host_.loop.defer([this, entry] { wake_next(entry); });
@@ -268,7 +263,10 @@ void Sessions::wake_next(const std::shared_ptr<Entry>& entry) {
 void Sessions::bury(std::shared_ptr<Entry> entry, std::string why) {
   log_info("session {} of tenant {}: {}", entry->key.name, entry->key.tenant, why);
   log_session_end(*entry->tenant, entry->key.name);
-  for (const auto& waiting : entry->waiting) waiting->gone = why;
+  for (const auto& waiting : entry->waiting)
+    waiting->next =
+        fail(Code::not_found, fmt::format("session '{}' ended while this call waited: {}", entry->key.name, why),
+             kBeginAnew, "session");
   if (entry->waiting.empty() && !entry->told)
     note_gone(Gone{entry->key, std::move(why), entry->session.calls(), Monotonic::now(), entry->knows});
   entries_.erase(entry->key);
@@ -288,8 +286,8 @@ void Sessions::withdraw(const std::string& execution) {
     if (found == queue.end()) continue;
     auto waiting = *found;
     queue.erase(found);
-    waiting->withdrawn = true;
-    host_.loop.defer([waiting] { waiting->turn.fire(); });
+    waiting->turn.resolve(
+        fail(Code::denied, "cancelled by an administrator while it waited for its session's turn; it did not run"));
     return;
   }
 }

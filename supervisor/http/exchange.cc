@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "supervisor/base/log.h"
+#include "supervisor/base/trimmed.h"
 #include "supervisor/http/resolver.h"
 
 namespace http {
@@ -160,10 +161,7 @@ void Exchange::State::note_header(std::string_view line) {
   if (colon == line.npos) return;
   std::string name(line.substr(0, colon));
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::string_view value = line.substr(colon + 1);
-  while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
-  while (value.ends_with(' ') || value.ends_with('\t')) value.remove_suffix(1);
-  head.headers.emplace_back(std::move(name), value);
+  head.headers.emplace_back(std::move(name), trimmed(line.substr(colon + 1)));
 }
 
 size_t Exchange::State::on_body(char* data, size_t, size_t bytes, void* self) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <strings.h>
 
+#include "supervisor/base/trimmed.h"
+
 namespace http {
 namespace {
 
@@ -23,12 +25,6 @@ std::string_view take_line(std::string_view& text) {
   std::string_view line = take(text, '\n');
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
 }
 
 // The value of the Host header; empty for two Host headers, because neither can be trusted.

@@ -6,6 +6,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/tool_name.h"
 #include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/definitions.h"
 
@@ -42,11 +43,6 @@ const MethodRow* row_of(std::string_view name) {
     if (row.name == name) return &row;
   }
   return nullptr;
-}
-
-bool is_tool_name(std::string_view name) {
-  return !name.empty() && name.size() <= 128 &&
-         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
 }
 
 }  // namespace

@@ -3,20 +3,41 @@
 namespace privacy {
 
 Task<Result<policies::PiiVault*>> PiiVaults::of(const std::string& tenant, std::chrono::seconds lifetime) {
-  auto mine = std::make_shared<Waiting>();
+  Result<policies::PiiVault*> vault;
   if (const auto known = vaults_.find(tenant); known != vaults_.end()) {
-    mine->vault = known->second.get();
+    vault = known->second.get();
   } else {
+    Waiter opened(loop_, fail(Code::internal, "the vault for personal data was not opened", "call again"));
     const auto [opening, is_first] = opening_.try_emplace(tenant);
-    opening->second.push_back(mine);
+    opening->second.push_back(opened.resolver());
     if (is_first) tasks_.spawn(open(tenant));
-    co_await mine->done;
+    vault = co_await opened;
   }
-  if (mine->vault) (*mine->vault)->set_lifetime(lifetime);
-  co_return mine->vault;
+  if (vault) (*vault)->set_lifetime(lifetime);
+  co_return vault;
 }
 
+// The entry of one opening in opening_. If the opening throws, or its task is destroyed, the destructor removes the
+// entry, and with it the resolvers: all waiting callers get their error.
+class PiiVaults::Opening {
+ public:
+  Opening(PiiVaults& all, const std::string& tenant) : all_(all), tenant_(tenant) {}
+  ~Opening() {
+    if (!is_done_) all_.opening_.erase(tenant_);
+  }
+  std::vector<Waiter::Resolver> take_waiting() {
+    is_done_ = true;
+    return std::move(all_.opening_.extract(tenant_).mapped());
+  }
+
+ private:
+  PiiVaults& all_;
+  const std::string& tenant_;
+  bool is_done_ = false;
+};
+
 Task<> PiiVaults::open(std::string tenant) {
+  Opening opening(*this, tenant);
   Made made = std::unique_ptr<policies::PiiVault>();
   if (make_) {
     Task<Made> making = make_(tenant);
@@ -31,11 +52,8 @@ Task<> PiiVaults::open(std::string tenant) {
   } else {
     vault = tl::unexpected<Error>(std::move(made).error());
   }
-  const Waiters waiting = std::move(opening_.extract(tenant).mapped());
-  for (const auto& one : waiting) {
-    one->vault = vault;
-    one->done.fire();
-  }
+  const auto waiting = opening.take_waiting();
+  for (const auto& one : waiting) one.resolve_now(vault);
 }
 
 }  // namespace privacy

@@ -1,6 +1,7 @@
 // PiiVaults: the vaults of all tenants. Each vault is opened at its first use, which may read a large file. Callers
 // that want the same vault meanwhile wait for the same opening; all other callers continue. Source: Make, in the daemon
-// tenants/vault.h. Used by: call_pii.cc, pii_response_filter.cc, supervisor/tools/pii. Errors: those of Make.
+// tenants/vault.h. Used by: call_pii.cc, pii_response_filter.cc, supervisor/tools/pii. Errors: those of Make; internal:
+// the opening ended without a vault.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -11,6 +12,7 @@
 
 #include "policies/pii/tokens.h"
 #include "supervisor/base/loop.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/base/result.h"
 
 namespace privacy {
@@ -22,7 +24,7 @@ class PiiVaults {
   using Made = Result<std::unique_ptr<policies::PiiVault>>;
   using Make = std::function<Task<Made>(std::string tenant)>;
   // The loop must outlive this object.
-  explicit PiiVaults(Loop& loop, Make make = {}) : make_(std::move(make)), tasks_(loop) {}
+  explicit PiiVaults(Loop& loop, Make make = {}) : loop_(loop), make_(std::move(make)), tasks_(loop) {}
 
   // Returns the tenant's vault, at once if it is open, and sets the lifetime of tokens stored from now on. Errors:
   // those of Make, for all callers that waited; the next caller calls Make again. The opening continues after a
@@ -32,16 +34,14 @@ class PiiVaults {
   void forget(const std::string& tenant) { vaults_.erase(tenant); }
 
  private:
-  struct Waiting {  // of one caller
-    Result<policies::PiiVault*> vault;
-    Event done;
-  };
-  using Waiters = std::vector<std::shared_ptr<Waiting>>;
+  using Waiter = OneShot<Result<policies::PiiVault*>>;
+  class Opening;
   Task<> open(std::string tenant);
 
+  Loop& loop_;
   Make make_;
   std::map<std::string, std::unique_ptr<policies::PiiVault>, std::less<>> vaults_;
-  std::map<std::string, Waiters, std::less<>> opening_;
+  std::map<std::string, std::vector<Waiter::Resolver>, std::less<>> opening_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -1,6 +1,5 @@
 #include "supervisor/tenants/named_workspaces.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -8,6 +7,7 @@
 #include <ctime>
 #include <memory>
 
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/tenants/tenant.h"
 
@@ -95,9 +95,8 @@ Result<std::vector<std::string>> NamedWorkspaces::entries() const {
   std::vector<std::string> names;
   if (!directory_) return names;
   TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
-  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
+  const DirectoryStream entries = stream_of(std::move(folder));
   if (!entries) return fail_errno(errno, "list workspaces");
-  static_cast<void>(folder.release());  // closedir() closes it
   while (const dirent* entry = ::readdir(entries.get())) {
     if (names.size() < kMostListed) names.emplace_back(entry->d_name);
   }

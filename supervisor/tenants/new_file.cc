@@ -1,6 +1,5 @@
 #include "supervisor/tenants/new_file.h"
 
-#include <dirent.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/random.h"
 
 namespace tenants {
@@ -74,9 +74,8 @@ Result<> NewFile::move_to(const RelativePath& path, Existing existing) {
 
 Result<> sweep_unfinished(int unfinished) {
   TRY(Fd folder, open_beneath(unfinished, RelativePath(), O_RDONLY | O_DIRECTORY));
-  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
+  const DirectoryStream entries = stream_of(std::move(folder));
   if (!entries) return fail_errno(errno, "list unfinished files");
-  static_cast<void>(folder.release());  // closedir() closes it
   while (const dirent* entry = ::readdir(entries.get())) {
     if (!is_temporary_name(entry->d_name)) continue;
     TRY(RelativePath path, RelativePath::parse(entry->d_name));

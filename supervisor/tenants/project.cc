@@ -1,11 +1,11 @@
 #include "supervisor/tenants/project.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <memory>
 
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/path.h"
 
 namespace tenants {
@@ -18,9 +18,8 @@ constexpr uint64_t kFolders = 2;
 bool is_empty(int directory) {
   auto opened = open_beneath(directory, RelativePath(), O_RDONLY | O_DIRECTORY);
   if (!opened) return false;
-  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(opened->get()), ::closedir);
+  const DirectoryStream entries = stream_of(*std::move(opened));
   if (!entries) return false;
-  static_cast<void>(opened->release());  // closedir() closes it
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") return false;

@@ -1,12 +1,12 @@
 #include "supervisor/tenants/sessions.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 #include <set>
 
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 
@@ -184,9 +184,8 @@ Result<std::string> SessionLogs::read(std::string_view id) const {
 
 Result<std::vector<std::string>> SessionLogs::list() const {
   TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
-  std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(folder.get()), ::closedir);
+  const DirectoryStream entries = stream_of(std::move(folder));
   if (!entries) return fail_errno(errno, "list sessions");
-  static_cast<void>(folder.release());  // closedir() closes it
   std::vector<std::string> ids;
   while (const dirent* entry = ::readdir(entries.get())) {
     std::string_view name = entry->d_name;

@@ -73,9 +73,8 @@ Result<Walk> Walk::begin(int root, const RelativePath& start, WalkBounds bounds,
 // Starts reading a folder; `depth` is the depth of its entries.
 Result<> Walk::enter(const std::string& path, unsigned depth) {
   TRY(Fd fd, open_listed_beneath(root_, path, O_RDONLY | O_DIRECTORY));
-  reading_.reset(::fdopendir(fd.get()));
+  reading_ = stream_of(std::move(fd));
   if (!reading_) return fail_path(errno, "list", valid_utf8(path));
-  (void)fd.release();  // closedir() closes it
   reading_path_ = path == "." ? "" : path + "/";
   filling_ = Frame{{}, 0, depth};
   return {};

@@ -2,13 +2,13 @@
 // Links are reported and never followed. A folder without the owner's permission bits gets them back. One descriptor is
 // open at a time, at any depth. Used by the listing, the quota's count and the snapshots of changes.
 #pragma once
-#include <dirent.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/path.h"
 
 namespace tenants {
@@ -56,9 +56,6 @@ class Walk {
     size_t next = 0;
     unsigned depth = 0;
   };
-  struct CloseDir {
-    void operator()(DIR* dir) const { ::closedir(dir); }
-  };
   Walk(int root, WalkBounds bounds, WalkOrder order) : root_(root), bounds_(bounds), order_(order) {}
   Result<> enter(const std::string& path, unsigned depth);
   void restore_mode(const std::string& path) const;
@@ -68,7 +65,7 @@ class Walk {
   WalkBounds bounds_;
   WalkOrder order_;
   std::vector<Frame> stack_;
-  std::unique_ptr<DIR, CloseDir> reading_;  // the folder whose frame is being filled
+  DirectoryStream reading_;  // the folder whose frame is being filled
   std::string reading_path_;
   Frame filling_;
   uint64_t seen_ = 0;

@@ -1,10 +1,9 @@
 #include "supervisor/tenants/workspace.h"
 
-#include <dirent.h>
-
 #include <algorithm>
 #include <memory>
 
+#include "supervisor/base/directory_stream.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tenants/new_file.h"
 
@@ -220,9 +219,9 @@ Task<Result<>> Workspace::empty() {
   stale_ = true;
   CO_TRY(const RelativePath condemned, RelativePath::parse(".deleted"));  // a valid RelativePath
   CO_TRY(Fd folder, open_beneath(directory_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::fdopendir(folder.get()), ::closedir);
+  const DirectoryStream listing = stream_of(std::move(folder));
   if (!listing) co_return fail_errno(errno, "list the workspace");
-  const int top = folder.release();                    // closedir() closes it
+  const int top = ::dirfd(listing.get());
   (void)::unlinkat(top, condemned.text().c_str(), 0);  // removes a file with that name
   unsigned slice = kSlice;
   while (const dirent* entry = ::readdir(listing.get())) {

@@ -53,10 +53,7 @@ Task<> Exporter::run() {
     in_flight_ = 0;
   }
   running_ = false;
-  if (emptied_)
-    loop_.defer([weak = std::weak_ptr(emptied_)] {
-      if (auto event = weak.lock()) event->fire();
-    });
+  finishing_.resolve();
 }
 
 Task<> Exporter::deliver(std::vector<Span> batch) {
@@ -113,19 +110,13 @@ http::ClientRequest Exporter::request_of(const std::vector<Span>& batch) const {
 
 // Waits for that time, or until wake().
 Task<> Exporter::pause(std::chrono::milliseconds most) {
-  auto event = std::make_shared<Event>();
-  pausing_ = event;
-  const Deadline over(loop_, most, [one = event.get()] { one->fire(); });
-  co_await *event;
-  pausing_ = nullptr;
+  OneShot<> over(loop_);
+  pausing_ = over.resolver();
+  const Deadline late(loop_, most, [end = over.resolver()] { end.resolve_now(); });
+  co_await over;
 }
 
-void Exporter::wake() {
-  if (!pausing_) return;
-  loop_.defer([weak = std::weak_ptr(std::exchange(pausing_, nullptr))] {
-    if (auto event = weak.lock()) event->fire();
-  });
-}
+void Exporter::wake() { pausing_.resolve(); }
 
 void Exporter::lose(size_t spans) {
   queue_.counts.dropped += spans;
@@ -156,11 +147,10 @@ Task<> Exporter::finish(std::chrono::milliseconds limit) {
   hurries_ = true;
   wake();
   if (running_) {
-    auto event = std::make_shared<Event>();
-    emptied_ = event;
-    const Deadline late(loop_, limit, [one = event.get()] { one->fire(); });
-    co_await *event;
-    emptied_ = nullptr;
+    OneShot<> over(loop_);
+    finishing_ = over.resolver();
+    const Deadline late(loop_, limit, [end = over.resolver()] { end.resolve_now(); });
+    co_await over;
   }
   over_ = true;
   tasks_.cancel_all();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/http/client.h"
 #include "supervisor/traces/collector.h"
 #include "supervisor/traces/queue.h"
@@ -52,9 +53,9 @@ class Exporter {
   std::unique_ptr<http::HttpClient> client_;  // libcurl is loaded for the first batch
   bool running_ = false, gathering_ = false;
   bool hurries_ = false, over_ = false;
-  size_t in_flight_ = 0;            // spans
-  std::shared_ptr<Event> pausing_;  // set while run() pauses
-  std::shared_ptr<Event> emptied_;  // set while finish() waits
+  size_t in_flight_ = 0;           // spans
+  OneShot<>::Resolver pausing_;    // ends the pause of run()
+  OneShot<>::Resolver finishing_;  // ends the wait of finish()
   std::string trouble_;
   uint64_t told_ = 0;              // dropped spans that the log has reported
   std::optional<Deadline> quiet_;  // set for a minute after each line in the log

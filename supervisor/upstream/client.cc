@@ -100,13 +100,13 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
   heard.too_long = [this] { lose_one(); };
   heard.unanswered = [this](int64_t id, Error why) {
     why.what = hide_secrets(secrets_, why.what);  // the error may quote the server
-    if (auto found = waiting_.extract(id)) wake(found.mapped(), tl::unexpected<Error>(std::move(why)));
+    if (auto found = waiting_.extract(id)) found.mapped()->done.resolve(tl::unexpected<Error>(std::move(why)));
   };
   heard.not_taken = [this](int64_t id) {
     ServerAnswer answer;
     answer.is_error = answer.not_taken = true;
     answer.message = "it has forgotten who asks";
-    if (auto found = waiting_.extract(id)) wake(found.mapped(), std::move(answer));
+    if (auto found = waiting_.extract(id)) found.mapped()->done.resolve(std::move(answer));
   };
   heard.ended = [this](Error why) {
     why.what = hide_secrets(secrets_, why.what);
@@ -196,22 +196,20 @@ Task<Result<ServerAnswer>> Client::request(Order order) {
   const int64_t id = ++last_id_;
   if (era_ == mcp::Era::modern) order.params["_meta"].update(modern_meta(order.asking.able));
   if (order.progress) order.params["_meta"]["progressToken"] = id;
+  OneShot<Result<ServerAnswer>> done(loop_, fail(Code::unavailable, "no answer"));
   auto waiting = std::make_shared<Waiting>();
+  waiting->done = done.resolver();
   waiting->progress = std::move(order.progress);
-  waiting_.emplace(id, waiting);
-  bool late = false;
-  RequestClock clock(loop_, order.limit, [&waiting, &late] {
-    late = true;
-    waiting->done.fire();
+  waiting_.emplace(id, std::move(waiting));
+  RequestClock clock(loop_, order.limit, [limit = order.limit, late = done.resolver()] {
+    late.resolve_now(fail(Code::unavailable,
+                          fmt::format("did not answer within {:.1f} s", static_cast<double>(limit.count()) / 1000)));
   });
   Asked asked(*this, id, order.method);
   if (era_ == mcp::Era::legacy && order.method == "tools/call") questions_.open(id, std::move(order.asking), clock);
   send_request(id, order);
-  co_await waiting->done;
-  if (late && !waiting->answered)
-    co_return fail(Code::unavailable,
-                   fmt::format("did not answer within {:.1f} s", static_cast<double>(order.limit.count()) / 1000));
-  co_return std::move(waiting->answer);
+  auto answer = co_await done;
+  co_return answer;
 }
 
 // A message was too long and is lost. If exactly one request waits, the message counts as its answer. Otherwise the
@@ -220,8 +218,8 @@ void Client::lose_one() {
   count_unasked(kMaxUnasked / 4);
   if (waiting_.size() != 1) return;
   auto waiting = waiting_.extract(waiting_.begin());
-  wake(waiting.mapped(),
-       fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20), "ask for less"));
+  waiting.mapped()->done.resolve(
+      fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20), "ask for less"));
 }
 
 void Client::count_unasked(size_t bytes) {
@@ -238,16 +236,8 @@ void Client::finish(Error why) {
     if (!self) return;
     Client& client = **self;
     for (const auto& [id, waiting] : std::exchange(client.waiting_, {}))
-      client.wake(waiting, tl::unexpected<Error>(client.end_as_error()));
+      waiting->done.resolve(tl::unexpected<Error>(client.end_as_error()));
     if (auto ended = std::exchange(client.listener_.ended, {})) ended();
-  });
-}
-
-void Client::wake(const std::shared_ptr<Waiting>& waiting, Result<ServerAnswer> answer) {
-  waiting->answer = std::move(answer);
-  waiting->answered = true;
-  loop_.defer([weak = std::weak_ptr(waiting)] {
-    if (auto one = weak.lock()) one->done.fire();
   });
 }
 
@@ -323,13 +313,13 @@ void Client::take_response(Json& message, size_t bytes) {
       answer.data = error->value("data", Json());
     }
     if (answer.message.empty()) answer.message = "it failed";
-    return wake(waiting, std::move(answer));
+    return waiting->done.resolve(std::move(answer));
   }
   auto result = message.find("result");
   if (result == message.end() || !result->is_object())
-    return wake(waiting, fail(Code::unavailable, "answered with neither a result nor an error"));
+    return waiting->done.resolve(fail(Code::unavailable, "answered with neither a result nor an error"));
   answer.result = std::move(*result);
-  wake(waiting, std::move(answer));
+  waiting->done.resolve(std::move(answer));
 }
 
 void Client::take_request(const Json& message, std::optional<int64_t> of) {

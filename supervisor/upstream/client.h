@@ -16,6 +16,7 @@
 #include "supervisor/base/json_work.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/loop_shares.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/mcp/protocol.h"
 #include "supervisor/upstream/request_clock.h"
 #include "supervisor/upstream/secrets.h"
@@ -88,10 +89,8 @@ class Client {
 
  private:
   struct Waiting {
-    Event done;
-    Result<ServerAnswer> answer = fail(Code::unavailable, "no answer");
+    OneShot<Result<ServerAnswer>>::Resolver done;
     Progress progress;
-    bool answered = false;
   };
   class Asked;  // a request under way; its destructor cancels it
   Task<> take(MessageText text, std::optional<int64_t> of);
@@ -105,7 +104,6 @@ class Client {
   void count_unasked(size_t bytes);
   void finish(Error why);
   Error end_as_error() const;
-  void wake(const std::shared_ptr<Waiting>& waiting, Result<ServerAnswer> answer);
   Task<Result<>> try_handshake(std::chrono::milliseconds limit, Questions questions);
   Task<Result<Json>> answer_inputs(const Asking& asking, Json inputs, size_t& asked);
   Task<> hear_changes();

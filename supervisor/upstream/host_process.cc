@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "supervisor/base/fd_pair.h"
 #include "supervisor/base/log.h"
 #include "supervisor/upstream/process.h"
 
@@ -65,27 +66,6 @@ class Outside : public ServerProcess {
   AsyncFd pidfd_, in_, out_, err_;
 };
 
-struct Pair {
-  Fd ours, theirs;
-};
-
-Result<Pair> make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) < 0) return fail_errno(errno, "pipe", Code::exhausted);
-  Pair pair{Fd(ends[0]), Fd(ends[1])};
-  if (::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno(errno, "pipe");
-  return pair;
-}
-
-Result<Pair> make_socket() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-    return fail_errno(errno, "socketpair", Code::exhausted);
-  Pair pair{Fd(ends[0]), Fd(ends[1])};
-  if (::fcntl(pair.ours.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno(errno, "socketpair");
-  return pair;
-}
-
 std::vector<std::string> environment_of(const ServerConfig& config, const Variables& secrets) {
   std::map<std::string, std::string> all;
   for (const char* name : {"PATH", "HOME", "LANG", "USER", "TZ"})
@@ -130,9 +110,9 @@ struct SpawnOrder {
 }  // namespace
 
 Result<std::unique_ptr<ServerProcess>> start_outside(Loop& loop, const ServerConfig& config, const Variables& secrets) {
-  TRY(Pair in, make_socket());
-  TRY(Pair out, make_pipe());
-  TRY(Pair err, make_pipe());
+  TRY(FdPair in, make_sockets(SOCK_STREAM, Code::exhausted));
+  TRY(FdPair out, make_pipe(Code::exhausted));
+  TRY(FdPair err, make_pipe(Code::exhausted));
   SpawnOrder order;
   ::posix_spawn_file_actions_adddup2(&order.actions, in.theirs.get(), 0);
   ::posix_spawn_file_actions_adddup2(&order.actions, out.theirs.get(), 1);

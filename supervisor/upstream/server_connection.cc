@@ -73,9 +73,9 @@ Task<Result<std::shared_ptr<Client>>> ServerConnection::ready(Start start) {
     tasks_.spawn(begin(std::move(start)));
   }
   if (starting_) {
-    auto over = std::make_shared<Event>();
-    waiting_.push_back(over);
-    co_await *over;
+    OneShot<> over(loop_);
+    waiting_.push_back(over.resolver());
+    co_await over;
   }
   if (!last_start_) co_return tl::unexpected<Error>(last_start_.error());
   if (!client_)
@@ -98,10 +98,7 @@ void ServerConnection::started(Result<> result) {
     log_warning("{}{}{}", result.error().what, result.error().hint.empty() ? "" : "; ", result.error().hint);
   }
   last_start_ = std::move(result);
-  for (const auto& waiting : std::exchange(waiting_, {}))
-    loop_.defer([weak = std::weak_ptr(waiting)] {
-      if (auto one = weak.lock()) one->fire();
-    });
+  for (const auto& waiting : std::exchange(waiting_, {})) waiting.resolve();
 }
 
 Task<Result<>> ServerConnection::start_client(const Start& start) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "supervisor/base/clock.h"
+#include "supervisor/base/one_shot.h"
 #include "supervisor/upstream/client.h"
 #include "supervisor/upstream/definitions.h"
 
@@ -56,8 +57,8 @@ class ServerConnection {
   bool starting_ = false;
   bool outdated_ = false, learning_ = false;  // the known tools are old; tools/list runs
   Result<> last_start_;
-  std::vector<std::shared_ptr<Event>> waiting_;
-  unsigned failures_ = 0;  // failures in a row
+  std::vector<OneShot<>::Resolver> waiting_;  // for the end of the start
+  unsigned failures_ = 0;                     // failures in a row
   Monotonic::time_point not_before_;
   unsigned busy_ = 0;
   Deadline idle_;

@@ -144,3 +144,52 @@ TEST_CASE("when admission closes, who waits is refused and who runs goes on", "[
   scene.end("1");
   CHECK(scene.order == Names{"1", "2"});
 }
+
+TEST_CASE("a call that is refused and cancelled in one turn of the loop is gone, and holds up no call", "[admission]") {
+  Scene scene(100);
+  for (const char* name : {"1", "2", "3", "4"}) scene.ask("ada", 'a', name);
+  scene.admission.withdraw("3");
+  CHECK(scene.admission.waiting() == 1);
+  CHECK(scene.refused.empty());
+  scene.tasks.erase("3");
+  scene.settle();
+  CHECK(scene.refused.empty());
+  scene.end("1");
+  CHECK(scene.order == Names{"1", "2", "4"});
+}
+
+TEST_CASE("a place that its call gives back at once goes to the next call", "[admission]") {
+  Scene scene(1);
+  scene.ask("ada", 'a', "1");
+  struct Calls {
+    static Task<> pass(Scene& on, int& passed) {
+      Admission::Asker asker{"ada", nullptr};
+      const auto permit = co_await on.admission.enter(std::move(asker), on.policy);
+      if (permit) passed++;
+    }
+  };
+  int passed = 0;
+  std::vector<Task<>> calls;
+  for (int i = 0; i < 10; i++) calls.push_back(Calls::pass(scene, passed));
+  for (auto& call : calls) call.resume();
+  CHECK(scene.admission.waiting() == 10);
+  scene.permits.erase("1");
+  for (int turn = 0; turn < 5; turn++) scene.settle();
+  CHECK(passed == 10);
+  CHECK(scene.admission.running() == 0);
+  CHECK(scene.admission.running_of("ada") == 0);
+}
+
+TEST_CASE("a tenant with lower limits waits, and calls behind it of other tenants do not", "[admission]") {
+  Scene scene(3);
+  for (const char* name : {"a1", "a2"}) scene.ask("ada", 'a', name);
+  scene.policy.concurrent_executions = 1;
+  scene.ask("ada", 'a', "a3");
+  scene.policy.concurrent_executions = 2;
+  scene.ask("eve", 'e', "e1");
+  CHECK(scene.order == Names{"a1", "a2", "e1"});
+  scene.end("a1");
+  CHECK(scene.order.back() == "e1");
+  scene.end("a2");
+  CHECK(scene.order.back() == "a3");
+}

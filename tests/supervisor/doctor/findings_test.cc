@@ -1,0 +1,129 @@
+// The findings that are made from facts: which are good, and that each other one has a remedy.
+#include <cerrno>
+#include <fstream>
+
+#include "supervisor/doctor/doctor.h"
+#include "tests/catch.h"
+#include "tests/temp_directory.h"
+
+using namespace doctor;
+
+namespace {
+
+void check_good(const Finding& finding) {
+  INFO(finding.what << ": " << finding.found);
+  CHECK(finding.health == Health::good);
+  CHECK(finding.remedy.empty());
+}
+
+// Also checks that the finding holds `text`.
+void check_not_good(const Finding& finding, Health health, const std::string& text) {
+  INFO(finding.what << ": " << finding.found);
+  CHECK(finding.health == health);
+  CHECK(finding.found.find(text) != std::string::npos);
+  CHECK_FALSE(finding.remedy.empty());
+}
+
+}  // namespace
+
+TEST_CASE("a program that ran is good, a weaker jail is a note, and a program that did not run is bad", "[doctor]") {
+  check_good(judge_execution("ok", "", "", {}));
+  check_not_good(judge_execution("ok", "", "", {"no Landlock", "no cgroup limits"}), Health::note,
+                 "no Landlock; no cgroup limits");
+  check_not_good(judge_execution("internal", "no jail", "", {}), Health::bad, "internal: no jail");
+  CHECK(judge_execution("internal", "no jail", "buy memory", {}).remedy == "buy memory");
+}
+
+TEST_CASE("a pool that cannot be filled is a note with the reasons", "[doctor]") {
+  const Finding good = judge_pool(3, 1, {});
+  check_good(good);
+  CHECK(good.found == "3 jails wait, 1 zygotes");
+  check_not_good(judge_pool(3, 1, {"python: no memory", "shell: gone"}), Health::note,
+                 "python: no memory; shell: gone");
+}
+
+TEST_CASE("the export of spans names its collector, the last failure and the numbers", "[doctor]") {
+  Spans spans;
+  spans.collector = "http://collector:4318";
+  spans.exported = 5;
+  spans.dropped = 2;
+  check_good(judge_spans(spans));
+  CHECK(judge_spans(spans).found == "http://collector:4318: 5 spans delivered, 2 dropped");
+  spans.trouble = "connection refused";
+  check_not_good(judge_spans(spans), Health::note, "connection refused");
+  spans.network_needed = spans.only_loopback = true;
+  check_not_good(judge_spans(spans), Health::note, "connection refused");  // it was reached before
+  spans.exported = 0;
+  check_not_good(judge_spans(spans), Health::note, "no network but lo");
+}
+
+TEST_CASE("a journal or a state disk that loses records is bad", "[doctor]") {
+  check_good(judge_journal("", "durable"));
+  check_not_good(judge_journal("journal.db was removed", "durable"), Health::bad, "journal.db was removed");
+  check_good(judge_state_disk("", "", "/var/lib/warder"));
+  check_not_good(judge_state_disk("No space left on device", "free some", "/var/lib/warder"), Health::bad, "No space");
+}
+
+TEST_CASE("a busy loop is a note above 100 ms, with the time, the work and its user", "[doctor]") {
+  BusyTime::Turn turn;
+  turn.busy = std::chrono::milliseconds(100);
+  check_good(judge_loop(turn));
+  turn.busy = std::chrono::milliseconds(250);
+  turn.worked = std::chrono::milliseconds(200);
+  turn.work = LoopWork::search;
+  turn.whom = "tenant 'ada'";
+  turn.at = 1'700'000'000;
+  const Finding finding = judge_loop(turn);
+  check_not_good(finding, Health::note, "at 2023-11-14T22:13:20Z nobody was answered for 250 ms; 200 ms of that");
+  CHECK(finding.found.ends_with(", for tenant 'ada'"));
+}
+
+TEST_CASE("every kind of work of the loop has a remedy", "[doctor]") {
+  for (size_t work = 0; work < kWorks; work++) {
+    BusyTime::Turn turn;
+    turn.busy = std::chrono::seconds(1);
+    turn.work = static_cast<LoopWork>(work);
+    check_not_good(judge_loop(turn), Health::note, std::string(work_text(turn.work)));
+  }
+}
+
+TEST_CASE("what the daemon and the policies say about themselves is judged", "[doctor]") {
+  check_good(judge_bus("0.1.0", "running", ""));
+  check_not_good(judge_bus("0.1.0", "running", "default.json: bad"), Health::note, "default.json: bad");
+  check_good(judge_user(User::known, "warder"));
+  check_not_good(judge_user(User::missing, "warder"), Health::note, "warder");
+  check_good(judge_policies(std::vector<std::string>{"default", "lean"}));
+  CHECK(judge_policies(std::vector<std::string>{"default", "lean"}).found == "default, lean");
+  const Finding none = judge_policies(fail(Code::not_found, "no policies"));
+  const Finding bad = judge_policies(fail(Code::invalid, "default.json: bad"));
+  check_not_good(none, Health::bad, "no policies");
+  check_not_good(bad, Health::bad, "default.json: bad");
+  CHECK(none.remedy != bad.remedy);
+}
+
+TEST_CASE("a machine without user namespaces is bad", "[doctor]") {
+  check_good(judge_user_namespaces(0));
+  check_not_good(judge_user_namespaces(EPERM), Health::bad, "Operation not permitted");
+}
+
+TEST_CASE("the checks of the kernel and of programs give each finding one name, and a remedy where it is not good",
+          "[doctor]") {
+  std::set<std::string> names;
+  for (const Findings& all : {look_at_kernel(), look_at_programs()}) {
+    CHECK_FALSE(all.empty());
+    for (const Finding& one : all) {
+      INFO(one.what << ": " << one.found);
+      CHECK(names.insert(one.what).second);
+      CHECK_FALSE(one.found.empty());
+      CHECK(one.remedy.empty() == (one.health == Health::good));
+    }
+  }
+}
+
+TEST_CASE("the first line of a file is read, and a missing file is empty", "[doctor]") {
+  const TempDirectory temp;
+  const std::string file = (temp.path() / "setting").string();
+  std::ofstream(file) << "0\nmore\n";
+  CHECK(first_line(file) == "0");
+  CHECK(first_line(file + ".missing").empty());
+}
