@@ -1,5 +1,6 @@
 // What the coroutine lint must find ("finds:" names it) and what it must leave alone. Parsed, never built.
 #include <coroutine>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,10 @@ Task<int> find(F f) {
   co_return f(1) ? 1 : 0;
 }
 
+#define CHECK_THAT_IT_HOLDS(...) \
+  do {                           \
+  } while (!(__VA_ARGS__))
+
 Task<int> conditions() {
   if (co_await ping() != 0) co_return 1;  // finds: await in a condition
   while (co_await ping()) break;          // finds: await in a condition
@@ -42,11 +47,21 @@ Task<int> conditions() {
     default:
       break;
   }
+  CHECK_THAT_IT_HOLDS(co_await ping() == 1);  // finds: await in a condition
   co_return 0;
 }
 
 Task<std::string> ternary(bool cached) {
   std::string text = cached ? std::string("x") : co_await load();  // finds: await inside ?:
+  auto run = [cached](auto wait) {
+    // A finding and its await stand in one line.
+    // clang-format off
+    auto late = cached ? [](auto i) -> Task<int> { if (i) { co_return co_await ping(); } }(wait) : ping();  // finds: await inside ?:
+    return cached ? late : [](auto i) -> Task<int> { if (i) { co_return 1; } }(wait);  // finds: await inside ?:
+    // clang-format on
+  };
+  run(1);
+  text += R"(?")";
   co_return text;
 }
 
@@ -58,19 +73,29 @@ Task<int> braces(int id) {
   std::vector<int> d{co_await ping()};                      // finds: await inside braces
   auto e = co_await find([id](int x) { return x == id; });  // finds: capturing lambda inside an awaited expression
   auto f = ({ co_await ping(); });                          // finds: await inside a statement expression
-  co_return a + b + c.first + d[0] + e + f;
+  std::vector<Task<int>> g{[]() -> Task<int> { co_return co_await ping(); }()};  // finds: await inside braces
+  std::initializer_list<int> h = {1, co_await ping()};                           // finds: await inside braces
+  co_return a + b + c.first + d[0] + e + f + g.size() + h.size();
 }
 
 Task<int> good(int id) {
-  int status = co_await ping();
+  int status = co_await ping();  // plain
   if (status != 0) co_return 1;
   Spec spec{"sh", {"a"}};
-  auto a = co_await spawn(std::move(spec));
+  auto a = co_await spawn(std::move(spec));  // plain
   auto pick = [id](int x) { return x == id; };
   auto b = co_await find(std::move(pick));
   auto c = co_await find([](int x) { return x == 1; });
   std::vector<std::string> names{"a", "b"};
-  auto d = co_await spawn_all(std::move(names));
+  auto d = co_await spawn_all(std::move(names));  // plain
+  auto waiting = [](int count) -> Task<int> {
+    for (int i = 0; i < count; ++i) {
+      auto more = co_await ping();  // plain
+      if (more > 0) co_return more;
+    }
+    co_return co_await ping();  // plain
+  };
+  co_await waiting(id);  // plain
   if (int more = status; more != 0) co_return 2;
   co_return a + b + c + d;
 }

@@ -4,8 +4,8 @@
   coroutine_shapes.py CLANG-QUERY ROOT BUILD     BUILD has the compile_commands.json of the tree
   coroutine_shapes.py CLANG-QUERY --self-test    looks at coroutine_plants.cc, where each bad line names its shape
 
-A file that was found clean is not parsed again until it, or a header of ours that it includes, changes: BUILD keeps a
-stamp for it.
+A file is parsed if it, or a header of ours that it includes, has an await that await_places.py does not know to be plain.
+A file that was found clean is not parsed again until it, or such a header, changes: BUILD keeps a stamp for it.
 """
 import concurrent.futures
 import hashlib
@@ -15,6 +15,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import await_places
 
 HERE = pathlib.Path(__file__).resolve().parent
 QUERY = HERE / "coroutine_shapes.query"
@@ -52,27 +54,49 @@ def stamp_name(root, source, command):
     return digest.hexdigest()
 
 
-def has_coroutines(root, source):
-    """Of a source of ours, or of one that CMake has made of several (CMAKE_UNITY_BUILD): is any of them a coroutine's?"""
-    if source.suffix == ".cc":
-        return source.is_relative_to(root) and "co_" in source.read_text()
-    ours = [path for path in with_headers(root, source) if path.suffix == ".cc"]
-    return any(path.is_relative_to(root) and "co_" in path.read_text() for path in ours)
+def single_sources(root, entries):
+    """(source, command) of each source of ours, also of those that CMake compiles joined (CMAKE_UNITY_BUILD)."""
+    for entry in entries:
+        source = pathlib.Path(entry["directory"], entry["file"])
+        if source.suffix == ".cc" and source.is_relative_to(root):
+            yield source, entry
+        elif "/Unity/" in entry["file"]:
+            for name in INCLUDE.findall(source.read_text()):
+                yield pathlib.Path(name), {**entry, "file": name,
+                                           "command": entry["command"].replace(entry["file"], name)}
+
+
+def to_parse(root, entries):
+    """{source: entry}: every source with a suspicious await, and for each header with one a source that includes it."""
+    known, chosen, covered = {}, {}, set()
+
+    def suspicious(path):
+        if path not in known:
+            text = path.read_text()
+            known[path] = "co_await" in text and bool(await_places.suspicious_lines(text))
+        return known[path]
+
+    for source, entry in single_sources(root, entries):
+        ours = {path for path in with_headers(root, source) if suspicious(path)}
+        if source not in chosen and not ours <= covered:
+            chosen[source] = entry
+            covered |= ours
+    return chosen
 
 
 def check(clang_query, root, build):
     root, stamps = root.resolve(), build / "lint" / "coroutine_shapes"
     stamps.mkdir(parents=True, exist_ok=True)
-    findings, waiting = set(), {}
-    for entry in json.loads((build / "compile_commands.json").read_text()):
-        source = pathlib.Path(entry["directory"], entry["file"])
-        if has_coroutines(root, source):
-            stamp = stamps / stamp_name(root, source, entry["command"])
-            if not stamp.exists():
-                waiting[source] = stamp
+    findings, waiting, entries = set(), {}, []
+    for source, entry in to_parse(root, json.loads((build / "compile_commands.json").read_text())).items():
+        stamp = stamps / stamp_name(root, source, entry["command"])
+        if not stamp.exists():
+            waiting[source] = stamp
+            entries.append(entry)
+    (stamps / "compile_commands.json").write_text(json.dumps(entries))
 
     def look(source):
-        return source, *find_shapes(clang_query, source, "-p", str(build))
+        return source, *find_shapes(clang_query, source, "-p", str(stamps))
 
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for source, found, broken in pool.map(look, waiting):
@@ -84,13 +108,22 @@ def check(clang_query, root, build):
     return sorted(findings)
 
 
+def plain_lines(source):
+    """The lines of the plants' good functions which the first look has to let pass, marked "plain"."""
+    return {number for number, line in enumerate(source.read_text().split("\n"), 1) if line.endswith("// plain")}
+
+
 def self_test(clang_query):
     source = HERE / "coroutine_plants.cc"
     found, broken = find_shapes(clang_query, source, "--", "-std=c++20", "-w")
     found = {(line, shape) for name, line, shape in found if name == str(source)}
     expected = {(number, line.split("// finds: ")[1])
                 for number, line in enumerate(source.read_text().split("\n"), 1) if "// finds: " in line}
-    return [*broken, *(f"line {line}: not found: {shape}" for line, shape in sorted(expected - found)),
+    suspicious = set(await_places.suspicious_lines(source.read_text()))
+    return [*broken, *(f"line {line}: not suspicious: {shape}" for line, shape in sorted(found | expected)
+                       if line not in suspicious),
+            *(f"line {line}: suspicious without reason" for line in suspicious & plain_lines(source)),
+            *(f"line {line}: not found: {shape}" for line, shape in sorted(expected - found)),
             *(f"line {line}: found without reason: {shape}" for line, shape in sorted(found - expected))]
 
 

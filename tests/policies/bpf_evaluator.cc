@@ -3,7 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
-Verdict evaluate(const std::vector<sock_filter>& program, const seccomp_data& call) {
+FilterVerdict evaluate(const std::vector<sock_filter>& program, const seccomp_data& call) {
   if (program.empty() || program.size() > BPF_MAXINSNS) throw std::runtime_error("no program or too long a one");
   uint32_t accumulator = 0;
   size_t steps = 0;

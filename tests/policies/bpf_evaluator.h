@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-struct Verdict {
+struct FilterVerdict {
   uint32_t action = 0;  // SECCOMP_RET_*, data included
   size_t steps = 0;     // instructions run
 };
 
-Verdict evaluate(const std::vector<sock_filter>& program, const seccomp_data& call);
+FilterVerdict evaluate(const std::vector<sock_filter>& program, const seccomp_data& call);

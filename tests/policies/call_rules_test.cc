@@ -18,7 +18,7 @@ CallRules rules(const char* list, const char* otherwise = "deny") {
   return read;
 }
 
-std::vector<std::string> problems_of(const Json& rule) {
+std::vector<std::string> rule_problems(const Json& rule) {
   Json object{{"per_execution", 5},  {"bytes", 5000},      {"wall_ms", 100},
               {"otherwise", "deny"}, {"results", "as_is"}, {"rules", Json::array({rule})}};
   object["approval"] = {{"by", "tenant"}, {"expires_s", 60}};
@@ -66,14 +66,14 @@ TEST_CASE("a condition that takes too long to check refuses the call, whatever i
 }
 
 TEST_CASE("a rule that is not understood is told with its place", "[call_rules]") {
-  CHECK(problems_of({{"name", "x"}, {"tools", {"a.b"}}, {"verdict", "deny"}}).empty());
-  CHECK_THAT(problems_of({{"name", "x"}, {"tools", {"ab"}}, {"verdict", "deny"}}).at(0),
+  CHECK(rule_problems({{"name", "x"}, {"tools", {"a.b"}}, {"verdict", "deny"}}).empty());
+  CHECK_THAT(rule_problems({{"name", "x"}, {"tools", {"ab"}}, {"verdict", "deny"}}).at(0),
              Catch::Contains("calls.rules[0].tools: \"ab\" is not SERVER.TOOL"));
-  CHECK_THAT(problems_of({{"name", "x"}, {"tools", {"*"}}, {"verdict", "maybe"}}).at(0),
+  CHECK_THAT(rule_problems({{"name", "x"}, {"tools", {"*"}}, {"verdict", "maybe"}}).at(0),
              Catch::Contains("calls.rules[0].verdict"));
-  CHECK_THAT(problems_of({{"name", "x"}, {"tools", {"*"}}, {"verdict", "deny"}, {"when", {{"type", "text"}}}}).at(0),
+  CHECK_THAT(rule_problems({{"name", "x"}, {"tools", {"*"}}, {"verdict", "deny"}, {"when", {{"type", "text"}}}}).at(0),
              Catch::Contains("calls.rules[0].when: #/type"));
-  CHECK_THAT(problems_of({{"name", "x"}, {"tools", {"*"}}, {"verdict", "deny"}, {"if", 1}}).at(0),
+  CHECK_THAT(rule_problems({{"name", "x"}, {"tools", {"*"}}, {"verdict", "deny"}, {"if", 1}}).at(0),
              Catch::Contains("unknown key"));
 }
 

@@ -17,7 +17,7 @@ Json load(const std::string& name) {
   return Json::parse(file);
 }
 
-std::vector<std::string> problems_of(const Json& document) {
+std::vector<std::string> schema_problems(const Json& document) {
   auto policy = parse_policy("p", "p.json", document, HostCapacity{8});
   std::vector<std::string> all;
   if (!policy)
@@ -33,7 +33,7 @@ std::string dotted(const Pointer& at) {
 
 // The complaint about exactly this key, if any.
 std::string complaint(const Json& document, const Pointer& at) {
-  for (const auto& problem : problems_of(document))
+  for (const auto& problem : schema_problems(document))
     if (problem.starts_with(dotted(at) + ": ")) return problem;
   return "";
 }
@@ -119,7 +119,7 @@ TEST_CASE("the schema and the parser agree on lists and variables", "[policies]"
   const Json properties = load("policy.schema.json")["properties"];
   const Json document = load("default.json");
   for (const auto& language : properties["languages"]["items"]["enum"])
-    CHECK(problems_of(with(document, Pointer("/languages"), Json::array({language}))).empty());
+    CHECK(schema_problems(with(document, Pointer("/languages"), Json::array({language}))).empty());
   CHECK(properties["environment"]["maxProperties"] == 32);
   CHECK(properties["workspaces"]["maxItems"] == 1024);
   const auto described = properties["environment"]["description"].get<std::string>();
@@ -128,7 +128,7 @@ TEST_CASE("the schema and the parser agree on lists and variables", "[policies]"
     CAPTURE(name);
     CHECK(described.find(name) != described.npos);
     if (name.back() == '*') name.back() = 'X';
-    CHECK_FALSE(problems_of(with(document, Pointer("/environment"), {{name, "x"}})).empty());
+    CHECK_FALSE(schema_problems(with(document, Pointer("/environment"), {{name, "x"}})).empty());
   }
 }
 

@@ -51,7 +51,7 @@ constexpr uint64_t kHigh = 0xdeadbeef00000000;  // what the kernel does not look
 
 using Arguments = std::array<uint64_t, 6>;
 
-Verdict ask(long number, const Arguments& arguments = {}, uint32_t arch = AUDIT_ARCH_X86_64) {
+FilterVerdict ask(long number, const Arguments& arguments = {}, uint32_t arch = AUDIT_ARCH_X86_64) {
   seccomp_data call{};
   call.nr = static_cast<int>(number);
   call.arch = arch;

@@ -22,7 +22,7 @@ Json rule(Json calls, Json when = {}) {
   if (!when.is_null()) r["when"] = std::move(when);
   return r;
 }
-std::string problems_of(const Json& document) {
+std::string profile_problems(const Json& document) {
   auto parsed = parse_seccomp("p", document, nullptr);
   if (parsed) return "";
   std::string all;
@@ -30,23 +30,23 @@ std::string problems_of(const Json& document) {
   return all;
 }
 std::string with_test(Json test) {
-  return problems_of(profile({{"allow", Json::array({rule({"socket"}, Json::array({test}))})}}));
+  return profile_problems(profile({{"allow", Json::array({rule({"socket"}, Json::array({test}))})}}));
 }
 }  // namespace
 
 TEST_CASE("a profile that is not understood in full is refused", "[seccomp]") {
-  CHECK(problems_of(Json::array()) == "a list is not an object");
-  CHECK(problems_of(Json::object()) == "comment: missing\nnewest: missing");
-  CHECK(problems_of(profile({{"newest", "zzz"}})) == "newest: \"zzz\" is not a system call of this machine");
-  CHECK(problems_of(profile({{"allow", 5}})) == "allow: not a list");
-  CHECK(problems_of(profile({{"allow", Json::array({5})}})) == "allow[0]: 5 is not an object");
-  CHECK(problems_of(profile({{"allow", Json::array({rule(Json::array())})}})) ==
+  CHECK(profile_problems(Json::array()) == "a list is not an object");
+  CHECK(profile_problems(Json::object()) == "comment: missing\nnewest: missing");
+  CHECK(profile_problems(profile({{"newest", "zzz"}})) == "newest: \"zzz\" is not a system call of this machine");
+  CHECK(profile_problems(profile({{"allow", 5}})) == "allow: not a list");
+  CHECK(profile_problems(profile({{"allow", Json::array({5})}})) == "allow[0]: 5 is not an object");
+  CHECK(profile_problems(profile({{"allow", Json::array({rule(Json::array())})}})) ==
         "allow[0].calls: not a list of 1 to 512 names");
-  CHECK(problems_of(profile({{"kill", Json::array({rule({"ptrace"}, Json::array())})}})) ==
+  CHECK(profile_problems(profile({{"kill", Json::array({rule({"ptrace"}, Json::array())})}})) ==
         "kill[0].when: unknown key; known keys: calls, comment");
-  CHECK(problems_of(profile({{"allow", Json::array({rule({"ptraze"})})}}))
+  CHECK(profile_problems(profile({{"allow", Json::array({rule({"ptraze"})})}}))
             .starts_with("allow[0].calls: \"ptraze\" is not a system call that libseccomp"));
-  CHECK(problems_of(profile({{"log", 1}})) == "log: 1 is not true or false");
+  CHECK(profile_problems(profile({{"log", 1}})) == "log: 1 is not true or false");
 }
 
 TEST_CASE("a test of an argument that is not understood is refused", "[seccomp]") {
@@ -64,17 +64,17 @@ TEST_CASE("a test of an argument that is not understood is refused", "[seccomp]"
   CHECK(with_test({{"argument", 0}, {"without", {1}}, {"mask", {1}}}) ==
         "allow[0].when[0].mask: unknown key; known keys: argument, without");
   Json twice = Json::array({{{"argument", 0}, {"one_of", {1}}}, {{"argument", 0}, {"without", {2}}}});
-  CHECK(problems_of(profile({{"allow", Json::array({rule({"socket"}, twice)})}})) ==
+  CHECK(profile_problems(profile({{"allow", Json::array({rule({"socket"}, twice)})}})) ==
         "allow[0].when: tests argument 0 twice");
 }
 
 TEST_CASE("a profile may not contradict itself", "[seccomp]") {
   const Json test = Json::array({{{"argument", 0}, {"one_of", {1}}}});
-  CHECK(problems_of(profile({{"allow", {rule({"read"})}}, {"kill", {rule({"read"})}}})) ==
+  CHECK(profile_problems(profile({{"allow", {rule({"read"})}}, {"kill", {rule({"read"})}}})) ==
         "read: stands in two rules, of which not all have conditions");
-  CHECK(problems_of(profile({{"allow", {rule({"read"}, test), rule({"read"})}}})) ==
+  CHECK(profile_problems(profile({{"allow", {rule({"read"}, test), rule({"read"})}}})) ==
         "read: stands in two rules, of which not all have conditions");
-  CHECK(problems_of(profile({{"allow", {rule({"read"}, test), rule({"read"}, test)}}})) == "");
+  CHECK(profile_problems(profile({{"allow", {rule({"read"}, test), rule({"read"}, test)}}})) == "");
 }
 
 TEST_CASE("what an extending profile says about a call replaces what was said", "[seccomp]") {
@@ -126,6 +126,6 @@ TEST_CASE("a profile whose combinations would take for ever is refused at once",
   Json values = Json::array(), tests = Json::array();
   for (int i = 0; i < 64; i++) values.push_back(i);
   for (int argument = 0; argument < 6; argument++) tests.push_back({{"argument", argument}, {"one_of", values}});
-  CHECK(problems_of(profile({{"allow", Json::array({rule({"socket"}, tests)})}})) ==
+  CHECK(profile_problems(profile({{"allow", Json::array({rule({"socket"}, tests)})}})) ==
         "allow: calls times values are more than 8192");
 }

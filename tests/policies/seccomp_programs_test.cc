@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::vector<sock_filter>& filter() {
+const std::vector<sock_filter>& installed_filter() {
   static const std::vector<sock_filter> program = [] {
     auto profile = parse_seccomp(
         "default", Json::parse(std::ifstream(WARDER_SOURCE_DIR "/policies/seccomp/default.json")), nullptr);
@@ -45,7 +45,8 @@ Ran run(const std::vector<std::string>& arguments, const fs::path& directory) {
   const std::string home = "HOME=" + directory.string();
   const char* environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", home.c_str(),
                                "GIT_CONFIG_NOSYSTEM=1", nullptr};
-  const sock_fprog program{static_cast<unsigned short>(filter().size()), const_cast<sock_filter*>(filter().data())};
+  const sock_fprog program{static_cast<unsigned short>(installed_filter().size()),
+                           const_cast<sock_filter*>(installed_filter().data())};
   int pair[2];
   REQUIRE(::pipe2(pair, O_CLOEXEC) == 0);
   Fd read_end(pair[0]), write_end(pair[1]);

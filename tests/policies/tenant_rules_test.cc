@@ -6,7 +6,7 @@
 using namespace policies;
 
 namespace {
-std::string problems_of(const Json& document) {
+std::string tenant_problems(const Json& document) {
   auto rules = TenantRules::parse(document);
   if (rules) return "";
   std::string all;
@@ -97,5 +97,5 @@ TEST_CASE("rules that are not understood are refused, with rule, key and value",
        "extra: unknown key; known keys: $schema, description, rules"},
   }));
   CAPTURE(text);
-  CHECK(problems_of(Json::parse(text)) == message);
+  CHECK(tenant_problems(Json::parse(text)) == message);
 }

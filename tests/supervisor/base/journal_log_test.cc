@@ -65,7 +65,7 @@ class FakeJournal {
   Fd socket_;
 };
 
-using Fields = std::multimap<std::string, std::string>;
+using JournalFields = std::multimap<std::string, std::string>;
 constexpr char kId[] = "5d0b1c6f0c3e4e0b9a4e6f5c1d2a7e31";
 
 }  // namespace
@@ -74,11 +74,11 @@ TEST_CASE("an entry of the journal has the message, its level and kind, and the 
   FakeJournal journal;
   const JournalSocket socket(journal.path());
   REQUIRE(socket.send(LogLevel::info, kId, "execution e1: ok", {{"WARDER_EXECUTION_ID", "e1"}, {"WARDER_RULE", ""}}));
-  CHECK(journal.entry() == Fields{{"MESSAGE", "execution e1: ok"},
-                                  {"PRIORITY", "6"},
-                                  {"SYSLOG_IDENTIFIER", "warderd"},
-                                  {"MESSAGE_ID", kId},
-                                  {"WARDER_EXECUTION_ID", "e1"}});
+  CHECK(journal.entry() == JournalFields{{"MESSAGE", "execution e1: ok"},
+                                         {"PRIORITY", "6"},
+                                         {"SYSLOG_IDENTIFIER", "warderd"},
+                                         {"MESSAGE_ID", kId},
+                                         {"WARDER_EXECUTION_ID", "e1"}});
 }
 
 TEST_CASE("no value of a field can add another field, or grow without bounds", "[log]") {

@@ -11,18 +11,18 @@ using calls::ProgressRelay;
 
 namespace {
 
-struct Scene {
+struct RelayScene {
   Loop loop;
   std::vector<ProgressRelay::Told> told;
   ProgressRelay relay;
-  explicit Scene(ProgressRelay::Texts texts = ProgressRelay::Texts::told)
+  explicit RelayScene(ProgressRelay::Texts texts = ProgressRelay::Texts::told)
       : relay(loop, texts, [this](const ProgressRelay::Told& one) { told.push_back(one); }) {}
 };
 
 }  // namespace
 
 TEST_CASE("progress only grows, and only by numbers", "[progress]") {
-  Scene scene;
+  RelayScene scene;
   for (const double value : std::initializer_list<double>{1.0, 0.5, 1.0, std::nan(""), INFINITY, 2.0, -1.0})
     scene.relay.take(value, NAN, "x");
   REQUIRE(scene.told.size() == 2);
@@ -31,7 +31,7 @@ TEST_CASE("progress only grows, and only by numbers", "[progress]") {
 }
 
 TEST_CASE("a flood of progress is thinned out, and the newest is told later", "[progress]") {
-  Scene scene;
+  RelayScene scene;
   for (int value = 1; value <= 1000; value++) scene.relay.take(value, 1000.0, "x");
   CHECK(scene.told.size() == ProgressRelay::kBurst);
   REQUIRE(run_until(scene.loop, [&] { return scene.told.size() > ProgressRelay::kBurst; }));
@@ -40,7 +40,7 @@ TEST_CASE("a flood of progress is thinned out, and the newest is told later", "[
 }
 
 TEST_CASE("a flood that goes on is told four times a second", "[progress]") {
-  Scene scene;
+  RelayScene scene;
   const auto begun = Monotonic::now();
   double value = 0;
   while (Monotonic::now() - begun < 6 * ProgressRelay::kEvery) {
@@ -67,7 +67,7 @@ TEST_CASE("nothing is told of what has ended", "[progress]") {
 }
 
 TEST_CASE("what a server says of its progress is one short line, or nothing", "[progress]") {
-  Scene scene;
+  RelayScene scene;
   scene.relay.take(3, 10.0, "copy\ning\x1b[31m" + std::string(1000, 'x'));
   REQUIRE(scene.told.size() == 1);
   CHECK(scene.told[0].text.find_first_of("\n\x1b") == std::string::npos);
@@ -77,7 +77,7 @@ TEST_CASE("what a server says of its progress is one short line, or nothing", "[
         "files.a\xEF\xBF\xBD"
         "b: 0.5");
 
-  Scene silent(ProgressRelay::Texts::dropped);
+  RelayScene silent(ProgressRelay::Texts::dropped);
   silent.relay.take(1, {}, "ada@example.com");
   CHECK(silent.told.at(0).text.empty());
 }

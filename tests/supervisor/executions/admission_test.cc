@@ -11,7 +11,7 @@ using executions::Admission;
 
 namespace {
 
-struct Scene {
+struct AdmissionScene {
   Loop loop;
   Admission admission;
   policies::Policy policy;
@@ -20,7 +20,7 @@ struct Scene {
   std::map<std::string, Error> refused;
   std::map<std::string, std::optional<Task<>>> tasks;  // last: cancelled first
 
-  explicit Scene(uint32_t most_in_all) : admission(loop, most_in_all) {
+  explicit AdmissionScene(uint32_t most_in_all) : admission(loop, most_in_all) {
     policy.concurrent_executions = 2;
     policy.queued_executions = 100;
     policy.requests_in_flight = 100;
@@ -55,7 +55,7 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("places go to one tenant's calls in the order in which they came", "[admission]") {
-  Scene scene(100);
+  AdmissionScene scene(100);
   for (const char* name : {"1", "2", "3", "4", "5"}) scene.ask("ada", 'a', name);
   CHECK(scene.order == Names{"1", "2"});
   CHECK(scene.admission.waiting() == 3);
@@ -70,7 +70,7 @@ TEST_CASE("places go to one tenant's calls in the order in which they came", "[a
 }
 
 TEST_CASE("many calls of one connection do not hold up those of another", "[admission]") {
-  Scene scene(100);
+  AdmissionScene scene(100);
   for (const char* name : {"a1", "a2", "a3", "a4", "a5"}) scene.ask("ada", 'a', name);
   scene.ask("ada", 'b', "b1");
   scene.ask("ada", 'b', "b2");
@@ -79,7 +79,7 @@ TEST_CASE("many calls of one connection do not hold up those of another", "[admi
 }
 
 TEST_CASE("many calls of one tenant do not hold up those of another", "[admission]") {
-  Scene scene(2);
+  AdmissionScene scene(2);
   for (const char* name : {"a1", "a2", "a3", "a4"}) scene.ask("ada", 'a', name);
   scene.ask("eve", 'e', "e1");
   scene.ask("eve", 'e', "e2");
@@ -88,7 +88,7 @@ TEST_CASE("many calls of one tenant do not hold up those of another", "[admissio
 }
 
 TEST_CASE("a tenant at its limit, and a connection at its own, hold up nobody else", "[admission]") {
-  Scene scene(100);
+  AdmissionScene scene(100);
   scene.policy.requests_in_flight = 1;
   for (const char* name : {"a1", "a2", "a3"}) scene.ask("ada", 'a', name);
   scene.ask("ada", 'b', "b1");
@@ -102,7 +102,7 @@ TEST_CASE("a tenant at its limit, and a connection at its own, hold up nobody el
 }
 
 TEST_CASE("a full queue refuses with the numbers, and keeps a quarter for other connections", "[admission]") {
-  Scene scene(100);
+  AdmissionScene scene(100);
   scene.policy.queued_executions = 4;
   for (const char* name : {"1", "2", "3", "4", "5", "6"}) scene.ask("ada", 'a', name);
   REQUIRE(scene.refused.count("6") == 1);
@@ -117,7 +117,7 @@ TEST_CASE("a full queue refuses with the numbers, and keeps a quarter for other 
 }
 
 TEST_CASE("a call that is cancelled while it waits leaves the queue at once", "[admission]") {
-  Scene scene(100);
+  AdmissionScene scene(100);
   for (const char* name : {"1", "2", "3", "4"}) scene.ask("ada", 'a', name);
   scene.tasks.erase("3");
   CHECK(scene.admission.waiting() == 1);
@@ -133,7 +133,7 @@ TEST_CASE("a call that is cancelled while it waits leaves the queue at once", "[
 }
 
 TEST_CASE("when admission closes, who waits is refused and who runs goes on", "[admission]") {
-  Scene scene(100);
+  AdmissionScene scene(100);
   for (const char* name : {"1", "2", "3", "4"}) scene.ask("ada", 'a', name);
   scene.admission.close(Error{Code::unavailable, 0, "ending", {}, {}});
   scene.settle();

@@ -9,10 +9,10 @@
 
 namespace {
 
-struct Client : Library {
+struct CatalogClient : Library {
   using Tool = mcp::ToolResult(const catalog::Catalog&, const Json&);
 
-  Client() {
+  CatalogClient() {
     put("full_catalog.json", Json::parse(R"({
       "version": "1.0", "total_tools": 85, "core_mcps": ["enhanced-memory"],
       "categories": {
@@ -67,7 +67,7 @@ Names keys(const Json& object) {
 }  // namespace
 
 TEST_CASE("search_tools answers with the keys that clients know", "[discovery]") {
-  Client client;
+  CatalogClient client;
   auto answer = client.search({{"query", "denial of service"}, {"category", "security"}});
   CHECK(answer == Json::parse(R"({"query":"denial of service","category":"security","detail_level":"summary","count":1,
     "total":1,"match":"strong","tools":[{"name":"dos_detector","category":"security","description":"Detect denial of service attacks",
@@ -77,7 +77,7 @@ TEST_CASE("search_tools answers with the keys that clients know", "[discovery]")
 }
 
 TEST_CASE("search_tools tells as much as it is asked for", "[discovery]") {
-  Client client;
+  CatalogClient client;
   auto one = [&](const char* query, const char* level) {
     return client.search({{"query", query}, {"detail_level", level}, {"server", "widgets"}})["tools"][0];
   };
@@ -94,7 +94,7 @@ TEST_CASE("search_tools tells as much as it is asked for", "[discovery]") {
 }
 
 TEST_CASE("search_tools cuts a long query, and says how sure it is", "[discovery]") {
-  Client client;
+  CatalogClient client;
   std::string text = "analyze my access log for attacks ";
   while (text.size() < 100'000) text += "of \u00FC ";
   const auto answer = client.search({{"query", text}});
@@ -105,13 +105,13 @@ TEST_CASE("search_tools cuts a long query, and says how sure it is", "[discovery
 }
 
 TEST_CASE("search_tools finds by words, not by the whole query as one substring", "[discovery]") {
-  Client client;
+  CatalogClient client;
   CHECK(client.search({{"query", "analyze my access log for attacks"}})["tools"][0]["name"] == "dos_detector");
   CHECK(client.search({{"query", "storing memories"}})["tools"][0]["name"] == "store_memory");
 }
 
 TEST_CASE("search_tools is bounded, and says so", "[discovery]") {
-  Client client;
+  CatalogClient client;
   auto answer = client.search({{"query", "widget"}});
   CHECK(answer["count"] == 5);
   CHECK(answer["total"] == 23);
@@ -122,7 +122,7 @@ TEST_CASE("search_tools is bounded, and says so", "[discovery]") {
 }
 
 TEST_CASE("search_tools that finds nothing says what to do", "[discovery]") {
-  Client client;
+  CatalogClient client;
   auto [arguments, part] = GENERATE(table<Json, std::string>({
       {Json{{"query", "kubernetes"}}, "no tool has: kubernetes"},
       {Json{{"query", "widget"}, {"category", "nowhere"}}, "no such category"},
@@ -143,7 +143,7 @@ TEST_CASE("search_tools that finds nothing says what to do", "[discovery]") {
 }
 
 TEST_CASE("get_tool_definition answers with the entry, its category and its schemas", "[discovery]") {
-  Client client;
+  CatalogClient client;
   auto seed = client.ok(tools::get_tool_definition, {{"tool_name", "dos_detector"}, {"category", "security"}});
   const Json expected = Json::parse(R"({"name":"dos_detector","mcp_server":"mcp_tools","category":"security",
     "description":"Detect denial of service attacks","functions":["analyze_access_log","get_report"],
@@ -156,7 +156,7 @@ TEST_CASE("get_tool_definition answers with the entry, its category and its sche
 }
 
 TEST_CASE("get_tool_definition answers about an unknown tool, too", "[discovery]") {
-  Client client;
+  CatalogClient client;
   auto answer = client.error(tools::get_tool_definition, {{"tool_name", "store_memry"}}, "not_found");
   CHECK(answer["nearest"][0]["name"] == "store_memory");
   CHECK_THAT(answer["remedy"].get<std::string>(), Catch::Contains("did you mean 'store_memory'?"));
@@ -164,7 +164,7 @@ TEST_CASE("get_tool_definition answers about an unknown tool, too", "[discovery]
 }
 
 TEST_CASE("get_tool_definition heeds category and server, and takes no tool for another of its name", "[discovery]") {
-  Client client;
+  CatalogClient client;
   auto several = client.error(tools::get_tool_definition, {{"tool_name", "dos_detector"}}, "invalid");
   CHECK(several["candidates"].size() == 2);
   CHECK(client.ok(tools::get_tool_definition, {{"tool_name", "dos_detector"}, {"category", "memory"}})["mcp_server"] ==
@@ -178,7 +178,7 @@ TEST_CASE("get_tool_definition heeds category and server, and takes no tool for 
 }
 
 TEST_CASE("list_tool_categories counts what is there, whatever a file says", "[discovery]") {
-  Client client;
+  CatalogClient client;
   auto answer = client.ok(tools::list_tool_categories, Json::object());
   CHECK(answer == Json::parse(R"({"categories":{"memory":{"description":"Remembering","tool_count":2},
     "security":{"description":"Security analysis","tool_count":1},"shop":{"description":"","tool_count":23}},
@@ -203,7 +203,7 @@ TEST_CASE("list_tool_categories stays small, whatever there is", "[discovery]") 
 }
 
 TEST_CASE("what is perhaps meant is said of a tool and of a server", "[discovery]") {
-  Client client;
+  CatalogClient client;
   CHECK(catalog::did_you_mean(*client.made, "stor_memory", "") == "did you mean 'store_memory'?");
   CHECK(catalog::did_you_mean(*client.made, "", "widgts") == "did you mean 'widgets'?");
   CHECK(catalog::did_you_mean(*client.made, "widget0", "widgts") == "did you mean 'widgets__widget_0'?");
@@ -211,8 +211,8 @@ TEST_CASE("what is perhaps meant is said of a tool and of a server", "[discovery
 }
 
 TEST_CASE("the discovery tools name what is wrong with their arguments", "[discovery]") {
-  Client client;
-  auto [tool, arguments, part] = GENERATE(table<Client::Tool*, Json, std::string>({
+  CatalogClient client;
+  auto [tool, arguments, part] = GENERATE(table<CatalogClient::Tool*, Json, std::string>({
       {tools::search_tools, Json::object(), "query"},
       {tools::search_tools, Json{{"query", 7}}, "query"},
       {tools::search_tools, Json{{"query", "x"}, {"detail_level", "everything"}},

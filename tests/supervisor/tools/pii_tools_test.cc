@@ -23,7 +23,7 @@ Json ok(const mcp::ToolResult& result) {
 
 // On a loop of its own.
 template <class T>
-T wait_for(Loop& loop, Task<T> task) {
+T result_of(Loop& loop, Task<T> task) {
   std::optional<T> value;
   const auto keep = [](Task<T> waited, std::optional<T>& into) -> Task<> { into = co_await std::move(waited); };
   loop.spawn(keep(std::move(task), value));
@@ -33,7 +33,7 @@ T wait_for(Loop& loop, Task<T> task) {
 
 policies::PiiVault& of(privacy::PiiVaults& vaults, const std::string& tenant) {
   Loop loop;
-  auto vault = wait_for(loop, vaults.of(tenant, kRules.lifetime));
+  auto vault = result_of(loop, vaults.of(tenant, kRules.lifetime));
   REQUIRE(vault);
   return **vault;
 }
@@ -65,18 +65,18 @@ struct SlowVaults {
       auto vault = co_await from;
       co_return vault;
     };
-    return wait_for(loop, collect(asked));
+    return result_of(loop, collect(asked));
   }
 };
 
 mcp::ToolResult sanitize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
   Loop loop;
-  return wait_for(loop, tools::sanitize_pii(loop, vault, rules, arguments));
+  return result_of(loop, tools::sanitize_pii(loop, vault, rules, arguments));
 }
 
 Result<Json> tokenize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
   Loop loop;
-  return wait_for(loop, tools::tokenize_pii(loop, vault, rules, arguments));
+  return result_of(loop, tools::tokenize_pii(loop, vault, rules, arguments));
 }
 
 Json error(const mcp::ToolResult& result, std::string_view code) {
@@ -270,7 +270,7 @@ TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]"
   auto texts = outgoing(context);
   REQUIRE(texts);
   CHECK_FALSE(texts->redact("mail a@b.co"));  // nothing leaves before the vault is open
-  REQUIRE(wait_for(loop, texts->ready()));
+  REQUIRE(result_of(loop, texts->ready()));
   const std::string clean = texts->redact("mail a@b.co").value();
   CHECK_THAT(clean, Catch::Matches(R"(mail \[EMAIL_\w{6}\])"));
   CHECK(texts->redact(clean).value() == clean);  // what the agent got before stays what it is

@@ -11,13 +11,13 @@ namespace {
 const std::string kPng = std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16) + std::string(100, '\x01');
 
 // One tenant with a small quota, and its tools as a client sees them.
-struct Client {
+struct WorkspaceClient {
   TempDirectory temp;
   Loop loop;
   std::shared_ptr<tenants::Tenant> tenant;
   fs::path workspace = temp.path() / "acme/workspace";
 
-  Client() {
+  WorkspaceClient() {
     policies::Policy policy;
     policy.quota = {4 << 20, 200, 10, 1 << 20};
     Fd state = open_directory(temp.path().string()).value();
@@ -58,7 +58,7 @@ struct Client {
 }  // namespace
 
 TEST_CASE("a file is written with the keys that clients know", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   auto answer = client.write({{"filename", "data/a.txt"}, {"content", "caf\xC3\xA9"}});
   CHECK(answer["message"] == "Written 5 bytes to data/a.txt");  // bytes, not characters
   CHECK(answer["filename"] == "data/a.txt");
@@ -67,7 +67,7 @@ TEST_CASE("a file is written with the keys that clients know", "[tools]") {
 }
 
 TEST_CASE("writing appends, creates and takes base64", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   client.write({{"filename", "a"}, {"content", "AP8="}, {"encoding", "base64"}});
   CHECK(client.on_disk("a") == std::string("\0\xFF", 2));
   auto appended = client.write({{"filename", "a"}, {"content", "+"}, {"mode", "append"}});
@@ -78,8 +78,8 @@ TEST_CASE("writing appends, creates and takes base64", "[tools]") {
 }
 
 TEST_CASE("bad arguments are named", "[tools]") {
-  Client client;
-  auto [tool, arguments, part] = GENERATE(table<Client::Tool*, Json, std::string>({
+  WorkspaceClient client;
+  auto [tool, arguments, part] = GENERATE(table<WorkspaceClient::Tool*, Json, std::string>({
       {tools::write_workspace_file, Json::object(), "filename"},
       {tools::write_workspace_file, Json{{"filename", "a"}}, "content"},
       {tools::write_workspace_file, Json{{"filename", 7}, {"content", "x"}}, "filename"},
@@ -112,7 +112,7 @@ TEST_CASE("bad arguments are named", "[tools]") {
 }
 
 TEST_CASE("a path is taken as programs in a jail name it, and as URIs do", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   const std::string written =
       GENERATE("/workspace/d/a", "/workspace//d/a", "/mnt/workspace/d/a", "./d/a", "././d/a", "workspace/d/a",
                "./workspace/d/a", "workspace:///d/a", "workspace:///d%2Fa", "file:///workspace/d/a");
@@ -126,7 +126,7 @@ TEST_CASE("a path is taken as programs in a jail name it, and as URIs do", "[too
 }
 
 TEST_CASE("the workspace's own folder has many names", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   client.write({{"filename", "a"}, {"content", "x"}});
   const std::string written =
       GENERATE(".", "/", "/workspace", "/workspace/", "workspace", "./workspace/", "workspace:///", "/mnt/workspace");
@@ -137,7 +137,7 @@ TEST_CASE("the workspace's own folder has many names", "[tools]") {
 }
 
 TEST_CASE("a folder that a program named workspace is meant by its name", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   fs::create_directory(client.workspace / "workspace");
   Scene::put(client.workspace / "workspace/in", "x");
   CHECK(client.read({{"filename", "workspace/in"}})["content"] == "x");
@@ -147,13 +147,13 @@ TEST_CASE("a folder that a program named workspace is meant by its name", "[tool
 }
 
 TEST_CASE("after a whole path's /workspace, a second one is a folder's name", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   CHECK(client.write({{"filename", "/workspace/workspace/a"}, {"content", "x"}})["filename"] == "workspace/a");
   CHECK(client.on_disk("workspace/a") == "x");
 }
 
 TEST_CASE("a file that is named workspace is meant by its name", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   Scene::put(client.workspace / "workspace", "x");
   CHECK(client.read({{"filename", "workspace"}})["content"] == "x");
   CHECK(client.ok(tools::delete_workspace_file, {{"filename", "workspace"}})["message"] == "Deleted workspace");
@@ -161,7 +161,7 @@ TEST_CASE("a file that is named workspace is meant by its name", "[tools]") {
 }
 
 TEST_CASE("what is named workspace is deleted, and asked for again never the whole workspace", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   Scene::put(client.workspace / "precious", "x");
   const Json order = {{"filename", "workspace"}, {"recursive", true}};
   SECTION("a folder") {
@@ -180,7 +180,7 @@ TEST_CASE("what is named workspace is deleted, and asked for again never the who
 }
 
 TEST_CASE("a folder that is not there is listed as empty, with a word that it is not", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   auto listed = client.list({{"subpath", "nope"}});
   CHECK(listed["files"] == Json::array());
   CHECK(listed["count"] == 0);
@@ -188,7 +188,7 @@ TEST_CASE("a folder that is not there is listed as empty, with a word that it is
 }
 
 TEST_CASE("more than is given at once is asked for without harm", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   Scene::put(client.workspace / "long", std::string((1 << 20) + 1, 'x'));
   auto part = client.read({{"filename", "long"}, {"limit", 1 << 30}});
   CHECK(part["length"] == 1 << 20);
@@ -197,7 +197,7 @@ TEST_CASE("more than is given at once is asked for without harm", "[tools]") {
 }
 
 TEST_CASE("a whole text file is read with the keys that clients know", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   client.write({{"filename", "a.txt"}, {"content", "hello"}});
   auto answer = client.read({{"filename", "./a.txt"}});
   CHECK(answer == Json::parse(R"({"success":true,"filename":"a.txt","content":"hello","size":5,"offset":0,
@@ -205,7 +205,7 @@ TEST_CASE("a whole text file is read with the keys that clients know", "[tools]"
 }
 
 TEST_CASE("reading range after range gives the whole text, never half a character", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   std::string text;
   for (int i = 0; i < 20; i++) text += "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
   client.write({{"filename", "a"}, {"content", text}});
@@ -228,7 +228,7 @@ TEST_CASE("reading range after range gives the whole text, never half a characte
 }
 
 TEST_CASE("a range that begins inside a character begins at the next one, and says so", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   client.write({{"filename", "a"},
                 {"content",
                  "\xF0\x9F\x98\x80"
@@ -245,7 +245,7 @@ TEST_CASE("a range that begins inside a character begins at the next one, and sa
 
 TEST_CASE("what is not text comes as base64", "[tools]") {
   using namespace std::string_literals;
-  Client client;
+  WorkspaceClient client;
   auto bytes =
       GENERATE(values<std::string>({"\xFF\xFE", "a\0b"s, "cut \xE2\x82", "\x80tail", "\xC0\xAF", "\xED\xA0\x80"}));
   Scene::put(client.workspace / "a", bytes);
@@ -260,7 +260,7 @@ TEST_CASE("what is not text comes as base64", "[tools]") {
 }
 
 TEST_CASE("base64 is exact in any range", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   client.write({{"filename", "a"}, {"content", "caf\xC3\xA9!"}});
   auto part = client.read({{"filename", "a"}, {"offset", 4}, {"limit", 1}, {"encoding", "base64"}});
   CHECK(from_base64(part["content"].get<std::string>()).value() == "\xA9");
@@ -268,7 +268,7 @@ TEST_CASE("base64 is exact in any range", "[tools]") {
 }
 
 TEST_CASE("a picture is shown, unless a part of it or its bytes were asked for", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   Scene::put(client.workspace / "a.png", kPng);
   mcp::ToolResult shown = client.call(tools::read_workspace_file, {{"filename", "a.png"}});
   REQUIRE(shown.content.size() == 2);
@@ -276,7 +276,7 @@ TEST_CASE("a picture is shown, unless a part of it or its bytes were asked for",
   CHECK(image.mime_type == "image/png");
   CHECK(from_base64(image.base64).value() == kPng);
   CHECK_FALSE(shown.structured);  // a client that prefers it would drop the picture
-  const Json about = Client::text_of(shown);
+  const Json about = WorkspaceClient::text_of(shown);
   CHECK(about["encoding"] == "image");
   CHECK(about["content"] == "");
   CHECK(about["size"] == kPng.size());
@@ -284,7 +284,7 @@ TEST_CASE("a picture is shown, unless a part of it or its bytes were asked for",
                          Json{{"filename", "a.png"}, {"encoding", "base64"}}}) {
     mcp::ToolResult spelled = client.call(tools::read_workspace_file, arguments);
     CHECK(spelled.content.size() == 1);
-    CHECK(Client::text_of(spelled)["encoding"] == "base64");
+    CHECK(WorkspaceClient::text_of(spelled)["encoding"] == "base64");
   }
   Scene::put(client.workspace / "large.png", kPng + std::string(1 << 20, 'x'));
   CHECK(client.call(tools::read_workspace_file, {{"filename", "large.png"}}).content.size() == 1);
@@ -293,7 +293,7 @@ TEST_CASE("a picture is shown, unless a part of it or its bytes were asked for",
 }
 
 TEST_CASE("kept output is read like a file", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   {
     auto recording = client.tenant->executions().begin("e1").value();
     REQUIRE(recording.append(tenants::Stream::out, "0123456789"));
@@ -310,7 +310,7 @@ TEST_CASE("kept output is read like a file", "[tools]") {
 }
 
 TEST_CASE("files are listed with the keys that clients know", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   for (const char* name : {"b/c", "a", "b/d/e"}) client.write({{"filename", name}, {"content", "123"}});
   CHECK(client.list(Json::object()) ==
         Json::parse(R"({"success":true,"path":".","files":["a","b/c","b/d/e"],"count":3,"more":false})"));
@@ -328,7 +328,7 @@ TEST_CASE("files are listed with the keys that clients know", "[tools]") {
 }
 
 TEST_CASE("names that are not UTF-8 and links are listed without harm", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   Scene::put(client.workspace / "\xFF\n", "x");
   fs::create_symlink("/etc/passwd", client.workspace / "link");
   auto listed = client.list({{"details", true}});
@@ -338,7 +338,7 @@ TEST_CASE("names that are not UTF-8 and links are listed without harm", "[tools]
 }
 
 TEST_CASE("files and folders are deleted", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   client.write({{"filename", "d/a"}, {"content", "x"}});
   client.error(tools::delete_workspace_file, {{"filename", "d"}}, "invalid");
   CHECK(client.ok(tools::delete_workspace_file, {{"filename", "d/a"}})["message"] == "Deleted d/a");
@@ -349,7 +349,7 @@ TEST_CASE("files and folders are deleted", "[tools]") {
 }
 
 TEST_CASE("a full quota tells numbers, rule and remedy", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   auto answer = client.error(tools::write_workspace_file,
                              {{"filename", "a"}, {"content", std::string((4 << 20) + 1, 'x')}}, "exhausted");
   CHECK(answer["error"] == "writing 'a' needs 4194305 bytes more, 4194304 of 4194304 are left in this workspace");
@@ -359,7 +359,7 @@ TEST_CASE("a full quota tells numbers, rule and remedy", "[tools]") {
 }
 
 TEST_CASE("resources are listed in pages and read", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   for (int i = 0; i < 120; i++) Scene::put(client.workspace / ("f" + std::to_string(1000 + i)), "x");
   Scene::put(client.workspace / "a b%\xC3\xA9.md", "# hello");
   Scene::put(client.workspace / "raw", "\xFF");
@@ -402,7 +402,7 @@ TEST_CASE("resources are listed in pages and read", "[tools]") {
 }
 
 TEST_CASE("a folder is read as a listing, with and without a slash at its end", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   Scene::put(client.workspace / "top.txt", "1");
   std::filesystem::create_directory(client.workspace / "a b");
   Scene::put(client.workspace / "a b" / "in.txt", "22");
@@ -425,7 +425,7 @@ TEST_CASE("a folder is read as a listing, with and without a slash at its end", 
 }
 
 TEST_CASE("a file that is too large for a resource is the caller's error, with the remedy", "[tools]") {
-  Client client;
+  WorkspaceClient client;
   Scene::put(client.workspace / "big", "");
   std::filesystem::resize_file(client.workspace / "big", (4 << 20) + 1);
   const auto refused = wait_for(client.loop, tools::read_resource(*client.tenant, "workspace:///big"));
