@@ -209,7 +209,7 @@ class Shown(unittest.TestCase):
             self.assertEqual(state["State"], "serving")
             refused = subprocess.run([WARDER, "dashboard", "--unix", str(path)], capture_output=True, text=True)
             self.assertEqual(refused.returncode, 2)
-            self.assertIn("is there already", refused.stderr)
+            self.assertIn("exists already", refused.stderr)
             self.assertEqual(dashboard.end()[1], 0)
             self.assertFalse(path.exists())
 

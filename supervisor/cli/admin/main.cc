@@ -42,13 +42,13 @@ constexpr std::pair<std::string_view, Result<int> (*)(const admin::Given&)> kPro
 Result<int> run(const std::string& command, const admin::Given& given) {
   for (const auto& [name, program] : kPrograms)
     if (name == command) return program(given);
-  return fail(Code::internal, "nothing does this");
+  return fail(Code::internal, "this command has no function");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Looks after warderd.", "warder");
+  CLI::App app("Administers warderd.", "warder");
   app.set_version_flag("--version", std::string("warder ") + kWarderVersion);
   app.require_subcommand(1);
   app.fallthrough();

@@ -254,7 +254,7 @@ TEST_CASE("a connection that the daemon refuses is tried again, and then nothing
       CAPTURE(told.dump());
       CHECK(answers[id]["result"]["isError"] == true);
       CHECK(told["error"] ==
-            "warderd refused the connection, nothing was executed: tenant 'uid-0' has 64 connections already");
+            "warderd refused the connection, the call did not run: tenant 'uid-0' has 64 connections already");
       CHECK(told["remedy"] == "close some");
       CHECK(told["may_have_run"] == false);
     }
@@ -333,7 +333,7 @@ TEST_CASE("requests that come while the daemon restarts wait for it", "[proxy]")
     proxy.send(call(2));
     const Json refused = proxy.out.message();
     CHECK(refused["id"] == 2);
-    CHECK(answer_text(refused)["error"].get<std::string>().find("nothing was executed") != std::string::npos);
+    CHECK(answer_text(refused)["error"].get<std::string>().find("the call did not run") != std::string::npos);
     CHECK(answer_text(refused)["may_have_run"] == false);
   }
 }
