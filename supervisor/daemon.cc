@@ -102,7 +102,7 @@ void Daemon::watch_signals() {
   for (int number : {SIGTERM, SIGINT}) {
     signals_->on(loop_, number, [this, number] {
       if (std::exchange(ending_, true)) return loop_.stop();  // a second signal ends at once
-      log_notice("{}: ending after the running calls", number == SIGTERM ? "SIGTERM" : "SIGINT");
+      log_notice("{}: the daemon ends after the running calls", number == SIGTERM ? "SIGTERM" : "SIGINT");
       tasks_.spawn(drain(kDrainLimit));
     });
   }
@@ -132,7 +132,7 @@ void Daemon::open_approvals() {
   approvals_.reachable = [this] { return bus_ && bus_->connected(); };
   approvals_.told = [this](const calls::Approval& approval, What what, std::string_view how) {
     if (what == What::asked) {
-      log_notice("approval {}: tenant {} waits for {} ({})", approval.id, approval.tenant, approval.tool,
+      log_notice("approval {}: tenant {} waits for approval of {} ({})", approval.id, approval.tenant, approval.tool,
                  approval.rule);
     } else {
       log_notice("approval {}: {}", approval.id, how);
@@ -215,7 +215,7 @@ Result<> Daemon::open_journal() {
   TRY(journal_, journal::Journal::open(loop_, prepared_.options.state + "/journal", settings));
   if (!journal_->set_aside().empty()) log_error("journal: {}", journal_->set_aside());
   journal_->on_trouble([](const std::string& trouble) {
-    log_error("journal: {}; what is recorded from now on is lost with the old file: restart the daemon", trouble);
+    log_error("journal: {}; records from now on are lost with the old file: restart the daemon", trouble);
   });
   if (journal_->interrupted() > 0)
     log_notice("journal: {} executions were interrupted when the daemon last ended", journal_->interrupted());
@@ -342,7 +342,7 @@ Result<std::shared_ptr<tenants::Tenant>> Daemon::tenant_of(tenants::Member& memb
 
 Task<privacy::PiiVaults::Made> Daemon::open_vault(std::string name) {
   const auto tenant = registry_->find(name);  // while this reference exists, the tenant's folder is not removed
-  if (!tenant) co_return fail(Code::internal, "no tenant is named '" + name + "'");
+  if (!tenant) co_return fail(Code::internal, "there is no tenant '" + name + "'");
   auto opening = tenants::SealedVault::open(loop_, *vault_disk_, tenant->directory(), prepared_.key.of_vault(name));
   auto vault = co_await std::move(opening);
   if (!vault) co_return tl::unexpected<Error>(std::move(vault).error());
@@ -388,12 +388,12 @@ Task<> Daemon::drain(std::chrono::milliseconds most) {
   admission_.close(Error{Code::unavailable,
                          0,
                          "warderd is ending and takes no new calls; this one did not run",
-                         "call again in some seconds, when it has been restarted",
+                         "call again in some seconds, after the restart",
                          {}});
   if (server_) {
     server_->drain();
     Deadline limit(loop_, most, [this, most] {
-      log_warning("calls still run after {} s: ending them", most.count() / 1000);
+      log_warning("calls still run after {} s: the daemon ends them", most.count() / 1000);
       loop_.stop();
     });
     co_await server_->drained();

@@ -64,7 +64,8 @@ Finding Daemon::judge_cgroups() const {
 
 Finding Daemon::judge_own_user() const {
   const DaemonIdentity& own = prepared_.identity;
-  if (!own.root) return doctor::judge_user(doctor::User::known, fmt::format("{}, who started the daemon", own.uid));
+  if (!own.root)
+    return doctor::judge_user(doctor::User::known, fmt::format("user id {}, which started the daemon", own.uid));
   const bool unused_id = own.uid == prepared_.ids.daemon();  // choose_identity()
   return doctor::judge_user(unused_id ? doctor::User::missing : doctor::User::known, prepared_.options.user);
 }
@@ -91,7 +92,7 @@ Finding Daemon::judge_journal() const {
 
 Task<Result<doctor::Findings>> Daemon::examine() {
   if (examining_)
-    co_return fail(Code::exhausted, "the doctor is at work already, for another caller", "call again when it is done");
+    co_return fail(Code::exhausted, "the doctor already works for another caller", "call again in some seconds");
   struct Busy {
     bool& flag;
     explicit Busy(bool& f) : flag(f) { flag = true; }

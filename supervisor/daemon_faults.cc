@@ -28,8 +28,8 @@ Task<> Daemon::end_without_jailer() {
   status_ = 1;
   co_await sleep_for(loop_, kEndOfJailer);
   log_error(
-      "the jailer process ended{}, and every jail with it: the daemon answers its calls and ends, to be started "
-      "anew by systemd; without systemd, start it again",
+      "the jailer process ended{}, and all jails ended with it: the daemon answers its calls, ends, and is restarted "
+      "by systemd; without systemd, start it again",
       how_child_ended());
   if (!std::exchange(ending_, true)) co_await drain(kLastAnswersLimit);
 }

@@ -59,7 +59,7 @@ Task<Result<>> Daemon::reload_once() {
     apply_policies();
     log_notice("policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
   } else {
-    log_error("the policies stay as they were: {}", with_hint(adopted.error()));
+    log_error("the reload failed, the former policies stay in force: {}", with_hint(adopted.error()));
   }
   service_.ready(host_->unfit ? "serving, but no executions: the self-test of jails fails, see the log"
                  : adopted    ? "serving"
@@ -95,13 +95,14 @@ Task<Result<>> Daemon::adopt_policies() {
   const Error& why = before.error();
   host_->unfit = Error{Code::denied,
                        0,
-                       "executions are denied, because the self-test of jails fails here: " + why.what,
-                       "ask the administrator: once that is mended, `systemctl reload warder` looks again",
+                       "executions are denied, because the self-test of jails fails on this machine: " + why.what,
+                       "ask the administrator to correct the cause, and then to run `systemctl reload warder`",
                        {}};
   pool_->clear();
-  sessions_->end_all("the self-test of jails fails here");
-  log_error("executions are denied from now on, until a reload finds that jails hold again: {}", with_hint(why));
-  co_return tl::unexpected<Error>(Error(why).within("the self-test of jails fails here, under the old policies, too"));
+  sessions_->end_all("the self-test of jails fails on this machine");
+  log_error("executions are denied until a reload passes the self-test of jails: {}", with_hint(why));
+  co_return tl::unexpected<Error>(
+      Error(why).within("the self-test of jails fails on this machine, also under the old policies"));
 }
 
 void Daemon::apply_policies() {
@@ -111,9 +112,9 @@ void Daemon::apply_policies() {
                        [&](const auto& member) { return member == user; });
   });
   pool_->clear();
-  approvals_.refuse_all("the policies were loaded anew: call again");
+  approvals_.refuse_all("the policies were reloaded: call again");
   if (calls_) calls_->questions.cancel_all(loop_);
-  sessions_->end_all("the policies were loaded anew");
+  sessions_->end_all("the policies were reloaded");
   auto revoked = [](const std::shared_ptr<void>& user) { return static_cast<tenants::Member*>(user.get())->revoked; };
   for (auto& listener : listeners_) listener->close_if(revoked);
 }

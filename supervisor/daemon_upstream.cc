@@ -12,7 +12,7 @@ void Daemon::open_upstream() {
   if (!policy) policy = prepared_.policies.find(prepared_.policies.names().front());
   settings.nobody = {"", policy, -1, prepared_.upstream.get()};
   if (!prepared_.options.servers_skipped.empty())
-    log_warning("servers that are neither started by a command nor speak Streamable HTTP were not imported: {}",
+    log_warning("not imported, because they neither have a command nor speak Streamable HTTP: servers {}",
                 fmt::join(prepared_.options.servers_skipped, ", "));
   if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
   upstream_ = std::make_unique<upstream::UpstreamServers>(*host_, std::move(settings));
