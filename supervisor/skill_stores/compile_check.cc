@@ -23,7 +23,7 @@ constexpr char kPython[] = R"(
 import keyword
 name, source, result = context_vars["name"], context_vars["code"], {}
 if keyword.iskeyword(name):
-    result = {"message": f"'{name}' is a word of Python's own, nothing can be imported by it"}
+    result = {"message": f"'{name}' is a keyword of Python and cannot be imported"}
 else:
     try:
         compile(source, "skill", "exec", dont_inherit=True)
@@ -65,7 +65,7 @@ Result<> read_verdict(const jail::Report& report) {
   if (auto line = verdict.find("line"); line != verdict.end() && line->is_number_unsigned())
     what += fmt::format("line {}: ", line->get<uint64_t>());
   what += message;
-  return fail(Code::invalid, std::move(what), text.empty() ? "" : fmt::format("look at: {}", text), "skills.compile");
+  return fail(Code::invalid, std::move(what), text.empty() ? "" : fmt::format("see: {}", text), "skills.compile");
 }
 
 }  // namespace

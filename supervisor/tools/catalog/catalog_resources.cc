@@ -24,10 +24,10 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, std:
   CO_TRY(const std::string path, decode_percent(std::string_view(uri).substr(kToolScheme.size())));
   const size_t slash = path.find('/');
   if (slash == path.npos)
-    co_return fail(Code::not_found, "no tool has that address", "as in " + std::string(kToolTemplate));
+    co_return fail(Code::not_found, "no tool has this URI", "as in " + std::string(kToolTemplate));
   const Json asked{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
   const mcp::ToolResult found = get_tool_definition(*catalog, asked);
-  if (found.is_error) co_return fail(Code::not_found, "no tool has that address", "find it with search_tools");
+  if (found.is_error) co_return fail(Code::not_found, "no tool has this URI", "find it with search_tools");
   mcp::ResourceContents contents;
   contents.uri = std::move(uri);
   contents.mime_type = "application/json";
@@ -63,7 +63,7 @@ Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Result<Asker> as
     co_return complete_tool(*catalog, asked);
   if (asked.kind != AskedKind::prompt || asked.reference != kPrompt ||
       (asked.argument != "language" && asked.argument != "task"))
-    co_return fail(Code::not_found, "nothing is known about that reference or argument");
+    co_return fail(Code::not_found, "this reference or argument is not known");
   mcp::Completion completion;
   for (const char* language : kLanguages) {
     const bool fits = std::string_view(language).starts_with(asked.value) && asker->policy->allows_language(language);
