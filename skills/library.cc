@@ -139,7 +139,7 @@ Result<std::string> Library::read(const Found& found, std::string_view path) con
 
 Result<std::string> Library::read_code(const Found& found, uint32_t version) const {
   if (found.own) return own_.read_code(*found.own, version ? version : found.own->version());
-  if (version > 1) return fail(Code::not_found, "a shared skill has no versions", "ask for it without one");
+  if (version > 1) return fail(Code::not_found, "a shared skill has no versions", "load the skill without a version");
   if (found.skill->code_file.empty())
     return fail(Code::invalid, fmt::format("the skill '{}' has no code", found.skill->name), "read its SKILL.md");
   return shared_.read(*found.skill, found.skill->code_file);
