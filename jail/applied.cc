@@ -81,8 +81,8 @@ Applied applied_to(const Host& host, const Jail& jail) {
                            "other jails ({})",
                            host.bind_root_why));
   if (!host.cgroups)
-    add_weaker(applied.weaker,
-               fmt::format("no cgroup limits, process limits and a memory watch stand in: {}", host.no_cgroups_why));
+    add_weaker(applied.weaker, fmt::format("no cgroup limits; process limits and a memory watch replace them: {}",
+                                           host.no_cgroups_why));
   applied.members = fmt::format(
       R"("namespaces":[{}],"identity":{{{}}},"capabilities":"none","no_new_privileges":true,"landlock":{},"root":"{}",)"
       R"("network":"none","build_ms":{:.3f},"steps_us":{{{}}})",

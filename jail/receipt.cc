@@ -43,7 +43,9 @@ std::string begin_receipt(const Host& host, Jail& jail, const Request& request, 
   if (request.session_call > 0) {
     add(R"(,"session":{{"call":{},"between_calls":"{}"}})", request.session_call, host.cgroups ? "frozen" : "watched");
     if (!host.cgroups)
-      add_weaker(weaker, "what a session leaves running is watched between calls, not stopped: no cgroup");
+      add_weaker(
+          weaker,
+          "without a cgroup, processes that a session leaves running are watched between calls, but not stopped");
   }
   if (!request.trace.empty()) add(R"(,"traceparent":{})", in_json(request.trace));
   add(R"(,"weaker":[{}],"start":"{}")", weaker, start_name(origin.start));

@@ -258,7 +258,7 @@ class BrokenPolicies(Folder):
             self.allow_keyrings(policies)
             ended = self.run_daemon("--policies", os.fspath(policies))
             self.assertEqual(ended.returncode, 1, ended.stderr)
-            self.assertIn("guarantees that do not hold", ended.stderr)
+            self.assertIn("protections that a jail on this machine does not have", ended.stderr)
             self.assertIn("no keyrings", ended.stderr)
 
     def test_nor_are_they_after_a_reload(self):

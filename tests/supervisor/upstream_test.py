@@ -233,7 +233,7 @@ class Rules(UpstreamTest):
                     ["denied", "calls.no-secrets", "near.echo is not allowed", "other arguments may be allowed"],
                     ["denied", "calls.careful",
                      "near.die needs an approval, and no person can be asked here",
-                     "do without it, or ask the administrator"],
+                     "solve the task without this tool, or ask the administrator"],
                     ["denied", "calls.otherwise", "no rule of the policy allows near.rows",
                      "the administrator can add a rule to `calls.rules` of the policy"]])
                 result = structured(client.call("call_tool", {"name": "near__add", "arguments": {"a": 1, "b": 100}}))
