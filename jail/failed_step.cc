@@ -16,7 +16,7 @@ std::string hint_for(Step step, int error, std::string_view interpreter) {
              "and AppArmor's restriction of unprivileged user namespaces";
     case Step::usr_overlay:
     case Step::root_overlay:
-      return "the kernel must allow overlayfs in user namespaces, and nothing may be mounted below /usr";
+      return "the kernel must allow overlayfs in user namespaces, and no file system may be mounted below /usr";
     case Step::proc:
       return "a fully visible /proc is needed: a container or ProtectKernelTunables= masks it";
     case Step::forbid_namespaces:

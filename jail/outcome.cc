@@ -99,7 +99,7 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
       return "ran out of space: the workspace quota, a temporary file system or the file size limit; delete files or "
              "write less";
     case Outcome::forbidden_call:
-      return "made a system call that is never allowed in a jail";
+      return "made a system call that jails never allow";
     case Outcome::cancelled:
       return "cancelled: the client or an administrator ended it";
     case Outcome::denied:

@@ -95,7 +95,7 @@ Result<std::string> Shared::read(const Skill& skill, std::string_view path) cons
   if (auto kept = kept_.find(skill.slug); kept != kept_.end())
     if (auto contents = kept->second.contents.find(path); contents != kept->second.contents.end())
       return contents->second;
-  return fail(Code::not_found, fmt::format("the skill '{}' has no such file", skill.name));
+  return fail(Code::not_found, fmt::format("the skill '{}' has no file of this name", skill.name));
 }
 
 std::optional<Found> Library::find(std::string_view name) const {

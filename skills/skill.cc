@@ -197,7 +197,7 @@ Result<Skill> read_skill(int directory, std::string_view slug) {
 
 Result<std::string> read_file(int directory, const Skill& skill, std::string_view path) {
   const SkillFile* file = skill.find_file(path);
-  if (!file) return fail(Code::not_found, fmt::format("the skill '{}' has no such file", skill.name));
+  if (!file) return fail(Code::not_found, fmt::format("the skill '{}' has no file of this name", skill.name));
   TRY(std::string contents, read_bytes(directory, path));
   if (digest_of(contents) != file->digest)
     return fail(Code::unavailable, fmt::format("{} of the skill '{}' has changed on the disk", path, skill.name),

@@ -287,7 +287,7 @@ Task<Result<MessagePtr>> BusObjects::forget_searches(MessagePtr call) {
     co_return fail_errno(-r, "read the argument", Code::invalid);
   const std::string name = tenant;
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
-  log_notice("D-Bus: user {} deletes what was learned from the searches of {}", caller.uid,
+  log_notice("D-Bus: user {} deletes the learning from searches of {}", caller.uid,
              name.empty() ? "all tenants together" : "tenant " + printable(name, 64));
   services_.forget_searches(name);
   co_return reply_to(call.get());

@@ -93,7 +93,7 @@ SearchLearning::Memory& SearchLearning::memory(const std::string& name) {
   auto text = read_learned(path);
   if (!text && text.error().code == Code::not_found) return known->second;
   if (!text) {
-    log_warning("searches: what was learned cannot be read: {}", text.error().what);
+    log_warning("searches: the learning cannot be read: {}", text.error().what);
   } else if (auto learned = catalog::Learning::restored(*text, wall_seconds())) {
     known->second.learning = *std::move(learned);
   } else {
@@ -152,14 +152,14 @@ void SearchLearning::write_all() {
     const std::string path = file_of(name);
     if (!std::exchange(memory.changed, false) || path.empty()) continue;
     if (auto written = Writing().write(folder_, path, memory.learning.saved(wall_seconds())); !written)
-      log_warning("searches: what was learned cannot be written: {}", written.error().what);
+      log_warning("searches: the learning cannot be written: {}", written.error().what);
   }
 }
 
 Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
   auto started = WorkerThread::start(loop);
   if (!started)
-    co_return log_warning("searches: what is learned is written only when the daemon ends: {}", started.error().what);
+    co_return log_warning("searches: the learning is written only when the daemon ends: {}", started.error().what);
   writer_ = *std::move(started);
   for (;;) {
     co_await sleep_for(loop, between);
@@ -178,7 +178,7 @@ Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
       auto written = co_await writer_->run(job);
       writing_ = nullptr;
       if (written) continue;
-      log_warning("searches: what was learned cannot be written yet: {}", written.error().what);
+      log_warning("searches: the learning cannot be written yet: {}", written.error().what);
       failed.push_back(written_);
     }
     for (const std::string& name : failed)  // tried again in the next round, and by write_all()

@@ -78,7 +78,7 @@ void add_loop(Text& text, const BusyTime::Turn& longest) {
       "warder_loop_busy_seconds_max", "gauge", "",
       fmt::format(
           "The longest time of the last {} minutes in which no client was answered because the loop was busy, and "
-          "the work that took most of it.",
+          "the work that took most of this time.",
           BusyTime::kRemembered.count()));
   const auto usec = std::chrono::duration_cast<std::chrono::microseconds>(longest.busy).count();
   text.seconds("", {{"work", work_name(longest.work)}}, static_cast<uint64_t>(usec));
@@ -128,7 +128,7 @@ void add_usage(Text& text, const executions::ExecutionRegistry& executions, cons
     for (const char* state : {"waiting", "wanted", "zygotes"})
       text.sample("", {{"language", language}, {"state", state}}, of.at(state));
   text.family("warder_context_bytes", "counter", "bytes",
-              "Data that went into the agents' contexts, and data that stayed out of them.");
+              "Data that went into the agents' contexts, and data that stayed out.");
   for (const char* kind : {"returned", "printed", "fetched", "kept_out", "definitions_avoided"})
     text.sample("_total", {{"kind", kind}}, now.ledger.at(std::string(kind) + "_bytes"));
 }

@@ -6,7 +6,7 @@ namespace {
 const Flag kPolicies{"--policies", "DIR", "Folder of policies, instead of the installed ones; may be repeated",
                      Times::any};
 const Flag kUser{"--user", "USER",
-                 "For connections of this user, by name or number; default: the user who runs warder"};
+                 "For connections of this user, by name or number; default: the user of this command"};
 const Flag kUnit{"--unit", "UNIT", "For connections from processes of this system unit"};
 
 const Command kExplain{
@@ -108,7 +108,7 @@ const std::vector<Command>& commands() {
        Asks::nobody},
       {"policy show",
        "[POLICY]",
-       "The name of a policy; default: the policy of the user who runs warder",
+       "The name of a policy; default: the policy of the user of this command",
        "Print a policy as it applies, with the policies that it extends, and the file of each value",
        {kUser, kUnit, kPolicies},
        Asks::nobody},

@@ -50,7 +50,7 @@ Result<int> run_stats(const Given& given) {
   row("programs", times_text(member(all, "WallUSec")));
   row("CPU, memory", usec_text(number(all, "CPUUsageUSec")) + ", " + bytes_text(number(all, "MemoryBytes")));
   row("context", bytes_text(number(ledger, "returned_bytes")) + " returned, " +
-                     bytes_text(number(ledger, "kept_out_bytes")) + " kept out (about " +
+                     bytes_text(number(ledger, "kept_out_bytes")) + " stayed out (about " +
                      count_text(ledger, "kept_out_tokens_estimated") + " tokens), " +
                      bytes_text(number(ledger, "definitions_avoided_bytes")) + " of tool definitions not sent");
   for (const auto& [language, times] : member(all, "Languages").items())

@@ -77,10 +77,10 @@ mcp::Prompt solve_with_code() {
   mcp::Prompt prompt;
   prompt.name = kPrompt;
   prompt.title = "Solve with code";
-  prompt.description = "Have a task done by code in a jail, which looks tools up and returns a summary";
+  prompt.description = "Solve a task by code in a jail, which searches for tools and returns a summary";
   mcp::PromptArgument task;
   task.name = "task";
-  task.description = "What is to be done";
+  task.description = "The task";
   task.need = mcp::PromptArgument::Need::required;
   mcp::PromptArgument language;
   language.name = "language";

@@ -11,7 +11,7 @@ constexpr size_t kMostContextBytes = 16 << 10;
 
 Result<Json> set_checkpoint(const calls::GuestCaller& caller, const Json& arguments) {
   if (caller.session.empty())
-    return fail(Code::invalid, "a checkpoint belongs to a session, and this execution has none",
+    return fail(Code::invalid, "a checkpoint belongs to a session, and this execution has no session",
                 "call execute_code with a `session`");
   Fields in(arguments, "checkpoint");
   tenants::SessionCheckpoint checkpoint;
