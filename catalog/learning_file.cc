@@ -116,7 +116,7 @@ Result<Learning> Learning::restored(std::string_view text, int64_t wall_seconds,
     const auto fields = split(text.substr(0, end), '\t');
     text.remove_prefix(end + 1);
     if (line_number++ == 0) {
-      if (fields.size() != 1 || fields[0] != kHead) return wrong("these are no searches");
+      if (fields.size() != 1 || fields[0] != kHead) return wrong("the file is not a record of searches");
     } else if (fields[0] == "teacher" && fields.size() == 2 && teachers.size() < kKnownTeachers) {
       teachers.emplace_back(fields[1]);
     } else if (fields[0] == "tool" && fields.size() == 3 && valid_tool_name(fields[2]) &&

@@ -15,8 +15,7 @@ constexpr std::string_view kNothingInstalled =
     "search_tools";
 constexpr std::string_view kNoSharedMemory =
     "memfd_create, shmget and mmap of shared memory without a file are refused here, because no cgroup counts this "
-    "kind of "
-    "memory; map a file in /dev/shm or /tmp";
+    "kind of memory; map a file in /dev/shm or /tmp";
 
 // Messages of installers that cannot reach their package index: pip, venv, npm, yarn, apt, cargo and go.
 constexpr std::string_view kOfInstallers[] = {"externally-managed-environment",
@@ -134,9 +133,7 @@ std::string forbidden_call_advice(std::string_view code) {
       return fmt::format("probably {}, which {} (the code names it; the kernel does not name the call)", culprit.call,
                          culprit.rule);
   return "one of ptrace, mount and related calls, bpf, loading of kernel modules, kexec, reboot, swapon, or a call of "
-         "another "
-         "another "
-         "architecture; the kernel does not tell which";
+         "another architecture; the kernel does not tell which";
 }
 
 }  // namespace jail

@@ -387,7 +387,7 @@ Task<> Daemon::drain(std::chrono::milliseconds most) {
   }
   admission_.close(Error{Code::unavailable,
                          0,
-                         "warderd is ending and takes no new calls; this one did not run",
+                         "warderd is ending and takes no new calls; this call did not run",
                          "call again in some seconds, after the restart",
                          {}});
   if (server_) {

@@ -45,8 +45,7 @@ Result<std::string> raise_open_files(const policies::Store& policies) {
   CHECKED(check_open_files(policies));
   if (own.rlim_max >= kEnough) return std::string();
   return fmt::format(
-      "{}: enough for about {} executions at once, but policies allow more; calls and connections beyond it "
-      "are "
-      "refused. {}",
+      "{}: enough for about {} executions at once, but policies allow more; calls and connections beyond this number "
+      "are refused. {}",
       limit, own.rlim_max / 16, kRaise);
 }

@@ -84,7 +84,7 @@ Result<> check_ceilings(const jail::LimitChange& change, const policies::Policy&
   const policies::Limits& most = policy.limits.maximum;
   auto above = [&policy](const char* limit) {
     return fail(Code::denied, fmt::format("{}: more than policy '{}' allows", limit, policy.name),
-                "ask for less, or ask an administrator", std::string("limits.maximum.") + limit);
+                "set a lower limit, or ask an administrator", std::string("limits.maximum.") + limit);
   };
   if (change.wall && *change.wall > most.wall) return above("wall_ms");
   if (change.memory_bytes && *change.memory_bytes > most.memory_bytes) return above("memory_bytes");

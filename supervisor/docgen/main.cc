@@ -19,16 +19,14 @@ const ManualText& text_of_warder() {
       1,
       "runs code in single-use jails",
       {{"environment",
-        "WARDER_SOCKET: the daemon's socket, if --socket is not given.\n\nWARDER_BUS: the bus that the daemon is "
-        "on, "
+        "WARDER_SOCKET: the daemon's socket, if --socket is not given.\n\nWARDER_BUS: the bus that the daemon is on, "
         "if --bus is not given.\n\nXDG_RUNTIME_DIR: the folder with the socket of a user's own daemon."},
        {"files",
         "/run/warder/mcp.sock: the socket of the system's daemon.\n\n/usr/lib/warder/policies, /etc/warder/policies: "
         "the rights of tenants. A file in the second folder replaces the file of the same name in the first."},
        {"exit status",
         "Each command above names its own. All commands: 0 success; 1 the request was refused or an object was not "
-        "found; "
-        "2 the command line is not valid; 125 no daemon answers."},
+        "found; 2 the command line is not valid; 125 no daemon answers."},
        {"see also", "warderd(8), org.warder.Warder1(5), busctl(1), systemctl(1), journalctl(1)"}}};
   return text;
 }
@@ -47,8 +45,7 @@ const ManualText& text_of_warderd() {
         "/etc/default/warder: the options of the service, as WARDERD_OPTIONS."},
        {"exit status",
         "0 after SIGTERM or SIGINT; 1 if the daemon cannot serve on this machine, or its jailer ended; 64 if a flag, "
-        "the "
-        "configuration, a policy or a folder is not valid."},
+        "the configuration, a policy or a folder is not valid."},
        {"see also", "warder(1), org.warder.Warder1(5), busctl(1), systemctl(1), systemd.resource-control(5)"}}};
   return text;
 }
@@ -59,13 +56,10 @@ const ManualText& text_of_bus() {
       "warderd on D-Bus",
       {{"description",
         "warderd --bus system owns this name on the system bus; a call starts the daemon. The object "
-        "/org/warder/Warder1 is the "
-        "Manager, and lists the other objects by org.freedesktop.DBus.ObjectManager: /org/warder/Warder1/execution/ID "
-        "while "
-        "an "
-        "execution waits or runs and for one minute after its end, /org/warder/Warder1/tenant/NAME for each tenant "
-        "that has "
-        "connected. Programs are started over MCP, never over D-Bus."},
+        "/org/warder/Warder1 is the Manager, and lists the other objects by org.freedesktop.DBus.ObjectManager: "
+        "/org/warder/Warder1/execution/ID while an execution waits or runs and for one minute after its end, "
+        "/org/warder/Warder1/tenant/NAME for each tenant that has connected. Programs are started over MCP, never over "
+        "D-Bus."},
        {"examples",
         "busctl tree org.warder.Warder1\n\n"
         "busctl get-property org.warder.Warder1 /org/warder/Warder1 org.warder.Warder1.Manager Running Outcomes\n\n"

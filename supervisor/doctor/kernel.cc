@@ -131,7 +131,7 @@ Finding look_at_delegation() {
   }
   if (::geteuid() == 0) {
     if (std::filesystem::exists("/usr/lib/systemd/system/warder.service", none))
-      return {what, Health::good, "warder.service requests it at its start", {}};
+      return {what, Health::good, "warder.service requests the controllers at its start", {}};
     return {what, Health::note,
             "warder.service is not installed: a daemon has only the controllers of the unit that starts it",
             "install the package, or start warderd by: systemd-run --property=Delegate=yes"};
@@ -147,8 +147,8 @@ Finding look_at_delegation() {
 }
 
 Finding judge_user_namespaces(int error) {
-  if (error == 0) return {"user namespaces", Health::good, "can be made", {}};
-  const std::string found = "cannot be made: " + std::string(std::strerror(error));
+  if (error == 0) return {"user namespaces", Health::good, "can be created", {}};
+  const std::string found = "cannot be created: " + std::string(std::strerror(error));
   if (first_line("/proc/sys/user/max_user_namespaces") == "0")
     return {"user namespaces", Health::bad, found, "sysctl user.max_user_namespaces=65536"};
   if (first_line("/proc/sys/kernel/unprivileged_userns_clone") == "0")

@@ -57,7 +57,7 @@ Result<> read_verdict(const jail::Report& report) {
     return fail(Code::invalid,
                 fmt::format("the skill cannot be compiled: {}",
                             printable(report.message.empty() ? report.error : report.message, kMostSaid)),
-                "make it smaller, or nest it less");
+                "make the skill smaller, or nest its code less deeply");
   const Json& verdict = *report.value;
   const std::string message = text_in(verdict, "message"), text = text_in(verdict, "text");
   if (message.empty()) return {};
@@ -77,7 +77,7 @@ Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, c
   if (!policy.allows_language(jail::language_name(language)))
     co_return fail(Code::denied,
                    fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(language)),
-                   "save it in a language that is allowed", "languages");
+                   "save the skill in an allowed language", "languages");
   policies::Limits limits = policy.limits.standard;
   limits.wall = std::min<std::chrono::milliseconds>(limits.wall, kCheckLimit);
   jail::Request request;

@@ -44,7 +44,7 @@ std::string_view name_of(journal::AuditKind kind) {
 std::string time_of(int64_t ms) {
   const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
   std::tm parts{};
-  if (::gmtime_r(&seconds, &parts) == nullptr) return "a year beyond all calendars";
+  if (::gmtime_r(&seconds, &parts) == nullptr) return "a time that is out of range";
   char text[64];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }

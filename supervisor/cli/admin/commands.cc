@@ -75,8 +75,7 @@ const std::vector<Command>& commands() {
        "[FILE]",
        "A journal.db or the state folder of a daemon; default: /var/lib/warder",
        "Check that no entry of the audit chain was changed, added or removed. The daemon may run meanwhile. Exit "
-       "status: "
-       "1 if the chain is broken; the first bad entry is printed",
+       "status: 1 if the chain is broken; the first bad entry is printed",
        {},
        Asks::nobody},
       {"stats", nullptr, nullptr, "Print the counts and times of the daemon since its start", {}},

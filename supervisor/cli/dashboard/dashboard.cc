@@ -35,7 +35,8 @@ Result<Place> listen_on_port(const std::string& asked) {
   uint16_t port = 0;
   const char* end = asked.data() + asked.size();
   if (auto [parsed, wrong] = std::from_chars(asked.data(), end, port); wrong != std::errc() || parsed != end)
-    return fail(Code::invalid, "--port: '" + asked + "' is no port", "give a number up to 65535; 0 takes a free port");
+    return fail(Code::invalid, "--port: '" + asked + "' is not a port",
+                "give a number up to 65535; 0 takes a free port");
   Place place;
   place.socket = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!place.socket) return fail_errno(errno, "socket");
