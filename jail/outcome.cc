@@ -97,7 +97,7 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
                          limits.output_bytes);
     case Outcome::disk:
       return "ran out of space: the workspace quota, a temporary file system or the file size limit; delete files or "
-             "write less";
+             "write less data";
     case Outcome::forbidden_call:
       return "made a system call that jails never allow";
     case Outcome::cancelled:

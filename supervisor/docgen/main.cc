@@ -40,8 +40,7 @@ const ManualText& text_of_warderd() {
         "$XDG_RUNTIME_DIR/warder/mcp.sock.\n\n"
         "/var/lib/warder: workspaces, records and keys; of a user: $XDG_STATE_HOME/warder.\n\n"
         "/usr/lib/warder/policies, /etc/warder/policies: the rights of tenants. A file in the second folder replaces "
-        "the "
-        "file of the same name in the first.\n\n"
+        "the file of the same name in the first.\n\n"
         "/etc/default/warder: the options of the service, as WARDERD_OPTIONS."},
        {"exit status",
         "0 after SIGTERM or SIGINT; 1 if the daemon cannot serve on this machine, or its jailer ended; 64 if a flag, "

@@ -78,7 +78,8 @@ class Skill(type(sys)):
         function = self.__dict__.get(name)
         if not callable(function):
             known = [key for key, value in self.__dict__.items() if callable(value) and not key.startswith("_")]
-            raise TypeError(f"the skill '{name}' defines no function of this name; it defines {', '.join(known) or 'no functions'}")
+            raise TypeError(f"the skill '{name}' defines no function of this name; "
+                            f"it defines {', '.join(known) or 'no functions'}")
         return function(*args, **kwargs)
 
 
