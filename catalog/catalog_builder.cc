@@ -90,10 +90,11 @@ void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form) {
   }
   Pending& pending = pending_[known->second];
   if (pending.definitions++ >= kMaxDefinitions)
-    return problem(origin, fmt::format("tool '{}' is defined {} times before; this one was left out",
+    return problem(origin, fmt::format("tool '{}' is already defined {} times; this definition was left out",
                                        printable(tool.name, 64), kMaxDefinitions));
   if (form == pending.form)
-    problem(origin, fmt::format("tool '{}' is defined before; what it adds is kept", printable(tool.name, 64)));
+    problem(origin, fmt::format("tool '{}' is already defined; only new parts of this definition are used",
+                                printable(tool.name, 64)));
   const bool knows_more = form > pending.form;
   Tool& old = pending.tool;
   // A tools/list has no categories, so an explicit category from another file is better than the default.

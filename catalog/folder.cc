@@ -74,7 +74,7 @@ Result<std::string> read_definition_file(const std::string& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return fail_errno(errno, "fstat", Code::invalid);
   if (!S_ISREG(status.st_mode)) return fail(Code::invalid, "not a regular file");
-  if (status.st_mode & S_IWOTH) return fail(Code::invalid, "everybody may write it", "chmod o-w");
+  if (status.st_mode & S_IWOTH) return fail(Code::invalid, "all users may write the file", "chmod o-w");
   return read_whole(file.get(), kMaxFileBytes);
 }
 

@@ -103,7 +103,7 @@ Result<Learning> Learning::restored(std::string_view text, int64_t wall_seconds,
       if (!tool || *tool >= tools.size() || numbers.size() < 2) return wrong("not a tool");
       for (size_t n = 1; n < numbers.size(); n++) {
         const auto teacher = number_of<uint32_t>(numbers[n]);
-        if (!teacher || *teacher >= teachers.size()) return wrong("not a teacher");
+        if (!teacher || *teacher >= teachers.size()) return wrong("not a tenant that taught");
         if (kept) learning.use(slot, learning.place_of(tools[*tool]), learning.teacher_of(teachers[*teacher]));
       }
     }
@@ -116,7 +116,7 @@ Result<Learning> Learning::restored(std::string_view text, int64_t wall_seconds,
     const auto fields = split(text.substr(0, end), '\t');
     text.remove_prefix(end + 1);
     if (line_number++ == 0) {
-      if (fields.size() != 1 || fields[0] != kHead) return wrong("these are no searches");
+      if (fields.size() != 1 || fields[0] != kHead) return wrong("the file is not a record of searches");
     } else if (fields[0] == "teacher" && fields.size() == 2 && teachers.size() < kKnownTeachers) {
       teachers.emplace_back(fields[1]);
     } else if (fields[0] == "tool" && fields.size() == 3 && valid_tool_name(fields[2]) &&
@@ -125,7 +125,7 @@ Result<Learning> Learning::restored(std::string_view text, int64_t wall_seconds,
     } else if (fields[0] == "search" && fields.size() > 3 && fields.size() <= kMaxFieldsOfLine) {
       CHECKED(read_search(fields));
     } else {
-      return wrong("neither teacher nor tool nor search");
+      return wrong("the line is neither a teacher nor a tool nor a search");
     }
   }
   if (line_number == 0) return wrong("the text is empty");

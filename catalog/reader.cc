@@ -39,8 +39,8 @@ Result<std::string> text_or(const Json& object, const char* key, std::string fal
 Result<std::string> label_or(const Json& object, const char* key, std::string fallback) {
   TRY(std::string label, text_or(object, key, std::move(fallback)));
   if (!label.empty() && !valid_label(label))
-    return fail(Code::invalid, fmt::format("'{}' is longer than {} bytes or holds characters that cannot be seen", key,
-                                           kMaxLabelBytes));
+    return fail(Code::invalid,
+                fmt::format("'{}' is longer than {} bytes or contains invisible characters", key, kMaxLabelBytes));
   return label;
 }
 
@@ -51,7 +51,7 @@ Result<std::vector<std::string>> strings(const Json& object, const char* key) {
   if (!value->is_array() || value->size() > kMaxListed)
     return fail(Code::invalid, fmt::format("'{}' is not a list of at most {} strings", key, kMaxListed));
   for (const Json& one : *value) {
-    if (!one.is_string()) return fail(Code::invalid, fmt::format("'{}' holds something that is not a string", key));
+    if (!one.is_string()) return fail(Code::invalid, fmt::format("'{}' contains an element that is not a string", key));
     all.push_back(one.get<std::string>());
   }
   return all;
@@ -63,9 +63,8 @@ Result<std::vector<std::string>> read_tags(const Json& object) {
   tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
   if (tags.size() > kMaxTags) return fail(Code::invalid, fmt::format("more than {} tags", kMaxTags));
   if (!std::all_of(tags.begin(), tags.end(), valid_label))
-    return fail(
-        Code::invalid,
-        fmt::format("a tag is empty, longer than {} bytes or holds characters that cannot be seen", kMaxLabelBytes));
+    return fail(Code::invalid,
+                fmt::format("a tag is empty, longer than {} bytes or contains invisible characters", kMaxLabelBytes));
   return tags;
 }
 
@@ -111,9 +110,8 @@ Result<Tool> read_tool(Json& definition, const Defaults& defaults) {
   TRY(tool.name, text_or(definition, "name", {}));
   if (!defaults.name.empty()) tool.name = defaults.name;
   if (!valid_tool_name(tool.name))
-    return fail(Code::invalid,
-                fmt::format("the name {} is not 1 to {} bytes without spaces and characters that cannot be seen",
-                            shown(tool.name), kMaxNameBytes));
+    return fail(Code::invalid, fmt::format("the name {} is not 1 to {} bytes without spaces and invisible characters",
+                                           shown(tool.name), kMaxNameBytes));
   TRY(std::string server, label_or(definition, "server", defaults.server));
   TRY(tool.server, label_or(definition, "mcp_server", std::move(server)));
   TRY(tool.category, label_or(definition, "category", defaults.category));
@@ -225,8 +223,8 @@ Result<Reading> read_definitions(Json document, const DocumentOrigin& origin) {
     }
   }
   if (!tools)
-    return fail(Code::invalid, "holds no tool definitions",
-                "a catalogue has \"categories\", an answer to tools/list has \"tools\", a tool has a \"name\"");
+    return fail(Code::invalid, "contains no tool definitions",
+                "a catalog has \"categories\", an answer to tools/list has \"tools\", a tool has a \"name\"");
   if (!tools->is_array()) return fail(Code::invalid, "\"tools\" is not a list");
   if (document.is_object()) {  // members for all tools of the list
     TRY(defaults.server, label_or(document, "server", defaults.server));

@@ -137,7 +137,7 @@ Result<> ThesaurusLoading::State::read_more() {
     if (!file || ::fstat(file.get(), &status) != 0) return fail_errno(errno, "open " + path, Code::not_found);
     if (!S_ISREG(status.st_mode)) return fail(Code::invalid, path + " is not a regular file");
     if (status.st_size > static_cast<off_t>(kMaxWordNetBytes))
-      return fail(Code::invalid, path + " is larger than any WordNet");
+      return fail(Code::invalid, path + " is larger than a WordNet file");
     text.reserve(static_cast<size_t>(status.st_size));
   }
   const size_t before = text.size();
@@ -145,7 +145,7 @@ Result<> ThesaurusLoading::State::read_more() {
   const ssize_t count = ::read(file.get(), text.data() + before, kReadBytes);
   if (count < 0) return fail_errno(errno, "read " + path, Code::unavailable);
   text.resize(before + static_cast<size_t>(count));
-  if (text.size() > kMaxWordNetBytes) return fail(Code::invalid, path + " is larger than any WordNet");
+  if (text.size() > kMaxWordNetBytes) return fail(Code::invalid, path + " is larger than a WordNet file");
   whole = count == 0;
   return {};
 }
@@ -163,7 +163,7 @@ Result<> ThesaurusLoading::State::read_index_line(std::string_view line) {
   in.text();
   if (!is_plain_word(lemma)) return {};
   const uint32_t word = words.try_emplace(std::string(lemma), static_cast<uint32_t>(words.size())).first->second;
-  if (words.size() > kMaxThesaurusWords) return broken("more words than any WordNet has");
+  if (words.size() > kMaxThesaurusWords) return broken("the index has too many words");
   for (uint32_t i = 0; i < std::min<uint32_t>(*count, kSenses); i++) {
     const auto offset = in.number();
     if (!offset) return broken("not an offset");

@@ -9,12 +9,13 @@ namespace jail {
 namespace {
 
 constexpr std::string_view kNoNetwork =
-    "this jail has no network; search_tools finds tools of other servers, which reach what is outside";
+    "this jail has no network; search_tools finds upstream tools, which reach other machines";
 constexpr std::string_view kNothingInstalled =
-    "nothing can be installed: this jail has no network. Use what is there, or search_tools for tools of other servers";
+    "packages cannot be installed: this jail has no network. Use the installed packages, or find upstream tools with "
+    "search_tools";
 constexpr std::string_view kNoSharedMemory =
-    "memfd_create, shmget and mmap of shared memory without a file are refused here, because no cgroup counts such "
-    "memory; map a file in /dev/shm or /tmp";
+    "memfd_create, shmget and mmap of shared memory without a file are refused here, because no cgroup counts this "
+    "kind of memory; map a file in /dev/shm or /tmp";
 
 // Messages of installers that cannot reach their package index: pip, venv, npm, yarn, apt, cargo and go.
 constexpr std::string_view kOfInstallers[] = {"externally-managed-environment",
@@ -129,11 +130,10 @@ std::string shared_memory_advice(std::string_view text, std::string_view code) {
 std::string forbidden_call_advice(std::string_view code) {
   for (const Culprit& culprit : kCulprits)
     if (has_word(code, culprit.word))
-      return fmt::format("probably {}, which {} (the code names it; the kernel does not tell which call it was)",
-                         culprit.call, culprit.rule);
-  return "one of ptrace, mount and its kin, bpf, loading of kernel modules, kexec, reboot, swapon, or a call of "
-         "another "
-         "architecture; the kernel does not tell which";
+      return fmt::format("probably {}, which {} (the code names it; the kernel does not name the call)", culprit.call,
+                         culprit.rule);
+  return "one of ptrace, mount and related calls, bpf, loading of kernel modules, kexec, reboot, swapon, or a call of "
+         "another architecture; the kernel does not tell which";
 }
 
 }  // namespace jail

@@ -40,14 +40,15 @@ Result<AllowedFolders> AllowedFolders::make(std::vector<Fd> parents, const std::
   AllowedFolders allowed(owner);
   Facts facts;
   for (Fd& parent : parents) {
-    if (!read_facts(parent.get(), facts)) return fail_errno(errno, "look at the folders of workspaces (statx)");
+    if (!read_facts(parent.get(), facts))
+      return fail_errno(errno, "read the status of the folders of workspaces (statx)");
     allowed.parents_.push_back({std::move(parent), facts.id});
   }
   for (const Fd& folder : single) {
-    if (!read_facts(folder.get(), facts)) return fail_errno(errno, "look at the folders of servers (statx)");
+    if (!read_facts(folder.get(), facts)) return fail_errno(errno, "read the status of the folders of servers (statx)");
     allowed.single_.push_back(facts.id);
   }
-  if (allowed.parents_.empty()) return fail(Code::internal, "the jailer was told of no folder for workspaces");
+  if (allowed.parents_.empty()) return fail(Code::internal, "the jailer received no folder for workspaces");
   return allowed;
 }
 
@@ -63,8 +64,8 @@ bool AllowedFolders::lies_below(const char* path, const Parent& parent) {
 
 AllowedFolders::Judged AllowedFolders::judge(int directory) const {
   Facts facts;
-  if (!read_facts(directory, facts)) return {"the kernel does not say what the folder is"};
-  if (!facts.directory) return {"it is not a directory"};
+  if (!read_facts(directory, facts)) return {"the kernel does not report the identity of the folder"};
+  if (!facts.directory) return {"the file is not a directory"};
   if (std::find(single_.begin(), single_.end(), facts.id) != single_.end()) return {nullptr, facts.id.inode, true};
   if (facts.owner != owner_) return {"the folder does not belong to the daemon's user"};
   char path[PATH_MAX];
@@ -72,7 +73,7 @@ AllowedFolders::Judged AllowedFolders::judge(int directory) const {
   for (const Parent& parent : parents_) {
     if (facts.id.mount == parent.id.mount && lies_below(path, parent)) return {nullptr, facts.id.inode, false};
   }
-  return {"the folder does not lie below those of workspaces, on their mount"};
+  return {"the folder is not below a folder for workspaces on the same mount"};
 }
 
 }  // namespace jail

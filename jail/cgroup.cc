@@ -149,7 +149,7 @@ Result<> Cgroup::set_weight(unsigned weight) {
 }
 uint64_t Cgroup::cpu_us() const { return read_number(directory_.get(), "cpu.stat", "usage_usec"); }
 Result<> Cgroup::take_process(int pid) {
-  if (pid <= 0) return fail(Code::unavailable, "a jail ended before it had its cgroup");
+  if (pid <= 0) return fail(Code::unavailable, "a jail ended before it was in its cgroup");
   return write_file(directory_.get(), "cgroup.procs", fmt::format("{}", pid));
 }
 Result<> Cgroup::freeze() { return write_file(directory_.get(), "cgroup.freeze", "1"); }
@@ -221,7 +221,7 @@ Result<Cgroup> CgroupTree::make_leaf(const std::string& name) {
     return fail_errno(errno, fmt::format("make cgroup {}", name), Code::unavailable);
   // The mode must not depend on the umask: the jailer opens `..` of the leaf, and has no capability that skips
   // permissions.
-  if (::fchmodat(jails_.get(), name.c_str(), 0755, 0) < 0) return fail_errno(errno, "let the jailer look at a cgroup");
+  if (::fchmodat(jails_.get(), name.c_str(), 0755, 0) < 0) return fail_errno(errno, "open a cgroup for the jailer");
   Fd directory(::openat(jails_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return fail_errno(errno, fmt::format("open cgroup {}", name), Code::unavailable);
   if (::fchmodat(directory.get(), "cgroup.procs", 0664, 0) < 0)

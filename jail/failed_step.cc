@@ -7,25 +7,26 @@ namespace {
 
 std::string hint_for(Step step, int error, std::string_view interpreter) {
   if (error == EMFILE || error == ENFILE)
-    return "a limit of open files is reached: the administrator raises LimitNOFILE= of warder.service (ulimit -n)";
+    return "a limit of open files is reached: ask the administrator to raise LimitNOFILE= of warder.service (ulimit "
+           "-n)";
   switch (step) {
     case Step::wait_for_ids:
       if (error != EPERM) return {};
-      return "the kernel refuses user namespaces: see kernel.unprivileged_userns_clone, user.max_user_namespaces "
+      return "the kernel refuses user namespaces: check kernel.unprivileged_userns_clone, user.max_user_namespaces "
              "and AppArmor's restriction of unprivileged user namespaces";
     case Step::usr_overlay:
     case Step::root_overlay:
-      return "the kernel must allow overlayfs in user namespaces, and nothing may be mounted below /usr";
+      return "the kernel must allow overlayfs in user namespaces, and no file system may be mounted below /usr";
     case Step::proc:
       return "a fully visible /proc is needed: a container or ProtectKernelTunables= masks it";
     case Step::forbid_namespaces:
       return "/proc/sys must be writable for the daemon's service: ProtectKernelTunables= makes it read-only";
     case Step::runner_limits:
       if (error != EPERM) return {};
-      return "the policy gives programs more than the daemon may have itself: raise LimitNOFILE= of warder.service "
+      return "the policy gives programs more open files than the daemon may have: raise LimitNOFILE= of warder.service "
              "(ulimit -n), or lower limits.open_files in the policy";
     case Step::runner_exec:
-      return interpreter.empty() ? "is the language's interpreter installed below /usr?"
+      return interpreter.empty() ? "install the interpreter of the language below /usr"
                                  : fmt::format("install {}", interpreter);
     default:
       return {};
@@ -44,7 +45,7 @@ Error failed_step(Step step, int error, std::string_view interpreter) {
 Error failed_order(const JailerAnswer& answer) {
   if (answer.error == ESRCH) return ended_before_program();
   if (answer.step != Step::attach_workspace && answer.step != Step::none) return failed_step(answer.step, answer.error);
-  const char* what = answer.step == Step::none ? "the jailer did not carry out its order"
+  const char* what = answer.step == Step::none ? "the jailer did not execute its order"
                                                : "the workspace cannot be mounted in the jail";
   Error failed = fail_errno(answer.error, what, Code::unavailable).value();
   failed.hint = hint_for(answer.step, answer.error, {});
@@ -61,7 +62,7 @@ Error not_built_within(std::chrono::seconds limit) {
   return {Code::unavailable,
           0,
           fmt::format("the jail was not built within {} s", limit.count()),
-          "this machine has too much to do, or something on it hangs: call again later",
+          "the machine is overloaded, or a part of it does not respond: call again later",
           {}};
 }
 
@@ -75,7 +76,7 @@ Error jailer_gone() {
 }
 
 Error zygote_gone() {
-  return {Code::unavailable, 0, "the interpreter that copies are made of has ended", "call again", {}};
+  return {Code::unavailable, 0, "the zygote, the interpreter that is forked, has ended", "call again", {}};
 }
 
 }  // namespace jail

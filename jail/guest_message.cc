@@ -50,7 +50,7 @@ Result<GuestMessage> read_result(Json& message) {
       result.error_number = number.get<int>();
   }
   auto images = read_images(message);
-  if (!images) return fail(Code::invalid, "an image that is none");
+  if (!images) return fail(Code::invalid, "an image without a valid type and data");
   result.images = *std::move(images);
   return result;
 }
@@ -62,7 +62,7 @@ Result<GuestMessage> refuse_call(std::string_view text, size_t bytes) {
   const auto too_many = fail(
       Code::exhausted,
       fmt::format("the arguments would take {} MiB of memory, {} are allowed", bytes >> 20, kMostCallValueBytes >> 20),
-      "write them to a file of the workspace and send its name, or send them in parts, or as one string");
+      "write the arguments to a file of the workspace and send its name, or send them in parts or as one string");
   if (arguments == text.npos) return fail(Code::invalid, "a message with too many values");
   auto envelope = parse_json(std::string(text.substr(0, arguments)) + "}");
   if (!envelope || !envelope->is_object() || text_of(*envelope, "type") != "call")

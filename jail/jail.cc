@@ -46,8 +46,8 @@ Task<> reap(Loop& loop, AsyncFd pidfd, Cgroup cgroup, RunnerIds::Lease) {
 
 Result<> check_requirements(const Host& host, const policies::Isolation& wanted) {
   auto refuse = [](std::string what, std::string_view rule, std::string_view why) {
-    return fail(Code::denied, fmt::format("the policy requires {}, which this host does not give: {}", what, why),
-                fmt::format("provide it, or set isolation.{} to \"preferred\" in the policy", rule),
+    return fail(Code::denied, fmt::format("the policy requires {}, which this host does not have: {}", what, why),
+                fmt::format("provide it on this host, or set isolation.{} to \"preferred\" in the policy", rule),
                 fmt::format("isolation.{}", rule));
   };
   using policies::Need;
@@ -60,7 +60,7 @@ Result<> check_requirements(const Host& host, const policies::Isolation& wanted)
   if (wanted.idmap == Need::required && !host.map_workspace_ids)
     return refuse("mapped workspace ids", "idmap", host.no_idmap_why);
   if (wanted.landlock == Need::required && host.landlock_abi == 0)
-    return refuse("Landlock", "landlock", "the kernel has none");
+    return refuse("Landlock", "landlock", "the kernel does not support it");
   return {};
 }
 
@@ -170,7 +170,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::fork(Host& host, std::shared_ptr<Zygot
   CO_TRY(Fd pidfd, co_await zygote->orders().fork(fds, host.identity, purpose));
   // The fork starts in its zygote's cgroup, and is moved before it runs: only the daemon may write there.
   if (jail->cgroup_) CO_CHECKED(jail->cgroup_.take_process(pid_of(pidfd.get())));
-  if (::write(go_write.get(), "g", 1) != 1) co_return fail_errno(errno, "let a fork go on", Code::unavailable);
+  if (::write(go_write.get(), "g", 1) != 1) co_return fail_errno(errno, "start a fork", Code::unavailable);
   CO_CHECKED(co_await jail->begin(std::move(ends), std::move(pidfd), start));
   co_return jail;
 }
@@ -211,7 +211,7 @@ Task<Result<>> Jail::wait_until_ready() {
   auto message = co_await guest_.receive();
   if (!message) co_return tl::unexpected<Error>(std::move(message).error());
   if (!message->has_value() || !take_ready(**message))
-    co_return fail(Code::unavailable, "the interpreter ended, or said something else, before it was ready");
+    co_return fail(Code::unavailable, "the interpreter ended, or sent another message, before it was ready");
   co_return Result<>{};
 }
 

@@ -51,7 +51,7 @@ Result<> keep_only_what_is_needed(unsigned group) {
       // Containers and some machines withhold this capability. Then jailed code can lower its oom_score_adj again.
       if (cap == CAP_SYS_RESOURCE) continue;
       return fail(Code::unavailable, fmt::format("the daemon was started without capability {}", cap),
-                  "give it to the service");
+                  "add the capability to CapabilityBoundingSet= of the service");
     }
     cap_set_flag(caps, CAP_PERMITTED, 1, &cap, CAP_SET);
     cap_set_flag(caps, CAP_EFFECTIVE, 1, &cap, CAP_SET);
@@ -74,7 +74,7 @@ constexpr const char* name_of(OrderType type) {
   constexpr const char* kNames[] = {"",     "build a jail",   "attach a folder", "end a jail", "probe mapped ids",
                                     "fork", "limit a project"};
   const auto number = static_cast<uint32_t>(type);
-  return number > 0 && number < std::size(kNames) ? kNames[number] : "do something unknown";
+  return number > 0 && number < std::size(kNames) ? kNames[number] : "execute an unknown order";
 }
 
 // OrderLog: log lines about failed orders, at most kMostAMinute a minute: a sender of bad orders must not fill the log.
@@ -84,7 +84,7 @@ class OrderLog {
   void say(fmt::format_string<Args...> format, Args&&... args) {
     const auto now = Monotonic::now();
     if (now - since_ >= std::chrono::minutes(1)) {
-      if (left_out_ > 0) log_error("jailer: {} more lines like those before were left out", left_out_);
+      if (left_out_ > 0) log_error("jailer: {} more lines of this kind were left out", left_out_);
       since_ = now;
       said_ = left_out_ = 0;
     }
@@ -145,7 +145,8 @@ class Jailer {
     rules.daemon_gid = config_.daemon_gid;
     if (config_.jails_cgroup) {
       struct stat info {};
-      if (fstat(config_.jails_cgroup.get(), &info) < 0) return fail_errno(errno, "look at the cgroup of jails");
+      if (fstat(config_.jails_cgroup.get(), &info) < 0)
+        return fail_errno(errno, "read the status of the jails' cgroup");
       rules.jails_cgroup = OrderRules::CgroupId{info.st_dev, info.st_ino};
       config_.jails_cgroup.reset();
     }

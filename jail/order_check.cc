@@ -111,9 +111,9 @@ OrderVerdict OrderCheck::judge_build(const Order& order, const std::vector<Fd>& 
   if (guest != SOCK_SEQPACKET && guest != SOCK_STREAM) return refuse("the guest's end is not a socket of its kind");
   if (unix_socket_type(fds[2].get()) != SOCK_SEQPACKET) return refuse("init's end is not a socket of its kind");
   if (!is_pipes_writing_end(fds[3].get()) || !is_pipes_writing_end(fds[4].get()))
-    return refuse("an output is not the writing end of a pipe");
+    return refuse("an output is not the write end of a pipe");
   if (rules_.jails_cgroup.has_value() != (order.has_cgroup != 0))
-    return refuse("jails have cgroups if and only if the daemon has");
+    return refuse("jails have cgroups if and only if the daemon has them");
   if (rules_.jails_cgroup && !is_leaf_of(fds[5].get(), *rules_.jails_cgroup))
     return refuse("the cgroup is not a leaf of this daemon's jails");
   if (!jails_.has_room()) return refuse("the number of jails", ENOSPC);
@@ -145,9 +145,9 @@ OrderVerdict OrderCheck::judge_attach(const Order& order, std::vector<Fd>& fds) 
   const uint32_t runner = jail ? jail->runner_id : home->runner_id;
   if (order.runner_id != runner) return refuse("the runner's host id is not the jail's");
   if ((order.map_ids != 0) != (runner != rules_.daemon_uid))
-    return refuse("mapped are ids that differ, and only those");
+    return refuse("ids are mapped if they differ, and only then");
   if (jail && jail->role == Role::zygote) return refuse("a zygote's home has no workspace");
-  if (jail && jail->attached) return refuse("the jail has had its workspace");
+  if (jail && jail->attached) return refuse("the jail already has its workspace");
   if (!jail) {
     if (!jails_.has_room()) return refuse("the number of jails", ENOSPC);
     jail = &jails_.add(pid, std::move(fds[0]), runner, Role::forked);
@@ -165,7 +165,7 @@ OrderVerdict OrderCheck::judge_end(std::vector<Fd>& fds) {
 
 OrderVerdict OrderCheck::judge_probe(const Order& order, const std::vector<Fd>& fds) const {
   if (fds.size() != 1) return wrong_descriptors();
-  if (!rules_.separated || order.map_ids == 0) return refuse("mounts are mapped by root's daemon only");
+  if (!rules_.separated || order.map_ids == 0) return refuse("only a daemon of root maps mounts");
   if (auto owner = judge_owner(order); !owner) return owner;
   if (!rules_.ids.has_runner(order.runner_id)) return refuse("the runner's host id is not of the jails' range");
   if (const char* why = folders_.judge(fds[0].get()).refused_by) return refuse(why);

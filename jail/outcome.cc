@@ -82,34 +82,36 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
       return fmt::format("ended by signal {} ({})", signal_of(e), strsignal(signal_of(e)));
     case Outcome::timeout:
       return fmt::format(
-          "Execution timed out after {:g} seconds{}; ask for a longer timeout_seconds or do less at once",
+          "Execution timed out after {:g} seconds{}; ask for a longer timeout_seconds, or do less work in one call",
           limits.wall_seconds, refused);
     case Outcome::cpu_time:
-      return fmt::format("used its {:g} seconds of CPU time; do less at once", limits.cpu_seconds);
+      return fmt::format("used its {:g} seconds of CPU time; do less work in one call", limits.cpu_seconds);
     case Outcome::memory:
       return fmt::format("ran out of memory: the limit is {} MB; ask for more memory_mb or process the data in parts",
                          limits.memory_bytes >> 20);
     case Outcome::pids:
-      return fmt::format("reached its limit of {} processes and threads; start fewer at once", limits.tasks);
+      return fmt::format("reached its limit of {} processes and threads; start fewer processes at one time",
+                         limits.tasks);
     case Outcome::output:
       return fmt::format("wrote more than {} bytes to a stream; write large data to a file in the workspace",
                          limits.output_bytes);
     case Outcome::disk:
       return "ran out of space: the workspace quota, a temporary file system or the file size limit; delete files or "
-             "write less";
+             "write less data";
     case Outcome::forbidden_call:
-      return "made a system call that is never allowed in a jail";
+      return "made a system call that jails never allow";
     case Outcome::cancelled:
       return "cancelled: the client or an administrator ended it";
     case Outcome::denied:
       return "refused by policy";
     case Outcome::protocol:
-      return "the program wrote to the supervisor's own channel (descriptor 3); leave it alone";
+      return "the program wrote to the supervisor's channel (descriptor 3); do not use this descriptor";
     case Outcome::internal:
-      return e.jailer_gone ? "the jail ended with warderd's jailer, the process that builds jails: a fault of the "
-                             "daemon, not of the program; the service restarts by itself"
-                           : "the jail was ended from outside, not by the program: by somebody on this machine, or by "
-                             "its kernel for want of memory";
+      return e.jailer_gone
+                 ? "the jail ended with warderd's jailer, the process that builds jails: a fault of the "
+                   "daemon, not of the program; the service restarts by itself"
+                 : "the jail was ended from outside, not by the program: by another process of this machine, or by "
+                   "its kernel because memory ran out";
   }
   return "";
 }

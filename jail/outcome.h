@@ -57,6 +57,6 @@ LimitTexts texts_of(const policies::Limits& limits);
 std::string describe(Outcome outcome, const Evidence& evidence, const LimitTexts& limits);
 // What to do after the outcome `internal`: it is not known how far the program came.
 constexpr char kAfterInternal[] =
-    "it may have run, in part or to its end: look at what it left in the workspace, then call again";
+    "the program may have run, in part or completely: check its effects in the workspace, then call again";
 
 }  // namespace jail

@@ -360,7 +360,7 @@ void Pool::back_off(Shelf& shelf, const Error& error) {
   std::string trouble = fmt::format("{} for {} code: {}", shelf.wants_zygote() ? "a zygote" : "a waiting jail",
                                     language_name(shelf.spec.language), error.what);
   if (shelf.trouble != trouble)
-    log_warning("{}; next try in {} s, then less and less often", trouble, shelf.retry_after.count() / 1000);
+    log_warning("{}; next try in {} s, later tries at longer intervals", trouble, shelf.retry_after.count() / 1000);
   shelf.trouble = std::move(trouble);
   shelf.retry_after = std::min<std::chrono::milliseconds>(shelf.retry_after * 2, kRetryMost);
 }
@@ -368,7 +368,7 @@ void Pool::back_off(Shelf& shelf, const Error& error) {
 // A waiting jail sends no reports: any report of init means its end.
 Task<> Pool::watch(std::string key, Waiting* waiting) {
   (void)co_await waiting->jail->next_report();
-  log_warning("a waiting jail ended by itself; it is replaced");
+  log_warning("a waiting jail ended by itself; the pool builds another");
   tasks_.spawn(discard(std::move(key), waiting));
 }
 

@@ -72,7 +72,7 @@ Task<Result<std::string>> Replies::write(Json id, Json value, size_t length) {
 
 tl::unexpected<Error> Replies::no_room() const {
   return fail(Code::exhausted, fmt::format("answers of {} MB wait for jails to read them", room_.taken >> 20),
-              "ask again, or for less at once");
+              "call again, or ask for less data in one call");
 }
 
 Task<> Replies::send(Json id, Result<CallReply> done) {

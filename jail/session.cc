@@ -70,7 +70,7 @@ void Session::rest() {
   worked_ = false;
   if (frozen()) {
     if (auto done = kept_.jail->cgroup().freeze(); !done) {
-      log_warning("a session ends, for it cannot be frozen: {}", done.error().what);
+      log_warning("a session ends, because it cannot be frozen: {}", done.error().what);
       return end(done.error().what);
     }
   } else {
@@ -101,9 +101,9 @@ Task<> Session::watch_work() {
     const uint64_t used = now > before ? now - before : 0;
     if (used > kWorkGrainUs) worked_ = true;
     if (used > kIdleCpuUs + static_cast<uint64_t>(ms_since(since) * 1000) / kIdleShare) {
-      end("it went on computing between calls, which this host cannot stop (no cgroup)");
+      end("it used CPU time between calls, which this host cannot prevent (no cgroup)");
     } else if (read_process_tree(kept_.jail->init_pid()).memory_bytes > memory_limit_) {
-      end("it took more memory than its limit between calls");
+      end("it used more memory than its limit between calls");
     }
   }
 }

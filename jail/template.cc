@@ -48,10 +48,10 @@ constexpr Link kLinks[] = {
 };
 // Names under which agents look for programs; the directory is last in PATH, so that the host's programs come first.
 constexpr Link kPrograms[] = {{"python", "/usr/bin/python3"}, {"pip3", "pip"}, {"npm", "pip"}, {"npx", "pip"}};
-constexpr TextFile kNoInstaller{
-    "warder/bin/pip",
-    "#!/bin/sh\necho \"${0##*/}: there is no ${0##*/} here, and nothing can be installed: this jail has no network\" "
-    ">&2\nexit 1\n"};
+constexpr TextFile kNoInstaller{"warder/bin/pip",
+                                "#!/bin/sh\necho \"${0##*/}: ${0##*/} is not available, and packages cannot be "
+                                "installed: this jail has no network\" "
+                                ">&2\nexit 1\n"};
 // Files that init and Python's runner read first: if one is missing, every execution of a language would fail.
 constexpr const char* kGuestFiles[] = {"python/runner.py",     "python/runner.bundle",
                                        "python/zygote.py",     "python/warder/__init__.py",
@@ -63,7 +63,7 @@ Result<> copy_usr_links(const fs::path& root) {
     fs::path source = fs::path("/") / name;
     if (!fs::exists(fs::symlink_status(source))) continue;
     if (!fs::is_symlink(source))
-      return fail(Code::unavailable, fmt::format("/{} is a directory of its own: this system is not merged-usr", name),
+      return fail(Code::unavailable, fmt::format("/{} is not a link into /usr: this system is not merged-usr", name),
                   "install the usrmerge package");
     fs::copy_symlink(source, root / name);
   }
@@ -86,8 +86,8 @@ Result<> write_tree(const fs::path& directory, const std::string& guest, const s
   for (const char* name : kGuestFiles) {
     std::string file = guest + "/" + name;
     if (!fs::is_regular_file(file))
-      return fail(Code::unavailable, fmt::format("the guest programs are not complete: there is no file {}", file),
-                  "build the target `guest`, or install Warder anew");
+      return fail(Code::unavailable, fmt::format("the guest programs are not complete: file {} is missing", file),
+                  "build the target `guest`, or install Warder again");
   }
   fs::copy(guest, root / "warder", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   fs::create_directories(root / "warder/bin");

@@ -42,7 +42,7 @@ Result<> WallClock::freeze() {
 
 Result<> WallClock::thaw() {
   if (!frozen_ && holds_ > 0)
-    return fail(Code::unavailable, "it waits for somebody to approve a call", "see warder approvals");
+    return fail(Code::unavailable, "it waits for the approval of a call", "warder approvals lists the waiting calls");
   if (!frozen_) return {};
   if (holds_ == 0) CHECKED(jail_.cgroup().thaw());
   frozen_ = false;
@@ -55,7 +55,7 @@ void WallClock::hold() {
   if (holds_++ > 0 || stands_still()) return;
   if (jail_.cgroup()) {
     if (auto done = jail_.cgroup().freeze(); !done)
-      return log_warning("a program waits unfrozen, and its time runs on: {}", done.error().what);
+      return log_warning("a program cannot be frozen, and its time runs on: {}", done.error().what);
   } else {
     held_cpu_from_us_ = meter_.cpu_without_cgroup();
   }
@@ -67,7 +67,7 @@ void WallClock::release() {
   if (holds_ == 0 || --holds_ > 0 || frozen_ || !stands_still()) return;
   if (jail_.cgroup()) {
     if (auto done = jail_.cgroup().thaw(); !done) {
-      log_error("a program is ended, for it cannot be thawed: {}", done.error().what);
+      log_error("a program is ended, because it cannot be thawed: {}", done.error().what);
       return told_.too_old();
     }
   }

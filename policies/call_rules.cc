@@ -53,7 +53,7 @@ RestoreRule read_restore(const Json& object, const std::string& path, std::vecto
   RestoreRule rule{in.strings_or("tools", {}), in.strings_or("arguments", {})};
   in.done();
   check_tools(rule.tools, in);
-  if (rule.arguments.empty()) in.wrong("arguments", "names no argument");
+  if (rule.arguments.empty()) in.wrong("arguments", "contains no argument");
   return rule;
 }
 
@@ -102,7 +102,7 @@ Result<CallRules::Decision> CallRules::decide(std::string_view server, std::stri
       auto checked = rule.when->check(arguments);
       if (!checked && checked.error().code == Code::exhausted)
         return fail(Code::denied, fmt::format("rule '{}' cannot be checked: {}", rule.name, checked.error().what),
-                    "send less", "calls." + rule.name);
+                    "send smaller arguments", "calls." + rule.name);
       if (!checked) continue;
     }
     return Decision{rule.verdict, &rule};
@@ -123,7 +123,8 @@ Error refusal(std::string_view server, std::string_view tool, const CallRules::D
   if (!decision.rule && decision.verdict == Verdict::deny)
     return {Code::denied, 0, fmt::format("no rule of the policy allows {}", call),
             "the administrator can add a rule to `calls.rules` of the policy", decision.name()};
-  std::string what = fmt::format("{} {}", call, cause), remedy = "do without it, or ask the administrator";
+  std::string what = fmt::format("{} {}", call, cause),
+              remedy = "solve the task without this tool, or ask the administrator";
   if (const CallRule* rule = decision.rule) {
     if (!rule->why.empty()) what += ": " + rule->why;
     if (rule->when) remedy = "other arguments may be allowed";

@@ -34,8 +34,8 @@ std::vector<std::string> rename_former_keys(Json& document, Problems& problems) 
     const std::string former = fmt::format("{}.{}", key.object, key.former);
     const std::string present = fmt::format("{}.{}", key.object, key.present);
     if (object->contains(key.present)) {
-      const std::string why = fmt::format("{}: is the former name of {}, which is there, too", former, present);
-      problems.push_back(Error{Code::invalid, 0, why, "keep " + present + " only", {}});
+      const std::string why = fmt::format("{}: is the former name of {}, which is also given", former, present);
+      problems.push_back(Error{Code::invalid, 0, why, "write only " + present, {}});
     } else {
       Json value = std::move(*found);
       (*object)[key.present] = std::move(value);

@@ -137,7 +137,7 @@ void read_pool(const Json& object, Policy& policy, Problems& problems) {
   if (policy.pool.min_idle > policy.pool.max_idle) in.wrong("min_idle", "more than `max_idle`");
   if (policy.pool.preload.size() > 32) in.wrong("preload", "more than 32 modules");
   for (const auto& name : policy.pool.preload)
-    if (!is_module_name(name)) in.wrong("preload", fmt::format("'{}' is no name of a Python module", name));
+    if (!is_module_name(name)) in.wrong("preload", fmt::format("'{}' is not the name of a Python module", name));
   in.done();
 }
 
@@ -190,7 +190,7 @@ void read_tools(const Json& value, Policy& policy, Checked& in) {
   if (value.empty() || value.size() > 128) return in.wrong("tools", "a list has 1 to 128 tools");
   for (const Json& name : value) {
     if (!name.is_string() || !is_tool_name(name.get_ref<const std::string&>()))
-      return in.wrong("tools", fmt::format("{} is no name of a tool", printable(dump_json(name), 64)));
+      return in.wrong("tools", fmt::format("{} is not the name of a tool", printable(dump_json(name), 64)));
     policy.tools.names.push_back(name.get<std::string>());
   }
 }
@@ -220,11 +220,11 @@ void read_environment(const Json& object, Policy& policy, Checked& in) {
     if (!is_environment_name(name)) {
       in.wrong_at(path, "a name is 1 to 64 of A-Z, 0-9 and _, not starting with a digit");
     } else if (is_reserved(name)) {
-      in.wrong_at(path, "is set by Warder or changes what a program loads");
+      in.wrong_at(path, "is set by Warder or changes which files a program loads");
     } else if (!value.is_string() || value.get_ref<const std::string&>().size() > 1024) {
       in.wrong_at(path, "not a string of at most 1024 bytes");
     } else if (value.get_ref<const std::string&>().find_first_of(std::string_view("\0\n", 2)) != std::string::npos) {
-      in.wrong_at(path, "holds a NUL or a line end");
+      in.wrong_at(path, "contains a NUL or a line end");
     } else {
       total += name.size() + value.get_ref<const std::string&>().size() + 2;
       policy.environment[name] = value.get<std::string>();
@@ -234,12 +234,13 @@ void read_environment(const Json& object, Policy& policy, Checked& in) {
 }
 
 void check_lists(Checked& in, const Policy& policy) {
-  if (policy.languages.empty()) in.wrong("languages", "names no language");
+  if (policy.languages.empty()) in.wrong("languages", "must name a language");
   for (const auto& language : policy.languages) {
     if (std::count(kLanguages.begin(), kLanguages.end(), language) == 0)
-      in.wrong("languages", fmt::format("\"{}\" is none of: {}", printable(language, 64), fmt::join(kLanguages, ", ")));
+      in.wrong("languages",
+               fmt::format("\"{}\" is not one of: {}", printable(language, 64), fmt::join(kLanguages, ", ")));
     if (std::count(policy.languages.begin(), policy.languages.end(), language) > 1)
-      in.wrong("languages", fmt::format("\"{}\" stands there twice", printable(language, 64)));
+      in.wrong("languages", fmt::format("\"{}\" is listed twice", printable(language, 64)));
   }
   for (const auto& pattern : policy.workspaces) {
     std::string plain = pattern;

@@ -31,7 +31,7 @@ std::optional<uint32_t> read_value(const Json& value, const std::string& path, C
   if (value.is_string()) {
     const auto& name = value.get_ref<const std::string&>();
     if (auto known = seccomp_constant(name)) return known;
-    in.wrong_at(path, fmt::format("\"{}\" is not the name of a constant that is known here", printable(name, 64)));
+    in.wrong_at(path, fmt::format("\"{}\" is not a known constant", printable(name, 64)));
     return {};
   }
   if (value.is_number_integer() && value >= 0 && value <= UINT32_MAX) return value.get<uint32_t>();
@@ -59,7 +59,7 @@ ArgumentTest read_test(const Json& object, const std::string& path, Problems& pr
   Checked in(object, path, problems);
   test.argument = static_cast<unsigned>(in.integer("argument", 0, 5));
   if (in.has("without") == in.has("one_of")) {
-    in.wrong_at(path, "needs one of: one_of (with or without mask), without");
+    in.wrong_at(path, "needs one_of (with or without mask) or without, and not both");
   } else if (in.has("without")) {
     test.mask = joined_bits(read_values(in, "without"));
     test.values = {0};
@@ -120,7 +120,7 @@ void check_unique(Checked& in, const SeccompProfile& profile) {
       for (const auto& call : rule.calls) {
         auto [it, added] = seen.emplace(call, now);
         if (!added && (now == Seen::finally || it->second == Seen::finally))
-          in.wrong_at(printable(call, 64), "stands in two rules, of which not all have conditions");
+          in.wrong_at(printable(call, 64), "is listed in two rules, and one of them has no conditions");
       }
     }
   };
@@ -135,7 +135,8 @@ void check_size(Checked& in, const SeccompProfile& profile) {
     for (const auto& test : rule.when) combinations = std::min(combinations * test.values.size(), kMaxCombinations + 1);
     total += combinations;
   }
-  if (total > kMaxCombinations) in.wrong("allow", fmt::format("calls times values are more than {}", kMaxCombinations));
+  if (total > kMaxCombinations)
+    in.wrong("allow", fmt::format("calls multiplied by values are more than {}", kMaxCombinations));
 }
 
 // A call that the child names gets the child's rules only, not those of its base.
@@ -262,7 +263,7 @@ Result<std::vector<sock_filter>> compile_seccomp(const SeccompProfile& profile) 
   std::vector<sock_filter> program = newer_calls_are_missing(static_cast<uint32_t>(newest));
   program.insert(program.end(), rules.begin(), rules.end());
   if (program.size() > kMaxFilterInstructions)
-    return fail(Code::invalid, fmt::format("{} instructions are more than the kernel takes, {}", program.size(),
+    return fail(Code::invalid, fmt::format("{} instructions are more than the kernel's limit of {}", program.size(),
                                            kMaxFilterInstructions));
   return program;
 }

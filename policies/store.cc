@@ -32,7 +32,7 @@ Result<std::string> read_file(const std::string& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return fail_errno(errno, "fstat", Code::invalid);
   if (!S_ISREG(status.st_mode)) return fail(Code::invalid, "not a regular file");
-  if (status.st_mode & S_IWOTH) return fail(Code::invalid, "everybody may write it", "chmod o-w");
+  if (status.st_mode & S_IWOTH) return fail(Code::invalid, "all users may write the file", "chmod o-w");
   std::string text;
   char block[16384];
   for (;;) {
@@ -94,7 +94,7 @@ class Store::Loader {
     }
     if (found == 0)
       return fail(Code::invalid, fmt::format("no folder with policies: {}", fmt::join(folders, ", ")),
-                  "name one with --policies");
+                  "name a folder with --policies");
     Set set;
     for (auto& [name, document] : documents_)
       if (name + ".json" != kTenantsFile) rename_keys(document, set.warnings);
@@ -154,7 +154,7 @@ class Store::Loader {
     auto value = parse_json(*text);
     if (!value) return wrong(path, value.error());
     if (auto null = find_null(*value, ""); !null.empty())
-      return wrong(path, null + ": null sets nothing; leave it out");
+      return wrong(path, null + ": null is not a value; leave out the key");
     into[name] = {path, *std::move(value)};
   }
 
@@ -169,11 +169,11 @@ class Store::Loader {
       const bool cycle = std::find(chain.begin(), chain.end(), base) != chain.end();
       chain.push_back(base);
       if (cycle) {
-        wrong(path, fmt::format("extends: {} goes round in a circle", fmt::join(chain, " -> ")));
+        wrong(path, fmt::format("extends: {} is a cycle", fmt::join(chain, " -> ")));
       } else if (chain.size() > kMaxExtends + 1) {
         wrong(path, fmt::format("extends: {} is longer than {} steps", fmt::join(chain, " -> "), kMaxExtends));
       } else if (!documents.contains(base)) {
-        wrong(path, fmt::format("extends: there is no \"{}\" that could be read", printable(base, 64)));
+        wrong(path, fmt::format("extends: there is no valid policy \"{}\"", printable(base, 64)));
       } else {
         continue;
       }
@@ -194,8 +194,7 @@ class Store::Loader {
     }
     policy->filter = profile(policy->seccomp);
     if (!policy->filter && !profiles_.contains(policy->seccomp)) {
-      wrong(document.path,
-            fmt::format("seccomp: there is no profile \"{}\" that could be read", printable(policy->seccomp, 64)));
+      wrong(document.path, fmt::format("seccomp: there is no valid profile \"{}\"", printable(policy->seccomp, 64)));
       return {};
     }
     return *std::move(policy);
@@ -240,7 +239,7 @@ class Store::Loader {
 
   void load_tenants(Mode mode, Set& set) {
     const auto file = documents_.find(kTenantsFile.substr(0, kTenantsFile.size() - 5));
-    std::string path = "tenants.json is absent, so everybody's policy";
+    std::string path = "no tenants.json exists; the policy of all tenants";
     if (file == documents_.end()) {
       set.tenants = TenantRules::everybody(standard_name(mode));
     } else {
@@ -255,7 +254,7 @@ class Store::Loader {
     for (size_t i = 0; i < set.tenants.rules().size(); i++) {
       const auto& policy = set.tenants.rules()[i].policy;
       if (!documents_.contains(policy))
-        wrong(path, fmt::format("rules[{}].policy: there is no \"{}\" that could be read", i, printable(policy, 64)));
+        wrong(path, fmt::format("rules[{}].policy: there is no valid policy \"{}\"", i, printable(policy, 64)));
     }
   }
 
@@ -280,14 +279,16 @@ Result<Store> Store::read_anew() const {
 Result<Assignment> Store::tenant_of(const Peer& peer) const {
   auto match = set_.tenants.find(peer);
   if (!match && !peer.unit && set_.tenants.ask_for_units())
-    return fail(Code::denied, "a rule of tenants.json asks for your process's unit, which cannot be told",
-                "ask the administrator: the daemon must see it in /proc (ProtectProc=default), and systemd must run it",
+    return fail(Code::denied,
+                "a rule of tenants.json depends on the unit of your process, which the daemon cannot determine",
+                "ask the administrator: the daemon must see the process in /proc (ProtectProc=default), and systemd "
+                "must run it",
                 "tenants");
   if (!match)
     return fail(Code::denied, fmt::format("no rule of tenants.json fits user {} of group {}", peer.uid, peer.gid),
                 "ask the administrator for a rule in tenants.json", "tenants");
   auto policy = find(match->policy);
-  if (!policy) return fail(Code::internal, "policy '" + match->policy + "' was loaded and is gone");
+  if (!policy) return fail(Code::internal, "policy '" + match->policy + "' was loaded and is missing now");
   return Assignment{std::move(match->tenant), std::move(policy)};
 }
 

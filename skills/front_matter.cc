@@ -71,7 +71,7 @@ class Reader {
 
   Result<Json> document() {
     TRY(Json fields, map(0));
-    if (at_ < lines_.size()) return wrong(lines_[at_].number, "is indented less than what it belongs to");
+    if (at_ < lines_.size()) return wrong(lines_[at_].number, "is indented less than the line that it belongs to");
     return fields;
   }
 
@@ -91,7 +91,7 @@ class Reader {
       if (line->indent > indent) return wrong(line->number, "is indented more than the line before allows");
       if (colon == line->text.npos || !is_key(key) || (!rest.empty() && rest[0] != ' '))
         return wrong(line->number, "is not `key: value`");
-      if (fields.contains(key)) return wrong(line->number, fmt::format("'{}' stands there twice", key));
+      if (fields.contains(key)) return wrong(line->number, fmt::format("'{}' is listed twice", key));
       if (fields.size() == kMostKeys) return wrong(line->number, fmt::format("more than {} keys", kMostKeys));
       at_++;
       TRY(Json value, value_of(*line, rest));
@@ -108,7 +108,7 @@ class Reader {
     if (!below) return Json(nullptr);
     if (below->text.starts_with("- ") && below->indent >= line.indent) return list(below->indent);
     if (below->indent <= line.indent) return Json(nullptr);
-    if (line.indent > 0) return wrong(below->number, "is nested deeper than this reader goes");
+    if (line.indent > 0) return wrong(below->number, "is nested too deeply for this reader");
     return map(below->indent);
   }
 
@@ -145,7 +145,7 @@ class Reader {
     if (auto value = number_of(text)) return *value;
     // Numbers in other forms of the schema: 0x1F, 0o17, .inf, .nan.
     if (text.starts_with("0x") || text.starts_with("0o") || text.find(".inf") < 2 || text.find(".nan") < 2)
-      return wrong(number, "a number of this kind is not read", "quote the value");
+      return wrong(number, "this form of a number is not supported", "quote the value");
     return Json(std::string(text));
   }
 
@@ -160,7 +160,7 @@ class Reader {
     while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
     if (end >= text.size() || !is_rest(text.substr(end + 1))) return wrong(number, "the quotes do not end");
     auto value = parse_json(text.substr(0, end + 1));
-    if (!value || !value->is_string()) return wrong(number, "has an escape that JSON does not have");
+    if (!value || !value->is_string()) return wrong(number, "has an escape sequence that JSON does not have");
     return Json(value->get<std::string>());
   }
 
@@ -215,8 +215,8 @@ Result<FrontMatter> parse_front_matter(std::string_view text) {
   std::vector<Line> lines;
   size_t begin = 0;
   for (size_t number = 1;; number++) {
-    if (begin >= text.size()) return wrong(number, "there is no line `---` that ends it");
-    if (begin > kMostBytes) return wrong(number, fmt::format("it is longer than {} bytes", kMostBytes));
+    if (begin >= text.size()) return wrong(number, "the line `---` at its end is missing");
+    if (begin > kMostBytes) return wrong(number, fmt::format("the front matter is longer than {} bytes", kMostBytes));
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = trimmed_end(text.substr(begin, end - begin), kBlanks);
     begin = end + 1;

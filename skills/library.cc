@@ -95,7 +95,7 @@ Result<std::string> Shared::read(const Skill& skill, std::string_view path) cons
   if (auto kept = kept_.find(skill.slug); kept != kept_.end())
     if (auto contents = kept->second.contents.find(path); contents != kept->second.contents.end())
       return contents->second;
-  return fail(Code::not_found, fmt::format("the skill '{}' has no such file", skill.name));
+  return fail(Code::not_found, fmt::format("the skill '{}' has no file of this name", skill.name));
 }
 
 std::optional<Found> Library::find(std::string_view name) const {
@@ -139,7 +139,7 @@ Result<std::string> Library::read(const Found& found, std::string_view path) con
 
 Result<std::string> Library::read_code(const Found& found, uint32_t version) const {
   if (found.own) return own_.read_code(*found.own, version ? version : found.own->version());
-  if (version > 1) return fail(Code::not_found, "a shared skill has no versions", "ask for it without one");
+  if (version > 1) return fail(Code::not_found, "a shared skill has no versions", "load the skill without a version");
   if (found.skill->code_file.empty())
     return fail(Code::invalid, fmt::format("the skill '{}' has no code", found.skill->name), "read its SKILL.md");
   return shared_.read(*found.skill, found.skill->code_file);

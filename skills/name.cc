@@ -22,7 +22,8 @@ Result<> check_name(std::string_view name) {
   if (!good) return wrong("as in filter_active_users");
   if (is_digit(name[0])) return wrong("do not begin with a digit: code imports the skill by this name");
   if (slug_of(name).empty()) return wrong("use at least one letter");
-  if (name.starts_with("__") && name.ends_with("__")) return wrong("such names are Python's own: __init__, __doc__");
+  if (name.starts_with("__") && name.ends_with("__"))
+    return wrong("Python reserves names of this form: __init__, __doc__");
   return {};
 }
 

@@ -46,7 +46,7 @@ class Collection {
       if (name == "." || name == "..") continue;
       if (++entries_ > 2 * kMostFiles) return fail(Code::exhausted, fmt::format("more than {} files", kMostFiles));
       if (!is_file_name(name))
-        return fail(Code::invalid, fmt::format("'{}' is no name for a skill's file", valid_utf8(name)),
+        return fail(Code::invalid, fmt::format("'{}' is not a valid name for a file of a skill", valid_utf8(name)),
                     "use letters, digits, '.', '_' and '-'");
       TRY(RelativePath path, RelativePath::parse(name));
       TRY(struct stat info, stat_beneath(fd, path));
@@ -57,7 +57,7 @@ class Collection {
         CHECKED(add_file(below + std::string(name), static_cast<uint64_t>(info.st_size)));
       } else {
         return fail(Code::denied, fmt::format("{}{} is a link, a FIFO, a socket or a device", below, name),
-                    "a skill holds regular files and folders only");
+                    "a skill contains only regular files and folders");
       }
     }
     return {};
@@ -95,7 +95,8 @@ Result<> understand(Skill& skill) {
   auto metadata = fields.find("metadata");
   const Json& more = metadata != fields.end() && metadata->is_object() ? *metadata : none;
   if (text_at(fields, "name") != skill.slug)
-    return fail(Code::invalid, fmt::format("SKILL.md names another skill than its folder, which is {}", skill.slug));
+    return fail(Code::invalid,
+                fmt::format("the name in SKILL.md is not the name of its folder, which is {}", skill.slug));
   skill.description = text_at(fields, "description");
   if (skill.description.empty() || skill.description.size() > 4 * kMostDescriptionBytes)
     return fail(Code::invalid, "SKILL.md has no description of 1 to 1024 characters");
@@ -136,17 +137,18 @@ const SkillFile* Skill::find_file(std::string_view path) const {
 Result<> check_draft(const Draft& draft) {
   CHECKED(check_name(draft.name));
   if (draft.language == SkillLanguage::none) return fail(Code::invalid, "a saved skill is Python or JavaScript");
-  if (draft.code.empty()) return fail(Code::invalid, "the skill's code is empty", "save at least a function");
+  if (draft.code.empty()) return fail(Code::invalid, "the skill's code is empty", "save at least one function");
   if (draft.code.size() > kMostCodeBytes)
     return fail(Code::exhausted, fmt::format("the skill's code has {} bytes", draft.code.size()),
-                fmt::format("at most {} are kept; leave data in the workspace", kMostCodeBytes), "skills.code");
+                fmt::format("at most {} bytes are allowed; store data in the workspace", kMostCodeBytes),
+                "skills.code");
   if (draft.code.find('\0') != std::string::npos || valid_utf8(draft.code) != draft.code)
-    return fail(Code::invalid, "the skill's code is not UTF-8 text, or holds a NUL");
+    return fail(Code::invalid, "the skill's code is not UTF-8 text, or contains a NUL");
   if (draft.description.size() > kMostDescriptionBytes)
     return fail(Code::invalid, fmt::format("the description has {} bytes", draft.description.size()),
-                fmt::format("at most {} are shown to whoever chooses a skill", kMostDescriptionBytes));
+                fmt::format("at most {} bytes are allowed", kMostDescriptionBytes));
   if (draft.description.find('\0') != std::string::npos || valid_utf8(draft.description) != draft.description)
-    return fail(Code::invalid, "the description is not UTF-8 text, or holds a NUL");
+    return fail(Code::invalid, "the description is not UTF-8 text, or contains a NUL");
   return {};
 }
 
@@ -195,11 +197,11 @@ Result<Skill> read_skill(int directory, std::string_view slug) {
 
 Result<std::string> read_file(int directory, const Skill& skill, std::string_view path) {
   const SkillFile* file = skill.find_file(path);
-  if (!file) return fail(Code::not_found, fmt::format("the skill '{}' has no such file", skill.name));
+  if (!file) return fail(Code::not_found, fmt::format("the skill '{}' has no file of this name", skill.name));
   TRY(std::string contents, read_bytes(directory, path));
   if (digest_of(contents) != file->digest)
     return fail(Code::unavailable, fmt::format("{} of the skill '{}' has changed on the disk", path, skill.name),
-                "save the skill anew");
+                "save the skill again");
   return contents;
 }
 

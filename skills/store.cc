@@ -152,8 +152,8 @@ Result<SkillStore::Saving> SkillStore::plan_save(const Draft& draft, const Store
   if (known != entries_.end()) {
     const Entry& entry = known->second;
     if (entry.skill.name != draft.name)
-      return fail(Code::invalid, fmt::format("there is a skill '{}', which is the same name", entry.skill.name),
-                  "use that name, or one that differs in more than case and underscores");
+      return fail(Code::invalid, fmt::format("the name is too similar to the existing skill '{}'", entry.skill.name),
+                  "use the existing name, or a name with more differences than case and underscores");
     saving.saved = Saved::another;
     if (entry.skill.language == draft.language && entry.skill.description == draft.description) {
       auto code = read(entry, entry.skill.code_file);
@@ -167,14 +167,14 @@ Result<SkillStore::Saving> SkillStore::plan_save(const Draft& draft, const Store
       held -= entry.versions[i].bytes;
     }
   } else if (entries_.size() >= limits.count) {
-    return fail(Code::exhausted, fmt::format("there are {} skills already", entries_.size()),
+    return fail(Code::exhausted, fmt::format("there are already {} skills", entries_.size()),
                 "delete one that is no longer needed", "skills.count");
   }
   uint64_t bytes = 0;
   for (const DraftFile& file : make_files(draft, saving.version)) bytes += file.contents.size();
   if (held + bytes > limits.bytes)
     return fail(Code::exhausted, fmt::format("the skills hold {} bytes, and this one would add {}", held, bytes),
-                fmt::format("at most {} are kept, older versions among them: delete a skill", limits.bytes),
+                fmt::format("at most {} bytes are stored, including older versions: delete a skill", limits.bytes),
                 "skills.bytes");
   return saving;
 }
@@ -225,7 +225,7 @@ Result<Fd> SkillStore::version_directory(const Entry& entry, uint32_t version) c
                           [&](const Version& one) { return one.number == version; });
   if (!kept)
     return fail(Code::not_found, fmt::format("the skill '{}' has no version {}", entry.skill.name, version),
-                fmt::format("kept are {} to {}", entry.versions.front().number, entry.version()));
+                fmt::format("versions {} to {} are stored", entry.versions.front().number, entry.version()));
   return open_directory_beneath(directory_->get(), path_of(version_path(entry.skill.slug, version)));
 }
 

@@ -38,7 +38,7 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
   std::filesystem::create_directories(options.state, error);
   if (error)
     return fail(Code::invalid, fmt::format("state folder {}: {}", options.state, error.message()),
-                "name a folder that can be made with --state");
+                "give a folder that the daemon can create: --state DIR");
   if (::chmod(options.state.c_str(), 0711) < 0 && errno != EPERM) return fail_errno(errno, options.state);
   CHECKED(keep_upstream_folder(options.state));
   for (const char* name : {"tenants", "journal", "self-test", "upstream"}) {
@@ -46,7 +46,7 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
     std::filesystem::create_directories(folder, error);
     if (error)
       return fail(Code::invalid, fmt::format("state folder {}: {}", folder, error.message()),
-                  "check its owner, or give another --state");
+                  "check the owner of the folder, or give another folder: --state DIR");
     // The mode is set before the owner: root without CAP_FOWNER may only change the mode of files that it owns.
     struct stat made {};
     if (::stat(folder.c_str(), &made) < 0 || ((made.st_mode & 07777) != 0700 && ::chmod(folder.c_str(), 0700) < 0))
@@ -85,7 +85,7 @@ Result<Fd> lock_state(const Options& options) {
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
   if (errno != EWOULDBLOCK) return fail_errno(errno, fmt::format("lock {}", options.state));
   return fail(Code::unavailable, fmt::format("another warderd uses the state folder {}", options.state),
-              "stop it, or give another --state");
+              "stop that daemon, or give another folder: --state DIR");
 }
 
 // Every user may connect to a daemon that root started (mode 0666). The peer's credentials (SO_PEERCRED) and the
@@ -102,7 +102,8 @@ Result<ServiceManager::Passed> make_sockets(const Options& options, const Daemon
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), error);
   if (error)
-    return fail(Code::invalid, fmt::format("socket {}: {}", options.socket, error.message()), "give another --socket");
+    return fail(Code::invalid, fmt::format("socket {}: {}", options.socket, error.message()),
+                "give another path: --socket PATH");
   TRY(Fd socket, mcp::listen_at(options.socket, identity.root ? 0666 : 0600));
   passed.sockets.push_back(std::move(socket));
   return passed;
@@ -131,8 +132,8 @@ Result<> tell_folders(const Options& options, jail::JailerConfig& jailer) {
     if (folder && !holds_template(server.folder, options)) {
       jailer.single_folders.push_back(*std::move(folder));
     } else {
-      log_warning("upstream server {}: no jail can be shown its folder {}: {}", server.name, server.folder,
-                  folder ? "it holds Warder's own files" : folder.error().what);
+      log_warning("upstream server {}: jails cannot receive its folder {}: {}", server.name, server.folder,
+                  folder ? "it contains Warder's own files" : folder.error().what);
     }
   }
   return {};

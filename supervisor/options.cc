@@ -50,7 +50,7 @@ Options defaults() {
 Result<journal::Durability> parse_durability(const std::string& name) {
   if (name == "durable") return journal::Durability::durable;
   if (name == "buffered") return journal::Durability::buffered;
-  return fail(Code::invalid, fmt::format("--journal {}: not durable or buffered", name));
+  return fail(Code::invalid, fmt::format("--journal {}: is neither durable nor buffered", name));
 }
 
 Result<> read_journal(const Json& object, const Fields& file, journal::Settings& settings) {
@@ -156,15 +156,15 @@ Result<> make_absolute(std::string& path, const char* flag) {
 
 Result<> check(Options& options) {
   if (options.socket.empty() && environment("LISTEN_FDS").empty())
-    return fail(Code::invalid, "no socket to serve on: XDG_RUNTIME_DIR is not set", "give --socket PATH");
+    return fail(Code::invalid, "no path for the socket: XDG_RUNTIME_DIR is not set", "give --socket PATH");
   if (options.state.empty())
     return fail(Code::invalid, "no state folder: neither XDG_STATE_HOME nor HOME is set", "give --state DIR");
   if (options.policies.empty())
     return fail(Code::invalid, "no policies: neither /usr/lib/warder/policies nor /etc/warder/policies is a folder",
                 "give --policies DIR");
   if (options.connections == Options::Connections::kept && environment("NOTIFY_SOCKET").empty())
-    return fail(Code::invalid, "--keep-connections: no service manager is there to keep them",
-                "leave the flag out, or start warderd by its unit");
+    return fail(Code::invalid, "--keep-connections: no service manager runs that can store the connections",
+                "leave out --keep-connections, or start warderd by its unit");
   CHECKED(make_absolute(options.socket, "--socket"));
   CHECKED(make_absolute(options.metrics, "--metrics"));
   CHECKED(make_absolute(options.state, "--state"));

@@ -36,14 +36,15 @@ Result<DaemonIdentity> choose_identity(const std::string& user, const jail::IdRa
     identity.gid = entry->pw_gid;
     if (ids.has(identity.uid) || ids.has(identity.gid))
       return fail(Code::invalid,
-                  fmt::format("user {}: its id {} or group {} is one of the jails'", user, identity.uid, identity.gid),
+                  fmt::format("user {}: its id {} or group {} is in the range of the jails' ids", user, identity.uid,
+                              identity.gid),
                   "choose another id_range.first in the configuration");
   } else {
     identity.uid = identity.gid = ids.daemon();
   }
   if (identity.uid == 0)
-    return fail(Code::invalid, fmt::format("user {}: the daemon does not run as root", user),
-                "name an ordinary user in the configuration");
+    return fail(Code::invalid, fmt::format("user {}: the daemon must not run as root", user),
+                "set `user` to an ordinary user in the configuration");
   return identity;
 }
 

@@ -149,7 +149,7 @@ napi_value serve(napi_env env, napi_callback_info info) {
       napi_get_value_string_utf8(env, text, ready + 1, sizeof ready - 1, &length) != napi_ok)
     return refuse(env, "serve() takes the message to say");
   if (napi_get_uv_event_loop(env, &loop) != napi_ok || !loop) return refuse(env, "there is no event loop");
-  if (!wait_for_idle_threads()) return refuse(env, "threads of its own are still at work");
+  if (!wait_for_idle_threads()) return refuse(env, "its own threads still run");
   if (const char* wrong = share_memory()) return refuse(env, wrong);
   be_single();
   int idle = 0;

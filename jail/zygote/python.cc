@@ -18,7 +18,7 @@ void run_child(bool wanted) {
 
 PyObject* serve(PyObject*, PyObject* child) {
   if (!PyCallable_Check(child)) {
-    PyErr_SetString(PyExc_TypeError, "serve() takes what is to be called in the child");
+    PyErr_SetString(PyExc_TypeError, "serve() takes a function that the child calls");
     return nullptr;
   }
   child_function = child;
@@ -26,7 +26,7 @@ PyObject* serve(PyObject*, PyObject* child) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef methods[] = {{"serve", serve, METH_O, "Forks jails until nobody orders them any more."},
+PyMethodDef methods[] = {{"serve", serve, METH_O, "Forks jails until the daemon closes its socket."},
                          {nullptr, nullptr, 0, nullptr}};
 PyModuleDef module = {PyModuleDef_HEAD_INIT, "_warder_fork", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 

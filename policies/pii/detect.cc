@@ -55,7 +55,7 @@ Result<std::unique_ptr<RE2>> compile_pattern(const PiiPattern& pattern) {
   if (expression->ProgramSize() > kMaxProgram)
     return fail(Code::invalid, fmt::format("compiled, it has {} instructions, more than {}: repeat less",
                                            expression->ProgramSize(), kMaxProgram));
-  if (RE2::FullMatch("", *expression)) return fail(Code::invalid, "fits the empty text");
+  if (RE2::FullMatch("", *expression)) return fail(Code::invalid, "matches the empty text");
   return expression;
 }
 
@@ -166,8 +166,8 @@ Result<std::shared_ptr<const PiiDetector>> PiiDetector::make(const PiiOptions& o
     const bool custom =
         std::any_of(options.patterns.begin(), options.patterns.end(), [&](const auto& p) { return p.type == type; });
     if (!custom && !std::binary_search(types().begin(), types().end(), type))
-      return fail(Code::invalid, fmt::format("'{}' is no type of personal data; known: {}", printable(type, 40),
-                                             fmt::format("{}", fmt::join(types(), ", "))));
+      return fail(Code::invalid, fmt::format("'{}' is not a type of personal data; known types: {}",
+                                             printable(type, 40), fmt::format("{}", fmt::join(types(), ", "))));
   }
   auto wanted = [&](std::string_view type) {
     return options.types.empty() || std::find(options.types.begin(), options.types.end(), type) != options.types.end();

@@ -48,7 +48,9 @@ PiiRules read_pii_rules(const Json& object, std::vector<Error>& problems) {
   if (const Json* patterns = in.find("patterns")) read_patterns(*patterns, options, in);
   in.done();
   if (rules.answers == PiiRules::Answers::sanitised && rules.restore == PiiRules::Restore::agents)
-    in.wrong("restore", "\"agents\" contradicts answers \"sanitised\": what restore_pii answers would be hidden again");
+    in.wrong(
+        "restore",
+        "\"agents\" contradicts answers \"sanitised\", which would replace the answers of restore_pii by tokens again");
   if (!in.good() || (options.types.empty() && options.patterns.empty() && options.allowed.empty())) return rules;
   auto detector = PiiDetector::make(options);
   if (detector) {

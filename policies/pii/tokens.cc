@@ -71,7 +71,7 @@ Result<std::string> token_for(std::string_view type, std::string_view text, PiiV
     CHECKED(vault.keep(token, text));
     return token;
   }
-  return fail(Code::exhausted, "no token is left for this text", "restore and forget what is not needed");
+  return fail(Code::exhausted, "no free token is left for this text", "try again when older tokens have expired");
 }
 
 }  // namespace
@@ -202,8 +202,8 @@ Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_b
   }
   restored.append(text.substr(at));
   if (restored.size() <= max_bytes) return restored;
-  return fail(Code::exhausted, fmt::format("restored, the text has more than {} bytes", max_bytes),
-              "restore it in parts");
+  return fail(Code::exhausted, fmt::format("the restored text has more than {} bytes", max_bytes),
+              "restore the text in parts");
 }
 
 }  // namespace policies

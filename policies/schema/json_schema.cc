@@ -99,7 +99,7 @@ class SchemaCheck {
     LookedAt seen;
     const bool good = fits(document, value, seen);
     if (exhausted_)
-      return fail(Code::exhausted, "it would take too long to check", "send less, or ask for a simpler schema");
+      return fail(Code::exhausted, "the check would take too long", "send a smaller value, or use a simpler schema");
     return good ? Result<>{} : fail(Code::invalid, problem_);
   }
 
@@ -204,7 +204,7 @@ class SchemaCheck {
         if (!spend(1)) return false;
         good |= choice == value;
       }
-      if (!good) return wrong(fmt::format("{} is none of {}", shown(value), printable(dump_json(*choices), 200)));
+      if (!good) return wrong(fmt::format("{} is not one of {}", shown(value), printable(dump_json(*choices), 200)));
     }
     if (auto constant = schema.find("const"); constant != schema.end() && *constant != value)
       return wrong(fmt::format("{} is not {}", shown(value), shown(*constant)));
@@ -225,7 +225,7 @@ class SchemaCheck {
                "exclusiveMinimum", [](auto& v, auto& l) { return v > l; }, "not above") &&
            bound(
                "exclusiveMaximum", [](auto& v, auto& l) { return v < l; }, "not below") &&
-           bound("multipleOf", is_multiple, "no multiple of");
+           bound("multipleOf", is_multiple, "not a multiple of");
   }
 
   // minX and maxX, for the length of a string or the size of a list or an object.
@@ -280,7 +280,7 @@ class SchemaCheck {
       std::string text;
       append_canonical(text, one);
       if (!spend(1 + text.size() / 16)) return false;
-      if (!texts.insert(std::move(text)).second) return wrong(fmt::format("{} stands there twice", shown(one)));
+      if (!texts.insert(std::move(text)).second) return wrong(fmt::format("{} is listed twice", shown(one)));
     }
     return true;
   }
@@ -296,8 +296,8 @@ class SchemaCheck {
       if (parts_.has_unevaluated) seen.items.insert(i);
     }
     if (exhausted_) return false;
-    if (!schema.contains("minContains") && count == 0) return wrong("no item is of the kind that is needed");
-    return fits_count(schema, "minContains", "maxContains", count, "items of the kind that is needed");
+    if (!schema.contains("minContains") && count == 0) return wrong("no item matches `contains`");
+    return fits_count(schema, "minContains", "maxContains", count, "items that match `contains`");
   }
 
   bool fits_object(const Json& schema, const Json& object, LookedAt& seen) {
@@ -380,12 +380,14 @@ class SchemaCheck {
         seen.add(inside);
       }
       if (exhausted_) return false;
-      if (count == 0) return wrong(fmt::format("{} fits none of the {} alternatives", shown(value), list->size()));
-      if (count > 1 && *key == 'o') return wrong(fmt::format("{} fits {} alternatives, not one", shown(value), count));
+      if (count == 0)
+        return wrong(fmt::format("{} does not match any of the {} alternatives", shown(value), list->size()));
+      if (count > 1 && *key == 'o')
+        return wrong(fmt::format("{} matches {} alternatives, not exactly one", shown(value), count));
     }
     if (auto no = schema.find("not"); no != schema.end()) {
       LookedAt inside;
-      if (fits_quietly(*no, value, inside)) return wrong(fmt::format("{} is what must not be", shown(value)));
+      if (fits_quietly(*no, value, inside)) return wrong(fmt::format("{} matches the schema in `not`", shown(value)));
       if (exhausted_) return false;
     }
     auto condition = schema.find("if");

@@ -170,11 +170,11 @@ class SchemaCompiler {
     }
     if (is_among(kCounts, key)) {
       const bool good = value.is_number() && value.get<double>() >= 0;
-      return good ? Result<>{} : wrong(at, "not a count");
+      return good ? Result<>{} : wrong(at, "not a number of 0 or more");
     }
     if (is_among(kNumberKeywords, key)) {
       if (!value.is_number() || (key == "multipleOf" && value.get<double>() <= 0))
-        return wrong(at, "not such a number");
+        return wrong(at, "not a number, or not a positive one");
       return {};
     }
     if (key == "type") return check_type(value, at);
@@ -213,7 +213,7 @@ class SchemaCompiler {
       return name.is_string() && is_among(kTypes, name.get_ref<const std::string&>());
     };
     const bool all = value.is_array() ? std::all_of(value.begin(), value.end(), good) : good(value);
-    return all ? Result<>{} : wrong(at, fmt::format("{} is no type", printable(dump_json(value), 64)));
+    return all ? Result<>{} : wrong(at, fmt::format("{} is not a type", printable(dump_json(value), 64)));
   }
 
   static Result<> check_names(const Json& value, const std::string& at) {
@@ -233,7 +233,7 @@ class SchemaCompiler {
     options.set_max_mem(kSchemaPatternMemory);
     auto made = std::make_unique<re2::RE2>(re2_from_ecma(pattern), options);
     if (made->ok()) return made;
-    CHECKED(unknown(at, fmt::format("an expression that is not understood: {}", printable(made->error(), 100))));
+    CHECKED(unknown(at, fmt::format("an invalid expression: {}", printable(made->error(), 100))));
     return nullptr;
   }
 

@@ -10,14 +10,14 @@ struct Name {
   std::string_view name, text;
 };
 constexpr std::array<Name, kWorks> kWorkNames = {{
-    {"other", "work that has no name of its own"},
+    {"other", "other work"},
     {"client_message", "reading a client's message"},
     {"arguments", "checking a call's arguments"},
     {"answer", "writing an answer to a client"},
-    {"personal_data", "hiding personal data"},
+    {"personal_data", "replacing personal data"},
     {"program_message", "reading a program's message"},
     {"program_answer", "writing an answer to a program"},
-    {"program_output", "reading what a program prints"},
+    {"program_output", "reading the output of a program"},
     {"jail", "starting, watching or ending a jail"},
     {"server_message", "reading a server's message"},
     {"server_request", "writing a request to a server"},
@@ -28,7 +28,7 @@ constexpr std::array<Name, kWorks> kWorkNames = {{
     {"policies", "adopting new policies"},
     {"bus", "answering on D-Bus"},
     {"metrics", "writing the metrics"},
-    {"doctor", "looking at the machine for the doctor"},
+    {"doctor", "checking the machine for the doctor"},
 }};
 
 size_t index_of(LoopWork work) { return static_cast<size_t>(work); }

@@ -17,7 +17,7 @@ std::atomic<uint64_t> all{0}, on_loop{0};
 void count() {
   all++;
   if (Loop::runs_on_this_thread() && on_loop++ == 0)
-    log_error("bug: the loop waits for a disk, and every client with it");
+    log_error("bug: the event loop waits for a disk, and all clients wait with it");
 }
 
 int judged(int result) {

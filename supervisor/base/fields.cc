@@ -137,7 +137,7 @@ Result<std::string> Fields::one_of(std::string_view key, const std::vector<std::
   for (const auto& choice : allowed)
     if (text == choice) return text;
   return fail(Code::invalid,
-              fmt::format("{}: {} is none of: {}", path_of(key), shown(Json(text)), fmt::join(allowed, ", ")));
+              fmt::format("{}: {} is not one of: {}", path_of(key), shown(Json(text)), fmt::join(allowed, ", ")));
 }
 
 Result<std::vector<std::string>> Fields::strings_or(std::string_view key, std::vector<std::string> fallback) {

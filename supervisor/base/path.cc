@@ -51,32 +51,33 @@ tl::unexpected<Error> fail_path(int err, std::string_view verb, std::string_view
     const char* hint;
   };
   static constexpr Row kRows[] = {
-      {ENOENT, Code::not_found, "it does not exist", "check the name; list the folder to see what is there"},
-      {ELOOP, Code::denied, "it is, or passes through, a symbolic link",
-       "links are not followed here: name the file itself"},
-      {EXDEV, Code::denied, "it leads to another file system", "only files stored in this folder can be used"},
+      {ENOENT, Code::not_found, "it does not exist", "check the name; list the files of the folder"},
+      {ELOOP, Code::denied, "the path is, or contains, a symbolic link",
+       "links are not followed: name the file itself"},
+      {EXDEV, Code::denied, "the path leads to another file system", "name a file that is stored in this folder"},
       {ENOTDIR, Code::invalid, "a part of the path is a file, not a folder", "check the names of the folders"},
       {EISDIR, Code::invalid, "it is a folder", "name a file in it"},
-      {EEXIST, Code::invalid, "it exists already", "choose another name, or allow it to be replaced"},
-      {ENOTEMPTY, Code::invalid, "the folder is not empty", "remove its files first, or ask for recursive removal"},
-      {EINVAL, Code::invalid, "the operation makes no sense for it",
+      {EEXIST, Code::invalid, "it exists already", "choose another name, or allow the file to be replaced"},
+      {ENOTEMPTY, Code::invalid, "the folder is not empty", "remove its files first, or request recursive removal"},
+      {EINVAL, Code::invalid, "the operation is not possible for this file",
        "check the names; a folder cannot move into itself"},
       {ENAMETOOLONG, Code::invalid, "the name is too long", "a name has at most 255 bytes, a path 4096"},
       {ENXIO, Code::denied, "it is a FIFO, a socket or a device", "only regular files can be read and written"},
       {ENODEV, Code::denied, "it is a device", "only regular files can be read and written"},
       {EACCES, Code::denied, "its permissions forbid it", "change the mode of the file or of its folder (chmod u+rwx)"},
-      {EPERM, Code::denied, "the kernel forbids it", "the file may be immutable or belong to somebody else"},
-      {EROFS, Code::denied, "the file system is read-only", "write elsewhere"},
+      {EPERM, Code::denied, "the kernel forbids it", "the file may be immutable or belong to another user"},
+      {EROFS, Code::denied, "the file system is read-only", "write to another folder"},
       {ENOSPC, Code::exhausted, "the disk is full", "delete files that are no longer needed"},
       {EDQUOT, Code::exhausted, "the quota is used up", "delete files that are no longer needed"},
-      {EFBIG, Code::exhausted, "the file would be too large", "write less, or several files"},
+      {EFBIG, Code::exhausted, "the file would be too large", "write less data, or write several files"},
       {EMFILE, Code::exhausted, "too many files are open", "try again later"},
       {ENFILE, Code::exhausted, "too many files are open on this machine", "try again later"},
-      {EMLINK, Code::exhausted, "the folder holds too many folders", "use another folder"},
-      {EAGAIN, Code::unavailable, "its folders kept changing", "try again when no program renames them"},
-      {ETXTBSY, Code::unavailable, "it is a program that is running", "wait for it to end"},
+      {EMLINK, Code::exhausted, "the folder contains too many folders", "use another folder"},
+      {EAGAIN, Code::unavailable, "its folders changed again and again",
+       "try again when no program renames the folders"},
+      {ETXTBSY, Code::unavailable, "it is a running program", "wait until the program ends"},
       {EBUSY, Code::unavailable, "it is in use", "try again later"},
-      {ENOSYS, Code::unavailable, "the kernel has no openat2", "Linux 5.6 or later is needed"},
+      {ENOSYS, Code::unavailable, "the kernel does not support openat2", "use Linux 5.6 or later"},
   };
   for (const Row& row : kRows) {
     if (row.err != err) continue;
@@ -262,7 +263,7 @@ Result<bool> TreeRemoval::remove_entry(int directory, const char* name, bool is_
   if (operations == 0) return false;
   if (left_ == 0)
     return fail(Code::exhausted, "cannot delete " + in_quotes(name_) + ": it has too many files",
-                "delete again to go on, or delete its folders one by one");
+                "delete it again to continue, or delete its folders one by one");
   operations--;
   left_--;
   if (::unlinkat(directory, name, is_directory ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT) return true;
@@ -323,7 +324,7 @@ Result<std::string> read_whole(int fd, size_t max_bytes) {
     bytes.append(buffer, static_cast<size_t>(n));
     if (bytes.size() > max_bytes)
       return fail(Code::exhausted, "the file has more than " + std::to_string(max_bytes) + " bytes",
-                  "read it in parts");
+                  "read the file in parts");
   }
 }
 

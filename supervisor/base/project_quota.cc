@@ -27,7 +27,10 @@ tl::unexpected<Error> no_quota(int err, std::string_view step) {
 // quotactl_fd(2) and the ioctls refuse O_PATH descriptors, so this opens the directory for reading.
 Result<Fd> readable(int directory) { return open_beneath(directory, RelativePath(), O_RDONLY | O_DIRECTORY); }
 
-auto everybodys() { return fail(Code::invalid, "project 0 is everybody's", "use a number of its own for each folder"); }
+auto everybodys() {
+  return fail(Code::invalid, "project 0 belongs to all files without a project",
+              "use a different number for each folder");
+}
 
 }  // namespace
 
@@ -37,7 +40,7 @@ Result<> project_quota_enforced(int directory) {
   fs_quota_statv state = {};
   state.qs_version = FS_QSTATV_VERSION1;
   if (quotactl_fd(opened.get(), Q_XGETQSTATV, 0, &state) < 0)
-    return no_quota(errno, "quotactl_fd: no project quota here");
+    return no_quota(errno, "quotactl_fd: no project quota on this file system");
   if ((state.qs_flags & FS_QUOTA_PDQ_ENFD) == 0)
     return fail(Code::unavailable, "project quotas are counted but not enforced on this file system",
                 "mount it with prjquota (ext4) or pquota (xfs)");

@@ -66,7 +66,7 @@ Task<Result<MessagePtr>> BusObjects::list_approvals(MessagePtr call) {
     if (r >= 0 && (all || one->tenant == own)) r = append_approval(reply.get(), *one);
   }
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
-  if (r < 0) co_return fail_errno(-r, "list what waits for an approval");
+  if (r < 0) co_return fail_errno(-r, "list the calls that wait for an approval");
   co_return reply;
 }
 
@@ -75,8 +75,8 @@ Task<Result<MessagePtr>> BusObjects::settle(MessagePtr call, std::string id, cal
   const auto here = execution_at(sd_bus_message_get_path(call.get()));
   const bool elsewhere = here && waiting && waiting->execution != here->id;
   if (!waiting || elsewhere)
-    co_return fail(Code::not_found, "nothing of that id waits for an approval here",
-                   "list what waits: warder approvals");
+    co_return fail(Code::not_found, "no call of this id waits for an approval",
+                   "list the waiting calls: warder approvals");
   const std::string tenant = waiting->by == By::tenant ? waiting->tenant : std::string();
   CO_TRY(policies::Peer caller, co_await authority_.allow(share(call.get()), Right::approve_calls, tenant));
   verdict.by = fmt::format("user {} over D-Bus", caller.uid);
@@ -102,7 +102,7 @@ Task<Result<MessagePtr>> BusObjects::deny(MessagePtr call) {
   verdict.kind = calls::ApprovalVerdict::Kind::denied;
   verdict.reason = reason;
   if (verdict.reason.size() > kMaxReason)
-    co_return fail(Code::invalid, "the reason has more than 500 bytes", "say it shorter");
+    co_return fail(Code::invalid, "the reason has more than 500 bytes", "give a shorter reason");
   auto done = co_await settle(share(call.get()), id, std::move(verdict));
   co_return done;
 }

@@ -73,7 +73,7 @@ int name_answered(sd_bus_message* reply, void* data, sd_bus_error*) {
   if (const sd_bus_error* error = sd_bus_message_get_error(reply)) {
     failed(error->message ? error->message : error->name);
   } else if (sd_bus_message_read(reply, "u", &answer) < 0 || answer != kPrimaryOwner) {
-    failed(fmt::format("another process has the name {}", kName));
+    failed(fmt::format("another process owns the name {}", kName));
   } else {
     log_notice("D-Bus: serving as {}", kName);
   }

@@ -75,7 +75,7 @@ Task<Result<policies::Peer>> Authority::identify(MessagePtr call) {
   CO_TRY(MessagePtr question, new_call(connection_, "org.freedesktop.DBus", "/org/freedesktop/DBus",
                                        "org.freedesktop.DBus", "GetConnectionCredentials"));
   int r = sd_bus_message_append(question.get(), "s", sender.c_str());
-  if (r < 0) co_return fail_errno(-r, "ask who is calling");
+  if (r < 0) co_return fail_errno(-r, "read the caller's credentials");
   CO_TRY(MessagePtr answer, co_await connection_.call(std::move(question), kBusPatience));
   policies::Peer peer;
   peer.uid = static_cast<uid_t>(-1);
@@ -87,7 +87,7 @@ Task<Result<policies::Peer>> Authority::identify(MessagePtr call) {
     if (r >= 0) r = sd_bus_message_exit_container(answer.get());
     if (r >= 0) r = 1;
   }
-  if (r < 0 || !known) co_return fail(Code::unavailable, "the bus does not say who is calling");
+  if (r < 0 || !known) co_return fail(Code::unavailable, "the bus does not name the caller's user");
   co_return peer;
 }
 
@@ -104,10 +104,9 @@ Task<Result<policies::Peer>> Authority::allow(MessagePtr call, Right right, std:
     CO_CHECKED(co_await ask_polkit(std::move(call), peer.uid, right));
     co_return peer;
   }
-  co_return fail(Code::denied, fmt::format("user {} may not do this", peer.uid),
-                 tenant.empty()
-                     ? "ask root, or the user that the daemon runs as"
-                     : "it belongs to tenant '" + tenant + "'; ask root, or the user that the daemon runs as");
+  co_return fail(Code::denied, fmt::format("user {} has no permission for this call", peer.uid),
+                 tenant.empty() ? "call as root or as the daemon's user"
+                                : "it belongs to tenant '" + tenant + "'; call as root or as the daemon's user");
 }
 
 // A person may take minutes or never answer. So the questions of one user are bounded over all connections.
@@ -133,7 +132,7 @@ Task<Result<>> Authority::ask_polkit(MessagePtr call, uid_t user, Right right) {
   if (r > 0 && authorized) co_return Result<>{};
   co_return fail(
       Code::denied, fmt::format("polkit does not grant {}", action),
-      challenge ? "authenticate as an administrator: a terminal's busctl asks for it" : "ask an administrator");
+      challenge ? "authenticate as an administrator: a terminal's busctl asks for it" : "ask an administrator to call");
 }
 
 }  // namespace bus

@@ -26,7 +26,7 @@ Task<Result<MessagePtr>> BusObjects::run_doctor(MessagePtr call) {
   for (const auto& finding : findings)
     if (r >= 0) r = append_finding(reply.get(), finding);
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
-  if (r < 0) co_return fail_errno(-r, "tell the findings");
+  if (r < 0) co_return fail_errno(-r, "answer with the findings");
   co_return reply;
 }
 

@@ -54,11 +54,11 @@ Result<jail::LimitChange> read_change(sd_bus_message* call) {
     uint64_t number = 0;
     if (key == "WallUSec") {
       if (sd_bus_message_read(call, "v", "t", &number) < 0 || number < 1000 || number > kMostWallUsec)
-        return bad("WallUSec: not a number (t) from 1000 to a day");
+        return bad("WallUSec: not a number (t) of microseconds from 1000 to 86400000000");
       change.wall = std::chrono::milliseconds(number / 1000);
     } else if (key == "MemoryBytes") {
       if (sd_bus_message_read(call, "v", "t", &number) < 0 || number < policies::kMinMemoryBytes || number > 1ull << 50)
-        return bad("MemoryBytes: not a number (t) from 16 MiB up");
+        return bad("MemoryBytes: not a number (t) of bytes from 16 MiB up");
       change.memory_bytes = number;
     } else if (key == "Tasks") {
       uint32_t tasks = 0;
@@ -84,7 +84,7 @@ Result<> check_ceilings(const jail::LimitChange& change, const policies::Policy&
   const policies::Limits& most = policy.limits.maximum;
   auto above = [&policy](const char* limit) {
     return fail(Code::denied, fmt::format("{}: more than policy '{}' allows", limit, policy.name),
-                "ask for less, or ask an administrator", std::string("limits.maximum.") + limit);
+                "set a lower limit, or ask an administrator", std::string("limits.maximum.") + limit);
   };
   if (change.wall && *change.wall > most.wall) return above("wall_ms");
   if (change.memory_bytes && *change.memory_bytes > most.memory_bytes) return above("memory_bytes");
@@ -136,7 +136,7 @@ const sd_bus_vtable kExecutionTable[] = {
 
 Task<Result<executions::ExecutionRecordPtr>> BusObjects::allowed_here(MessagePtr call) {
   const auto here = execution_at(sd_bus_message_get_path(call.get()));
-  if (!here) co_return fail(Code::not_found, "this execution was forgotten");
+  if (!here) co_return fail(Code::not_found, "this execution ended, and its record was removed");
   auto execution = co_await allowed(std::move(call), here->id);
   co_return execution;
 }

@@ -91,7 +91,7 @@ std::shared_ptr<tenants::Tenant> keeper_of(const std::string& id, const tenants:
 }
 
 tl::unexpected<Error> unknown_execution(const std::string& id) {
-  return fail(Code::not_found, "no execution '" + id.substr(0, 64) + "' waits, runs, or ended lately",
+  return fail(Code::not_found, "no execution '" + id.substr(0, 64) + "' waits, runs, or ended in the last minute",
               "list them with ListExecutions");
 }
 
@@ -276,7 +276,7 @@ Task<Result<MessagePtr>> BusObjects::reload(MessagePtr call) {
 
 Task<Result<MessagePtr>> BusObjects::drain(MessagePtr call) {
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
-  log_notice("D-Bus: user {} asks to end after the running calls", caller.uid);
+  log_notice("D-Bus: user {} ends the daemon after the running calls", caller.uid);
   services_.drain();
   co_return reply_to(call.get());
 }
@@ -287,7 +287,7 @@ Task<Result<MessagePtr>> BusObjects::forget_searches(MessagePtr call) {
     co_return fail_errno(-r, "read the argument", Code::invalid);
   const std::string name = tenant;
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
-  log_notice("D-Bus: user {} has what searches taught {} forgotten", caller.uid,
+  log_notice("D-Bus: user {} deletes the learning from searches of {}", caller.uid,
              name.empty() ? "all tenants together" : "tenant " + printable(name, 64));
   services_.forget_searches(name);
   co_return reply_to(call.get());
@@ -297,7 +297,7 @@ Task<Result<MessagePtr>> BusObjects::set_log_level(MessagePtr call) {
   CO_TRY(std::string name, read_level(call.get()));
   LogLevel level = LogLevel::info;
   if (!parse_log_level(name, level))
-    co_return fail(Code::invalid, "not a log level", "error, warning, notice, info or debug");
+    co_return fail(Code::invalid, "this is not a log level", "use error, warning, notice, info or debug");
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::configure, std::string()));
   log_notice("D-Bus: user {} sets the log level to {}", caller.uid, name);
   ::set_log_level(level);
@@ -331,8 +331,8 @@ Task<Result<MessagePtr>> BusObjects::subscribe(MessagePtr call) {
   const auto of_user = std::count_if(subscribers_.begin(), subscribers_.end(),
                                      [&](const auto& one) { return one.second->uid == caller->uid; });
   if (subscribers_.size() >= kMostSubscribers || of_user >= static_cast<ptrdiff_t>(kMostSubscribersOfUser))
-    co_return fail(Code::exhausted, fmt::format("user {} has {} subscribers already", caller->uid, of_user),
-                   "end some, or share one");
+    co_return fail(Code::exhausted, fmt::format("user {} already has {} subscriptions", caller->uid, of_user),
+                   "end a subscription, or share one");
   subscribers_.try_emplace(name, std::move(made));
   co_return reply_to(call.get());
 }

@@ -42,8 +42,8 @@ std::string approval_text(const Approval& approval) {
                       printable(approval.why, 500));
   const int64_t until = approval.expires_ms / 1000;
   const int64_t of_day = until % (24 * 60 * 60);
-  text += fmt::format("Without an answer it is refused at {:02}:{:02}:{:02} UTC.", of_day / 3600, of_day / 60 % 60,
-                      of_day % 60);
+  text += fmt::format("Without an answer the call is refused at {:02}:{:02}:{:02} UTC.", of_day / 3600,
+                      of_day / 60 % 60, of_day % 60);
   return text;
 }
 
@@ -79,7 +79,7 @@ Task<Result<ApprovalVerdict>> Approvals::ask(Approval approval, mcp::RequestCont
                                        [&](const auto& one) { return one.second->approval.tenant == approval.tenant; });
   if (of_tenant >= static_cast<ptrdiff_t>(kMostOfTenant))
     co_return fail(Code::exhausted, fmt::format("{} calls of this tenant wait for an approval already", of_tenant),
-                   "wait until some are decided", "calls.approval");
+                   "wait until some of them are decided", "calls.approval");
   if (waiting_.size() >= kMost)
     co_return fail(Code::exhausted, fmt::format("{} calls of all tenants wait for an approval already", kMost),
                    "call again later", "calls.approval");
@@ -118,8 +118,8 @@ void Approvals::ask_client(const std::shared_ptr<Waiting>& waiting, mcp::Request
 Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
   auto node = waiting_.extract(id);
   if (!node)
-    return fail(Code::not_found, fmt::format("nothing with the id '{}' waits for an approval", printable(id, 64)),
-                "list what waits: warder approvals");
+    return fail(Code::not_found, fmt::format("no call with the id '{}' waits for an approval", printable(id, 64)),
+                "list the waiting calls: warder approvals");
   const std::shared_ptr<Waiting> waiting = node.mapped();
   notify(waiting->approval, What::settled, kind_name(verdict.kind));
   waiting->settled.resolve(std::move(verdict));

@@ -38,13 +38,13 @@ std::string cause_of(const ApprovalVerdict& verdict, std::chrono::seconds lasted
     case Kind::denied:
       return fmt::format("was refused by {}{}", verdict.by, reason);
     case Kind::dismissed:
-      return fmt::format("is only done when somebody approves it, and {} dismissed the question", verdict.by);
+      return fmt::format("needs an approval, and {} dismissed the question", verdict.by);
     case Kind::expired:
-      return fmt::format("is only done when somebody approves it, and nobody did within {} s", lasted.count());
+      return fmt::format("needs an approval, and no person approved it within {} s", lasted.count());
     case Kind::withdrawn:
-      return "is only done when somebody approves it, and the question was taken back" + reason;
+      return "needs an approval, and the question was withdrawn" + reason;
     default:
-      return "is only done when somebody approves it, and nobody can be asked here";
+      return "needs an approval, and no person can be asked here";
   }
 }
 
@@ -56,12 +56,13 @@ Result<std::string> shown_arguments(const Json& arguments) {
     std::string text = in_ascii(arguments);
     if (text.size() <= kMostArgumentsShown) return text;
   }
-  return fail(Code::invalid,
-              fmt::format("somebody is to approve this call, and its arguments take more than the {} characters that "
-                          "are shown; a part of them is never asked about",
-                          kMostArgumentsShown),
-              "make several calls, each of which a person can read, or give the name of a file in the place of a long "
-              "text");
+  return fail(
+      Code::invalid,
+      fmt::format("this call needs an approval, and its arguments have more than the {} characters that a person "
+                  "is shown; the arguments are never shown in part",
+                  kMostArgumentsShown),
+      "make several calls with shorter arguments, or pass the name of a file instead of a long "
+      "text");
 }
 
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,

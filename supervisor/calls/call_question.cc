@@ -32,12 +32,12 @@ Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const W
     const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
     CO_CHECKED(co_await tokenise_values(environment.loop, pii, shown));
     if (without_words(shown["schema"]) != without_words(question.schema))
-      co_return fail(Code::invalid, "its choices hold personal data");
+      co_return fail(Code::invalid, "its choices contain personal data");
   }
   mcp::ElicitationForm form{question_text(target, shown["message"].get_ref<const std::string&>()),
                             dump_json(shown["schema"])};
   if (form.message.size() + form.schema.size() > kMostFormShown)
-    co_return fail(Code::invalid, "more than can be shown");
+    co_return fail(Code::invalid, "the question is too long to be shown");
   co_return form;
 }
 
@@ -114,7 +114,7 @@ Task<upstream::Reply> ask_person(CallEnvironment& environment, const Who& who, c
 
 std::string question_text(const Target& target, std::string_view message) {
   std::string text = fmt::format(
-      "The MCP server '{}' asks, to go on with its tool '{}'. Warder only passes it on; your answer goes to that "
+      "The MCP server '{}' asks this question for its tool '{}'. Warder only forwards it; your answer goes to that "
       "server.\n",
       printable(target.server, 64), printable(target.tool, 128));
   for (size_t at = 0; at <= message.size();) {

@@ -40,10 +40,11 @@ Result<> CallRates::take(const std::string& tenant, const policies::CallRules& r
       continue;
     }
     const std::string what =
-        fmt::format("{} is called too often: {} calls a minute are allowed", name, rule.per_minute);
-    if (rule.per_minute == 0) return fail(Code::exhausted, what, "do without it", "calls." + rule.name);
+        fmt::format("{} is called too often: {} calls per minute are allowed", name, rule.per_minute);
+    if (rule.per_minute == 0)
+      return fail(Code::exhausted, what, "solve the task without this tool", "calls." + rule.name);
     const std::chrono::duration<double> left = kWindow - (now - calls[calls.size() - rule.per_minute]);
-    return fail(Code::exhausted, what, fmt::format("there is room again in {:.0f} s", std::ceil(left.count())),
+    return fail(Code::exhausted, what, fmt::format("call again in {:.0f} s", std::ceil(left.count())),
                 "calls." + rule.name);
   }
   for (Calls* calls : counted) calls->push_back(now);

@@ -24,8 +24,7 @@ void GuestCalls::add_large(std::string name, LargeHandler handler) {
 Task<Result<jail::CallReply>> GuestCalls::call(const GuestCaller& caller, std::string name, Json arguments) const {
   auto handler = handlers_.find(name);
   FreedBeside given(&json_, std::move(arguments));
-  if (handler == handlers_.end())
-    co_return fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", name));
+  if (handler == handlers_.end()) co_return fail(Code::not_found, fmt::format("no call is named '{}' here", name));
   auto answer = co_await handler->second(caller, std::move(*given));
   co_return answer;
 }

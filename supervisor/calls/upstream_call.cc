@@ -45,13 +45,14 @@ Result<Target> find_target(const CallEnvironment& environment, const UpstreamCal
   const catalog::ToolView tool = catalog->tool(tools.front());
   if (tools.size() > 1)
     return fail(Code::invalid, fmt::format("{} tools are named '{}'", tools.size(), printable(order.name, 128)),
-                fmt::format("say which: {}__{}", tool.server, tool.name));
+                fmt::format("name one with its server: {}__{}", tool.server, tool.name));
   if (!environment.upstream.has(tool.server))
-    return fail(Code::unavailable,
-                fmt::format("'{}' of '{}' is known, but cannot be called: that server is not among this daemon's "
-                            "`servers`",
-                            tool.name, tool.server),
-                "let your client call it, and hand the answer to the code as context_vars or as a workspace file");
+    return fail(
+        Code::unavailable,
+        fmt::format("'{}' of '{}' is known, but cannot be called: this server is not in the daemon's "
+                    "`servers`",
+                    tool.name, tool.server),
+        "call the tool from your client, and pass the answer to the code as context_vars or as a workspace file");
   return Target{std::string(tool.server), std::string(tool.name)};
 }
 
@@ -151,7 +152,7 @@ uint32_t first_call_told(uint32_t limit) { return limit < kFewestTold ? UINT32_M
 
 std::string told_of_calls(uint32_t calls, uint32_t limit) {
   if (calls < first_call_told(limit)) return {};
-  return fmt::format("{} of the {} calls of tools that one execution may make are used", calls, limit);
+  return fmt::format("this execution has used {} of its {} tool calls", calls, limit);
 }
 
 Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, Who who, UpstreamCall order,

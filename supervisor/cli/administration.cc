@@ -26,7 +26,8 @@ int become_administration(char** argv) {
     const auto program = (here / place).lexically_normal().string();
     ::execv(program.c_str(), argv);
   }
-  std::fprintf(stderr, "warder: warder-admin, which does this, is neither beside %s nor in ../lib/warder\n",
+  std::fprintf(stderr,
+               "warder: the program warder-admin, which has this command, is neither beside %s nor in ../lib/warder\n",
                own_path().c_str());
   return kExitUnavailable;
 }

@@ -9,24 +9,26 @@ namespace cli {
 namespace {
 
 CLI::App* declare_run(CLI::App& app, RunArguments& arguments) {
-  auto* command = app.add_subcommand(
-      "run",
-      "Run one program. Exit status: the program's; 1 error, 124 timeout, 137 memory, 125 no answer from warderd");
-  auto* file = command->add_option("file", arguments.file, "The program; '-' reads standard input")->type_name("FILE");
-  command->add_option("-c", arguments.code, "The program itself")->type_name("CODE")->excludes(file);
+  auto* command = app.add_subcommand("run",
+                                     "Run one program. Exit status: that of the program; 1 error, 124 timeout, 137 out "
+                                     "of memory, 125 no daemon answers");
+  auto* file = command->add_option("file", arguments.file, "The file with the program; '-' reads standard input")
+                   ->type_name("FILE");
+  command->add_option("-c", arguments.code, "The code of the program")->type_name("CODE")->excludes(file);
   command
       ->add_option("-l,--language", arguments.language,
-                   "python, javascript, typescript or shell; else by the file's name")
+                   "python, javascript, typescript or shell; default: by the name of FILE")
       ->check(CLI::IsMember({"python", "javascript", "typescript", "shell"}));
   command->add_option("--timeout", arguments.timeout, "Wall-clock limit")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
   command->add_option("--memory", arguments.memory, "Memory limit")->type_name("MB")->check(CLI::PositiveNumber);
-  command->add_option("--context", arguments.context, "A variable the program finds defined; VALUE may be JSON")
+  command->add_option("--context", arguments.context, "A variable for the program; VALUE may be JSON")
       ->type_name("NAME=VALUE")
       ->take_all();
-  command->add_flag("--json", arguments.json, "Print the answer as it came");
-  command->add_flag("--receipt", arguments.receipt, "Print what confined the program, on standard error");
+  command->add_flag("--json", arguments.json, "Print the answer of warderd as JSON");
+  command->add_flag("--receipt", arguments.receipt,
+                    "Print the receipt, the protections of the jail, on standard error");
   return command;
 }
 
@@ -38,11 +40,11 @@ Commands declare(CLI::App& app, Arguments& arguments) {
   app.fallthrough();
   admin::declare_socket(app, arguments.socket);
   Commands commands{};
-  commands.mcp =
-      app.add_subcommand("mcp", "Speak MCP on standard input and output; what a client's configuration starts");
+  commands.mcp = app.add_subcommand("mcp", "Speak MCP on standard input and output. MCP clients start this command");
   commands.run = declare_run(app, arguments.run);
-  commands.config = app.add_subcommand("config", "Print the entry that connects an MCP client to Warder");
-  auto* client = commands.config->add_option("client", arguments.client, "See --list")->type_name("CLIENT");
+  commands.config = app.add_subcommand("config", "Print the configuration entry that connects an MCP client to Warder");
+  auto* client = commands.config->add_option("client", arguments.client, "The name of the client, from --list")
+                     ->type_name("CLIENT");
   commands.config->add_flag("--list", arguments.list_clients, "List the known clients")->excludes(client);
   admin::declare_commands(app, arguments.admin);
   return commands;

@@ -12,7 +12,8 @@ class App;
 
 namespace cli {
 
-inline constexpr char kDescription[] = "Runs code in single-use jails, by way of the daemon warderd.";
+inline constexpr char kDescription[] =
+    "Runs code in single-use jails through the daemon warderd, and administers the daemon.";
 
 struct RunArguments {
   std::string file, code, language;

@@ -49,8 +49,8 @@ std::string fleeting_line(const Envelope& request, Json result) {
 }
 
 std::string instructions(const Trouble& trouble) {
-  return "Warder runs code in a jail of its own (execute_code), but its daemon is not reachable now: " + trouble.cause +
-         "; " + trouble.remedy + ". Calls work as soon as it runs; nothing else has to be restarted.";
+  return "Warder runs code in a jail (execute_code), but its daemon cannot be reached now: " + trouble.cause + "; " +
+         trouble.remedy + ". Calls work as soon as the daemon runs; do not restart the client.";
 }
 
 // The tool execute_code, with its real name and parameters: a client that never lists tools again can still call it
@@ -58,13 +58,13 @@ std::string instructions(const Trouble& trouble) {
 Json placeholder_tools() {
   Json properties = {{"code", {{"type", "string"}, {"description", "The program to run."}}},
                      {"language", {{"type", "string"}, {"enum", {"python", "javascript", "typescript", "shell"}}}},
-                     {"context_vars", {{"type", "object"}, {"description", "Variables the program finds defined."}}},
+                     {"context_vars", {{"type", "object"}, {"description", "Variables for the program, by name."}}},
                      {"timeout_seconds", {{"type", "number"}}},
                      {"memory_mb", {{"type", "number"}}}};
   Json tool = {{"name", "execute_code"},
                {"description",
-                "Runs a program in a jail of its own and answers with its output. The daemon behind it is "
-                "not running at the moment: a call answers with the command that starts it."},
+                "Runs a program in a jail and returns its output. The daemon warderd is "
+                "not running now: the answer to a call names the command that starts it."},
                {"inputSchema", {{"type", "object"}, {"properties", std::move(properties)}, {"required", {"code"}}}}};
   return Json::array({std::move(tool)});
 }
@@ -108,7 +108,7 @@ std::string offline_answer(const Envelope& request, const Trouble& trouble, std:
   if (method == "resources/templates/list") return fleeting_line(request, {{"resourceTemplates", Json::array()}});
   if (method == "tools/call")
     return result_line(
-        request, failed_call(trouble.state + ", nothing was executed: " + trouble.cause, trouble.remedy, CallRan::no));
+        request, failed_call(trouble.state + ", the call did not run: " + trouble.cause, trouble.remedy, CallRan::no));
   return error_line(request.id, kInternal, trouble.state + ": " + trouble.cause + "; " + trouble.remedy,
                     trouble_data(trouble.cause, trouble.remedy));
 }

@@ -21,11 +21,11 @@ constexpr std::string_view kAcknowledged = "notifications/subscriptions/acknowle
 constexpr std::string_view kToolsChanged = "notifications/tools/list_changed";
 constexpr std::string_view kInterrupted =
     "the connection to warderd ended while this request ran (it was restarted or stopped); the call may have run";
-constexpr std::string_view kRetry = "look at what it left behind (files in the workspace), then retry it";
+constexpr std::string_view kRetry = "check the effects of the call (files in the workspace), then call again";
 
 constexpr std::string_view kTwice =
-    "the connection to warderd ended twice while it answered this request, which changes nothing";
-constexpr std::string_view kAskLess = "ask again later, or for less";
+    "the connection to warderd ended twice while it answered this request, which has no effects";
+constexpr std::string_view kAskLess = "send the request again later, or ask for less data";
 constexpr std::string_view kRefused = "warderd refused the connection";
 constexpr std::string_view kNotRun = "org.warder/not-run";  // of mcp/protocol.h
 constexpr size_t kMostNotRunBytes = 16 << 10;
@@ -214,7 +214,7 @@ bool Relay::from_daemon(const LineReader::Line& line) {
     if (call == calls_.end()) return false;
     to_client_.add(interrupted_answer(raw_id, call->second.method, call->second.era,
                                       "the answer is longer than 16 MiB and was dropped",
-                                      "have the program print less, or write a file and read it in parts"));
+                                      "let the program print less, or write a file and read it in parts"));
     forget(call);
     return true;
   }
@@ -319,7 +319,7 @@ void Relay::disconnected() {
     const bool again = !lost.line.empty() && (refusal_ || lost.repeats != Repeats::never);
     if (refusal_) lost.sent = 0;  // the daemon did not process it
     if (again) continue;
-    const std::string refused = refusal_ ? refusal_->state + ", nothing was executed: " + refusal_->cause : "";
+    const std::string refused = refusal_ ? refusal_->state + ", the call did not run: " + refusal_->cause : "";
     to_client_.add(interrupted_answer(lost.raw_id, lost.method, lost.era, refusal_ ? refused : kInterrupted,
                                       refusal_ ? refusal_->remedy : kRetry, refusal_ ? CallRan::no : CallRan::maybe));
     forget(call);

@@ -61,9 +61,9 @@ void print_answer(const Json& answer) {
   }
   if (const auto remedy = text_of(answer, "remedy"); !remedy.empty()) print_line(stderr, "  " + remedy);
   if (const Json* clamped = member(answer, "clamped"))
-    print_line(stderr, "warder run: the policy allows less than was asked: " + dump_json(*clamped));
+    print_line(stderr, "warder run: the policy allows less than was requested: " + dump_json(*clamped));
   if (const Json* cut = member(answer, "truncated"))
-    print_line(stderr, "warder run: output was cut: " + dump_json(*cut));
+    print_line(stderr, "warder run: the output was cut: " + dump_json(*cut));
 }
 
 // The first text block; execute_code writes its answer there as JSON.
@@ -80,7 +80,8 @@ void mention_images(const Json& result) {
   if (!content || !content->is_array()) return;
   for (const auto& block : *content)
     if (text_of(block, "type") == "image")
-      print_line(stderr, "warder run: an image (" + text_of(block, "mimeType") + ") was returned too; --json shows it");
+      print_line(stderr,
+                 "warder run: an image (" + text_of(block, "mimeType") + ") was returned, too; --json prints it");
 }
 
 Result<int> report(const Json& message, const RunOptions& options) {

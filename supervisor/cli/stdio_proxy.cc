@@ -137,7 +137,8 @@ void StdioProxy::try_to_connect() {
 void StdioProxy::give_up() {
   relay_.give_up(trouble_);
   if (std::exchange(reachable_, false))
-    say(trouble_.cause + (trouble_.remedy.empty() ? "" : "; " + trouble_.remedy) + " (trying again until it answers)");
+    say(trouble_.cause + (trouble_.remedy.empty() ? "" : "; " + trouble_.remedy) +
+        " (connecting again until warderd answers)");
 }
 
 void StdioProxy::on_answer() {
@@ -193,7 +194,7 @@ bool StdioProxy::pass_lines() {
     passed = passed || line || daemon_ended_;
     if (line) {
       if (!relay_.from_daemon(*line) && !std::exchange(dropped_garbage_, true))
-        say("dropped a line from warderd that is no JSON-RPC message");
+        say("dropped a line from warderd that is not a JSON-RPC message");
       if (!relay_.refusal()) on_answer();
     } else {
       if (daemon_ended_) lose_connection();

@@ -20,7 +20,7 @@ Result<> DaemonParts::listen() {
     // In the daemon's own user namespace all other users have the overflow id, so the daemon cannot distinguish them.
     if (!prepared_.identity.root && peer.uid != prepared_.identity.uid)
       return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid),
-                  "connect as that user, or to a daemon that was started as root");
+                  "connect as that user, or connect to a daemon that root started");
     policies::Peer credentials;
     credentials.uid = peer.uid;
     credentials.gid = peer.gid;
@@ -53,7 +53,7 @@ Result<> DaemonParts::listen() {
       whole++;
     }
   }
-  if (whole > 0) log_notice("{} clients' connections were kept over the restart", whole);
+  if (whole > 0) log_notice("the connections of {} clients continue after the restart", whole);
   // Every list may have changed over the restart.
   for (const mcp::Changed what : server_.told()) server_.lists_changed(what);
   return {};

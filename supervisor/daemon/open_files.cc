@@ -11,7 +11,7 @@ constexpr rlim_t kLeast = 256;  // for a few executions and connections at once
 constexpr rlim_t kEnough = 128 * 12 + 1024 * 2 + 512;
 
 constexpr char kRaise[] =
-    "raise it: LimitNOFILE=65536 below [Service] (systemctl edit warder.service), or, started by hand, ulimit -Hn "
+    "raise the limit: LimitNOFILE=65536 below [Service] (systemctl edit warder.service); without systemd, ulimit -Hn "
     "65536";
 
 std::string said(const rlimit& own) {
@@ -26,11 +26,10 @@ Result<> check_open_files(const policies::Store& policies) {
   for (const std::string& name : policies.names()) {
     const uint32_t wanted = policies.find(name)->limits.standard.open_files;
     if (wanted > own.rlim_max)
-      return fail(
-          Code::unavailable,
-          fmt::format("{}, and policy '{}' gives programs {} (limits.open_files): nobody gives more than they have",
-                      said(own), name, wanted),
-          std::string(kRaise) + "; or lower limits.open_files in the policy");
+      return fail(Code::unavailable,
+                  fmt::format("{}, and policy '{}' gives programs {} (limits.open_files), which is more", said(own),
+                              name, wanted),
+                  std::string(kRaise) + "; or lower limits.open_files in the policy");
   }
   return {};
 }
@@ -42,12 +41,11 @@ Result<std::string> raise_open_files(const policies::Store& policies) {
   if (::setrlimit(RLIMIT_NOFILE, &own) < 0) return fail_errno(errno, "setrlimit RLIMIT_NOFILE");
   const std::string limit = said(own);
   if (own.rlim_max < kLeast)
-    return fail(Code::unavailable, fmt::format("{}, and the daemon needs {} at least", limit, kLeast), kRaise);
+    return fail(Code::unavailable, fmt::format("{}, and the daemon needs at least {}", limit, kLeast), kRaise);
   CHECKED(check_open_files(policies));
   if (own.rlim_max >= kEnough) return std::string();
   return fmt::format(
-      "{}: enough for some {} executions at once, not for all that may be; calls and connections that find none free "
-      "are "
-      "refused. {}",
+      "{}: enough for about {} executions at once, but policies allow more; calls and connections beyond this number "
+      "are refused. {}",
       limit, own.rlim_max / 16, kRaise);
 }

@@ -48,9 +48,9 @@ int write_one(const std::string& folder) {
 }
 
 std::string remedy_for(int error, const std::string& folder) {
-  if (error == EDQUOT) return "raise the quota of the daemon's user on that file system, or free space there";
-  if (error == ENOSPC) return fmt::format("free space there: df -h {0}; df -i {0}", folder);
-  return "dmesg says what is wrong with it";
+  if (error == EDQUOT) return "raise the quota of the daemon's user on this file system, or delete files";
+  if (error == ENOSPC) return fmt::format("free space on this disk: df -h {0}; df -i {0}", folder);
+  return "dmesg shows the error of the disk";
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ void StateDisk::begin(int error) {
   trouble_ = Trouble{
       fmt::format("the state folder's disk takes no writes ({}: {})", state_, std::generic_category().message(error)),
       remedy_for(error, state_)};
-  log_error("{}: what cannot be recorded is refused until it does; {}", trouble_->what, trouble_->remedy);
+  log_error("{}: calls that cannot be recorded are refused meanwhile; {}", trouble_->what, trouble_->remedy);
   told_();
 }
 

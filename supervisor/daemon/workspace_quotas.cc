@@ -18,7 +18,8 @@ Task<> hold_quota_by_kernel(jail::JailerClient& jailer, std::shared_ptr<tenants:
   if (!set) {
     const bool held = tenant->held_by_kernel().has_value();  // the kernel still has the earlier limits
     log_warning("tenant {}: {}: {}", tenant->name(),
-                held ? "the kernel keeps the quota from before" : "only the account holds its quota", set.error().what);
+                held ? "the kernel enforces the former quota" : "only Warder's own count enforces the quota",
+                set.error().what);
     if (!held) tenant->leave_project();
     co_return;
   }

@@ -33,7 +33,7 @@ Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folde
   ::malloc_trim(0);  // reading takes much more memory than the catalog
   discovery->serve(builder);
   if (auto watching = discovery->start_watching(); !watching)
-    log_warning("catalogue: {}; SIGHUP reloads it", watching.error().what);
+    log_warning("catalog: {}; SIGHUP reloads it", watching.error().what);
   return discovery;
 }
 
@@ -44,8 +44,8 @@ void Discovery::serve(catalog::CatalogBuilder& builder) {
   for (size_t i = 0; i < current_->problems().size() && i < kProblemsLogged; i++)
     log_warning("catalogue: {}: {}", current_->problems()[i].file, current_->problems()[i].what);
   if (current_->problem_count() > kProblemsLogged)
-    log_warning("catalogue: {} more problems", current_->problem_count() - kProblemsLogged);
-  log_info("catalogue: {} tools of {} servers in {} categories, from {}", current_->size(), current_->servers().size(),
+    log_warning("catalog: {} more problems", current_->problem_count() - kProblemsLogged);
+  log_info("catalog: {} tools of {} servers in {} categories, from {}", current_->size(), current_->servers().size(),
            current_->categories().size(), folder_);
   if (changed_) changed_();
 }
@@ -71,7 +71,7 @@ void Discovery::watch_folders() {
     if (::inotify_add_watch(inotify_.get(), folder.c_str(), kEvents) < 0 && errno != ENOENT) break;
   }
   if (watched < listing_.folders.size())
-    log_warning("catalogue: not all changes below {} are noticed; SIGHUP reloads it", folder_);
+    log_warning("catalog: not all changes below {} are noticed; SIGHUP reloads it", folder_);
 }
 
 Task<> Discovery::follow() {
@@ -99,12 +99,12 @@ Task<> Discovery::reload() {
     is_asked_again_ = false;
     auto builder = co_await look();
     if (!builder) {
-      log_warning("catalogue: it stays as it was: {}", builder.error().what);
+      log_warning("catalog: the former definitions stay in use: {}", builder.error().what);
       co_return;
     }
     if (!std::exchange(stale_, false) && !*builder) continue;
     auto loaded = co_await load(*builder);
-    if (!loaded) co_return log_warning("catalogue: it stays as it was: {}", loaded.error().what);
+    if (!loaded) co_return log_warning("catalog: the former definitions stay in use: {}", loaded.error().what);
     serve(**builder);
     watch_folders();
   } while (stale_ || is_asked_again_);

@@ -50,7 +50,7 @@ Result<std::string> read_learned(const std::string& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid() ||
       (status.st_mode & 0077) != 0)
-    return fail(Code::invalid, path + " is not a file of ours alone");
+    return fail(Code::invalid, path + " is not a regular file that only the daemon's user can access");
   return read_whole(file.get(), kMaxFileBytes);
 }
 
@@ -93,11 +93,11 @@ SearchLearning::Memory& SearchLearning::memory(const std::string& name) {
   auto text = read_learned(path);
   if (!text && text.error().code == Code::not_found) return known->second;
   if (!text) {
-    log_warning("searches: what was learned is not read: {}", text.error().what);
+    log_warning("searches: the learning cannot be read: {}", text.error().what);
   } else if (auto learned = catalog::Learning::restored(*text, wall_seconds())) {
     known->second.learning = *std::move(learned);
   } else {
-    log_warning("searches: {} is begun anew: {}", path, learned.error().what);
+    log_warning("searches: {} is not valid and is replaced: {}", path, learned.error().what);
   }
   return known->second;
 }
@@ -137,7 +137,7 @@ void SearchLearning::forget(const std::string& tenant) {
   memories_.erase(tenant);
   last_.erase(tenant);
   if (const std::string path = file_of(tenant); !path.empty() && ::unlink(path.c_str()) != 0 && errno != ENOENT)
-    log_warning("searches: {} stays: {}", path, std::generic_category().message(errno));
+    log_warning("searches: {} cannot be removed: {}", path, std::generic_category().message(errno));
   if (tenant.empty()) return;
   Memory& shared = memory(kShared);
   const size_t before = shared.learning.size();
@@ -152,13 +152,14 @@ void SearchLearning::write_all() {
     const std::string path = file_of(name);
     if (!std::exchange(memory.changed, false) || path.empty()) continue;
     if (auto written = Writing().write(folder_, path, memory.learning.saved(wall_seconds())); !written)
-      log_warning("searches: what was learned is not kept: {}", written.error().what);
+      log_warning("searches: the learning cannot be written: {}", written.error().what);
   }
 }
 
 Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
   auto started = WorkerThread::start(loop);
-  if (!started) co_return log_warning("searches: what is learned is kept at the end only: {}", started.error().what);
+  if (!started)
+    co_return log_warning("searches: the learning is written only when the daemon ends: {}", started.error().what);
   writer_ = *std::move(started);
   for (;;) {
     co_await sleep_for(loop, between);
@@ -177,7 +178,7 @@ Task<> SearchLearning::keep(Loop& loop, std::chrono::milliseconds between) {
       auto written = co_await writer_->run(job);
       writing_ = nullptr;
       if (written) continue;
-      log_warning("searches: what was learned is not kept yet: {}", written.error().what);
+      log_warning("searches: the learning cannot be written yet: {}", written.error().what);
       failed.push_back(written_);
     }
     for (const std::string& name : failed)  // tried again in the next round, and by write_all()

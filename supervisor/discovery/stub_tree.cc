@@ -133,7 +133,7 @@ Task<Result<std::string>> StubTree::file(std::string path) {
   auto found = std::make_shared<Found>();
   found->index = index_;
   auto catalog = wanted_;
-  if (!catalog) co_return fail(Code::not_found, "no tools of other servers are known");
+  if (!catalog) co_return fail(Code::not_found, "no upstream tools are known");
   auto job = [found, catalog, path]() -> Result<> {
     if (!found->index) found->index = std::make_shared<catalog::StubIndex>(catalog);
     auto file = found->index->file(path);

@@ -76,9 +76,9 @@ void append_cases(Cases& cases, const Description& command) {
 std::string bash_completion(const Description& program) {
   Cases cases;
   append_cases(cases, program);
-  return "# bash completion of " + program.path + R"(, made of what --help is made of
+  return "# bash completion of " + program.path + R"(, generated from the declarations of --help
 
-# What compgen makes of the arguments for the current word; names of files are quoted where they must be.
+# Sets COMPREPLY to the answer of compgen for the current word; file names with special characters are quoted.
 _warder_reply() {
   local IFS=$' \t\n' option
   mapfile -t COMPREPLY < <(compgen "$@" -- "$current")
@@ -87,7 +87,7 @@ _warder_reply() {
   done
 }
 
-# What the program that is completed answers; nothing, if it does not.
+# Prints the answer of the completed program, or an empty text if the program fails.
 _warder_asked() { "$program" "$@" 2>/dev/null </dev/null; }
 
 _warder() {

@@ -20,7 +20,7 @@ void append_members(std::string& out, const Interface& interface, Kind kind, con
 }  // namespace
 
 std::string interface_page(const std::vector<Interface>& interfaces, const ManualText& text) {
-  std::string out = ".\\\" Made of units/dbus/*.xml; see supervisor/docgen.\n";
+  std::string out = ".\\\" Generated from units/dbus/*.xml; see supervisor/docgen.\n";
   out += std::string(".TH ORG.WARDER.WARDER1 5 \"\" \"Warder ") + kWarderVersion + "\" \"Warder\"\n";
   out += ".SH NAME\norg.warder.Warder1 \\- " + roff(text.summary) + "\n";
   for (const auto& [heading, body] : text.sections) out += ".SH " + upper(heading) + "\n" + paragraphs(body);

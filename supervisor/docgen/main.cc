@@ -19,15 +19,14 @@ const ManualText& text_of_warder() {
       1,
       "runs code in single-use jails",
       {{"environment",
-        "WARDER_SOCKET: the daemon's socket, where --socket is not given.\n\nWARDER_BUS: the bus that the daemon is "
-        "on, "
-        "where --bus is not given.\n\nXDG_RUNTIME_DIR: where a daemon of one's own listens."},
+        "WARDER_SOCKET: the daemon's socket, if --socket is not given.\n\nWARDER_BUS: the bus that the daemon is on, "
+        "if --bus is not given.\n\nXDG_RUNTIME_DIR: the folder with the socket of a user's own daemon."},
        {"files",
         "/run/warder/mcp.sock: the socket of the system's daemon.\n\n/usr/lib/warder/policies, /etc/warder/policies: "
-        "what tenants may do; a file of the second masks that of the same name in the first."},
+        "the rights of tenants. A file in the second folder replaces the file of the same name in the first."},
        {"exit status",
-        "Each command's own, as said above. Of all: 0; 1 for what was refused or not found; 2 for a command line that "
-        "cannot be understood; 125 where no daemon answers."},
+        "Each command above names its own. All commands: 0 success; 1 the request was refused or an object was not "
+        "found; 2 the command line is not valid; 125 no daemon answers."},
        {"see also", "warderd(8), org.warder.Warder1(5), busctl(1), systemctl(1), journalctl(1)"}}};
   return text;
 }
@@ -37,14 +36,15 @@ const ManualText& text_of_warderd() {
       8,
       "runs the code of AI agents in jails, over MCP",
       {{"files",
-        "/run/warder/mcp.sock: where it serves, started as root; a user's daemon: $XDG_RUNTIME_DIR/warder/mcp.sock.\n\n"
-        "/var/lib/warder: workspaces, records, keys; a user's: $XDG_STATE_HOME/warder.\n\n"
-        "/usr/lib/warder/policies, /etc/warder/policies: what tenants may do; a file of the second masks that of the "
-        "same name in the first.\n\n"
-        "/etc/default/warder: WARDERD_OPTIONS of the service."},
+        "/run/warder/mcp.sock: the socket of a daemon that root started; of a user: "
+        "$XDG_RUNTIME_DIR/warder/mcp.sock.\n\n"
+        "/var/lib/warder: workspaces, records and keys; of a user: $XDG_STATE_HOME/warder.\n\n"
+        "/usr/lib/warder/policies, /etc/warder/policies: the rights of tenants. A file in the second folder replaces "
+        "the file of the same name in the first.\n\n"
+        "/etc/default/warder: the options of the service, as WARDERD_OPTIONS."},
        {"exit status",
-        "0 after SIGTERM or SIGINT; 1 when it cannot serve here, or its jailer ended; 64 when a flag, the "
-        "configuration, a policy or a folder cannot be used."},
+        "0 after SIGTERM or SIGINT; 1 if the daemon cannot serve on this machine, or its jailer ended; 64 if a flag, "
+        "the configuration, a policy or a folder is not valid."},
        {"see also", "warder(1), org.warder.Warder1(5), busctl(1), systemctl(1), systemd.resource-control(5)"}}};
   return text;
 }
@@ -54,11 +54,11 @@ const ManualText& text_of_bus() {
       5,
       "warderd on D-Bus",
       {{"description",
-        "warderd --bus system has this name on the system bus; a call starts it. The object /org/warder/Warder1 is the "
-        "Manager, and lists the others by org.freedesktop.DBus.ObjectManager: /org/warder/Warder1/execution/ID while "
-        "an "
-        "execution waits or runs and for a minute after, /org/warder/Warder1/tenant/NAME for each tenant that has "
-        "connected. Programs are run over MCP, never over D-Bus."},
+        "warderd --bus system owns this name on the system bus; a call starts the daemon. The object "
+        "/org/warder/Warder1 is the Manager, and lists the other objects by org.freedesktop.DBus.ObjectManager: "
+        "/org/warder/Warder1/execution/ID while an execution waits or runs and for one minute after its end, "
+        "/org/warder/Warder1/tenant/NAME for each tenant that has connected. Programs are started over MCP, never over "
+        "D-Bus."},
        {"examples",
         "busctl tree org.warder.Warder1\n\n"
         "busctl get-property org.warder.Warder1 /org/warder/Warder1 org.warder.Warder1.Manager Running Outcomes\n\n"

@@ -75,7 +75,7 @@ void append_commands(std::string& out, const Description& parent) {
 }  // namespace
 
 std::string manual_page(const Description& program, const ManualText& text) {
-  std::string out = ".\\\" Made of what --help is made of; see supervisor/docgen.\n";
+  std::string out = ".\\\" Generated from the declarations of --help; see supervisor/docgen.\n";
   out += ".TH " + upper(program.path) + " " + std::to_string(text.section) + " \"\" \"Warder " + kWarderVersion +
          "\" \"Warder\"\n";
   out += ".SH NAME\n" + roff(program.path) + " \\- " + roff(text.summary) + "\n";

@@ -17,35 +17,37 @@ Finding judge_execution(std::string_view outcome, std::string_view error, std::s
   if (outcome != "ok")
     return {what, Health::bad, fmt::format("{}: {}", outcome, error),
             remedy.empty() ? "journalctl -u warder says more" : std::move(remedy)};
-  if (weaker.empty()) return {what, Health::good, "a program ran, in a jail that lacks nothing", {}};
+  if (weaker.empty()) return {what, Health::good, "a program ran in a jail with all protections", {}};
   return {what, Health::note, fmt::format("a program ran; {}", fmt::join(weaker, "; ")),
-          "see what is noted above; a policy that requires it refuses to run without"};
+          "see the other findings; a policy that requires a missing protection refuses executions"};
 }
 
 Finding judge_pool(uint32_t waiting, uint32_t zygotes, const std::set<std::string>& troubles) {
   if (troubles.empty()) return {"pool", Health::good, fmt::format("{} jails wait, {} zygotes", waiting, zygotes), {}};
-  return {"pool", Health::note, fmt::format("cannot be built ahead: {}", fmt::join(troubles, "; ")),
-          "executions start without, later; it is tried again. journalctl -u warder says since when"};
+  return {"pool", Health::note, fmt::format("jails cannot be built in advance: {}", fmt::join(troubles, "; ")),
+          "executions start more slowly; the daemon tries again. journalctl -u warder says since when"};
 }
 
 Finding judge_spans(const Spans& spans) {
   const std::string what = "traces";
   const std::string sums = fmt::format("{} spans delivered, {} dropped", spans.exported, spans.dropped);
   if (spans.network_needed && spans.only_loopback && spans.exported == 0)
-    return {what, Health::note, fmt::format("{} is not reached: the daemon sees no network but lo", spans.collector),
-            "systemctl edit warder.service, with PrivateNetwork=no and IPAddressAllow= below [Service], or a collector "
-            "on a Unix socket: --traces unix:///SOCKET"};
+    return {
+        what, Health::note,
+        fmt::format("{} cannot be reached: the daemon has only the network interface lo", spans.collector),
+        "systemctl edit warder.service, with PrivateNetwork=no and IPAddressAllow= below [Service]; or use a collector "
+        "on a Unix socket: --traces unix:///SOCKET"};
   if (!spans.trouble.empty())
     return {what, Health::note, fmt::format("{}: {}; {}", spans.collector, spans.trouble, sums),
-            "see that the collector takes OTLP/HTTP in JSON there; journalctl -u warder says more"};
+            "check that the collector accepts OTLP/HTTP with JSON at this address; journalctl -u warder says more"};
   return {what, Health::good, fmt::format("{}: {}", spans.collector, sums), {}};
 }
 
 Finding judge_journal(const std::string& trouble, std::string_view durability) {
-  if (trouble.empty())
-    return {"journal", Health::good, fmt::format("{}, in the files it was opened with", durability), {}};
+  if (trouble.empty()) return {"journal", Health::good, fmt::format("{}, its files are in place", durability), {}};
   return {"journal", Health::bad, trouble,
-          "find out who did that; then: systemctl restart warder. What is recorded until then is lost with the file"};
+          "find out which program did that; then: systemctl restart warder. Records until the restart are lost with "
+          "the file"};
 }
 
 Finding judge_state_disk(const std::string& problem, std::string remedy, const std::string& folder) {

@@ -19,7 +19,7 @@ Finding look_at_usr() {
   for (const char* name : {"/bin", "/lib", "/sbin"}) {
     std::error_code error;
     if (!fs::is_symlink(name, error))
-      return {"/usr", Health::bad, fmt::format("{} is a folder of its own: jails show /usr only", name),
+      return {"/usr", Health::bad, fmt::format("{} is not a link into /usr: jails show only /usr", name),
               "apt install usrmerge"};
   }
   return {"/usr", Health::good, "holds all programs and libraries", {}};
@@ -56,8 +56,7 @@ Findings look_at_programs() {
 
 Finding judge_user(User user, const std::string& name) {
   if (user == User::known) return {"user", Health::good, name, {}};
-  return {"user", Health::note,
-          fmt::format("there is no user {}: started as root, the daemon takes an unused id", name),
+  return {"user", Health::note, fmt::format("there is no user {}: a daemon that root starts uses an unused id", name),
           "install the package, or: systemd-sysusers"};
 }
 
@@ -66,19 +65,20 @@ Finding judge_policies(const Result<std::vector<std::string>>& names) {
   const bool none = names.error().code == Code::not_found;
   return {
       "policies", Health::bad, names.error().what,
-      none ? "install the package, or name a folder with --policies" : "mend them; warder policy check looks again"};
+      none ? "install the package, or name a folder with --policies" : "correct the files; then: warder policy check"};
 }
 
 Finding look_at_quotas(std::string folder) {
   std::error_code missing;
   while (folder.size() > 1 && !fs::exists(folder, missing)) folder = fs::path(folder).parent_path();
   const Fd directory(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return {"quotas", Health::note, folder + " cannot be looked at", "call as root"};
+  if (!directory) return {"quotas", Health::note, folder + " cannot be opened", "call as root"};
   if (const auto enforced = project_quota_enforced(directory.get()); !enforced)
-    return {"quotas", Health::note,
-            fmt::format("{}: {}; warderd counts what tenants store, and ends what stores too much", folder,
-                        enforced.error().what),
-            "mount it with prjquota (ext4 with the feature project, or xfs): writes beyond a quota then fail"};
+    return {
+        "quotas", Health::note,
+        fmt::format("{}: {}; instead, warderd counts the files of tenants, and ends executions that exceed a quota",
+                    folder, enforced.error().what),
+        "mount the file system with prjquota (ext4 with the feature project, or xfs): writes beyond a quota then fail"};
   return {"quotas", Health::good, folder + " is on a file system with project quotas", {}};
 }
 

@@ -35,7 +35,7 @@ Finding look_at_version() {
   release >> minor;
   const std::string found = fmt::format("Linux {} on {}", name.release, name.machine);
   if (std::strcmp(name.machine, "x86_64") != 0)
-    return {"kernel", Health::bad, found, "run Warder on x86-64: its filters of system calls are for that"};
+    return {"kernel", Health::bad, found, "run Warder on x86-64: its system call filters are made for x86-64"};
   if (major < 6 || (major == 6 && minor < 1))
     return {"kernel", Health::bad, found, "use Linux 6.1 or newer (Debian 12)"};
   return {"kernel", Health::good, found, {}};
@@ -57,8 +57,8 @@ bool has_cgroup2() {
 Finding look_at_cgroups() {
   if (!has_cgroup2())
     return {"cgroups", Health::note,
-            "/sys/fs/cgroup is not cgroup v2: limits of processes and a watch stand in, where policies permit",
-            "boot with systemd.unified_cgroup_hierarchy=1, or give the container a cgroup v2 of its own"};
+            "/sys/fs/cgroup is not cgroup v2: process limits and a memory watch replace it if the policy permits",
+            "boot with systemd.unified_cgroup_hierarchy=1, or give the container its own cgroup v2"};
   if (const auto missing = missing_controllers(kCgroups); !missing.empty())
     return {"cgroups", Health::note, "cgroup v2 without the controllers " + missing,
             "boot without cgroup_disable=; in a container, delegate them"};
@@ -70,22 +70,22 @@ Finding look_at_apparmor() {
   if (first_line("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") != "1")
     return {"AppArmor", Health::good, "does not restrict user namespaces", {}};
   if (::access("/etc/apparmor.d/warderd", R_OK) == 0)
-    return {"AppArmor", Health::good, "restricts user namespaces; the profile warderd permits ours", {}};
-  return {"AppArmor", Health::bad, "restricts user namespaces, and no profile permits ours",
+    return {"AppArmor", Health::good, "restricts user namespaces; the profile warderd permits them for Warder", {}};
+  return {"AppArmor", Health::bad, "restricts user namespaces, and no profile permits them for Warder",
           "cp /usr/share/warder/apparmor/warderd /etc/apparmor.d/ && apparmor_parser -r /etc/apparmor.d/warderd"};
 }
 
 Finding look_at_landlock() {
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (version > 0) return {"Landlock", Health::good, fmt::format("ABI {}", version), {}};
-  return {"Landlock", Health::note, "is off: the mount namespace stands alone",
-          "boot with landlock in lsm= (/sys/kernel/security/lsm has what is on)"};
+  return {"Landlock", Health::note, "is off: only the mount namespace protects files",
+          "boot with landlock in lsm= (/sys/kernel/security/lsm lists the active modules)"};
 }
 
 Finding look_at_seccomp() {
   if (has_word(first_line("/proc/sys/kernel/seccomp/actions_avail"), "errno"))
     return {"seccomp", Health::good, "filters system calls", {}};
-  return {"seccomp", Health::bad, "the kernel has no filters", "use a kernel with CONFIG_SECCOMP_FILTER"};
+  return {"seccomp", Health::bad, "the kernel has no system call filters", "use a kernel with CONFIG_SECCOMP_FILTER"};
 }
 
 // Looks for mounts over parts of /proc. A mount hides a part of /proc, so the kernel refuses a new /proc, which would
@@ -99,8 +99,8 @@ Finding look_at_proc() {
     for (int i = 0; i < 5; i++) words >> point;
     if (point.starts_with("/proc/") && point != "/proc/sys/fs/binfmt_misc") masked = point;
   }
-  if (masked.empty()) return {"/proc", Health::good, "is whole", {}};
-  return {"/proc", Health::bad, masked + " is covered, so jails get no /proc of their own",
+  if (masked.empty()) return {"/proc", Health::good, "is completely visible", {}};
+  return {"/proc", Health::bad, masked + " is covered by a mount, so the kernel refuses each jail its own /proc",
           "container: --security-opt unmask=ALL, or systempaths=unconfined; unit: no ProtectKernelTunables="};
 }
 
@@ -122,36 +122,39 @@ Findings look_at_kernel() {
 Finding look_at_delegation() {
   const std::string what = "delegation", service = std::string(kCgroups) + "/warder.slice/warder.service";
   std::error_code none;
-  if (!has_cgroup2()) return {what, Health::note, "nothing to delegate without cgroup v2", "see cgroups"};
+  if (!has_cgroup2())
+    return {what, Health::note, "without cgroup v2, no controllers can be delegated", "see the finding: cgroups"};
   if (std::filesystem::is_directory(service, none)) {
     const auto missing = missing_controllers(service);
     if (missing.empty()) return {what, Health::good, "warder.service has cpu, io, memory, pids", {}};
-    return {what, Health::bad, "warder.service lacks " + missing, "Delegate=cpu io memory pids in warder.service"};
+    return {what, Health::bad, "warder.service lacks " + missing, "set Delegate=cpu io memory pids in warder.service"};
   }
   if (::geteuid() == 0) {
     if (std::filesystem::exists("/usr/lib/systemd/system/warder.service", none))
-      return {what, Health::good, "warder.service asks for it when it starts", {}};
-    return {what, Health::note, "warder.service is not installed: a daemon has what it is started in",
-            "install the package, or start it by: systemd-run --property=Delegate=yes"};
+      return {what, Health::good, "warder.service requests the controllers at its start", {}};
+    return {what, Health::note,
+            "warder.service is not installed: a daemon has only the controllers of the unit that starts it",
+            "install the package, or start warderd by: systemd-run --property=Delegate=yes"};
   }
   const std::string own = fmt::format("{}/user.slice/user-{}.slice/user@{}.service", kCgroups, ::getuid(), ::getuid());
   if (!std::filesystem::is_directory(own, none))
-    return {what, Health::note, "this user has no service manager that could delegate", "loginctl enable-linger"};
+    return {what, Health::note, "this user has no service manager that can delegate controllers",
+            "loginctl enable-linger"};
   if (const auto missing = missing_controllers(own); !missing.empty())
     return {what, Health::note, "services of this user lack " + missing,
-            "[Service] Delegate=cpu io memory pids in /etc/systemd/system/user@.service.d/delegate.conf"};
+            "write [Service] Delegate=cpu io memory pids to /etc/systemd/system/user@.service.d/delegate.conf"};
   return {what, Health::good, "services of this user have cpu, io, memory, pids", {}};
 }
 
 Finding judge_user_namespaces(int error) {
-  if (error == 0) return {"user namespaces", Health::good, "can be made", {}};
-  const std::string found = "cannot be made: " + std::string(std::strerror(error));
+  if (error == 0) return {"user namespaces", Health::good, "can be created", {}};
+  const std::string found = "cannot be created: " + std::string(std::strerror(error));
   if (first_line("/proc/sys/user/max_user_namespaces") == "0")
     return {"user namespaces", Health::bad, found, "sysctl user.max_user_namespaces=65536"};
   if (first_line("/proc/sys/kernel/unprivileged_userns_clone") == "0")
     return {"user namespaces", Health::bad, found, "sysctl kernel.unprivileged_userns_clone=1"};
   return {"user namespaces", Health::bad, found,
-          "a container must permit clone() and unshare(): its seccomp profile, or --privileged"};
+          "permit clone() and unshare() in the seccomp profile of the container, or start it with --privileged"};
 }
 
 }  // namespace doctor

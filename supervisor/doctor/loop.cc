@@ -14,42 +14,42 @@ const char* remedy_for(LoopWork work) {
   switch (work) {
     case LoopWork::client_message:
     case LoopWork::arguments:
-      return "have that client send less in one call: what is large belongs in a file of the workspace "
+      return "let that client send less data in one call: large data belongs in a file of the workspace "
              "(write_workspace_file, in parts)";
     case LoopWork::answer:
-      return "lower limits.standard.result_bytes and limits.standard.output_bytes in that tenant's policy, or have its "
-             "agent ask for less at once";
+      return "lower limits.standard.result_bytes and limits.standard.output_bytes in that tenant's policy, or let its "
+             "agent ask for less data in one call";
     case LoopWork::personal_data:
-      return "have smaller texts sanitised at once, or let that tenant's answers leave as they are: pii.answers in its "
-             "policy";
+      return "let smaller texts be sanitised in one call, or switch off sanitising of answers: pii.answers in that "
+             "tenant's policy";
     case LoopWork::program_message:
     case LoopWork::program_answer:
     case LoopWork::program_output:
-      return "lower limits.standard.result_bytes and limits.standard.output_bytes in that tenant's policy; what is "
-             "large belongs in files of its workspace";
+      return "lower limits.standard.result_bytes and limits.standard.output_bytes in that tenant's policy; large data "
+             "belongs in files of its workspace";
     case LoopWork::jail:
-      return "have fewer programs at once (admission.concurrent_executions in the policies), and see that the machine "
-             "is not short of memory: free -m";
+      return "lower admission.concurrent_executions in the policies, and check that the machine "
+             "has enough free memory: free -m";
     case LoopWork::server_message:
     case LoopWork::server_request:
-      return "have its tools asked for less at once (pages, select); warder audit says which were called";
+      return "ask the server's tools for less data in one call (pages, select)";
     case LoopWork::definitions:
     case LoopWork::search:
-      return "have fewer tools: leave out servers, or parts of the catalogue, that nobody uses";
+      return "remove servers, or parts of the catalog, that no agent uses";
     case LoopWork::workspace:
-      return "lower quota.workspace_files in that tenant's policy; see that the disk of the state directory is not "
+      return "lower quota.workspace_files in that tenant's policy; check that the disk of the state folder is not "
              "slow: iostat -x";
     case LoopWork::journal:
     case LoopWork::policies:
     case LoopWork::doctor:
-      return "see that the disk of the state directory and of the policies is not slow: iostat -x";
+      return "check that the disk of the state folder and of the policies is not slow: iostat -x";
     case LoopWork::bus:
     case LoopWork::metrics:
-      return "have it asked less often";
+      return "call D-Bus and the metrics socket less often";
     case LoopWork::other:
       break;
   }
-  return "journalctl -u warder says what went on then; see whether the machine was short of processors: cat "
+  return "see journalctl -u warder for that time, and check whether the machine has too few processors: cat "
          "/proc/pressure/cpu";
 }
 
@@ -70,11 +70,11 @@ Finding judge_loop(const BusyTime::Turn& longest) {
   if (longest.busy <= kLong)
     return {what,
             Health::good,
-            fmt::format("in the last {} minutes nobody waited longer than {:.1f} ms for others' work", minutes,
-                        ms(longest.busy)),
+            fmt::format("in the last {} minutes no client waited longer than {:.1f} ms for the work of other clients",
+                        minutes, ms(longest.busy)),
             {}};
   return {what, Health::note,
-          fmt::format("at {} nobody was answered for {:.0f} ms; {:.0f} ms of that went into {}{}{}", utc(longest.at),
+          fmt::format("at {} no client was answered for {:.0f} ms; {:.0f} ms of that went into {}{}{}", utc(longest.at),
                       ms(longest.busy), ms(longest.worked), work_text(longest.work),
                       longest.whom.empty() ? "" : ", for ", longest.whom),
           fmt::format("{}. It is the longest time of the last {} minutes", remedy_for(longest.work), minutes)};

@@ -83,7 +83,7 @@ Task<Result<Admission::Permit>> Admission::enter(Asker asker, const policies::Po
              fmt::format("tenant '{}' runs {} executions and {} more wait, {} of this connection; this call did "
                          "not run",
                          asker.tenant, place.tenant->running, place.tenant->waiting, place.line->waiting.size()),
-             "wait for some to end, or ask the administrator to raise admission.queued_executions",
+             "wait until some of them end, or ask the administrator to raise admission.queued_executions",
              "admission.queued_executions");
     forget_unused(place);
     co_return full;

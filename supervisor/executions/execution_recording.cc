@@ -25,7 +25,7 @@ Task<Result<>> ExecutionRecording::begin(tenants::Tenant& tenant, const jail::Re
     auto begun = co_await books_.journal.begun(*row_);
     if (!begun)
       co_return tl::unexpected<Error>(
-          std::move(begun).error().within("the program did not run, for its record cannot be kept"));
+          std::move(begun).error().within("the program did not run, because it cannot be recorded"));
   }
   has_begun_ = true;
   co_return Result<>{};
@@ -65,7 +65,7 @@ Task<Result<>> ExecutionRecording::end(const jail::Report& report, journal::Ledg
   ended.ledger.read_bytes = report.read_bytes;
   auto written = co_await books_.journal.end(*std::move(row_), ended);
   if (!written)
-    co_return fail(Code::unavailable, "the program ran, but its record cannot be kept: " + written.error().what,
+    co_return fail(Code::unavailable, "the program ran, but it cannot be recorded: " + written.error().what,
                    written.error().hint);
   entry_.end(report, ended);
   log_ended(books_.loop, entry_.shared());

@@ -21,7 +21,7 @@ constexpr auto kTendEvery = 1s;
 
 constexpr char kRule[] = "sessions.max";
 constexpr char kBeginAnew[] =
-    "call again: that begins a new session of this name, without the variables; what was done is in session:///<name>";
+    "call again: the call begins a new session of this name, without the variables; session:///<name> has the log";
 
 // One node runs JavaScript and TypeScript in turn.
 bool fits(jail::Language session, jail::Language program) {
@@ -94,7 +94,7 @@ Result<> Sessions::check_gone(const Key& key, const Ask& ask) {
   if (ask.begin == Begin::anew || (client && told.told.lock() == client)) return {};
   return fail(
       Code::not_found,
-      fmt::format("session '{}' is gone, and its variables with it: {} ({} s ago, after {} calls); this call did "
+      fmt::format("session '{}' ended, and its variables are lost: {} ({} s ago, after {} calls); this call did "
                   "not run",
                   key.name, told.why, seconds_since(told.at), told.calls),
       kBeginAnew, "session");
@@ -106,12 +106,11 @@ Result<> Sessions::check_left_open(const Ask& ask) const {
   if (!ask.tenant->sessions().is_open(ask.name)) return {};
   log_session_end(*ask.tenant, ask.name);
   if (ask.begin == Begin::anew) return {};
-  return fail(
-      Code::not_found,
-      fmt::format("session '{}' is gone, and its variables with it: it ended with the daemon; this call did not "
-                  "run",
-                  ask.name),
-      kBeginAnew, "session");
+  return fail(Code::not_found,
+              fmt::format("session '{}' ended with the daemon, and its variables are lost; this call did not "
+                          "run",
+                          ask.name),
+              kBeginAnew, "session");
 }
 
 Result<> Sessions::check_room(const Ask& ask) const {
@@ -122,11 +121,13 @@ Result<> Sessions::check_room(const Ask& ask) const {
     names += (count++ > 0 ? ", " : "") + key.name;
   }
   if (count >= ask.policy->sessions.max)
-    return fail(Code::exhausted, fmt::format("{} sessions are open: {}", count, names),
-                "use one of these, or end one: its name as session, empty code and reset_session true", kRule);
+    return fail(
+        Code::exhausted, fmt::format("{} sessions are open: {}", count, names),
+        "use one of these sessions, or end one: call with its name as session, empty code and reset_session true",
+        kRule);
   if (entries_.size() >= kMostInAll)
     return fail(Code::exhausted, fmt::format("{} sessions are open on this machine", entries_.size()),
-                "try again later, or go without a session", "session");
+                "try again later, or call without a session", "session");
   return {};
 }
 
@@ -163,18 +164,18 @@ Task<Result<Sessions::Turn>> Sessions::enter(Ask ask) {
   }
   auto entry = found->second;
   if (entry->policy != ask.policy)
-    co_return fail(Code::denied, fmt::format("session '{}' was begun under policy '{}'", key.name, entry->policy->name),
+    co_return fail(Code::denied, fmt::format("session '{}' began under policy '{}'", key.name, entry->policy->name),
                    "use a session of another name", "session");
   if (!fits(entry->language, ask.language))
     co_return fail(Code::invalid,
                    fmt::format("session: '{}' runs {}, not {}", key.name, jail::language_name(entry->language),
                                jail::language_name(ask.language)),
-                   "use a session of another name, or begin anew with reset_session", "session");
+                   "use a session of another name, or start it again with reset_session", "session");
   if (ask.memory_bytes && *ask.memory_bytes != entry->memory_bytes)
     co_return fail(Code::invalid,
-                   fmt::format("memory_mb: session '{}' was begun with {} MB, which cannot change", key.name,
+                   fmt::format("memory_mb: session '{}' began with {} MB, which cannot change", key.name,
                                entry->memory_bytes >> 20),
-                   "leave memory_mb out, or begin anew with reset_session", "session");
+                   "leave memory_mb out, or start the session again with reset_session", "session");
   entry->busy = true;
   co_return Turn(*this, std::move(entry), std::move(ask.client));
 }
@@ -202,7 +203,7 @@ Task<Result<jail::Report>> Sessions::Turn::run(jail::Request request) {
   Entry& entry = *entry_;
   const std::string id = request.id;
   if (entry.session.calls() == 0) log_session_begin(*entry.tenant, entry.key.name);
-  entry.ended = "its last call was cancelled";  // if this task is destroyed
+  entry.ended = "the last call was cancelled";  // if this task is destroyed
   auto report = co_await entry.session.run(std::move(request));
   entry.told = !report;
   if (!entry.session.why().empty()) {
@@ -210,7 +211,7 @@ Task<Result<jail::Report>> Sessions::Turn::run(jail::Request request) {
   } else if (!report) {
     entry.ended = report.error().what;
   } else {
-    entry.ended = fmt::format("its call {} ended with outcome {}{}{}", id, jail::outcome_name(report->outcome),
+    entry.ended = fmt::format("call {} ended with outcome {}{}{}", id, jail::outcome_name(report->outcome),
                               report->message.empty() ? "" : ": ", report->message);
   }
   co_return report;
@@ -224,7 +225,7 @@ Json Sessions::Turn::tell() {
   Json told = {{"name", entry_->key.name}, {"call", entry_->session.calls()}};
   if (entry_->session.alive() && entry_->end_after_call.empty()) return told;
   told["ended"] = true;
-  told["remedy"] = "its variables are gone; the next call that names it begins anew, what was done is in session:///" +
+  told["remedy"] = "its variables are lost; the next call of this name begins a new session; the log is session:///" +
                    entry_->key.name;
   entry_->knows = client_;
   return told;
@@ -335,7 +336,7 @@ void Sessions::tend() {
     if (entry->busy) continue;
     if (ms_since(entry->rests_since) >
         static_cast<double>(std::chrono::milliseconds(entry->policy->sessions.idle).count()))
-      entry->session.end(fmt::format("nobody called it for {} s", entry->policy->sessions.idle.count()));
+      entry->session.end(fmt::format("no call came for {} s", entry->policy->sessions.idle.count()));
     if (!entry->session.alive()) {
       bury(entry, entry->session.why());
     } else if (entry->session.has_worked() && !std::exchange(entry->counting, true)) {

@@ -129,7 +129,7 @@ std::optional<Error> WorkspaceGuard::judge(jail::Report& report) const {
   return Error{Code::exhausted, 0,
                fmt::format("ran out of space: {} of {} bytes and {} of {} files are left in the workspace", left.bytes,
                            quota.limits().bytes, left.files, quota.limits().files),
-               "write less, or delete files that are no longer needed", "quota.workspace_bytes"};
+               "write less data, or delete files that are no longer needed", "quota.workspace_bytes"};
 }
 
 }  // namespace executions

@@ -43,7 +43,7 @@ Result<UrlParts> parse_url(std::string_view url) {
   }
   url.remove_prefix(place.secure ? 8 : 7);
   std::string_view authority = url.substr(0, url.find_first_of("/?#"));
-  if (authority.find('@') != authority.npos) return refuse("holds a user; a password belongs into a header");
+  if (authority.find('@') != authority.npos) return refuse("contains a user; write the password into a header");
   place.port = place.secure ? "443" : "80";
   const size_t bracket = authority.starts_with('[') ? authority.find(']') : 0;
   if (bracket == authority.npos) return refuse("has no host");
@@ -61,7 +61,7 @@ Result<UrlParts> parse_url(std::string_view url) {
 }
 
 Result<> check_header(std::string_view name, std::string_view value) {
-  if (!is_token(name)) return fail(Code::invalid, fmt::format("'{}' is no name of a header", printable(name, 64)));
+  if (!is_token(name)) return fail(Code::invalid, fmt::format("'{}' is not a header name", printable(name, 64)));
   if (value.find_first_of(std::string_view("\r\n\0", 3)) != value.npos)
     return fail(Code::invalid, fmt::format("the header {} is not one line", name));
   return {};
@@ -100,7 +100,7 @@ HttpClient::Core::~Core() {
 
 Result<> HttpClient::Core::add(CURL* easy, Exchange::State* state) {
   curl.easy_setopt(easy, CURLOPT_PRIVATE, state);
-  if (curl.multi_add_handle(multi_, easy) != CURLM_OK) return fail(Code::internal, "libcurl takes no more requests");
+  if (curl.multi_add_handle(multi_, easy) != CURLM_OK) return fail(Code::internal, "libcurl accepts no more requests");
   return {};
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostUnread = 256 << 10;
 constexpr const char* kNetwork =
-    "the daemon sees no network but lo; as a service it is given one by `systemctl edit warder.service`, with "
+    "the daemon has only the network interface lo; give the service a network by `systemctl edit warder.service`, with "
     "PrivateNetwork=no and IPAddressAllow= below [Service]: see units/README.md";
 
 bool needs_resolver(const UrlParts& place) {

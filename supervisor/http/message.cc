@@ -56,9 +56,10 @@ std::string answer_to(std::string_view request, const Handler& handler) {
   std::string_view line = take_line(request);
   const std::string_view method = take(line, ' ');
   std::string_view target = take(line, ' ');
-  if (line != "HTTP/1.0" && line != "HTTP/1.1") return text_of(refusal("400 Bad Request", "this is no HTTP/1 request"));
+  if (line != "HTTP/1.0" && line != "HTTP/1.1")
+    return text_of(refusal("400 Bad Request", "this is not an HTTP/1 request"));
   if (method != "GET" && method != "HEAD")
-    return text_of(refusal("405 Method Not Allowed", "GET it", "Allow: GET, HEAD\r\n"));
+    return text_of(refusal("405 Method Not Allowed", "use the method GET", "Allow: GET, HEAD\r\n"));
   HttpRequest asked;
   asked.path = take(target, '?');
   asked.query = target;

@@ -122,15 +122,15 @@ std::vector<std::string> read_addresses(std::string_view printed) {
 
 Task<Result<std::vector<std::string>>> resolve(Loop& loop, std::string host, std::chrono::milliseconds limit) {
   if (is_address(host)) co_return std::vector<std::string>{host};
-  if (!is_name(host)) co_return fail(Code::invalid, fmt::format("'{}' is no name of a host", printable(host, 80)));
+  if (!is_name(host)) co_return fail(Code::invalid, fmt::format("'{}' is not a host name", printable(host, 80)));
   Question question(loop);
   CO_CHECKED(question.ask(host));
   Deadline deadline(loop, limit, [&question] { question.end_now(); });
   const std::string printed = co_await question.answer();
   auto addresses = read_addresses(printed);
   if (addresses.empty())
-    co_return fail(Code::unavailable,
-                   fmt::format("the host '{}' {}", host, question.ended() ? "is not found in time" : "is not known"));
+    co_return fail(Code::unavailable, fmt::format("the host '{}' {}", host,
+                                                  question.ended() ? "was not resolved in time" : "is not known"));
   co_return addresses;
 }
 

@@ -51,7 +51,7 @@ class Check {
 Result<bool> Check::cross_gaps(Statement& gaps) {
   while (next_gap_ && next_gap_->first <= at_.number + 1) {
     if (next_gap_->first != at_.number + 1 || next_gap_->last < next_gap_->first)
-      return object(fmt::format("the gap at entry {} is none", next_gap_->first));
+      return object(fmt::format("the recorded gap at entry {} does not exist", next_gap_->first));
     gaps_.add(chain::row_of(*next_gap_));
     missing_ += static_cast<uint64_t>(next_gap_->last - at_.number);
     at_ = {next_gap_->last, next_gap_->hash};
@@ -78,7 +78,7 @@ Result<bool> Check::follow_chain() {
     const AuditEntry entry = chain::entry_of(rows);
     std::string hash = chain::hash_of(rows.integer(9), at_.hash, number, entry);
     if (hash != rows.blob(8))
-      return object(fmt::format("entry {} is not what was written, or does not follow entry {}", number, at_.number));
+      return object(fmt::format("entry {} was changed, or does not follow entry {}", number, at_.number));
     at_ = {number, std::move(hash)};
     verdict_.entries++;
     if (entry.kind != AuditKind::own) verdict_.calls += static_cast<uint64_t>(std::max<int64_t>(entry.count, 0));
@@ -86,7 +86,7 @@ Result<bool> Check::follow_chain() {
   }
   if (at_.number < last.number) return object(fmt::format("entries {} to {} are missing", at_.number + 1, last.number));
   if (at_.number != last.number || at_.hash != last.hash || next_gap_)
-    return object(fmt::format("entry {} is not the last one that was written", at_.number));
+    return object(fmt::format("entry {} is not the last written entry", at_.number));
   return true;
 }
 
@@ -124,7 +124,7 @@ Result<> Check::read_sums() {
 Result<bool> Check::compare_statement() {
   if (statement_.number == 0) {
     if (missing_ == verdict_.unproven && verdict_.forgotten.entries == missing_) return true;
-    return object(fmt::format("{} entries are missing, and no entry says that they were forgotten", missing_));
+    return object(fmt::format("{} entries are missing, and no entry records that they were forgotten", missing_));
   }
   verdict_.said_by = statement_.number;
   const auto said = parse_json(statement_.hash, 3);
@@ -140,15 +140,16 @@ Result<bool> Check::compare_statement() {
   const Json* count = find("in_all");
   const uint64_t in_all = count && count->is_number_unsigned() ? count->get<uint64_t>() : 0;
   if (missing_ != in_all)
-    return object(fmt::format("{} entries are missing, and entry {} says that {} were forgotten", missing_,
+    return object(fmt::format("{} entries are missing, but entry {} records that {} were forgotten", missing_,
                               statement_.number, in_all));
   if (text("gaps") != chain::hexadecimal(gaps_.bytes()))
     return object(
-        fmt::format("the entries that are missing are not those of which entry {} says that they were "
+        fmt::format("the missing entries are not those that entry {} records as "
                     "forgotten",
                     statement_.number));
   if (text("shares") != chain::hexadecimal(shares_.bytes()) || verdict_.forgotten.entries != in_all)
-    return object(fmt::format("what each tenant has lost is not what entry {} says", statement_.number));
+    return object(fmt::format("the number of missing entries of each tenant is not the number that entry {} records",
+                              statement_.number));
   return true;
 }
 

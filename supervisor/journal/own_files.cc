@@ -18,7 +18,7 @@ constexpr char kList[] = "/in-use";
 constexpr size_t kMostList = 4096;  // bytes
 
 std::string what_happened(bool there, const std::string& path) {
-  return there ? path + " was replaced while the daemon runs: what is there is not what the daemon writes"
+  return there ? path + " was replaced while the daemon runs: the daemon writes to the old file"
                : path + " was removed while the daemon runs";
 }
 
@@ -51,7 +51,8 @@ Result<OwnFiles> OwnFiles::note(const std::string& folder, const std::vector<std
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   if (::fcntl(own.list_.get(), F_OFD_SETLK, &lock) < 0)
-    return fail(Code::unavailable, folder + " is in use by another daemon", "stop that one, or name another --state");
+    return fail(Code::unavailable, folder + " is in use by another daemon",
+                "stop that daemon, or give another folder: --state DIR");
   std::string text;
   struct stat status {};
   for (const std::string& name : names) {

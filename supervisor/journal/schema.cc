@@ -19,9 +19,9 @@ Result<std::optional<std::string>> objection(Database& database) {
   TRY(auto tables, database.number("SELECT count(*) FROM sqlite_master"));
   if (tables.value_or(0) == 0) return std::optional<std::string>();
   TRY(auto application, database.number("PRAGMA application_id"));
-  if (application != kApplication) return std::optional<std::string>("it is a database of another program");
+  if (application != kApplication) return std::optional<std::string>("it is the database of another program");
   TRY(auto format, database.number("PRAGMA user_version"));
-  if (format.value_or(0) > kFormat) return std::optional<std::string>("a later version of this program made it");
+  if (format.value_or(0) > kFormat) return std::optional<std::string>("a later version of Warder wrote it");
   TRY(Statement check, database.prepare("PRAGMA quick_check(1)"));
   TRY(bool row, check.step());
   if (!row || check.text(0) != "ok") return std::optional<std::string>("it is damaged: " + (row ? check.text(0) : ""));
@@ -87,8 +87,8 @@ Result<> migrate(Database& database, const std::vector<Part>& parts) {
       if (row) version = static_cast<size_t>(known.integer(0));
     }
     if (version > part.steps.size())
-      return fail(Code::unavailable, fmt::format("{}: '{}' has version {}, this program knows {}", database.path(),
-                                                 part.name, version, part.steps.size()));
+      return fail(Code::unavailable, fmt::format("{}: '{}' has version {}, this version of Warder knows {}",
+                                                 database.path(), part.name, version, part.steps.size()));
     for (; version < part.steps.size(); version++) CHECKED(database.execute(part.steps[version]));
     TRY(Statement now, database.prepare("INSERT INTO parts VALUES(?,?) ON CONFLICT(name) DO UPDATE SET version=?2"));
     CHECKED(now.bind(part.name).bind(static_cast<int64_t>(version)).run());
@@ -105,7 +105,7 @@ Result<Opened> open_checked(const std::string& path, const std::vector<Part>& pa
   TRY(Tried again, try_open(path, parts));
   if (!again.database) return fail(Code::internal, fmt::format("{} cannot be made: {}", path, again.objection));
   return Opened{*std::move(again.database),
-                fmt::format("{} is not used: {}; it is kept as {}", path, tried.objection, place)};
+                fmt::format("{} is not used: {}; it was renamed to {}", path, tried.objection, place)};
 }
 
 }  // namespace journal

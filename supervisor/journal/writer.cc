@@ -83,7 +83,8 @@ Writer::Ticket Writer::queue(Work work, When when, Promise promise) {
   ticket->promise = promise;
   if (promise == Promise::open && queued_.size() >= kMostWaiting) {
     ticket->work = nullptr;
-    ticket->result = fail(Code::exhausted, "the journal is behind", "wait; the state folder's disk is slow or full");
+    ticket->result =
+        fail(Code::exhausted, "the journal is behind", "try again later; the state folder's disk is slow or full");
     ticket->done.fire();
     return ticket;
   }

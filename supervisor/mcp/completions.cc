@@ -64,7 +64,7 @@ Task<Result<Completion>> Completions::ask(RequestContext& context, const Complet
     auto found = co_await handler(context, request);
     if (found || found.error().code != Code::not_found) co_return found;
   }
-  co_return fail(Code::not_found, "Invalid params: nothing is known about that reference or argument");
+  co_return fail(Code::not_found, "Invalid params: this reference or argument is not known");
 }
 
 }  // namespace mcp

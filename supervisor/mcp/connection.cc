@@ -116,7 +116,11 @@ Task<> Connection::read() {
     co_await socket_.readable();
     const ssize_t got = receive();
     if (got == -EDQUOT) {
-      refuse({}, {ErrorCode::invalid_request, "too many long requests of yours are arriving; try again later", {}}, {});
+      refuse({},
+             {ErrorCode::invalid_request,
+              "too many long requests of your user arrive at the same time; try again later",
+              {}},
+             {});
       break;
     }
     if (got > 0) {
@@ -215,7 +219,7 @@ void Connection::on_line(std::string_view text, Line line) {
 void Connection::on_batch(Json&& items, const std::vector<Measure>& measures) {
   std::string wrong;
   if (!negotiated_ || !has_batches(*negotiated_)) {
-    wrong = "arrays of messages belong to protocol version 2025-03-26 only";
+    wrong = "arrays of messages are allowed only in protocol version 2025-03-26";
   } else if (items.empty()) {
     wrong = "an empty array";
   } else if (items.size() > limits_.batch) {
@@ -274,7 +278,8 @@ void Connection::on_request(Message&& message, const Measure& measure, const std
   }
   if (!server_.is_known(message.method)) return not_found();
   if (batch && message.method == "initialize") {
-    return refuse(message.id, {ErrorCode::invalid_request, "Invalid Request: initialize comes alone", {}}, batch);
+    return refuse(message.id, {ErrorCode::invalid_request, "Invalid Request: initialize must not be in an array", {}},
+                  batch);
   }
   auto meta = read_meta(message.params);
   if (!meta) return refuse(message.id, std::move(meta).error(), batch);
@@ -316,8 +321,8 @@ std::optional<RpcError> Connection::find_limit(const RequestId& id, size_t bytes
     return {};
   }
   return RpcError{ErrorCode::internal_error,
-                  why + "; this one did not run",
-                  {{"code", "exhausted"}, {"remedy", "wait for some to be answered, then send it again"}}};
+                  why + "; this request did not run",
+                  {{"code", "exhausted"}, {"remedy", "wait for some answers, then send the request again"}}};
 }
 
 void Connection::start_call(Method method, Message&& message, const Measure& measure, RequestMeta meta, Version version,
@@ -331,9 +336,9 @@ void Connection::start_call(Method method, Message&& message, const Measure& mea
   const size_t bytes = measure.bytes + kCallBytes;
   if (auto limit = find_limit(message.id, bytes, queues)) return refuse(message.id, *std::move(limit), batch);
   if (batch && accepted_.account->unread->is_over()) {  // the request and its array would wait for each other
-    const auto why = fmt::format("your answers that are not read yet take {} MiB of memory; this one did not run",
+    const auto why = fmt::format("your unread answers take {} MiB of memory; this request did not run",
                                  accepted_.account->unread->bytes() >> 20);
-    const Json data = {{"code", "exhausted"}, {"remedy", "read them, then send it again"}};
+    const Json data = {{"code", "exhausted"}, {"remedy", "read the answers, then send the request again"}};
     return refuse(message.id, {ErrorCode::internal_error, why, data}, batch);
   }
   RequestContext context(loop_, message.id, version, [this](std::string line) {

@@ -100,11 +100,12 @@ ToolResult ToolResult::error(const Error& error) {
 }
 
 ToolResult not_run_while_draining() {
-  ToolResult result = ToolResult::error(Error{Code::unavailable,
-                                              0,
-                                              "the server is shutting down and takes no new calls; it did not run",
-                                              "call again in some seconds, when it has been restarted",
-                                              {}});
+  ToolResult result =
+      ToolResult::error(Error{Code::unavailable,
+                              0,
+                              "the server is shutting down and takes no new calls; this call did not run",
+                              "call again in some seconds, after the restart",
+                              {}});
   result.meta[std::string(meta_key::kNotRun)] = R"("draining")";
   return result;
 }

@@ -84,7 +84,7 @@ tl::expected<Json, Refusal> parse_line(std::string_view line, size_t most_bytes)
 
 tl::expected<Message, Refusal> read_message(Json&& value, std::string_view line) {
   constexpr auto code = ErrorCode::invalid_request;
-  if (!value.is_object()) return refuse({}, code, "Invalid Request: a message is an object");
+  if (!value.is_object()) return refuse({}, code, "Invalid Request: a message must be an object");
 
   Message message;
   std::optional<RequestId> id;

@@ -92,10 +92,12 @@ Result<Fd> listen_at(const std::string& path, mode_t mode) {
     if (errno != EADDRINUSE) return fail_errno(errno, "bind '" + path + "'");
     struct stat existing {};
     if (::lstat(path.c_str(), &existing) == 0 && !S_ISSOCK(existing.st_mode)) {
-      return fail(Code::unavailable, "'" + path + "' exists and is no socket", "remove it or choose another path");
+      return fail(Code::unavailable, "'" + path + "' exists and is not a socket",
+                  "remove the file, or choose another path");
     }
     if (is_served(address)) {
-      return fail(Code::unavailable, "another server listens on '" + path + "'", "stop it or choose another path");
+      return fail(Code::unavailable, "another server listens on '" + path + "'",
+                  "stop that server, or choose another path");
     }
     if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_errno(errno, "remove stale socket '" + path + "'");
     if (bind_at(socket, address) < 0) return fail_errno(errno, "bind '" + path + "'");
@@ -170,7 +172,7 @@ Listener::Accept Listener::accept_one() {
   spare_.reset();
   client.reset(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!client) return Accept::failed;
-  turn_away(client, "the server has no descriptors left; try again later", Before::nothing);
+  turn_away(client, "the server has no free file descriptors; try again later", Before::nothing);
   client.reset();
   spare_ = spare_descriptor();
   return spare_ ? Accept::one : Accept::failed;
@@ -182,7 +184,7 @@ Result<Connection::Accepted> Listener::accept(const Fd& socket) {
                 fmt::format("the server already has {} connections; try again later", connections_.size()));
   }
   auto peer = peer_of(socket.get());
-  if (!peer) return fail(Code::internal, "the kernel does not say who you are");
+  if (!peer) return fail(Code::internal, "the kernel does not name your user");
   Connection::Accepted accepted;
   accepted.peer = *std::move(peer);
   accepted.account = server_.accounts().of(accepted.peer.uid);
@@ -220,7 +222,8 @@ void Listener::adopt(Fd socket, Fd record, std::function<void()> forget) {
   if (!accepted) {
     why = accepted.error().what;
   } else if (!before || before->busy != 0) {
-    why = "warderd was restarted while it read or wrote a message here, which is lost; connect again";
+    why =
+        "warderd was restarted while it read or wrote a message of this connection; the message is lost; connect again";
   }
   if (!why.empty()) {
     // If a part of an answer was written, the client would read another line as the rest of that answer.

@@ -145,10 +145,10 @@ void Connection::keep_answer(Call& call, Answer answer) {
   for (const auto& [state, other] : parked_)
     if (other->answer && *other->answer) kept += (*other->answer)->size();
   if (kept > kMostKept) {
-    answer =
-        tl::unexpected(RpcError{ErrorCode::internal_error,
-                                "The call was done, but its answer was too large to be kept until it was asked for",
-                                {{"remedy", "look at what it has changed; ask again with a smaller answer"}}});
+    answer = tl::unexpected(
+        RpcError{ErrorCode::internal_error,
+                 "The call was done, but its answer was too large to be stored until the client asks for it",
+                 {{"remedy", "check the effects of the call; call again for a smaller answer"}}});
   }
   call.unread->set(answer ? answer->size() : 0);
   call.answer = std::move(answer);
@@ -165,8 +165,8 @@ void Connection::resume(const Message& message, const Measure& measure, RequestM
       found->second->digest != (measure.digest ? *measure.digest : digest_of(message.params))) {
     return refuse(message.id,
                   {ErrorCode::invalid_params,
-                   "Invalid params: requestState is none that is waited for on this connection, or of another request",
-                   {{"remedy", "look at what the call has changed, then ask again without it"}}},
+                   "Invalid params: requestState is not known on this connection, or belongs to another request",
+                   {{"remedy", "check the effects of the call, then call again without requestState"}}},
                   {});
   }
   auto node = parked_.extract(found);

@@ -63,7 +63,7 @@ Result<ConnectionRecord::Read> ConnectionRecord::read() const {
   };
   Header header{};
   struct stat file {};
-  if (::fstat(file_.get(), &file) < 0 || !S_ISREG(file.st_mode)) return broken("is no file");
+  if (::fstat(file_.get(), &file) < 0 || !S_ISREG(file.st_mode)) return broken("is not a regular file");
   if (!read_all(file_.get(), &header, sizeof header, 0)) return broken("is empty");
   if (std::memcmp(header.format, kFormat, sizeof kFormat) != 0) return broken("is of another version");
   if (header.text_bytes > kMostTextBytes || header.rest_bytes > kMostRestBytes) return broken("is too long");
@@ -74,7 +74,7 @@ Result<ConnectionRecord::Read> ConnectionRecord::read() const {
   const off_t rest_at = static_cast<off_t>(sizeof header + header.text_bytes);
   if (!read_all(file_.get(), text.data(), text.size(), sizeof header) ||
       !read_all(file_.get(), found.rest.data(), found.rest.size(), rest_at))
-    return broken("is not whole");
+    return broken("is not complete");
   auto parsed = parse_json(text);
   if (!parsed || !parsed->is_object() || !(*parsed)["calls"].is_array()) return broken("is not readable");
   found.handshake = std::move((*parsed)["handshake"]);

@@ -19,11 +19,11 @@ std::vector<std::string> portability_problems(const ToolDefinition& tool) {
   if (tool.description.empty()) add("has no description");
   if (tool.description.size() > kShownText) add(fmt::format("the description is longer than {}", kShownText));
   if (tool.output_schema && tool.output_schema->value("type", "") != "object") {
-    add("older clients drop the whole list over an output schema that is not an object's");
+    add("older clients reject the whole list if an output schema is not of type object");
   }
   const auto& schema = tool.input_schema;
   if (!schema.is_object() || schema.value("type", "") != "object") {
-    add("the input schema is not an object's");
+    add("the input schema is not of type object");
     return problems;
   }
   // Each keyword is refused or flattened by at least one of Claude Code, Cursor and Gemini.

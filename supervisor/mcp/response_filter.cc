@@ -160,8 +160,7 @@ struct BlockCleaner {
 
 // The message of `why` is left out, because it may quote the texts that must not be sent.
 Error withheld(Error why) {
-  return {why.code, 0, "the answer is withheld: its texts could not be looked at before they leave", why.hint,
-          why.rule};
+  return {why.code, 0, "the answer is withheld: its texts could not be filtered", why.hint, why.rule};
 }
 
 Result<> redact(ResponseFilter& texts, ToolResult& result) {

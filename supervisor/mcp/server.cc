@@ -245,12 +245,12 @@ Task<Answer> Server::answer(Method method, RequestContext& context, Json params,
   } catch (const std::exception& e) {
     log_error("bug in a handler of {}: {}", info_.name, e.what());
   } catch (...) {
-    log_error("bug in a handler of {}: an exception that is no std::exception", info_.name);
+    log_error("bug in a handler of {}: an exception that is not a std::exception", info_.name);
   }
   if (members && members->size() > max_bytes) {
-    members = refuse(ErrorCode::internal_error,
-                     fmt::format("the answer has {} bytes, more than the {} that are sent at once; ask for less",
-                                 members->size(), max_bytes));
+    members =
+        refuse(ErrorCode::internal_error,
+               fmt::format("the answer has {} bytes, the limit is {}; ask for less data", members->size(), max_bytes));
   }
   if (!members) {
     RpcError error = std::move(members).error();
@@ -368,12 +368,12 @@ Task<Answer> Server::call_tool(RequestContext& context, Json params, size_t max_
   }
   if (needed <= max_bytes) co_return members;
   members.clear();
-  const auto shorter = ToolResult::error(
-      Error{Code::exhausted,
-            0,
-            fmt::format("the result has {} bytes, more than the {} that are sent at once", needed, max_bytes),
-            "ask for less: a range, a filter, or a file",
-            {}});
+  const auto shorter =
+      ToolResult::error(Error{Code::exhausted,
+                              0,
+                              fmt::format("the result has {} bytes, the limit is {}", needed, max_bytes),
+                              "ask for less data: use a range, a filter, or a file",
+                              {}});
   append_tool_result(members, shorter, context.version);
   finish_result(members, context.version, identity_);
   co_return members;
@@ -405,8 +405,8 @@ std::optional<Error> Server::wrong_with(RequestContext& context, const ToolDefin
   if (!context.hold(checked.bytes)) {
     return Error{Code::exhausted,
                  0,
-                 "your requests that run or wait take too much memory; this one did not run",
-                 "wait for some to be answered, then send it again",
+                 "your requests that run or wait take too much memory; this request did not run",
+                 "wait for some answers, then send the request again",
                  {}};
   }
   if (!checked.problems) return {};

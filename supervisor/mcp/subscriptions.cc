@@ -94,7 +94,8 @@ tl::expected<Subscriptions::Wishes, RpcError> read_wishes(const Json& params, co
   }
   const auto uris = filter->find("resourceSubscriptions");
   if (uris == filter->end() || uris->is_null()) return wishes;
-  if (!uris->is_array()) return refuse(ErrorCode::invalid_params, "Invalid params: resourceSubscriptions is no array");
+  if (!uris->is_array())
+    return refuse(ErrorCode::invalid_params, "Invalid params: resourceSubscriptions must be an array");
   for (const Json& uri : *uris) {
     if (auto added = add_uri(wishes, uri); !added) return tl::unexpected(std::move(added).error());
   }

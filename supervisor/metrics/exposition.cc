@@ -66,17 +66,20 @@ void add_daemon(Text& text, const DaemonNumbers& daemon) {
   text.family("warder_disk_waits", "counter", "", "Waits until a write is on the disk; one on the loop is a bug.");
   text.sample("_total", {{"thread", "loop"}}, durable::calls_on_loop());
   text.sample("_total", {{"thread", "other"}}, durable::calls() - durable::calls_on_loop());
-  text.family("warder_disk_faults", "counter", "", "Writes that failed: full, over a quota, broken or read-only.");
+  text.family("warder_disk_faults", "counter", "",
+              "Writes that failed because the disk was full, over a quota, broken or read-only.");
   text.sample("_total", {}, disk_faults::noted().count);
   text.family("warder_state_disk_failing", "gauge", "", "1 while the state folder's disk takes no writes.");
   text.sample("", {}, daemon.state_disk_failing ? 1 : 0);
 }
 
 void add_loop(Text& text, const BusyTime::Turn& longest) {
-  text.family("warder_loop_busy_seconds_max", "gauge", "",
-              fmt::format("The longest time of the last {} minutes that nobody was answered, as the loop was busy, and "
-                          "the work that took most of it.",
-                          BusyTime::kRemembered.count()));
+  text.family(
+      "warder_loop_busy_seconds_max", "gauge", "",
+      fmt::format(
+          "The longest time of the last {} minutes in which no client was answered because the loop was busy, and "
+          "the work that took most of this time.",
+          BusyTime::kRemembered.count()));
   const auto usec = std::chrono::duration_cast<std::chrono::microseconds>(longest.busy).count();
   text.seconds("", {{"work", work_name(longest.work)}}, static_cast<uint64_t>(usec));
 }
@@ -90,9 +93,11 @@ void add_executions(Text& text, const executions::ExecutionRegistry& executions,
   const std::pair<std::string_view, uint64_t> states[] = {
       {"waiting", now.waiting}, {"starting", now.starting}, {"running", now.running}, {"frozen", now.frozen}};
   for (const auto& [state, count] : states) text.sample("", {{"state", state}}, count);
-  text.family("warder_refusals", "counter", "", "Calls that got no jail, by the rule that was in their way.");
+  text.family("warder_refusals", "counter", "", "Calls that received no jail, by the rule that refused them.");
   for (const auto& [rule, count] : now.refusals) text.sample("_total", {{"rule", rule}}, count);
-  text.family("warder_starts", "counter", "", "How jails came: cold, exec (it waited), fork (of a warm interpreter).");
+  text.family(
+      "warder_starts", "counter", "",
+      "Executions by the source of their jail: cold (built after the request), exec (waited), fork (of a zygote).");
   for (const auto& [kind, count] : now.starts) text.sample("_total", {{"kind", kind}}, count);
 }
 
@@ -116,20 +121,20 @@ void add_usage(Text& text, const executions::ExecutionRegistry& executions, cons
   text.family("warder_cpu_seconds", "counter", "seconds", "CPU time of executions that ended.");
   for (const auto& [language, of] : executions.languages())
     text.seconds("_total", {{"language", language}}, of.totals.cpu_us);
-  text.family("warder_memory_bytes", "gauge", "bytes", "That executions and waiting jails hold now.");
+  text.family("warder_memory_bytes", "gauge", "bytes", "Memory of executions and waiting jails now.");
   text.sample("", {}, now.memory_bytes);
-  text.family("warder_pool_jails", "gauge", "", "Jails that wait, that ought to, and programs that fork them.");
+  text.family("warder_pool_jails", "gauge", "", "Waiting jails, the wanted number, and zygotes.");
   for (const auto& [language, of] : now.pool)
     for (const char* state : {"waiting", "wanted", "zygotes"})
       text.sample("", {{"language", language}, {"state", state}}, of.at(state));
   text.family("warder_context_bytes", "counter", "bytes",
-              "What went into agents' contexts, and what stayed out of them.");
+              "Data that went into the agents' contexts, and data that stayed out.");
   for (const char* kind : {"returned", "printed", "fetched", "kept_out", "definitions_avoided"})
     text.sample("_total", {{"kind", kind}}, now.ledger.at(std::string(kind) + "_bytes"));
 }
 
 void add_spans(Text& text, const traces::Queue& spans) {
-  text.family("warder_spans", "counter", "", "Spans that a collector took, and that none did.");
+  text.family("warder_spans", "counter", "", "Spans that the collector accepted, and spans that were dropped.");
   text.sample("_total", {{"result", "exported"}}, spans.counts.exported);
   text.sample("_total", {{"result", "dropped"}}, spans.counts.dropped);
   text.family("warder_spans_now", "gauge", "", "Spans that wait to be sent.");
@@ -145,7 +150,7 @@ std::string exposition(const executions::ExecutionRegistry& executions, const ja
   add_daemon(text, daemon);
   add_loop(text, daemon.longest_turn);
   add_executions(text, executions, now);
-  add_times(text, executions, "warder_answer_seconds", "From the call of execute_code to its answer.",
+  add_times(text, executions, "warder_answer_seconds", "Time from a call of execute_code to its answer.",
             &executions::Sums::answer_times);
   add_times(text, executions, "warder_program_seconds", "Wall time of programs.", &executions::Sums::wall_times);
   add_usage(text, executions, now);

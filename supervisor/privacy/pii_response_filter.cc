@@ -41,7 +41,7 @@ class HidePii : public mcp::ResponseFilter {
 
   Result<std::string> redact(std::string_view text) override {
     if (const auto known = cleaned_.find(text); known != cleaned_.end()) return known->second;
-    if (!vault_) return fail(Code::internal, "bug: a text was to be looked at before the vault was open");
+    if (!vault_) return fail(Code::internal, "bug: a text was filtered before the vault was open");
     policies::SanitizeOptions options;
     options.tokens = policies::SanitizeOptions::Tokens::keep;
     TRY(policies::Sanitized clean, policies::sanitize(text, *user_.rules.detector, *vault_, options));

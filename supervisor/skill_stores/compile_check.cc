@@ -23,7 +23,7 @@ constexpr char kPython[] = R"(
 import keyword
 name, source, result = context_vars["name"], context_vars["code"], {}
 if keyword.iskeyword(name):
-    result = {"message": f"'{name}' is a word of Python's own, nothing can be imported by it"}
+    result = {"message": f"'{name}' is a keyword of Python and cannot be imported"}
 else:
     try:
         compile(source, "skill", "exec", dont_inherit=True)
@@ -57,7 +57,7 @@ Result<> read_verdict(const jail::Report& report) {
     return fail(Code::invalid,
                 fmt::format("the skill cannot be compiled: {}",
                             printable(report.message.empty() ? report.error : report.message, kMostSaid)),
-                "make it smaller, or nest it less");
+                "make the skill smaller, or nest its code less deeply");
   const Json& verdict = *report.value;
   const std::string message = text_in(verdict, "message"), text = text_in(verdict, "text");
   if (message.empty()) return {};
@@ -65,7 +65,7 @@ Result<> read_verdict(const jail::Report& report) {
   if (auto line = verdict.find("line"); line != verdict.end() && line->is_number_unsigned())
     what += fmt::format("line {}: ", line->get<uint64_t>());
   what += message;
-  return fail(Code::invalid, std::move(what), text.empty() ? "" : fmt::format("look at: {}", text), "skills.compile");
+  return fail(Code::invalid, std::move(what), text.empty() ? "" : fmt::format("see: {}", text), "skills.compile");
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, c
   if (!policy.allows_language(jail::language_name(language)))
     co_return fail(Code::denied,
                    fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(language)),
-                   "save it in a language that is allowed", "languages");
+                   "save the skill in an allowed language", "languages");
   policies::Limits limits = policy.limits.standard;
   limits.wall = std::min<std::chrono::milliseconds>(limits.wall, kCheckLimit);
   jail::Request request;

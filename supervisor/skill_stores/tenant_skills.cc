@@ -52,12 +52,12 @@ Result<skills::Library> TenantSkills::library(tenants::Tenant& tenant) {
 Task<Result<skills::SkillStore::Receipt>> TenantSkills::save(SkillUser user, skills::Draft draft) {
   const policies::SkillRules& rules = user.policy.skills;
   if (!rules.save)
-    co_return fail(Code::denied, fmt::format("policy '{}' does not let skills be saved", user.policy.name),
+    co_return fail(Code::denied, fmt::format("policy '{}' does not allow saving skills", user.policy.name),
                    "keep the code in a file of the workspace", "skills.save");
   CO_CHECKED(skills::check_draft(draft));
   CO_TRY(const std::shared_ptr<skills::SkillStore> own, store(user.tenant));
   if (!own->find(draft.name) && shared_.find(draft.name))
-    co_return fail(Code::denied, fmt::format("'{}' is a skill that everybody shares", draft.name),
+    co_return fail(Code::denied, fmt::format("'{}' is a shared skill of all tenants", draft.name),
                    "choose another name", "skills.shared");
   {
     const policies::Policy one_check = one_at_a_time(user.policy);
@@ -78,12 +78,12 @@ Task<Result<skills::SkillStore::Receipt>> TenantSkills::save(SkillUser user, ski
 
 Task<Result<>> TenantSkills::remove(SkillUser user, std::string name) {
   if (!user.policy.skills.save)
-    co_return fail(Code::denied, fmt::format("policy '{}' does not let skills be deleted", user.policy.name), {},
+    co_return fail(Code::denied, fmt::format("policy '{}' does not allow deleting skills", user.policy.name), {},
                    "skills.save");
   CO_TRY(std::shared_ptr<Change> change, co_await begin_change(user));
   if (!change->store->find(name) && shared_.find(name))
-    co_return fail(Code::denied, fmt::format("'{}' is a skill that everybody shares", name), "leave it",
-                   "skills.shared");
+    co_return fail(Code::denied, fmt::format("'{}' is a shared skill of all tenants", name),
+                   "only the administrator can remove a shared skill", "skills.shared");
   CO_TRY(skills::SkillStore::Removal plan, change->store->plan_removal(name));
   tasks_.spawn(remove(change, std::make_shared<skills::SkillStore::Removal>(std::move(plan))));
   co_await change->done;

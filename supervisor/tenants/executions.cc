@@ -36,7 +36,7 @@ std::string_view stream_name(Stream stream) { return stream == Stream::out ? "st
 Result<Stream> parse_stream(std::string_view name) {
   if (name == "stdout") return Stream::out;
   if (name == "stderr") return Stream::err;
-  return fail(Code::not_found, "an execution keeps no such file", "read 'stdout' or 'stderr'");
+  return fail(Code::not_found, "an execution has no file of this name", "read 'stdout' or 'stderr'");
 }
 
 Recording::Recording(Recording&& other) noexcept
@@ -133,8 +133,9 @@ Result<FileRange> Executions::read(std::string_view id, Stream stream, uint64_t 
   CHECKED(check_execution_id(id));
   auto known = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.id == id; });
   if (known == kept_.end())
-    return fail(Code::not_found, "execution '" + std::string(id) + "' is not kept",
-                "the newest " + std::to_string(limits_.executions) + " executions are; run it again");
+    return fail(
+        Code::not_found, "execution '" + std::string(id) + "' is no longer stored",
+        "only the newest " + std::to_string(limits_.executions) + " executions are stored; run the program again");
   if (!known->on_disk) return FileRange{};
   TRY(Fd file, open_regular_beneath(directory_.get(), file_path(id, stream), O_RDONLY));
   return read_range(file.get(), offset, limit);

@@ -30,7 +30,7 @@ Result<Key> parse(std::string text, const std::string& file) {
   sodium_memzero(text.data(), text.size());
   if (whole) return key;
   return fail(Code::invalid, fmt::format("{} does not hold 64 hexadecimal digits", file),
-              "put the former key back; a new one makes what is sealed unreadable");
+              "restore the former key; with a new key, sealed data cannot be read");
 }
 
 Result<Key> read_key(int fd, const std::string& file) {
@@ -44,8 +44,9 @@ Result<Key> read_state_key(Fd file) {
   struct stat info {};
   if (::fstat(file.get(), &info) < 0) return fail_errno(errno, kFile);
   if ((info.st_mode & 077) != 0)
-    return fail(Code::invalid, fmt::format("{} can be used by others (mode {:o})", kFile, info.st_mode & 0777),
-                "chmod 600 it, and think of who may have read it");
+    return fail(Code::invalid,
+                fmt::format("{} can be read or written by other users (mode {:o})", kFile, info.st_mode & 0777),
+                "chmod 600 the file, and check which users may have read it");
   return read_key(file.get(), kFile);
 }
 

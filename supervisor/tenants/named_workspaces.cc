@@ -128,12 +128,14 @@ Result<> NamedWorkspaces::check_room(std::string_view name, const policies::Work
   for (const NamedWorkspace& one : all) taken.push_back(one.name);
   for (const std::string_view other : taken) {
     if (differ_in_capitals_only(name, other))
-      return fail(Code::invalid, fmt::format("the workspace '{}' differs from '{}' in capitals only", name, other),
-                  "use that one, or choose a name that differs in more", "workspaces");
+      return fail(Code::invalid,
+                  fmt::format("the workspace '{}' differs from '{}' only in upper and lower case", name, other),
+                  "use the existing workspace, or choose another name", "workspaces");
   }
   if (all.size() < rules.max) return {};
-  return fail(Code::exhausted, fmt::format("there are {} named workspaces already", all.size()),
-              "use one of them, or ask the administrator to raise named_workspaces.max", "named_workspaces.max");
+  return fail(Code::exhausted, fmt::format("there are already {} named workspaces", all.size()),
+              "use an existing workspace, or ask the administrator to raise named_workspaces.max",
+              "named_workspaces.max");
 }
 
 Result<std::vector<NamedWorkspace>> NamedWorkspaces::announce(const Rules& rules) const {

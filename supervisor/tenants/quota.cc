@@ -20,7 +20,7 @@ uint64_t left(uint64_t limit, uint64_t used) { return limit > used ? limit - use
 constexpr char kFreeSome[] =
     "delete files that are no longer needed (delete_workspace_file), or ask the administrator for a larger quota";
 constexpr char kFreeUncounted[] =
-    "delete what is in the way, a folder with all that is in it by delete_workspace_file with recursive";
+    "delete files; delete_workspace_file with recursive deletes a folder with its content";
 
 }  // namespace
 
@@ -42,9 +42,10 @@ QuotaLimits Quota::remaining() const { return {left(limits_.bytes, usage_.bytes)
 Result<> Quota::check(std::string_view path, int64_t bytes, int64_t files) const {
   if (bytes <= 0 && files <= 0) return {};
   if (!usage_.problem.empty())
-    return fail(Code::exhausted,
-                fmt::format("cannot write '{}': the workspace cannot be counted: {}", path, usage_.problem),
-                kFreeUncounted, "quota.workspace_files");
+    return fail(
+        Code::exhausted,
+        fmt::format("cannot write '{}': the size of the workspace cannot be measured: {}", path, usage_.problem),
+        kFreeUncounted, "quota.workspace_files");
   QuotaLimits free = remaining();
   if (bytes > 0 && static_cast<uint64_t>(bytes) > free.bytes)
     return fail(Code::exhausted,
@@ -61,7 +62,7 @@ Result<> Quota::check(std::string_view path, int64_t bytes, int64_t files) const
 
 Result<> Quota::within() const {
   if (!usage_.problem.empty())
-    return fail(Code::exhausted, "the workspace cannot be counted: " + usage_.problem, kFreeUncounted,
+    return fail(Code::exhausted, "the size of the workspace cannot be measured: " + usage_.problem, kFreeUncounted,
                 "quota.workspace_files");
   if (usage_.bytes > limits_.bytes)
     return fail(Code::exhausted,

@@ -66,8 +66,8 @@ void fold(const Json& event, Json& document, std::set<std::string>& state_files)
 Result<> check_session_id(std::string_view id) {
   constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
   if (!id.empty() && id.size() <= 64 && id[0] != '.' && id.find_first_not_of(kAllowed) == id.npos) return {};
-  return fail(Code::invalid, fmt::format("session: '{}' is not a session's name", valid_utf8(id.substr(0, 64))),
-              "1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-', not beginning with '.'", "session");
+  return fail(Code::invalid, fmt::format("session: '{}' is not a session name", valid_utf8(id.substr(0, 64))),
+              "use 1 to 64 characters of A-Z, a-z, 0-9, '.', '_' and '-', not beginning with '.'", "session");
 }
 
 Result<> SessionLogs::append(std::string_view id, std::string line) {

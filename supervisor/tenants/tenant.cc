@@ -29,8 +29,8 @@ constexpr std::chrono::seconds kLookAtMost{60};  // a tenant with shorter times 
 Result<std::shared_ptr<Tenant>> Tenant::open(Loop& loop, int tenants, std::string name,
                                              const policies::Policy& policy) {
   if (!policies::valid_name(name))
-    return fail(Code::invalid, "'" + valid_utf8(name).substr(0, 64) + "' is not a tenant's name",
-                "1 to 64 of a-z, 0-9, '-', '_', '.', not beginning with '.'");
+    return fail(Code::invalid, "'" + valid_utf8(name).substr(0, 64) + "' is not a tenant name",
+                "use 1 to 64 characters of a-z, 0-9, '-', '_', '.', not beginning with '.'");
   TRY(RelativePath path, RelativePath::parse(name));
   TRY(Fd directory, make_directories_beneath(tenants, path, kPrivate));
   std::string account = name;
@@ -91,9 +91,10 @@ Result<std::shared_ptr<Member>> Registry::admit(policies::Peer peer) {
     return member && member->tenant == known->second;
   });
   if (static_cast<uint64_t>(connected) >= assignment.policy->connections)
-    return fail(Code::exhausted,
-                "tenant '" + assignment.tenant + "' has " + std::to_string(connected) + " connections already",
-                "close some, or ask the administrator to raise admission.connections", "admission.connections");
+    return fail(
+        Code::exhausted,
+        "tenant '" + assignment.tenant + "' has " + std::to_string(connected) + " connections, which is the maximum",
+        "close a connection, or ask the administrator to raise admission.connections", "admission.connections");
   auto member = std::make_shared<Member>();
   member->peer = std::move(peer);
   member->tenant = known->second;
@@ -186,7 +187,7 @@ Task<Result<std::optional<std::chrono::seconds>>> Registry::expire_workspaces_of
   CO_TRY(NamedWorkspaces named, NamedWorkspaces::of(folder.get()));
   CO_TRY(std::vector<NamedWorkspace> announced, named.announce(rules));
   for (const NamedWorkspace& one : announced)
-    log_notice("workspace {}/{} is not used: it will be removed in {} s, unless somebody uses it", tenant, one.name,
+    log_notice("workspace {}/{} is not used: it will be removed in {} s, unless a client uses it", tenant, one.name,
                one.rules.warning.count());
   CO_TRY(std::vector<NamedWorkspace> all, named.list(rules));
   std::optional<std::chrono::seconds> shortest;
@@ -201,7 +202,7 @@ Task<Result<std::optional<std::chrono::seconds>>> Registry::expire_workspaces_of
     }
     if (removed_) removed_(tenant + "/" + one.name);
     CO_CHECKED(co_await named.remove(loop_, one.name));
-    log_notice("workspace {}/{} was removed: nobody used it for {} s", tenant, one.name, one.idle.count());
+    log_notice("workspace {}/{} was removed: no client used it for {} s", tenant, one.name, one.idle.count());
   }
   CO_CHECKED(co_await named.finish_removals(loop_));
   co_return shortest;

@@ -126,7 +126,7 @@ Result<> VaultLog::read(const Found& found) {
   is_damaged_ = !damage_.empty();
   if (is_damaged_) return {};
   if (good < log.size() && ::ftruncate(file->get(), static_cast<off_t>(good)) < 0)
-    return fail_errno(errno, "cut the torn end of the log");
+    return fail_errno(errno, "cut off the incomplete end of the log");
   log_ = *std::move(file);
   log_bytes_ = rewritten_bytes_ = good;
   return {};
@@ -139,8 +139,9 @@ Result<> VaultLog::read_header(std::string_view log) {
     header_ = log.substr(0, kHeader);
     return {};
   }
-  return fail(Code::denied, "it was sealed with another key, or its beginning is damaged",
-              "put the daemon's former key back, or move the file away: its tokens are then forgotten", "pii.vault");
+  return fail(Code::denied, "the file was sealed with another key, or its beginning is damaged",
+              "restore the daemon's former key, or move the file away; without the file its tokens cannot be restored",
+              "pii.vault");
 }
 
 // Returns the offset where the last whole record ends.
@@ -152,7 +153,7 @@ size_t VaultLog::read_records(std::string_view log, size_t at, const Found& foun
     if (!read_record(log.substr(at + kLength, size), found)) bad++;
     at += kLength + size;
   }
-  if (bad > 0) damage_ = fmt::format("{} records could not be opened; the file is kept as vault/log.damaged", bad);
+  if (bad > 0) damage_ = fmt::format("{} records could not be opened; the file was renamed to vault/log.damaged", bad);
   return at;
 }
 

@@ -96,7 +96,7 @@ Result<> Walk::read_one(std::vector<Entry>& out) {
   if (listed == nullptr && errno != 0) return fail_path(errno, "list", valid_utf8(reading_path_));
   if (listed != nullptr && seen_ == bounds_.entries && std::strcmp(listed->d_name, ".") != 0 &&
       std::strcmp(listed->d_name, "..") != 0) {
-    missed_ = "it holds more than " + std::to_string(bounds_.entries) + " files";
+    missed_ = "it contains more than " + std::to_string(bounds_.entries) + " files";
     listed = nullptr;
   }
   if (listed == nullptr) {

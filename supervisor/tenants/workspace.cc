@@ -159,7 +159,7 @@ Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
   }
   if (path.is_root()) {
     auto root = fail_path(EBUSY, "delete", ".");
-    root.value().hint = "name a file or folder in the workspace; recursive deletes all there is";
+    root.value().hint = "name a file or folder in the workspace; recursive deletes the whole content";
     co_return root;
   }
   CO_TRY(Entry entry, describe(directory_.get(), path));
@@ -184,10 +184,10 @@ Task<Result<>> Workspace::remove(RelativePath path, Removal what) {
 // count or delete the files.
 Result<> Workspace::restore_mode() const {
   struct stat info;
-  if (::fstat(directory_.get(), &info) < 0) return fail_errno(errno, "look at the workspace");
+  if (::fstat(directory_.get(), &info) < 0) return fail_errno(errno, "read the status of the workspace");
   if ((info.st_mode & kDirectoryOwner) == kDirectoryOwner) return {};
   const std::string self = "/proc/self/fd/" + std::to_string(directory_.get());  // fchmod() takes no O_PATH
-  if (::chmod(self.c_str(), kDirectoryOwner) < 0) return fail_errno(errno, "give the workspace its mode back");
+  if (::chmod(self.c_str(), kDirectoryOwner) < 0) return fail_errno(errno, "restore the mode of the workspace");
   return {};
 }
 

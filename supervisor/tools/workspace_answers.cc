@@ -38,8 +38,8 @@ Result<std::optional<KeptOutput>> parse_kept_output(std::string_view name) {
   name.remove_prefix(kExecutionScheme.size());
   size_t slash = name.find('/');
   if (slash == name.npos)
-    return fail(Code::invalid, "an execution's output is named exec:///<execution_id>/stdout or .../stderr",
-                "use the execution_id that execute_code answered");
+    return fail(Code::invalid, "the output of an execution has the URI exec:///<execution_id>/stdout or .../stderr",
+                "use the execution_id from the answer of execute_code");
   KeptOutput kept;
   kept.execution = name.substr(0, slash);
   CHECKED(tenants::check_execution_id(kept.execution));
@@ -62,7 +62,8 @@ Result<std::string> decode_percent(std::string_view text) {
     bool whole = i + 2 < text.size();
     int high = whole ? digit(text[i + 1]) : -1;
     int low = whole ? digit(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return fail(Code::invalid, "the URI has a '%' that begins no escape", "write it as %25");
+    if (high < 0 || low < 0)
+      return fail(Code::invalid, "the URI has a '%' without two hexadecimal digits", "write '%' as %25");
     plain += static_cast<char>(high * 16 + low);
     i += 2;
   }

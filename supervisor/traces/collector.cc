@@ -38,13 +38,13 @@ Result<Collector> parse_collector(const std::string& named) {
                   "unix:///run/collector.sock");
     const std::string path = mark < named.size() ? named.substr(mark + 1) : "";
     if (!path.empty() && !path.starts_with('/'))
-      return fail(Code::invalid, fmt::format("{}: what follows # is no path", named),
+      return fail(Code::invalid, fmt::format("{}: the text after # is not a path", named),
                   "unix:///run/collector.sock#/PATH");
     collector.url = "http://localhost" + path;
   }
   if (collector.url.find_first_of("?#") != std::string::npos)
-    return fail(Code::invalid, fmt::format("{}: a query or a fragment cannot be asked for", named),
-                "leave away what begins with ? or #");
+    return fail(Code::invalid, fmt::format("{}: a query or a fragment is not supported", named),
+                "leave out the part that begins with ? or #");
   auto place = http::parse_url(collector.url);
   if (!place) {
     Error error = std::move(place).error().within(named);
@@ -69,7 +69,9 @@ Result<http::Headers> parse_headers(std::string_view text) {
     while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
     // The line is secret, so the error does not show it.
     if (colon == line.npos || !http::check_header(line.substr(0, colon), value) || headers.size() == kMostHeaders)
-      return fail(Code::invalid, fmt::format("line {} is no header, or the {}th", number, kMostHeaders + 1),
+      return fail(Code::invalid,
+                  fmt::format("line {} is not a header, or it is header number {}, which is too many", number,
+                              kMostHeaders + 1),
                   "Authorization: Bearer TOKEN");
     headers.emplace_back(line.substr(0, colon), value);
   }

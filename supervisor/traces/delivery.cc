@@ -58,7 +58,7 @@ Judgement judge(const Result<http::HttpReply>& reply, size_t spans) {
   const std::string why = fmt::format("HTTP status {}", status);
   if (status >= 200 && status < 300) {
     const size_t rejected = rejected_in(reply->body, spans);
-    return {What::taken, rejected, -1ms, rejected > 0 ? "it rejects some" : ""};
+    return {What::taken, rejected, -1ms, rejected > 0 ? "it rejects some spans" : ""};
   }
   if (std::find(std::begin(kRetryable), std::end(kRetryable), status) == std::end(kRetryable))
     return {What::refused, 0, -1ms, why};

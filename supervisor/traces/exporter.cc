@@ -69,7 +69,7 @@ Task<> Exporter::deliver(std::vector<Span> batch) {
     if (judged.what == Judgement::What::taken) {
       queue_.counts.exported += spans - judged.rejected;
       if (judged.rejected > 0) lose(judged.rejected);
-      if (recovered) log_debug("traces: {} takes spans again", collector_.shown);
+      if (recovered) log_debug("traces: {} accepts spans again", collector_.shown);
       co_return;
     }
     if (judged.what == Judgement::What::refused || hurries_ || tries == kMostTries) {
@@ -131,9 +131,9 @@ void Exporter::complain() {
 void Exporter::say() {
   has_more_to_say_ = false;
   const uint64_t lost = queue_.counts.dropped - std::exchange(told_, queue_.counts.dropped);
-  const std::string why = trouble_.empty() ? "there are more spans than it takes" : trouble_;
+  const std::string why = trouble_.empty() ? "there are more spans than the collector accepts" : trouble_;
   if (lost == 0) {
-    log_warning("traces: {}: {}; it is tried again", collector_.shown, why);
+    log_warning("traces: {}: {}; the daemon tries again", collector_.shown, why);
   } else {
     log_warning("traces: {}: {}; {} spans were dropped, {} in all", collector_.shown, why, lost, queue_.counts.dropped);
   }

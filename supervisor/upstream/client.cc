@@ -174,11 +174,11 @@ Task<Result<>> Client::try_handshake(std::chrono::milliseconds limit, Questions 
                   {"clientInfo", client_info()}};
   order.limit = limit;
   CO_TRY(const ServerAnswer answer, co_await request(std::move(order)));
-  if (answer.is_error) co_return fail(Code::unavailable, "refuses to begin: " + printable(answer.message, 200));
+  if (answer.is_error) co_return fail(Code::unavailable, "refuses the connection: " + printable(answer.message, 200));
   const std::string version = text_of(answer.result, "protocolVersion");
   if (std::find(std::begin(kHandshake), std::end(kHandshake), version) == std::end(kHandshake))
-    co_return fail(Code::unavailable, fmt::format("speaks version '{}' of the protocol", printable(version, 40)),
-                   "versions 2024-11-05 to 2026-07-28 are known");
+    co_return fail(Code::unavailable, fmt::format("speaks unknown protocol version '{}'", printable(version, 40)),
+                   "use a server with protocol version 2024-11-05 to 2026-07-28");
   transport_->speak(version);
   transport_->send({{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}}, {});
   co_return Result<>{};
@@ -224,7 +224,8 @@ void Client::lose_one() {
 
 void Client::count_unasked(size_t bytes) {
   unasked_ += bytes;
-  if (unasked_ > kMaxUnasked) finish(Error{Code::unavailable, 0, "was ended: it floods", {}, {}});
+  if (unasked_ > kMaxUnasked)
+    finish(Error{Code::unavailable, 0, "was ended, because it sent too many messages without a request", {}, {}});
 }
 
 // Waiting tasks are woken in a later turn of the loop.
@@ -330,7 +331,7 @@ void Client::take_request(const Json& message, std::optional<int64_t> of) {
   if (message["method"] == "ping") {
     reply["result"] = Json::object();
   } else {
-    reply["error"] = {{"code", -32601}, {"message", "this client answers no such request"}};
+    reply["error"] = {{"code", -32601}, {"message", "this client does not answer requests of this method"}};
   }
   transport_->send(reply, {});
 }

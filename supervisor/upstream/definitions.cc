@@ -65,7 +65,7 @@ Json Definitions::described() const {
     if (seen == observed.end() || seen->second.schema.is_null()) continue;
     Json schema = seen->second.schema;
     // A declared outputSchema describes an object, as structuredContent is one. A value from a text may be of any type.
-    schema["description"] = "Seen in results; the server declares nothing.";
+    schema["description"] = "Observed in results; the server declares no schema.";
     tool["outputSchema"] = std::move(schema);
   }
   return all;
@@ -91,7 +91,7 @@ Result<Definitions> load_definitions(int folder, const ServerConfig& config) {
   TRY(const std::string text, read_whole(file.get(), Definitions::kMaxBytes));
   TRY(const Json document, parse_json(text));
   if (!document.is_object() || document.value("started", Json()) != fingerprint(config))
-    return fail(Code::not_found, "these are of a server that was started otherwise");
+    return fail(Code::not_found, "the definitions are of another configuration of this server");
   Definitions all = Definitions::read(document.value("tools", Json()));
   const Json seen = document.value("observed", Json());
   for (const auto& [name, one] : seen.items())
@@ -103,7 +103,7 @@ Result<> save_definitions(int folder, const ServerConfig& config, const Definiti
   Json document{{"started", fingerprint(config)}, {"tools", definitions.list()}};
   for (const auto& [name, seen] : definitions.observed) document["observed"][name] = seen.to_json();
   const std::string text = dump_json(document);
-  if (text.size() > Definitions::kMaxBytes) return fail(Code::exhausted, "too much to keep");
+  if (text.size() > Definitions::kMaxBytes) return fail(Code::exhausted, "the definitions are too large to be stored");
   TRY(const RelativePath path, RelativePath::parse(config.name + ".json"));
   TRY(const RelativePath fresh, RelativePath::parse(config.name + ".new"));
   TRY(Fd file, open_beneath(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600));

@@ -147,7 +147,7 @@ void HttpTransport::post(Message message) {
     if (message.id)
       loop_.defer([weak = std::weak_ptr(self_), id = *message.id] {
         if (auto self = weak.lock())
-          (*self)->listener_.unanswered(id, Error{Code::exhausted, 0, "has too many requests under way", "", ""});
+          (*self)->listener_.unanswered(id, Error{Code::exhausted, 0, "has too many open requests", "", ""});
       });
     return;
   }
@@ -191,7 +191,7 @@ Task<> HttpTransport::converse(Message& message, size_t& held) {
   if (head->status == 200 && media_type(*head) == "text/event-stream") {
     auto read = co_await read_stream(*exchange, message.id, held);
     Error why{Code::unavailable, 0, "ended its reply without an answer", "", ""};
-    if (!read) why = std::move(read).error().within("broke its reply off");
+    if (!read) why = std::move(read).error().within("did not finish its reply");
     if (message.id) listener_.unanswered(*message.id, std::move(why));
     co_return;
   }
@@ -201,7 +201,7 @@ Task<> HttpTransport::converse(Message& message, size_t& held) {
     const MessageText text{*whole, whole};
     co_await listener_.message(text, message.id);
     if (message.id)
-      listener_.unanswered(*message.id, Error{Code::unavailable, 0, "answered with what is no answer", "", ""});
+      listener_.unanswered(*message.id, Error{Code::unavailable, 0, "sent a reply that is not an MCP answer", "", ""});
     co_return;
   }
   if (head->status == 200) {
@@ -235,15 +235,15 @@ Task<> HttpTransport::take_refusal(const http::ReplyHead& head, const Message& m
   const bool forgotten = head.status == 404 || (head.status == 400 && speaks_of_session(body));
   if (!session_.empty() && forgotten && message.method != "initialize") {
     listener_.not_taken(*message.id);
-    co_return over(Error{Code::unavailable, 0, "has forgotten its session", "", ""});
+    co_return over(Error{Code::unavailable, 0, "no longer knows its session", "", ""});
   }
   Error error{Code::unavailable, 0, fmt::format("answered with HTTP status {}", head.status), "", ""};
   if (const std::string said = excerpt(hide_secrets(hidden_, body)); !said.empty()) error.what += ": " + said;
   if (head.status == 401 || head.status == 403)
-    error.hint = "what it wants to see goes into `secrets`, as \"Authorization\" and the path of a file";
+    error.hint = "add the server's credentials to `secrets`: \"Authorization\" and the path of a file";
   if (head.status >= 300 && head.status < 400) {
     error.what += " to " + printable(hide_secrets(hidden_, head.header("location")), kShown);
-    error.hint = "redirects are not followed: write that URL into the configuration";
+    error.hint = "redirects are not followed: write the new URL into the configuration";
   }
   listener_.unanswered(*message.id, std::move(error));
 }
@@ -253,7 +253,7 @@ Result<> HttpTransport::hold(size_t& held, size_t now) {
   held = now;
   if (held_ > kMostHeld)
     return fail(Code::exhausted, fmt::format("its answers together are larger than {} MB", kMostHeld >> 20),
-                "ask for less at once");
+                "ask for less data in one call");
   return {};
 }
 
@@ -267,7 +267,7 @@ Task<Result<std::string>> HttpTransport::read_body(http::Exchange& exchange, siz
     CO_CHECKED(hold(held, body.size()));
     if (body.size() > most)
       co_return fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20),
-                     "ask for less");
+                     "ask for less data");
   }
 }
 
@@ -306,7 +306,7 @@ Task<> HttpTransport::listen() {
     auto exchange = client_->start(std::move(what));
     auto head = co_await exchange->head();
     if (head && head->status == 404 && !session_.empty())
-      co_return over(Error{Code::unavailable, 0, "has forgotten its session", "", ""});
+      co_return over(Error{Code::unavailable, 0, "no longer knows its session", "", ""});
     if (head && (head->status != 200 || media_type(*head) != "text/event-stream")) co_return;  // no GET stream here
     if (head) {
       size_t held = 0;
@@ -333,7 +333,7 @@ void HttpTransport::cancel(int64_t id) {
   if (version_ == kModern) return;
   send({{"jsonrpc", "2.0"},
         {"method", "notifications/cancelled"},
-        {"params", {{"requestId", id}, {"reason", "nobody waits for it any more"}}}},
+        {"params", {{"requestId", id}, {"reason", "the caller no longer waits"}}}},
        {});
 }
 
@@ -350,7 +350,7 @@ void HttpTransport::close() {
     last.limit = last.connect = kSessionEnd;
     loop_.spawn(Farewell::say(client_, std::move(last)));
   }
-  over(Error{Code::unavailable, 0, "was told to end", "", ""});
+  over(Error{Code::unavailable, 0, "was ended by the daemon", "", ""});
 }
 
 }  // namespace upstream

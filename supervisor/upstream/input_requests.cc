@@ -36,26 +36,27 @@ Task<Result<ServerAnswer>> Client::call(Order order) {
         left - std::chrono::duration_cast<std::chrono::milliseconds>(Monotonic::now() - begun), 1ms);
     Json state = answer.result.value("requestState", Json());
     if (!state.is_null() && (!state.is_string() || state.get_ref<const std::string&>().size() > kMostState))
-      co_return fail(Code::unavailable, "asks with a state that is no text, or longer than 256 KB");
+      co_return fail(Code::unavailable, "sent a requestState that is not a string of at most 256 KB");
     for (const char* key : {"inputResponses", "requestState"}) order.params.erase(key);
     if (Json inputs = answer.result.value("inputRequests", Json()); !inputs.is_null()) {
       CO_TRY(order.params["inputResponses"], co_await answer_inputs(order.asking, std::move(inputs), asked));
     }
     if (!state.is_null()) order.params["requestState"] = std::move(state);
   }
-  co_return fail(Code::exhausted, fmt::format("asks for more after {} answers", kMostRounds));
+  co_return fail(Code::exhausted, fmt::format("asks more questions after {} answers", kMostRounds));
 }
 
 // Questions are asked one after the other: a person reads one form at a time.
 Task<Result<Json>> Client::answer_inputs(const Asking& asking, Json inputs, size_t& asked) {
   Json responses = Json::object();
   if (!inputs.is_object() || inputs.size() > kMostInputs)
-    co_return fail(Code::unavailable, fmt::format("asks for what is no list of at most {} questions", kMostInputs));
+    co_return fail(Code::unavailable,
+                   fmt::format("sent inputRequests that are not an object of at most {} questions", kMostInputs));
   for (auto input = inputs.begin(); input != inputs.end(); ++input) {
     const Json method = input->is_object() ? input->value("method", Json()) : Json();
     if (method != "elicitation/create")
       co_return fail(Code::unavailable,
-                     fmt::format("asks for '{}', which it was not told that it may",
+                     fmt::format("asks for '{}', which this client does not offer",
                                  printable(method.is_string() ? method.get<std::string>() : "nothing", 64)));
     auto question = read_question(input->value("params", Json()));
     Reply said;

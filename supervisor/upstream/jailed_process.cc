@@ -86,14 +86,15 @@ Task<Result<std::unique_ptr<ServerProcess>>> start_in_jail(jail::Host& host, con
   CO_TRY(std::unique_ptr<jail::Jail> jail, co_await jail::Jail::build(host, std::move(spec)));
   auto shown = co_await jail->attach(what.folder);
   if (!shown && shown.error().err == EPERM && !config.folder.empty())
-    co_return fail(Code::unavailable,
-                   "its folder was not there when the daemon started, or holds the daemon's own files, so no jail is "
-                   "shown it",
-                   "restart the daemon, or name another folder");
+    co_return fail(
+        Code::unavailable,
+        "its folder did not exist when the daemon started, or contains the daemon's own files, so jails cannot "
+        "receive it",
+        "restart the daemon, or name another folder");
   CO_CHECKED(std::move(shown));
   auto process = std::make_unique<Jailed>(host.loop, std::move(jail), memory_bytes);
   if (::send(process->in().get(), "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
-    co_return fail_errno(errno, "tell a server to begin", Code::unavailable);
+    co_return fail_errno(errno, "start a server in its jail", Code::unavailable);
   co_return std::unique_ptr<ServerProcess>(std::move(process));
 }
 

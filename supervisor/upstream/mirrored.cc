@@ -32,9 +32,9 @@ Result<> read_properties(const Json& schema, std::vector<std::string>& path, std
     if (auto mark = property.find(kMark); mark != property.end()) {
       const Json type = property.value("type", Json());
       if (!mark->is_string() || !http::check_header(mark->get<std::string>(), ""))
-        return fail(Code::invalid, fmt::format("'{}' names no header", printable(name, 64)));
+        return fail(Code::invalid, fmt::format("'{}' is not a header name", printable(name, 64)));
       if (type != "string" && type != "integer" && type != "boolean")
-        return fail(Code::invalid, fmt::format("'{}' is of a type that fits no header", printable(name, 64)));
+        return fail(Code::invalid, fmt::format("'{}' has a type that a header cannot hold", printable(name, 64)));
       all.push_back({"Mcp-Param-" + mark->get<std::string>(), path});
     }
     CHECKED(read_properties(property, path, all));
@@ -52,7 +52,7 @@ Result<std::vector<Mirrored>> read_mirrored(const Json& schema) {
   std::vector<std::string> path;
   CHECKED(read_properties(schema, path, all));
   if (all.size() != marks || all.size() > kMost)
-    return fail(Code::invalid, "x-mcp-header stands where no argument can be found, or too often");
+    return fail(Code::invalid, "x-mcp-header is at a place without an argument, or too often");
   std::set<std::string> names;
   for (const auto& one : all) {
     std::string name = one.header;

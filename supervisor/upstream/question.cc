@@ -23,7 +23,8 @@ Result<std::string> exact_text(const Json& value, const std::string& where, size
   if (!value.is_string()) return wrong(where, "not a text");
   const std::string& text = value.get_ref<const std::string&>();
   if (text.size() > most) return wrong(where, fmt::format("longer than {} bytes", most));
-  if (shown_text(text, most, Newlines::replace) != text) return wrong(where, "holds characters that cannot be shown");
+  if (shown_text(text, most, Newlines::replace) != text)
+    return wrong(where, "contains characters that cannot be shown");
   return text;
 }
 
@@ -52,7 +53,7 @@ Result<> take_sizes(const Json& from, Json& into, const std::string& where, std:
 Result<> check_known(const Json& object, const std::string& where, std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : object.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
-      return wrong(where, fmt::format("'{}' may not stand there", printable(key, 64)));
+      return wrong(where, fmt::format("'{}' is not allowed here", printable(key, 64)));
   return {};
 }
 
@@ -90,7 +91,8 @@ Result<Json> read_text_field(const Json& from, Json field, const std::string& wh
     TRY(field["enum"], take_choices(from["enum"], where + ".enum"));
     if (!from.contains("enumNames")) return field;
     const Json& names = from["enumNames"];
-    if (!names.is_array() || names.size() != field["enum"].size()) return wrong(where, "enumNames: not one for each");
+    if (!names.is_array() || names.size() != field["enum"].size())
+      return wrong(where, "enumNames: not one name for each value");
     for (const Json& name : names) {
       if (!name.is_string()) return wrong(where, "enumNames: not a text");
       field["enumNames"].push_back(
@@ -198,7 +200,7 @@ Result<Json> read_schema(const Json& from, bool& newer) {
     return wrong(where, "required: not a list of names");
   for (const Json& name : required) {
     if (!name.is_string() || !properties.contains(name.get_ref<const std::string&>()))
-      return wrong(where, "required: names a field that is not there");
+      return wrong(where, "required: names a field that does not exist");
     schema["required"].push_back(name);
   }
   return schema;
@@ -231,7 +233,7 @@ Result<> Question::fits(const Json& content) const {
 
 Result<Question> read_question(const Json& params) {
   if (!params.is_object()) return wrong("params", "not an object");
-  if (params.value("mode", Json("form")) != "form") return wrong("mode", "only \"form\" is shown here");
+  if (params.value("mode", Json("form")) != "form") return wrong("mode", "only the mode \"form\" is supported");
   const auto message = params.find("message");
   if (message == params.end() || !message->is_string()) return wrong("message", "not a text");
   Question question;

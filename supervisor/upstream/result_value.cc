@@ -129,7 +129,8 @@ ToolValue value_of(ServerAnswer answer, std::string_view tool, const Json& outpu
   }
   Json& result = answer.result;
   if (result.value("resultType", Json()) == "input_required") {
-    told.failure = {{"code", "input_required"}, {"message", "the tool asks its user, and nobody can be asked here"}};
+    told.failure = {{"code", "input_required"},
+                    {"message", "the tool asks a question, and no person can be asked here"}};
     return told;
   }
   Json structured = taken(result, "structuredContent");

@@ -50,7 +50,7 @@ Result<Variables> read_secrets(const ServerConfig& config) {
     if (!text)
       return fail(Code::unavailable,
                   fmt::format("the secret {} cannot be read from {}: {}", name, file, text.error().what),
-                  "make the file readable for the daemon's user");
+                  "let the daemon's user read the file (chown, chmod)");
     while (text->ends_with('\n')) text->pop_back();
     all.emplace_back(name, *std::move(text));
   }

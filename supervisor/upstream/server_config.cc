@@ -47,7 +47,7 @@ Result<std::string> expanded(const std::string& text, const std::string& where) 
     if (!value && !has_otherwise)
       return fail(Code::invalid,
                   fmt::format("{}: ${{{}}} is not set in the daemon's environment", where, printable(name, 64)),
-                  "set it, or write the value");
+                  "set the variable, or write its value into the configuration");
     all += value ? std::string(value) : otherwise;
     i = end + 1;
   }
@@ -77,7 +77,7 @@ Result<> read_command(Fields& in, ServerConfig& server) {
   server.command.insert(server.command.end(), arguments.begin(), arguments.end());
   for (auto& word : server.command) {
     TRY(word, expanded(word, in.path_of("args")));
-    if (word.find('\0') != word.npos) return fail(Code::invalid, in.path_of("args") + ": holds a NUL");
+    if (word.find('\0') != word.npos) return fail(Code::invalid, in.path_of("args") + ": contains a NUL");
   }
   TRY(server.environment, read_variables(in.find("env"), in.path_of("env")));
   return {};
@@ -146,7 +146,7 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
     server.tenants_folder = true;
     server.observe = false;  // other tenants must not see the form of one tenant's files
     if (server.sharing == ServerConfig::Sharing::everybody)
-      return fail(Code::invalid, path + ".folder: one process for everybody cannot have each tenant's workspace",
+      return fail(Code::invalid, path + ".folder: one shared process cannot have the workspace of each tenant",
                   "leave out `share`, or name a folder");
     if (server.place == ServerConfig::Place::outside)
       return fail(Code::invalid, path + ".folder: a tenant's workspace is only given to a server in a jail",
@@ -157,16 +157,16 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
   if (server.tenants_folder && !server.secrets.empty() && !open_to_code)
     return fail(Code::invalid,
                 path +
-                    ".secrets: the server starts in the tenant's workspace, where code may leave what "
-                    "the server then loads, and so take its secrets",
-                "name a folder of its own, or say \"secrets_open_to_code\": true");
+                    ".secrets: the server starts in the tenant's workspace, where code can write a file that "
+                    "the server loads, and so steal its secrets",
+                "name another folder, or set \"secrets_open_to_code\": true");
   for (const auto& [variable, file] : server.secrets)
     if (!file.starts_with('/'))
       return fail(Code::invalid, fmt::format("{}.secrets.{}: not the absolute path of a file", path, variable),
-                  "secrets are read from files, so that no configuration holds them");
+                  "write the secret to a file, and its path here: the configuration must not contain secrets");
   for (const auto& [header, file] : server.secrets)
     if (server.remote() && !http::check_header(header, ""))
-      return fail(Code::invalid, fmt::format("{}.secrets: '{}' is no name of a header", path, printable(header, 64)));
+      return fail(Code::invalid, fmt::format("{}.secrets: '{}' is not a header name", path, printable(header, 64)));
   return server;
 }
 
@@ -245,7 +245,7 @@ Result<> check_names(const std::vector<ServerConfig>& servers) {
   for (const auto& server : servers)
     if (!names.insert(server.name).second)
       return fail(Code::invalid, fmt::format("two servers are named '{}'", server.name),
-                  "rename one in `servers`, or take it out of the imported file");
+                  "rename a server in `servers`, or remove it from the imported file");
   if (servers.size() > kMaxServers) return fail(Code::invalid, fmt::format("more than {} servers", kMaxServers));
   return {};
 }

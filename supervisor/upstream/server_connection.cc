@@ -51,7 +51,7 @@ ServerConnection::~ServerConnection() { tasks_.cancel_all(); }
 
 void ServerConnection::rest() {
   if (!client_ || busy_ > 0) return;
-  log_info("upstream server {}: not needed now, ended", config_.name);
+  log_info("upstream server {}: idle, ended", config_.name);
   tasks_.cancel_all();
   outdated_ = learning_ = false;
   Client::let_go(loop_, std::exchange(client_, nullptr));
@@ -65,7 +65,7 @@ Task<Result<std::shared_ptr<Client>>> ServerConnection::ready(Start start) {
     const auto now = Monotonic::now();
     if (now < not_before_) {
       const auto left = std::chrono::duration<double>(not_before_ - now).count();
-      const std::string why = last_start_ ? "it keeps ending" : last_start_.error().what;
+      const std::string why = last_start_ ? "it ends again and again" : last_start_.error().what;
       co_return fail(Code::unavailable, fmt::format("server '{}' is not started again yet: {}", config_.name, why),
                      fmt::format("try again in {:.1f} s", left));
     }
@@ -79,7 +79,7 @@ Task<Result<std::shared_ptr<Client>>> ServerConnection::ready(Start start) {
   }
   if (!last_start_) co_return tl::unexpected<Error>(last_start_.error());
   if (!client_)
-    co_return fail(Code::unavailable, fmt::format("server '{}' ended as soon as it was started", config_.name));
+    co_return fail(Code::unavailable, fmt::format("server '{}' ended at once after its start", config_.name));
   co_return client_;
 }
 

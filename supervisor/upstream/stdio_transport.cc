@@ -24,7 +24,7 @@ StdioTransport::StdioTransport(Loop& loop, std::unique_ptr<ServerProcess> proces
       process_(std::move(process)),
       secrets_(std::move(secrets)),
       outbox_(
-          loop, process_->in(), mcp::OutboxLimits{}, [] {}, [this] { finish("does not read what it is asked"); }),
+          loop, process_->in(), mcp::OutboxLimits{}, [] {}, [this] { finish("does not read its requests"); }),
       tasks_(loop) {}
 
 StdioTransport::~StdioTransport() {
@@ -47,7 +47,7 @@ void StdioTransport::send(const Json& message, Arguments arguments) {
 void StdioTransport::cancel(int64_t id) {
   send({{"jsonrpc", "2.0"},
         {"method", "notifications/cancelled"},
-        {"params", {{"requestId", id}, {"reason", "nobody waits for it any more"}}}},
+        {"params", {{"requestId", id}, {"reason", "the caller no longer waits"}}}},
        {});
 }
 

@@ -45,8 +45,9 @@ Result<Transport::Arguments> write_arguments(const std::string& tool, const Tool
   if (entry.input) {
     auto fits = entry.input->check(arguments);
     if (!fits)
-      return fail(Code::invalid, fmt::format("the arguments of '{}' do not fit: {}", tool, fits.error().what),
-                  "get_tool_definition tells its parameters");
+      return fail(Code::invalid,
+                  fmt::format("the arguments of '{}' do not match its schema: {}", tool, fits.error().what),
+                  "get_tool_definition shows its parameters");
   }
   return Transport::Arguments{std::make_shared<const std::string>(dump_json(arguments)),
                               mirror(entry.mirrored, arguments)};
@@ -99,7 +100,7 @@ Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
   std::erase_if(server.connections, [](const auto& one) { return one.second->rests(); });
   if (has_room()) return {};
   return fail(Code::exhausted,
-              fmt::format("server '{}' runs for {} tenants already", server.config.name, kMaxConnections));
+              fmt::format("server '{}' already runs for {} tenants", server.config.name, kMaxConnections));
 }
 
 ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& caller) {
@@ -164,7 +165,8 @@ void UpstreamServers::learned(Server& server, Definitions definitions) {
 
 void UpstreamServers::keep(const Server& server) {
   auto saved = save_definitions(settings_.definitions, server.config, *server.definitions);
-  if (!saved) log_warning("upstream server {}: its tools are not kept: {}", server.config.name, saved.error().what);
+  if (!saved)
+    log_warning("upstream server {}: its tool definitions are not stored: {}", server.config.name, saved.error().what);
 }
 
 void UpstreamServers::observe(std::string_view name, std::string_view tool, const Json& value) {

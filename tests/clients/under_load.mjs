@@ -12,7 +12,7 @@ async function keep_calling(number) {
     try {
       const answer = await execute(session, `import time; time.sleep(0.05); print(${number})`);
       if (answer.success && answer.output?.[0] === String(number)) summary[restarted ? 'after' : 'before']++;
-      else if (/may have run|nothing was executed/.test(answer.error)) summary.interrupted++;
+      else if (/may have run|the call did not run/.test(answer.error)) summary.interrupted++;
       else summary.unexpected.push(answer);
     } catch (error) {
       summary.unexpected.push(String(error));

@@ -29,7 +29,7 @@ TEST_CASE("what installers say without their index leads to a sentence about ins
                        "E: List directory /var/lib/apt/lists/partial is missing.",
                        "a line\nerror: failed to download https://index.crates.io/config.json\nanother");
   CAPTURE(text);
-  CHECK_THAT(jail::network_advice(text), StartsWith("nothing can be installed: this jail has no network"));
+  CHECK_THAT(jail::network_advice(text), StartsWith("packages cannot be installed: this jail has no network"));
 }
 
 TEST_CASE("other errors lead to no advice", "[jail]") {

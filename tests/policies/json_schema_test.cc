@@ -156,9 +156,10 @@ TEST_CASE("a problem names its place and what is wrong there", "[json_schema]") 
   CHECK(problem(kSchema, Json::parse("{}")) == "'title' is missing");
   CHECK(problem(kSchema, Json::parse(R"({"title": "too long"})")) == "/title: 8 characters are more than 5");
   CHECK(problem(kSchema, Json::parse(R"({"title": "x", "labels": ["a", 3]})")) ==
-        R"(/labels/1: 3 is none of ["a","b"])");
+        R"(/labels/1: 3 is not one of ["a","b"])");
   CHECK(problem(kSchema, Json::parse(R"({"title": "x", "more": 1})")) == "'more' is not known here");
-  CHECK(problem(kSchema, Json::parse(R"({"title": "x", "n": 1.5})")) == "/n: 1.5 fits none of the 2 alternatives");
+  CHECK(problem(kSchema, Json::parse(R"({"title": "x", "n": 1.5})")) ==
+        "/n: 1.5 does not match any of the 2 alternatives");
 }
 
 TEST_CASE("a schema that makes no sense is refused with its place", "[json_schema]") {

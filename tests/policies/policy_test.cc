@@ -96,7 +96,7 @@ TEST_CASE("a policy offers all tools, few, or those it names", "[policies]") {
 
 TEST_CASE("a policy that is not understood in full is refused, with key, value and range", "[policies]") {
   auto [pointer, value, message] = GENERATE(table<std::string, Json, std::string>({
-      {"/shell_exit_1", "ok", "shell_exit_1: \"ok\" is none of: answer, error"},
+      {"/shell_exit_1", "ok", "shell_exit_1: \"ok\" is not one of: answer, error"},
       {"/limits/standard/cpus", 4096, "limits.standard.cpus: 4096 is outside 0.01..1024"},
       {"/limits/standard/cpus", "all", "limits.standard.cpus: neither a number nor \"host\""},
       {"/limits/standard/cpus", 9, "limits.standard.cpus: 9 is above limits.maximum.cpus, which is 8"},
@@ -115,13 +115,13 @@ TEST_CASE("a policy that is not understood in full is refused, with key, value a
        "limits.maximum.output_bytes: 1048576 is above limits.standard.output_kept_bytes, which is 4096"},
       {"/limits/standard", Json::array(), "limits.standard: a list is not an object"},
       {"/limits", 7, "limits: 7 is not an object"},
-      {"/isolation/cgroups", "maybe", "isolation.cgroups: \"maybe\" is none of: required, preferred"},
+      {"/isolation/cgroups", "maybe", "isolation.cgroups: \"maybe\" is not one of: required, preferred"},
       {"/isolation/cgroup", "required",
        "isolation.cgroup: unknown key; known keys: cgroups, identity, idmap, landlock, overlay"},
       {"/quota/workspace_bytes", 1, "quota.workspace_bytes: 1 is outside 1048576..1125899906842624"},
       {"/admission/concurrent_executions", 0, "admission.concurrent_executions: 0 is outside 1..10000"},
       {"/languages", Json::array({"python", "ruby"}),
-       "languages: \"ruby\" is none of: python, javascript, typescript, shell"},
+       "languages: \"ruby\" is not one of: python, javascript, typescript, shell"},
       {"/languages", Json::array({"python", "python"}),
        "languages: \"python\" stands there twice\nlanguages: \"python\" stands there twice"},
       {"/languages", Json::array(), "languages: names no language"},

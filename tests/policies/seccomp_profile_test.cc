@@ -119,7 +119,7 @@ TEST_CASE("a profile that compiles to more than the kernel takes is refused", "[
   auto program = compile_seccomp(*parsed);
   REQUIRE_FALSE(program);
   CHECK(program.error().code == Code::invalid);
-  CHECK(program.error().what.find("instructions are more than the kernel takes, 4096") != std::string::npos);
+  CHECK(program.error().what.find("instructions are more than the kernel's limit of 4096") != std::string::npos);
 }
 
 TEST_CASE("a profile whose combinations would take for ever is refused at once", "[seccomp]") {

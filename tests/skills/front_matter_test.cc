@@ -64,7 +64,7 @@ TEST_CASE("front matter that would grow, or that is another YAML, is refused by 
       {"a: \"open\n", "quotes"},
       {"a: 'open\n", "quotes"},
       {"a: \"x\\x41\"\n", "escape"},
-      {"a: .inf\n", "a number of this kind"},
+      {"a: .inf\n", "this form of a number"},
       {"just text\n", "key: value"},
       {"a: \xff\xfe\n", "UTF-8"},
       {std::string("a: \0b\n", 6), "UTF-8"},

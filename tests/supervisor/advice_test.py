@@ -7,7 +7,7 @@ from shutil import which
 from harness import Client, Daemon
 
 _NO_NETWORK = "this jail has no network; search_tools"
-_NO_INSTALL = "nothing can be installed: this jail has no network"
+_NO_INSTALL = "packages cannot be installed: this jail has no network"
 
 
 class Advice(unittest.TestCase):

@@ -42,7 +42,7 @@ class ModernClient(ApprovalTest):
     def test_whoever_says_no_or_goes_away_is_told_to_the_code(self):
         who = f"the client of user {os.geteuid()}"
         for action, cause in (("decline", f"was refused by {who}"),
-                              ("cancel", f"is only done when somebody approves it, and {who} dismissed the question")):
+                              ("cancel", f"needs an approval, and {who} dismissed the question")):
             body = self.finish(self.begin(CAUGHT), action)
             self.assertEqual(body["result"], ["denied", "calls.large-sums", f"near.add {cause}: large sums need a human",
                                               "keep b below 100"])
@@ -111,7 +111,7 @@ class ModernClient(ApprovalTest):
         for capabilities in ({}, {"elicitation": {"url": {}}}, {"elicitation": None}):
             result = self.client.ask("execute_code", {"code": CAUGHT}, capabilities)["result"]
             body = json.loads(result["content"][0]["text"])
-            self.assertIn("nobody can be asked here", body["result"][2])
+            self.assertIn("no person can be asked here", body["result"][2])
 
     def test_a_client_that_goes_takes_its_question_along(self):
         with Modern(self.shared.socket) as leaving:
@@ -178,7 +178,7 @@ class LegacyClient(ApprovalTest):
             request = self.client.begin_code(CAUGHT)
             question = self.client.await_question(number)
             self.client.send({"jsonrpc": "2.0", "id": question["id"], **reply})
-            self.assertIn("nobody can be asked here", self.client.executed(request)["result"][2])
+            self.assertIn("no person can be asked here", self.client.executed(request)["result"][2])
 
     def test_a_cancelled_call_takes_its_question_back(self):
         request = self.client.begin_code(ADD % 100)
@@ -227,7 +227,7 @@ class LegacyClient(ApprovalTest):
         request = self.client.begin_code(CAUGHT)
         self.client.await_question()
         self.client.socket.shutdown(1)
-        self.assertIn("nobody can be asked here", self.client.executed(request)["result"][2])
+        self.assertIn("no person can be asked here", self.client.executed(request)["result"][2])
 
 
 class Ends(ApprovalTest):
@@ -241,7 +241,7 @@ class Ends(ApprovalTest):
             question = client.await_question()
             self.assertEqual(client.executed(request)["result"], [
                 "denied", "calls.large-sums",
-                "near.add is only done when somebody approves it, and nobody did within 1 s: large sums need a human",
+                "near.add needs an approval, and no person approved it within 1 s: large sums need a human",
                 "keep b below 100"])
             self.assertIn(question["id"], client.cancelled)
 
@@ -252,7 +252,7 @@ class Ends(ApprovalTest):
             eventually(expired, "it expires")
             result = client.again("execute_code", {"code": CAUGHT}, asked)["result"]
             self.assertEqual(result["resultType"], "complete")
-            self.assertIn("nobody did within 1 s", json.loads(result["content"][0]["text"])["result"][2])
+            self.assertIn("no person approved it within 1 s", json.loads(result["content"][0]["text"])["result"][2])
 
 
 class Restart(ApprovalTest):
@@ -267,7 +267,7 @@ class Restart(ApprovalTest):
             finally:
                 ending.join()
                 self.shared.start()
-            self.assertIn("the question was taken back (warderd is ending", text)
+            self.assertIn("the question was withdrawn (warderd is ending", text)
             self.assertTrue(any(line.endswith(": withdrawn") for line in self.approvals_logged()))
 
     def test_a_modern_client_that_has_not_come_back_asks_again(self):
@@ -278,7 +278,7 @@ class Restart(ApprovalTest):
             self.shared.start()
         with Modern(self.shared.socket) as client:
             error = client.again("execute_code", {"code": CAUGHT}, asked)["error"]
-            self.assertIn("ask again without it", error["data"]["remedy"])
+            self.assertIn("call again without requestState", error["data"]["remedy"])
 
     def test_a_killed_one_leaves_nothing_that_waits(self):
         client = self.enterContext(Legacy(self.shared.socket))

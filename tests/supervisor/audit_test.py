@@ -60,7 +60,7 @@ class AuditVerify(unittest.TestCase):
     def test_what_was_changed_is_named(self):
         told, plain = self.tampered("UPDATE audit SET shape='{}' WHERE number=3")
         self.assertEqual((told["whole"], told["entries"]), (False, 2))
-        self.assertEqual(told["problem"], "entry 3 is not what was written, or does not follow entry 2")
+        self.assertEqual(told["problem"], "entry 3 was changed, or does not follow entry 2")
         self.assertEqual(plain, f"BROKEN after 2 entries of 2 calls: {told['problem']}\n")
 
     def test_what_is_missing_is_named(self):
@@ -77,13 +77,13 @@ class AuditVerify(unittest.TestCase):
             database.execute("DELETE FROM audit WHERE number=2")
         database.close()
         self.assertEqual(self.verify(copy, 1)[0]["problem"],
-                         "1 entries are missing, and no entry says that they were forgotten")
+                         "1 entries are missing, and no entry records that they were forgotten")
 
     def test_what_was_added_is_named(self):
         columns = "at_ms, tenant, uid, pid, action, subject, shape, hash, version"
         told, _ = self.tampered(f"INSERT INTO audit(number, {columns}) SELECT number+1, {columns} FROM audit "
                                 "ORDER BY number DESC LIMIT 1")
-        self.assertIn("is not what was written", told["problem"])
+        self.assertIn("was changed, or does not follow", told["problem"])
 
     def test_what_is_no_journal_is_no_verdict(self):
         self.assertIn("cannot be verified", self.verify(self.daemon.directory / "nothing.db", 125)[1])

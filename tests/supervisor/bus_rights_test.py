@@ -160,7 +160,7 @@ class OutsideTheSystemBus(unittest.TestCase):
         with Bus() as bus, BusDaemon(bus) as _, Polkit(bus, CONFIGURE):
             done = bus.busctl("call", NAME, PATH, MANAGER, "Reload", user=OTHER_USER, check=False)
             self.assertEqual(done.returncode, 1)
-            self.assertIn("may not do this", done.stderr)
+            self.assertIn("has no permission for this call", done.stderr)
 
 
 class Hostile(unittest.TestCase):

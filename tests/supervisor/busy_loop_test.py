@@ -77,7 +77,7 @@ class BusyLoop(unittest.TestCase):
         self.assertGreaterEqual(seconds, STOPPED)
         health, found, remedy = self.finding()
         self.assertEqual(health, "note")
-        milliseconds = int(re.search(r"nobody was answered for (\d+) ms", found)[1])
+        milliseconds = int(re.search(r"no client was answered for (\d+) ms", found)[1])
         self.assertGreaterEqual(milliseconds, 1000 * STOPPED)
         self.assertRegex(found, r"at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")
         self.assertRegex(found, r"\d+ ms of that went into [a-z]")

@@ -209,12 +209,12 @@ class Shown(unittest.TestCase):
             self.assertEqual(state["State"], "serving")
             refused = subprocess.run([WARDER, "dashboard", "--unix", str(path)], capture_output=True, text=True)
             self.assertEqual(refused.returncode, 2)
-            self.assertIn("is there already", refused.stderr)
+            self.assertIn("exists already", refused.stderr)
             self.assertEqual(dashboard.end()[1], 0)
             self.assertFalse(path.exists())
 
     def test_wrong_flags_are_named(self):
-        for words, told in ((["--port", "x"], "no port"), (["--port", "70000"], "no port"), (["--port", "1", "--unix", "a"], "one of"),
+        for words, told in ((["--port", "x"], "not a port"), (["--port", "70000"], "not a port"), (["--port", "1", "--unix", "a"], "one of"),
                             (["--unix", "/tmp/" + "a" * 200], "too long")):
             with self.subTest(words):
                 done = subprocess.run([WARDER, "dashboard", *words], capture_output=True, text=True, timeout=PATIENCE)

@@ -113,7 +113,7 @@ class Doctor(unittest.TestCase):
             self.addCleanup(daemon.stop)
             found = eventually(lambda: self.look("--socket", daemon.socket, "--bus", bus.address).get("traces"), "a finding")
             self.assertEqual(found["health"], "note")
-            self.assertIn("no network but lo", found["found"])
+            self.assertIn("only the network interface lo", found["found"])
             self.assertIn("PrivateNetwork=no", found["remedy"])
 
     def test_a_daemon_looks_once_at_a_time_and_answers_others_meanwhile(self):

@@ -68,10 +68,10 @@ class FullDisk(unittest.TestCase):
         self.assertEqual(self.finding()[0], "good")
         self.fill()
         ran = self.refused()
-        self.assertIn("the program ran, but its record cannot be kept", ran["error"])
+        self.assertIn("the program ran, but it cannot be recorded", ran["error"])
         self.assertEqual((ran["outcome"], ran["may_have_run"]), ("internal", True), ran)
         not_run = self.refused()
-        self.assertIn("the program did not run, for its record cannot be kept", not_run["error"])
+        self.assertIn("the program did not run, because it cannot be recorded", not_run["error"])
         self.assertEqual(not_run["outcome"], "denied", not_run)
         self.assertNotIn("execution_id", not_run, "nothing is kept of what did not run")
 

@@ -66,7 +66,7 @@ class Rows(unittest.TestCase):
             daemon.stop()
             (daemon.state / "journal/journal.db").write_bytes(b"x" * 10_000)
             daemon.start()
-            self.assertIn("is kept as", daemon.log_text())
+            self.assertIn("was renamed to", daemon.log_text())
             self.assertTrue(list((daemon.state / "journal").glob("journal.db.set-aside-*")))
             with Client(daemon.socket) as client:
                 self.assertEqual(client.execute("result = 2")["result"], 2)

@@ -48,7 +48,7 @@ except warder.CallError as e:
 """)
         code, said = body["result"]
         self.assertEqual(code, "exhausted")
-        self.assertIn("write them to a file of the workspace", said)
+        self.assertIn("write the arguments to a file of the workspace", said)
 
     def test_a_flood_of_large_calls_ends_and_others_are_answered_meanwhile(self):
         flood = RAW + """

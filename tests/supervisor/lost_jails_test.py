@@ -56,7 +56,7 @@ class LostJails(unittest.TestCase):
             (init,) = children_of(jailer_of(daemon))
             os.kill(init, signal.SIGKILL)
             body = self.expect(client.answer(request), True, "ended from outside")
-            self.assertIn("look at what it left in the workspace", body["remedy"])
+            self.assertIn("check its effects in the workspace", body["remedy"])
             self.assertEqual(client.execute("result = 6")["result"], 6)
 
     def test_a_jail_that_is_killed_before_its_program_begins(self):
@@ -83,7 +83,7 @@ class LostJails(unittest.TestCase):
                 os.kill(jailer_of(daemon), signal.SIGKILL)
                 for request in running:
                     body = self.expect(client.answer(request), True, "jailer", "fault of the daemon", "restarts")
-                    self.assertIn("look at what it left in the workspace", body["remedy"])
+                    self.assertIn("check its effects in the workspace", body["remedy"])
                 self.assertEqual(wait_for_status(daemon.process), 1)
                 self.assertEqual(watch.survivors(10), {})
             (line,) = [line for line in daemon.log_text().split("\n") if "the jailer process ended" in line]

@@ -258,7 +258,7 @@ class BrokenPolicies(Folder):
             self.allow_keyrings(policies)
             ended = self.run_daemon("--policies", os.fspath(policies))
             self.assertEqual(ended.returncode, 1, ended.stderr)
-            self.assertIn("guarantees that do not hold", ended.stderr)
+            self.assertIn("protections that a jail on this machine does not have", ended.stderr)
             self.assertIn("no keyrings", ended.stderr)
 
     def test_nor_are_they_after_a_reload(self):
@@ -290,7 +290,7 @@ class Places(Folder):
 
     def test_a_file_that_is_no_socket_is_left_alone(self):
         path = self.file("data", "precious")
-        self.expect_refusal(self.run_daemon("--socket", path), "is no socket", status=1)
+        self.expect_refusal(self.run_daemon("--socket", path), "is not a socket", status=1)
         self.assertEqual(path.read_text(), "precious")
 
     def test_a_socket_that_nobody_serves_is_replaced(self):

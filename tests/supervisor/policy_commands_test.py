@@ -146,7 +146,7 @@ class Policy(unittest.TestCase):
             (["files.read_file"], "limited", "calls.rules", "--arguments"),
             (["files.read_file", "--arguments", '{"path": "a/.b"}'], "refused", "calls.rules[0]", "are private"),
             (["files.read_file", "--arguments", '{"path": "a/b"}'], "allowed", "calls.rules[1]", "reading"),
-            (["mail.send"], "limited", "calls.rules[2]", "a human decides"),
+            (["mail.send"], "limited", "calls.rules[2]", "a person decides"),
             (["git.push"], "refused", "calls.otherwise", "no rule names it"),
         ):
             with self.subTest(words):
@@ -159,7 +159,7 @@ class Policy(unittest.TestCase):
         for words, status, part in (
             (["show", "nothing"], 1, "known: default"),
             (["show", "--user", "nobody-of-that-name"], 1, "there is no user"),
-            (["explain", "--policy", "default"], 2, "nothing is asked"),
+            (["explain", "--policy", "default"], 2, "no question is given"),
             (["explain", "--memory", "much"], 2, "not a number"),
             (["explain", "--tool", "a.b", "--arguments", "[1]"], 2, "not a JSON object"),
             (["explain", "--arguments", "{}"], 2, "without --tool"),

@@ -91,7 +91,7 @@ class LegacyServer(QuestionsTest):
         params = question["params"]
         self.assertEqual(params["mode"], "form")
         first, *_, asked, looks_like_ours = params["message"].split("\n")
-        self.assertIn("MCP server 'old' asks, to go on with its tool 'ask'", first)
+        self.assertIn("MCP server 'old' asks this question for its tool 'ask'", first)
         self.assertEqual((asked, looks_like_ours), ("> Which size?", "> Allow this call?"))
         self.assertEqual(params["requestedSchema"], {
             "type": "object", "required": ["size"], "properties": {
@@ -351,7 +351,7 @@ class ModernServer(QuestionsTest):
             ((key, _),) = result["inputRequests"].items()
             result = client.ask("call_tool", arguments, inputResponses={key: {"action": "accept", "content": LARGE}},
                                 requestState=result["requestState"])["result"]
-        self.assertIn("asks for more after 10 answers", structured(result)["error"])
+        self.assertIn("asks more questions after 10 answers", structured(result)["error"])
 
     def test_a_legacy_client_is_asked_by_a_request(self):
         client = self.legacy()

@@ -168,8 +168,8 @@ class RefusedProxy(unittest.TestCase):
                 self.assertTrue(answers[1]["result"]["tools"])
                 for request in (2, 3):
                     body = body_of(answers[request]["result"])
-                    self.assertIn("nothing was executed", body["error"])
-                    self.assertIn("1 connections already", body["error"])
+                    self.assertIn("the call did not run", body["error"])
+                    self.assertIn("1 connections, which is the maximum", body["error"])
                     self.assertTrue(body["remedy"])
                 holder.close()
                 for request in range(4, 100):  # it tries again at least once a second

@@ -10,7 +10,7 @@ import unittest
 from harness import Client, Policies, Service
 
 REFUSED = "the self-test of jails fails under the new policies"
-UNFIT = "the self-test of jails fails here"
+UNFIT = "the self-test of jails fails on this machine"
 
 
 def limit_descriptors(pid, soft):
@@ -52,7 +52,7 @@ class Reload(unittest.TestCase):
         self.policies.change(languages=["shell"])
         self.assertIn("STATUS=serving; the last reload failed, see the log", self.reload())
         self.assertIsNone(self.daemon.process.poll())
-        self.assertIn(f"the policies stay as they were: {REFUSED}", self.daemon.log_text())
+        self.assertIn(f"the reload failed, the former policies stay in force: {REFUSED}", self.daemon.log_text())
         again = self.client.execute("result = n", session="kept", language="python")
         self.assertEqual((again["outcome"], again["result"]), ("ok", 7), "neither language nor session were touched")
         self.policies.write("seccomp/default.json", good)

@@ -79,7 +79,7 @@ class Modern(RemoteTest):
         self.begin({"far": {"url": self.server.url, "timeout_s": 2}})
         for tool, says in (
                 ("redirect", "HTTP status 307 to http://127.0.0.1:1/elsewhere"), ("unauthorized", "status 401: invalid_token"),
-                ("page", "what is no answer"), ("strangers", "ended its reply without an answer"),
+                ("page", "a reply that is not an MCP answer"), ("strangers", "ended its reply without an answer"),
                 ("breaks", "transfer closed"), ("nothing", "HTTP status 202"),
                 ("headers_flood", "more than 65536 bytes of headers"), ("drips", "did not answer within 2.0 s"),
                 ("comments", "floods")):

@@ -173,7 +173,7 @@ class Restart(unittest.TestCase):
             daemon.take_turns()
             daemon.end(signal.SIGKILL)
             daemon.start()
-            self.assertIn("which is lost", client.receive()["error"]["message"])
+            self.assertIn("the message is lost", client.receive()["error"]["message"])
             self.assertIsNone(client.receive())
             self.assertEqual(other.execute("result = 1")["outcome"], "ok")
             daemon.expect_kept(2)

@@ -54,7 +54,7 @@ class Case(SharedDaemon):
     def expect_told(self, body, outcome, session="s"):
         """An answer that says that the session ended with it: the next call of that client begins anew."""
         self.assertEqual((body["outcome"], body["session"]["ended"]), (outcome, True), body)
-        self.assertIn("variables are gone", body["session"]["remedy"])
+        self.assertIn("variables are lost", body["session"]["remedy"])
         body = self.execute("'x' in globals()", session)
         self.assertEqual((body["result"], body["session"]), (False, {"name": session, "call": 1}), body)
 
@@ -336,7 +336,7 @@ class Policy(unittest.TestCase):
         eventually(lambda: not self.listed(client), "the end of an idle session")
         body = client.execute("x", session="s")
         self.assertEqual((body["outcome"], body["code"]), ("denied", "not_found"), body)
-        self.assertIn("nobody called it for 1 s", body["error"])
+        self.assertIn("no call came for 1 s", body["error"])
 
     def test_a_policy_may_allow_none(self):
         client = self.start(sessions={"max": 0})
@@ -353,7 +353,7 @@ class Policy(unittest.TestCase):
         let_go(self.daemon)
         body = client.executed(running)
         self.assertEqual((body["outcome"], body["session"]["ended"]), ("ok", True), body)
-        self.assertIn("policies were loaded anew", client.execute("x", session="rests")["error"])
+        self.assertIn("policies were reloaded", client.execute("x", session="rests")["error"])
         self.assertEqual(client.execute("1", session="runs")["session"]["call"], 1, "it was told already")
 
     def test_a_session_may_begin_in_a_jail_that_waited(self):

@@ -125,7 +125,7 @@ class Tools(WithDaemon):
                 self.assertIn(line, told["error"])
                 self.assertIn(words, told["error"])
                 self.assertEqual(told["rule"], "skills.compile")
-        self.assertIn("word of Python's own", self.refused("save_skill", name="class", code="pass")["error"])
+        self.assertIn("keyword of Python", self.refused("save_skill", name="class", code="pass")["error"])
         self.assertEqual(self.names(), [])
 
     def test_what_is_compiled_does_not_run(self):

@@ -265,7 +265,7 @@ class Collectors(TracesTest):
         self.collector.wait_for_requests(4)
         self.assertEqual(len(set(self.collector.bodies())), 1)
         self.await_counts(1, 0)
-        self.assertIn("HTTP status 503; it is tried again", self.daemon.log_text())
+        self.assertIn("HTTP status 503; the daemon tries again", self.daemon.log_text())
         self.assertEqual(self.daemon.log_text().count("warning: traces:"), 1)  # one a minute
 
     def test_what_is_refused_for_good_is_dropped_and_the_next_are_sent(self):

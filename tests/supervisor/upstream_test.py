@@ -41,7 +41,7 @@ class Observed(UpstreamTest):
             stub = eventually(lambda: "class " in (text := client.execute(self.STUB)["result"]) and text, "a typed stub")
             self.assertIn("    id: int\n    row: str\n", stub)
             self.assertIn("-> list[rows_resultItem]", stub)
-            self.assertIn("Returns: Seen in results; the server declares nothing.", stub)
+            self.assertIn("Returns: Observed in results; the server declares no schema.", stub)
             self.assertEqual(self.about(client)["outputSchema"]["items"]["required"], ["id", "row"])
             self.assertEqual(client.execute(self.ROWS)["result"], 3)  # the new stub calls, too
 
@@ -232,8 +232,8 @@ class Rules(UpstreamTest):
                     ["denied", "calls.small-sums", "near.add is not allowed: large sums need a human", "keep b below 100"],
                     ["denied", "calls.no-secrets", "near.echo is not allowed", "other arguments may be allowed"],
                     ["denied", "calls.careful",
-                     "near.die is only done when somebody approves it, and nobody can be asked here",
-                     "do without it, or ask the administrator"],
+                     "near.die needs an approval, and no person can be asked here",
+                     "solve the task without this tool, or ask the administrator"],
                     ["denied", "calls.otherwise", "no rule of the policy allows near.rows",
                      "the administrator can add a rule to `calls.rules` of the policy"]])
                 result = structured(client.call("call_tool", {"name": "near__add", "arguments": {"a": 1, "b": 100}}))
@@ -342,14 +342,14 @@ class Jailed(SharedUpstreamTest):
         self.assertRegex(self.shared.log_text(), "server near: ready in [0-9]+ ms, 2026-07-28, in a jail")
 
     def test_a_folder_that_came_after_the_daemon_or_holds_its_own_files_is_shown_to_nobody(self):
-        self.assertIn("server all: no jail can be shown its folder /: it holds Warder's own files", self.shared.log_text())
+        self.assertIn("server all: jails cannot receive its folder /: it contains Warder's own files", self.shared.log_text())
         folder = self.folder / "late"
         folder.mkdir()
         owner = (self.shared.state / "tenants").stat()
         os.chown(folder, owner.st_uid, owner.st_gid)
         for name in ("late", "all"):
             answer = structured(self.client.call("call_tool", {"name": f"{name}__where", "arguments": {}}))
-            self.assertIn("its folder was not there when the daemon started, or holds the daemon's own files",
+            self.assertIn("its folder did not exist when the daemon started, or contains the daemon's own files",
                           answer["error"])
         self.assertIn("refused the order to attach a folder", self.shared.log_text())
 
@@ -371,7 +371,7 @@ class Jailed(SharedUpstreamTest):
         # Its tools are known, so it is told to end; it still has its two seconds when the daemon ends.
         stays = SMALL + "import time\ntime.sleep(600)\n"
         with self.daemon({"stays": {"command": "/usr/bin/python3", "args": ["-c", stays]}}) as daemon:
-            eventually(lambda: "server stays: not needed now, ended" in daemon.log_text(), "what it is told")
+            eventually(lambda: "server stays: idle, ended" in daemon.log_text(), "what it is told")
 
 
 class Imports(UpstreamTest):

@@ -151,7 +151,7 @@ class Expiry(Case):
         eventually(lambda: "/old was removed" in self.daemon.log_text(), "the end of what nobody uses")
         self.assertFalse((folder / "old").exists())
         log = self.daemon.log_text()
-        self.assertLess(log.index("/old is not used"), log.index("/old was removed: nobody used it"))
+        self.assertLess(log.index("/old is not used"), log.index("/old was removed: no client used it"))
         self.assertEqual(self.execute("list_files()", "old")["result"], [], "a name may be used again")
         stats = self.call("get_execution_stats", {}, "old")["structuredContent"]
         self.assertEqual(stats["executions"]["total"], 1, "what it did before is forgotten")
@@ -209,7 +209,7 @@ class Logs(Case):
         ask = "import warder\ntry:\n    {}\nexcept warder.CallError as e:\n    result = [e.code, e.message]"
         for code, kind, word in (("warder.checkpoint(1)", "invalid", "session"),
                                  ("warder.session_log('nobody')", "not_found", "nobody"),
-                                 ("warder.session_log('../../etc')", "invalid", "not a session's name"),
+                                 ("warder.session_log('../../etc')", "invalid", "not a session name"),
                                  ("warder.call('checkpoint', step='x')", "invalid", "session")):
             with self.subTest(code):
                 found, message = self.execute(ask.format(code))["result"]

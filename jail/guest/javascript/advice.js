@@ -12,7 +12,7 @@ const PYTHON = /^[ \t]*(?:def \w+\(.*\).*:|from [\w.]+ import |import \w+(?:\.\w
 const SHELL = /^[ \t]*(?:#!\/.*sh\b|\$ |(?:ls|cd|cat|echo|grep|curl|npm|npx|pip|pip3|git|mkdir|python3?|node|wget|apt-get|apt|sudo)(?:[ \t]+[\w./~-]|[ \t]*$))/m;
 const TYPES = /^[ \t]*(?:export )?(?:interface|enum|namespace|abstract class|declare|type \w+(?:<[^>]*>)? ?=)|[\w)\]}?]\s*:\s*(?:string|number|boolean|any|unknown|void|never|Record<|Array<|Promise<|Map<|Set<|[A-Z]\w*(?:\[\])?\s*[=,;)])| as (?:const|any|unknown|string|number|[A-Z]\w*)|\w<\w+(?:\[\])?>\(|\bsatisfies [A-Z]|\bimport type\b|!\.\w/m;
 const NETWORK = ['ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'ENETDOWN', 'EHOSTUNREACH'];
-const NO_NETWORK = "this jail has no network: search_tools finds servers' tools that reach the outside";
+const NO_NETWORK = "this jail has no network: search_tools finds upstream tools, which reach other machines";
 
 function looksLikeTypeScript(code) {
   return TYPES.test(code);
@@ -33,14 +33,14 @@ function aboutName(name, code, unbound) {
   if (name === 'Deno' || name === 'Bun')
     return `this is Node.js ${process.version}: use fs.readFile, fs.writeFile, process.env, require("child_process")`;
   if (BROWSER.includes(name)) return `this is Node.js ${process.version}, not a browser`;
-  if (name === 'prompt' || name === 'confirm') return 'nobody can be asked here: give values in context_vars';
+  if (name === 'prompt' || name === 'confirm') return 'no person can be asked here: give values in context_vars';
   const near = unbound.find((it) => it.split(/[^\p{ID_Continue}$]/u).includes(name));
   if (near !== undefined) return inDictionary(near);
   return '';
 }
 
 function inDictionary(name) {
-  return `the context variable is no JavaScript name: write context_vars[${JSON.stringify(name)}]`;
+  return `the name of this context variable is not valid in JavaScript: write context_vars[${JSON.stringify(name)}]`;
 }
 
 function inShell() {
@@ -93,10 +93,10 @@ function advise(error, about) {
     const [, callee] = error instanceof TypeError && /^(.{1,200}) is not a function$/s.exec(error.message) || [];
     if (callee !== undefined) return require('./servers.js').adviseOnFunction(callee, about.code);
     if (error instanceof TypeError && error.message === 'Assignment to constant variable.')
-      return 'declare with `let` what gets another value; a later call of a session may declare the name anew';
+      return 'declare a variable that changes with `let`; a later call of a session may declare the name again';
     if (error.code === 'MODULE_NOT_FOUND' || error.code === 'ERR_MODULE_NOT_FOUND') return aboutModule(error);
     if (error.code === 'ERR_UNSUPPORTED_ESM_URL_SCHEME' || error.code === 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING')
-      return 'this jail has no network: only what is installed can be imported';
+      return 'this jail has no network: only installed packages can be imported';
     const lost = causesOf(error).find((it) => NETWORK.includes(it.code));
     if (lost !== undefined) return NO_NETWORK;
   } catch (e) { // a getter of the agent threw

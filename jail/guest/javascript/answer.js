@@ -63,7 +63,7 @@ class Answer {
       if (readBytes > 0) this.#message.read_bytes = readBytes;
       text = this.#encoded();
     } catch (e) {
-      this.#message = {type: 'result', error: `the result could not be told: ${headOf(e)}`, status: 1};
+      this.#message = {type: 'result', error: `the result could not be sent: ${headOf(e)}`, status: 1};
       text = stringify(this.#message);
     }
     try {

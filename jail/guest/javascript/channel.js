@@ -226,7 +226,8 @@ class Channel {
 
   // Lets all waiting calls fail: the order that made them is answered.
   abandon() {
-    if (this.#calls.size > 0) this.#endAll({code: 'cancelled', message: 'the execution was answered before this call was'});
+    if (this.#calls.size > 0)
+      this.#endAll({code: 'cancelled', message: 'the execution ended before this call was answered'});
   }
 
   #endAll(error) {

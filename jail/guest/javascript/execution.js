@@ -66,7 +66,7 @@ class Execution {
       if (isAlone('unhandledRejection')) this.#fail(reason);
     });
     process.on('beforeExit', () => {
-      if (!this.#isSettled) this.#fail(new Error('the code awaits a promise that nothing is left to settle'));
+      if (!this.#isSettled) this.#fail(new Error('the code awaits a promise that can never settle'));
       process.exit();
     });
     const exit = process.exit.bind(process);

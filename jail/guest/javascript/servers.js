@@ -55,7 +55,7 @@ function told(place) {
 
 function absent(request, server, tool) {
   const there = askNearest(server, tool);
-  if (there.servers.length === 0) return `there is no module '${request}': no server has tools here`;
+  if (there.servers.length === 0) return `there is no module '${request}': no upstream server has tools`;
   if (server === '') return `'${request}' is the folder of all servers: write servers/NAME; there are: ${listed(there.servers)}`;
   if (there.server === null || spelt(there.server).toLowerCase() !== spelt(server).toLowerCase()) {
     const meant = there.server === null ? '' : ` (did you mean '${spelt(there.server)}'?)`;

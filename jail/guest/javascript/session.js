@@ -137,7 +137,7 @@ class Call {
   // The event loop is empty.
   idle() {
     if (!this.#isSettled && !this.#isAwaitingLast)
-      this.#answer.fail(new Error('the code awaits a promise that nothing is left to settle'));
+      this.#answer.fail(new Error('the code awaits a promise that can never settle'));
     this.#finish();
   }
 

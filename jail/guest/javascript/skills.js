@@ -29,7 +29,7 @@ function resolve(request, workspace, channel, usual) {
     skill = channel.callSync('load_skill', {name});
   } catch (e) {
     if (e.code !== 'not_found') throw e;
-    const told = new Error(`there is no skill '${name}'; list_skills() names those that there are`);
+    const told = new Error(`there is no skill '${name}'; list_skills() lists all skills`);
     throw Object.assign(told, {code: 'MODULE_NOT_FOUND'});
   }
   const {language} = skill.metadata;

@@ -91,13 +91,13 @@ std::vector<std::string> variables_of(const json& order) {
   if (context == order.end() || context->is_null()) return variables;
   if (!context->is_object()) refuse("context_vars is not an object of names and values");
   for (const auto& [name, value] : context->items()) {
-    if (!is_name(name)) refuse("context_vars: '" + name + "' is no name of a variable; use letters, digits and _");
+    if (!is_name(name)) refuse("context_vars: '" + name + "' is not a variable name; use letters, digits and _");
     if (is_reserved(name) || is_in_environment(name))
-      refuse("context_vars: the name '" + name + "' has a meaning for the shell; give it another name");
+      refuse("context_vars: the name '" + name + "' has a meaning for the shell; use another name");
     const auto* text = value.get_ptr<const std::string*>();
     std::string line = name + "=" + (text ? *text : guest::text_of(value));
     if (line.find('\0') != std::string::npos)
-      refuse("context_vars: '" + name + "' contains a NUL, which no environment can hold");
+      refuse("context_vars: '" + name + "' contains a NUL, which an environment cannot contain");
     if (line.size() >= kStringBytes)
       refuse("context_vars: '" + name +
              "' is longer than the 128 KiB of an environment variable; write it to a file in the workspace");

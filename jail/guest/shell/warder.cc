@@ -19,12 +19,12 @@ using nlohmann::json;
 constexpr int kExitFailed = 1, kExitUsage = 2;
 constexpr const char* kUsage =
     "warder call SERVER__TOOL [NAME=TEXT | NAME:=JSON | JSON-OBJECT | -]... [--select PATH]...\n"
-    "    calls a tool and prints what it answers: a text as it is, anything else as JSON. - is an object on standard "
+    "    calls a tool and prints its answer: a text as it is, other values as JSON. - reads an object from standard "
     "input\n"
     "warder search WORD...\n"
     "    finds tools\n"
     "warder describe TOOL\n"
-    "    all about one tool\n";
+    "    prints the definition of one tool\n";
 
 [[noreturn]] void refuse(const std::string& why) {
   ::fprintf(stderr, "warder: %s\n%s", why.c_str(), kUsage);
@@ -46,7 +46,7 @@ std::string read_input() {
 
 json object_of(const std::string& text, const char* what) {
   json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) refuse(std::string(what) + " is no JSON object");
+  if (!object.is_object()) refuse(std::string(what) + " is not a JSON object");
   return object;
 }
 
@@ -60,12 +60,12 @@ void add_argument(json& arguments, const std::string& word) {
     return;
   }
   json value = json::parse(word.substr(equals + 1), nullptr, false);
-  if (value.is_discarded()) refuse("'" + word + "': what follows := is no JSON");
+  if (value.is_discarded()) refuse("'" + word + "': the text after := is not JSON");
   arguments[word.substr(0, equals - 1)] = std::move(value);
 }
 
 json order_of_call(const std::vector<std::string>& words) {
-  if (words.empty()) refuse("which tool?");
+  if (words.empty()) refuse("the name of a tool is missing");
   json order{{"name", words[0]}, {"arguments", json::object()}};
   for (size_t i = 1; i < words.size(); i++) {
     if (words[i] != "--select") {
@@ -85,11 +85,11 @@ struct Call {
 };
 
 Call read_call(int count, char** words) {
-  if (count < 2) refuse("what is to be done?");
+  if (count < 2) refuse("a command is missing");
   const std::string verb = words[1];
   const std::vector<std::string> rest(words + 2, words + count);
   if (verb == "call") return {"call_tool", order_of_call(rest)};
-  if (rest.empty() || (verb != "search" && verb != "describe")) refuse("these words are not understood");
+  if (rest.empty() || (verb != "search" && verb != "describe")) refuse("this command is not known");
   std::string all;
   for (const std::string& word : rest) all += (all.empty() ? "" : " ") + word;
   if (verb == "search") return {"search_tools", {{"query", all}}};
@@ -123,10 +123,10 @@ json ask(const Call& call) {
   const int64_t id = now.tv_sec * 1'000'000'000 + now.tv_nsec;
   const json message{{"type", "call"}, {"id", id}, {"name", call.name}, {"arguments", call.arguments}};
   if (guest::send_message(guest::kCallSocket, message) == guest::PeerState::gone)
-    guest::give_up("there is no supervisor to ask from here");
+    guest::give_up("the supervisor cannot be reached from here");
   for (;;) {
     auto reply = guest::receive_message(guest::kCallSocket);
-    if (!reply) guest::give_up("the supervisor has gone");
+    if (!reply) guest::give_up("the supervisor closed the connection");
     // A reply to another call, or the rest of it: that call's process was ended meanwhile.
     if (!reply->is_object() || !reply->contains("id") || (*reply)["id"] != id) continue;
     return *std::move(reply);

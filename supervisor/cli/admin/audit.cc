@@ -44,7 +44,7 @@ std::string_view name_of(journal::AuditKind kind) {
 std::string time_of(int64_t ms) {
   const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
   std::tm parts{};
-  if (::gmtime_r(&seconds, &parts) == nullptr) return "a year beyond all calendars";
+  if (::gmtime_r(&seconds, &parts) == nullptr) return "a time that is out of range";
   char text[64];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
@@ -84,14 +84,15 @@ std::string text_of(const journal::AuditVerdict& verdict) {
   std::string text = fmt::format("{} entries of {} calls", verdict.entries, verdict.calls);
   text = verdict.problem.empty() ? fmt::format("whole: {}, head {}\n", text, verdict.head)
                                  : fmt::format("BROKEN after {}: {}\n", text, verdict.problem);
-  if (verdict.unsealed > 0) text += fmt::format("of the last minute: {} repeats, not sealed yet\n", verdict.unsealed);
+  if (verdict.unsealed > 0)
+    text += fmt::format("repeated calls of the last minute, not in the chain yet: {}\n", verdict.unsealed);
   if (verdict.forgotten.entries == 0) return text;
   text += fmt::format("forgotten, beyond the journal's limits: {}\n", text_of(verdict.forgotten));
   if (verdict.unproven > 0)
-    text += fmt::format("  {} of them by an older version: no entry says so\n", verdict.unproven);
+    text += fmt::format("  {} of them by an older version of Warder: no entry records these\n", verdict.unproven);
   for (const Share& share : verdict.shares)
     text += fmt::format("  {} of {}: {}\n", name_of(share.kind),
-                        share.account.empty() ? "tenants of which nothing is left" : share.account, text_of(share));
+                        share.account.empty() ? "tenants that have no entries left" : share.account, text_of(share));
   return text;
 }
 
@@ -103,7 +104,7 @@ Result<int> verify_audit_chain(const Given& given) {
   auto verdict = verify(file);
   if (!verdict && trouble.empty())
     return fail(Code::unavailable, file + " cannot be verified: " + verdict.error().what,
-                "name the daemon's journal.db or its state folder, and be root or the daemon's user");
+                "name the daemon's journal.db or its state folder, and call as root or as the daemon's user");
   if (!verdict) verdict = journal::AuditVerdict{};
   if (!trouble.empty()) verdict->problem = trouble;
   const bool whole = verdict->problem.empty();

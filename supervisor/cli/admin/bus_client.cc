@@ -183,11 +183,11 @@ Result<> BusClient::follow(const Take& take) const {
       std::string("type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='") + kName + "'";
   int r = sd_bus_match_signal(bus_.get(), nullptr, kName, kPath, kManager, nullptr, heard, &taking);
   if (r >= 0) r = sd_bus_add_match(bus_.get(), nullptr, owner.c_str(), gone, &taking);
-  if (r < 0) return fail_errno(-r, "listen to warderd", Code::unavailable);
+  if (r < 0) return fail_errno(-r, "receive signals of warderd", Code::unavailable);
   TRY(Json subscribed, call(kPath, kManager, "Subscribe"));
   while (taking.more && !taking.gone) {
     const int done = sd_bus_process(bus_.get(), nullptr);
-    if (done < 0) return fail_errno(-done, "the bus has gone", Code::unavailable);
+    if (done < 0) return fail_errno(-done, "the connection to the bus ended", Code::unavailable);
     if (done == 0) sd_bus_wait(bus_.get(), UINT64_MAX);
   }
   if (taking.gone) return fail(Code::unavailable, "warderd has left the bus", "systemctl status warder says why");

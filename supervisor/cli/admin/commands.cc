@@ -5,53 +5,55 @@ namespace {
 
 const Flag kPolicies{"--policies", "DIR", "Folder of policies, instead of the installed ones; may be repeated",
                      Times::any};
-const Flag kUser{"--user", "USER", "Of this user's connections, by name or number; else of whoever asks"};
-const Flag kUnit{"--unit", "UNIT", "Of connections of this system unit"};
+const Flag kUser{"--user", "USER",
+                 "For connections of this user, by name or number; default: the user of this command"};
+const Flag kUnit{"--unit", "UNIT", "For connections from processes of this system unit"};
 
 const Command kExplain{
     "policy explain",
     explain_policy,
     nullptr,
     nullptr,
-    "Tell whether a request would be refused, by which rule of which file, and what to change; each flag asks about "
-    "one thing. Exit status: 1 if something would be refused",
-    {{"--language", "python|javascript|typescript|shell", "A program in this language"},
-     {"--memory", "MB", "With this much memory"},
-     {"--timeout", "SECONDS", "That may run this long"},
-     {"--workspace", "NAME", "In this workspace"},
-     {"--network", nullptr, "That opens connections"},
-     {"--call", "CALL", "That makes this system call", Times::any},
-     {"--tool", "TOOL", "A call of a tool of Warder's (execute_code), or of another server's (files.read_file)"},
-     {"--arguments", "JSON", "The arguments of that call"},
-     {"--save-skill", nullptr, "Saving and deleting skills"},
-     {"--restore-pii", nullptr, "Getting back what tokens stand for"},
+    "Show whether the policies refuse a request, which rule of which file decides, and how to change it. Each flag "
+    "asks one question. Exit status: 1 if any answer is a refusal",
+    {{"--language", "python|javascript|typescript|shell", "May a program be in this language?"},
+     {"--memory", "MB", "May a program have this much memory?"},
+     {"--timeout", "SECONDS", "May a program run this long?"},
+     {"--workspace", "NAME", "May a program use this workspace?"},
+     {"--network", nullptr, "May a program open network connections?"},
+     {"--call", "CALL", "May a program make this system call?", Times::any},
+     {"--tool", "TOOL",
+      "May this tool be called? A tool of Warder (execute_code) or of an upstream server (files.read_file)"},
+     {"--arguments", "JSON", "The arguments of the call that --tool asks about"},
+     {"--save-skill", nullptr, "May skills be saved and deleted?"},
+     {"--restore-pii", nullptr, "May PII tokens be restored to the personal data that they replace?"},
      kUser,
      kUnit,
-     {"--policy", "POLICY", "Under this policy, whoever asks"},
+     {"--policy", "POLICY", "Answer for this policy, without asking which tenant it applies to"},
      kPolicies},
     Asks::nobody};
 
 }  // namespace
 
 const std::vector<Command>& commands() {
-  static const char* const kIds = "As in warder ps";
-  static const char* const kApprovals = "As in warder approvals";
+  static const char* const kIds = "Execution ids, as warder ps lists them";
+  static const char* const kApprovals = "Approval ids, as warder approvals lists them";
   static const std::vector<Command> kCommands = {
       {"ps",
        run_ps,
        nullptr,
        nullptr,
        "List the executions that wait or run",
-       {{"-a,--all", nullptr, "Also those that ended in the last minute"}}},
+       {{"-a,--all", nullptr, "List executions that ended in the last minute, too"}}},
       {"top",
        run_top,
        nullptr,
        nullptr,
-       "Watch the executions and the daemon: arrows choose one, k kills it, c m w a sort, q ends. Without a terminal, "
-       "print one picture",
-       {{"-n,--count", "N", "End after N pictures"},
-        {"-d,--delay", "SECONDS", "Between two pictures; 1 unless told"},
-        {"-s,--sort", "cpu|memory|wall|age", "By which column, the largest first"}}},
+       "Watch the executions and the daemon. Keys: the arrows choose an execution, k kills it, c m w a sort, q quits. "
+       "Without a terminal, print the list once",
+       {{"-n,--count", "N", "Quit after N refreshes"},
+        {"-d,--delay", "SECONDS", "Seconds between two refreshes; default: 1"},
+        {"-s,--sort", "cpu|memory|wall|age", "The column to sort by, largest value first"}}},
       {"logs",
        run_logs,
        "[EXECUTION]",
@@ -72,15 +74,14 @@ const std::vector<Command>& commands() {
        run_deny,
        "APPROVAL...",
        kApprovals,
-       "Refuse calls that wait",
-       {{"-r,--reason", "TEXT", "Told to the code that asks"}}},
+       "Refuse waiting calls",
+       {{"-r,--reason", "TEXT", "The reason, which the calling code receives"}}},
       {"audit verify",
        verify_audit_chain,
        "[FILE]",
-       "A journal.db, or a daemon's state folder; /var/lib/warder unless told",
-       "Check that nothing in the audit chain was changed, added or removed, beside a daemon or without one. Exit "
-       "status: "
-       "1 if something was, and the first such entry is named",
+       "A journal.db or the state folder of a daemon; default: /var/lib/warder",
+       "Check that no entry of the audit chain was changed, added or removed. The daemon may run meanwhile. Exit "
+       "status: 1 if the chain is broken; the first bad entry is printed",
        {},
        Asks::nobody},
       {"stats", run_stats, nullptr, nullptr, "Print the daemon's numbers since it started", {}},
@@ -88,44 +89,45 @@ const std::vector<Command>& commands() {
        run_dashboard,
        nullptr,
        nullptr,
-       "Show the executions, tenants and plots of the last ten minutes to a browser on this machine, until it is ended",
-       {{"--port", "PORT", "Of 127.0.0.1; one that is free unless told. The address has a key that nobody else knows"},
-        {"--unix", "PATH", "A Unix socket of its user's own, instead"}}},
+       "Serve a page with executions, tenants and plots of the last ten minutes to a browser on this machine, until "
+       "Ctrl-C",
+       {{"--port", "PORT", "The port on 127.0.0.1; default: a free one. The printed address contains a secret key"},
+        {"--unix", "PATH", "Serve on a Unix socket that only its user can open, instead of a port"}}},
       {"metrics",
        run_metrics,
        nullptr,
        nullptr,
        "Print the daemon's metrics: OpenMetrics text, or its samples as JSON",
-       {{"--from", "PATH", "The socket that warderd serves them on; else metrics.sock beside its own"}},
+       {{"--from", "PATH", "The socket for metrics of warderd; default: metrics.sock beside the MCP socket"}},
        Asks::nobody},
       {"doctor",
        run_doctor,
        nullptr,
        nullptr,
-       "Look at this machine as warderd and its jails need it, run a program if a daemon answers, and tell each "
-       "finding with its remedy. Exit status: 1 if something stands in the way",
-       {kPolicies, {"--state", "DIR", "The daemon's state folder, for its quotas"}}},
+       "Check this machine for all that warderd and its jails need, run a program if a daemon answers, and print each "
+       "finding with its remedy. Exit status: 1 if a finding is bad, which means that Warder cannot work",
+       {kPolicies, {"--state", "DIR", "The state folder of the daemon, to check its quotas"}}},
       {"policy check",
        check_policies,
        nullptr,
        nullptr,
-       "Read all policies as warderd would, and print every problem, one a line, and a warning for each key under a "
+       "Read all policies as warderd does. Print each problem on its own line, and a warning for each key with a "
        "former name. Exit status: 1 if there is a problem",
        {kPolicies},
        Asks::nobody},
       {"policy show",
        show_policy,
        "[POLICY]",
-       "Its name; else that of the user who asks",
-       "Print a policy as it applies, with all that it extends, and which file says what",
+       "The name of a policy; default: the policy of the user of this command",
+       "Print a policy as it applies, with the policies that it extends, and the file of each value",
        {kUser, kUnit, kPolicies},
        Asks::nobody},
       kExplain,
       {"complete",
        print_candidates,
        "WHAT...",
-       "executions, approvals or policies; then the line before the cursor, as one word",
-       "Print what may stand at the cursor",
+       "executions, approvals or policies; then the command line before the cursor, as one word",
+       "Print the words that complete the command line",
        {},
        Asks::nobody,
        Told::no},
@@ -134,8 +136,8 @@ const std::vector<Command>& commands() {
 }
 
 const char* group_summary(std::string_view first_word) {
-  if (first_word == "audit") return "Look at the record of what was asked of the daemon";
-  return first_word == "policy" ? "Tell what the policies of this machine say" : "";
+  if (first_word == "audit") return "Check the audit chain, the record of all calls to the daemon";
+  return first_word == "policy" ? "Show the policies of this machine" : "";
 }
 
 }  // namespace admin

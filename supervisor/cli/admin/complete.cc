@@ -72,7 +72,7 @@ Result<Words> candidates(const std::string& what, const Words& typed) {
   if (what == "executions") return executions_of(given, ends_them ? Ended::left_out : Ended::offered);
   if (what == "approvals") return approvals_of(given);
   if (what == "policies") return policies_of(given);
-  return fail(Code::invalid, "nothing is completed that way");
+  return fail(Code::invalid, "this kind of word is not known");
 }
 
 // Whether no character of the word has a meaning for the shell: compgen -W expands its words.

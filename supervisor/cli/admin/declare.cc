@@ -42,7 +42,9 @@ void add_command(CLI::App& app, const Command& command, Given& given) {
   const auto [group, name] = place_of(app, command.name);
   auto* added = group->add_subcommand(name, command.summary);
   if (command.asks == Asks::bus)
-    added->add_option("--bus", given.bus, "system, session or an address; else $WARDER_BUS, else where warderd is")
+    added
+        ->add_option("--bus", given.bus,
+                     "The bus of warderd: system, session or an address; default: $WARDER_BUS, else the bus it is on")
         ->type_name("BUS");
   if (command.told == Told::no) added->group("");  // CLI11 hides a command without a group
   added->add_flag("--json", given.json, "Print JSON");
@@ -63,8 +65,9 @@ void declare_commands(CLI::App& app, Given& given) {
 }
 
 void declare_socket(CLI::App& app, std::string& socket) {
-  app.add_option("--socket", socket,
-                 "warderd's socket; else $WARDER_SOCKET, $XDG_RUNTIME_DIR/warder/mcp.sock, /run/warder/mcp.sock")
+  app.add_option(
+         "--socket", socket,
+         "The socket of warderd; default: $WARDER_SOCKET, $XDG_RUNTIME_DIR/warder/mcp.sock or /run/warder/mcp.sock")
       ->type_name("PATH");
 }
 

@@ -87,7 +87,7 @@ Finding judge(const ClientFile& known, const std::string& path) {
   const std::string what = known.client, connect = fmt::format("warder config {}", known.client);
   std::error_code error;
   if (fs::file_size(path, error) > kMostBytes || error)
-    return {what, Health::note, path + " cannot be read", connect + " says what belongs into it"};
+    return {what, Health::note, path + " cannot be read", connect + " prints the entry for it"};
   std::ifstream in(path);
   std::stringstream all;
   all << in.rdbuf();
@@ -97,7 +97,8 @@ Finding judge(const ClientFile& known, const std::string& path) {
   }
   const auto parsed = parse_json(all.str());
   if (!parsed)
-    return {what, Health::note, path + ": " + parsed.error().what, "mend the file; the client reads none of it"};
+    return {what, Health::note, path + ": " + parsed.error().what,
+            "correct the file; the client cannot read it either"};
   const Json* entry = find_entry(*parsed, known.key);
   if (!entry) return {what, Health::note, path + " does not name warder", connect};
   const std::string command = command_of(*entry);

@@ -51,7 +51,7 @@ Result<std::string> exchange(int fd, std::string line, steady_clock::time_point 
     if (got == 0) return fail(Code::unavailable, "the daemon closed the connection");
     if (got < 0 && errno != EAGAIN && errno != EINTR) return fail_errno(errno, "read");
     if (got > 0) answer.append(chunk, static_cast<size_t>(got));
-    if (answer.size() > kLongestAnswer) return fail(Code::unavailable, "the answer has no end");
+    if (answer.size() > kLongestAnswer) return fail(Code::unavailable, "the answer is longer than 1 MiB");
   }
   return answer.substr(0, answer.find('\n'));
 }
@@ -59,12 +59,13 @@ Result<std::string> exchange(int fd, std::string line, steady_clock::time_point 
 Finding judge_answer(const std::string& line) {
   const std::string what = "execution";
   const auto message = parse_json(line);
-  if (!message) return {what, Health::bad, "the daemon answered with what is no JSON", "update warder and warderd"};
+  if (!message)
+    return {what, Health::bad, "the daemon's answer is not JSON", "install warder and warderd of the same version"};
   const Json& result = member(*message, "result");
   const auto body = parse_json(text(element(member(result, "content"), 0), "text"));
   if (!body || !body->is_object()) {
     const std::string why = text(member(*message, "error"), "message");
-    return {what, Health::bad, why.empty() ? "the daemon's answer cannot be read" : why,
+    return {what, Health::bad, why.empty() ? "the daemon's answer is not an answer of execute_code" : why,
             "journalctl -u warder says more"};
   }
   std::vector<std::string> weaker;
@@ -79,7 +80,7 @@ Finding look_at_execution(int fd) {
   program.code = "pass";
   program.language = "python";
   const auto answer = exchange(fd, cli::run_request(program, 1), steady_clock::now() + kPatience);
-  if (!answer) return {"execution", Health::bad, answer.error().what, "journalctl -u warder, or the daemon's log"};
+  if (!answer) return {"execution", Health::bad, answer.error().what, "see the daemon's log: journalctl -u warder"};
   return judge_answer(*answer);
 }
 
@@ -109,7 +110,7 @@ Findings look_at_bus(const Given& given) {
   auto client = BusClient::connect(given.bus);
   if (!client)
     return {{what, Health::note,
-             client.error().what + ": commands that look after a daemon (ps, approvals) need it, agents do not",
+             client.error().what + ": warder's commands for administration (ps, approvals) need D-Bus, agents do not",
              client.error().hint}};
   const auto properties = client->properties(kPath, kManager);
   if (!properties) return {{what, Health::note, properties.error().what, properties.error().hint}};

@@ -105,9 +105,10 @@ std::string told(const std::string& name, const Json& a) {
 
 Result<int> run_logs(const Given& given) {
   if (given.words.empty() && !given.has("follow"))
-    return fail(Code::invalid, "whose output?", "name an execution (warder ps --all), or tell of all with -f");
+    return fail(Code::invalid, "no execution is named",
+                "name an execution (warder ps --all lists them), or follow all executions with -f");
   if (given.has("stdout") && given.has("stderr"))
-    return fail(Code::invalid, "--stdout and --stderr exclude each other", "both are printed without them");
+    return fail(Code::invalid, "--stdout and --stderr exclude each other", "leave both out to print both streams");
   TRY(BusClient warderd, BusClient::connect(given.bus));
   if (!given.words.empty()) return print_output(warderd, given, given.words.front());
   auto print = [&given](const std::string& name, const Json& arguments) {

@@ -29,7 +29,7 @@ Result<int> run(const std::string& command, const admin::Given& given) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Looks after warderd.", "warder");
+  CLI::App app("Administers warderd.", "warder");
   app.set_version_flag("--version", std::string("warder ") + kWarderVersion);
   app.require_subcommand(1);
   app.fallthrough();

@@ -55,11 +55,12 @@ Result<std::string> fetch(const std::string& path) {
     if (got < 0) return fail_errno(errno, "read from " + path, Code::unavailable);
     answer.append(chunk, static_cast<size_t>(got));
     if (answer.size() >= kStart.size() && !answer.starts_with(kStart)) break;  // another program's socket
-    if (answer.size() > kLongest) return fail(Code::unavailable, path + ": the answer has no end");
+    if (answer.size() > kLongest) return fail(Code::unavailable, path + ": the answer is too long");
   }
   const size_t head = answer.find("\r\n\r\n");
   if (!answer.starts_with(kStart) || head == answer.npos)
-    return fail(Code::unavailable, path + " does not answer with metrics", "is it warderd's socket for metrics?");
+    return fail(Code::unavailable, path + " does not answer with metrics",
+                "name the socket for metrics of warderd with --from");
   return answer.substr(head + 4);
 }
 

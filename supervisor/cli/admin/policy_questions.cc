@@ -50,7 +50,7 @@ std::vector<CallRule> rules_about(const std::vector<PolicyDocument>& profile, co
 }
 
 PolicyAnswer about_call(const Request& request, const std::string& call) {
-  const std::string about = "call " + call, remedy = "name a profile of your own, that allows it, as \"seccomp\"";
+  const std::string about = "call " + call, remedy = "write a profile that allows the call, and name it as \"seccomp\"";
   auto folders = request.folders;
   for (auto& folder : folders) folder += "/seccomp";
   const auto rules = rules_about(documents_of(folders, request.policy.seccomp), call);
@@ -118,8 +118,8 @@ Result<PolicyAnswer> about_other_tool(const Request& request, const std::string&
       if (names_tool(rule, tool) && rule.when)
         return request.answer(
             about, Allowed::limited,
-            fmt::format("the rule \"{}\" looks at the arguments: name them with --arguments", rule.name), "calls.rules",
-            "change that rule");
+            fmt::format("the rule \"{}\" depends on the arguments: give them with --arguments", rule.name),
+            "calls.rules", "change that rule");
   }
   const size_t dot = tool.find('.');
   TRY(const auto decision, calls.decide(tool.substr(0, dot), tool.substr(dot + 1), arguments));
@@ -132,7 +132,7 @@ Result<PolicyAnswer> about_other_tool(const Request& request, const std::string&
   if (decision.verdict == Verdict::deny) allowed = Allowed::no;
   if (decision.verdict == Verdict::ask) {
     allowed = Allowed::limited;
-    why += "; a human decides";
+    why += "; a person decides";
   }
   PolicyAnswer answer = request.answer(about, allowed, why, key, fmt::format("change \"{}\"", key));
   if (decision.rule) answer.rule += fmt::format("[{}]", decision.rule - calls.rules.data());
@@ -140,10 +140,10 @@ Result<PolicyAnswer> about_other_tool(const Request& request, const std::string&
 }
 
 PolicyAnswer about_tenant(const ChosenPolicy& chosen) {
-  const std::string rule = chosen.file.empty() ? "no tenants.json: everybody is a tenant of their own" : chosen.rule;
+  const std::string rule = chosen.file.empty() ? "no tenants.json: each user is a tenant" : chosen.rule;
   if (!chosen.policy)
     return {
-        "tenant", Allowed::no, "no rule fits whoever asks",
+        "tenant", Allowed::no, "no rule fits this user",
         "rules",  chosen.file, "add a rule to tenants.json below /etc/warder/policies, then: systemctl reload warder"};
   return {"tenant", Allowed::yes, fmt::format("{}, under the policy {}", chosen.tenant, chosen.policy->name),
           rule,     chosen.file,  {}};
@@ -160,13 +160,13 @@ PolicyAnswer about_personal_data(const Request& request) {
   const Json all = merged(request.documents);
   const std::string who = text(member(all, "pii"), "restore");
   Allowed allowed = Allowed::no;
-  std::string why = "nobody gets back what tokens stand for";
+  std::string why = "neither agents nor programs can restore tokens";
   if (who == "agents") {
     allowed = Allowed::yes;
-    why = "agents and programs get back what tokens stand for";
+    why = "agents and programs can restore tokens";
   } else if (who == "code") {
     allowed = Allowed::limited;
-    why = "programs get back what tokens stand for, agents do not";
+    why = "programs can restore tokens, agents cannot";
   }
   return request.answer("personal data", allowed, why, "pii.restore", "set \"pii.restore\" to \"code\" or \"agents\"");
 }
@@ -230,16 +230,17 @@ Result<std::vector<PolicyAnswer>> answer_request(const policies::Store& store, c
   if (given.has("network"))
     answers.push_back({"network",
                        Allowed::no,
-                       "a jail has no network but its own lo, and no policy gives it one",
+                       "a jail has only its own interface lo, and no policy can change this",
                        "every jail",
                        {},
-                       "call a tool of a server that has it (calls, in the policy)"});
+                       "call a tool of an upstream server that has network (\"calls\" in the policy)"});
   for (const auto& call : given.values("call")) answers.push_back(about_call(request, call));
   CHECKED(answer_tool(request, given, answers));
   if (given.has("save-skill")) answers.push_back(about_skills(request));
   if (given.has("restore-pii")) answers.push_back(about_personal_data(request));
   if (answers.empty())
-    return fail(Code::invalid, "nothing is asked", "for example: warder policy explain --language shell --memory 4096");
+    return fail(Code::invalid, "no question is given",
+                "for example: warder policy explain --language shell --memory 4096");
   return answers;
 }
 

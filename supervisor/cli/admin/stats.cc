@@ -45,14 +45,14 @@ Result<int> run_stats(const Given& given) {
                  count_text(all, "Frozen") + " frozen; " + count_text(all, "WaitingJails") + " jails wait");
   row("executions", count_text(all, "Executions") + ": " + counts_text(member(all, "Outcomes")));
   row("refused", counts_text(member(all, "Refusals")));
-  row("jails came", counts_text(member(all, "Starts")));
+  row("starts", counts_text(member(all, "Starts")));
   row("answers", times_text(member(all, "AnswerUSec")));
   row("programs", times_text(member(all, "WallUSec")));
   row("CPU, memory", usec_text(number(all, "CPUUsageUSec")) + ", " + bytes_text(number(all, "MemoryBytes")));
   row("context", bytes_text(number(ledger, "returned_bytes")) + " returned, " +
-                     bytes_text(number(ledger, "kept_out_bytes")) + " kept out (about " +
+                     bytes_text(number(ledger, "kept_out_bytes")) + " stayed out (about " +
                      count_text(ledger, "kept_out_tokens_estimated") + " tokens), " +
-                     bytes_text(number(ledger, "definitions_avoided_bytes")) + " of definitions avoided");
+                     bytes_text(number(ledger, "definitions_avoided_bytes")) + " of tool definitions not sent");
   for (const auto& [language, times] : member(all, "Languages").items())
     row(language, count_text(times, "executions") + " executions, " + times_text(times));
   if (const auto problem = text(all, "ReloadProblem"); !problem.empty()) row("last reload", problem);

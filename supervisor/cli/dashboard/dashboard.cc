@@ -35,7 +35,8 @@ Result<Place> listen_on_port(const std::string& asked) {
   uint16_t port = 0;
   const char* end = asked.data() + asked.size();
   if (auto [parsed, wrong] = std::from_chars(asked.data(), end, port); wrong != std::errc() || parsed != end)
-    return fail(Code::invalid, "--port: '" + asked + "' is no port", "a number up to 65535; 0: one that is free");
+    return fail(Code::invalid, "--port: '" + asked + "' is not a port",
+                "give a number up to 65535; 0 takes a free port");
   Place place;
   place.socket = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!place.socket) return fail_errno(errno, "socket");
@@ -71,7 +72,7 @@ Result<Place> listen_on_file(const std::string& file) {
   const int error = errno;
   ::umask(before);
   if (bound < 0 && error == EADDRINUSE)
-    return fail(Code::invalid, "--unix: " + file + " is there already", "name another, or remove it");
+    return fail(Code::invalid, "--unix: " + file + " exists already", "name another, or remove it");
   if (bound < 0 || ::listen(place.socket.get(), kBacklog) < 0)
     return fail_errno(bound < 0 ? error : errno, "--unix: " + file);
   place.file = place.shown = file;
@@ -104,7 +105,7 @@ Result<AsyncFd> take_signals(Loop& loop) {
 
 Result<int> run_dashboard(const Given& given) {
   if (given.has("unix") && given.has("port"))
-    return fail(Code::invalid, "--unix and --port: one of them", "leave one out");
+    return fail(Code::invalid, "--unix and --port exclude each other", "leave one out");
   TRY(Place place,
       given.has("unix") ? listen_on_file(given.value("unix", "")) : listen_on_port(given.value("port", "0")));
   Loop loop;

@@ -116,7 +116,7 @@ function show_numbers(manager) {
     number("executions", count(manager.Executions)),
     number("p50, newest answers", duration(manager.AnswerUSec.p50 ?? 0)),
     number("p99, newest answers", duration(manager.AnswerUSec.p99 ?? 0)),
-    number("tokens kept out, about", count(manager.Ledger.kept_out_tokens_estimated ?? 0)));
+    number("tokens that stayed out, about", count(manager.Ledger.kept_out_tokens_estimated ?? 0)));
 }
 
 function show_executions(executions) {

@@ -39,7 +39,7 @@ uint64_t since_of(std::string_view query) {
 
 http::Handler site(const Watch& watch, SiteAddress address) {
   return [&watch, address = std::move(address)](const http::HttpRequest& asked) -> http::Response {
-    const auto nothing = http::refusal("404 Not Found", "the address that warder dashboard printed shows more");
+    const auto nothing = http::refusal("404 Not Found", "open the address that warder dashboard printed");
     if (!address.host.empty() && asked.host != address.host) return nothing;
     std::string_view path = asked.path;
     if (!path.starts_with('/')) return nothing;

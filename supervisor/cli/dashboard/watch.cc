@@ -64,7 +64,7 @@ Result<> Watch::connect() {
     if (!line) return;
     line->lost = true;
     if (!line->round || line->round->over.fired()) return;
-    line->round->result = fail(Code::unavailable, "the bus has gone: " + why);
+    line->round->result = fail(Code::unavailable, "the connection to the bus ended: " + why);
     line->round->over.fire();
   };
   TRY(line_->connection, bus::BusConnection::open(loop_, buses_[tried_ % buses_.size()], lost));

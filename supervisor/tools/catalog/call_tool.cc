@@ -35,15 +35,16 @@ Result<calls::UpstreamCall> read_order(JsonWork& json, Json& asked) {
 Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment, const calls::GuestCaller& caller,
                                              Json asked) {
   FreedBeside all(&environment.json, std::move(asked));
-  if (!caller.nested) co_return fail(Code::unavailable, "tools of other servers cannot be called from here");
+  if (!caller.nested) co_return fail(Code::unavailable, "upstream tools cannot be called from here");
   calls::NestedCalls& used = *caller.nested;
   const policies::CallRules& rules = used.who.policy->calls;
   CO_TRY(calls::UpstreamCall order, read_order(environment.json, *all));
   if (used.calls >= rules.per_execution)
-    co_return fail(Code::exhausted, fmt::format("this execution has made its {} calls", rules.per_execution),
-                   "ask for more in one call (a page, a list of ids, a search), or keep what you have in a file of the "
-                   "workspace and go on in another execution",
-                   "calls.per_execution");
+    co_return fail(
+        Code::exhausted, fmt::format("this execution has used its {} tool calls", rules.per_execution),
+        "ask for more data in one call (a page, a list of ids, a search), or write your results to a file of the "
+        "workspace and continue in another execution",
+        "calls.per_execution");
   used.calls++;
   if (used.who.tell && used.calls == calls::first_call_told(rules.per_execution))
     used.who.tell(calls::told_of_calls(used.calls, rules.per_execution));
@@ -55,7 +56,7 @@ Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment
   if (used.bytes > rules.bytes)
     co_return fail(Code::exhausted,
                    fmt::format("the results of this execution's calls are more than {} bytes", rules.bytes),
-                   "ask for less, or go on in another execution", "calls.bytes");
+                   "ask for less data, or continue in another execution", "calls.bytes");
   if (!told.failure.is_null()) co_return jail::CallReply(Json{{"failure", std::move(told.failure)}}, bytes);
   if (!paths.empty()) {
     auto choose = [whole = calls::shared_value(std::move(*value)), paths] {
@@ -71,7 +72,7 @@ Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment
   }
   if (bytes > kMaxReplyBytes)
     co_return fail(Code::exhausted, fmt::format("the result is larger than {} MB", kMaxReplyBytes >> 20),
-                   "name what you need of it with select, or ask for less");
+                   "name the parts that you need with select, or ask for less data");
   co_return jail::CallReply(Json{{"value", std::move(*value)}}, bytes);
 }
 
@@ -84,7 +85,7 @@ void take_images(Json& value, std::vector<mcp::Block>& images) {
              mime = value.value("mimeType", Json());
   if (type != "image" || !data.is_string() || !mime.is_string()) return;
   images.push_back(mcp::Image{data.get<std::string>(), mime.get<std::string>()});
-  value["data"] = "see the picture";
+  value["data"] = "see the image block";
 }
 
 mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::string>& paths) {
@@ -104,7 +105,7 @@ mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::s
     return failure(Error{Code::exhausted,
                          0,
                          "the result is larger than 1 MB",
-                         "name what you need of it with select, or call it from code, which keeps the rest",
+                         "name the parts that you need with select, or call the tool from code",
                          {}});
   mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
   result.is_error = !told.failure.is_null();

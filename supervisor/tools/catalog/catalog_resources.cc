@@ -24,10 +24,10 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, std:
   CO_TRY(const std::string path, decode_percent(std::string_view(uri).substr(kToolScheme.size())));
   const size_t slash = path.find('/');
   if (slash == path.npos)
-    co_return fail(Code::not_found, "no tool has that address", "as in " + std::string(kToolTemplate));
+    co_return fail(Code::not_found, "no tool has this URI", "as in " + std::string(kToolTemplate));
   const Json asked{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
   const mcp::ToolResult found = get_tool_definition(*catalog, asked);
-  if (found.is_error) co_return fail(Code::not_found, "no tool has that address", "find it with search_tools");
+  if (found.is_error) co_return fail(Code::not_found, "no tool has this URI", "find it with search_tools");
   mcp::ResourceContents contents;
   contents.uri = std::move(uri);
   contents.mime_type = "application/json";
@@ -63,7 +63,7 @@ Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Result<Asker> as
     co_return complete_tool(*catalog, asked);
   if (asked.kind != AskedKind::prompt || asked.reference != kPrompt ||
       (asked.argument != "language" && asked.argument != "task"))
-    co_return fail(Code::not_found, "nothing is known about that reference or argument");
+    co_return fail(Code::not_found, "this reference or argument is not known");
   mcp::Completion completion;
   for (const char* language : kLanguages) {
     const bool fits = std::string_view(language).starts_with(asked.value) && asker->policy->allows_language(language);
@@ -77,10 +77,10 @@ mcp::Prompt solve_with_code() {
   mcp::Prompt prompt;
   prompt.name = kPrompt;
   prompt.title = "Solve with code";
-  prompt.description = "Have a task done by code in a jail, which looks tools up and returns a summary";
+  prompt.description = "Solve a task by code in a jail, which searches for tools and returns a summary";
   mcp::PromptArgument task;
   task.name = "task";
-  task.description = "What is to be done";
+  task.description = "The task";
   task.need = mcp::PromptArgument::Need::required;
   mcp::PromptArgument language;
   language.name = "language";

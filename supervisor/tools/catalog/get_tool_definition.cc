@@ -82,7 +82,7 @@ mcp::ToolResult get_tool_definition(const catalog::Catalog& catalog, const Json&
     Error several{Code::invalid,
                   0,
                   fmt::format("{} tools are named '{}'", meant.tools.size(), printable(order->name, 128)),
-                  "say which with server",
+                  "name the server, too",
                   {}};
     meant.tools.resize(std::min(meant.tools.size(), kMaxCandidates));
     return failure_with(several, "candidates", name_all(catalog, meant.tools));

@@ -92,14 +92,13 @@ Json describe_skill(const skills::Skill& skill, Detail detail) {
 
 // The hint of an answer with no tools, or with weak matches only.
 std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::FoundTools& found) {
-  if (found.total > 0)
-    return found.match == catalog::Match::weak ? "no tool has much of this; other words may find more" : "";
+  if (found.total > 0) return found.match == catalog::Match::weak ? "only weak matches; other words may find more" : "";
   if (catalog.size() == 0) return "there are no tool definitions here";
   std::string text;
   if (!query.category.empty() && !has_group(catalog.categories(), query.category))
-    text = "no such category; list_tool_categories tells them";
+    text = "no such category; list_tool_categories lists them";
   else if (!query.server.empty() && !has_group(catalog.servers(), query.server))
-    text = "no such server; list_tool_categories tells them";
+    text = "no such server; list_tool_categories lists them";
   else if (found.elsewhere > 0)
     text = fmt::format("{} fit without category, server and tags", found.elsewhere);
   else if (!found.unknown_words.empty())
@@ -170,8 +169,8 @@ mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& argume
   if (found.guessed)
     hint = fmt::format("no tool has any of these words; {} of all {} are listed", listed, found.total);
   else if (listed + fitting.size() < found.total + fit)
-    hint =
-        fmt::format("{} of {}; ask for more with limit, or more exactly", listed + fitting.size(), found.total + fit);
+    hint = fmt::format("{} of {}; raise limit, or search with more exact words", listed + fitting.size(),
+                       found.total + fit);
   else if (!skills_only && !asked.named)
     hint = advice(catalog, query, found);
   if (!hint.empty()) answer["hint"] = std::move(hint);

@@ -25,8 +25,9 @@ Task<Result<Json>> give_file(discovery::StubTree& tree, std::shared_ptr<Asked> a
   };
   auto of = asked->try_emplace(std::move(tenant), 0).first;
   if (of->second == kMostAskedAtOnce)
-    co_return fail(Code::exhausted, fmt::format("{} files of /servers are being made for you", kMostAskedAtOnce),
-                   "ask for one after the other");
+    co_return fail(Code::exhausted,
+                   fmt::format("{} files of /servers are already being generated for this execution", kMostAskedAtOnce),
+                   "read the files one after the other");
   of->second++;
   Place place{asked, of};
   CO_TRY(std::string content, co_await tree.file(std::move(path)));

@@ -191,7 +191,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   answer.clamped = clamped_;
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
   if (std::string told = calls::told_of_calls(nested_.calls, caller_.policy->calls.per_execution); !told.empty())
-    answer.notes.push_back(std::move(told) + ": ask for more in one call, or go on in another execution");
+    answer.notes.push_back(std::move(told) + ": ask for more data in one call, or continue in another execution");
   const executions::WorkspaceEffects effects = co_await workspace_.finish(report);
   co_await take_result(report, answer);
   take_effects(effects, report, answer);
@@ -211,7 +211,7 @@ Task<> CodeExecution::take_result(jail::Report& report, ExecuteAnswer& answer) {
   // A text stays in the report: the session's log has it without JSON's quotes.
   Json value = turn_ && report.value->is_string() ? *report.value : std::move(*report.value);
   auto text = co_await write_json(std::move(value));
-  if (!text) answer.notes.insert(answer.notes.begin(), "its result was lost: " + text.error().what);
+  if (!text) answer.notes.insert(answer.notes.begin(), "the result was lost: " + text.error().what);
   answer.result = text ? *std::move(text) : "null";
 }
 
@@ -225,7 +225,8 @@ void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, ja
   append_image_files(answer.images, caller_.tenant->workspace(), changes);
   if (changes.empty()) return;
   if (effects.others_wrote)
-    answer.notes.emplace_back("others wrote to this workspace meanwhile: `files` has their changes, too");
+    answer.notes.emplace_back(
+        "other executions wrote to this workspace meanwhile: `files` contains their changes, too");
   environment_.files_changed(*caller_.tenant, changes);
 }
 

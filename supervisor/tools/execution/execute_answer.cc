@@ -101,8 +101,8 @@ std::string told_of_left_processes(const jail::Report& report) {
   if (!by_itself || !report.left_running) return {};
   const uint32_t count = *report.left_running;
   return fmt::format(
-      "{} that the program left running {} ended with its jail, with all that {} had started: nothing "
-      "goes on after the answer",
+      "{} that the program left running {} ended with its jail, with all processes that {} had started: no process "
+      "continues after the answer",
       count == 0   ? "processes"
       : count == 1 ? "1 process"
                    : fmt::format("{} processes", count),

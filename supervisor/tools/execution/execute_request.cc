@@ -43,7 +43,7 @@ Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const polic
                 "languages");
   if (!policy.allows_language(jail::language_name(*language)))
     return fail(Code::denied, fmt::format("policy '{}' does not allow {}", policy.name, jail::language_name(*language)),
-                "use a language that is allowed, or ask the administrator to add it to `languages`", "languages");
+                "use an allowed language, or ask the administrator to add it to `languages`", "languages");
   policies::LimitRequest asked;
   if (arguments.contains("timeout_seconds"))
     asked.wall = std::chrono::milliseconds(static_cast<int64_t>(arguments["timeout_seconds"].get<double>() * 1000));
@@ -66,7 +66,7 @@ Result<ExecuteRequest> read_execute_request(tenants::Tenant& tenant, const polic
 Result<> check_session_arguments(const Json& arguments) {
   if (!arguments.contains("session")) {
     if (!arguments.value("reset_session", false)) return {};
-    return fail(Code::invalid, "reset_session: no session is named", "name it in `session`", "session");
+    return fail(Code::invalid, "reset_session: no session is named", "name the session in `session`", "session");
   }
   CHECKED(tenants::check_session_id(arguments["session"].get<std::string>()));
   if (jail::find_language(arguments.value("language", "python")) != jail::Language::shell) return {};

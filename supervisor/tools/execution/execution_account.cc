@@ -56,7 +56,7 @@ Task<Result<std::string>> read_account(journal::Journal& journal, std::string te
   CO_TRY(auto found, co_await journal.account(std::move(tenant), execution));
   if (!found)
     co_return fail(Code::not_found, "no execution '" + execution + "' is known",
-                   "use an execution_id that execute_code answered; the oldest are forgotten");
+                   "use an execution_id from an answer of execute_code; the oldest are removed");
   co_return dump_json(describe(*found));
 }
 

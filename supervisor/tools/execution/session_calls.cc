@@ -11,8 +11,8 @@ constexpr size_t kMostContextBytes = 16 << 10;
 
 Result<Json> set_checkpoint(const calls::GuestCaller& caller, const Json& arguments) {
   if (caller.session.empty())
-    return fail(Code::invalid, "a checkpoint belongs to a session, and this execution has none",
-                "ask for the execution with a `session`");
+    return fail(Code::invalid, "a checkpoint belongs to a session, and this execution has no session",
+                "call execute_code with a `session`");
   Fields in(arguments, "checkpoint");
   tenants::SessionCheckpoint checkpoint;
   TRY(checkpoint.step, in.integer("step", -1'000'000'000, 1'000'000'000));

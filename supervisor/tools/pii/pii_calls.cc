@@ -28,9 +28,8 @@ Task<Result<Json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const pol
 
 Result<Json> detokenize_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
   if (rules.restore == policies::PiiRules::Restore::nobody)
-    return fail(Code::denied, "the policy does not let code have personal data back",
-                "keep the map that tokenize_pii returns and give it as `tokens`, or ask the administrator",
-                "pii.restore");
+    return fail(Code::denied, "the policy does not allow code to restore personal data",
+                "pass the map that tokenize_pii returned as `tokens`, or ask the administrator", "pii.restore");
   TRY(const std::string text, read_text(arguments, "detokenize_pii"));
   TRY(const std::string restored, policies::restore(text, vault, kMaxCallText));
   return Json{{"text", valid_utf8(restored)}};

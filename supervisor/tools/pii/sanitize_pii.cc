@@ -65,17 +65,17 @@ Result<SanitizeOrder> read_sanitize_order(const policies::PiiDetector& detector,
   SanitizeOrder order;
   TRY(order.text, in.string("text", kMaxAnswer));
   if (const size_t bytes = answer_bytes(order.text); bytes > kMaxAnswer)
-    return fail(Code::invalid,
-                fmt::format("text: {} bytes make an answer of {}, more than the {} that are sent at once",
-                            order.text.size(), bytes, kMaxAnswer),
-                fmt::format("send it in parts of at most {} bytes", kMaxAnswer / 4));
+    return fail(
+        Code::invalid,
+        fmt::format("text: {} bytes make an answer of {} bytes, the limit is {}", order.text.size(), bytes, kMaxAnswer),
+        fmt::format("send the text in parts of at most {} bytes", kMaxAnswer / 4));
   TRY(order.options.types, read_types(in, arguments));
   CHECKED(in.done());
   for (std::string& type : order.options.types) {
     type = type_of(detector, type);
     if (!detector.looks_for(type))
       return fail(Code::invalid,
-                  fmt::format("types: '{}' is none of {}", printable(type, 40), fmt::join(detector.known(), ", ")));
+                  fmt::format("types: '{}' is not one of {}", printable(type, 40), fmt::join(detector.known(), ", ")));
   }
   return order;
 }

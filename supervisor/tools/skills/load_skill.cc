@@ -29,7 +29,7 @@ SkillAnswer load_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUs
   auto found = library.find(name);
   if (!found)
     co_return fail(Code::not_found, fmt::format("Skill not found: {}", printable(name, 128)),
-                   "list_skills names those that there are");
+                   "list_skills lists all skills");
   Json metadata = metadata_of(*found);
   skills::Skill older;  // outlives `then`, which points to it
   if (found->own && version > 0 && version != found->own->version()) {

@@ -33,7 +33,7 @@ Task<Result<mcp::Completion>> complete_skill(skill_stores::TenantSkills& skills,
   }
   if (asked.kind != AskedKind::resource || asked.reference != kSkillTemplate ||
       (asked.argument != "skill" && asked.argument != "path"))
-    co_return fail(Code::not_found, "no skill has that reference or argument");
+    co_return fail(Code::not_found, "no skill has this reference or argument");
   for (const std::string& one : known_values(library, asked))
     if (one.starts_with(asked.value)) completion.values.push_back(one);
   completion.total = completion.values.size();

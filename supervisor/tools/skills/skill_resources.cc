@@ -79,8 +79,7 @@ SkillAnswer list_entries(skill_stores::TenantSkills& skills, Result<Asker> asker
 }
 
 auto no_such(std::string_view what, std::string_view uri) {
-  return fail(Code::not_found, fmt::format("{}: {}", what, printable(uri, 256)),
-              "skills/list names those that there are");
+  return fail(Code::not_found, fmt::format("{}: {}", what, printable(uri, 256)), "skills/list lists all skills");
 }
 
 std::optional<skills::Found> find_at(const skills::Library& library, const std::optional<skills::SkillUri>& place) {
@@ -183,7 +182,7 @@ Task<Result<std::vector<mcp::Prompt>>> list_prompts(skill_stores::TenantSkills& 
     prompt.description = one.skill->front_matter.value("description", "");
     mcp::PromptArgument task;
     task.name = "task";
-    task.description = "What to use it for";
+    task.description = "The purpose";
     prompt.arguments.push_back(std::move(task));
     prompts.push_back(std::move(prompt));
   }
@@ -194,7 +193,7 @@ Task<Result<mcp::PromptResult>> get_prompt(skill_stores::TenantSkills& skills, R
                                            Json arguments) {
   CO_TRY(skills::Library library, library_of(skills, asker));
   const auto found = library.find(name);
-  if (!found || found->skill->name != name) co_return fail(Code::not_found, "no skill has that name");
+  if (!found || found->skill->name != name) co_return fail(Code::not_found, "no skill has this name");
   CO_TRY(std::string text, prompt_text(library, *found, arguments));
   mcp::PromptResult result;
   result.description = found->skill->front_matter.value("description", "");

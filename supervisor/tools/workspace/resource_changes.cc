@@ -21,7 +21,7 @@ ResourceChanges::ResourceChanges(Loop& loop, mcp::Server& server) : server_(serv
   if (opened) {
     watches_ = *std::move(opened);
   } else {
-    log_warning("files of workspaces are not watched while programs run: {}", opened.error().what);
+    log_warning("changes of workspace files are not watched while programs run: {}", opened.error().what);
   }
 }
 

@@ -37,7 +37,7 @@ Task<Result<mcp::Completion>> complete_workspace(Result<std::shared_ptr<tenants:
   if (asked.reference == kSessionTemplate && asked.argument == "session_id") {
     CO_TRY(all, tenant.sessions().list());
   } else if (asked.reference != kOutputTemplate || (asked.argument != "stream" && asked.argument != "execution_id")) {
-    co_return fail(Code::not_found, "nothing is known about that reference or argument");
+    co_return fail(Code::not_found, "this reference or argument is not known");
   }
   if (asked.argument == "execution_id") all = tenant.executions().newest(kMostPathsOffered);
   for (std::string& one : all) {

@@ -34,7 +34,7 @@ Result<std::string_view> below_workspace(std::string_view path) {
   if (path.find_first_not_of('/') == path.npos)
     return std::string_view();  // "/" is the workspace's top: tools see no other folder
   return fail(Code::invalid, "'" + printable(path, 256) + "' is not in /workspace",
-              "name a file below /workspace; other files of a jail are read by code, in execute_code");
+              "name a file below /workspace; only code in execute_code can read other files of a jail");
 }
 
 }  // namespace

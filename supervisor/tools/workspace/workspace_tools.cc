@@ -78,7 +78,7 @@ Result<size_t> parse_cursor(const std::string& cursor) {
   size_t begin = 0;
   auto [end, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), begin);
   bool good = cursor.empty() || (error == std::errc() && end == cursor.data() + cursor.size() && begin < kMaxPaged);
-  if (!good) return fail(Code::invalid, "this cursor was not given by this server", "list from the start");
+  if (!good) return fail(Code::invalid, "this cursor is not from this server", "list from the start, without a cursor");
   return begin;
 }
 
@@ -99,7 +99,7 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
   if (uri.starts_with(kSessionScheme)) return tenant.sessions().read(uri.substr(kSessionScheme.size()));
   if (!uri.starts_with(kWorkspaceScheme))
     return fail(
-        Code::not_found, "no such resource",
+        Code::not_found, "this resource does not exist",
         "resources are workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>");
   TRY(std::string name, decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size())));
   TRY(RelativePath path, RelativePath::parse(name));
@@ -232,13 +232,14 @@ mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of, journal::Jo
   mcp::ResourceTemplate output;
   output.uri_template = kOutputTemplate;
   output.name = "kept output";
-  output.description = "What an execution printed, in full, or, as `stats`, what it used and kept out of the context";
+  output.description =
+      "The whole output of an execution, or, as `stats`, its usage and the data that stayed out of the context";
   provider.changes = mcp::ResourceProvider::Changes::told;
   provider.prefixes = {std::string(kWorkspaceScheme), std::string(kExecutionScheme), std::string(kSessionScheme)};
   mcp::ResourceTemplate session;
   session.uri_template = kSessionTemplate;
   session.name = "session log";
-  session.description = "What was done in a session: tasks, state files, checkpoint";
+  session.description = "The log of a session: tasks, state files, checkpoint";
   session.mime_type = "application/json";
   provider.templates = {file, output, session};
   return provider;

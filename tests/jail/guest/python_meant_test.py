@@ -11,7 +11,7 @@ class PythonTest(GuestTest):
 
 class Meant(PythonTest):
     def test_code_that_was_wrapped_runs_as_it_was_meant_and_that_is_said(self):
-        fences, prompts = "took the code between the fences", "took the lines behind >>> and ... only"
+        fences, prompts = "took the code between the fences", "took only the lines after >>> and ..."
         for code, value, words in (
                 ("```python\nx = 1\nx + 1\n```", 2, fences),
                 ("```py\n2\n```\n", 2, fences),
@@ -29,14 +29,14 @@ class Meant(PythonTest):
                 ("````python\na = \'\'\'\n```\n\'\'\'\na\n````", "\n```\n", fences),
                 ("    x = 1\n    if x:\n        x = 2\n    x", 2, None),
                 ("\tx = 2\n\tx", 2, None),
-                ("    x = \'\'\'\n    a\'\'\'\n    x", "\na", "the indentation that all lines share was taken off"),
-                ("x = 1\n    y = 1\n    x + y", 2, "the indentation that all lines share was taken off behind the first"),
+                ("    x = \'\'\'\n    a\'\'\'\n    x", "\na", "the indentation that all lines share was removed"),
+                ("x = 1\n    y = 1\n    x + y", 2, "the indentation that all lines share was removed behind the first"),
                 (">>> x = 1\n>>> x + 1\n2", 2, f"{prompts}; left out: `2`"),
                 (">>> def f():\n...     return 2\n...\n>>> f()\n2", 2, f"{prompts}; left out: `2`"),
-                ("x =\u00a02\nx", 2, "invisible characters outside of texts were taken as spaces, or left out"),
+                ("x =\u00a02\nx", 2, "invisible characters outside of strings were replaced by spaces, or removed"),
                 ("s = '\u00a0'\nx =\u00a0s\nx", "\u00a0",
-                 "invisible characters outside of texts were taken as spaces, or left out"),
-                ("\ufeffx = 2\nx", 2, "invisible characters outside of texts were taken as spaces, or left out")):
+                 "invisible characters outside of strings were replaced by spaces, or removed"),
+                ("\ufeffx = 2\nx", 2, "invisible characters outside of strings were replaced by spaces, or removed")):
             with self.subTest(code=code):
                 end = self.run_code(code)
                 said = "" if words is None else f"warder: {words}\n"
@@ -65,9 +65,9 @@ class Meant(PythonTest):
                 ("%pip install -q pandas\n2", 2, "no network"),
                 ("if 1:\n    %matplotlib inline\n    x = 2\nx", 2, "%matplotlib inline"),
                 ("x = \u201ca\u201d\nx", "a", "typographic"),
-                ("x = 1\\nx + 1", 2, "\\n for its line ends"),
-                (r"x = 'a\\nb'\nx", "a\nb", "\\n for its line ends"),
-                (r'x = "a\nb"\nx', "a\nb", "\\n for its line ends"),
+                ("x = 1\\nx + 1", 2, "\\n instead of line ends"),
+                (r"x = 'a\\nb'\nx", "a\nb", "\\n instead of line ends"),
+                (r'x = "a\nb"\nx', "a\nb", "\\n instead of line ends"),
                 ("%matplotlib inline\nx = '''\n%config a\n'''\nx", "\n%config a\n", "%matplotlib inline"),
                 ("x = \u201ca\u201d\n'\u2019'", "\u2019", "typographic"),
                 ("if 1 &lt; 2:\n    x = 2\nx", 2, "&lt;"),
@@ -144,7 +144,7 @@ class Told(PythonTest):
                 ("```js\nconsole.log(1)\n```", 'language="javascript"'),
                 ("JSON.parse('1')", 'language="javascript"'),
                 ("input('name? ')", "context_vars"),
-                ("import sklearn", "not installed, and nothing can be installed"),
+                ("import sklearn", "not installed, and packages cannot be installed"),
                 ("import polars", "use csv, sqlite3"),
                 ("import httpx", "no network"),
                 ("import jsn", "did you mean json?"),

@@ -80,7 +80,7 @@ class Python(Asking):
     def test_a_supervisor_that_knows_nothing_does_not_change_the_error(self):
         refuse = lambda call: [{"type": "reply", "id": call["id"], "error": {"code": "not_found", "message": "no"}}]
         error = self.run_code("from servers.github import x", answer=refuse).error
-        self.assertEqual(error, "ModuleNotFoundError: No module named 'servers' (no tools of other servers are known here)")
+        self.assertEqual(error, "ModuleNotFoundError: No module named 'servers' (no upstream tools are known here)")
 
 
 class JavaScript(Asking):

@@ -81,7 +81,7 @@ TEST_CASE("Fields refuses texts and lists of the wrong kind or size", "[fields]"
   Fields in(object, "p");
   CHECK(in.string("s", 3).error().what == "p.s: 4 bytes are more than 3");
   CHECK(in.string("b").error().what == "p.b: 1 is not a string");
-  CHECK(in.one_of("o", {"a", "b"}).error().what == "p.o: \"c\" is none of: a, b");
+  CHECK(in.one_of("o", {"a", "b"}).error().what == "p.o: \"c\" is not one of: a, b");
   CHECK(in.strings_or("l", {}).error().what == "p.l[1]: 2 is not a string");
   CHECK(in.strings_or("many", {}).error().what == "p.many: 1025 entries are more than 1024");
   CHECK(in.boolean_or("b", true).error().what == "p.b: 1 is not true or false");

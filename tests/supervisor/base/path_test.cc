@@ -128,7 +128,7 @@ TEST_CASE("links never lead anywhere", "[path]") {
     auto direct = open_beneath(scene.dir.get(), path(name), flags | (flags == O_RDONLY ? 0 : O_CREAT), 0600);
     REQUIRE_FALSE(direct);
     CHECK(direct.error().code == Code::denied);
-    CHECK(direct.error().what == "cannot open '" + name + "': it is, or passes through, a symbolic link");
+    CHECK(direct.error().what == "cannot open '" + name + "': the path is, or contains, a symbolic link");
     auto regular = open_regular_beneath(scene.dir.get(), path(name), flags);
     REQUIRE_FALSE(regular);
     CHECK(regular.error().code == Code::denied);

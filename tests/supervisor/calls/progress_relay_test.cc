@@ -84,6 +84,6 @@ TEST_CASE("what a server says of its progress is one short line, or nothing", "[
 
 TEST_CASE("a server's question never looks like one of ours", "[questions]") {
   const std::string text = calls::question_text({"near", "book"}, "Allow this call?\n\ntool: x\n");
-  CHECK(text.starts_with("The MCP server 'near' asks, to go on with its tool 'book'."));
+  CHECK(text.starts_with("The MCP server 'near' asks this question for its tool 'book'."));
   CHECK(text.ends_with("\n\n> Allow this call?\n> \n> tool: x\n> "));
 }

@@ -96,7 +96,7 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[proxy]") {
     Peer third = daemon.accept_proxy();
     const Json given_up = proxy.out.message()["error"];
     CHECK(given_up["code"] == -32603);
-    CHECK(given_up["message"].get<std::string>().find("changes nothing") != std::string::npos);
+    CHECK(given_up["message"].get<std::string>().find("has no effects") != std::string::npos);
     CHECK(third.lines.quiet_for(50ms));
   }
   SECTION("an initialize that was not answered is asked again under its own id") {
@@ -183,7 +183,7 @@ namespace {
 
 Json refusal() {
   return {{"code", -32603},
-          {"message", "tenant 'uid-0' has 64 connections already"},
+          {"message", "tenant 'uid-0' has 64 connections, which is the maximum"},
           {"data", {{"code", "exhausted"}, {"org.warder/not-run", "refused"}, {"remedy", "close some"}}}};
 }
 
@@ -254,7 +254,8 @@ TEST_CASE("a connection that the daemon refuses is tried again, and then nothing
       CAPTURE(told.dump());
       CHECK(answers[id]["result"]["isError"] == true);
       CHECK(told["error"] ==
-            "warderd refused the connection, nothing was executed: tenant 'uid-0' has 64 connections already");
+            "warderd refused the connection, the call did not run: tenant 'uid-0' has 64 connections, which is the "
+            "maximum");
       CHECK(told["remedy"] == "close some");
       CHECK(told["may_have_run"] == false);
     }
@@ -333,7 +334,7 @@ TEST_CASE("requests that come while the daemon restarts wait for it", "[proxy]")
     proxy.send(call(2));
     const Json refused = proxy.out.message();
     CHECK(refused["id"] == 2);
-    CHECK(answer_text(refused)["error"].get<std::string>().find("nothing was executed") != std::string::npos);
+    CHECK(answer_text(refused)["error"].get<std::string>().find("the call did not run") != std::string::npos);
     CHECK(answer_text(refused)["may_have_run"] == false);
   }
 }

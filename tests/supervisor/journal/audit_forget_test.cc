@@ -110,16 +110,18 @@ TEST_CASE("a removal that the sweep did not make is found, also beside what it d
       {"UPDATE audit_gaps SET last=last+1, hash=(SELECT hash FROM audit WHERE number=last+1) "
        "WHERE first=(SELECT min(first) FROM audit_gaps); DELETE FROM audit WHERE number IN (SELECT last FROM "
        "audit_gaps)",
-       "381 entries are missing, and entry 521 says that 380 were forgotten"},
+       "381 entries are missing, but entry 521 records that 380 were forgotten"},
       // One that was put back for one that was taken.
       {"UPDATE audit_gaps SET last=last+1, hash=(SELECT hash FROM audit WHERE number=last+1) "
        "WHERE first=(SELECT min(first) FROM audit_gaps); DELETE FROM audit WHERE number IN (SELECT last FROM "
        "audit_gaps); "
        "UPDATE audit_forgotten SET entries=entries+1",
-       "entries are missing, and entry"},
-      {"UPDATE audit_shares SET account='nobody' WHERE forgotten>0 AND account='loud'", "what each tenant has lost"},
-      {"UPDATE audit_shares SET forgotten=forgotten-1 WHERE forgotten>0", "what each tenant has lost"},
-      {"UPDATE audit_forgotten SET entries=1", "what each tenant has lost"},
+       "entries are missing, but entry"},
+      {"UPDATE audit_shares SET account='nobody' WHERE forgotten>0 AND account='loud'",
+       "the number of missing entries of each tenant"},
+      {"UPDATE audit_shares SET forgotten=forgotten-1 WHERE forgotten>0",
+       "the number of missing entries of each tenant"},
+      {"UPDATE audit_forgotten SET entries=1", "the number of missing entries of each tenant"},
       {"DELETE FROM audit_gaps", "entry"},
       {"UPDATE audit_gaps SET hash=zeroblob(32)", "does not follow"},
       {"DELETE FROM audit WHERE kind=3", "is missing"},
@@ -152,8 +154,7 @@ TEST_CASE("an entry that is put back in the place of another is found: the sweep
       "SELECT * FROM kept WHERE number=260;"
       "DELETE FROM audit WHERE number=261;"
       "INSERT INTO audit_gaps SELECT 261, 261, hash FROM kept WHERE number=261"));
-  CHECK(chain.verdict().problem ==
-        "the entries that are missing are not those of which entry 401 says that they were forgotten");
+  CHECK(chain.verdict().problem == "the missing entries are not those that entry 401 records as forgotten");
 }
 
 namespace {
@@ -259,7 +260,7 @@ TEST_CASE("a chain of the first release verifies as it is, and goes on in the sa
     REQUIRE(
         chain.database.execute("UPDATE audit_gaps SET last=12, hash=(SELECT hash FROM audit WHERE number=12) "
                                "WHERE first=1; DELETE FROM audit WHERE number=12"));
-    CHECK(chain.verdict().problem.find("entries are missing, and entry 3033 says that") != std::string::npos);
+    CHECK(chain.verdict().problem.find("entries are missing, but entry 3033 records that") != std::string::npos);
   }
   SECTION("an entry of the first release is changed") {
     REQUIRE(chain.database.execute("UPDATE audit SET shape='{}' WHERE number=12"));

@@ -23,33 +23,33 @@ TEST_CASE("a chain that nobody touched is whole, over restarts too", "[journal]"
 
 TEST_CASE("an entry that was changed, removed, added or moved is found", "[journal]") {
   auto [tampering, good, problem] = GENERATE(table<const char*, uint64_t, const char*>({
-      {"UPDATE audit SET subject='other' WHERE number=7", 6, "entry 7 is not what was written"},
-      {"UPDATE audit SET tenant='acmf' WHERE number=1", 0, "entry 1 is not"},
-      {"UPDATE audit SET at_ms=at_ms+1 WHERE number=20", 19, "entry 20 is not"},
-      {"UPDATE audit SET uid=0 WHERE number=3", 2, "entry 3 is not"},
-      {"UPDATE audit SET shape='{\"a\":1}' WHERE number=3", 2, "entry 3 is not"},
-      {"UPDATE audit SET kind=1 WHERE number=3", 2, "entry 3 is not"},
-      {"UPDATE audit SET count=2 WHERE number=3", 2, "entry 3 is not"},
-      {"UPDATE audit SET last_ms=5 WHERE number=3", 2, "entry 3 is not"},
-      {"UPDATE audit SET version=0 WHERE number=3", 2, "entry 3 is not"},
-      {"UPDATE audit SET version=2 WHERE number=3", 2, "entry 3 is not"},
+      {"UPDATE audit SET subject='other' WHERE number=7", 6, "entry 7 was changed"},
+      {"UPDATE audit SET tenant='acmf' WHERE number=1", 0, "entry 1 was changed"},
+      {"UPDATE audit SET at_ms=at_ms+1 WHERE number=20", 19, "entry 20 was changed"},
+      {"UPDATE audit SET uid=0 WHERE number=3", 2, "entry 3 was changed"},
+      {"UPDATE audit SET shape='{\"a\":1}' WHERE number=3", 2, "entry 3 was changed"},
+      {"UPDATE audit SET kind=1 WHERE number=3", 2, "entry 3 was changed"},
+      {"UPDATE audit SET count=2 WHERE number=3", 2, "entry 3 was changed"},
+      {"UPDATE audit SET last_ms=5 WHERE number=3", 2, "entry 3 was changed"},
+      {"UPDATE audit SET version=0 WHERE number=3", 2, "entry 3 was changed"},
+      {"UPDATE audit SET version=2 WHERE number=3", 2, "entry 3 was changed"},
       // What moves from one field to the next changes the entry.
-      {"UPDATE audit SET action='tools/calltool', subject='-5' WHERE number=5", 4, "entry 5 is not"},
+      {"UPDATE audit SET action='tools/calltool', subject='-5' WHERE number=5", 4, "entry 5 was changed"},
       {"DELETE FROM audit WHERE number=7", 6, "entry 7 is missing"},
       {"DELETE FROM audit WHERE number=1", 0, "entry 1 is missing"},
       {"DELETE FROM audit WHERE number>17", 17, "entries 18 to 20 are missing"},
       {"DELETE FROM audit", 0, "entries 1 to 20 are missing"},
-      {"DELETE FROM audit WHERE number=7; UPDATE audit SET number=number-1 WHERE number>7", 6, "entry 7 is not"},
+      {"DELETE FROM audit WHERE number=7; UPDATE audit SET number=number-1 WHERE number>7", 6, "entry 7 was changed"},
       {"UPDATE audit SET number=-1 WHERE number=4; UPDATE audit SET number=4 WHERE number=5; "
        "UPDATE audit SET number=5 WHERE number=-1",
-       3, "entry 4 is not"},
+       3, "entry 4 was changed"},
       {"INSERT INTO audit(number, at_ms, tenant, uid, pid, action, subject, shape, hash, version) "
        "SELECT 21, at_ms, tenant, uid, pid, action, subject, shape, hash, version FROM audit WHERE number=20",
        20, "entry 21 is not"},
       // A gap that no sweep made.
       {"INSERT INTO audit_gaps SELECT 7, 7, hash FROM audit WHERE number=7; DELETE FROM audit WHERE number=7", 19,
-       "1 entries are missing, and no entry says that they were forgotten"},
-      {"UPDATE audit_ends SET hash=zeroblob(32) WHERE which='last'", 20, "is not the last one"},
+       "1 entries are missing, and no entry records that they were forgotten"},
+      {"UPDATE audit_ends SET hash=zeroblob(32) WHERE which='last'", 20, "is not the last written entry"},
   }));
   CAPTURE(tampering);
   Chain chain(20);
@@ -78,7 +78,7 @@ TEST_CASE("repeats within a minute are counted, and told by one entry when the m
   CHECK(chain.number("SELECT last_ms FROM audit WHERE number=3") == 1'001'000);
   CHECK(chain.number("SELECT subject='same' AND shape='{}' AND pid=77 FROM audit WHERE number=3") == 1);
   REQUIRE(chain.database.execute("UPDATE audit SET count=99 WHERE number=3"));
-  CHECK(chain.verdict().problem == "entry 3 is not what was written, or does not follow entry 2");
+  CHECK(chain.verdict().problem == "entry 3 was changed, or does not follow entry 2");
 }
 
 TEST_CASE("a repeat after its minute is an entry again, and the counts before it are told first", "[journal]") {

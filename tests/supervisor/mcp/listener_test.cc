@@ -96,7 +96,7 @@ TEST_CASE("the socket file has its mode from the start and replaces only what no
   Fd file(::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   auto over_a_file = mcp::listen_at(path, 0600);
   REQUIRE_FALSE(over_a_file);
-  CHECK(over_a_file.error().what == "'" + path + "' exists and is no socket");
+  CHECK(over_a_file.error().what == "'" + path + "' exists and is not a socket");
   CHECK(std::filesystem::exists(path));
   auto too_long = mcp::listen_at(folder.path + std::string(200, 'x'), 0600);
   REQUIRE_FALSE(too_long);
@@ -205,7 +205,7 @@ TEST_CASE("running out of descriptors turns clients away instead of stopping the
   CHECK(client->ask(request(2, "ping"))["id"] == 2);
   hogs.clear();
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
-  CHECK(why["error"]["message"] == "the server has no descriptors left; try again later");
+  CHECK(why["error"]["message"] == "the server has no free file descriptors; try again later");
   CHECK(f.dial()->ask(request(3, "ping"))["id"] == 3);
 }
 

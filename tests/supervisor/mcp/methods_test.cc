@@ -200,7 +200,7 @@ TEST_CASE("an answer that is too large becomes an error that says so", "[mcp]") 
         9'000);
   auto answer = client->ask(call(2, "big", {{"bytes", 10'001}}))["result"];
   CHECK(answer["isError"] == true);
-  CHECK(answer["content"][0]["text"].get<std::string>().find("10001 bytes, more than the 10000") != std::string::npos);
+  CHECK(answer["content"][0]["text"].get<std::string>().find("10001 bytes, the limit is 10000") != std::string::npos);
   // What grows by escaping is seen too.
   CHECK(client->ask(call(3, "echo", {{"text", std::string(5'000, '\n')}}))["result"]["isError"] == true);
 }

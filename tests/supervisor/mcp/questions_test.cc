@@ -51,7 +51,7 @@ TEST_CASE("what came of a request is kept for a client that comes back late, up 
   Json lost = client->ask(fixture.asks(4, kBytes, second["result"]["requestState"]));
   CHECK(lost["error"]["code"] == -32603);
   CHECK(lost["error"]["message"] ==
-        "The call was done, but its answer was too large to be kept until it was asked for");
+        "The call was done, but its answer was too large to be stored until the client asks for it");
 }
 
 TEST_CASE("a request is repeated just as it was, but for what says how it travels", "[mcp]") {

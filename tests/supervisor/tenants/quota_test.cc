@@ -57,11 +57,12 @@ TEST_CASE("a workspace over its quota may only shrink", "[quota]") {
 
 TEST_CASE("a workspace that cannot be counted takes no more", "[quota]") {
   Quota quota({100, 3});
-  quota.set_usage({0, 1, "it holds more than 4 files"});
+  quota.set_usage({0, 1, "it contains more than 4 files"});
   auto refused = quota.check("a", 1, 0);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::exhausted);
-  CHECK(refused.error().what == "cannot write 'a': the workspace cannot be counted: it holds more than 4 files");
+  CHECK(refused.error().what ==
+        "cannot write 'a': the size of the workspace cannot be measured: it contains more than 4 files");
   CHECK_THAT(refused.error().hint, Contains("delete_workspace_file with recursive"));
   auto beyond = quota.within();
   REQUIRE_FALSE(beyond);

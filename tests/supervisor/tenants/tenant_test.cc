@@ -177,7 +177,7 @@ TEST_CASE("names of workspaces may have capitals, and differ in more than these"
     auto refused = daemon.registry->workspace(*member, name);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Code::invalid);
-    CHECK(refused.error().what.find("in capitals only") != std::string::npos);
+    CHECK(refused.error().what.find("only in upper and lower case") != std::string::npos);
     CHECK_FALSE(fs::exists(daemon.state / "tenants/one/workspaces" / name));
   }
   CHECK(daemon.registry->workspace(*member, "customer_A").value() == *capital);

@@ -70,7 +70,7 @@ TEST_CASE("a walk stops at its count of entries, exactly", "[walk]") {
     bounds.entries = 19;
     auto cut = walk_all(scene, bounds, order);
     CHECK(cut.paths.size() == 19);
-    CHECK(cut.missed == "it holds more than 19 files");
+    CHECK(cut.missed == "it contains more than 19 files");
   }
 }
 

@@ -106,7 +106,7 @@ TEST_CASE("what was observed is told of tools that declare nothing, as long as t
     return Json();
   };
   CHECK(output_of(all, "free")["properties"]["id"]["type"] == "integer");
-  CHECK(output_of(all, "free")["description"] == "Seen in results; the server declares nothing.");
+  CHECK(output_of(all, "free")["description"] == "Observed in results; the server declares no schema.");
   CHECK(output_of(all, "declared") == Json{{"type", "object"}});
   CHECK_FALSE(all.list()[1].contains("outputSchema"));  // the server's own word stays as it is
 

@@ -21,14 +21,14 @@ TEST_CASE("what is wrong with an address is named", "[upstream]") {
       "unknown key; known keys: authorities, headers, idle_s, observe, secrets, share, start_s, timeout_s, type, url";
   auto [text, message] = GENERATE_COPY(table<std::string, std::string>({
       {R"({"url": "ftp://x/"})", "servers.a.url: the URL begins neither with http:// nor with https://"},
-      {R"({"url": "http://user:pw@x/"})", "servers.a.url: the URL holds a user; a password belongs into a header"},
+      {R"({"url": "http://user:pw@x/"})", "servers.a.url: the URL contains a user; write the password into a header"},
       {R"({"url": "unix://x"})", "servers.a.url: not the absolute path of a socket, of at most 107 bytes"},
       {R"({"url": "http://x/", "type": "sse"})",
-       "servers.a.type: \"sse\" is none of: http, streamable-http, streamableHttp"},
-      {R"({"url": "http://x/", "headers": {"A B": "1"}})", "servers.a.headers: 'A B' is no name of a header"},
+       "servers.a.type: \"sse\" is not one of: http, streamable-http, streamableHttp"},
+      {R"({"url": "http://x/", "headers": {"A B": "1"}})", "servers.a.headers: 'A B' is not a header name"},
       {R"({"url": "http://x/", "headers": {"A": "1\n2"}})", "servers.a.headers: the header A is not one line"},
       {R"({"url": "http://x/", "secrets": {"A": "token"}})", "servers.a.secrets.A: not the absolute path of a file"},
-      {R"({"url": "http://x/", "secrets": {"A:": "/token"}})", "servers.a.secrets: 'A:' is no name of a header"},
+      {R"({"url": "http://x/", "secrets": {"A:": "/token"}})", "servers.a.secrets: 'A:' is not a header name"},
       {R"({"url": "http://x/", "jail": "none"})", "servers.a.jail: " + known},
       {R"({"url": "http://x/", "command": "/bin/x"})", "servers.a.command: " + known},
   }));

@@ -135,7 +135,7 @@ class Service(InstalledService):
                                   capture_output=True, text=True)
             return done.stdout + done.stderr
 
-        self.assertIn("unit, which cannot be told", ask_in("agent-a.service"))
+        self.assertIn("depends on the unit of your process", ask_in("agent-a.service"))
         DROP_IN.write_text(DROP_IN.read_text() + "ProtectProc=default\n")
         systemctl("daemon-reload")
         systemctl("restart", "warder.service")

@@ -79,7 +79,7 @@ class Frozen(DaemonTest):
         self.expect("ok", "held = bytearray(40 << 20)", session="s", memory_mb=64)
         found = self.expect("memory", "more = []\nwhile True: more.append(bytearray(1 << 20))", session="s")
         self.assertIs(found["session"]["ended"], True)
-        self.assertIn("variables are gone", found["session"]["remedy"])
+        self.assertIn("variables are lost", found["session"]["remedy"])
         self.daemon.expect_no_jails()
         found = self.expect("error", "held", session="s")  # the answer above has said it: this one begins anew
         self.assertEqual(found["session"]["call"], 1)

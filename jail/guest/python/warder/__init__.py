@@ -43,7 +43,7 @@ def call(name, /, **arguments):
     """Calls `name` in the supervisor and returns its answer. Blocks; several threads may call at once."""
     if _channel is None:
         raise CallError("not_available", f"'{name}' can only be called from the process that runs the execution",
-                        remedy="call it there and hand the answer to the other process")
+                        remedy="call it in that process, and pass the answer to this process")
     return _channel.call(name, arguments)
 
 

@@ -14,7 +14,7 @@ _INSTEAD = {
 _NETWORK = ("requests", "httpx", "aiohttp", "urllib3", "boto3", "openai", "anthropic", "selenium", "playwright",
             "slack_sdk", "github", "googleapiclient", "psycopg2", "pymysql", "pymongo", "redis", "websocket",
             "websockets", "paramiko")
-_NO_NETWORK = ("this jail has no network; tools of other servers reach what is outside: "
+_NO_NETWORK = ("this jail has no network; upstream tools reach other machines: "
                "warder.search_tools(words) finds them")
 _SHELL = ("ls", "pwd", "cd", "cat", "grep", "echo", "pip", "pip3", "npm", "npx", "git", "curl", "wget", "node",
           "python", "python3", "mkdir", "rm", "cp", "mv", "head", "tail", "find", "sed", "awk", "wc", "sort",
@@ -36,7 +36,7 @@ def of(error, code, workspace):
     if isinstance(error, NameError):
         return _of_name(error, code)
     if isinstance(error, EOFError) and "reading a line" in str(error):
-        return "nobody can type here: hand values over in context_vars"
+        return "no person can type here: give values in context_vars"
     if isinstance(error, AttributeError):
         return _of_attribute(error)
     if isinstance(error, TypeError):
@@ -65,12 +65,12 @@ def _of_syntax(error, code):
         if line.startswith("!") or line.startswith("%%") and line[2:].split()[:1] in (["bash"], ["sh"], ["script"]):
             return f"`{line[:80]}` is a command of the shell: " + _USE.format("shell") + ", or subprocess.run()"
         if line.startswith("%"):
-            return f"`{line[:80]}` is for notebooks: leave it out"
+            return f"`{line[:80]}` is for notebooks: leave out this line"
     if any(line.startswith(_SCRIPT_WORDS) or "=>" in line or line.endswith(("{", ") {")) and "function" in line
            for line in full):
         return "this looks like JavaScript: " + _USE.format("javascript")
     if full and full[0].removeprefix("$ ").split()[0] in _SHELL or lines[:1] and lines[0].startswith("#!/bin/"):
-        return "this looks like a shell's command: " + _USE.format("shell")
+        return "this looks like a shell command: " + _USE.format("shell")
     return ""
 
 
@@ -93,7 +93,7 @@ def _of_name(error, code):
         return f"it is warder.{name}, after `import warder`"
     line = _line_of(error, code)
     if name in _SHELL and line.split(" ")[0] == name:
-        return "this looks like a shell's command: " + _USE.format("shell")
+        return "this looks like a shell command: " + _USE.format("shell")
     if name in _SCRIPT and (line.startswith(f"{name}.") or f"{name}(" in line or name == "undefined"):
         return "this looks like JavaScript: " + _USE.format("javascript")
     return ""
@@ -104,7 +104,7 @@ def _of_import(error):
     if name == "servers" or name.startswith("servers."):
         return _of_server(error, name)
     if not isinstance(error, ModuleNotFoundError):
-        return "nothing can be installed here: " + _NO_NETWORK if "pip" in str(error) else ""
+        return "packages cannot be installed here: " + _NO_NETWORK if "pip" in str(error) else ""
     top = name.partition(".")[0]
     if name != top and top in sys.modules or not top:
         return ""
@@ -113,12 +113,12 @@ def _of_import(error):
     near = None if known else _nearest(top, [*sys.stdlib_module_names, *there])
     if near:
         return f"did you mean {near}?"
-    remedy = "it is not installed, and nothing can be installed here"
+    remedy = "it is not installed, and packages cannot be installed here"
     if top in _NETWORK:
         return f"{remedy}: {_NO_NETWORK}"
     if top in _INSTEAD:
         remedy += f"; use {_INSTEAD[top]}"
-    return f"{remedy}; besides Python's own there {'are ' + ', '.join(there) if there else 'is nothing'}"
+    return f"{remedy}; besides the standard library, {', '.join(there) if there else 'no modules'} can be imported"
 
 
 def _installed():
@@ -135,7 +135,7 @@ def _of_server(error, name):
     near = _nearest_tools(server, tool)
     find = "; warder.search_tools(words) finds tools"
     if not near["servers"]:
-        return "no tools of other servers are known here"
+        return "no upstream tools are known here"
     meant = _spelt(near["server"] or "")
     if meant and meant.lower() != server.lower():
         tool = _spelt(near["tools"][0]["name"]) if near["tools"] else "TOOL"
@@ -206,7 +206,7 @@ def _of_file(error, workspace):
     inside = path.startswith(workspace.rstrip("/") + "/")
     if isinstance(error, FileNotFoundError):
         if not inside:
-            return "files of the workspace are in /workspace: list_files() names them" if name.count("/") > 1 else ""
+            return "files of the workspace are in /workspace: list_files() lists them" if name.count("/") > 1 else ""
         try:
             near = _nearest(os.path.basename(path), os.listdir(os.path.dirname(path)))
         except OSError:

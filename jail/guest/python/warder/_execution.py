@@ -186,7 +186,7 @@ class Execution:
             message["error"], message["traceback"] = describe(error, roots)
             message["error"] += self._advice(error)
         except BaseException as e:
-            message["error"] = f"{type(error).__name__} (its traceback was lost to {type(e).__name__})"
+            message["error"] = f"{type(error).__name__} (its traceback was lost: {type(e).__name__})"
         if isinstance(error, OSError) and type(error.errno) is int:
             message["errno"] = error.errno
         elif isinstance(error, MemoryError):  # numpy has its own subclass

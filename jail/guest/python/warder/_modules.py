@@ -27,7 +27,7 @@ def preload(lists):
             if name:
                 __import__(name)
         except Exception as e:  # a missing or broken package fails later, in the code that imports it
-            print(f"warder: cannot load {name} ahead: {e}", file=sys.stderr)
+            print(f"warder: cannot load {name} in advance: {e}", file=sys.stderr)
 
 
 class _Later(type(sys)):

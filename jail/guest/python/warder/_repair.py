@@ -71,7 +71,7 @@ def _left_out(lines):
 
 def _without_invisible(code):
     changed = _outside(code, lambda part: part.translate(_INVISIBLE))
-    return changed, "invisible characters outside of texts were taken as spaces, or left out"
+    return changed, "invisible characters outside of strings were replaced by spaces, or removed"
 
 
 def _without_fences(code):
@@ -153,7 +153,7 @@ def _without_prompts(code):
     bare = [line.lstrip() for line in lines]
     rest = [line for line in bare if not is_own(line)]
     return ("\n".join(line[4:] if is_own(line) else "" for line in bare),
-            "took the lines behind >>> and ... only" + _left_out(rest))
+            "took only the lines after >>> and ..." + _left_out(rest))
 
 
 def _without_indentation(code):
@@ -166,7 +166,7 @@ def _without_indentation(code):
             head = lines.index(full[0]) + 1 if first else 0
             is_said = first or '"""' in code or "'''" in code
             return ("\n".join(lines[:head] + [line.removeprefix(shared) for line in lines[head:]]),
-                    "the indentation that all lines share was taken off" + (" behind the first" if first else "")
+                    "the indentation that all lines share was removed" + (" behind the first" if first else "")
                     if is_said else None)
     return code, None
 
@@ -208,7 +208,7 @@ def _without_magics(code):
     if not left_out:
         return "\n".join(lines), None
     reason = "; this jail has no network to install from" if any(map(is_installing, left_out)) else ""
-    return "\n".join(lines), f"left out, for this is no notebook: {', '.join(left_out)}{reason}"
+    return "\n".join(lines), f"left out, because this is not a notebook: {', '.join(left_out)}{reason}"
 
 
 def is_installing(line):
@@ -220,7 +220,7 @@ def _with_line_ends(code):
     """Undoes line ends that were escaped once too often: with all JSON escapes, or only outside of texts."""
     if "\n" in code.strip() or "\\n" not in code:
         return code, None
-    note = "the code came with \\n for its line ends"
+    note = "the code had \\n instead of line ends"
     import json
     try:
         plain = json.loads(f'"{code.strip()}"')
@@ -233,7 +233,7 @@ def _with_line_ends(code):
     return _outside(code, lambda part: part.replace("\\n", "\n").replace("\\t", "\t")), note
 
 
-_QUOTES_NOTE = "typographic quotes, dashes and brackets were taken as plain ones"
+_QUOTES_NOTE = "typographic quotes, dashes and brackets were replaced by plain characters"
 
 
 def _with_plain_quotes_outside(code):
@@ -248,4 +248,4 @@ def _without_entities(code):
     if "&" not in code:
         return code, None
     import html
-    return html.unescape(code), "the code came with &lt; and the like, taken as the characters they stand for"
+    return html.unescape(code), "the code had entities such as &lt;, which were replaced by their characters"

@@ -78,7 +78,8 @@ class Skill(type(sys)):
         function = self.__dict__.get(name)
         if not callable(function):
             known = [key for key, value in self.__dict__.items() if callable(value) and not key.startswith("_")]
-            raise TypeError(f"the skill '{name}' defines no function of that name; it has {', '.join(known) or 'none'}")
+            raise TypeError(f"the skill '{name}' defines no function of this name; "
+                            f"it defines {', '.join(known) or 'no functions'}")
         return function(*args, **kwargs)
 
 
@@ -156,7 +157,7 @@ def find_spec(fullname, path, workspace, target):
         skill = _source(name)
     except FileNotFoundError:
         # The error's name is short on purpose: with the full name, `from skills import` would hide this error.
-        raise ModuleNotFoundError(f"there is no skill '{name}'; list_skills() names those that there are",
+        raise ModuleNotFoundError(f"there is no skill '{name}'; list_skills() lists all skills",
                                   name=name) from None
     language = skill["metadata"].get("language")
     if language != "python":

@@ -100,4 +100,4 @@ def _can_be_bound(name):
 
 def tell_unreachable(names):
     for name in names:
-        print(f"warder: {name!r} is no name that code can spell: it is context_vars[{name!r}]", file=sys.stderr)
+        print(f"warder: {name!r} is not a valid name in Python: use context_vars[{name!r}]", file=sys.stderr)
