@@ -60,7 +60,7 @@ Applied applied_to(const Host& host, const Jail& jail) {
                     host.bind_root_why));
   if (!host.cgroups)
     weaker.push_back(
-        fmt::format("no cgroup limits, process limits and a memory watch stand in: {}", host.no_cgroups_why));
+        fmt::format("no cgroup limits; process limits and a memory watch replace them: {}", host.no_cgroups_why));
   return applied;
 }
 

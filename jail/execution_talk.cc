@@ -97,7 +97,7 @@ void RunningExecution::take_result(GuestResult result) {
 
 Task<> RunningExecution::answer(GuestCall call, size_t bytes) {
   const UnansweredCalls::One one(unanswered_, bytes);
-  Result<CallReply> done = fail(Code::not_found, fmt::format("nothing named '{}' can be called from here", call.name));
+  Result<CallReply> done = fail(Code::not_found, fmt::format("no call is named '{}' here", call.name));
   if (call.refused) {
     done = tl::unexpected<Error>(*std::move(call.refused));
   } else if (request_.call) {

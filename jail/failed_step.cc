@@ -49,7 +49,8 @@ Error failed_order(const JailerAnswer& answer) {
                                                : "the workspace cannot be mounted in the jail";
   Error failed = fail_errno(answer.error, what, Code::unavailable).value();
   failed.hint = hint_for(answer.step, answer.error, {});
-  if (failed.hint.empty()) failed.hint = "call again; if it stays so, tell the administrator: journalctl -u warder";
+  if (failed.hint.empty())
+    failed.hint = "call again; if the call fails again, tell the administrator: journalctl -u warder";
   if (answer.step != Step::none) failed.step = step_name(answer.step);
   return failed;
 }

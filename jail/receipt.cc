@@ -19,7 +19,7 @@ void record_dispatch(Receipt& receipt, const Host& host, Jail& jail, const Reque
   receipt.session_call = request.session_call;
   if (request.session_call > 0 && !host.cgroups)
     receipt.applied.weaker.emplace_back(
-        "what a session leaves running is watched between calls, not stopped: no cgroup");
+        "without a cgroup, processes that a session leaves running are watched between calls, but not stopped");
   receipt.traceparent = request.trace;
   receipt.origin = origin;
 }

@@ -137,7 +137,8 @@ Result<> RunningExecution::change(const LimitChange& change) {
   if (is_stopped() || state_.is_finished()) return is_ending();
   const bool of_cgroup = change.memory_bytes || change.tasks || change.cpus;
   if (of_cgroup && request_.session_call > 0)
-    return fail(Code::unavailable, "what this session may use was settled when it began, but for wall time");
+    return fail(Code::unavailable,
+                "the limits of this session were fixed at its start; only its wall time can be changed");
   if (of_cgroup && !jail_.cgroup())
     return fail(Code::unavailable, "no cgroup counts this execution: only its wall time can be changed",
                 "run the daemon where cgroup v2 is delegated to it");

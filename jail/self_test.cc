@@ -80,8 +80,9 @@ Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const 
     co_return fail(Code::denied, fmt::format("the probe in a jail ended with outcome {} {} {}",
                                              outcome_name(report.outcome), report.message, report.err.text));
   if (!report.value->empty())
-    co_return fail(Code::denied, fmt::format("guarantees that do not hold in a jail here: {}", report.value->dump()),
-                   "this host, or this policy's filter, cannot be served on");
+    co_return fail(Code::denied,
+                   fmt::format("protections that a jail on this machine does not have: {}", report.value->dump()),
+                   "use another host or another seccomp profile: the daemon does not execute code here");
   std::string missing;
   for (int i = 0; i < kNamespaceCount; i++) {
     if (report.receipt.applied.own_namespaces[static_cast<size_t>(i)]) continue;

@@ -130,8 +130,8 @@ class Reader {
     if (text.starts_with('\'')) return single_quoted(number, text);
     if (!text.empty() && std::string_view("&*!%@`[]{}|>,?").find(text[0]) != std::string_view::npos)
       return wrong(number, fmt::format("a value cannot begin with '{}' here", text[0]),
-                   "write it in quotes; anchors, aliases, tags and flow collections are not read");
-    if (text.starts_with("- ")) return wrong(number, "a list in a list is not read");
+                   "write the value in quotes; anchors, aliases, tags and flow collections are not supported");
+    if (text.starts_with("- ")) return wrong(number, "a list in a list is not supported");
     if (const size_t comment = text.find(" #"); comment != text.npos)
       text = trimmed_end(text.substr(0, comment), kBlanks);
     if (text.find(": ") != text.npos || text.ends_with(':'))

@@ -76,7 +76,7 @@ void Daemon::watch_signals() {
   for (int number : {SIGTERM, SIGINT}) {
     signals_->on(loop_, number, [this, number] {
       if (std::exchange(ending_, true)) return loop_.stop();  // a second signal ends at once
-      log_notice("{}: ending after the running calls", number == SIGTERM ? "SIGTERM" : "SIGINT");
+      log_notice("{}: the daemon ends after the running calls", number == SIGTERM ? "SIGTERM" : "SIGINT");
       tasks_.spawn(drain(kDrainLimit));
     });
   }
@@ -129,7 +129,7 @@ Task<> Daemon::drain(std::chrono::milliseconds most) {
   if (serving_.fired()) {
     parts_->refuse_calls();
     Deadline limit(loop_, most, [this, most] {
-      log_warning("calls still run after {} s: ending them", most.count() / 1000);
+      log_warning("calls still run after {} s: the daemon ends them", most.count() / 1000);
       loop_.stop();
     });
     co_await parts_->finish_calls();
@@ -143,8 +143,8 @@ Task<> Daemon::end_without_jailer() {
   status_ = 1;
   co_await sleep_for(loop_, kEndOfJailer);
   log_error(
-      "the jailer process ended{}, and every jail with it: the daemon answers its calls and ends, to be started "
-      "anew by systemd; without systemd, start it again",
+      "the jailer process ended{}, and all jails ended with it: the daemon answers its calls, ends, and is restarted "
+      "by systemd; without systemd, start it again",
       how_child_ended());
   if (!std::exchange(ending_, true)) co_await drain(kLastAnswersLimit);
 }

@@ -51,7 +51,7 @@ Result<std::unique_ptr<journal::Journal>> open_journal(Loop& loop, const Options
   TRY(auto journal, journal::Journal::open(loop, options.state + "/journal", settings));
   if (!journal->set_aside().empty()) log_error("journal: {}", journal->set_aside());
   journal->on_trouble([](const std::string& trouble) {
-    log_error("journal: {}; what is recorded from now on is lost with the old file: restart the daemon", trouble);
+    log_error("journal: {}; records from now on are lost with the old file: restart the daemon", trouble);
   });
   if (journal->interrupted() > 0)
     log_notice("journal: {} executions were interrupted when the daemon last ended", journal->interrupted());
@@ -80,7 +80,7 @@ upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared) {
   settings.definitions = prepared.upstream.get();
   settings.nobody = {"", prepared.policies.standard(), -1, prepared.upstream.get()};
   if (!prepared.options.servers_skipped.empty())
-    log_warning("servers that are neither started by a command nor speak Streamable HTTP were not imported: {}",
+    log_warning("not imported, because they neither have a command nor speak Streamable HTTP: servers {}",
                 fmt::join(prepared.options.servers_skipped, ", "));
   if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
   return settings;
@@ -256,9 +256,9 @@ std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
          });
        }},
       {"waiting jails", [this] { pool_.clear(); }},
-      {"waiting approvals", [this] { approvals_.refuse_all("the policies were loaded anew: call again"); }},
+      {"waiting approvals", [this] { approvals_.refuse_all("the policies were reloaded: call again"); }},
       {"questions of upstream servers", [this] { calls_.questions.cancel_all(loop_); }},
-      {"sessions", [this] { sessions_.end_all("the policies were loaded anew"); }},
+      {"sessions", [this] { sessions_.end_all("the policies were reloaded"); }},
       {"connections of peers without a tenant",
        [this, revoked] {
          for (auto& listener : listeners_) listener->close_if(revoked);
@@ -320,8 +320,8 @@ void DaemonParts::refuse_calls() {
   }
   admission_.close(Error{Code::unavailable,
                          0,
-                         "warderd is ending and takes no new calls; this one did not run",
-                         "call again in some seconds, when it has been restarted",
+                         "warderd is ending and takes no new calls; this call did not run",
+                         "call again in some seconds, after the restart",
                          {}});
   server_.drain();
 }
@@ -335,7 +335,8 @@ Task<> DaemonParts::finish_calls() {
 
 void DaemonParts::note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how) {
   if (what == calls::Approvals::What::asked) {
-    log_notice("approval {}: tenant {} waits for {} ({})", approval.id, approval.tenant, approval.tool, approval.rule);
+    log_notice("approval {}: tenant {} waits for approval of {} ({})", approval.id, approval.tenant, approval.tool,
+               approval.rule);
   } else {
     log_notice("approval {}: {}", approval.id, how);
   }
@@ -376,7 +377,7 @@ Task<> DaemonParts::show_servers() {
 
 Task<privacy::PiiVaults::Made> DaemonParts::open_vault(std::string name) {
   const auto tenant = registry_.find(name);  // while this reference exists, the tenant's folder is not removed
-  if (!tenant) co_return fail(Code::internal, "no tenant is named '" + name + "'");
+  if (!tenant) co_return fail(Code::internal, "there is no tenant '" + name + "'");
   auto opening =
       tenants::SealedVault::open(loop_, *opened_.vault_disk, tenant->directory(), prepared_.key.of_vault(name));
   auto vault = co_await std::move(opening);

@@ -45,7 +45,7 @@ Task<Result<>> Daemon::reload_once() {
     parts_->adopt_policies();
     log_notice("policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
   } else {
-    log_error("the policies stay as they were: {}", with_hint(adopted.error()));
+    log_error("the reload failed, the former policies stay in force: {}", with_hint(adopted.error()));
   }
   service_.ready(jails_->host().unfit ? "serving, but no executions: the self-test of jails fails, see the log"
                  : adopted            ? "serving"
@@ -76,10 +76,11 @@ Task<Result<>> Daemon::adopt_policies() {
   const Error& why = before.error();
   host.unfit = Error{Code::denied,
                      0,
-                     "executions are denied, because the self-test of jails fails here: " + why.what,
-                     "ask the administrator: once that is mended, `systemctl reload warder` looks again",
+                     "executions are denied, because the self-test of jails fails on this machine: " + why.what,
+                     "ask the administrator to correct the cause, and then to run `systemctl reload warder`",
                      {}};
-  parts_->end_executions("the self-test of jails fails here");
-  log_error("executions are denied from now on, until a reload finds that jails hold again: {}", with_hint(why));
-  co_return tl::unexpected<Error>(Error(why).within("the self-test of jails fails here, under the old policies, too"));
+  parts_->end_executions("the self-test of jails fails on this machine");
+  log_error("executions are denied until a reload passes the self-test of jails: {}", with_hint(why));
+  co_return tl::unexpected<Error>(
+      Error(why).within("the self-test of jails fails on this machine, also under the old policies"));
 }

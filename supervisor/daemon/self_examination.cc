@@ -47,7 +47,8 @@ Finding SelfExamination::judge_cgroups() const {
 
 Finding SelfExamination::judge_own_user() const {
   const DaemonIdentity& own = of_.prepared.identity;
-  if (!own.root) return doctor::judge_user(doctor::User::known, fmt::format("{}, who started the daemon", own.uid));
+  if (!own.root)
+    return doctor::judge_user(doctor::User::known, fmt::format("user id {}, which started the daemon", own.uid));
   const bool unused_id = own.uid == of_.prepared.ids.daemon();  // choose_identity()
   return doctor::judge_user(unused_id ? doctor::User::missing : doctor::User::known, of_.prepared.options.user);
 }
@@ -93,7 +94,7 @@ Finding SelfExamination::judge_traces() const {
 
 Task<Result<doctor::Findings>> SelfExamination::run() {
   if (running_)
-    co_return fail(Code::exhausted, "the doctor is at work already, for another caller", "call again when it is done");
+    co_return fail(Code::exhausted, "the doctor already works for another caller", "call again in some seconds");
   struct Busy {
     bool& flag;
     explicit Busy(bool& f) : flag(f) { flag = true; }

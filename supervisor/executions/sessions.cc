@@ -70,7 +70,7 @@ Task<Result<>> Sessions::wait_turn(const Key& key, const std::string& execution)
     if (entry->waiting.size() >= kMostWaiting)
       co_return fail(Code::exhausted,
                      fmt::format("{} calls wait for session '{}' already", entry->waiting.size(), key.name),
-                     "wait for some to end, or use another session", "session");
+                     "wait until some of them end, or use another session", "session");
     OneShot<Result<>> turn(host_.loop);
     auto waiting = std::make_shared<Waiting>();
     waiting->turn = turn.resolver();

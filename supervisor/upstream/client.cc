@@ -105,7 +105,7 @@ Client::Client(Loop& loop, Reading reading, std::unique_ptr<Transport> transport
   heard.not_taken = [this](int64_t id) {
     ServerAnswer answer;
     answer.is_error = answer.not_taken = true;
-    answer.message = "it has forgotten who asks";
+    answer.message = "the server no longer knows its session";
     if (auto found = waiting_.extract(id)) found.mapped()->done.resolve(std::move(answer));
   };
   heard.ended = [this](Error why) {
@@ -219,7 +219,7 @@ void Client::lose_one() {
   if (waiting_.size() != 1) return;
   auto waiting = waiting_.extract(waiting_.begin());
   waiting.mapped()->done.resolve(
-      fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20), "ask for less"));
+      fail(Code::unavailable, fmt::format("answered with more than {} MB", kMaxMessage >> 20), "ask for less data"));
 }
 
 void Client::count_unasked(size_t bytes) {

@@ -23,7 +23,7 @@ int complain(const std::string& command, const Error& error) {
 Result<int> run(const std::string& command, const admin::Given& given) {
   for (const auto& one : admin::commands())
     if (one.name == command && one.program) return one.program(given);
-  return fail(Code::internal, "nothing does this");
+  return fail(Code::internal, "this command has no function");
 }
 
 }  // namespace
