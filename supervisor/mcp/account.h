@@ -1,5 +1,5 @@
 // Account: counters and limits that all connections of one user (uid) share, over all listening sockets.
-// Accounts: finds the account of a uid. Owned by Server; used by Listener and Connection. No errors.
+// Accounts: finds the account of a uid. Owned by Server; used by Listener, Connection and Conversation. No errors.
 #pragma once
 #include <sys/types.h>
 

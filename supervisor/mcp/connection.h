@@ -1,45 +1,34 @@
-// Connection: one client on one socket. Reads lines, holds the state of legacy clients, runs handlers side by side and
-// sends each answer when it is ready.
+// Connection: one client on one Unix socket. Reads lines, parses them, gives the messages to its Conversation, and
+// writes the answers.
 // Made by: Listener, for each accept(). When the connection ends, it calls `on_end` from a later turn of the loop, and
 // `on_end` destroys it. The destructor cancels every request that still runs.
 #pragma once
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "supervisor/base/large_value.h"
 #include "supervisor/base/loop.h"
-#include "supervisor/mcp/account.h"
-#include "supervisor/mcp/context.h"
-#include "supervisor/mcp/framing.h"
+#include "supervisor/mcp/connection_input.h"
+#include "supervisor/mcp/conversation.h"
+#include "supervisor/mcp/hangup_watch.h"
 #include "supervisor/mcp/outbox.h"
 #include "supervisor/mcp/record.h"
 #include "supervisor/mcp/server.h"
+#include "supervisor/mcp/sink.h"
 
 namespace mcp {
 
-struct ConnectionLimits {
+struct ConnectionLimits : ConversationLimits {
   size_t line_bytes = 16 << 20;  // longest line of a client, in bytes
-  size_t reply_bytes = 8 << 20;  // the official clients close at 10 MiB
-  size_t calls = 128;            // requests in work at once, without those of `queued_calls`
-  size_t queued_calls = 4096;    // calls of tools with ToolDefinition::queues, running or waiting
-  size_t id_bytes = 256 << 10;   // ids of all requests that are not answered yet
-  size_t batch = 64;             // messages in one array
   OutboxLimits outbox;
   std::chrono::milliseconds refusal{5'000};  // how long a refused client may take to send its first request
 };
 
-class Connection {
+class Connection : private Sink {
  public:
-  struct Accepted {
-    PeerProcess peer;
-    std::shared_ptr<void> user;
-    std::shared_ptr<Account> account = std::make_shared<Account>();
-    std::optional<Error> refusal;                  // answers the first request, then the connection ends
+  struct Accepted : Conversation::Client {
     std::optional<KeptConnection> kept;            // set if a successor process may take the connection over
     std::optional<ConnectionRecord::Read> before;  // the connection's state in the previous process
   };
@@ -47,12 +36,12 @@ class Connection {
   // Errors: internal, the loop cannot watch the socket.
   static Result<std::unique_ptr<Connection>> open(Loop& loop, Server& server, Fd socket, Accepted accepted,
                                                   ConnectionLimits limits, std::function<void()> on_end);
-  ~Connection();
+  ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  size_t calls() const { return calls_.size(); }
-  const std::shared_ptr<void>& user() const { return accepted_.user; }
+  size_t calls() const { return conversation_->calls(); }
+  const std::shared_ptr<void>& user() const { return conversation_->client().user; }
   // Ends the connection as if the client had left: its calls are cancelled.
   void close() { end(); }
   // If a successor process may take the connection over: stops reading from the socket. Requests that run continue, and
@@ -63,74 +52,42 @@ class Connection {
   void leave();
 
  private:
-  // The answers to one array of requests, sent as one array when the last request was answered or cancelled.
-  class Batch;
-  struct Call;
-  struct Hangup;
-  struct HeldUp;
-  struct Work;
-  class Share;
-
-  Connection(Loop& loop, Server& server, AsyncFd socket, Accepted accepted, ConnectionLimits limits,
+  Connection(Loop& loop, Server& server, AsyncFd socket, Accepted accepted, const ConnectionLimits& limits,
              std::function<void()> on_end);
+  Account& account() const { return *conversation_->client().account; }
+
+  // Input.
   Task<> read();
   enum class Progress { bytes_needed, more_lines, large_line, room_needed };
   Progress handle_lines();
   bool needs_room() const;
-  bool takes_notifications() const;
   Task<> room();
   ssize_t receive();
-  bool charge(size_t capacity);
-  // Handles one line. False: the line is large, and now in large_ for on_large().
+  // Handles one line. False: the line is large, and now in input_.large for on_large(). (large_lines.cc)
   bool take(const LineSplitter::Item& item);
   bool take_last(const LineSplitter::Item& item);
+  Task<> on_large(LineSplitter::Item item);
   // `bytes`: memory that the line's values take; 0: too little to count.
   void on_item(const LineSplitter::Item& item, size_t bytes);
-  Task<> on_large(LineSplitter::Item item);
-  // Facts about a message, computed where it was parsed.
-  struct Measure {
-    size_t bytes = 0;              // memory that the message's values take
-    std::optional<size_t> digest;  // digest_of() its params, if already computed
-  };
-  struct Line {
-    tl::expected<Json, Refusal> value;
-    std::vector<Measure> measures;  // one for the message, or one for each message of an array; empty: all are small
-  };
-  static Line measure(std::string_view text, tl::expected<Json, Refusal> value);
-  void on_line(std::string_view text, Line line);
-  void on_batch(Json&& items, const std::vector<Measure>& measures);
-  // `line`: the text of the message; empty for a message in an array. The caller frees the rest of `value`.
-  void on_message(Json&& value, std::string_view line, const Measure& measure, const std::shared_ptr<Batch>& batch);
-  void on_notification(const Message& message);
-  void on_request(Message&& message, const Measure& measure, const std::shared_ptr<Batch>& batch);
-  Answer initialize(const Json& params);
-  Answer subscribe(Method method, const Json& params);
-  Answer set_level(const Json& params);
-  void start_call(Method method, Message&& message, const Measure& measure, RequestMeta meta, Version version,
-                  const std::shared_ptr<Batch>& batch);
-  std::optional<RpcError> find_limit(const RequestId& id, size_t bytes, bool queues) const;
-  Task<> run_call(Call& call, Method method, FreedBeside params);
-  void finish(Call& call, Answer answer);
-  void cancel(const RequestId& id);
-  // Questions to the client: questions.cc.
-  std::shared_ptr<Elicitation> ask_client(Call& call, ElicitationForm form, std::function<void(Elicited)> answered);
-  void ask_by_request(const std::shared_ptr<Elicitation>& question, const std::string& key, Version version);
-  void park_soon(const Call& call);
-  void park(const RequestId& id);
-  void keep_answer(Call& call, Answer answer);
-  void resume(const Message& message, const Measure& measure, RequestMeta meta);
-  void take_responses(Call& call, const Json& params);
-  void on_response(const Message& message);
-  void give_up_questions();
-  void reply(std::string line, const std::shared_ptr<Batch>& batch);
-  void refuse(const std::optional<RequestId>& id, RpcError error, const std::shared_ptr<Batch>& batch);
+  void on_json(std::string_view text, IncomingJson json);
+
+  // Output: the sink of the conversation.
+  void answer(const RequestId* id, std::string line, std::optional<ErrorCode> error) override;
+  void tell(const RequestId* about, std::string line, Delivery delivery) override;
+  bool full() const override { return ended_ || outbox_.full(); }
+  void wait_for_room(const std::shared_ptr<Event>& room) override { outbox_.wait_for_room(room); }
+  void settings_changed() override;
+  void calls_changed() override;
+  void send(std::string line);
+  void refuse(const std::optional<RequestId>& id, const RpcError& error) { send(error_line(id, error)); }
   void settle();
-  void go_on(ConnectionRecord::Read before);
-  void start_legacy(Json capabilities, Json info);
-  void note_handshake();
+  void on_room();
+
+  // The handover to the next process: handover.cc.
+  void go_on(const ConnectionRecord::Read& before);
   void note_calls();
   void note(ConnectionRecord::Busy kind, bool is);
-  void on_room();
+
   void on_input_end();
   void end_when_done();
   void end();
@@ -138,35 +95,17 @@ class Connection {
   Loop& loop_;
   Server& server_;
   AsyncFd socket_;
-  Accepted accepted_;
-  const std::string name_;  // the user, as text for people: "user 1000"
-  ConnectionLimits limits_;
-  std::function<void()> on_end_;
-  std::shared_ptr<Connection*> self_;  // for callbacks that may run after the destructor
+  std::optional<KeptConnection> kept_;
+  std::shared_ptr<std::function<void()>> on_end_;  // shared with the callback that calls it, which may be late
   Outbox outbox_;
-  LineSplitter lines_;
-  size_t charged_ = 0;                       // bytes of the buffer of lines_ that are charged to the account
-  std::optional<LineSplitter::Item> large_;  // the line to parse beside the loop, now or next
-  size_t held_up_ = 0;                       // calls that wait until the user's answers are read
-
-  std::optional<Version> negotiated_;  // by `initialize`
-  std::shared_ptr<const ClientInfo> client_ = std::make_shared<ClientInfo>();
-  std::optional<Severity> log_level_;                // by logging/setLevel
-  std::optional<Subscriptions::Interest> interest_;  // a legacy client's, since `initialize`
-
-  std::string handshake_;  // the four members above as JSON text, for the record
-
-  std::shared_ptr<Work> work_;
-  std::map<RequestId, std::unique_ptr<Call>> calls_;
-  // Modern calls that were answered with questions, by their `requestState`. The client has no open request for them.
-  std::map<std::string, std::unique_ptr<Call>, std::less<>> parked_;
-  Elicitations requests_, embedded_;     // questions to legacy clients, and to modern ones
-  std::optional<Server::Busy> writing_;  // while the outbox is not empty
-  std::shared_ptr<Event> room_;          // while read() waits for the outbox, or for the user's other answers
+  ConnectionInput input_;
+  std::optional<Conversation> conversation_;  // empty only in the destructor
+  std::optional<Server::Busy> writing_;       // while the outbox is not empty
+  std::shared_ptr<Event> room_;               // while read() waits for the outbox, or for the user's other answers
   bool input_ended_ = false;
   bool ended_ = false;
   Deadline refusal_;
-  std::unique_ptr<Hangup> hangup_;
+  std::unique_ptr<HangupWatch> hangup_;
   std::optional<Task<>> reader_;
 };
 

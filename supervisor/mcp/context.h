@@ -1,5 +1,5 @@
 // RequestContext: what a handler knows about its request, and the handler's way to send messages to the client.
-// Made by Connection. It exists as long as the handler's task, which may use it by reference everywhere. Used by:
+// Made by Conversation. It exists as long as the handler's task, which may use it by reference everywhere. Used by:
 // Server and all handlers. No errors.
 #pragma once
 #include <sys/types.h>
@@ -84,7 +84,7 @@ class RequestContext {
     if (made_) made_(bytes);
   }
 
-  // For the connection.
+  // For the request's owner (RunningCall).
   void set_made(std::function<void(size_t bytes)> made) { made_ = std::move(made); }
   void set_hold(std::function<bool(size_t bytes)> hold) { hold_ = std::move(hold); }
   using Ask = std::function<std::shared_ptr<Elicitation>(ElicitationForm, std::function<void(Elicited)>)>;

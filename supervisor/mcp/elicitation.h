@@ -37,7 +37,7 @@ struct ElicitationForm {
 struct Elicitation {
   ElicitationForm form;
   std::function<void(Elicited)> answered;  // at most once, from the loop
-  std::function<void()> taken_back;        // set by the connection; called by the destructor
+  std::function<void()> taken_back;        // set by the owner of the call; called by the destructor
   Elicitation() = default;
   Elicitation(const Elicitation&) = delete;
   ~Elicitation() {
@@ -52,7 +52,7 @@ std::string elicitation_members(const ElicitationForm& form, Version version);
 // A client's answer; nullopt when `result` is no answer.
 std::optional<Elicited> read_elicited(const Json& result);
 
-// The open questions of one connection, by wire id or key: at most kMost, each answered once.
+// The open questions of one conversation, by wire id or key: at most kMost, each answered once.
 class Elicitations {
  public:
   static constexpr size_t kMost = 64;

@@ -40,6 +40,8 @@ class LineSplitter {
   std::string_view held() const { return {buffer_.get() + begin_, end_ - begin_}; }
   // Whether the rest of a line that was too long is still to come.
   bool is_discarding() const { return discarding_; }
+  // The longest line that is stored, in bytes.
+  size_t max_line() const { return max_line_; }
   // Bytes this splitter holds in memory.
   size_t capacity() const { return capacity_; }
 

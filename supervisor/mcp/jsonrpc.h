@@ -1,6 +1,6 @@
 // RequestId, Message and RpcError: JSON-RPC 2.0 envelopes (https://www.jsonrpc.org/specification), as MCP narrows them:
 // ids are strings or integers, params are an object. Integers written as 1.0 or 1e3, and "params": null, are accepted,
-// too. Source: a line from a client, which is hostile. Used by: Connection. Errors carry the code for the wire.
+// too. Source: a line from a client, which is hostile. Used by: Conversation. Errors carry the code for the wire.
 #pragma once
 #include <compare>
 #include <optional>

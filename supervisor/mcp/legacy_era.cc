@@ -1,14 +1,14 @@
-// The part of Connection for settings that a legacy client makes for its whole connection: version, capabilities, log
+// The part of Conversation for settings that a legacy client makes for all its requests: version, capabilities, log
 // level, subscriptions.
 #include <fmt/format.h>
 
 #include "supervisor/base/json.h"
 #include "supervisor/mcp/answers.h"
-#include "supervisor/mcp/connection_call.h"
+#include "supervisor/mcp/conversation.h"
 
 namespace mcp {
 
-Answer Connection::initialize(const Json& params) {
+Answer Conversation::initialize(const Json& params) {
   if (is_large(params)) {
     const auto text = fmt::format("Invalid params: initialize has more than {} KiB", kSmallText >> 10);
     return mcp::refuse(ErrorCode::invalid_params, text);
@@ -17,39 +17,39 @@ Answer Connection::initialize(const Json& params) {
   if (requested == params.end() || !requested->is_string()) {
     return tl::unexpected(RpcError{ErrorCode::invalid_params, "Invalid params: protocolVersion must be a string", {}});
   }
-  negotiated_ = negotiate(requested->get_ref<const std::string&>());
-  log_level_ = Severity::info;  // until logging/setLevel says otherwise
+  settings_.negotiated = negotiate(requested->get_ref<const std::string&>());
+  settings_.log_level = Severity::info;  // until logging/setLevel says otherwise
   start_legacy(params.value("capabilities", Json()), params.value("clientInfo", Json()));
-  note_handshake();
-  return server_.initialize_members(*negotiated_);
+  sink_.settings_changed();
+  return server_.initialize_members(*settings_.negotiated);
 }
 
-void Connection::start_legacy(Json capabilities, Json info) {
+void Conversation::start_legacy(Json capabilities, Json info) {
   auto client = std::make_shared<ClientInfo>();
   if (capabilities.is_object()) client->capabilities = std::move(capabilities);
   client->info = std::move(info);
-  client_ = std::move(client);
-  interest_.emplace(server_.subscriptions(), accepted_.user, "", [this](std::string line) {
-    if (takes_notifications()) reply(std::move(line), {});
+  settings_.client = std::move(client);
+  settings_.interest.emplace(server_.subscriptions(), client_.user, "", [this](std::string line) {
+    sink_.tell(nullptr, std::move(line), Sink::Delivery::if_room);
   });
-  interest_->wishes.lists = server_.told();
+  settings_.interest->wishes.lists = server_.told();
 }
 
-Answer Connection::subscribe(Method method, const Json& params) {
+Answer Conversation::subscribe(Method method, const Json& params) {
   const auto uri = params.find("uri");
   if (uri == params.end() || !uri->is_string())
     return mcp::refuse(ErrorCode::invalid_params, "Invalid params: uri must be a string");
   if (method == Method::unsubscribe) {
-    interest_->wishes.uris.erase(uri->get<std::string>());
-  } else if (auto added = add_uri(interest_->wishes, *uri); !added) {
+    settings_.interest->wishes.uris.erase(uri->get<std::string>());
+  } else if (auto added = add_uri(settings_.interest->wishes, *uri); !added) {
     return tl::unexpected(std::move(added).error());
   }
-  interest_->watch(params.value("_meta", Json()));
-  note_handshake();
+  settings_.interest->watch(params.value("_meta", Json()));
+  sink_.settings_changed();
   return std::string();
 }
 
-Answer Connection::set_level(const Json& params) {
+Answer Conversation::set_level(const Json& params) {
   const auto level = params.find("level");
   std::optional<Severity> severity;
   if (level != params.end() && level->is_string()) severity = severity_named(level->get_ref<const std::string&>());
@@ -59,9 +59,36 @@ Answer Connection::set_level(const Json& params) {
                                    "error, critical, alert, emergency",
                                    {}});
   }
-  log_level_ = severity;
-  note_handshake();
+  settings_.log_level = severity;
+  sink_.settings_changed();
   return std::string();
+}
+
+Json Conversation::settings() const {
+  if (!settings_.negotiated) return {};
+  Json uris = Json::array();
+  for (const std::string& uri : settings_.interest->wishes.uris) uris.push_back(uri);
+  Json known = {{"version", version_name(*settings_.negotiated)},
+                {"capabilities", settings_.client->capabilities},
+                {"info", settings_.client->info},
+                {"uris", std::move(uris)}};
+  if (settings_.log_level) known["log_level"] = severity_name(*settings_.log_level);
+  return known;
+}
+
+void Conversation::restore(const Json& settings) {
+  if (!settings.is_object()) return;
+  auto text_of = [&settings](const char* key) {
+    const auto found = settings.find(key);
+    return found != settings.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  settings_.negotiated = version_named(text_of("version"));
+  if (!settings_.negotiated) return;
+  settings_.log_level = severity_named(text_of("log_level"));
+  start_legacy(settings.value("capabilities", Json()), settings.value("info", Json()));
+  for (const Json& uri : settings.value("uris", Json::array())) (void)!add_uri(settings_.interest->wishes, uri);
+  settings_.interest->watch();
+  sink_.settings_changed();
 }
 
 }  // namespace mcp

@@ -22,7 +22,7 @@ class ConnectionRecord {
   // What the connection did when its process ended: it had read or written a part of a message.
   enum Busy : uint32_t { reading = 1, writing = 2 };
   struct Read {
-    Json handshake;                // as the connection gave it; null before `initialize`
+    Json handshake;                // Conversation::settings(); null before `initialize`
     std::vector<RequestId> calls;  // requests that were not answered
     uint32_t busy = 0;             // bits of Busy
     std::string rest;              // bytes that were read from the socket and not handled
@@ -57,7 +57,9 @@ class KeptConnection {
   KeptConnection(ConnectionRecord of, std::function<void()> forget)
       : record(std::move(of)), forget_(std::move(forget)) {}
   KeptConnection(KeptConnection&& other) noexcept
-      : record(std::move(other.record)), forget_(std::exchange(other.forget_, nullptr)) {}
+      : record(std::move(other.record)),
+        handshake(std::move(other.handshake)),
+        forget_(std::exchange(other.forget_, nullptr)) {}
   KeptConnection& operator=(KeptConnection&&) = delete;
   ~KeptConnection() {
     if (forget_) forget_();
@@ -67,6 +69,7 @@ class KeptConnection {
   bool is_left() const { return !forget_; }
 
   ConnectionRecord record;
+  std::string handshake;  // as the record has it: JSON text, empty before `initialize`
 
  private:
   std::function<void()> forget_;

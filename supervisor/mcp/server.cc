@@ -9,6 +9,7 @@
 #include "supervisor/base/tool_name.h"
 #include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/definitions.h"
+#include "supervisor/mcp/parked_calls.h"
 
 namespace mcp {
 
@@ -48,9 +49,15 @@ const MethodRow* row_of(std::string_view name) {
 }  // namespace
 
 Server::Server(Loop& loop, ServerInfo info)
-    : loop_(loop), info_(std::move(info)), subscriptions_(loop), unread_(std::make_shared<UnreadBudget>(loop)) {
+    : loop_(loop),
+      info_(std::move(info)),
+      subscriptions_(loop),
+      unread_(std::make_shared<UnreadBudget>(loop)),
+      parked_calls_(std::make_unique<ParkedCalls>(loop)) {
   append_server_info(identity_, info_, kNewestModern);
 }
+
+Server::~Server() = default;
 
 void Server::add_tool(ToolDefinition tool, ToolHandler handler) {
   if (tool.input_schema.is_null()) tool.input_schema = {{"type", "object"}};

@@ -1,5 +1,5 @@
 // Server: holds all registered tools, prompts, resources and methods, and answers every MCP method. It knows no
-// sockets: each Connection passes requests, each with a RequestContext. Register all definitions before the first
+// sockets: each Conversation passes requests, each with a RequestContext. Register all definitions before the first
 // connection. It must outlive tasks that wait for drained(), and every Listener and Connection that uses it.
 #pragma once
 #include <map>
@@ -43,9 +43,12 @@ enum class Method {
   extension,  // a method that the program registered with add_method()
 };
 
+class ParkedCalls;
+
 class Server {
  public:
   Server(Loop& loop, ServerInfo info);
+  ~Server();
 
   // Throws std::invalid_argument for a bad or repeated name, or a schema without "type": "object": a bug of the
   // program.
@@ -107,7 +110,7 @@ class Server {
   // The method with that name, if this era has it and the server offers it.
   std::optional<Method> find_method(std::string_view name, Era era) const;
   bool is_known(std::string_view name) const;
-  // True for a method without a handler: Connection answers it at once, by itself or with answer_now().
+  // True for a method without a handler: Conversation answers it at once, by itself or with answer_now().
   static bool is_immediate(Method method);
   // Whether params of a tools/call name a tool with ToolDefinition::queues.
   bool queues(const Json& params) const;
@@ -124,6 +127,8 @@ class Server {
   // The memory of answers that clients have not read yet, over all connections.
   const std::shared_ptr<UnreadBudget>& unread() const { return unread_; }
   Accounts& accounts() { return accounts_; }
+  // Calls that wait for their clients to repeat the request, of all principals.
+  ParkedCalls& parked_calls() { return *parked_calls_; }
   // The lists for which changes are reported to clients.
   const std::set<Changed>& told() const { return told_; }
 
@@ -201,7 +206,8 @@ class Server {
   bool draining_ = false;
   size_t calls_ = 0;
   size_t busy_ = 0;
-  std::shared_ptr<Event> idle_;  // set while a task waits in drained()
+  std::shared_ptr<Event> idle_;                // set while a task waits in drained()
+  std::unique_ptr<ParkedCalls> parked_calls_;  // destroyed first: its handlers use the members above
 };
 
 }  // namespace mcp

@@ -4,7 +4,7 @@
 // client gets the first notification at once, and further ones at most once a second.
 // Source of changes: the program, by Server::lists_changed() and resource_updated(). No call waits: a client that reads
 // slowly loses notifications, as it loses progress.
-// Used by: Server, Connection.
+// Used by: Server, Conversation.
 #pragma once
 #include <functional>
 #include <list>

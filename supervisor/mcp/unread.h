@@ -1,7 +1,7 @@
 // UnreadBudget, UnreadAccount, UnreadShare: memory of answers that were made and that clients have not read, counted
-// for the daemon, for each user and for each connection. Used by: Connection, Outbox. No errors.
+// for the daemon, for each user and for each connection. Used by: Conversation, Outbox. No errors.
 // A user is over the limit with `account_bytes` of unread answers. While all users together have `daemon_bytes`, a user
-// is also over with an even share of `daemon_bytes`. Connection starts no new request for a user over the limit. Other
+// is also over with an even share of `daemon_bytes`. No new request starts for a user over the limit. Other
 // users are not affected, and requests that run are answered.
 // A client that does not read delays only other connections of the same user. Among these, a connection that has read
 // gets room first: the room that it made is its own. No connection waits for ever: when no waiting request got room for

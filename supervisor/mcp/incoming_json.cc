@@ -1,0 +1,65 @@
+#include "supervisor/mcp/incoming_json.h"
+
+#include <array>
+
+#include "supervisor/base/json.h"
+
+namespace mcp {
+namespace {
+
+// Whether a member of _meta is about the transport of the request.
+bool says_how_it_travels(const std::string& key) {
+  return key == "progressToken" || key == "traceparent" || key == "tracestate" || key == "baggage" ||
+         key.starts_with("io.modelcontextprotocol/");
+}
+
+// The order of keys does not matter: a client may repeat a request with another order. The recursion ends, because
+// requests are nested at most kMaxJsonDepth deep.
+size_t digest_of_member(const std::string& name, const Json& value) {
+  size_t inside = 0;
+  if (value.is_object()) {
+    for (const auto& [key, member] : value.items()) inside += digest_of_member(key, member);
+  } else if (value.is_array()) {
+    for (const Json& item : value) inside = inside * 31 + digest_of_member("", item);
+  } else {
+    inside = std::hash<Json>()(value);
+  }
+  const std::array<size_t, 3> parts{std::hash<std::string>()(name), static_cast<size_t>(value.type()), inside};
+  return std::hash<std::string_view>()({reinterpret_cast<const char*>(parts.data()), sizeof parts});
+}
+
+}  // namespace
+
+// Makes no copy: most requests never cause a question, and some are large.
+size_t digest_of(const Json& params) {
+  size_t digest = 0;
+  const auto add = [&digest](const std::string& name, const Json& value) { digest += digest_of_member(name, value); };
+  for (const auto& [name, value] : params.items()) {
+    if (name == "requestState" || name == "inputResponses") continue;
+    if (name != "_meta" || !value.is_object()) {
+      add(name, value);
+      continue;
+    }
+    // Members about the transport may differ when the request is repeated. All other members must be equal.
+    for (const auto& [key, of] : value.items())
+      if (!says_how_it_travels(key)) add(key, of);
+  }
+  return digest;
+}
+
+IncomingJson measure_json(std::string_view text, tl::expected<Json, Refusal> value) {
+  IncomingJson json{std::move(value), {}};
+  if (!json.value) return json;
+  const auto digest = [](const Json& message) {
+    const auto params = message.is_object() ? message.find("params") : message.end();
+    return params != message.end() && params->is_object() ? std::optional<size_t>(digest_of(*params)) : std::nullopt;
+  };
+  if (json.value->is_array()) {
+    for (const Json& one : *json.value) json.measures.push_back({value_bytes(dump_json(one)), digest(one)});
+  } else {
+    json.measures.push_back({value_bytes(text), digest(*json.value)});
+  }
+  return json;
+}
+
+}  // namespace mcp

@@ -1,0 +1,39 @@
+#include "supervisor/mcp/running_call.h"
+
+namespace mcp {
+
+RunningCall::RunningCall(Loop& loop, Server& server, CallHost& begun_by, RequestId id, Version version)
+    : host(&begun_by),
+      context(loop, std::move(id), version, [this](std::string line) { host->notify(*this, std::move(line)); }) {
+  busy.emplace(server, Server::Busy::Kind::call);
+  context.set_hold([this](size_t more) { return !share || share->add(more); });
+  context.set_made([this](size_t made) {
+    if (unread) unread->set(made);
+  });
+  context.set_ask([this](ElicitationForm form, std::function<void(Elicited)> answered) {
+    return can_elicit(context.client->capabilities, context.version)
+               ? host->ask(*this, std::move(form), std::move(answered))
+               : nullptr;
+  });
+}
+
+Task<> RunningCall::run(Server& server, Method method, FreedBeside params, size_t max_bytes) {
+  Answer answer = co_await server.answer(method, context, std::move(*params), max_bytes);
+  host->finish(*this, std::move(answer));
+}
+
+std::shared_ptr<Elicitation> RunningCall::add_question(ElicitationForm form, std::function<void(Elicited)> answered) {
+  if (!embedded) return nullptr;
+  auto question = std::make_shared<Elicitation>();
+  question->form = std::move(form);
+  question->answered = std::move(answered);
+  const auto key = embedded->add(question);
+  if (!key) return nullptr;
+  question->taken_back = [open = std::weak_ptr(embedded), key = *key] {
+    if (const auto alive = open.lock()) alive->drop(key);
+  };
+  questions.push_back(*key);
+  return question;
+}
+
+}  // namespace mcp
