@@ -39,8 +39,8 @@ std::optional<RpcError> Conversation::find_limit(const RequestId& id, size_t byt
     return {};
   }
   return RpcError{ErrorCode::internal_error,
-                  why + "; this one did not run",
-                  {{"code", "exhausted"}, {"remedy", "wait for some to be answered, then send it again"}}};
+                  why + "; this request did not run",
+                  {{"code", "exhausted"}, {"remedy", "wait for some answers, then send the request again"}}};
 }
 
 void Conversation::start_call(Method method, Message&& message, const MessageMeasure& measure, RequestMeta meta,
@@ -54,9 +54,9 @@ void Conversation::start_call(Method method, Message&& message, const MessageMea
   const size_t bytes = measure.bytes + kCallBytes;
   if (auto limit = find_limit(message.id, bytes, queues)) return refuse(message.id, *limit, batch);
   if (batch && client_.account->unread->is_over()) {  // the request and its array would wait for each other
-    const auto why = fmt::format("your answers that are not read yet take {} MiB of memory; this one did not run",
+    const auto why = fmt::format("your unread answers take {} MiB of memory; this request did not run",
                                  client_.account->unread->bytes() >> 20);
-    const Json data = {{"code", "exhausted"}, {"remedy", "read them, then send it again"}};
+    const Json data = {{"code", "exhausted"}, {"remedy", "read the answers, then send the request again"}};
     return refuse(message.id, {ErrorCode::internal_error, why, data}, batch);
   }
   auto made = std::make_unique<RunningCall>(loop_, server_, static_cast<CallHost&>(*this), message.id, version);

@@ -57,7 +57,7 @@ Connection::~Connection() {
   outbox_.close();
   account().connections--;
   conversation_.reset();
-  // The store (fd_store.h) holds the socket, too: only shutdown(2) ends the connection for the client.
+  // The store (../systemd/fd_store.h) holds the socket, too: only shutdown(2) ends the connection for the client.
   if (kept_ && !kept_->is_left()) ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
@@ -74,7 +74,9 @@ Task<> Connection::read() {
     co_await socket_.readable();
     const ssize_t got = receive();
     if (got == -EDQUOT) {
-      refuse({}, {ErrorCode::invalid_request, "too many long requests of yours are arriving; try again later", {}});
+      refuse({}, {ErrorCode::invalid_request,
+                  "too many long requests of your user arrive at the same time; try again later",
+                  {}});
       break;
     }
     if (got > 0) {

@@ -51,7 +51,7 @@ void Conversation::receive(std::string_view text, IncomingJson json) {
 void Conversation::on_batch(Json&& items, const std::vector<MessageMeasure>& measures) {
   std::string wrong;
   if (!settings_.negotiated || !has_batches(*settings_.negotiated)) {
-    wrong = "arrays of messages belong to protocol version 2025-03-26 only";
+    wrong = "arrays of messages are allowed only in protocol version 2025-03-26";
   } else if (items.empty()) {
     wrong = "an empty array";
   } else if (items.size() > limits_.batch) {
@@ -106,7 +106,8 @@ void Conversation::on_request(Message&& message, const MessageMeasure& measure, 
   }
   if (!server_.is_known(message.method)) return not_found();
   if (batch && message.method == "initialize") {
-    return refuse(message.id, {ErrorCode::invalid_request, "Invalid Request: initialize comes alone", {}}, batch);
+    return refuse(message.id, {ErrorCode::invalid_request, "Invalid Request: initialize must not be in an array", {}},
+                  batch);
   }
   auto meta = read_meta(message.params);
   if (!meta) return refuse(message.id, std::move(meta).error(), batch);

@@ -23,9 +23,10 @@ void Connection::go_on(const ConnectionRecord::Read& before) {
   conversation_->restore(before.handshake);
   input_.add(before.rest);
   for (const RequestId& id : before.calls) {
-    refuse(id, {ErrorCode::internal_error,
-                "warderd was restarted while this request ran; its answer is lost and it may have had effects",
-                {{"code", "interrupted"}, {"remedy", "look at what it has changed, then ask again"}}});
+    refuse(id,
+           {ErrorCode::internal_error,
+            "warderd was restarted while this request ran; its answer is lost, and the request may have had effects",
+            {{"code", "interrupted"}, {"remedy", "check the effects of the request, then send it again"}}});
   }
   note_calls();
 }

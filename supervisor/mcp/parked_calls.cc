@@ -96,10 +96,10 @@ void ParkedCalls::finish(RunningCall& call, Answer answer) {
   if (found == entries->second.end()) return;
   Entry& entry = found->second;
   if (answer && !may_keep(entries->second, entry, answer->size())) {
-    answer =
-        tl::unexpected(RpcError{ErrorCode::internal_error,
-                                "The call was done, but its answer was too large to be kept until it was asked for",
-                                {{"remedy", "look at what it has changed; ask again with a smaller answer"}}});
+    answer = tl::unexpected(
+        RpcError{ErrorCode::internal_error,
+                 "The call was done, but its answer was too large to be stored until the client asks for it",
+                 {{"remedy", "check the effects of the call; call again for a smaller answer"}}});
   }
   call.unread->set(answer ? answer->size() : 0);
   call.busy.reset();

@@ -97,8 +97,8 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
       found->digest != (measure.digest ? *measure.digest : digest_of(message.params))) {
     return refuse(message.id,
                   {ErrorCode::invalid_params,
-                   "Invalid params: requestState is none that is waited for on this connection, or of another request",
-                   {{"remedy", "look at what the call has changed, then ask again without it"}}},
+                   "Invalid params: requestState is not known on this connection, or belongs to another request",
+                   {{"remedy", "check the effects of the call, then call again without requestState"}}},
                   {});
   }
   auto taken = parked.take(principal_, key);
