@@ -10,7 +10,7 @@ using namespace jail;
 
 namespace {
 
-struct Ended {
+struct ConclusionScene {
   Request request;
   Capture out{{}, {}, {}, {}}, err{{}, {}, {}, {}};
   Evidence evidence;
@@ -32,7 +32,7 @@ InitReport with_others(uint32_t others) {
 }  // namespace
 
 TEST_CASE("the report of a program has the status or the signal of its end", "[conclusion]") {
-  Ended exited;
+  ConclusionScene exited;
   exited.evidence.wait_status = 3 << 8;  // wait(2)
   const Report of_exit = exited.concluded();
   CHECK(of_exit.outcome == Outcome::exit);
@@ -40,14 +40,14 @@ TEST_CASE("the report of a program has the status or the signal of its end", "[c
   CHECK(of_exit.exit_status == 3);
   CHECK_FALSE(of_exit.signal);
 
-  Ended killed;
+  ConclusionScene killed;
   killed.evidence.wait_status = SIGTERM;
   const Report of_signal = killed.concluded();
   CHECK(of_signal.outcome == Outcome::signal);
   CHECK(of_signal.signal == SIGTERM);
   CHECK_FALSE(of_signal.exit_status);
 
-  Ended unknown;  // init did not report
+  ConclusionScene unknown;  // init did not report
   const Report of_nothing = unknown.concluded();
   CHECK(of_nothing.outcome == Outcome::internal);
   CHECK_FALSE(of_nothing.exit_status);
@@ -55,7 +55,7 @@ TEST_CASE("the report of a program has the status or the signal of its end", "[c
 }
 
 TEST_CASE("the report of a violation says what the message was", "[conclusion]") {
-  Ended ended;
+  ConclusionScene ended;
   ended.evidence.ended = EndCause::protocol;
   const Report report = ended.concluded("an unexpected message");
   CHECK(report.outcome == Outcome::protocol);
@@ -63,7 +63,7 @@ TEST_CASE("the report of a violation says what the message was", "[conclusion]")
 }
 
 TEST_CASE("a forbidden call names its rule", "[conclusion]") {
-  Ended ended;
+  ConclusionScene ended;
   ended.request.seccomp_profile = "strict";
   ended.evidence.wait_status = SIGSYS;
   const Report report = ended.concluded();

@@ -13,24 +13,28 @@ using jail::ProgramState;
 
 namespace {
 
-using enum ProgramState;
-
-constexpr ProgramState kPrograms[] = {starting, supplied, ready, dispatched, begun, answered, finished};
-constexpr JailState kJails[] = {JailState::alive, JailState::stopped, JailState::ended};
+constexpr ProgramState kProgramStates[] = {ProgramState::starting,   ProgramState::supplied, ProgramState::ready,
+                                           ProgramState::dispatched, ProgramState::begun,    ProgramState::answered,
+                                           ProgramState::finished};
+constexpr JailState kJailStates[] = {JailState::alive, JailState::stopped, JailState::ended};
 constexpr int kEvents = 8;
 constexpr auto kViolation = static_cast<ProgramState>(255);
 
-// The next state of the program; rows are kPrograms. The state of the jail changes nothing in this table.
-constexpr ProgramState kProgramTable[][kEvents] = {
-    // interpreter_ready, code_sent, message, call, result, final_result, stop, init_report
-    {ready, supplied, kViolation, kViolation, kViolation, kViolation, starting, starting},
-    {dispatched, kViolation, kViolation, kViolation, kViolation, kViolation, supplied, supplied},
-    {kViolation, dispatched, begun, kViolation, kViolation, kViolation, ready, ready},
-    {kViolation, kViolation, begun, kViolation, kViolation, kViolation, dispatched, dispatched},
-    {kViolation, begun, begun, begun, answered, finished, begun, begun},
-    {kViolation, answered, answered, answered, kViolation, kViolation, answered, answered},
-    {kViolation, finished, finished, finished, kViolation, kViolation, finished, finished},
-};
+// The next state of the program; rows are kProgramStates. The state of the jail changes nothing in this table.
+ProgramState next_in_table(size_t program, int event) {
+  using enum ProgramState;
+  static constexpr ProgramState kTable[][kEvents] = {
+      // interpreter_ready, code_sent, message, call, result, final_result, stop, init_report
+      {ready, supplied, kViolation, kViolation, kViolation, kViolation, starting, starting},
+      {dispatched, kViolation, kViolation, kViolation, kViolation, kViolation, supplied, supplied},
+      {kViolation, dispatched, begun, kViolation, kViolation, kViolation, ready, ready},
+      {kViolation, kViolation, begun, kViolation, kViolation, kViolation, dispatched, dispatched},
+      {kViolation, begun, begun, begun, answered, finished, begun, begun},
+      {kViolation, answered, answered, answered, kViolation, kViolation, answered, answered},
+      {kViolation, finished, finished, finished, kViolation, kViolation, finished, finished},
+  };
+  return kTable[program][event];
+}
 
 // The next state of the jail, by `stop` and `init_report`; other events change nothing.
 constexpr JailState kAfterStop[] = {JailState::stopped, JailState::stopped, JailState::ended};
@@ -44,23 +48,23 @@ std::string name_of(ExecutionState state, int event) {
 
 TEST_CASE("every event moves every state of an execution as the table says", "[execution_state]") {
   int pairs = 0;
-  for (size_t p = 0; p < std::size(kPrograms); p++) {
-    for (size_t j = 0; j < std::size(kJails); j++) {
+  for (size_t p = 0; p < std::size(kProgramStates); p++) {
+    for (size_t j = 0; j < std::size(kJailStates); j++) {
       for (int e = 0; e < kEvents; e++) {
-        const ExecutionState state{kPrograms[p], kJails[j]};
+        const ExecutionState state{kProgramStates[p], kJailStates[j]};
         const auto event = static_cast<ExecutionEvent>(e);
         INFO(name_of(state, e));
         const auto next = next_state(state, event);
         pairs++;
-        JailState jail = kJails[j];
-        bool allowed = kProgramTable[p][e] != kViolation;
+        JailState jail = kJailStates[j];
+        bool allowed = next_in_table(p, e) != kViolation;
         if (event == ExecutionEvent::stop) jail = kAfterStop[j];
         if (event == ExecutionEvent::init_report) {
           allowed = jail != JailState::ended;  // init reports once
           jail = JailState::ended;
         }
         REQUIRE(next.has_value() == allowed);
-        if (allowed) CHECK(*next == ExecutionState{kProgramTable[p][e], jail});
+        if (allowed) CHECK(*next == ExecutionState{next_in_table(p, e), jail});
       }
     }
   }
@@ -68,19 +72,19 @@ TEST_CASE("every event moves every state of an execution as the table says", "[e
 }
 
 TEST_CASE("an event or a state that does not exist is a violation", "[execution_state]") {
-  CHECK_FALSE(next_state({begun, JailState::alive}, static_cast<ExecutionEvent>(kEvents)));
+  CHECK_FALSE(next_state({ProgramState::begun, JailState::alive}, static_cast<ExecutionEvent>(kEvents)));
   CHECK_FALSE(next_state({kViolation, JailState::alive}, ExecutionEvent::interpreter_ready));
   CHECK_FALSE(next_state({kViolation, JailState::alive}, ExecutionEvent::result));
 }
 
 TEST_CASE("a stop is never a violation, so a violation can end every execution", "[execution_state]") {
-  for (const ProgramState program : kPrograms)
-    for (const JailState jail : kJails) CHECK(next_state({program, jail}, ExecutionEvent::stop));
+  for (const ProgramState program : kProgramStates)
+    for (const JailState jail : kJailStates) CHECK(next_state({program, jail}, ExecutionEvent::stop));
 }
 
 TEST_CASE("no event leads back to an earlier state", "[execution_state]") {
-  for (const ProgramState program : kPrograms) {
-    for (const JailState jail : kJails) {
+  for (const ProgramState program : kProgramStates) {
+    for (const JailState jail : kJailStates) {
       for (int e = 0; e < kEvents; e++) {
         const auto next = next_state({program, jail}, static_cast<ExecutionEvent>(e));
         if (!next) continue;
@@ -97,6 +101,7 @@ TEST_CASE("what the states of a program mean", "[execution_state]") {
     ProgramState program;
     bool lacks_code, has_started, has_begun, is_finished;
   };
+  using enum ProgramState;
   const Row rows[] = {{starting, true, false, false, false}, {supplied, false, false, false, false},
                       {ready, true, true, false, false},     {dispatched, false, true, false, false},
                       {begun, false, true, true, false},     {answered, false, true, true, false},

@@ -1,13 +1,13 @@
 // The text of a receipt, byte for byte: clients read it, and its keys keep their order.
 #include "jail/receipt.h"
-#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
 #include "tests/catch.h"
 
 using jail::Receipt;
 
 namespace {
 
-jail::Applied built() {
+jail::Applied usual_applied() {
   jail::Applied applied;
   applied.own_namespaces.fill(true);
   applied.identity = jail::Identity::separated;
@@ -21,9 +21,9 @@ jail::Applied built() {
   return applied;
 }
 
-Receipt strong() {
+Receipt whole_receipt() {
   Receipt receipt;
-  receipt.applied = built();
+  receipt.applied = usual_applied();
   receipt.seccomp_profile = "default";
   receipt.seccomp_instructions = 523;
   receipt.cgroup = jail::CgroupReceipt{536870912, 9437184, 65, 1};
@@ -37,7 +37,7 @@ Receipt strong() {
 }
 
 // A jail with as few walls as there can be, and texts that need quoting.
-Receipt weak() {
+Receipt weak_receipt() {
   Receipt receipt;
   receipt.applied.own_namespaces[2] = true;
   receipt.applied.init_id = 1000;
@@ -51,7 +51,7 @@ Receipt weak() {
 
 TEST_CASE("the text of a receipt with every member", "[receipt]") {
   CHECK(
-      jail::receipt_json(strong()) ==
+      jail::receipt_json(whole_receipt()) ==
       R"({"namespaces":["user","pid","mount","net","ipc","uts","cgroup"],)"
       R"("identity":{"init":1879048192,"runner":1879048193,"daemon":1879113727},"capabilities":"none",)"
       R"("no_new_privileges":true,"landlock":{"abi":7},"root":"overlay","network":"none","build_ms":8.890,)"
@@ -64,7 +64,7 @@ TEST_CASE("the text of a receipt with every member", "[receipt]") {
 }
 
 TEST_CASE("the text of a receipt with no optional member", "[receipt]") {
-  CHECK(jail::receipt_json(weak()) ==
+  CHECK(jail::receipt_json(weak_receipt()) ==
         R"({"namespaces":["mount"],"identity":{"shared":1000},"capabilities":"none","no_new_privileges":true,)"
         R"("landlock":false,"root":"bind","network":"none","build_ms":0.000,"steps_us":{},)"
         R"("seccomp":{"profile":"a \"profile\"","instructions":0},"cgroup":false,)"
@@ -73,7 +73,7 @@ TEST_CASE("the text of a receipt with no optional member", "[receipt]") {
 }
 
 TEST_CASE("a session without a cgroup is watched between its calls", "[receipt]") {
-  Receipt receipt = strong();
+  Receipt receipt = whole_receipt();
   receipt.cgroup.reset();
   receipt.workspace_quota = "accounting";
   receipt.origin = {jail::Start::exec, 1.5, 0};
@@ -86,7 +86,7 @@ TEST_CASE("a session without a cgroup is watched between its calls", "[receipt]"
 }
 
 TEST_CASE("half a CPU and small limits keep their form in a receipt", "[receipt]") {
-  Receipt receipt = strong();
+  Receipt receipt = whole_receipt();
   receipt.cgroup = jail::CgroupReceipt{1, 0, 2, 0.5};
   const std::string text = jail::receipt_json(receipt);
   CHECK(text.find(R"("cgroup":{"memory_max":1,"swap_max":0,"oom_group":true,"pids_max":2,"cpus":0.5})") !=
