@@ -53,7 +53,7 @@ Task<> PiiVaults::open(std::string tenant) {
     vault = tl::unexpected<Error>(std::move(made).error());
   }
   const auto waiting = opening.take_waiting();
-  for (const auto& one : waiting) one.resolve_now(vault);
+  for (const auto& one : waiting) one.resolve_now(vault);  // in this turn: forget() may close the vault in the next
 }
 
 }  // namespace privacy

@@ -21,7 +21,7 @@ struct Stage {
   Loop loop;
   Fd jailer;
   std::unique_ptr<jail::JailerClient> client;
-  std::optional<jail::Host> host;
+  std::unique_ptr<jail::Host> host;
   std::optional<jail::Pool> pool;
   std::shared_ptr<policies::Policy> policy = std::make_shared<policies::Policy>();
   Fd state = open_directory(temp.path().string()).value();
@@ -37,7 +37,7 @@ struct Stage {
     FdPair pair = make_sockets(SOCK_SEQPACKET, Code::internal).value();
     jailer = std::move(pair.theirs);
     client = jail::JailerClient::start(loop, std::move(pair.ours), [] {}).value();
-    host.emplace(jail::Host{loop, *client});
+    host.reset(new jail::Host{loop, *client});
     pool.emplace(*host, jail::Pool::Limits{});
     policy->name = "default";
     policy->sessions.max = 3;
@@ -195,7 +195,10 @@ TEST_CASE("the end of a session that no call reported is an error for the next c
     s.leave("1");
     auto ask = s.ask_for("a", "2", "ada");
     const auto other = std::make_shared<int>(0);
-    SECTION("the same client") { CHECK_NOTHROW(s.enter(ask)), CHECK(s.order == Ids{"1", "2"}); }
+    SECTION("the same client") {
+      s.enter(ask);
+      CHECK(s.order == Ids{"1", "2"});
+    }
     SECTION("another client") {
       ask.client = other;
       s.enter(ask);
