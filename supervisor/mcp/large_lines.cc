@@ -45,11 +45,11 @@ Connection::Line Connection::measure(std::string_view text, tl::expected<Json, R
 // Parses a large line beside the loop. The connection reads no other line meanwhile.
 Task<> Connection::on_large(LineSplitter::Item item) {
   std::string_view text = item.text;
-  std::shared_ptr<const void> kept = lines_.keep(item);
+  std::shared_ptr<const char> kept = lines_.keep(item);
   if (!kept) {
     auto copy = std::make_shared<const std::string>(text);
     text = *copy;
-    kept = std::move(copy);
+    kept = {copy, copy->data()};
   }
   std::function<Result<Line>()> job = [text, kept]() -> Result<Line> { return measure(text, parse_line(text)); };
   JsonWork::Owner owner{name_};
