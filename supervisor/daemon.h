@@ -59,9 +59,8 @@ class Daemon {
   Task<Result<>> start_serving();
   Task<Result<>> test_jails(const policies::Store& policies);
   void register_tools();
-  Result<std::shared_ptr<tenants::Tenant>> tenant_of(tenants::Member& member, const Json& meta);
-  Task<privacy::PiiVaults::Made> open_vault(std::string tenant);
-  void register_pii(const tools::AskerOf& asker_of);
+  Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
+  void register_pii(const tenants::RequesterOf& requester_of);
   Result<> open_journal();
   Result<> listen();
   Result<> open_catalog();

@@ -106,7 +106,7 @@ Task<Result<>> Daemon::adopt_policies() {
 
 void Daemon::apply_policies() {
   const auto offered_others = registry_->apply_policies();
-  server_->lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<void>& user) {
+  server_->lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<mcp::ConnectionUser>& user) {
     return std::any_of(offered_others.begin(), offered_others.end(),
                        [&](const auto& member) { return member == user; });
   });
@@ -114,6 +114,6 @@ void Daemon::apply_policies() {
   approvals_.refuse_all("the policies were loaded anew: call again");
   if (calls_) calls_->questions.cancel_all(loop_);
   sessions_->end_all("the policies were loaded anew");
-  auto revoked = [](const std::shared_ptr<void>& user) { return static_cast<tenants::Member*>(user.get())->revoked; };
+  auto revoked = [](const std::shared_ptr<mcp::ConnectionUser>& user) { return tenants::member_of(user).revoked; };
   for (auto& listener : listeners_) listener->close_if(revoked);
 }

@@ -70,7 +70,7 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
       server_(server),
       socket_(std::move(socket)),
       accepted_(std::move(accepted)),
-      name_(fmt::format("user {}", accepted_.peer.uid)),
+      name_(accepted_.principal.shown()),
       limits_(limits),
       on_end_(std::move(on_end)),
       self_(std::make_shared<Connection*>(this)),
@@ -81,8 +81,7 @@ Connection::Connection(Loop& loop, Server& server, AsyncFd socket, Accepted acce
   if (!accepted_.account->unread) accepted_.account->unread = std::make_shared<UnreadAccount>(server_.unread());
   if (!accepted_.account->loop) accepted_.account->loop = server_.loop_shares().of(name_);
   outbox_.charge(accepted_.account->unread, [this](size_t bytes) {
-    log_warning("a connection of user {} is ended: it does not read its answers, of which {} KiB wait",
-                accepted_.peer.uid, bytes >> 10);
+    log_warning("a connection of {} is ended: it does not read its answers, of which {} KiB wait", name_, bytes >> 10);
   });
   accepted_.account->connections++;
   if (accepted_.refusal) refusal_ = Deadline(loop_, limits_.refusal, [this] { end(); });
@@ -340,7 +339,7 @@ void Connection::start_call(Method method, Message&& message, const Measure& mea
     if (takes_notifications()) reply(std::move(line), {});
   });
   context.method = std::move(message.method);
-  context.peer = accepted_.peer;
+  context.principal = accepted_.principal;
   context.user = accepted_.user;
   context.client =
       meta.modern

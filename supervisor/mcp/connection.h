@@ -36,8 +36,8 @@ struct ConnectionLimits {
 class Connection {
  public:
   struct Accepted {
-    PeerProcess peer;
-    std::shared_ptr<void> user;
+    Principal principal;
+    std::shared_ptr<ConnectionUser> user;
     std::shared_ptr<Account> account = std::make_shared<Account>();
     std::optional<Error> refusal;                  // answers the first request, then the connection ends
     std::optional<KeptConnection> kept;            // set if a successor process may take the connection over
@@ -52,7 +52,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   size_t calls() const { return calls_.size(); }
-  const std::shared_ptr<void>& user() const { return accepted_.user; }
+  const std::shared_ptr<ConnectionUser>& user() const { return accepted_.user; }
   // Ends the connection as if the client had left: its calls are cancelled.
   void close() { end(); }
   // If a successor process may take the connection over: stops reading from the socket. Requests that run continue, and

@@ -2,7 +2,7 @@
 
 namespace privacy {
 
-Task<Result<policies::PiiVault*>> PiiVaults::of(const std::string& tenant, std::chrono::seconds lifetime) {
+Task<Result<policies::PiiVault*>> PiiVaults::of(const tenants::TenantId& tenant, std::chrono::seconds lifetime) {
   auto mine = std::make_shared<Waiting>();
   if (const auto known = vaults_.find(tenant); known != vaults_.end()) {
     mine->vault = known->second.get();
@@ -16,7 +16,7 @@ Task<Result<policies::PiiVault*>> PiiVaults::of(const std::string& tenant, std::
   co_return mine->vault;
 }
 
-Task<> PiiVaults::open(std::string tenant) {
+Task<> PiiVaults::open(tenants::TenantId tenant) {
   Made made = std::unique_ptr<policies::PiiVault>();
   if (make_) {
     Task<Made> making = make_(tenant);
