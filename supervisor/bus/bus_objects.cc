@@ -123,7 +123,7 @@ Result<> BusObjects::begin(std::string reload_problem) {
   r = sd_bus_request_name_async(bus, &slot, kName, 0, name_answered, &failed_);
   CHECKED(keep(r, slot, kName));
   announced_ = properties();
-  for (const auto& name : services_.registry.names()) tenants_[name] = seen(*services_.registry.find(name));
+  for (const auto& name : services_.registry.names()) tenants_[name] = seen(*services_.registry.find({name}));
   look();
   return {};
 }
@@ -165,8 +165,8 @@ executions::ExecutionRecordPtr BusObjects::execution_at(const char* path) const 
 }
 
 std::shared_ptr<tenants::Tenant> BusObjects::tenant_at(const char* path) const {
-  auto tenant = services_.registry.find(decoded(path, kTenantPath));
-  return tenant && tenant->name() == tenant->account() ? tenant : nullptr;  // not a named workspace
+  auto tenant = services_.registry.find_text(decoded(path, kTenantPath));
+  return tenant && !tenant->is_workspace() ? tenant : nullptr;  // not a named workspace
 }
 
 void BusObjects::note(const executions::ExecutionRecordPtr& execution, executions::ExecutionRegistry::What what) {
@@ -210,20 +210,21 @@ void BusObjects::send_news_of(const News& news) {
   }
   if (news.started) {
     sd_bus_emit_signal(bus, kPath, kManager, "ExecutionStarted", "soss", execution.id.c_str(), path.c_str(),
-                       execution.tenant.c_str(), execution.language.c_str());
+                       execution.tenant.account.c_str(), execution.language.c_str());
   }
   if (news.ended) {
     const jail::JailUsage& usage = execution.usage;
     sd_bus_emit_signal(bus, kPath, kManager, "ExecutionFinished", "sossttt", execution.id.c_str(), path.c_str(),
-                       execution.tenant.c_str(), execution.outcome.c_str(), static_cast<uint64_t>(usage.wall_ms * 1000),
-                       static_cast<uint64_t>(usage.cpu_ms * 1000), usage.memory_peak_bytes);
+                       execution.tenant.account.c_str(), execution.outcome.c_str(),
+                       static_cast<uint64_t>(usage.wall_ms * 1000), static_cast<uint64_t>(usage.cpu_ms * 1000),
+                       usage.memory_peak_bytes);
   }
 }
 
 void BusObjects::limit_reached(const executions::ExecutionRecord& execution, const std::string& limit) {
   if (subscribers_.empty() || connection_.congested()) return;
   sd_bus_emit_signal(connection_.get(), kPath, kManager, "LimitReached", "sss", execution.id.c_str(),
-                     execution.tenant.c_str(), limit.c_str());
+                     execution.tenant.account.c_str(), limit.c_str());
 }
 
 void BusObjects::reloaded(const std::string& problem) {
@@ -260,7 +261,7 @@ BusObjects::TenantSeen BusObjects::seen(tenants::Tenant& tenant) const {
 
 void BusObjects::look_at_tenants() {
   for (const auto& name : services_.registry.names()) {
-    const TenantSeen now = seen(*services_.registry.find(name));
+    const TenantSeen now = seen(*services_.registry.find({name}));
     auto [known, is_new] = tenants_.try_emplace(name, now);
     if (!is_new && known->second == now) continue;
     if (connection_.congested()) return;

@@ -17,7 +17,7 @@ uint64_t microseconds(double ms) { return ms > 0 ? static_cast<uint64_t>(ms * 10
 uint64_t since_1970(int64_t ms) { return static_cast<uint64_t>(ms) * 1000; }
 
 std::string id_of(const ExecutionRecord& e) { return e.id; }
-std::string tenant_of(const ExecutionRecord& e) { return e.tenant; }
+std::string tenant_of(const ExecutionRecord& e) { return e.tenant.account; }
 std::string language_of(const ExecutionRecord& e) { return e.language; }
 std::string policy_of(const ExecutionRecord& e) { return e.policy->name; }
 uint32_t uid_of(const ExecutionRecord& e) { return e.uid; }

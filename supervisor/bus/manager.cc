@@ -176,8 +176,9 @@ Task<Result<MessagePtr>> BusObjects::list_executions(MessagePtr call) {
   for (const auto& execution : services_.executions.all()) {
     const std::string path = path_of(*execution), stage(executions::stage_name(execution->stage));
     if (r >= 0)
-      r = sd_bus_message_append(reply.get(), "(sosssu)", execution->id.c_str(), path.c_str(), execution->tenant.c_str(),
-                                execution->language.c_str(), stage.c_str(), execution->uid);
+      r = sd_bus_message_append(reply.get(), "(sosssu)", execution->id.c_str(), path.c_str(),
+                                execution->tenant.account.c_str(), execution->language.c_str(), stage.c_str(),
+                                execution->uid);
   }
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
   if (r < 0) co_return fail_errno(-r, "list the executions");
@@ -206,7 +207,7 @@ Task<Result<MessagePtr>> BusObjects::get_execution(MessagePtr call) {
 
 Task<Result<MessagePtr>> BusObjects::get_tenant(MessagePtr call) {
   CO_TRY(std::string name, read_text(call.get()));
-  if (!services_.registry.find(name))
+  if (!services_.registry.find_text(name))
     co_return fail(Code::not_found, "no tenant of that name has connected since the daemon started",
                    "list them with ListTenants");
   CO_TRY(MessagePtr reply, reply_to(call.get()));
@@ -223,10 +224,10 @@ Task<Result<MessagePtr>> BusObjects::kill_execution(MessagePtr call) {
 
 Task<Result<std::shared_ptr<tenants::Tenant>>> BusObjects::readable(MessagePtr call, std::string id) {
   if (const auto execution = services_.executions.find(id)) {
-    const std::string tenant = execution->tenant;
-    CO_TRY(auto caller, co_await authority_.allow(std::move(call), Right::manage_executions, tenant));
+    const tenants::TenantId tenant = execution->tenant;
+    CO_TRY(auto caller, co_await authority_.allow(std::move(call), Right::manage_executions, tenant.account));
     (void)caller;
-    auto keeper = services_.registry.find(execution->workspace.empty() ? tenant : tenant + "/" + execution->workspace);
+    auto keeper = services_.registry.find(tenant);
     if (!keeper) co_return unknown_execution(id);
     co_return keeper;
   }
@@ -346,7 +347,7 @@ Task<Result<MessagePtr>> BusObjects::unsubscribe(MessagePtr call) {
 Task<Result<executions::ExecutionRecordPtr>> BusObjects::allowed(MessagePtr call, std::string id) {
   auto execution = services_.executions.find(id);
   if (!execution) co_return unknown_execution(id);
-  const std::string tenant = execution->tenant;
+  const std::string tenant = execution->tenant.account;
   CO_TRY(auto caller, co_await authority_.allow(share(call.get()), Right::manage_executions, tenant));
   log_notice("D-Bus: user {}: {} of execution {}", caller.uid, sd_bus_message_get_member(call.get()), id);
   co_return execution;

@@ -43,8 +43,8 @@ std::vector<Shown> workspaces_of(const Seen& s) {
   std::vector<Shown> all;
   for (const auto& one : s.services.registry.of_account(s.tenant.name())) {
     const auto& quota = one->workspace().quota();
-    const bool own = one->name() == one->account();
-    all.push_back({own ? "default" : one->name().substr(one->account().size() + 1), quota.usage(), quota.limits()});
+    const std::string name = one->is_workspace() ? one->id().workspace : "default";
+    all.push_back({name, quota.usage(), quota.limits()});
   }
   return all;
 }

@@ -7,12 +7,12 @@
 
 namespace calls {
 
-AuditedCall::AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const Who& who, const Target& target,
-                         std::string action)
+AuditedCall::AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const CallContext& who,
+                         const Target& target, std::string action)
     : journal_(journal), span_(span) {
   entry_.tenant = who.tenant->name();
-  entry_.uid = who.uid;
-  entry_.pid = who.pid;
+  entry_.uid = who.principal.uid();
+  entry_.pid = who.principal.pid();
   entry_.action = std::move(action);
   entry_.subject = target.server + "." + target.tool;
   if (!who.execution.empty()) shape_["execution"] = who.execution;

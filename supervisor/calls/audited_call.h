@@ -8,7 +8,7 @@
 
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json_value.h"
-#include "supervisor/calls/on_behalf.h"
+#include "supervisor/calls/call_context.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/traces/open_span.h"
 
@@ -21,7 +21,7 @@ struct Target {
 // The destructor writes the line, so a cancelled call has a line, too.
 class AuditedCall {
  public:
-  AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const Who& who, const Target& target,
+  AuditedCall(journal::Journal& journal, traces::OpenSpan& span, const CallContext& who, const Target& target,
               std::string action);
   ~AuditedCall();
   AuditedCall(const AuditedCall&) = delete;

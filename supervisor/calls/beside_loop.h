@@ -22,7 +22,8 @@ std::shared_ptr<T> shared_value(T value) {
 // its data. `bytes`: size of the answer that it works on. `parsed`: bytes that it reads as JSON, charged to the
 // tenant's budget. Errors: those of JsonWork::run().
 template <class Function, class T = std::invoke_result_t<Function>>
-Task<Result<T>> run_beside(CallEnvironment& environment, Who who, size_t bytes, size_t parsed, Function function) {
+Task<Result<T>> run_beside(CallEnvironment& environment, CallContext who, size_t bytes, size_t parsed,
+                           Function function) {
   if (bytes <= JsonWork::kSmall) co_return function();
   std::function<Result<T>()> job = [function = std::move(function)]() -> Result<T> { return function(); };
   JsonWork::Owner owner{who.tenant->name(), who.policy->limits.standard.json_bytes_per_second};

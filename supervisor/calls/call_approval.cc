@@ -65,7 +65,7 @@ Result<std::string> shown_arguments(const Json& arguments) {
       "text");
 }
 
-Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who& who, const Target& target,
+Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& who, const Target& target,
                                          const policies::CallRules::Decision& decision, Json given) {
   const FreezeGuard frozen(who.jail);
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
@@ -73,7 +73,7 @@ Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who
   audited.set("rule", decision.name());
   audited.set("verdict", kind_name(ApprovalVerdict::Kind::withdrawn));
   const policies::ApprovalRules& rules = who.policy->calls.approval;
-  const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
+  const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
   CO_CHECKED(co_await tokenise_values(environment.loop, pii, given));
   auto shown = shown_arguments(given);
   if (!shown) {
@@ -87,8 +87,8 @@ Task<Result<std::string>> await_approval(CallEnvironment& environment, const Who
   approval.rule = decision.name();
   if (decision.rule) approval.why = decision.rule->why;
   approval.arguments = *std::move(shown);
-  approval.uid = who.uid;
-  approval.pid = who.pid;
+  approval.uid = who.principal.uid();
+  approval.pid = who.principal.pid();
   approval.asked_ms = journal::now_ms();
   approval.expires_ms = approval.asked_ms + std::chrono::milliseconds(rules.expires).count();
   approval.by = rules.by;

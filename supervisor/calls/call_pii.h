@@ -16,7 +16,7 @@ namespace calls {
 
 struct CallPii {
   privacy::PiiVaults& vaults;
-  const std::string& tenant;
+  const tenants::TenantId& tenant;
   const policies::Policy& policy;
 };
 

@@ -25,11 +25,11 @@ Json without_words(Json schema) {
 // The form for the client. If the policy tokenises results, or the client's answers are redacted, tokens replace
 // personal data in the form. A choice or a field name cannot be replaced, as the answer must hold it unchanged: then
 // the person is not asked. Errors: invalid, exhausted.
-Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const Who& who, const Target& target,
+Task<Result<mcp::ElicitationForm>> form_of(CallEnvironment& environment, const CallContext& who, const Target& target,
                                            const upstream::Question& question) {
   Json shown = {{"message", question.message}, {"schema", question.schema}};
   if (tokenises(who.policy->calls) || who.client.response_filter) {
-    const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
+    const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
     CO_CHECKED(co_await tokenise_values(environment.loop, pii, shown));
     if (without_words(shown["schema"]) != without_words(question.schema))
       co_return fail(Code::invalid, "its choices contain personal data");
@@ -55,7 +55,7 @@ std::string_view verdict_of(mcp::Elicited::Action action) {
   return "unasked";
 }
 
-Task<upstream::Reply> ask_person(CallEnvironment& environment, const Who& who, const Target& target,
+Task<upstream::Reply> ask_person(CallEnvironment& environment, const CallContext& who, const Target& target,
                                  upstream::Question question) {
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "question");
   AuditedCall audited(environment.journal, span, who, target, "question");
@@ -125,9 +125,9 @@ std::string question_text(const Target& target, std::string_view message) {
   return text;
 }
 
-upstream::Asking asking_for(CallEnvironment& environment, const Who& who, const Target& target) {
+upstream::Asking asking_for(CallEnvironment& environment, const CallContext& who, const Target& target) {
   upstream::Asking asking;
-  asking.whose = fmt::format("{} {}", who.uid, who.tenant->account());
+  asking.whose = fmt::format("{} {}", who.principal.name(), who.tenant->account());
   asking.able = asks(*who.policy) && who.client.can_elicit();
   asking.ask = [&environment, &who, &target](upstream::Question question) {
     return ask_person(environment, who, target, std::move(question));

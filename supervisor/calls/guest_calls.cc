@@ -10,7 +10,7 @@ namespace calls {
 
 void GuestCalls::add(std::string name, Handler handler) {
   add_large(std::move(name),
-            [handler = std::move(handler)](const GuestCaller& caller, Json arguments) -> Task<Result<jail::CallReply>> {
+            [handler = std::move(handler)](GuestCaller& caller, Json arguments) -> Task<Result<jail::CallReply>> {
               CO_TRY(Json answer, co_await handler(caller, std::move(arguments)));
               co_return jail::CallReply(std::move(answer));
             });
@@ -21,7 +21,7 @@ void GuestCalls::add_large(std::string name, LargeHandler handler) {
   if (!added) std::abort();  // two handlers for one name: a bug in the daemon
 }
 
-Task<Result<jail::CallReply>> GuestCalls::call(const GuestCaller& caller, std::string name, Json arguments) const {
+Task<Result<jail::CallReply>> GuestCalls::call(GuestCaller& caller, std::string name, Json arguments) const {
   auto handler = handlers_.find(name);
   FreedBeside given(&json_, std::move(arguments));
   if (handler == handlers_.end()) co_return fail(Code::not_found, fmt::format("no call is named '{}' here", name));

@@ -7,40 +7,28 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "jail/guest_message.h"
-#include "policies/policy.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/result.h"
 #include "supervisor/base/task.h"
-#include "supervisor/calls/on_behalf.h"
-#include "supervisor/tenants/tenant.h"
+#include "supervisor/calls/call_context.h"
 
 namespace calls {
 
-// NestedCalls: the calls of one execution to upstream servers' tools: their caller, and the amounts used so far.
-struct NestedCalls {
-  Who who;
-  uint32_t calls = 0;
-  uint64_t bytes = 0;  // of results
-};
-
-// GuestCaller: the execution that makes a call. Exists as long as the execution. The policy is the policy that the
+// GuestCaller: the execution that makes calls. Exists as long as the execution. The policy is the policy that the
 // execution began with.
-struct GuestCaller {
-  tenants::Tenant& tenant;
-  const policies::Policy& policy;
-  const std::string& execution;
-  std::string_view session = {};  // empty: no session
-  NestedCalls* nested = nullptr;  // nullptr: the code may not call upstream servers' tools
+struct GuestCaller : CallContext {
+  std::string session = {};  // empty: no session
+  uint32_t calls = 0;        // to upstream servers' tools, so far
+  uint64_t bytes = 0;        // of the results of these calls
 };
 
 class GuestCalls {
  public:
   // The task is destroyed when the execution ends. So a change that must be complete has no co_await inside.
-  using Handler = std::function<Task<Result<Json>>(const GuestCaller& caller, Json arguments)>;
-  using LargeHandler = std::function<Task<Result<jail::CallReply>>(const GuestCaller& caller, Json arguments)>;
+  using Handler = std::function<Task<Result<Json>>(GuestCaller& caller, Json arguments)>;
+  using LargeHandler = std::function<Task<Result<jail::CallReply>>(GuestCaller& caller, Json arguments)>;
 
   // `json` must outlive this object. Large arguments are freed on its threads.
   explicit GuestCalls(JsonWork& json) : json_(json) {}
@@ -50,7 +38,7 @@ class GuestCalls {
   void add(std::string name, Handler handler);
   void add_large(std::string name, LargeHandler handler);
   // The caller must outlive the task.
-  Task<Result<jail::CallReply>> call(const GuestCaller& caller, std::string name, Json arguments) const;
+  Task<Result<jail::CallReply>> call(GuestCaller& caller, std::string name, Json arguments) const;
 
  private:
   JsonWork& json_;

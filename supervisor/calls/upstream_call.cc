@@ -61,7 +61,7 @@ bool looks_into_arguments(const policies::CallRules& rules) {
 }
 
 // CallRules::admit() on a thread of JsonWork.
-Task<Result<policies::CallRules::Decision>> admit_beside(CallEnvironment& environment, const Who& who,
+Task<Result<policies::CallRules::Decision>> admit_beside(CallEnvironment& environment, const CallContext& who,
                                                          const Target& target, Json& arguments) {
   const UnderWay<std::string>::One ruled_on(environment.ruled_on, who.tenant->name());
   auto value = std::make_shared<Json>(std::move(arguments));
@@ -75,10 +75,10 @@ Task<Result<policies::CallRules::Decision>> admit_beside(CallEnvironment& enviro
 }
 
 // Applies the rules and the rates, and waits for an approval if a rule demands one. Restores tokens in `arguments`.
-Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target& target, Json& arguments,
+Task<Result<>> allow(CallEnvironment& environment, const CallContext& who, const Target& target, Json& arguments,
                      AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
-  const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
+  const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
   Json given;  // the arguments to show to a person, with tokens
   if (!rules.restore.empty()) given = arguments;
   CO_CHECKED(co_await restore_arguments(pii, target.server, target.tool, arguments));
@@ -98,13 +98,28 @@ Task<Result<>> allow(CallEnvironment& environment, const Who& who, const Target&
   co_return Result<>{};
 }
 
-Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const Who& who, const Target& target,
+// OpenTenant: a tenant whose folders an upstream server uses.
+struct OpenTenant : upstream::FolderOwner {
+  explicit OpenTenant(std::shared_ptr<tenants::Tenant> of) : tenant(std::move(of)) {}
+  const std::shared_ptr<tenants::Tenant> tenant;
+};
+
+upstream::Caller upstream_caller(const CallContext& who) {
+  tenants::Tenant& tenant = *who.tenant;
+  return {tenant.name(),
+          who.policy,
+          tenant.workspace().directory(),
+          tenant.directory(),
+          std::make_shared<OpenTenant>(who.tenant),
+          who.trace};
+}
+
+Task<Result<upstream::ServerAnswer>> carry(CallEnvironment& environment, const CallContext& who, const Target& target,
                                            FreedBeside arguments, upstream::Client::Progress progress,
                                            AuditedCall& audited) {
   const policies::CallRules& rules = who.policy->calls;
   CO_CHECKED(co_await allow(environment, who, target, *arguments, audited));
-  const upstream::Caller caller{who.tenant->name(),      who.policy, who.tenant->workspace().directory(),
-                                who.tenant->directory(), who.tenant, who.trace};
+  const upstream::Caller caller = upstream_caller(who);
   auto asking = asking_for(environment, who, target);
   auto answer = co_await environment.upstream.call(caller, target.server, target.tool, std::move(arguments), rules.wall,
                                                    std::move(progress), std::move(asking));
@@ -135,13 +150,13 @@ class SpanNames {
   const Target& target_;
 };
 
-ProgressRelay::Texts texts_for(const Who& who) {
+ProgressRelay::Texts texts_for(const CallContext& who) {
   return tokenises(who.policy->calls) || who.client.response_filter ? ProgressRelay::Texts::dropped
                                                                     : ProgressRelay::Texts::told;
 }
 
 // Passes the server's progress on: for a direct call as the request's progress, for code as a line of its execution's.
-void tell_progress(const Who& who, const Target& target, const ProgressRelay::Told& told) {
+void tell_progress(const CallContext& who, const Target& target, const ProgressRelay::Told& told) {
   if (who.execution.empty()) return who.client.progress(told.value, told.total, told.text);
   if (who.tell) who.tell(progress_line(target.server, target.tool, told));
 }
@@ -155,7 +170,7 @@ std::string told_of_calls(uint32_t calls, uint32_t limit) {
   return fmt::format("this execution has used {} of its {} tool calls", calls, limit);
 }
 
-Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, Who who, UpstreamCall order,
+Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, CallContext who, UpstreamCall order,
                                                 uint64_t& bytes) {
   CO_TRY(const Target target, find_target(environment, order));
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::client, "tools/call");
@@ -171,7 +186,7 @@ Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, Wh
   audited.set("arguments", Json::parse(journal::shape_of(*order.arguments)));
   audited.set("verdict", "cancelled");
   auto answer = co_await carry(environment, who, target, std::move(order.arguments), std::move(progress), audited);
-  const CallPii pii{environment.vaults, who.tenant->name(), *who.policy};
+  const CallPii pii{environment.vaults, who.tenant->id(), *who.policy};
   if (!answer) {
     Error error = std::move(answer).error();
     audited.set("verdict", code_name(error.code));

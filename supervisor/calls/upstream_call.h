@@ -12,8 +12,8 @@
 #include "supervisor/base/large_value.h"
 #include "supervisor/base/under_way.h"
 #include "supervisor/calls/approvals.h"
+#include "supervisor/calls/call_context.h"
 #include "supervisor/calls/call_rates.h"
-#include "supervisor/calls/on_behalf.h"
 #include "supervisor/calls/pending_questions.h"
 #include "supervisor/discovery/catalog_watch.h"
 #include "supervisor/discovery/search_learning.h"
@@ -48,7 +48,7 @@ struct UpstreamCall {
 
 // Makes the call and audits it. Returns the result as a value, with personal data replaced by tokens if the policy says
 // so, and sets `bytes` to its size as JSON. The environment and `bytes` must outlive the task.
-Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, Who who, UpstreamCall call,
+Task<Result<upstream::ToolValue>> call_upstream(CallEnvironment& environment, CallContext who, UpstreamCall call,
                                                 uint64_t& bytes);
 
 // The number of the call with which four fifths of the limit are used; UINT32_MAX for a limit below 5.

@@ -16,20 +16,17 @@ void end(const StoredConnection& connection) {
 }  // namespace
 
 Result<> DaemonParts::listen() {
-  auto admit = [this](const mcp::PeerProcess& peer) -> Result<std::shared_ptr<void>> {
+  auto admit = [this](const mcp::Principal& principal) -> Result<std::shared_ptr<mcp::ConnectionUser>> {
     // In the daemon's own user namespace all other users have the overflow id, so the daemon cannot distinguish them.
-    if (!prepared_.identity.root && peer.uid != prepared_.identity.uid)
+    if (!prepared_.identity.root && principal.uid() != prepared_.identity.uid)
       return fail(Code::denied, fmt::format("this daemon serves user {} only", prepared_.identity.uid),
                   "connect as that user, or connect to a daemon that root started");
-    policies::Peer credentials;
-    credentials.uid = peer.uid;
-    credentials.gid = peer.gid;
-    credentials.groups = peer.groups;
-    if (prepared_.policies.asks_for_units()) credentials.unit = unit_of(peer.pid, peer.uid);
-    TRY(auto member, registry_.admit(std::move(credentials)));
+    std::optional<std::string> unit;
+    if (prepared_.policies.asks_for_units()) unit = unit_of(principal.pid(), principal.uid());
+    TRY(auto member, registry_.admit(principal, std::move(unit)));
     expect_executions(*member->policy);
     members_.add(member);
-    return std::static_pointer_cast<void>(member);
+    return member;
   };
   auto& stored = prepared_.passed.connections;
   mcp::Listener::Keep keep;

@@ -151,7 +151,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
       pool_(host, pool_limits()),
       sessions_(host, pool_),
       guest_calls_(host.json),
-      vaults_(loop, [this](std::string tenant) { return open_vault(std::move(tenant)); }),
+      vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
       upstream_(host, upstream_settings(prepared)),
       calls_{.loop = loop,
              .json = host.json,
@@ -163,7 +163,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
              .approvals = approvals_,
              .spans = spans_queue()},
       skills_(host, pool_, *opened_.skill_disk, load_shared_skills(prepared.options),
-              [this](const std::string& tenant) { skills_changed(tenant); }),
+              [this](const tenants::TenantId& tenant) { skills_changed(tenant); }),
       execute_{.host = host,
                .admission = admission_,
                .executions = executions_,
@@ -172,10 +172,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                .calls = guest_calls_,
                .journal = journal_,
                .catalog_of = [this] { return discovery_.current(); },
-               .tenant_of =
-                   [this](const mcp::RequestContext& context) {
-                     return tenant_of(context.user_as<tenants::Member>(), context.meta);
-                   },
+               .requester_of = [this](const mcp::RequestContext& context) { return registry_.requester_of(context); },
                .files_changed = [this](const tenants::Tenant& tenant,
                                        const tenants::Changes& changes) { changes_.tell(tenant, changes); },
                .spans = spans_queue()},
@@ -208,11 +205,11 @@ void DaemonParts::connect_parts() {
   registry_.on_quota([this](std::shared_ptr<tenants::Tenant> tenant) {
     tasks_.spawn(hold_quota_by_kernel(host_.jailer, std::move(tenant)));
   });
-  registry_.on_removed([this](const std::string& name) {
-    skills_.forget(name);
-    vaults_.forget(name);
-    learning_.forget(name);
-    journal_.forget(name);
+  registry_.on_removed([this](const tenants::TenantId& id) {
+    skills_.forget(id);
+    vaults_.forget(id);
+    learning_.forget(id.text());
+    journal_.forget(id.text());
   });
   discovery_.on_change([this] { tasks_.spawn(show_servers()); });
   if (upstream_.empty()) return;
@@ -243,14 +240,14 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
 
 // Every part that follows a reload. New policies are effective already when the first one is called.
 std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
-  const auto revoked = [](const std::shared_ptr<void>& user) {
-    return static_cast<tenants::Member*>(user.get())->revoked;
+  const auto revoked = [](const std::shared_ptr<mcp::ConnectionUser>& user) {
+    return tenants::member_of(user).revoked;
   };
   return {
       {"the tenants' members, and their lists of tools",
        [this] {
          const auto offered_others = registry_.apply_policies();
-         server_.lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<void>& user) {
+         server_.lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<mcp::ConnectionUser>& user) {
            return std::any_of(offered_others.begin(), offered_others.end(),
                               [&](const auto& member) { return member == user; });
          });
@@ -343,9 +340,9 @@ void DaemonParts::note_approval(const calls::Approval& approval, calls::Approval
   if (!approval.execution.empty()) executions_.waits(approval.execution, approvals_.of(approval.execution));
 }
 
-void DaemonParts::skills_changed(const std::string& tenant) {
-  auto concerns = [account = tenant.substr(0, tenant.find('/'))](const std::shared_ptr<void>& user) {
-    return static_cast<tenants::Member*>(user.get())->tenant->account() == account;
+void DaemonParts::skills_changed(const tenants::TenantId& tenant) {
+  auto concerns = [account = tenant.account](const std::shared_ptr<mcp::ConnectionUser>& user) {
+    return tenants::member_of(user).tenant->account() == account;
   };
   server_.lists_changed(mcp::Changed::resources, concerns);
   server_.lists_changed(mcp::Changed::prompts, concerns);
@@ -375,8 +372,9 @@ Task<> DaemonParts::show_servers() {
   if (shown && *shown) pool_.clear();
 }
 
-Task<privacy::PiiVaults::Made> DaemonParts::open_vault(std::string name) {
-  const auto tenant = registry_.find(name);  // while this reference exists, the tenant's folder is not removed
+Task<privacy::PiiVaults::Made> DaemonParts::open_vault(tenants::TenantId id) {
+  const std::string name = id.text();
+  const auto tenant = registry_.find(id);  // while this reference exists, the tenant's folder is not removed
   if (!tenant) co_return fail(Code::internal, "there is no tenant '" + name + "'");
   auto opening =
       tenants::SealedVault::open(loop_, *opened_.vault_disk, tenant->directory(), prepared_.key.of_vault(name));

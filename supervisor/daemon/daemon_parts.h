@@ -89,12 +89,11 @@ class DaemonParts {
   std::vector<Reloadable> all_reloadables();
   void connect_parts();
   void register_tools();
-  void register_pii(const tools::AskerOf& asker_of);
-  Result<std::shared_ptr<tenants::Tenant>> tenant_of(tenants::Member& member, const Json& meta);
-  Task<privacy::PiiVaults::Made> open_vault(std::string tenant);
+  void register_pii(const tenants::RequesterOf& requester_of);
+  Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
   std::unique_ptr<bus::Service> make_bus();
   void note_approval(const calls::Approval& approval, calls::Approvals::What what, std::string_view how);
-  void skills_changed(const std::string& tenant);
+  void skills_changed(const tenants::TenantId& tenant);
   Task<> show_servers();
   Task<> expire_workspaces();
   void expect_executions(const policies::Policy& policy);

@@ -8,14 +8,10 @@
 namespace executions {
 namespace {
 
-std::string owner(const ExecutionRecord& execution) {
-  return execution.workspace.empty() ? execution.tenant : execution.tenant + "/" + execution.workspace;
-}
-
 std::vector<LogField> fields_of(const ExecutionRecord& execution) {
   return {{"WARDER_EXECUTION_ID", execution.id},
-          {"WARDER_TENANT", execution.tenant},
-          {"WARDER_WORKSPACE", execution.workspace},
+          {"WARDER_TENANT", execution.tenant.account},
+          {"WARDER_WORKSPACE", execution.tenant.workspace},
           {"WARDER_LANGUAGE", execution.language},
           {"WARDER_POLICY", execution.policy ? execution.policy->name : ""},
           {"WARDER_CLIENT_UID", std::to_string(execution.uid)},
@@ -31,9 +27,10 @@ std::string microseconds(double ms) { return std::to_string(std::llround(ms * 10
 void log_started(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
   if (log_level() < LogLevel::info) return;
   loop.defer([execution = std::move(execution)] {
-    log_fields(LogLevel::info, kStartedId,
-               fmt::format("execution {}: tenant {} {} started", execution->id, owner(*execution), execution->language),
-               fields_of(*execution));
+    log_fields(
+        LogLevel::info, kStartedId,
+        fmt::format("execution {}: tenant {} {} started", execution->id, execution->tenant.text(), execution->language),
+        fields_of(*execution));
   });
 }
 
@@ -48,7 +45,7 @@ void log_ended(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
     fields.push_back({"WARDER_MEMORY_PEAK_BYTES", std::to_string(usage.memory_peak_bytes)});
     fields.push_back({"WARDER_PROCESSES_PEAK", std::to_string(usage.processes_peak)});
     log_fields(LogLevel::info, kEndedId,
-               fmt::format("execution {}: tenant {} {} {} {:.1f} ms", execution->id, owner(*execution),
+               fmt::format("execution {}: tenant {} {} {} {:.1f} ms", execution->id, execution->tenant.text(),
                            execution->language, execution->outcome, usage.wall_ms),
                fields);
   });
@@ -61,7 +58,8 @@ void log_refused(Loop& loop, std::shared_ptr<const ExecutionRecord> execution, c
     fields.push_back({"WARDER_OUTCOME", execution->outcome});
     fields.push_back({"WARDER_RULE", rule});
     log_fields(LogLevel::info, kRefusedId,
-               fmt::format("execution {}: tenant {} refused: {}", execution->id, owner(*execution), what), fields);
+               fmt::format("execution {}: tenant {} refused: {}", execution->id, execution->tenant.text(), what),
+               fields);
   });
 }
 

@@ -75,7 +75,7 @@ ExecutionRegistry::Entry::~Entry() {
   ended.cpu_us = static_cast<int64_t>(used.cpu_ms * 1000);
   if (execution_->stage != Stage::waiting) {
     registry_.sums_.totals.add(execution_->language, ended);
-    registry_.of_tenant_[execution_->tenant].add(execution_->language, ended);
+    registry_.of_tenant_[execution_->tenant.account].add(execution_->language, ended);
     registry_.of_language_[execution_->language].totals.add(execution_->language, ended);
   }
   registry_.finish(execution_);
@@ -102,7 +102,7 @@ void ExecutionRegistry::Entry::end(const jail::Report& report, const journal::En
     sums->wall_times.add(ended.wall_us);
     sums->answer_times.add(ended.took_us);
   }
-  registry_.of_tenant_[execution.tenant].add(execution.language, ended);
+  registry_.of_tenant_[execution.tenant.account].add(execution.language, ended);
   registry_.finish(execution_);
   const bool limit =
       std::find(std::begin(kLimitOutcomes), std::end(kLimitOutcomes), ended.outcome) != std::end(kLimitOutcomes);
@@ -179,7 +179,7 @@ std::vector<ExecutionRecordPtr> ExecutionRegistry::all() const {
 
 uint32_t ExecutionRegistry::count(std::string_view tenant, Stage stage) const {
   return static_cast<uint32_t>(std::count_if(living_.begin(), living_.end(), [&](const auto& one) {
-    return one.second->stage == stage && one.second->tenant == tenant;
+    return one.second->stage == stage && one.second->tenant.account == tenant;
   }));
 }
 

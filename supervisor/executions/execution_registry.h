@@ -19,6 +19,7 @@
 #include "supervisor/base/loop.h"
 #include "supervisor/base/observer_list.h"
 #include "supervisor/journal/executions.h"
+#include "supervisor/tenants/tenant_id.h"
 
 namespace executions {
 
@@ -27,8 +28,7 @@ std::string_view stage_name(Stage stage);
 
 struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   std::string id, language;
-  std::string tenant;     // Tenant::account()
-  std::string workspace;  // the named workspace; empty: the tenant's own workspace
+  tenants::TenantId tenant;
   std::shared_ptr<const policies::Policy> policy;
   uint32_t uid = 0;      // of the client
   int32_t pid = 0;       // of the client's process when it connected

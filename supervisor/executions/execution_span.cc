@@ -15,7 +15,7 @@ ExecutionSpan::~ExecutionSpan() {
   const ExecutionRecord& execution = *execution_;
   calls::describe_tool_call(span_, "execute_code");
   span_.set("warder.execution.id", execution.id);
-  span_.set("warder.tenant", execution.tenant);
+  span_.set("warder.tenant", execution.tenant.account);
   if (execution.policy) span_.set("warder.policy", execution.policy->name);
   if (!execution.language.empty()) span_.set("warder.language", execution.language);
   span_.set("warder.outcome", execution.outcome);

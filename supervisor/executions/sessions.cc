@@ -47,11 +47,11 @@ struct Sessions::Entry {
   uint64_t memory_bytes = 0;
   jail::Session session;
   bool busy = true;
-  bool told = false;           // the last call failed, and its error reported the end
-  std::weak_ptr<void> knows;   // the client whose answer reported the end
-  bool counting = false;       // a count of the session's workspace runs
-  std::string ended;           // the reason of the end, if the session is over
-  std::string end_after_call;  // why the session ends after the running call; empty: it continues
+  bool told = false;                         // the last call failed, and its error reported the end
+  std::weak_ptr<mcp::ConnectionUser> knows;  // the client whose answer reported the end
+  bool counting = false;                     // a count of the session's workspace runs
+  std::string ended;                         // the reason of the end, if the session is over
+  std::string end_after_call;                // why the session ends after the running call; empty: it continues
   Monotonic::time_point rests_since = Monotonic::now();
   std::deque<std::shared_ptr<Waiting>> waiting;
 };

@@ -20,6 +20,7 @@
 #include "policies/policy.h"
 #include "supervisor/base/clock.h"
 #include "supervisor/base/json_fwd.h"
+#include "supervisor/mcp/connection_user.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace executions {
@@ -36,7 +37,7 @@ class Sessions {
     std::shared_ptr<const policies::Policy> policy;
     std::string name;
     Begin begin = Begin::if_there_is_none;
-    std::weak_ptr<void> client;                        // the connection's user data
+    std::weak_ptr<mcp::ConnectionUser> client;         // of the connection
     jail::Language language = jail::Language::python;  // of the program to run
     std::optional<uint64_t> memory_bytes;              // the limit that the agent asked for; nullopt: no request
     std::string execution;                             // id of the execution, for withdraw()
@@ -49,7 +50,7 @@ class Sessions {
   // The right to run the session's next program. The destructor gives it back. Must not outlive the Sessions.
   class [[nodiscard]] Turn {
    public:
-    Turn(Sessions& sessions, std::shared_ptr<Entry> entry, std::weak_ptr<void> client)
+    Turn(Sessions& sessions, std::shared_ptr<Entry> entry, std::weak_ptr<mcp::ConnectionUser> client)
         : sessions_(&sessions), entry_(std::move(entry)), client_(std::move(client)) {}
     Turn(Turn&& other) noexcept = default;
     Turn& operator=(Turn&&) = delete;
@@ -66,7 +67,7 @@ class Sessions {
    private:
     Sessions* sessions_;
     std::shared_ptr<Entry> entry_;  // nullptr: moved from
-    std::weak_ptr<void> client_;
+    std::weak_ptr<mcp::ConnectionUser> client_;
   };
 
   // Waits for the session's turn: one call at a time, first come, first served. After a cancelled call, the caller is
@@ -92,7 +93,7 @@ class Sessions {
     std::string why;
     uint32_t calls;
     Monotonic::time_point at;
-    std::weak_ptr<void> told;  // the client that knows of the end from an answer; it gets no error
+    std::weak_ptr<mcp::ConnectionUser> told;  // the client that knows of the end from an answer; it gets no error
   };
   Task<Result<>> wait_turn(const Key& key, const std::string& execution);
   Result<> check_gone(const Key& key, const Ask& ask);

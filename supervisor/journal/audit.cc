@@ -6,6 +6,7 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/journal/audit_chain.h"
+#include "supervisor/tenants/tenant_id.h"
 
 namespace journal {
 namespace {
@@ -172,7 +173,10 @@ Result<> note_added(Database& database, const std::string& account, AuditKind ki
 
 Part audit_part() { return {"audit", {kAuditTables, kAuditShares}}; }
 
-std::string account_of(const AuditEntry& entry) { return entry.tenant.substr(0, entry.tenant.find('/')); }
+std::string account_of(const AuditEntry& entry) {
+  auto id = tenants::TenantId::parse(entry.tenant);
+  return id ? std::move(id->account) : entry.tenant;
+}
 
 void bound_sizes(AuditEntry& entry) {
   for (std::string* name : {&entry.tenant, &entry.action, &entry.subject})

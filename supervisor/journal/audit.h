@@ -55,7 +55,8 @@ struct AuditEntry {
 };
 // The types and sizes of an object's members. Member names are those of the checked schema; deeper names are left out.
 std::string shape_of(const Json& arguments);
-// The tenant that an entry counts for, without the workspace: "acme" of "acme/reports".
+// The tenant that an entry counts for, without the workspace: "acme" of "acme/reports". A text that is no TenantId
+// (supervisor/tenants/tenant_id.h) counts for itself: the journal's own entries have no tenant.
 std::string account_of(const AuditEntry& entry);
 // Shortens fields so that an entry has at most some 10 kB.
 void bound_sizes(AuditEntry& entry);

@@ -1,12 +1,12 @@
-// Account: counters and limits that all connections of one user (uid) share, over all listening sockets.
-// Accounts: finds the account of a uid. Owned by Server; used by Listener, Connection and Conversation. No errors.
+// Account: counters and limits that all connections of one user (one principal) share, over all listening sockets.
+// Accounts: finds the account of a principal. Owned by Server; used by Listener, Connection and Conversation. No errors.
 #pragma once
-#include <sys/types.h>
-
 #include <map>
 #include <memory>
+#include <string>
 
 #include "supervisor/base/loop_shares.h"
+#include "supervisor/mcp/principal.h"
 #include "supervisor/mcp/unread.h"
 
 namespace mcp {
@@ -27,9 +27,9 @@ struct Account {
 class Accounts {
  public:
   explicit Accounts(std::shared_ptr<UnreadBudget> unread) : unread_(std::move(unread)) {}
-  // The account of `uid`. A new account when no connection or request holds an earlier one.
-  std::shared_ptr<Account> of(uid_t uid) {
-    std::weak_ptr<Account>& known = accounts_[uid];
+  // The account of the principal with this name. A new account when no connection or request holds an earlier one.
+  std::shared_ptr<Account> of(const Principal& principal) {
+    std::weak_ptr<Account>& known = accounts_[principal.name()];
     auto account = known.lock();
     if (!account) {
       account = std::make_shared<Account>();
@@ -41,7 +41,7 @@ class Accounts {
 
  private:
   std::shared_ptr<UnreadBudget> unread_;
-  std::map<uid_t, std::weak_ptr<Account>> accounts_;
+  std::map<std::string, std::weak_ptr<Account>> accounts_;  // by Principal::name()
 };
 
 }  // namespace mcp

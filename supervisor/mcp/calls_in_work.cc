@@ -64,7 +64,7 @@ void Conversation::start_call(Method method, Message&& message, const MessageMea
   call.batch = batch;
   RequestContext& context = call.context;
   context.method = std::move(message.method);
-  context.peer = client_.peer;
+  context.principal = client_.principal;
   context.user = client_.user;
   context.client =
       meta.modern

@@ -41,7 +41,7 @@ class Connection : private Sink {
   Connection& operator=(const Connection&) = delete;
 
   size_t calls() const { return conversation_->calls(); }
-  const std::shared_ptr<void>& user() const { return conversation_->client().user; }
+  const std::shared_ptr<ConnectionUser>& user() const { return conversation_->client().user; }
   // Ends the connection as if the client had left: its calls are cancelled.
   void close() { end(); }
   // If a successor process may take the connection over: stops reading from the socket. Requests that run continue, and

@@ -2,8 +2,6 @@
 // Made by Conversation. It exists as long as the handler's task, which may use it by reference everywhere. Used by:
 // Server and all handlers. No errors.
 #pragma once
-#include <sys/types.h>
-
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -16,19 +14,12 @@
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/task.h"
+#include "supervisor/mcp/connection_user.h"
 #include "supervisor/mcp/elicitation.h"
+#include "supervisor/mcp/principal.h"
 #include "supervisor/mcp/protocol.h"
 
 namespace mcp {
-
-// The peer process as the kernel reports it (SO_PEERCRED and SO_PEERGROUPS, unix(7)): the process that called
-// connect(), with its credentials at that time.
-struct PeerProcess {
-  pid_t pid = 0;
-  uid_t uid = static_cast<uid_t>(-1);
-  gid_t gid = static_cast<gid_t>(-1);
-  std::vector<gid_t> groups;  // supplementary
-};
 
 // What the client says about itself: a modern client with each request, a legacy client at `initialize`.
 struct ClientInfo {
@@ -48,17 +39,13 @@ class RequestContext {
   RequestId id;
   Version version;
   std::string method;
-  PeerProcess peer;
+  Principal principal;
   std::shared_ptr<const ClientInfo> client = std::make_shared<ClientInfo>();
   Json meta;                                        // params._meta as received: traceparent and other extensions' keys
   std::shared_ptr<ResponseFilter> response_filter;  // redacts the answer's texts; nullptr: no redaction
-  std::shared_ptr<void> user;                       // what the listener's `admit` returned for this connection
+  std::shared_ptr<ConnectionUser> user;             // what the listener's `admit` returned for this connection
 
   Era era() const { return era_of(version); }
-  template <class T>
-  T& user_as() const {
-    return *static_cast<T*>(user.get());
-  }
 
   bool wants_progress() const { return progress_token_ && send_; }
   // Sends the progress of the request to the client. No notification is sent without a progress token from the client,

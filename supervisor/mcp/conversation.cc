@@ -15,12 +15,10 @@ Conversation::Conversation(Loop& loop, Server& server, Sink& sink, Client client
       server_(server),
       sink_(sink),
       client_(std::move(client)),
-      principal_(fmt::format("uid-{}", client_.peer.uid)),
-      name_(fmt::format("user {}", client_.peer.uid)),
       limits_(limits),
       self_(std::make_shared<Conversation*>(this)) {
   if (!client_.account->unread) client_.account->unread = std::make_shared<UnreadAccount>(server_.unread());
-  if (!client_.account->loop) client_.account->loop = server_.loop_shares().of(name_);
+  if (!client_.account->loop) client_.account->loop = server_.loop_shares().of(name());
 }
 
 Conversation::~Conversation() {
@@ -28,7 +26,7 @@ Conversation::~Conversation() {
   // A handler's destructor may let another handler finish. That one looks for its call in calls_, which must be empty.
   auto calls = std::exchange(calls_, {});
   calls.clear();
-  server_.parked_calls().drop_all(principal_, this);
+  server_.parked_calls().drop_all(principal(), this);
 }
 
 std::string Conversation::ids_in_work() const {

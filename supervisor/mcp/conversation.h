@@ -37,8 +37,8 @@ class Conversation : private CallHost {
   // parked call ends with it. by_principal: every conversation of the same principal.
   enum class Repeats { here, by_principal };
   struct Client {
-    PeerProcess peer;
-    std::shared_ptr<void> user;
+    Principal principal;
+    std::shared_ptr<ConnectionUser> user;
     std::shared_ptr<Account> account = std::make_shared<Account>();
     std::optional<Error> refusal;  // answers the first request; then the conversation is over
     Repeats repeats = Repeats::here;
@@ -50,7 +50,8 @@ class Conversation : private CallHost {
   Conversation& operator=(const Conversation&) = delete;
 
   const Client& client() const { return client_; }
-  const std::string& name() const { return name_; }
+  // The user, as text for people: Principal::shown().
+  const std::string& name() const { return client_.principal.shown(); }
   size_t calls() const { return calls_.size(); }
   // The ids of the requests in work as JSON text, separated by commas.
   std::string ids_in_work() const;
@@ -115,6 +116,7 @@ class Conversation : private CallHost {
   void resume(const Message& message, const MessageMeasure& measure, RequestMeta meta);
   void take_responses(RunningCall& call, const Json& params);
   void on_response(const Message& message);
+  const std::string& principal() const { return client_.principal.name(); }
   // The owner of this conversation's calls in ParkedCalls.
   const void* parked_owner() const { return client_.repeats == Repeats::here ? this : nullptr; }
 
@@ -122,8 +124,6 @@ class Conversation : private CallHost {
   Server& server_;
   Sink& sink_;
   const Client client_;
-  const std::string principal_;  // "uid-1000": equal for all conversations of one user, and only for these
-  const std::string name_;       // the user, as text for people: "user 1000"
   const ConversationLimits limits_;
   std::shared_ptr<Conversation*> self_;  // for callbacks that may run after the destructor
   Settings settings_;

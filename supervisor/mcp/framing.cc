@@ -42,9 +42,9 @@ void LineSplitter::make_room() {
   begin_ = 0;
 }
 
-std::shared_ptr<const void> LineSplitter::keep(const Item& item) {
+std::shared_ptr<const char> LineSplitter::keep(const Item& item) {
   if (item.text.size() <= kKeptFrom) return {};
-  return buffer_;
+  return {buffer_, buffer_.get()};
 }
 
 std::optional<LineSplitter::Item> LineSplitter::item(size_t begin, size_t end) const {

@@ -35,7 +35,7 @@ class LineSplitter {
   std::optional<Item> rest();
   // Keeps the bytes of `item`, the newest one, valid beyond the next space(). nullptr for an item of at most 64 KiB:
   // copy its text instead.
-  std::shared_ptr<const void> keep(const Item& item);
+  std::shared_ptr<const char> keep(const Item& item);
   // The bytes that are in no item yet.
   std::string_view held() const { return {buffer_.get() + begin_, end_ - begin_}; }
   // Whether the rest of a line that was too long is still to come.

@@ -1,21 +1,19 @@
 // The part of Server for tool calls with large arguments or large results: both are processed on a thread beside the
 // loop, as jobs of the user. The jobs charge 0 bytes to the user's budget: it was charged before, when the arguments
 // were read or the result was made.
-#include <fmt/format.h>
-
 #include "supervisor/mcp/server.h"
 
 namespace mcp {
 namespace {
 
-JsonWork::Owner owner_of(const RequestContext& context) { return {fmt::format("user {}", context.peer.uid)}; }
+JsonWork::Owner owner_of(const RequestContext& context) { return {context.principal.shown()}; }
 
 }  // namespace
 
 // Wrong arguments are not returned, but freed on the thread.
 Task<Result<std::pair<CheckedArguments, Json>>> Server::check_beside(const RequestContext& context,
                                                                      const ToolDefinition& tool, Json arguments) {
-  const UnderWay<uid_t>::One checking(checking_, context.peer.uid);
+  const UnderWay<std::string>::One checking(checking_, context.principal.name());
   using Looked = std::pair<CheckedArguments, Json>;
   std::function<Result<Looked>()> job = [schema = tool.input_schema, spellings = tool.spellings,
                                          value = std::make_shared<Json>(std::move(arguments))]() -> Result<Looked> {

@@ -28,11 +28,11 @@ bool Connection::take_last(const LineSplitter::Item& item) {
 // Parses a large line beside the loop. The connection reads no other line meanwhile.
 Task<> Connection::on_large(LineSplitter::Item item) {
   std::string_view text = item.text;
-  std::shared_ptr<const void> kept = input_.lines.keep(item);
+  std::shared_ptr<const char> kept = input_.lines.keep(item);
   if (!kept) {
     auto copy = std::make_shared<const std::string>(text);
     text = *copy;
-    kept = std::move(copy);
+    kept = {copy, copy->data()};
   }
   std::function<Result<IncomingJson>()> job = [text, kept]() -> Result<IncomingJson> {
     return measure_json(text, parse_line(text));

@@ -133,7 +133,7 @@ Listener::Listener(Loop& loop, Server& server, AsyncFd socket, ListenerLimits li
 
 Listener::~Listener() { stop(); }
 
-void Listener::close_if(const std::function<bool(const std::shared_ptr<void>& user)>& chosen) {
+void Listener::close_if(const std::function<bool(const std::shared_ptr<ConnectionUser>& user)>& chosen) {
   std::vector<Connection*> closing;  // collected first: close() may remove its connection from the list
   for (const auto& connection : connections_) {
     if (connection && connection->user() && chosen(connection->user())) closing.push_back(connection.get());
@@ -186,13 +186,13 @@ Result<Connection::Accepted> Listener::accept(const Fd& socket) {
   auto peer = peer_of(socket.get());
   if (!peer) return fail(Code::internal, "the kernel does not name your user");
   Connection::Accepted accepted;
-  accepted.peer = *std::move(peer);
-  accepted.account = server_.accounts().of(accepted.peer.uid);
-  if (accepted.account->connections >= limits_.connections_per_uid) {
-    return fail(Code::exhausted, fmt::format("user {} already has {} connections; close one", accepted.peer.uid,
+  accepted.principal = Principal(*std::move(peer));
+  accepted.account = server_.accounts().of(accepted.principal);
+  if (accepted.account->connections >= limits_.connections_per_principal) {
+    return fail(Code::exhausted, fmt::format("{} already has {} connections; close one", accepted.principal.shown(),
                                              accepted.account->connections));
   }
-  auto admitted = admit_(accepted.peer);
+  auto admitted = admit_(accepted.principal);
   if (admitted) {
     accepted.user = *std::move(admitted);
   } else {

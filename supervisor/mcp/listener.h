@@ -15,7 +15,7 @@ namespace mcp {
 
 struct ListenerLimits {
   size_t connections = 1024;
-  size_t connections_per_uid = 256;  // over all listeners of the server
+  size_t connections_per_principal = 256;  // over all listeners of the server
   ConnectionLimits connection;
 };
 
@@ -26,9 +26,9 @@ Result<Fd> listen_at(const std::string& path, mode_t mode);
 
 class Listener {
  public:
-  // Returns the data of one connection (RequestContext::user), or an error that refuses the peer: its first request is
-  // answered with that error, then the connection ends.
-  using Admit = std::function<Result<std::shared_ptr<void>>(const PeerProcess&)>;
+  // Returns the data of one connection (RequestContext::user), or an error that refuses the principal: its first
+  // request is answered with that error, then the connection ends.
+  using Admit = std::function<Result<std::shared_ptr<ConnectionUser>>(const Principal&)>;
 
   // Stores a connection's socket and record outside this process (supervisor/systemd/fd_store.h). Returns a function
   // that removes both from the store; empty: they were not stored.
@@ -53,7 +53,7 @@ class Listener {
   // listener.
   void leave();
   // Ends each connection for which `chosen` returns true; `user` is the data that `admit` returned.
-  void close_if(const std::function<bool(const std::shared_ptr<void>& user)>& chosen);
+  void close_if(const std::function<bool(const std::shared_ptr<ConnectionUser>& user)>& chosen);
   size_t connections() const { return connections_.size(); }
 
  private:

@@ -68,7 +68,7 @@ void Conversation::park(const RequestId& id) {
   std::erase_if(call.questions, [&call](const std::string& key) { return !call.embedded->find(key); });
   if (call.questions.empty()) return;
   ParkedCalls& parked = server_.parked_calls();
-  if (input_ended_ || !parked.has_room(principal_)) {  // the client cannot repeat the request
+  if (input_ended_ || !parked.has_room(principal())) {  // the client cannot repeat the request
     for (const std::string& key : call.questions) deliver(loop_, call.embedded->take(key), Elicited{});
     return call.questions.clear();
   }
@@ -81,7 +81,7 @@ void Conversation::park(const RequestId& id) {
   }
   call.context.set_notifications({}, {});  // they belonged to the answered request, as does its batch
   const auto batch = std::exchange(call.batch, nullptr);
-  const std::string state = parked.add(principal_, parked_owner(), std::move(calls_.extract(found).mapped()));
+  const std::string state = parked.add(principal(), parked_owner(), std::move(calls_.extract(found).mapped()));
   finish_result(members, version, server_.identity(), {}, {}, Completeness::input_required);
   members += R"(,"inputRequests":{)" + asked + R"(},"requestState":")" + state + '"';
   reply(&id, result_line(id, members), {}, batch);
@@ -92,7 +92,7 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
   ParkedCalls& parked = server_.parked_calls();
   const Json& state = message.params["requestState"];
   const std::string key = state.is_string() ? state.get<std::string>() : std::string();
-  const RunningCall* found = parked.find(principal_, key, parked_owner());
+  const RunningCall* found = parked.find(principal(), key, parked_owner());
   if (!found || found->context.method != message.method ||
       found->digest != (measure.digest ? *measure.digest : digest_of(message.params))) {
     return refuse(message.id,
@@ -101,7 +101,7 @@ void Conversation::resume(const Message& message, const MessageMeasure& measure,
                    {{"remedy", "check the effects of the call, then call again without requestState"}}},
                   {});
   }
-  auto taken = parked.take(principal_, key);
+  auto taken = parked.take(principal(), key);
   RunningCall& call = *calls_.emplace(message.id, std::move(taken.call)).first->second;
   call.host = this;
   call.share->move_to(counts_);
@@ -131,7 +131,7 @@ void Conversation::take_responses(RunningCall& call, const Json& params) {
 void Conversation::end_input() {
   input_ended_ = true;
   for (const auto& question : requests_.take_all()) deliver(loop_, question, Elicited{});
-  server_.parked_calls().drop_all(principal_, this);
+  server_.parked_calls().drop_all(principal(), this);
 }
 
 }  // namespace mcp

@@ -236,7 +236,8 @@ std::string Server::discover_members() const {
   return members;
 }
 
-Answer Server::answer_now(Method method, Version version, const std::shared_ptr<void>& user, const Json& params) {
+Answer Server::answer_now(Method method, Version version, const std::shared_ptr<ConnectionUser>& user,
+                          const Json& params) {
   if (method == Method::ping) return std::string();
   const auto cursor = cursor_in(params);
   if (!cursor || !cursor->empty()) return tl::unexpected(bad_cursor());  // each list is one page
@@ -394,7 +395,7 @@ bool Server::queues(const Json& params) const {
                      [&](const auto& tool) { return tool.queues && tool.name == wanted; });
 }
 
-RpcError Server::unknown_tool(const std::shared_ptr<void>& user, const std::string& name) const {
+RpcError Server::unknown_tool(const std::shared_ptr<ConnectionUser>& user, const std::string& name) const {
   RpcError error{ErrorCode::invalid_params, fmt::format("Unknown tool: {}", printable(name, 128)), {}};
   if (!nearest_tool_) return error;
   std::vector<std::string_view> offered;
@@ -448,7 +449,7 @@ Task<tl::expected<ToolResult, RpcError>> Server::tool_result(RequestContext& con
   if (draining_) co_return not_run_while_draining();
   FreedBeside given(json_work_, *std::move(arguments));
   CheckedArguments checked;
-  if (json_work_ && (is_large(*given) || checking_.any_of(context.peer.uid))) {
+  if (json_work_ && (is_large(*given) || checking_.any_of(context.principal.name()))) {
     auto looked_at = co_await check_beside(context, *tool, std::move(*given));
     if (!looked_at) co_return ToolResult::error(looked_at.error());
     checked = std::move(looked_at->first);

@@ -15,6 +15,7 @@
 #include "supervisor/mcp/answers.h"
 #include "supervisor/mcp/arguments.h"
 #include "supervisor/mcp/completions.h"
+#include "supervisor/mcp/connection_user.h"
 #include "supervisor/mcp/prompts.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/resources.h"
@@ -65,7 +66,8 @@ class Server {
   void observe_calls(CallObserver observer) { observer_ = std::move(observer); }
   // Which tools a connection's user is offered. Other tools are neither listed nor called. An empty function: all
   // tools. Clients learn that the choice may change; the program reports a change with lists_changed(Changed::tools).
-  using ToolsOf = std::function<std::function<bool(std::string_view name)>(const std::shared_ptr<void>& user)>;
+  using ToolsOf =
+      std::function<std::function<bool(std::string_view name)>(const std::shared_ptr<ConnectionUser>& user)>;
   void set_tool_choice(ToolsOf tools_of) {
     tools_of_ = std::move(tools_of);
     told_.insert(Changed::tools);
@@ -76,7 +78,7 @@ class Server {
   void set_nearest_tool(NearestTool nearest) { nearest_tool_ = std::move(nearest); }
   // Changes tool definitions in a user's list; calls are still checked against the registered definition. `variant_of`
   // returns the name of the user's variant, any text. `adapt` changes a definition for that variant.
-  using VariantOf = std::function<std::string(const std::shared_ptr<void>& user)>;
+  using VariantOf = std::function<std::string(const std::shared_ptr<ConnectionUser>& user)>;
   using Adapt = std::function<void(ToolDefinition& tool, std::string_view variant)>;
   void set_tool_variants(VariantOf variant_of, Adapt adapt) {
     variant_of_ = std::move(variant_of);
@@ -114,7 +116,7 @@ class Server {
   static bool is_immediate(Method method);
   // Whether params of a tools/call name a tool with ToolDefinition::queues.
   bool queues(const Json& params) const;
-  Answer answer_now(Method method, Version version, const std::shared_ptr<void>& user, const Json& params);
+  Answer answer_now(Method method, Version version, const std::shared_ptr<ConnectionUser>& user, const Json& params);
   // Runs the handler and returns the answer's members. The caller adds the id that the client waits for by then. Never
   // throws. An answer larger than `max_bytes` becomes an error.
   Task<Answer> answer(Method method, RequestContext& context, Json params, size_t max_bytes);
@@ -153,7 +155,7 @@ class Server {
   Task<Answer> call_extension(RequestContext& context, Json params);
 
   bool offers(Method method) const;
-  RpcError unknown_tool(const std::shared_ptr<void>& user, const std::string& name) const;
+  RpcError unknown_tool(const std::shared_ptr<ConnectionUser>& user, const std::string& name) const;
   static std::optional<Error> wrong_with(RequestContext& context, const ToolDefinition& tool,
                                          const CheckedArguments& checked);
   // Both process large values on a thread beside the loop (large_calls.cc). A user's calls keep their order.
@@ -166,8 +168,8 @@ class Server {
   // `choice`: one character for each tool, '1' for a listed tool, else '0'; then the variant's name.
   std::string list_members(Method method, Version version, const std::string& choice) const;
   const std::string& cached(Method method, Version version, std::string choice);
-  bool is_offered(const std::shared_ptr<void>& user, std::string_view tool) const;
-  std::string choice_for(const std::shared_ptr<void>& user) const;
+  bool is_offered(const std::shared_ptr<ConnectionUser>& user, std::string_view tool) const;
+  std::string choice_for(const std::shared_ptr<ConnectionUser>& user) const;
 
   Loop& loop_;
   ServerInfo info_;
@@ -196,7 +198,7 @@ class Server {
   JsonWork* json_work_ = nullptr;
   LoopShares own_shares_{loop_};
   LoopShares* loop_shares_ = &own_shares_;
-  UnderWay<uid_t> checking_;  // calls of each user with arguments in check_beside()
+  UnderWay<std::string> checking_;  // calls of each principal with arguments in check_beside()
   bool logging_ = false;
   // The caching of the lists of tools and prompts by modern clients: 5 minutes.
   static constexpr Caching kListCaching{300'000, Caching::Scope::everybody};

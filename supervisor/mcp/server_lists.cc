@@ -11,12 +11,12 @@ constexpr size_t kMostLists = 256;
 
 }  // namespace
 
-bool Server::is_offered(const std::shared_ptr<void>& user, std::string_view tool) const {
+bool Server::is_offered(const std::shared_ptr<ConnectionUser>& user, std::string_view tool) const {
   const auto offers = tools_of_ ? tools_of_(user) : nullptr;
   return !offers || offers(tool);
 }
 
-std::string Server::choice_for(const std::shared_ptr<void>& user) const {
+std::string Server::choice_for(const std::shared_ptr<ConnectionUser>& user) const {
   const auto offers = tools_of_ ? tools_of_(user) : nullptr;
   std::string choice;
   for (const ToolDefinition& tool : tools_) choice += !offers || offers(tool.name) ? '1' : '0';

@@ -30,7 +30,7 @@ std::string_view list_method(Changed what) {
 
 }  // namespace
 
-Subscriptions::Interest::Interest(Subscriptions& all, std::shared_ptr<void> user, std::string id,
+Subscriptions::Interest::Interest(Subscriptions& all, std::shared_ptr<ConnectionUser> user, std::string id,
                                   std::function<void(std::string)> send)
     : all_(all), user_(std::move(user)), id_(std::move(id)), send_(std::move(send)) {
   place_ = all_.interests_.insert(all_.interests_.end(), this);

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/mcp/connection_user.h"
 #include "supervisor/mcp/jsonrpc.h"
 
 namespace mcp {
@@ -22,7 +23,18 @@ enum class Changed { tools, prompts, resources };  // the list that changed
 constexpr size_t kMostSubscribedUris = 256;        // in one subscription
 
 // Selects the connections to notify of a change, by their user data; an empty function: all connections.
-using Concerned = std::function<bool(const std::shared_ptr<void>& user)>;
+using Concerned = std::function<bool(const std::shared_ptr<ConnectionUser>& user)>;
+
+// ResourceWatch: one resource that the program watches for a subscription. Destroying it ends the watch.
+class ResourceWatch {
+ public:
+  virtual ~ResourceWatch() = default;
+  ResourceWatch(const ResourceWatch&) = delete;
+  ResourceWatch& operator=(const ResourceWatch&) = delete;
+
+ protected:
+  ResourceWatch() = default;
+};
 
 class Subscriptions {
  public:
@@ -35,7 +47,8 @@ class Subscriptions {
   class [[nodiscard]] Interest {
    public:
     // `id`: the id of the subscriptions/listen request as JSON text; empty for a legacy client.
-    Interest(Subscriptions& all, std::shared_ptr<void> user, std::string id, std::function<void(std::string)> send);
+    Interest(Subscriptions& all, std::shared_ptr<ConnectionUser> user, std::string id,
+             std::function<void(std::string)> send);
     ~Interest();
     Interest(const Interest&) = delete;
     Interest& operator=(const Interest&) = delete;
@@ -56,17 +69,16 @@ class Subscriptions {
     };
     void list_changed(Changed what);
     Subscriptions& all_;
-    std::shared_ptr<void> user_;
+    std::shared_ptr<ConnectionUser> user_;
     std::string id_;
     std::function<void(std::string line)> send_;
     std::list<Interest*>::iterator place_;
-    std::map<std::string, std::shared_ptr<void>> watches_;  // by URI
+    std::map<std::string, std::shared_ptr<ResourceWatch>> watches_;  // by URI
     std::map<Changed, Quiet> quiet_;
   };
-  // Starts to watch a URI's resource for changes that the program would not see by itself. Destroying the result ends
-  // the watch.
-  using Watch =
-      std::function<std::shared_ptr<void>(const std::shared_ptr<void>& user, const Json& meta, const std::string& uri)>;
+  // Starts to watch a URI's resource for changes that the program would not see by itself. nullptr: it is not watched.
+  using Watch = std::function<std::shared_ptr<ResourceWatch>(const std::shared_ptr<ConnectionUser>& user,
+                                                             const Json& meta, const std::string& uri)>;
   void set_watch(Watch watch) { watch_ = std::move(watch); }
 
   void lists_changed(Changed what, const Concerned& concerned) const;

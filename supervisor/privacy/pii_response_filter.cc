@@ -9,7 +9,8 @@ namespace {
 class HidePii : public mcp::ResponseFilter {
  public:
   // The vault is opened when the first text leaves. If it cannot be opened, the answer is withheld.
-  HidePii(Loop& loop, PiiUser user, PiiVaults& vaults) : loop_(loop), user_(std::move(user)), vaults_(vaults) {}
+  HidePii(Loop& loop, tenants::Requester requester, PiiVaults& vaults)
+      : loop_(loop), requester_(std::move(requester)), vaults_(vaults) {}
 
   // Answers of up to kTurn are left to redact().
   Task<> prepare(std::vector<std::string> texts) override {
@@ -23,7 +24,7 @@ class HidePii : public mcp::ResponseFilter {
     size_t spent = 0;
     for (const std::string& text : texts) {
       if (cleaned_.contains(text)) continue;
-      auto clean = co_await sanitize_in_turns(loop_, text, *user_.rules.detector, *vault_, options);
+      auto clean = co_await sanitize_in_turns(loop_, text, *rules().detector, *vault_, options);
       if (!clean) co_return;
       cleaned_.emplace(text, std::move(clean->text));
       spent += text.size() + kEach;
@@ -35,7 +36,7 @@ class HidePii : public mcp::ResponseFilter {
 
   Task<Result<>> ready() override {
     if (vault_) co_return Result<>{};
-    CO_TRY(vault_, co_await vaults_.of(user_.tenant, user_.rules.lifetime));
+    CO_TRY(vault_, co_await vaults_.of(requester_.tenant->id(), rules().lifetime));
     co_return Result<>{};
   }
 
@@ -44,7 +45,7 @@ class HidePii : public mcp::ResponseFilter {
     if (!vault_) return fail(Code::internal, "bug: a text was filtered before the vault was open");
     policies::SanitizeOptions options;
     options.tokens = policies::SanitizeOptions::Tokens::keep;
-    TRY(policies::Sanitized clean, policies::sanitize(text, *user_.rules.detector, *vault_, options));
+    TRY(policies::Sanitized clean, policies::sanitize(text, *rules().detector, *vault_, options));
     return std::move(clean.text);
   }
 
@@ -58,10 +59,12 @@ class HidePii : public mcp::ResponseFilter {
   // Bytes that one turn of the loop may examine, and the cost of one text in addition to its bytes.
   static constexpr size_t kTurn = 64 << 10, kEach = 512;
 
+  const policies::PiiRules& rules() const { return requester_.policy->pii; }
+
   Loop& loop_;
-  PiiUser user_;
+  tenants::Requester requester_;
   PiiVaults& vaults_;
-  policies::PiiVault* vault_ = nullptr;                      // set by ready(); valid as long as user_ keeps the tenant
+  policies::PiiVault* vault_ = nullptr;                      // set by ready(); valid as long as the tenant
   std::map<std::string, std::string, std::less<>> cleaned_;  // redacted texts, from prepare()
 };
 
@@ -78,13 +81,13 @@ class Withhold : public mcp::ResponseFilter {
 
 }  // namespace
 
-mcp::ResponseFilterOf pii_response_filter(PiiUserOf user_of, PiiVaults& vaults) {
-  return [user_of = std::move(user_of),
+mcp::ResponseFilterOf pii_response_filter(tenants::RequesterOf requester_of, PiiVaults& vaults) {
+  return [requester_of = std::move(requester_of),
           &vaults](const mcp::RequestContext& context) -> std::unique_ptr<mcp::ResponseFilter> {
-    auto user = user_of(context);
-    if (!user) return std::make_unique<Withhold>(user.error());
-    if (user->rules.answers == policies::PiiRules::Answers::as_is) return nullptr;
-    return std::make_unique<HidePii>(context.loop, *std::move(user), vaults);
+    auto requester = requester_of(context);
+    if (!requester) return std::make_unique<Withhold>(requester.error());
+    if (requester->policy->pii.answers == policies::PiiRules::Answers::as_is) return nullptr;
+    return std::make_unique<HidePii>(context.loop, *std::move(requester), vaults);
   };
 }
 

@@ -2,7 +2,7 @@
 
 namespace privacy {
 
-Task<Result<policies::PiiVault*>> PiiVaults::of(const std::string& tenant, std::chrono::seconds lifetime) {
+Task<Result<policies::PiiVault*>> PiiVaults::of(const tenants::TenantId& tenant, std::chrono::seconds lifetime) {
   Result<policies::PiiVault*> vault;
   if (const auto known = vaults_.find(tenant); known != vaults_.end()) {
     vault = known->second.get();
@@ -21,7 +21,7 @@ Task<Result<policies::PiiVault*>> PiiVaults::of(const std::string& tenant, std::
 // entry, and with it the resolvers: all waiting callers get their error.
 class PiiVaults::Opening {
  public:
-  Opening(PiiVaults& all, const std::string& tenant) : all_(all), tenant_(tenant) {}
+  Opening(PiiVaults& all, const tenants::TenantId& tenant) : all_(all), tenant_(tenant) {}
   ~Opening() {
     if (!is_done_) all_.opening_.erase(tenant_);
   }
@@ -32,11 +32,11 @@ class PiiVaults::Opening {
 
  private:
   PiiVaults& all_;
-  const std::string& tenant_;
+  const tenants::TenantId& tenant_;
   bool is_done_ = false;
 };
 
-Task<> PiiVaults::open(std::string tenant) {
+Task<> PiiVaults::open(tenants::TenantId tenant) {
   Opening opening(*this, tenant);
   Made made = std::unique_ptr<policies::PiiVault>();
   if (make_) {

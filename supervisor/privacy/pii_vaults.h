@@ -7,13 +7,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "policies/pii/tokens.h"
 #include "supervisor/base/loop.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/result.h"
+#include "supervisor/tenants/tenant_id.h"
 
 namespace privacy {
 
@@ -22,26 +22,26 @@ class PiiVaults {
   // Opens a tenant's vault; by default a vault in memory, which ends with the process. The tenant's folder must exist
   // until the task has ended.
   using Made = Result<std::unique_ptr<policies::PiiVault>>;
-  using Make = std::function<Task<Made>(std::string tenant)>;
+  using Make = std::function<Task<Made>(tenants::TenantId tenant)>;
   // The loop must outlive this object.
   explicit PiiVaults(Loop& loop, Make make = {}) : loop_(loop), make_(std::move(make)), tasks_(loop) {}
 
   // Returns the tenant's vault, at once if it is open, and sets the lifetime of tokens stored from now on. Errors:
   // those of Make, for all callers that waited; the next caller calls Make again. The opening continues after a
   // cancelled call.
-  Task<Result<policies::PiiVault*>> of(const std::string& tenant, std::chrono::seconds lifetime);
+  Task<Result<policies::PiiVault*>> of(const tenants::TenantId& tenant, std::chrono::seconds lifetime);
   // Closes the vault of a tenant whose folder was removed.
-  void forget(const std::string& tenant) { vaults_.erase(tenant); }
+  void forget(const tenants::TenantId& tenant) { vaults_.erase(tenant); }
 
  private:
   using Waiter = OneShot<Result<policies::PiiVault*>>;
   class Opening;
-  Task<> open(std::string tenant);
+  Task<> open(tenants::TenantId tenant);
 
   Loop& loop_;
   Make make_;
-  std::map<std::string, std::unique_ptr<policies::PiiVault>, std::less<>> vaults_;
-  std::map<std::string, std::vector<Waiter::Resolver>, std::less<>> opening_;
+  std::map<tenants::TenantId, std::unique_ptr<policies::PiiVault>> vaults_;
+  std::map<tenants::TenantId, std::vector<Waiter::Resolver>> opening_;
   Scope tasks_;  // last: cancelled first
 };
 

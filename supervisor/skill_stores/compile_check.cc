@@ -70,8 +70,9 @@ Result<> read_verdict(const jail::Report& report) {
 
 }  // namespace
 
-Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, const skills::Draft& draft) {
-  const policies::Policy& policy = user.policy;
+Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, const tenants::Requester& user,
+                           const skills::Draft& draft) {
+  const policies::Policy& policy = *user.policy;
   const bool python = draft.language == skills::SkillLanguage::python;
   const auto language = python ? jail::Language::python : jail::Language::javascript;
   if (!policy.allows_language(jail::language_name(language)))
@@ -85,10 +86,10 @@ Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, c
   request.code = python ? kPython : kJavaScript;
   request.context_vars = dump_json({{"name", draft.name}, {"code", draft.code}});
   request.spec = executions::make_spec(policy, language, limits);
-  request.tenant = user.tenant.name();
+  request.tenant = user.tenant->name();
   request.pool = policy.pool;
   request.seccomp_profile = policy.seccomp;
-  request.workspace = user.tenant.workspace().directory();
+  request.workspace = user.tenant->workspace().directory();
   CO_TRY(jail::Report report, co_await jail::execute(host, pool, std::move(request)));
   co_return read_verdict(report);
 }

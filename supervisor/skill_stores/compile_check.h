@@ -7,6 +7,7 @@ namespace skill_stores {
 
 // The check takes at most 5 s. Errors: invalid, "the skill does not compile: line 3: invalid syntax", also if the jail
 // ended without a result; denied: the policy does not allow the language; those of jail::execute().
-Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, SkillUser user, const skills::Draft& draft);
+Task<Result<>> check_skill(jail::Host& host, jail::Pool& pool, const tenants::Requester& user,
+                           const skills::Draft& draft);
 
 }  // namespace skill_stores

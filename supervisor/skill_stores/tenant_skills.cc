@@ -35,13 +35,13 @@ TenantSkills::TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& dis
       tasks_(host.loop) {}
 
 Result<std::shared_ptr<skills::SkillStore>> TenantSkills::store(tenants::Tenant& tenant) {
-  auto known = stores_.find(tenant.name());
+  auto known = stores_.find(tenant.id());
   if (known != stores_.end()) return known->second;
   TRY(RelativePath path, RelativePath::parse("skills"));
   TRY(Fd directory, make_directories_beneath(tenant.directory(), path, 0700));
   TRY(skills::SkillStore opened, skills::SkillStore::open(std::move(directory)));
   for (const std::string& problem : opened.problems()) log_warning("tenant {}: {}", tenant.name(), problem);
-  return stores_[tenant.name()] = std::make_shared<skills::SkillStore>(std::move(opened));
+  return stores_[tenant.id()] = std::make_shared<skills::SkillStore>(std::move(opened));
 }
 
 Result<skills::Library> TenantSkills::library(tenants::Tenant& tenant) {
@@ -49,19 +49,19 @@ Result<skills::Library> TenantSkills::library(tenants::Tenant& tenant) {
   return skills::Library(shared_, *own);
 }
 
-Task<Result<skills::SkillStore::Receipt>> TenantSkills::save(SkillUser user, skills::Draft draft) {
-  const policies::SkillRules& rules = user.policy.skills;
+Task<Result<skills::SkillStore::Receipt>> TenantSkills::save(const tenants::Requester& user, skills::Draft draft) {
+  const policies::SkillRules& rules = user.policy->skills;
   if (!rules.save)
-    co_return fail(Code::denied, fmt::format("policy '{}' does not allow saving skills", user.policy.name),
+    co_return fail(Code::denied, fmt::format("policy '{}' does not allow saving skills", user.policy->name),
                    "keep the code in a file of the workspace", "skills.save");
   CO_CHECKED(skills::check_draft(draft));
-  CO_TRY(const std::shared_ptr<skills::SkillStore> own, store(user.tenant));
+  CO_TRY(const std::shared_ptr<skills::SkillStore> own, store(*user.tenant));
   if (!own->find(draft.name) && shared_.find(draft.name))
     co_return fail(Code::denied, fmt::format("'{}' is a shared skill of all tenants", draft.name),
                    "choose another name", "skills.shared");
   {
-    const policies::Policy one_check = one_at_a_time(user.policy);
-    executions::Admission::Asker asker{user.tenant.name(), nullptr};
+    const policies::Policy one_check = one_at_a_time(*user.policy);
+    executions::Admission::Asker asker{user.tenant->name(), nullptr};
     CO_TRY(executions::Admission::Permit permit, co_await checks_.enter(std::move(asker), one_check));
     CO_CHECKED(co_await check_skill(host_, pool_, user, draft));
   }
@@ -76,9 +76,9 @@ Task<Result<skills::SkillStore::Receipt>> TenantSkills::save(SkillUser user, ski
   co_return change->receipt;
 }
 
-Task<Result<>> TenantSkills::remove(SkillUser user, std::string name) {
-  if (!user.policy.skills.save)
-    co_return fail(Code::denied, fmt::format("policy '{}' does not allow deleting skills", user.policy.name), {},
+Task<Result<>> TenantSkills::remove(const tenants::Requester& user, std::string name) {
+  if (!user.policy->skills.save)
+    co_return fail(Code::denied, fmt::format("policy '{}' does not allow deleting skills", user.policy->name), {},
                    "skills.save");
   CO_TRY(std::shared_ptr<Change> change, co_await begin_change(user));
   if (!change->store->find(name) && shared_.find(name))
@@ -91,12 +91,12 @@ Task<Result<>> TenantSkills::remove(SkillUser user, std::string name) {
   co_return Result<>{};
 }
 
-Task<Result<std::shared_ptr<TenantSkills::Change>>> TenantSkills::begin_change(SkillUser user) {
-  const policies::Policy one_change = one_at_a_time(user.policy);
-  executions::Admission::Asker asker{user.tenant.name(), nullptr};
+Task<Result<std::shared_ptr<TenantSkills::Change>>> TenantSkills::begin_change(const tenants::Requester& user) {
+  const policies::Policy one_change = one_at_a_time(*user.policy);
+  executions::Admission::Asker asker{user.tenant->name(), nullptr};
   CO_TRY(executions::Admission::Permit turn, co_await changes_.enter(std::move(asker), one_change));
-  CO_TRY(std::shared_ptr<skills::SkillStore> own, store(user.tenant));
-  co_return std::make_shared<Change>(user.tenant.name(), std::move(own), std::move(turn));
+  CO_TRY(std::shared_ptr<skills::SkillStore> own, store(*user.tenant));
+  co_return std::make_shared<Change>(user.tenant->id(), std::move(own), std::move(turn));
 }
 
 Task<> TenantSkills::save(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Saving> saving) {

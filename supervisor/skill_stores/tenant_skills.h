@@ -13,21 +13,15 @@
 #include "skills/library.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/executions/admission.h"
-#include "supervisor/tenants/tenant.h"
+#include "supervisor/tenants/requester.h"
 
 namespace skill_stores {
-
-// SkillUser: the tenant of a call, and its policy. Both must outlive the task that gets them.
-struct SkillUser {
-  tenants::Tenant& tenant;
-  const policies::Policy& policy;
-};
 
 // Must outlive the server and every execution.
 class TenantSkills {
  public:
-  // Called with the tenant's name after each change of its skills.
-  using Changed = std::function<void(const std::string& tenant)>;
+  // Called after each change of the tenant's skills.
+  using Changed = std::function<void(const tenants::TenantId& tenant)>;
   // `disk`: the thread that writes the skills. All three references must outlive this object.
   TenantSkills(jail::Host& host, jail::Pool& pool, WorkerThread& disk, skills::Shared shared, Changed changed);
 
@@ -35,27 +29,28 @@ class TenantSkills {
   Result<std::shared_ptr<skills::SkillStore>> store(tenants::Tenant& tenant);
   Result<skills::Library> library(tenants::Tenant& tenant);
   // Closes the store of a tenant whose folder was removed.
-  void forget(const std::string& tenant) { stores_.erase(tenant); }
+  void forget(const tenants::TenantId& tenant) { stores_.erase(tenant); }
   const skills::Shared& shared() const { return shared_; }
 
   // Compiles the code in a jail of the tenant, then saves the skill; it is durable when the task is done. A call that
   // is cancelled before the disk's thread has the change saves no skill. After a later cancellation the skill is saved.
-  Task<Result<skills::SkillStore::Receipt>> save(SkillUser user, skills::Draft draft);
+  // Here and in remove(), `user` must outlive the task.
+  Task<Result<skills::SkillStore::Receipt>> save(const tenants::Requester& user, skills::Draft draft);
   // Removes the skill, durably. A removal that the disk's thread has continues to its end after a cancelled call.
-  Task<Result<>> remove(SkillUser user, std::string name);
+  Task<Result<>> remove(const tenants::Requester& user, std::string name);
 
  private:
   // One change of a store, from its plan to its end. A cancelled caller does not stop a change that has begun.
   struct Change {
-    Change(std::string of, std::shared_ptr<skills::SkillStore> its_store, executions::Admission::Permit its_turn)
+    Change(tenants::TenantId of, std::shared_ptr<skills::SkillStore> its_store, executions::Admission::Permit its_turn)
         : tenant(std::move(of)), store(std::move(its_store)), turn(std::move(its_turn)) {}
-    std::string tenant;
+    tenants::TenantId tenant;
     std::shared_ptr<skills::SkillStore> store;
     executions::Admission::Permit turn;
     Event done;
     Result<skills::SkillStore::Receipt> receipt = fail(Code::internal, "not done");  // after a removal: without entry
   };
-  Task<Result<std::shared_ptr<Change>>> begin_change(SkillUser user);
+  Task<Result<std::shared_ptr<Change>>> begin_change(const tenants::Requester& user);
   Task<> save(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Saving> saving);
   Task<> remove(std::shared_ptr<Change> change, std::shared_ptr<skills::SkillStore::Removal> removal);
   jail::Host& host_;
@@ -64,7 +59,7 @@ class TenantSkills {
   Changed changed_;
   WorkerThread& disk_;
   executions::Admission checks_, changes_;
-  std::map<std::string, std::shared_ptr<skills::SkillStore>, std::less<>> stores_;
+  std::map<tenants::TenantId, std::shared_ptr<skills::SkillStore>> stores_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -19,6 +19,13 @@ void sort_in(std::vector<StoredConnection>& connections, std::string name, Fd fd
 
 }  // namespace
 
+Result<ServiceManager::SocketUse> ServiceManager::use_of(std::string_view name) {
+  if (name == "metrics" || name == "warder-metrics.socket") return SocketUse::metrics;
+  if (name == "mcp" || name == "unknown" || name.ends_with(".socket")) return SocketUse::mcp;
+  return fail(Code::invalid, fmt::format("'{}' is not the name of a socket that warderd serves", printable(name, 64)),
+              "write FileDescriptorName=mcp or FileDescriptorName=metrics into its socket unit");
+}
+
 Result<ServiceManager::Passed> ServiceManager::take_descriptors() {
   char** names = nullptr;
   const int count = sd_listen_fds_with_names(/* unset_environment */ 1, &names);
@@ -35,11 +42,14 @@ Result<ServiceManager::Passed> ServiceManager::take_descriptors() {
       sort_in(passed.connections, name, std::move(fd));
       continue;
     }
+    auto use = use_of(name);
+    if (!use)
+      return tl::unexpected<Error>(std::move(use).error().within(fmt::format("descriptor {} of LISTEN_FDS", fd.get())));
     if (sd_is_socket(fd.get(), AF_UNIX, SOCK_STREAM, /* listening */ 1) <= 0)
       return fail(Code::invalid,
                   fmt::format("descriptor {} of LISTEN_FDS is not a listening Unix stream socket", fd.get()),
                   "check ListenStream= of warder.socket");
-    (name == "metrics" ? passed.metrics : passed.sockets).push_back(std::move(fd));
+    (*use == SocketUse::metrics ? passed.metrics : passed.sockets).push_back(std::move(fd));
   }
   return passed;
 }

@@ -3,6 +3,7 @@
 // Source: $LISTEN_FDS, $NOTIFY_SOCKET, $WATCHDOG_USEC. Used by: main.cc, supervisor/daemon/.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "supervisor/base/fd.h"
@@ -11,13 +12,20 @@
 
 class ServiceManager {
  public:
+  // The use of a passed socket. Its name decides: FileDescriptorName= of its socket unit, systemd.socket(5).
+  enum class SocketUse { mcp, metrics };
+  // A socket unit without FileDescriptorName= passes the unit's file name: metrics for "warder-metrics.socket", mcp for
+  // all other units. mcp also for "unknown", the name of sd_listen_fds_with_names(3) where $LISTEN_FDNAMES is not set.
+  // Errors: invalid, no socket has this name.
+  static Result<SocketUse> use_of(std::string_view name);
+
   struct Passed {
-    std::vector<Fd> sockets;                    // listening Unix stream sockets; their type was checked
-    std::vector<Fd> metrics;                    // the same, for sockets with the name "metrics"
+    std::vector<Fd> sockets;                    // for mcp: listening Unix stream sockets; their type was checked
+    std::vector<Fd> metrics;                    // the same, for metrics
     std::vector<StoredConnection> connections;  // stored by an earlier warderd (fd_store.h)
   };
-  // Takes the descriptors that systemd passed. Errors: invalid, naming a descriptor that is neither a stored connection
-  // nor a listening Unix stream socket.
+  // Takes the descriptors that systemd passed. Errors: those of use_of(); invalid, naming a descriptor that is neither
+  // a stored connection nor a listening Unix stream socket.
   static Result<Passed> take_descriptors();
 
   void ready(const std::string& status);

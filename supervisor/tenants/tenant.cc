@@ -21,6 +21,13 @@ KeepLimits keep_limits(const policies::QuotaRules& quota) {
   return {quota.executions_kept, quota.executions_kept_bytes};
 }
 
+// The credentials that rules of tenants.json judge. Errors: denied, the principal has none.
+Result<policies::Peer> credentials_of(const mcp::Principal& principal, std::optional<std::string> unit) {
+  const auto& peer = principal.peer();
+  if (!peer) return fail(Code::denied, "no rule of tenants.json fits " + principal.name());
+  return policies::Peer{peer->uid, peer->gid, peer->groups, std::move(unit)};
+}
+
 constexpr mode_t kPrivate = 0700;
 constexpr std::chrono::seconds kLookAtMost{60};  // a tenant with shorter times may connect meanwhile
 
@@ -33,19 +40,17 @@ Result<std::shared_ptr<Tenant>> Tenant::open(Loop& loop, int tenants, std::strin
                 "use 1 to 64 characters of a-z, 0-9, '-', '_', '.', not beginning with '.'");
   TRY(RelativePath path, RelativePath::parse(name));
   TRY(Fd directory, make_directories_beneath(tenants, path, kPrivate));
-  std::string account = name;
-  return open_in(loop, std::move(directory), std::move(name), std::move(account), policy);
+  return open_in(loop, std::move(directory), TenantId{std::move(name)}, policy);
 }
 
 Result<std::shared_ptr<Tenant>> Tenant::open_workspace(Loop& loop, const Tenant& of, std::string_view workspace,
                                                        const policies::Policy& policy) {
   TRY(RelativePath path, RelativePath::parse(std::string(kNamedWorkspaces) + "/" + std::string(workspace)));
   TRY(Fd directory, make_directories_beneath(of.directory(), path, kPrivate));
-  return open_in(loop, std::move(directory), of.account() + "/" + std::string(workspace), of.account(), policy);
+  return open_in(loop, std::move(directory), TenantId{of.account(), std::string(workspace)}, policy);
 }
 
-Result<std::shared_ptr<Tenant>> Tenant::open_in(Loop& loop, Fd directory, std::string name, std::string account,
-                                                const policies::Policy& policy) {
+Result<std::shared_ptr<Tenant>> Tenant::open_in(Loop& loop, Fd directory, TenantId id, const policies::Policy& policy) {
   auto folder = [&](std::string_view below) -> Result<Fd> {
     TRY(RelativePath path, RelativePath::parse(below));
     return make_directories_beneath(directory.get(), path, kPrivate);
@@ -58,8 +63,8 @@ Result<std::shared_ptr<Tenant>> Tenant::open_in(Loop& loop, Fd directory, std::s
   TRY(Fd kept, folder("executions"));
   TRY(Fd sessions, folder("sessions"));
   TRY(Executions executions, Executions::open(std::move(kept), keep_limits(policy.quota)));
-  std::shared_ptr<Tenant> tenant(new Tenant(std::move(name), std::move(account), std::move(directory),
-                                            std::move(workspace), std::move(executions), std::move(sessions)));
+  std::shared_ptr<Tenant> tenant(new Tenant(std::move(id), std::move(directory), std::move(workspace),
+                                            std::move(executions), std::move(sessions)));
   tenant->project_ = project;
   return tenant;
 }
@@ -76,13 +81,15 @@ Result<Registry> Registry::open(Loop& loop, int state, const policies::Store& st
   return Registry(loop, std::move(*directory), store);
 }
 
-Result<std::shared_ptr<Member>> Registry::admit(policies::Peer peer) {
-  TRY(policies::Assignment assignment, store_.tenant_of(peer));
-  auto known = tenants_.find(assignment.tenant);
+Result<std::shared_ptr<Member>> Registry::admit(mcp::Principal principal, std::optional<std::string> unit) {
+  TRY(policies::Peer credentials, credentials_of(principal, std::move(unit)));
+  TRY(policies::Assignment assignment, store_.tenant_of(credentials));
+  const TenantId id{assignment.tenant};
+  auto known = tenants_.find(id);
   if (known == tenants_.end()) {
     auto opened = Tenant::open(loop_, directory_.get(), assignment.tenant, *assignment.policy);
     if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("tenant '" + assignment.tenant + "'"));
-    known = tenants_.emplace(assignment.tenant, std::move(*opened)).first;
+    known = tenants_.emplace(id, std::move(*opened)).first;
   }
   set_quota(known->second, assignment.policy->quota);
   std::erase_if(members_, [](const std::weak_ptr<Member>& member) { return member.expired(); });
@@ -96,7 +103,8 @@ Result<std::shared_ptr<Member>> Registry::admit(policies::Peer peer) {
         "tenant '" + assignment.tenant + "' has " + std::to_string(connected) + " connections, which is the maximum",
         "close a connection, or ask the administrator to raise admission.connections", "admission.connections");
   auto member = std::make_shared<Member>();
-  member->peer = std::move(peer);
+  member->principal = std::move(principal);
+  member->credentials = std::move(credentials);
   member->tenant = known->second;
   member->policy = std::move(assignment.policy);
   members_.push_back(member);
@@ -110,18 +118,25 @@ Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::s
     return fail(Code::denied, "policy '" + member.policy->name + "' allows no workspace named '" + shown + "'",
                 "name one that fits its `workspaces`: 1 to 64 of A-Z, a-z, 0-9, '-', '_', '.', not beginning with '.'",
                 "workspaces");
-  const std::string key = member.tenant->name() + "/" + std::string(name);
-  auto known = tenants_.find(key);
+  const TenantId id{member.tenant->account(), std::string(name)};
+  auto known = tenants_.find(id);
   if (known == tenants_.end()) {
     TRY(NamedWorkspaces named, NamedWorkspaces::of(member.tenant->directory()));
     CHECKED(named.check_room(name, member.policy->named_workspaces));
     auto opened = Tenant::open_workspace(loop_, *member.tenant, name, *member.policy);
     if (!opened) return tl::unexpected<Error>(std::move(opened).error().within("workspace '" + shown + "'"));
-    known = tenants_.emplace(key, std::move(*opened)).first;
+    known = tenants_.emplace(id, std::move(*opened)).first;
   }
   set_quota(known->second, member.policy->quota);
   CHECKED(mark_used(*known->second, member.policy->named_workspaces));
   return known->second;
+}
+
+Result<std::shared_ptr<Tenant>> Registry::workspace_in(const Member& member, const Json& meta) {
+  const auto named = meta.is_object() ? meta.find(kWorkspaceKey) : meta.end();
+  if (named == meta.end()) return member.tenant;
+  if (!named->is_string()) return fail(Code::invalid, std::string("_meta: ") + kWorkspaceKey + " is not a string");
+  return workspace(member, named->get_ref<const std::string&>());
 }
 
 void Registry::set_quota(const std::shared_ptr<Tenant>& tenant, const policies::QuotaRules& quota) {
@@ -134,7 +149,7 @@ std::vector<std::shared_ptr<Member>> Registry::apply_policies() {
   for (const std::weak_ptr<Member>& weak : members_) {
     auto member = weak.lock();
     if (!member) continue;
-    auto assignment = store_.tenant_of(member->peer);
+    auto assignment = store_.tenant_of(member->credentials);
     if (!assignment || assignment->tenant != member->tenant->name()) {
       member->revoked = true;
       continue;
@@ -195,12 +210,13 @@ Task<Result<std::optional<std::chrono::seconds>>> Registry::expire_workspaces_of
     if (one.rules.idle.count() == 0) continue;
     shortest = std::min(shortest.value_or(one.rules.idle), one.rules.idle);
     if (!one.removal || one.removal->count() > 0 || one.idle < one.rules.idle) continue;
-    auto known = tenants_.find(tenant + "/" + one.name);
+    const TenantId id{tenant, one.name};
+    auto known = tenants_.find(id);
     if (known != tenants_.end()) {
       if (known->second.use_count() > 1) continue;  // the workspace is in use
       tenants_.erase(known);
     }
-    if (removed_) removed_(tenant + "/" + one.name);
+    if (removed_) removed_(id);
     CO_CHECKED(co_await named.remove(loop_, one.name));
     log_notice("workspace {}/{} was removed: no client used it for {} s", tenant, one.name, one.idle.count());
   }
@@ -208,23 +224,28 @@ Task<Result<std::optional<std::chrono::seconds>>> Registry::expire_workspaces_of
   co_return shortest;
 }
 
-std::shared_ptr<Tenant> Registry::find(std::string_view name) const {
-  auto found = tenants_.find(name);
+std::shared_ptr<Tenant> Registry::find(const TenantId& id) const {
+  auto found = tenants_.find(id);
   return found == tenants_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Tenant> Registry::find_text(std::string_view text) const {
+  const auto id = TenantId::parse(text);
+  return id ? find(*id) : nullptr;
 }
 
 std::vector<std::shared_ptr<Tenant>> Registry::of_account(const std::string& name) const {
   std::vector<std::shared_ptr<Tenant>> found;
-  for (const auto& [key, tenant] : tenants_) {
-    if (tenant->account() == name) found.push_back(tenant);
+  for (const auto& [id, tenant] : tenants_) {
+    if (id.account == name) found.push_back(tenant);
   }
   return found;
 }
 
 std::vector<std::string> Registry::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, tenant] : tenants_) {
-    if (name == tenant->account()) names.push_back(name);
+  for (const auto& [id, tenant] : tenants_) {
+    if (id.workspace.empty()) names.push_back(id.account);
   }
   return names;
 }

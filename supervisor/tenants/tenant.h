@@ -1,9 +1,9 @@
-// Tenant: the owner of files and executions. Registry: finds the tenant of a connecting process.
-// Source: the peer's credentials from the kernel, mapped by policies::Store. Used by: the daemon and its tools.
+// Tenant: the owner of files and executions. Registry: finds the tenant of a principal that connects.
+// Source: the principal's credentials from the kernel, mapped by policies::Store. Used by: the daemon and its tools.
 // A tenant's folders are made at its first connection: tenants/<name>/{workspace,unfinished,executions,sessions} below
 // the state folder, mode 0700. A named workspace is a Tenant object, too, with folders below
 // tenants/<name>/workspaces/<workspace>. It shares only the limits on running executions with its tenant.
-// Errors: denied (no rule fits the peer), exhausted (limits of the policy), or the errno of the file system.
+// Errors: denied (no rule fits the principal), exhausted (limits of the policy), or the errno of the file system.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -14,12 +14,24 @@
 #include <vector>
 
 #include "policies/store.h"
+#include "supervisor/mcp/connection_user.h"
+#include "supervisor/mcp/principal.h"
 #include "supervisor/tenants/executions.h"
 #include "supervisor/tenants/sessions.h"
+#include "supervisor/tenants/tenant_id.h"
 #include "supervisor/tenants/workspace.h"
 #include "supervisor/tenants/writers.h"
 
+namespace mcp {
+class RequestContext;
+}
+
 namespace tenants {
+
+struct Requester;
+
+// The key of a request's _meta that names a workspace.
+inline constexpr char kWorkspaceKey[] = "org.warder/workspace";
 
 class Tenant {
  public:
@@ -31,9 +43,11 @@ class Tenant {
   static Result<std::shared_ptr<Tenant>> open_workspace(Loop& loop, const Tenant& of, std::string_view workspace,
                                                         const policies::Policy& policy);
 
-  const std::string& name() const { return name_; }        // "<tenant>"; of a named workspace "<tenant>/<workspace>"
-  const std::string& account() const { return account_; }  // "<tenant>", also of a named workspace
-  int directory() const { return directory_.get(); }       // O_PATH
+  const TenantId& id() const { return id_; }
+  const std::string& name() const { return name_; }           // TenantId::text(): "<tenant>" or "<tenant>/<workspace>"
+  const std::string& account() const { return id_.account; }  // "<tenant>", also of a named workspace
+  bool is_workspace() const { return !id_.workspace.empty(); }
+  int directory() const { return directory_.get(); }  // O_PATH
   Workspace& workspace() { return workspace_; }
   Executions& executions() { return executions_; }
   Writers& writers() { return writers_; }
@@ -47,35 +61,35 @@ class Tenant {
   void leave_project() { project_.reset(), held_by_kernel_.reset(); }
 
  private:
-  static Result<std::shared_ptr<Tenant>> open_in(Loop& loop, Fd directory, std::string name, std::string account,
-                                                 const policies::Policy& policy);
-  Tenant(std::string name, std::string account, Fd directory, Workspace workspace, Executions executions, Fd logs)
-      : name_(std::move(name)),
+  static Result<std::shared_ptr<Tenant>> open_in(Loop& loop, Fd directory, TenantId id, const policies::Policy& policy);
+  Tenant(TenantId id, Fd directory, Workspace workspace, Executions executions, Fd logs)
+      : id_(std::move(id)),
+        name_(id_.text()),
         directory_(std::move(directory)),
         workspace_(std::move(workspace)),
         executions_(std::move(executions)),
-        sessions_(std::move(logs), name_.substr(name_.find('/') + 1)),  // the name without "<tenant>/"
-        account_(std::move(account)) {}
+        sessions_(std::move(logs), id_.workspace.empty() ? id_.account : id_.workspace) {}
+  TenantId id_;
   std::string name_;
   Fd directory_;
   Workspace workspace_;
   Executions executions_;
   Writers writers_;
   SessionLogs sessions_;
-  std::string account_;
   std::optional<uint32_t> project_;
   std::optional<QuotaLimits> held_by_kernel_;
 };
 
-// Member: one connection's right to act for a tenant. The policy belongs to the member: two rules may give two users
-// the same tenant under different policies.
-struct Member {
-  policies::Peer peer;
+// Member: the right of one principal to act for a tenant, in one transport session: today one connection. The policy
+// belongs to the member: two rules may give two users the same tenant under different policies.
+struct Member : mcp::ConnectionUser {
+  mcp::Principal principal;
+  policies::Peer credentials;  // of the principal, as the rules of tenants.json judge it
   std::shared_ptr<Tenant> tenant;
   std::shared_ptr<const policies::Policy> policy;  // an execution keeps the policy that it began with
   uint64_t definition_bytes = 0;                   // definitions of upstream tools that were sent to this connection
   bool definitions_counted = false;                // counted in the ledger of an execution; once per connection
-  bool revoked = false;                            // after a reload, the peer has another tenant or no tenant: end it
+  bool revoked = false;  // after a reload, the principal has another tenant or no tenant: end the connection
 };
 
 class Registry {
@@ -84,23 +98,29 @@ class Registry {
   // and the registry must outlive its tenants.
   static Result<Registry> open(Loop& loop, int state, const policies::Store& store);
 
-  // Finds or opens the peer's tenant. The quota of the peer's policy becomes the tenant's quota. Errors: denied;
-  // exhausted, the tenant has as many connections as the policy allows.
-  Result<std::shared_ptr<Member>> admit(policies::Peer peer);
+  // Finds or opens the principal's tenant. The quota of the principal's policy becomes the tenant's quota. `unit`: see
+  // policies::Peer. Errors: denied; exhausted, the tenant has as many connections as the policy allows.
+  Result<std::shared_ptr<Member>> admit(mcp::Principal principal, std::optional<std::string> unit = {});
   // The named workspace `name` of the member's tenant, opened for a request; the tenant itself for an empty name or
   // "default". Errors: denied (the policy does not allow the name), and those of NamedWorkspaces::check_room().
   Result<std::shared_ptr<Tenant>> workspace(const Member& member, std::string_view name);
+  // The workspace that a request's `_meta` names with kWorkspaceKey. Errors: those of workspace(); invalid, no string.
+  Result<std::shared_ptr<Tenant>> workspace_in(const Member& member, const Json& meta);
+  // The requester of a request from a member's connection. Errors: those of workspace_in().
+  Result<Requester> requester_of(const mcp::RequestContext& context);
   // Call it after the store has reloaded: members get their new policy, or are revoked. Returns the members to which
   // other tools, or other limits of execute_code, are offered now.
   std::vector<std::shared_ptr<Member>> apply_policies();
 
   // `changed` is called when a tenant or named workspace was opened, and whenever its quota may have changed.
   void on_quota(std::function<void(std::shared_ptr<Tenant>)> changed) { quota_changed_ = std::move(changed); }
-  // `removed` is called with the name of each removed named workspace, so that the daemon deletes its other data.
-  void on_removed(std::function<void(const std::string& name)> removed) { removed_ = std::move(removed); }
+  // `removed` is called with the id of each removed named workspace, so that the daemon deletes its other data.
+  void on_removed(std::function<void(const TenantId& id)> removed) { removed_ = std::move(removed); }
 
-  // The tenant or named workspace with this Tenant::name(). nullptr when no client has used it yet.
-  std::shared_ptr<Tenant> find(std::string_view name) const;
+  // The tenant or named workspace. nullptr when no client has used it yet.
+  std::shared_ptr<Tenant> find(const TenantId& id) const;
+  // The same for the text of an id; nullptr also for a text that names no tenant.
+  std::shared_ptr<Tenant> find_text(std::string_view text) const;
   std::vector<std::string> names() const;  // open tenants, without named workspaces
   // The tenant with this name and its named workspaces, as far as they are open.
   std::vector<std::shared_ptr<Tenant>> of_account(const std::string& name) const;
@@ -120,9 +140,9 @@ class Registry {
   Loop& loop_;
   Fd directory_;
   const policies::Store& store_;
-  std::map<std::string, std::shared_ptr<Tenant>, std::less<>> tenants_;
+  std::map<TenantId, std::shared_ptr<Tenant>> tenants_;
   std::vector<std::weak_ptr<Member>> members_;
-  std::function<void(const std::string&)> removed_;
+  std::function<void(const TenantId&)> removed_;
   std::function<void(std::shared_ptr<Tenant>)> quota_changed_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "supervisor/tenants/tenant.h"
+#include "supervisor/tenants/requester.h"
 
 namespace tools {
 namespace {
@@ -14,15 +14,15 @@ constexpr std::string_view kTelling[] = {"search_tools", "get_tool_definition", 
 mcp::CallObserver audit_calls(journal::Journal& journal) {
   mcp::CallObserver observer;
   observer.began = [&journal](const mcp::RequestContext& context, const std::string& tool, const Json& arguments) {
-    const auto& member = context.user_as<tenants::Member>();
-    journal.audit({journal::now_ms(), member.tenant->name(), context.peer.uid, context.peer.pid, "tools/call", tool,
-                   journal::shape_of(arguments)});
+    const tenants::Member& member = tenants::member_of(context);
+    journal.audit({journal::now_ms(), member.tenant->name(), context.principal.uid(), context.principal.pid(),
+                   "tools/call", tool, journal::shape_of(arguments)});
   };
   observer.answered = [](const mcp::RequestContext& context, const std::string& tool, const mcp::ToolResult& result) {
     if (std::find(std::begin(kTelling), std::end(kTelling), tool) == std::end(kTelling)) return;
     for (const auto& block : result.content) {
       if (const auto* text = std::get_if<mcp::Text>(&block))
-        context.user_as<tenants::Member>().definition_bytes += text->text.size();
+        tenants::member_of(context).definition_bytes += text->text.size();
     }
   };
   return observer;

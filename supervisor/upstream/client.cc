@@ -268,7 +268,7 @@ Task<std::optional<Json>> Client::read(MessageText text) {
   }
   if (!text.kept) {
     auto copy = std::make_shared<const std::string>(text.bytes);
-    text = {*copy, copy};
+    text = {*copy, {copy, copy->data()}};
   }
   const size_t bytes = text.bytes.size();
   std::function<Result<Json>()> job = [text, secrets = secrets_]() -> Result<Json> {

@@ -198,7 +198,7 @@ Task<> HttpTransport::converse(Message& message, size_t& held) {
   auto body = co_await read_body(*exchange, head->status == 200 ? kMaxMessage : kMostRefusal, held);
   if (head->status == 200 && body) {
     auto whole = std::make_shared<const std::string>(*std::move(body));
-    const MessageText text{*whole, whole};
+    const MessageText text{*whole, {whole, whole->data()}};
     co_await listener_.message(text, message.id);
     if (message.id)
       listener_.unanswered(*message.id, Error{Code::unavailable, 0, "sent a reply that is not an MCP answer", "", ""});
@@ -284,7 +284,7 @@ Task<Result<>> HttpTransport::read_stream(http::Exchange& exchange, std::optiona
       unfinished = 0;
       if (event->type != "message") continue;
       auto whole = std::make_shared<const std::string>(std::move(event->data));
-      const MessageText text{*whole, whole};
+      const MessageText text{*whole, {whole, whole->data()}};
       co_await listener_.message(text, of);
     }
     if (const size_t noise = events.take_noise(); noise > 0) listener_.noise(noise);

@@ -23,7 +23,7 @@ inline constexpr const char* kModern = "2026-07-28";  // the version of the prot
 // The bytes of one message.
 struct MessageText {
   std::string_view bytes;
-  std::shared_ptr<const void> kept;  // owns the bytes; empty: they are valid until the task first waits
+  std::shared_ptr<const char> kept;  // owns the bytes; empty: they are valid until the task first waits
 };
 
 class Transport {

@@ -20,14 +20,22 @@
 
 namespace upstream {
 
+// FolderOwner: keeps the folders of a Caller open. The program derives its own type.
+struct FolderOwner {
+  FolderOwner() = default;
+  virtual ~FolderOwner() = default;
+  FolderOwner(const FolderOwner&) = delete;
+  FolderOwner& operator=(const FolderOwner&) = delete;
+};
+
 // Caller: the tenant that an upstream server runs for.
 struct Caller {
   std::string tenant;
   std::shared_ptr<const policies::Policy> policy;
-  int workspace = -1;                      // descriptor, borrowed from the tenant
-  int directory = -1;                      // descriptor of the parent of servers/NAME/; borrowed, too
-  std::shared_ptr<const void> keeps = {};  // keeps the tenant alive
-  TraceContext trace = {};                 // of one call; sent to the server in `_meta`
+  int workspace = -1;                             // descriptor, open as long as `owner` exists
+  int directory = -1;                             // descriptor of the parent of servers/NAME/; open as long, too
+  std::shared_ptr<const FolderOwner> owner = {};  // nullptr: both descriptors outlive the UpstreamServers
+  TraceContext trace = {};                        // of one call; sent to the server in `_meta`
 };
 
 class UpstreamServers {

@@ -20,13 +20,13 @@ MAY_INCLUDE = {
     "jail/zygote": ["jail/zygote", "jail/init/confine.h", "jail/init/steps.h", "jail/plan.h", "jail/orders.h", "jail/spawn.h"],
     "supervisor/mcp": [BASE, "supervisor/mcp"],  # the protocol knows no tool, tenant or jail
     "supervisor/upstream": [BASE, "policies", "catalog", "jail", "supervisor/http", "supervisor/mcp", "supervisor/upstream"],
-    "supervisor/journal": [BASE, "supervisor/journal"],
-    "supervisor/tenants": [BASE, "policies", "supervisor/tenants"],
+    "supervisor/journal": [BASE, "supervisor/journal", "supervisor/tenants/tenant_id.h"],
+    "supervisor/tenants": [BASE, "policies", "supervisor/mcp", "supervisor/tenants"],
     "supervisor/http": [BASE, "supervisor/http"],
     "supervisor/traces": [BASE, "supervisor/http", "supervisor/traces"],
     "supervisor/doctor": [BASE, "supervisor/doctor"],
     "supervisor/discovery": [BASE, "policies", "catalog", "skills", "supervisor/discovery"],
-    "supervisor/privacy": [BASE, "policies", "supervisor/mcp", "supervisor/privacy"],
+    "supervisor/privacy": [BASE, "policies", "supervisor/mcp", "supervisor/privacy", "supervisor/tenants"],
     "supervisor/calls": [BASE, "policies", "catalog", "jail", "supervisor/calls", "supervisor/discovery", "supervisor/journal", "supervisor/mcp",
                          "supervisor/privacy", "supervisor/tenants", "supervisor/traces", "supervisor/upstream"],
     "supervisor/executions": [BASE, "policies", "catalog", "jail", "supervisor/calls", "supervisor/executions", "supervisor/journal",
@@ -90,8 +90,8 @@ def check(root):
 
 
 PLANTS = [
-    lint.Plant("a service that knows a tool", {"supervisor/executions/sessions.cc": '#include "supervisor/tools/asker.h"\n'},
-               ["supervisor/executions/sessions.cc:1: may not include supervisor/tools/asker.h"]),
+    lint.Plant("a service that knows a tool", {"supervisor/executions/sessions.cc": '#include "supervisor/tools/call_audit.h"\n'},
+               ["supervisor/executions/sessions.cc:1: may not include supervisor/tools/call_audit.h"]),
     lint.Plant("a folder of the daemon without a row", {"supervisor/new/a.cc": ""}, ["supervisor/new: has no row"]),
     lint.Plant("a jail that knows the daemon", {"jail/pool.cc": '#include "supervisor/mcp/server.h"\n'},
                ["jail/pool.cc:1: may not include supervisor/mcp/server.h"]),

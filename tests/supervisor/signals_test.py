@@ -3,6 +3,7 @@ lose one of its processes."""
 import os
 import signal
 import socket
+import tempfile
 import unittest
 
 from harness import (
@@ -143,6 +144,32 @@ class ServiceManager(unittest.TestCase):
                 self.assertIn(
                     "descriptor 3 of LISTEN_FDS is not a listening Unix stream socket", str(failure.exception)
                 )
+
+    def test_the_name_of_a_passed_socket_says_what_it_is_for(self):
+        def listening(directory, name):
+            one = socket.socket(socket.AF_UNIX)
+            one.bind(f"{directory}/{name}")
+            one.listen(8)
+            return one
+
+        with tempfile.TemporaryDirectory() as directory:
+            with listening(directory, "a") as other:
+                daemon = Service(sockets=[other], environment={"LISTEN_FDNAMES": "http"})
+                with self.assertRaises(DaemonFailed) as failure, daemon:
+                    pass
+                self.assertIn("descriptor 3 of LISTEN_FDS: 'http' is not the name of a socket", str(failure.exception))
+                self.assertIn("FileDescriptorName=mcp", str(failure.exception))
+            # Units without FileDescriptorName= pass their own names.
+            for names in ("mcp:metrics", "warder.socket:warder-metrics.socket", "agents.socket:metrics"):
+                with self.subTest(names), tempfile.TemporaryDirectory() as inner:
+                    with listening(inner, "mcp") as mcp, listening(inner, "metrics") as metrics:
+                        daemon = Service(sockets=[mcp, metrics], environment={"LISTEN_FDNAMES": names})
+                        with daemon, Client(f"{inner}/mcp") as client:
+                            self.assertEqual(client.execute("result = 1")["result"], 1)
+                            with socket.socket(socket.AF_UNIX) as reader:
+                                reader.connect(f"{inner}/metrics")
+                                reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                                self.assertTrue(reader.recv(4096).startswith(b"HTTP/1.1 200"))
 
     def test_the_watchdog_is_fed_while_jails_are_busy(self):
         with Service(environment={"WATCHDOG_USEC": "400000"}) as daemon, Client(daemon.socket) as client:

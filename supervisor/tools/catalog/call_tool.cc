@@ -32,28 +32,26 @@ Result<calls::UpstreamCall> read_order(JsonWork& json, Json& asked) {
   return order;
 }
 
-Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment, const calls::GuestCaller& caller,
+Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment, calls::GuestCaller& caller,
                                              Json asked) {
   FreedBeside all(&environment.json, std::move(asked));
-  if (!caller.nested) co_return fail(Code::unavailable, "upstream tools cannot be called from here");
-  calls::NestedCalls& used = *caller.nested;
-  const policies::CallRules& rules = used.who.policy->calls;
+  const policies::CallRules& rules = caller.policy->calls;
   CO_TRY(calls::UpstreamCall order, read_order(environment.json, *all));
-  if (used.calls >= rules.per_execution)
+  if (caller.calls >= rules.per_execution)
     co_return fail(
         Code::exhausted, fmt::format("this execution has used its {} tool calls", rules.per_execution),
         "ask for more data in one call (a page, a list of ids, a search), or write your results to a file of the "
         "workspace and continue in another execution",
         "calls.per_execution");
-  used.calls++;
-  if (used.who.tell && used.calls == calls::first_call_told(rules.per_execution))
-    used.who.tell(calls::told_of_calls(used.calls, rules.per_execution));
+  caller.calls++;
+  if (caller.tell && caller.calls == calls::first_call_told(rules.per_execution))
+    caller.tell(calls::told_of_calls(caller.calls, rules.per_execution));
   uint64_t bytes = 0;
   const auto paths = std::move(order.select);
-  CO_TRY(upstream::ToolValue told, co_await calls::call_upstream(environment, used.who, std::move(order), bytes));
-  used.bytes += bytes;
+  CO_TRY(upstream::ToolValue told, co_await calls::call_upstream(environment, caller, std::move(order), bytes));
+  caller.bytes += bytes;
   FreedBeside value(&environment.json, std::move(told.value));  // freed beside the loop if the code does not get it
-  if (used.bytes > rules.bytes)
+  if (caller.bytes > rules.bytes)
     co_return fail(Code::exhausted,
                    fmt::format("the results of this execution's calls are more than {} bytes", rules.bytes),
                    "ask for less data, or continue in another execution", "calls.bytes");
@@ -66,7 +64,7 @@ Task<Result<jail::CallReply>> call_from_code(calls::CallEnvironment& environment
       chosen.bytes = dump_json(chosen.told.value).size();
       return chosen;
     };
-    CO_TRY(calls::Measured chosen, co_await calls::run_beside(environment, used.who, bytes, 0, std::move(choose)));
+    CO_TRY(calls::Measured chosen, co_await calls::run_beside(environment, caller, bytes, 0, std::move(choose)));
     *value = std::move(chosen.told.value);
     bytes = chosen.bytes;
   }
@@ -115,11 +113,10 @@ mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::s
 }
 
 Task<mcp::ToolResult> call_for_agent(calls::CallEnvironment& environment, mcp::RequestContext& context,
-                                     Result<Asker> asker, Json asked) {
+                                     Result<tenants::Requester> requester, Json asked) {
   FreedBeside all(&environment.json, std::move(asked));
-  if (!asker) co_return failure(asker.error());
-  calls::Who who{asker->tenant, asker->policy, context.peer.uid, context.peer.pid, {}, context};
-  who.trace = read_trace_context(context.meta);
+  if (!requester) co_return failure(requester.error());
+  const calls::CallContext who{*std::move(requester), context};
   auto order = read_order(environment.json, *all);
   if (!order) co_return failure(order.error());
   const auto paths = std::move(order->select);
@@ -127,7 +124,7 @@ Task<mcp::ToolResult> call_for_agent(calls::CallEnvironment& environment, mcp::R
   auto told = co_await calls::call_upstream(environment, who, *std::move(order), bytes);
   if (!told) co_return failure(told.error());
   auto show = [told = calls::shared_value(*std::move(told)), paths] { return told_to_agent(std::move(*told), paths); };
-  auto shown = co_await calls::run_beside(environment, std::move(who), bytes, 0, std::move(show));
+  auto shown = co_await calls::run_beside(environment, who, bytes, 0, std::move(show));
   if (!shown) co_return failure(shown.error());
   co_return *std::move(shown);
 }
@@ -151,14 +148,14 @@ mcp::ToolDefinition call_tool_definition() {
   return tool;
 }
 
-void add_call_tool(mcp::Server& server, calls::CallEnvironment& environment, const AskerOf& asker_of) {
-  server.add_tool(call_tool_definition(), [&environment, asker_of](mcp::RequestContext& context, Json arguments) {
-    return call_for_agent(environment, context, asker_of(context), std::move(arguments));
+void add_call_tool(mcp::Server& server, calls::CallEnvironment& environment, const tenants::RequesterOf& requester_of) {
+  server.add_tool(call_tool_definition(), [&environment, requester_of](mcp::RequestContext& context, Json arguments) {
+    return call_for_agent(environment, context, requester_of(context), std::move(arguments));
   });
 }
 
 void add_tool_calls(calls::GuestCalls& calls, calls::CallEnvironment& environment) {
-  calls.add_large("call_tool", [&environment](const calls::GuestCaller& caller, Json arguments) {
+  calls.add_large("call_tool", [&environment](calls::GuestCaller& caller, Json arguments) {
     return call_from_code(environment, caller, std::move(arguments));
   });
 }

@@ -7,11 +7,11 @@
 #include "supervisor/calls/guest_calls.h"
 #include "supervisor/calls/upstream_call.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/tools/asker.h"
+#include "supervisor/tenants/requester.h"
 
 namespace tools {
 
-void add_call_tool(mcp::Server& server, calls::CallEnvironment& environment, const AskerOf& asker_of);
+void add_call_tool(mcp::Server& server, calls::CallEnvironment& environment, const tenants::RequesterOf& requester_of);
 void add_tool_calls(calls::GuestCalls& calls, calls::CallEnvironment& environment);
 
 mcp::ToolDefinition call_tool_definition();

@@ -22,14 +22,14 @@ Result<Json> value_of(const mcp::ToolResult& result) {
 
 Task<Result<Json>> search_call(std::shared_ptr<const catalog::Catalog> catalog, discovery::SearchLearning& learning,
                                const calls::GuestCaller& caller, LibraryOf library_of, Json arguments) {
-  auto library = library_of(caller.tenant);
-  co_return value_of(search_and_learn(*catalog, learning, caller.tenant, caller.policy,
+  auto library = library_of(*caller.tenant);
+  co_return value_of(search_and_learn(*catalog, learning, *caller.tenant, *caller.policy,
                                       library ? &library.value() : nullptr, arguments));
 }
 
 Task<Result<Json>> definition_call(std::shared_ptr<const catalog::Catalog> catalog, discovery::SearchLearning& learning,
                                    const calls::GuestCaller& caller, Json arguments) {
-  co_return value_of(define_and_learn(*catalog, learning, caller.tenant, caller.policy, arguments));
+  co_return value_of(define_and_learn(*catalog, learning, *caller.tenant, *caller.policy, arguments));
 }
 
 // The tools' names, in the form that get_tool_definition and call_tool accept.

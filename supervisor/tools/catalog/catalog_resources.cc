@@ -56,8 +56,9 @@ mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::Comple
   return completion;
 }
 
-Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Result<Asker> asker, mcp::CompletionRequest asked) {
-  if (!asker) co_return tl::unexpected<Error>(std::move(asker).error());
+Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Result<tenants::Requester> requester,
+                                               mcp::CompletionRequest asked) {
+  if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   if (asked.kind == AskedKind::resource && asked.reference == kToolTemplate &&
       (asked.argument == "server" || asked.argument == "tool"))
     co_return complete_tool(*catalog, asked);
@@ -66,7 +67,8 @@ Task<Result<mcp::Completion>> complete_catalog(Catalog catalog, Result<Asker> as
     co_return fail(Code::not_found, "this reference or argument is not known");
   mcp::Completion completion;
   for (const char* language : kLanguages) {
-    const bool fits = std::string_view(language).starts_with(asked.value) && asker->policy->allows_language(language);
+    const bool fits =
+        std::string_view(language).starts_with(asked.value) && requester->policy->allows_language(language);
     if (asked.argument == "language" && fits) completion.values.emplace_back(language);
   }
   completion.total = completion.values.size();
@@ -106,7 +108,8 @@ Task<Result<mcp::PromptResult>> solve(Json arguments) {
 
 }  // namespace
 
-void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& catalog_of, const AskerOf& asker_of) {
+void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& catalog_of,
+                           const tenants::RequesterOf& requester_of) {
   mcp::ResourceProvider provider;
   provider.prefixes = {std::string(kToolScheme)};
   provider.list = [](mcp::RequestContext&, std::string) { return list_nothing(); };
@@ -120,8 +123,8 @@ void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& cata
   tool.mime_type = "application/json";
   provider.templates = {tool};
   server.add_resources(std::move(provider));
-  server.add_completion([catalog_of, asker_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
-    return complete_catalog(catalog_of(), asker_of(context), std::move(asked));
+  server.add_completion([catalog_of, requester_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
+    return complete_catalog(catalog_of(), requester_of(context), std::move(asked));
   });
   server.add_prompt(solve_with_code(),
                     [](mcp::RequestContext&, Json arguments) { return solve(std::move(arguments)); });

@@ -11,6 +11,7 @@ namespace tools {
 constexpr std::string_view kToolScheme = "tool:///";
 constexpr std::string_view kToolTemplate = "tool:///{server}/{tool}";
 
-void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& catalog_of, const AskerOf& asker_of);
+void add_catalog_resources(mcp::Server& server, const discovery::CatalogOf& catalog_of,
+                           const tenants::RequesterOf& requester_of);
 
 }  // namespace tools

@@ -12,18 +12,18 @@ Task<mcp::ToolResult> answer_from(Catalog catalog, CatalogAnswer* answer, Json a
   co_return answer(*catalog, arguments);
 }
 
-Task<mcp::ToolResult> answer_search(Catalog catalog, discovery::SearchLearning& learning, Result<Asker> asker,
-                                    LibraryOf library_of, Json arguments) {
-  if (!asker) co_return failure(asker.error());
-  auto library = library_of(*asker->tenant);
-  co_return search_and_learn(*catalog, learning, *asker->tenant, *asker->policy, library ? &library.value() : nullptr,
-                             arguments);
+Task<mcp::ToolResult> answer_search(Catalog catalog, discovery::SearchLearning& learning,
+                                    Result<tenants::Requester> requester, LibraryOf library_of, Json arguments) {
+  if (!requester) co_return failure(requester.error());
+  auto library = library_of(*requester->tenant);
+  co_return search_and_learn(*catalog, learning, *requester->tenant, *requester->policy,
+                             library ? &library.value() : nullptr, arguments);
 }
 
-Task<mcp::ToolResult> answer_definition(Catalog catalog, discovery::SearchLearning& learning, Result<Asker> asker,
-                                        Json arguments) {
-  if (!asker) co_return failure(asker.error());
-  co_return define_and_learn(*catalog, learning, *asker->tenant, *asker->policy, arguments);
+Task<mcp::ToolResult> answer_definition(Catalog catalog, discovery::SearchLearning& learning,
+                                        Result<tenants::Requester> requester, Json arguments) {
+  if (!requester) co_return failure(requester.error());
+  co_return define_and_learn(*catalog, learning, *requester->tenant, *requester->policy, arguments);
 }
 
 }  // namespace
@@ -49,15 +49,16 @@ mcp::ToolResult define_and_learn(const catalog::Catalog& catalog, discovery::Sea
   return result;
 }
 
-void add_catalog_tools(mcp::Server& server, const discovery::CatalogOf& catalog_of, const AskerOf& asker_of,
-                       const LibraryOf& library_of, discovery::SearchLearning& learning) {
-  server.add_tool(search_tools_definition(),
-                  [catalog_of, asker_of, library_of, &learning](mcp::RequestContext& context, Json arguments) {
-                    return answer_search(catalog_of(), learning, asker_of(context), library_of, std::move(arguments));
-                  });
+void add_catalog_tools(mcp::Server& server, const discovery::CatalogOf& catalog_of,
+                       const tenants::RequesterOf& requester_of, const LibraryOf& library_of,
+                       discovery::SearchLearning& learning) {
+  server.add_tool(search_tools_definition(), [catalog_of, requester_of, library_of, &learning](
+                                                 mcp::RequestContext& context, Json arguments) {
+    return answer_search(catalog_of(), learning, requester_of(context), library_of, std::move(arguments));
+  });
   server.add_tool(get_tool_definition_definition(),
-                  [catalog_of, asker_of, &learning](mcp::RequestContext& context, Json arguments) {
-                    return answer_definition(catalog_of(), learning, asker_of(context), std::move(arguments));
+                  [catalog_of, requester_of, &learning](mcp::RequestContext& context, Json arguments) {
+                    return answer_definition(catalog_of(), learning, requester_of(context), std::move(arguments));
                   });
   server.add_tool(list_tool_categories_definition(), [catalog_of](mcp::RequestContext&, Json arguments) {
     return answer_from(catalog_of(), list_tool_categories, std::move(arguments));

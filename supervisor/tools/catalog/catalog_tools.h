@@ -14,15 +14,16 @@
 #include "supervisor/discovery/search_learning.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/tools/asker.h"
+#include "supervisor/tenants/requester.h"
 
 namespace tools {
 
 // Opens a tenant's skills; search_tools finds skills and tools.
 using LibraryOf = std::function<Result<skills::Library>(tenants::Tenant&)>;
 
-void add_catalog_tools(mcp::Server& server, const discovery::CatalogOf& catalog_of, const AskerOf& asker_of,
-                       const LibraryOf& library_of, discovery::SearchLearning& learning);
+void add_catalog_tools(mcp::Server& server, const discovery::CatalogOf& catalog_of,
+                       const tenants::RequesterOf& requester_of, const LibraryOf& library_of,
+                       discovery::SearchLearning& learning);
 
 // The calls of jailed code: search_tools and get_tool_definition as the tools of that name; list_tools {} ->
 // ["server__tool"]; nearest_tools {server, tool?} -> {text, server, servers, tools}, for the error of an import of an

@@ -40,7 +40,7 @@ Task<Result<Json>> give_file(discovery::StubTree& tree, std::shared_ptr<Asked> a
 
 void add_stub_calls(calls::GuestCalls& calls, discovery::StubTree& tree) {
   calls.add("stub_file", [&tree, asked = std::make_shared<Asked>()](const calls::GuestCaller& caller, Json arguments) {
-    return give_file(tree, asked, caller.tenant.name(), std::move(arguments));
+    return give_file(tree, asked, caller.tenant->name(), std::move(arguments));
   });
 }
 

@@ -20,23 +20,15 @@ std::string text_of_meta(const Json& meta, const char* key) {
   return text != meta.end() && text->is_string() ? text->get<std::string>() : std::string();
 }
 
-calls::Who on_behalf_of(const CodeExecution::Caller& caller, executions::ExecutionRecording& recording) {
-  const mcp::PeerProcess& peer = caller.context.peer;
-  calls::Who who{
-      caller.tenant, caller.policy, peer.uid, peer.pid, recording.id(), caller.context, &recording.record().handle};
-  who.trace = recording.trace();
-  return who;
-}
-
 }  // namespace
 
-CodeExecution::CodeExecution(ExecuteEnvironment& environment, Caller caller, executions::ExecutionRecording& recording)
+CodeExecution::CodeExecution(ExecuteEnvironment& environment, calls::CallContext caller,
+                             executions::ExecutionRecording& recording)
     : environment_(environment),
-      caller_(std::move(caller)),
+      caller_{std::move(caller)},
       recording_(recording),
-      progress_(caller_.context, recording.record()),
-      nested_{on_behalf_of(caller_, recording)},
-      workspace_(caller_.context.loop, caller_.tenant) {}
+      progress_(caller_.client, recording.record()),
+      workspace_(caller_.client.loop, caller_.tenant) {}
 
 CodeExecution::~CodeExecution() { recording_.record().withdraw = nullptr; }
 
@@ -80,7 +72,7 @@ executions::Sessions::Ask CodeExecution::session_request(const Json& arguments, 
   ask.policy = caller_.policy;
   ask.name = arguments["session"].get<std::string>();
   ask.execution = recording_.id();
-  ask.client = caller_.context.user;
+  ask.client = caller_.client.user;
   ask.language = request.spec.language;
   if (arguments.value("reset_session", false)) ask.begin = executions::Sessions::Begin::anew;
   if (arguments.contains("memory_mb")) ask.memory_bytes = request.spec.limits.memory_bytes;
@@ -113,7 +105,7 @@ Task<Result<>> CodeExecution::wait_for_place(const Json& arguments, jail::Reques
     turn_.emplace(std::move(turn));
   }
   progress_.set_waits_for("a free place");
-  executions::Admission::Asker asker{caller_.tenant->account(), &caller_.member};
+  executions::Admission::Asker asker{caller_.tenant->account(), caller_.client.user.get()};
   CO_TRY(executions::Admission::Permit permit,
          co_await environment_.admission.enter(std::move(asker), *caller_.policy, recording_.id()));
   permit_.emplace(std::move(permit));
@@ -150,12 +142,12 @@ void CodeExecution::connect(jail::Request& request) {
   workspace_.begin();
   request.before_code = [this] { return workspace_.snapshot_taken(); };
   request.over_quota = [this] { return workspace_.is_over_quota(); };
-  guest_.emplace(calls::GuestCaller{*caller_.tenant, *caller_.policy, nested_.who.execution, session_.name, &nested_});
+  caller_.session = session_.name;
   request.call = [this](std::string name, Json asked) {
-    return environment_.calls.call(*guest_, std::move(name), std::move(asked));
+    return environment_.calls.call(caller_, std::move(name), std::move(asked));
   };
-  if (!caller_.context.wants_progress()) return;
-  nested_.who.tell = [this](const std::string& line) { progress_.set_line(line); };
+  if (!caller_.client.wants_progress()) return;
+  caller_.tell = [this](const std::string& line) { progress_.set_line(line); };
   request.progressed = [this](uint64_t, std::string_view line) { progress_.set_line(line); };
 }
 
@@ -190,7 +182,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   answer.report = &report;
   answer.clamped = clamped_;
   if (language_ == jail::Language::shell) answer.shell_exit_1 = caller_.policy->shell_exit_1;
-  if (std::string told = calls::told_of_calls(nested_.calls, caller_.policy->calls.per_execution); !told.empty())
+  if (std::string told = calls::told_of_calls(caller_.calls, caller_.policy->calls.per_execution); !told.empty())
     answer.notes.push_back(std::move(told) + ": ask for more data in one call, or continue in another execution");
   const executions::WorkspaceEffects effects = co_await workspace_.finish(report);
   co_await take_result(report, answer);
@@ -231,7 +223,7 @@ void CodeExecution::take_effects(const executions::WorkspaceEffects& effects, ja
 }
 
 void CodeExecution::log_session(const jail::Report& report, const ExecuteAnswer& answer) const {
-  const Json& meta = caller_.context.meta;
+  const Json& meta = caller_.client.meta;
   const std::string task = text_of_meta(meta, kTaskKey), session = text_of_meta(meta, kSessionKey);
   const executions::SessionLogEntry entry{session_.name, recording_.id(), task,           session,
                                           session_.code, report,          answer.changes, answer.result};
@@ -243,9 +235,10 @@ journal::Ledger CodeExecution::ledger_of(const mcp::ToolResult& result, uint64_t
   ledger.returned_bytes = mcp::least_size(result);
   ledger.returned_tokens = executions::returned_tokens(result);
   ledger.read_tokens = read_tokens;
-  if (std::exchange(caller_.member.definitions_counted, true)) return ledger;
+  tenants::Member& member = tenants::member_of(caller_.client);
+  if (std::exchange(member.definitions_counted, true)) return ledger;
   const executions::DefinitionSize all = executions::definition_size(*environment_.catalog_of());
-  ledger.definitions_avoided_bytes = all.bytes - std::min(all.bytes, caller_.member.definition_bytes);
+  ledger.definitions_avoided_bytes = all.bytes - std::min(all.bytes, member.definition_bytes);
   if (all.bytes > 0) ledger.definitions_avoided_tokens = all.tokens * ledger.definitions_avoided_bytes / all.bytes;
   return ledger;
 }

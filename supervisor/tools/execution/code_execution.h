@@ -18,15 +18,8 @@ namespace tools {
 
 class CodeExecution {
  public:
-  // Those for whom the code runs. `tenant`: the member's, or its named workspace.
-  struct Caller {
-    mcp::RequestContext& context;
-    tenants::Member& member;
-    std::shared_ptr<tenants::Tenant> tenant;
-    std::shared_ptr<const policies::Policy> policy;  // the one that this execution began with
-  };
-  // All that is referred to must outlive it.
-  CodeExecution(ExecuteEnvironment& environment, Caller caller, executions::ExecutionRecording& recording);
+  // All that is referred to must outlive it. The policy of `caller` is the one that this execution began with.
+  CodeExecution(ExecuteEnvironment& environment, calls::CallContext caller, executions::ExecutionRecording& recording);
   ~CodeExecution();
   CodeExecution(const CodeExecution&) = delete;
 
@@ -55,15 +48,13 @@ class CodeExecution {
   Task<Result<std::string>> write_json(Json value) const;
 
   ExecuteEnvironment& environment_;
-  const Caller caller_;
+  calls::GuestCaller caller_;
   executions::ExecutionRecording& recording_;
   std::vector<policies::Clamp> clamped_;
   jail::Language language_ = jail::Language::python;
   Ran ran_ = Ran::no;
   ExecutionProgress progress_;
   Session session_;  // empty: the execution has no session
-  calls::NestedCalls nested_;
-  std::optional<calls::GuestCaller> guest_;
   std::optional<executions::Sessions::Turn> turn_;
   std::optional<executions::Admission::Permit> permit_;
   executions::WorkspaceGuard workspace_;

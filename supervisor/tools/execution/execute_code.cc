@@ -17,10 +17,10 @@ constexpr char kDescription[] =
 executions::ExecutionRecordPtr new_record(const mcp::RequestContext& context, const tenants::Member& member) {
   auto record = std::make_shared<executions::ExecutionRecord>();
   record->id = "e" + random_hex(8);
-  record->tenant = member.tenant->account();
+  record->tenant = member.tenant->id();
   record->policy = member.policy;
-  record->uid = context.peer.uid;
-  record->pid = context.peer.pid;
+  record->uid = context.principal.uid();
+  record->pid = context.principal.pid();
   record->asked_ms = journal::now_ms();
   return record;
 }
@@ -31,7 +31,7 @@ struct EndedExecution {
 };
 
 // The execution gives back its place and its turn before its error is recorded.
-Task<EndedExecution> run_execution(ExecuteEnvironment& environment, CodeExecution::Caller caller,
+Task<EndedExecution> run_execution(ExecuteEnvironment& environment, calls::CallContext caller,
                                    executions::ExecutionRecording& recording, Json arguments) {
   CodeExecution execution(environment, std::move(caller), recording);
   auto result = co_await execution.run(std::move(arguments));
@@ -39,18 +39,20 @@ Task<EndedExecution> run_execution(ExecuteEnvironment& environment, CodeExecutio
 }
 
 Task<mcp::ToolResult> execute_code(ExecuteEnvironment& environment, mcp::RequestContext& context, Json arguments) {
-  auto& member = context.user_as<tenants::Member>();
+  const tenants::Member& member = tenants::member_of(context);
   const executions::ExecutionRecording::Books books{context.loop, environment.executions, environment.journal,
                                                     environment.spans};
   executions::ExecutionRecording recording(books, read_trace_context(context.meta), new_record(context, member));
-  auto tenant = environment.tenant_of(context);
-  if (!tenant) {
-    recording.refuse(tenant.error());
-    co_return make_refusal({}, tenant.error());
+  auto requester = environment.requester_of(context);
+  if (!requester) {
+    recording.refuse(requester.error());
+    co_return make_refusal({}, requester.error());
   }
   executions::ExecutionRecord& record = recording.record();
-  if (*tenant != member.tenant) record.workspace = (*tenant)->name().substr(record.tenant.size() + 1);
-  CodeExecution::Caller caller{context, member, *std::move(tenant), record.policy};
+  record.tenant = requester->tenant->id();
+  requester->policy = record.policy;
+  requester->trace = recording.trace();
+  calls::CallContext caller{*std::move(requester), context, record.id, &record.handle};
   EndedExecution ended = co_await run_execution(environment, std::move(caller), recording, std::move(arguments));
   if (ended.result) co_return *std::move(ended.result);
   const Error& error = ended.result.error();

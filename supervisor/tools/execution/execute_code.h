@@ -26,7 +26,7 @@ struct ExecuteEnvironment {
   const calls::GuestCalls& calls;
   journal::Journal& journal;
   discovery::CatalogOf catalog_of;
-  TenantOf tenant_of;
+  tenants::RequesterOf requester_of;
   std::function<void(const tenants::Tenant&, const tenants::Changes&)> files_changed;
   traces::Queue* spans = nullptr;  // nullptr: no spans are recorded
 };

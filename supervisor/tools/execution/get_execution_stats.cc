@@ -38,11 +38,10 @@ Json counts(const journal::Totals& totals) {
 }
 
 // The named workspaces of the caller's tenant; empty for a caller that works in a named workspace.
-Result<std::vector<tenants::NamedWorkspace>> named_workspaces(const tenants::Member& member,
-                                                              const tenants::Tenant& place) {
-  if (&place != member.tenant.get()) return std::vector<tenants::NamedWorkspace>();
-  TRY(auto named, tenants::NamedWorkspaces::of(place.directory()));
-  return named.list(member.policy->named_workspaces);
+Result<std::vector<tenants::NamedWorkspace>> named_workspaces(const tenants::Requester& requester) {
+  if (requester.tenant->is_workspace()) return std::vector<tenants::NamedWorkspace>();
+  TRY(auto named, tenants::NamedWorkspaces::of(requester.tenant->directory()));
+  return named.list(requester.policy->named_workspaces);
 }
 
 struct Sources {
@@ -50,14 +49,13 @@ struct Sources {
   discovery::CatalogOf catalog_of;
   SkillCount count_skills;
   const executions::Sessions& sessions;
-  TenantOf tenant_of;
+  tenants::RequesterOf requester_of;
 };
 
 Task<mcp::ToolResult> get_execution_stats(const Sources& sources, mcp::RequestContext& context) {
-  auto& member = context.user_as<tenants::Member>();
-  auto place = sources.tenant_of(context);
-  if (!place) co_return failure(place.error());
-  tenants::Tenant& tenant = **place;
+  auto requester = sources.requester_of(context);
+  if (!requester) co_return failure(requester.error());
+  tenants::Tenant& tenant = *requester->tenant;
   const auto catalog = sources.catalog_of();
   auto usage = co_await tenant.workspace().measure();
   if (!usage) co_return failure(usage.error());
@@ -65,10 +63,10 @@ Task<mcp::ToolResult> get_execution_stats(const Sources& sources, mcp::RequestCo
   if (!statistics) co_return failure(statistics.error());
   auto skills = sources.count_skills(tenant);
   if (!skills) co_return failure(skills.error());
-  auto workspaces = named_workspaces(member, tenant);
+  auto workspaces = named_workspaces(*requester);
   if (!workspaces) co_return failure(workspaces.error());
-  const Stats stats{*usage,  *member.policy,   *catalog,      *statistics, sources.journal.since_start(tenant.name()),
-                    *skills, sources.sessions, tenant.name(), *workspaces};
+  const Stats stats{*usage,  *requester->policy, *catalog,      *statistics, sources.journal.since_start(tenant.name()),
+                    *skills, sources.sessions,   tenant.name(), *workspaces};
   co_return mcp::ToolResult::data(describe(stats));
 }
 
@@ -117,9 +115,10 @@ Json describe(const Stats& stats) {
 }
 
 void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, discovery::CatalogOf catalog_of,
-                             SkillCount count_skills, const executions::Sessions& sessions, TenantOf tenant_of) {
+                             SkillCount count_skills, const executions::Sessions& sessions,
+                             tenants::RequesterOf requester_of) {
   auto sources = std::make_shared<const Sources>(
-      Sources{journal, std::move(catalog_of), std::move(count_skills), sessions, std::move(tenant_of)});
+      Sources{journal, std::move(catalog_of), std::move(count_skills), sessions, std::move(requester_of)});
   auto answer = [sources](mcp::RequestContext& context, Json) { return get_execution_stats(*sources, context); };
   server.add_tool(get_execution_stats_definition(), answer);
 }

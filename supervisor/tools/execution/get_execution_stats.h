@@ -32,6 +32,7 @@ Json describe(const Stats& stats);
 // The user data of connections are tenants::Members. Journal and sessions must outlive the server.
 using SkillCount = std::function<Result<uint64_t>(tenants::Tenant&)>;
 void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, discovery::CatalogOf catalog_of,
-                             SkillCount count_skills, const executions::Sessions& sessions, TenantOf tenant_of);
+                             SkillCount count_skills, const executions::Sessions& sessions,
+                             tenants::RequesterOf requester_of);
 
 }  // namespace tools

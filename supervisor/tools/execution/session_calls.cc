@@ -21,15 +21,15 @@ Result<Json> set_checkpoint(const calls::GuestCaller& caller, const Json& argume
   CHECKED(in.done());
   checkpoint.last_task = caller.execution;
   checkpoint.timestamp = iso_time_now();
-  CHECKED(caller.tenant.sessions().checkpoint(caller.session, checkpoint));
+  CHECKED(caller.tenant->sessions().checkpoint(caller.session, checkpoint));
   return Json{{"step", checkpoint.step}, {"timestamp", checkpoint.timestamp}};
 }
 
 Result<Json> read_log(const calls::GuestCaller& caller, const Json& arguments) {
   Fields in(arguments, "session_log");
-  TRY(std::string session, in.string_or("session", std::string(caller.session), 65));
+  TRY(std::string session, in.string_or("session", caller.session, 65));
   CHECKED(in.done());
-  TRY(std::string text, caller.tenant.sessions().read(session));
+  TRY(std::string text, caller.tenant->sessions().read(session));
   return parse_json(text);
 }
 

@@ -15,7 +15,7 @@
 namespace tools {
 
 // The vaults must outlive the server.
-void add_pii_tools(mcp::Server& server, const privacy::PiiUserOf& user_of, privacy::PiiVaults& vaults);
+void add_pii_tools(mcp::Server& server, const tenants::RequesterOf& requester_of, privacy::PiiVaults& vaults);
 // tokenize_pii {text} -> {text, tokens}; detokenize_pii {text} -> {text}, denied unless the policy's `restore` allows
 // it.
 void add_pii_calls(calls::GuestCalls& calls, privacy::PiiVaults& vaults, Loop& loop);

@@ -19,7 +19,7 @@ mcp::ToolDefinition delete_skill_definition() {
   return tool;
 }
 
-SkillAnswer delete_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments) {
+SkillAnswer delete_skill(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments) {
   Fields in(arguments, "delete_skill");
   CO_TRY(std::string name, in.string("name"));
   CO_CHECKED(in.done());

@@ -43,7 +43,7 @@ mcp::ToolDefinition save_skill_definition() {
   return tool;
 }
 
-SkillAnswer save_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments) {
+SkillAnswer save_skill(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments) {
   CO_TRY(skills::Draft draft, read_draft(arguments));
   const std::string name = draft.name;
   CO_TRY(auto receipt, co_await skills.save(user, std::move(draft)));

@@ -21,10 +21,10 @@ std::set<std::string> known_values(const skills::Library& library, const mcp::Co
   return values;
 }
 
-Task<Result<mcp::Completion>> complete_skill(skill_stores::TenantSkills& skills, Result<Asker> asker,
+Task<Result<mcp::Completion>> complete_skill(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester,
                                              mcp::CompletionRequest asked) {
-  if (!asker) co_return tl::unexpected<Error>(std::move(asker).error());
-  CO_TRY(skills::Library library, skills.library(*asker->tenant));
+  if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
+  CO_TRY(skills::Library library, skills.library(*requester->tenant));
   mcp::Completion completion;
   completion.total = 0;
   if (asked.kind == AskedKind::prompt) {  // the task is the user's own text: no values
@@ -42,9 +42,9 @@ Task<Result<mcp::Completion>> complete_skill(skill_stores::TenantSkills& skills,
 
 }  // namespace
 
-mcp::CompletionHandler skill_completion(skill_stores::TenantSkills& skills, const AskerOf& asker_of) {
-  return [&skills, asker_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
-    return complete_skill(skills, asker_of(context), std::move(asked));
+mcp::CompletionHandler skill_completion(skill_stores::TenantSkills& skills, const tenants::RequesterOf& requester_of) {
+  return [&skills, requester_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
+    return complete_skill(skills, requester_of(context), std::move(asked));
   };
 }
 

@@ -62,14 +62,14 @@ Result<std::string> text_param(const Json& params, const char* key) {
   return found->get<std::string>();
 }
 
-Result<skills::Library> library_of(skill_stores::TenantSkills& skills, const Result<Asker>& asker) {
-  if (!asker) return tl::unexpected<Error>(asker.error());
-  return skills.library(*asker->tenant);
+Result<skills::Library> library_of(skill_stores::TenantSkills& skills, const Result<tenants::Requester>& requester) {
+  if (!requester) return tl::unexpected<Error>(requester.error());
+  return skills.library(*requester->tenant);
 }
 
-SkillAnswer list_entries(skill_stores::TenantSkills& skills, Result<Asker> asker, Json params) {
+SkillAnswer list_entries(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester, Json params) {
   CO_TRY(std::string cursor, text_param(params, "cursor"));
-  CO_TRY(skills::Library library, library_of(skills, asker));
+  CO_TRY(skills::Library library, library_of(skills, requester));
   CO_TRY(Page page, page_of(library, cursor));
   Json result = {{"skills", Json::array()}};
   for (const skills::Found& one : page.skills) result["skills"].push_back(entry_of(*one.skill));
@@ -86,9 +86,9 @@ std::optional<skills::Found> find_at(const skills::Library& library, const std::
   return place ? library.find(place->slug) : std::nullopt;
 }
 
-SkillAnswer get_entry(skill_stores::TenantSkills& skills, Result<Asker> asker, Json params) {
+SkillAnswer get_entry(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester, Json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
-  CO_TRY(skills::Library library, library_of(skills, asker));
+  CO_TRY(skills::Library library, library_of(skills, requester));
   const auto place = skills::parse_uri(uri);
   const auto found = find_at(library, place);
   if (!found || place->path != kHead) co_return no_such("No skill has this URI", uri);
@@ -97,12 +97,12 @@ SkillAnswer get_entry(skill_stores::TenantSkills& skills, Result<Asker> asker, J
   co_return result;
 }
 
-SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<Asker> asker, Json params) {
+SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester, Json params) {
   CO_TRY(std::string uri, text_param(params, "uri"));
   CO_TRY(std::string cursor, text_param(params, "cursor"));
-  CO_TRY(skills::Library library, library_of(skills, asker));
+  CO_TRY(skills::Library library, library_of(skills, requester));
   if (uri.starts_with(kWorkspaceScheme)) {  // one method for skills and workspaces
-    auto folder = co_await read_workspace_folder(*asker->tenant, std::move(uri), std::move(cursor));
+    auto folder = co_await read_workspace_folder(*requester->tenant, std::move(uri), std::move(cursor));
     co_return folder;
   }
   const auto place = skills::parse_uri(uri);
@@ -124,9 +124,9 @@ SkillAnswer read_skill_folder(skill_stores::TenantSkills& skills, Result<Asker> 
   co_return result;
 }
 
-Task<Result<mcp::ResourcePage>> list_skill_files(skill_stores::TenantSkills& skills, Result<Asker> asker,
-                                                 std::string cursor) {
-  CO_TRY(skills::Library library, library_of(skills, asker));
+Task<Result<mcp::ResourcePage>> list_skill_files(skill_stores::TenantSkills& skills,
+                                                 Result<tenants::Requester> requester, std::string cursor) {
+  CO_TRY(skills::Library library, library_of(skills, requester));
   CO_TRY(Page found, page_of(library, cursor));
   mcp::ResourcePage page;
   page.next_cursor = std::move(found.next_cursor);
@@ -143,8 +143,9 @@ Task<Result<mcp::ResourcePage>> list_skill_files(skill_stores::TenantSkills& ski
 }
 
 Task<Result<std::vector<mcp::ResourceContents>>> read_skill_file(skill_stores::TenantSkills& skills,
-                                                                 Result<Asker> asker, std::string uri) {
-  CO_TRY(skills::Library library, library_of(skills, asker));
+                                                                 Result<tenants::Requester> requester,
+                                                                 std::string uri) {
+  CO_TRY(skills::Library library, library_of(skills, requester));
   const auto place = skills::parse_uri(uri);
   const auto found = find_at(library, place);
   if (!found) co_return no_such("No skill has this URI", uri);
@@ -173,8 +174,9 @@ Result<std::string> prompt_text(const skills::Library& library, const skills::Fo
   return text;
 }
 
-Task<Result<std::vector<mcp::Prompt>>> list_prompts(skill_stores::TenantSkills& skills, Result<Asker> asker) {
-  CO_TRY(skills::Library library, library_of(skills, asker));
+Task<Result<std::vector<mcp::Prompt>>> list_prompts(skill_stores::TenantSkills& skills,
+                                                    Result<tenants::Requester> requester) {
+  CO_TRY(skills::Library library, library_of(skills, requester));
   std::vector<mcp::Prompt> prompts;
   for (const skills::Found& one : library.all()) {
     mcp::Prompt prompt;
@@ -189,9 +191,9 @@ Task<Result<std::vector<mcp::Prompt>>> list_prompts(skill_stores::TenantSkills& 
   co_return prompts;
 }
 
-Task<Result<mcp::PromptResult>> get_prompt(skill_stores::TenantSkills& skills, Result<Asker> asker, std::string name,
-                                           Json arguments) {
-  CO_TRY(skills::Library library, library_of(skills, asker));
+Task<Result<mcp::PromptResult>> get_prompt(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester,
+                                           std::string name, Json arguments) {
+  CO_TRY(skills::Library library, library_of(skills, requester));
   const auto found = library.find(name);
   if (!found || found->skill->name != name) co_return fail(Code::not_found, "no skill has this name");
   CO_TRY(std::string text, prompt_text(library, *found, arguments));
@@ -205,11 +207,12 @@ Task<Result<mcp::PromptResult>> get_prompt(skill_stores::TenantSkills& skills, R
 
 }  // namespace
 
-void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills, const AskerOf& asker_of) {
+void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills,
+                         const tenants::RequesterOf& requester_of) {
   server.add_extension(kExtension, {{"directoryRead", true}});
   auto add = [&](const char* method, auto* answer) {
-    server.add_method(method, [&skills, asker_of, answer](mcp::RequestContext& context, Json params) {
-      return answer(skills, asker_of(context), std::move(params));
+    server.add_method(method, [&skills, requester_of, answer](mcp::RequestContext& context, Json params) {
+      return answer(skills, requester_of(context), std::move(params));
     });
   };
   add("skills/list", list_entries);
@@ -220,11 +223,11 @@ void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills
   provider.changes = mcp::ResourceProvider::Changes::told;
   provider.prefixes = {"skill://"};
   provider.caching = kCaching;
-  provider.list = [&skills, asker_of](mcp::RequestContext& context, std::string cursor) {
-    return list_skill_files(skills, asker_of(context), std::move(cursor));
+  provider.list = [&skills, requester_of](mcp::RequestContext& context, std::string cursor) {
+    return list_skill_files(skills, requester_of(context), std::move(cursor));
   };
-  provider.read = [&skills, asker_of](mcp::RequestContext& context, std::string uri) {
-    return read_skill_file(skills, asker_of(context), std::move(uri));
+  provider.read = [&skills, requester_of](mcp::RequestContext& context, std::string uri) {
+    return read_skill_file(skills, requester_of(context), std::move(uri));
   };
   mcp::ResourceTemplate file;
   file.uri_template = kSkillTemplate;
@@ -232,13 +235,15 @@ void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills
   file.description = "A file of a skill";
   provider.templates = {file};
   server.add_resources(std::move(provider));
-  server.add_completion(skill_completion(skills, asker_of));
+  server.add_completion(skill_completion(skills, requester_of));
 
   mcp::PromptProvider prompts;
   prompts.caching = kCaching;
-  prompts.list = [&skills, asker_of](mcp::RequestContext& context) { return list_prompts(skills, asker_of(context)); };
-  prompts.get = [&skills, asker_of](mcp::RequestContext& context, std::string name, Json arguments) {
-    return get_prompt(skills, asker_of(context), std::move(name), std::move(arguments));
+  prompts.list = [&skills, requester_of](mcp::RequestContext& context) {
+    return list_prompts(skills, requester_of(context));
+  };
+  prompts.get = [&skills, requester_of](mcp::RequestContext& context, std::string name, Json arguments) {
+    return get_prompt(skills, requester_of(context), std::move(name), std::move(arguments));
   };
   server.add_prompts(std::move(prompts));
 }

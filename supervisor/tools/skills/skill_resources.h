@@ -10,7 +10,8 @@ namespace tools {
 constexpr char kSkillTemplate[] = "skill://{skill}/{+path}";
 
 // Adds the extension, the resources, the completion and the prompts. `skills` must outlive the server.
-void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills, const AskerOf& asker_of);
-mcp::CompletionHandler skill_completion(skill_stores::TenantSkills& skills, const AskerOf& asker_of);
+void add_skill_resources(mcp::Server& server, skill_stores::TenantSkills& skills,
+                         const tenants::RequesterOf& requester_of);
+mcp::CompletionHandler skill_completion(skill_stores::TenantSkills& skills, const tenants::RequesterOf& requester_of);
 
 }  // namespace tools

@@ -5,21 +5,19 @@
 namespace tools {
 namespace {
 
-using Core = SkillAnswer(skill_stores::TenantSkills&, skill_stores::SkillUser, Json);
+using Core = SkillAnswer(skill_stores::TenantSkills&, const tenants::Requester&, Json);
 
-Task<mcp::ToolResult> answer_agent(skill_stores::TenantSkills& skills, Result<Asker> asker, Core* core,
+Task<mcp::ToolResult> answer_agent(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester, Core* core,
                                    Json arguments) {
-  if (!asker) co_return failure(asker.error());
-  skill_stores::SkillUser user{*asker->tenant, *asker->policy};
-  auto answer = co_await core(skills, user, std::move(arguments));
+  if (!requester) co_return failure(requester.error());
+  auto answer = co_await core(skills, *requester, std::move(arguments));
   if (!answer) co_return failure(answer.error());
   co_return mcp::ToolResult::data(*std::move(answer));
 }
 
 Task<Result<Json>> answer_guest(skill_stores::TenantSkills& skills, const calls::GuestCaller& caller, Core* core,
                                 Json arguments) {
-  skill_stores::SkillUser user{caller.tenant, caller.policy};
-  auto answer = co_await core(skills, user, std::move(arguments));
+  auto answer = co_await core(skills, caller, std::move(arguments));
   if (!answer) co_return tl::unexpected<Error>(std::move(answer).error());
   co_return Json(*std::move(answer));
 }
@@ -39,10 +37,11 @@ Json metadata_of(const skills::Found& found) {
   return metadata;
 }
 
-void add_skill_tools(mcp::Server& server, skill_stores::TenantSkills& skills, const AskerOf& asker_of) {
+void add_skill_tools(mcp::Server& server, skill_stores::TenantSkills& skills,
+                     const tenants::RequesterOf& requester_of) {
   auto add = [&](mcp::ToolDefinition definition, Core* core) {
-    server.add_tool(std::move(definition), [&skills, asker_of, core](mcp::RequestContext& context, Json arguments) {
-      return answer_agent(skills, asker_of(context), core, std::move(arguments));
+    server.add_tool(std::move(definition), [&skills, requester_of, core](mcp::RequestContext& context, Json arguments) {
+      return answer_agent(skills, requester_of(context), core, std::move(arguments));
     });
   };
   add(save_skill_definition(), save_skill);

@@ -8,11 +8,11 @@
 #include "supervisor/calls/guest_calls.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/skill_stores/tenant_skills.h"
-#include "supervisor/tools/asker.h"
+#include "supervisor/tenants/requester.h"
 
 namespace tools {
 
-void add_skill_tools(mcp::Server& server, skill_stores::TenantSkills& skills, const AskerOf& asker_of);
+void add_skill_tools(mcp::Server& server, skill_stores::TenantSkills& skills, const tenants::RequesterOf& requester_of);
 void add_skill_calls(calls::GuestCalls& calls, skill_stores::TenantSkills& skills);
 
 mcp::ToolDefinition save_skill_definition();
@@ -21,10 +21,10 @@ mcp::ToolDefinition list_skills_definition();
 mcp::ToolDefinition delete_skill_definition();
 
 using SkillAnswer = Task<Result<Json>>;
-SkillAnswer save_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments);
-SkillAnswer load_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments);
-SkillAnswer list_skills(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments);
-SkillAnswer delete_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments);
+SkillAnswer save_skill(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments);
+SkillAnswer load_skill(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments);
+SkillAnswer list_skills(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments);
+SkillAnswer delete_skill(skill_stores::TenantSkills& skills, const tenants::Requester& user, Json arguments);
 
 // {name, description, created, code_hash, language, version, shared?}
 Json metadata_of(const skills::Found& found);

@@ -30,12 +30,10 @@ struct FileWatches::Stamp {
   }
 };
 
-struct FileWatches::File {
+struct FileWatches::File : mcp::ResourceWatch {
   File(FileWatches& its, std::weak_ptr<tenants::Tenant> owner, Key name, RelativePath where, Stamp now, int watch)
       : all(its), tenant(std::move(owner)), key(std::move(name)), path(std::move(where)), told(now), folder(watch) {}
-  ~File() { all.forget(key, folder); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+  ~File() override { all.forget(key, folder); }
 
   FileWatches& all;
   std::weak_ptr<tenants::Tenant> tenant;
@@ -57,7 +55,8 @@ FileWatches::FileWatches(Loop& loop, AsyncFd inotify, Changed changed)
   tasks_.spawn(follow());
 }
 
-std::shared_ptr<void> FileWatches::watch(const std::shared_ptr<tenants::Tenant>& tenant, const RelativePath& path) {
+std::shared_ptr<mcp::ResourceWatch> FileWatches::watch(const std::shared_ptr<tenants::Tenant>& tenant,
+                                                       const RelativePath& path) {
   Key key{tenant->name(), path.text()};
   if (const auto known = files_.find(key); known != files_.end()) {
     const auto file = known->second.lock();

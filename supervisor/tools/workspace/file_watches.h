@@ -10,6 +10,7 @@
 #include <string>
 
 #include "supervisor/base/loop.h"
+#include "supervisor/mcp/subscriptions.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace tools {
@@ -23,7 +24,7 @@ class FileWatches {
 
   // Watches the file until the result is destroyed. FileWatches must outlive the result. The result does not own the
   // workspace. nullptr: the file's folder does not exist or cannot be watched.
-  std::shared_ptr<void> watch(const std::shared_ptr<tenants::Tenant>& tenant, const RelativePath& path);
+  std::shared_ptr<mcp::ResourceWatch> watch(const std::shared_ptr<tenants::Tenant>& tenant, const RelativePath& path);
   // True if the file has changed since the last call of is_new() or `changed`. True for a file without a watch.
   bool is_new(const tenants::Tenant& tenant, const std::string& path);
 

@@ -1,6 +1,7 @@
 #include "supervisor/tools/workspace/resource_changes.h"
 
 #include "supervisor/base/log.h"
+#include "supervisor/tenants/requester.h"
 #include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
@@ -8,8 +9,8 @@ namespace {
 
 // Selects all clients of the tenant, also for a named workspace: each request of a client names its own workspace.
 mcp::Concerned members_of(const tenants::Tenant& tenant) {
-  return [&tenant](const std::shared_ptr<void>& user) {
-    return user && static_cast<const tenants::Member*>(user.get())->tenant->account() == tenant.account();
+  return [&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
+    return user && tenants::member_of(user).tenant->account() == tenant.account();
   };
 }
 
@@ -49,7 +50,8 @@ void ResourceChanges::tell(const tenants::Tenant& tenant, const std::string& fil
   tell(tenant, changes);
 }
 
-std::shared_ptr<void> ResourceChanges::watch(const std::shared_ptr<tenants::Tenant>& tenant, const std::string& uri) {
+std::shared_ptr<mcp::ResourceWatch> ResourceChanges::watch(const std::shared_ptr<tenants::Tenant>& tenant,
+                                                           const std::string& uri) {
   if (!watches_ || !uri.starts_with(kWorkspaceScheme)) return nullptr;
   const auto decoded = decode_percent(std::string_view(uri).substr(kWorkspaceScheme.size()));
   if (!decoded) return nullptr;

@@ -23,7 +23,7 @@ class ResourceChanges {
   void tell(const tenants::Tenant& tenant, const std::string& filename);
   // For mcp::Subscriptions: watches a file of the workspace until the result is destroyed. nullptr: the URI names no
   // file of a workspace, or the file cannot be watched.
-  std::shared_ptr<void> watch(const std::shared_ptr<tenants::Tenant>& tenant, const std::string& uri);
+  std::shared_ptr<mcp::ResourceWatch> watch(const std::shared_ptr<tenants::Tenant>& tenant, const std::string& uri);
 
  private:
   void updated(const tenants::Tenant& tenant, const std::string& path);

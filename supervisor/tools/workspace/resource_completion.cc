@@ -23,10 +23,9 @@ Task<Result<mcp::Completion>> complete_path(tenants::Tenant& tenant, std::string
   co_return completion;
 }
 
-Task<Result<mcp::Completion>> complete_workspace(Result<std::shared_ptr<tenants::Tenant>> place,
-                                                 mcp::CompletionRequest asked) {
-  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
-  tenants::Tenant& tenant = **place;
+Task<Result<mcp::Completion>> complete_workspace(Result<tenants::Requester> requester, mcp::CompletionRequest asked) {
+  if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
+  tenants::Tenant& tenant = *requester->tenant;
   if (asked.kind == mcp::CompletionRequest::Kind::resource && asked.reference == kWorkspaceTemplate &&
       asked.argument == "path") {
     auto found = co_await complete_path(tenant, std::move(asked.value));
@@ -48,9 +47,9 @@ Task<Result<mcp::Completion>> complete_workspace(Result<std::shared_ptr<tenants:
 
 }  // namespace
 
-mcp::CompletionHandler workspace_completion(const TenantOf& tenant_of) {
-  return [tenant_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
-    return complete_workspace(tenant_of(context), std::move(asked));
+mcp::CompletionHandler workspace_completion(const tenants::RequesterOf& requester_of) {
+  return [requester_of](mcp::RequestContext& context, mcp::CompletionRequest asked) {
+    return complete_workspace(requester_of(context), std::move(asked));
   };
 }
 

@@ -18,49 +18,48 @@ constexpr size_t kMaxPaged = 10'000;
 
 using Tool = Task<mcp::ToolResult>(tenants::Tenant&, Json);
 
-using TenantPlace = Result<std::shared_ptr<tenants::Tenant>>;
-
-Task<mcp::ToolResult> answer_for(TenantPlace place, Tool* tool, Json arguments) {
-  if (!place) co_return failure(place.error());
-  mcp::ToolResult result = co_await tool(**place, std::move(arguments));
+Task<mcp::ToolResult> answer_for(Result<tenants::Requester> requester, Tool* tool, Json arguments) {
+  if (!requester) co_return failure(requester.error());
+  mcp::ToolResult result = co_await tool(*requester->tenant, std::move(arguments));
   co_return result;
 }
 
-Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, TenantPlace place, Tool* tool, Json arguments) {
+Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, Result<tenants::Requester> requester, Tool* tool,
+                                     Json arguments) {
   std::string changed;  // found before the call: afterwards the name may mean another file
-  if (place)
-    if (auto path = workspace_path(**place, arguments.value("filename", ""))) changed = path->text();
+  if (requester)
+    if (auto path = workspace_path(*requester->tenant, arguments.value("filename", ""))) changed = path->text();
   std::optional<tenants::Writers::Turn> writing;
-  if (place) writing.emplace((*place)->writers());
-  mcp::ToolResult result = co_await answer_for(place, tool, std::move(arguments));
-  if (!result.is_error) changes.tell(**place, changed);
+  if (requester) writing.emplace(requester->tenant->writers());
+  mcp::ToolResult result = co_await answer_for(requester, tool, std::move(arguments));
+  if (!result.is_error) changes.tell(*requester->tenant, changed);
   co_return result;
 }
 
-mcp::ToolHandler for_tenant(const TenantOf& tenant_of, Tool* tool) {
-  return [tenant_of, tool](mcp::RequestContext& context, Json arguments) {
-    return answer_for(tenant_of(context), tool, std::move(arguments));
+mcp::ToolHandler for_tenant(const tenants::RequesterOf& requester_of, Tool* tool) {
+  return [requester_of, tool](mcp::RequestContext& context, Json arguments) {
+    return answer_for(requester_of(context), tool, std::move(arguments));
   };
 }
 
 // The same for a tool that writes or removes `filename`. It also notifies the subscribed clients.
-mcp::ToolHandler that_changes(ResourceChanges& changes, const TenantOf& tenant_of, Tool* tool) {
-  return [&changes, tenant_of, tool](mcp::RequestContext& context, Json arguments) {
-    return tell_when_done(changes, tenant_of(context), tool, std::move(arguments));
+mcp::ToolHandler that_changes(ResourceChanges& changes, const tenants::RequesterOf& requester_of, Tool* tool) {
+  return [&changes, requester_of, tool](mcp::RequestContext& context, Json arguments) {
+    return tell_when_done(changes, requester_of(context), tool, std::move(arguments));
   };
 }
 
-Task<Result<mcp::ResourcePage>> list_of(TenantPlace place, std::string cursor) {
-  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
-  auto page = co_await list_resources(**place, std::move(cursor));
+Task<Result<mcp::ResourcePage>> list_of(Result<tenants::Requester> requester, std::string cursor) {
+  if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
+  auto page = co_await list_resources(*requester->tenant, std::move(cursor));
   co_return page;
 }
 
-Task<Result<std::vector<mcp::ResourceContents>>> read_of(TenantPlace place, journal::Journal& journal,
-                                                         std::string uri) {
-  if (!place) co_return tl::unexpected<Error>(std::move(place).error());
+Task<Result<std::vector<mcp::ResourceContents>>> read_of(Result<tenants::Requester> requester,
+                                                         journal::Journal& journal, std::string uri) {
+  if (!requester) co_return tl::unexpected<Error>(std::move(requester).error());
   if (auto execution = account_of_uri(uri)) {
-    CO_TRY(std::string text, co_await read_account(journal, (*place)->name(), *std::move(execution)));
+    CO_TRY(std::string text, co_await read_account(journal, requester->tenant->name(), *std::move(execution)));
     mcp::ResourceContents account;
     account.mime_type = "application/json";
     account.data = std::move(text);
@@ -69,7 +68,7 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_of(TenantPlace place, jour
     one.push_back(std::move(account));
     co_return one;
   }
-  auto contents = co_await read_resource(**place, std::move(uri));
+  auto contents = co_await read_resource(*requester->tenant, std::move(uri));
   co_return contents;
 }
 
@@ -108,11 +107,11 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
 
 }  // namespace
 
-void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const TenantOf& tenant_of) {
-  server.add_tool(write_workspace_file_definition(), that_changes(changes, tenant_of, write_workspace_file));
-  server.add_tool(read_workspace_file_definition(), for_tenant(tenant_of, read_workspace_file));
-  server.add_tool(list_workspace_files_definition(), for_tenant(tenant_of, list_workspace_files));
-  server.add_tool(delete_workspace_file_definition(), that_changes(changes, tenant_of, delete_workspace_file));
+void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const tenants::RequesterOf& requester_of) {
+  server.add_tool(write_workspace_file_definition(), that_changes(changes, requester_of, write_workspace_file));
+  server.add_tool(read_workspace_file_definition(), for_tenant(requester_of, read_workspace_file));
+  server.add_tool(list_workspace_files_definition(), for_tenant(requester_of, list_workspace_files));
+  server.add_tool(delete_workspace_file_definition(), that_changes(changes, requester_of, delete_workspace_file));
 }
 
 Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor) {
@@ -217,13 +216,13 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& 
   co_return all;
 }
 
-mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of, journal::Journal& journal) {
+mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal) {
   mcp::ResourceProvider provider;
-  provider.list = [tenant_of](mcp::RequestContext& context, std::string cursor) {
-    return list_of(tenant_of(context), std::move(cursor));
+  provider.list = [requester_of](mcp::RequestContext& context, std::string cursor) {
+    return list_of(requester_of(context), std::move(cursor));
   };
-  provider.read = [tenant_of, &journal](mcp::RequestContext& context, std::string uri) {
-    return read_of(tenant_of(context), journal, std::move(uri));
+  provider.read = [requester_of, &journal](mcp::RequestContext& context, std::string uri) {
+    return read_of(requester_of(context), journal, std::move(uri));
   };
   mcp::ResourceTemplate file;
   file.uri_template = kWorkspaceTemplate;

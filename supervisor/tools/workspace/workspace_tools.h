@@ -9,26 +9,22 @@
 #include "supervisor/journal/journal.h"
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
-#include "supervisor/tenants/tenant.h"
-#include "supervisor/tools/asker.h"
+#include "supervisor/tenants/requester.h"
 
 namespace tools {
 
-// The key of a request's _meta that names a workspace.
-inline constexpr char kWorkspaceKey[] = "org.warder/workspace";
-
 class ResourceChanges;
-void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const TenantOf& tenant_of);
+void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const tenants::RequesterOf& requester_of);
 // Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>. `journal` must
 // outlive the server.
-mcp::ResourceProvider workspace_resources(const TenantOf& tenant_of, journal::Journal& journal);
+mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal);
 
 // The entries of the folder workspace:///path, as the protocol's resources/directory/read wants them: {resources,
 // nextCursor?}; a folder has the type inode/directory. `tenant` must outlive the task. Errors: invalid, not_found.
 Task<Result<Json>> read_workspace_folder(tenants::Tenant& tenant, std::string uri, std::string cursor);
 
 // Completes paths of the workspace, ids of executions with kept output, their streams, and names of sessions.
-mcp::CompletionHandler workspace_completion(const TenantOf& tenant_of);
+mcp::CompletionHandler workspace_completion(const tenants::RequesterOf& requester_of);
 
 mcp::ToolDefinition write_workspace_file_definition();
 mcp::ToolDefinition read_workspace_file_definition();

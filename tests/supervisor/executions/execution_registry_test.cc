@@ -28,7 +28,7 @@ struct Registered {
   static ExecutionRecordPtr record(const std::string& id, const std::string& tenant = "acme") {
     auto record = std::make_shared<ExecutionRecord>();
     record->id = id;
-    record->tenant = tenant;
+    record->tenant.account = tenant;
     return record;
   }
   static jail::Report report(jail::Outcome outcome) {

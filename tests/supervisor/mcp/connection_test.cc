@@ -152,8 +152,8 @@ TEST_CASE("without a token there is no progress", "[mcp]") {
 TEST_CASE("a handler knows who asks, in which version and with which capabilities", "[mcp]") {
   Fixture f;
   mcp::Connection::Accepted accepted;
-  accepted.peer = {11, 22, 33};
-  accepted.user = std::make_shared<std::string>("tenant");
+  accepted.principal = mcp::Principal({11, 22, 33, {}});
+  accepted.user = std::make_shared<NamedUser>("tenant");
   auto client = f.connect(std::move(accepted));
   Json params = {{"name", "hold"},
                  {"_meta",
@@ -163,8 +163,8 @@ TEST_CASE("a handler knows who asks, in which version and with which capabilitie
   client->send(modern(1, "tools/call", params));
   wait_until(f.loop, [&] { return f.held == 1; });
   const auto& context = *f.last_context;
-  CHECK(context.peer.uid == 22);
-  CHECK(context.user_as<std::string>() == "tenant");
+  CHECK(context.principal.uid() == 22);
+  CHECK(name_of(context.user) == "tenant");
   CHECK(context.version == mcp::Version::v2026_07_28);
   CHECK(context.client->capabilities["x"] == 1);
   CHECK(context.client->info["name"] == "c");
@@ -349,8 +349,8 @@ TEST_CASE("a user who has had his part of the loop waits, and nobody else does",
   LoopShares shares(f.loop, [] { return time_now; });
   f.server.set_loop_shares(shares);
   mcp::Connection::Accepted first, second;
-  first.peer.uid = 1001;
-  second.peer.uid = 1002;
+  first.principal = mcp::Principal({11, 1001, 1001, {}});
+  second.principal = mcp::Principal({12, 1002, 1002, {}});
   auto heavy = f.connect(std::move(first)), light = f.connect(std::move(second));
   const auto charge = [&shares](const char* owner, std::chrono::milliseconds time) {
     const auto share = shares.of(owner);

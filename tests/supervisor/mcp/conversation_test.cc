@@ -119,7 +119,7 @@ struct AskingTools : Fixture {
 
 mcp::Conversation::Client user(uid_t uid, mcp::Conversation::Repeats repeats) {
   mcp::Conversation::Client client;
-  client.peer.uid = uid;
+  client.principal = mcp::Principal({0, uid, 0, {}});
   client.repeats = repeats;
   return client;
 }

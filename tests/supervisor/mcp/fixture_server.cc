@@ -240,7 +240,9 @@ int main(int argc, char** argv) {
     log_error("{}", socket.error().what);
     return 1;
   }
-  auto admit = [](const mcp::PeerProcess&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
+  auto admit = [](const mcp::Principal&) -> Result<std::shared_ptr<mcp::ConnectionUser>> {
+    return std::shared_ptr<mcp::ConnectionUser>();
+  };
   auto listener = mcp::Listener::open(loop, server, *std::move(socket), {}, admit);
   if (!listener) {
     log_error("{}", listener.error().what);

@@ -57,6 +57,15 @@ class Client {
   std::optional<Task<>> reader_;
 };
 
+// NamedUser: the data of a test's connection.
+struct NamedUser : mcp::ConnectionUser {
+  explicit NamedUser(std::string its_name) : name(std::move(its_name)) {}
+  const std::string name;
+};
+inline const std::string& name_of(const std::shared_ptr<mcp::ConnectionUser>& user) {
+  return dynamic_cast<const NamedUser&>(*user).name;
+}
+
 // Tools: echo {text}, hold {} (until released; counts who lives), steps {} (progress), log {}, boom {} (throws),
 // big {bytes}, data {}, needs_sampling {}, wait {} (never ends, and queues)
 struct Fixture {

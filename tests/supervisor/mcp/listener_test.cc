@@ -22,18 +22,31 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
+struct Numbered : mcp::ConnectionUser {
+  explicit Numbered(int which) : number(which) {}
+  const int number;
+};
+
+bool has_number(const std::shared_ptr<mcp::ConnectionUser>& user, int number) {
+  return dynamic_cast<const Numbered&>(*user).number == number;
+}
+
+Result<std::shared_ptr<mcp::ConnectionUser>> admit_all(const mcp::Principal&) {
+  return std::shared_ptr<mcp::ConnectionUser>();
+}
+
 struct Listening : Fixture {
   Folder folder;
   std::string path = folder.path + "/s";
   mcp::ListenerLimits listener_limits;
   std::unique_ptr<mcp::Listener> listener;
-  std::vector<mcp::PeerProcess> peers;
+  std::vector<mcp::Principal> principals;
 
   void open() {
     Fd socket = mcp::listen_at(path, 0600).value();
-    auto admit = [this](const mcp::PeerProcess& peer) -> Result<std::shared_ptr<void>> {
-      peers.push_back(peer);
-      return std::shared_ptr<void>(std::make_shared<int>(7));
+    auto admit = [this](const mcp::Principal& principal) -> Result<std::shared_ptr<mcp::ConnectionUser>> {
+      principals.push_back(principal);
+      return std::make_shared<Numbered>(7);
     };
     listener = mcp::Listener::open(loop, server, std::move(socket), listener_limits, admit).value();
   }
@@ -51,13 +64,15 @@ TEST_CASE("the kernel tells the server who connected", "[mcp]") {
   f.open();
   auto client = f.dial();
   CHECK(client->ask(request(1, "ping"))["id"] == 1);
-  REQUIRE(f.peers.size() == 1);
-  CHECK(f.peers[0].pid == ::getpid());
-  CHECK(f.peers[0].uid == ::getuid());
-  CHECK(f.peers[0].gid == ::getgid());
+  REQUIRE(f.principals.size() == 1);
+  const auto& peer = f.principals[0].peer();
+  REQUIRE(peer);
+  CHECK(peer->pid == ::getpid());
+  CHECK(peer->uid == ::getuid());
+  CHECK(peer->gid == ::getgid());
   client->send(modern(2, "tools/call", {{"name", "hold"}}));
   wait_until(f.loop, [&] { return f.held == 1; });
-  CHECK(f.last_context->user_as<int>() == 7);
+  CHECK(has_number(f.last_context->user, 7));
 }
 
 TEST_CASE("the kernel tells the server all the groups of who connected", "[mcp]") {
@@ -108,8 +123,7 @@ TEST_CASE("only a listening Unix stream socket can be served", "[mcp]") {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
   Fd other(ends[1]);
-  auto admit = [](const mcp::PeerProcess&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
-  auto listener = mcp::Listener::open(f.loop, f.server, Fd(ends[0]), {}, admit);
+  auto listener = mcp::Listener::open(f.loop, f.server, Fd(ends[0]), {}, admit_all);
   REQUIRE_FALSE(listener);
   CHECK(listener.error().code == Code::invalid);
 }
@@ -117,7 +131,7 @@ TEST_CASE("only a listening Unix stream socket can be served", "[mcp]") {
 TEST_CASE("connections beyond a limit are told so and closed; the rest work", "[mcp]") {
   Listening f;
   SECTION("in all") { f.listener_limits.connections = 3; }
-  SECTION("per user") { f.listener_limits.connections_per_uid = 3; }
+  SECTION("per user") { f.listener_limits.connections_per_principal = 3; }
   f.open();
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 3; i++) {
@@ -138,14 +152,13 @@ TEST_CASE("connections beyond a limit are told so and closed; the rest work", "[
 
 TEST_CASE("a user's limits are of all sockets together", "[mcp]") {
   Listening f;
-  f.listener_limits.connections_per_uid = 2;
+  f.listener_limits.connections_per_principal = 2;
   f.open();
   auto first = f.dial();
   CHECK(first->ask(request(1, "ping"))["id"] == 1);
   Folder other;
   const std::string path = other.path + "/s";
-  auto admit = [](const mcp::PeerProcess&) -> Result<std::shared_ptr<void>> { return std::shared_ptr<void>(); };
-  auto second = mcp::Listener::open(f.loop, f.server, mcp::listen_at(path, 0600).value(), f.listener_limits, admit);
+  auto second = mcp::Listener::open(f.loop, f.server, mcp::listen_at(path, 0600).value(), f.listener_limits, admit_all);
   REQUIRE(second);
   auto there = Client::connect(f.loop, path);
   CHECK(there->ask(request(1, "ping"))["id"] == 1);
@@ -159,8 +172,8 @@ TEST_CASE("a user's limits are of all sockets together", "[mcp]") {
 TEST_CASE("a peer that is not admitted gets the reason", "[mcp]") {
   Listening f;
   Fd socket = mcp::listen_at(f.path, 0600).value();
-  auto admit = [](const mcp::PeerProcess& peer) -> Result<std::shared_ptr<void>> {
-    return fail(Code::denied, "user " + std::to_string(peer.uid) + " has no tenant");
+  auto admit = [](const mcp::Principal& principal) -> Result<std::shared_ptr<mcp::ConnectionUser>> {
+    return fail(Code::denied, principal.shown() + " has no tenant");
   };
   f.listener = mcp::Listener::open(f.loop, f.server, std::move(socket), {}, admit).value();
   auto client = f.dial();
@@ -214,7 +227,7 @@ TEST_CASE("thousands of connections come and go and leave nothing behind", "[mcp
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
   const size_t most = std::min<size_t>(2000, (limit.rlim_cur - open_descriptors() - 50) / 2);
-  f.listener_limits.connections = f.listener_limits.connections_per_uid = most;
+  f.listener_limits.connections = f.listener_limits.connections_per_principal = most;
   f.open();
   settle(f.loop);
   const size_t before = open_descriptors();
@@ -242,9 +255,9 @@ TEST_CASE("chosen connections are ended with all they asked for, the others are 
   client->ask(request(1, "ping"));
   client->send(modern(2, "tools/call", {{"name", "hold"}}));
   wait_until(f.loop, [&] { return f.held == 1; });
-  f.listener->close_if([](const std::shared_ptr<void>& user) { return *static_cast<int*>(user.get()) == 8; });
+  f.listener->close_if([](const auto& user) { return has_number(user, 8); });
   CHECK(client->ask(request(3, "ping"))["id"] == 3);
-  f.listener->close_if([](const std::shared_ptr<void>& user) { return *static_cast<int*>(user.get()) == 7; });
+  f.listener->close_if([](const auto& user) { return has_number(user, 7); });
   CHECK(client->at_end());
   CHECK(f.cancelled == 1);
   CHECK(f.listener->connections() == 0);

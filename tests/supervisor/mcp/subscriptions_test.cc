@@ -22,13 +22,13 @@ struct Changing : Fixture {
   }
   std::unique_ptr<Client> user(const std::string& name, bool handshake) {
     mcp::Connection::Accepted accepted;
-    accepted.user = std::make_shared<std::string>(name);
+    accepted.user = std::make_shared<NamedUser>(name);
     auto client = connect(std::move(accepted));
     if (handshake) client->ask(request(0, "initialize", {{"protocolVersion", "2025-11-25"}}));
     return client;
   }
   static mcp::Concerned only(const std::string& name) {
-    return [name](const std::shared_ptr<void>& user) { return *static_cast<std::string*>(user.get()) == name; };
+    return [name](const auto& user) { return name_of(user) == name; };
   }
 };
 

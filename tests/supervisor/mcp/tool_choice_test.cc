@@ -21,12 +21,13 @@ std::vector<std::string> listed(Client& client, int id) {
 
 TEST_CASE("each user is offered its own tools", "[mcp]") {
   Fixture f;
-  f.server.set_tool_choice([](const std::shared_ptr<void>& user) -> std::function<bool(std::string_view)> {
-    if (!user) return nullptr;
-    return [](std::string_view name) { return name == "echo"; };
-  });
+  f.server.set_tool_choice(
+      [](const std::shared_ptr<mcp::ConnectionUser>& user) -> std::function<bool(std::string_view)> {
+        if (!user) return nullptr;
+        return [](std::string_view name) { return name == "echo"; };
+      });
   mcp::Connection::Accepted lean;
-  lean.user = std::make_shared<int>(1);
+  lean.user = std::make_shared<NamedUser>("lean");
   auto everybody = f.connect(), few = f.connect(std::move(lean));
   CHECK(listed(*everybody, 1).size() > 5);
   CHECK(listed(*few, 1) == std::vector<std::string>{"echo"});

@@ -1,5 +1,7 @@
 #include "supervisor/tenants/tenant.h"
 
+#include "supervisor/mcp/context.h"
+#include "supervisor/tenants/requester.h"
 #include "tests/supervisor/tenants/scene.h"
 
 namespace fs = std::filesystem;
@@ -33,7 +35,7 @@ struct Daemon {
                                             std::to_string(bytes) + R"(, "executions_kept": 2}})");
   }
   void rules(const std::string& list) { Scene::put(policies / "tenants.json", R"({"rules": )" + list + "}"); }
-  Result<std::shared_ptr<Member>> admit(uid_t uid) { return registry->admit(policies::Peer{uid, uid, {}}); }
+  Result<std::shared_ptr<Member>> admit(uid_t uid) { return registry->admit(mcp::Principal({1, uid, uid, {}})); }
 };
 
 }  // namespace
@@ -87,6 +89,47 @@ TEST_CASE("a reload changes policies and revokes, the tenant's files stay", "[te
   CHECK(one->tenant->workspace().quota().limits().bytes == 2 << 20);
   CHECK(two->revoked);
   CHECK(daemon.admit(1002).value()->tenant->name() == "moved");
+}
+
+TEST_CASE("each connection of a principal has its own member", "[tenants]") {
+  Daemon daemon;
+  auto first = daemon.admit(1001).value(), second = daemon.admit(1001).value();
+  CHECK(first != second);
+  CHECK(first->principal.name() == second->principal.name());
+  CHECK(first->credentials.uid == 1001);
+  auto nobody = daemon.registry->admit(mcp::Principal());
+  REQUIRE_FALSE(nobody);
+  CHECK(nobody.error().code == Code::denied);
+}
+
+TEST_CASE("a request is made for its connection's member, or the workspace that it names", "[tenants]") {
+  Daemon daemon;
+  auto member = daemon.admit(1001).value();
+  mcp::RequestContext context(daemon.loop, {"1"}, mcp::Version::v2025_06_18, nullptr);
+  CHECK_THROWS_AS(daemon.registry->requester_of(context), std::logic_error);  // a connection without data
+  struct Other : mcp::ConnectionUser {};
+  context.user = std::make_shared<Other>();
+  CHECK_THROWS_AS(member_of(context), std::logic_error);
+  context.user = member;
+  context.principal = member->principal;
+  CHECK(&member_of(context) == member.get());
+  auto own = daemon.registry->requester_of(context);
+  REQUIRE(own);
+  CHECK(own->tenant == member->tenant);
+  CHECK(own->policy == member->policy);
+  CHECK(own->principal.name() == "uid-1001");
+  CHECK(own->trace.empty());
+  context.meta = {{"org.warder/workspace", "reports"},
+                  {"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}};
+  auto named = daemon.registry->requester_of(context);
+  REQUIRE(named);
+  CHECK(named->tenant->id() == TenantId{"one", "reports"});
+  CHECK(named->tenant->is_workspace());
+  CHECK_FALSE(named->trace.empty());
+  context.meta["org.warder/workspace"] = 7;
+  CHECK(daemon.registry->requester_of(context).error().what == "_meta: org.warder/workspace is not a string");
+  context.meta["org.warder/workspace"] = "../x";
+  CHECK(daemon.registry->requester_of(context).error().code == Code::denied);
 }
 
 TEST_CASE("a tenant's folder that is a link is refused", "[tenants]") {
@@ -156,7 +199,11 @@ TEST_CASE("a named workspace shares nothing with its tenant's own or with anothe
   for (const auto& other : {b, member->tenant})
     CHECK(other->workspace().read(Scene::path("a"), 0, 10).error().code == Code::not_found);
   CHECK(fs::exists(daemon.state / "tenants/one/workspaces/customer_a/workspace/a"));
-  CHECK(daemon.registry->find("one/customer_a") == a);
+  CHECK(daemon.registry->find({"one", "customer_a"}) == a);
+  CHECK(daemon.registry->find_text("one/customer_a") == a);
+  CHECK(daemon.registry->find_text("one") == member->tenant);
+  for (const char* text : {"one/", "one/customer_a/", "one/customer_a/x", "one//customer_a", "customer_a", ""})
+    CHECK(daemon.registry->find_text(text) == nullptr);
   CHECK(daemon.registry->names() == std::vector<std::string>{"one"});
   auto theirs = daemon.admit(1002).value();
   CHECK(daemon.registry->workspace(*theirs, "customer_a").value() != a);
@@ -241,7 +288,7 @@ TEST_CASE("a workspace that nobody uses is announced first and removed later, an
   expire();
   CHECK_FALSE(fs::exists(all / "idle"));
   CHECK(fs::exists(all / "used/workspace/f"));
-  CHECK(daemon.registry->find("one/idle") == nullptr);
+  CHECK(daemon.registry->find({"one", "idle"}) == nullptr);
   // Nobody is connected: by the rules of its last use.
   held.reset();
   member.reset();

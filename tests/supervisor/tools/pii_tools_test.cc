@@ -2,6 +2,9 @@
 // that its original had and these must not have.
 #include "supervisor/tools/pii/pii_tools.h"
 
+#include <filesystem>
+
+#include "supervisor/base/path.h"
 #include "tests/catch.h"
 
 namespace {
@@ -33,7 +36,7 @@ T result_of(Loop& loop, Task<T> task) {
 
 policies::PiiVault& of(privacy::PiiVaults& vaults, const std::string& tenant) {
   Loop loop;
-  auto vault = result_of(loop, vaults.of(tenant, kRules.lifetime));
+  auto vault = result_of(loop, vaults.of({tenant}, kRules.lifetime));
   REQUIRE(vault);
   return **vault;
 }
@@ -44,9 +47,9 @@ struct SlowVaults {
   size_t openings = 0;
   bool is_broken = false;
   std::vector<std::shared_ptr<Event>> may_end;
-  privacy::PiiVaults vaults{loop, [this](std::string tenant) { return make(std::move(tenant)); }};
+  privacy::PiiVaults vaults{loop, [this](tenants::TenantId tenant) { return make(std::move(tenant)); }};
 
-  Task<privacy::PiiVaults::Made> make(std::string) {
+  Task<privacy::PiiVaults::Made> make(tenants::TenantId) {
     openings++;
     const auto held = may_end.emplace_back(std::make_shared<Event>());
     co_await *held;
@@ -54,7 +57,7 @@ struct SlowVaults {
     co_return std::make_unique<policies::MemoryVault>();
   }
   Started<Result<policies::PiiVault*>> ask(const std::string& tenant) {
-    return start(vaults.of(tenant, kRules.lifetime));
+    return start(vaults.of({tenant}, kRules.lifetime));
   }
   void end_openings() {
     for (const auto& one : std::exchange(may_end, {})) one->fire();
@@ -143,8 +146,8 @@ TEST_CASE("no tenant restores another's tokens", "[pii]") {
 TEST_CASE("another kind of vault takes the place of the one in memory", "[pii]") {
   std::vector<std::string> made;
   Loop loop;
-  privacy::PiiVaults vaults(loop, [&](std::string tenant) -> Task<privacy::PiiVaults::Made> {
-    made.push_back(std::move(tenant));
+  privacy::PiiVaults vaults(loop, [&](tenants::TenantId tenant) -> Task<privacy::PiiVaults::Made> {
+    made.push_back(tenant.text());
     const policies::VaultLimits one{1, 1 << 20, std::chrono::seconds(60)};
     co_return std::make_unique<policies::MemoryVault>(one);
   });
@@ -257,11 +260,14 @@ TEST_CASE("vaults that go while one is opened leave nobody behind", "[pii]") {
 TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]") {
   Loop loop;
   privacy::PiiVaults vaults(loop);
-  policies::PiiRules rules;
-  const std::string tenant = "acme";
+  char state[] = "/tmp/pii-tools-XXXXXX";
+  REQUIRE(::mkdtemp(state) != nullptr);
+  auto policy = std::make_shared<policies::Policy>();
+  policies::PiiRules& rules = policy->pii;
+  const auto tenant = tenants::Tenant::open(loop, open_directory(state)->get(), "acme", *policy).value();
   const auto outgoing = privacy::pii_response_filter(
-      [&](const mcp::RequestContext&) {
-        return privacy::PiiUser{tenant, rules};
+      [&](const mcp::RequestContext&) -> Result<tenants::Requester> {
+        return tenants::Requester{tenant, policy, {}, {}};
       },
       vaults);
   mcp::RequestContext context(loop, {"1"}, mcp::Version::v2025_06_18, nullptr);
@@ -275,4 +281,5 @@ TEST_CASE("answers are sanitised for the tenants whose policy wants it", "[pii]"
   CHECK_THAT(clean, Catch::Matches(R"(mail \[EMAIL_\w{6}\])"));
   CHECK(texts->redact(clean).value() == clean);  // what the agent got before stays what it is
   CHECK(restored(of(vaults, "acme"), clean) == "mail a@b.co");
+  std::filesystem::remove_all(state);
 }

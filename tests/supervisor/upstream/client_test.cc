@@ -34,7 +34,7 @@ Task<> ask(upstream::Client& client, std::optional<Result<upstream::ServerAnswer
 
 Task<> say(upstream::Transport::Listener& listener, std::string what) {
   auto kept = std::make_shared<const std::string>(std::move(what));
-  const upstream::MessageText text{*kept, kept};
+  const upstream::MessageText text{*kept, {kept, kept->data()}};
   co_await listener.message(text, std::nullopt);
 }
 

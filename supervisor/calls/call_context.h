@@ -1,0 +1,25 @@
+// CallContext: on whose behalf an upstream server's tool is called: a requester, directly or through the code of an
+// execution. Source: the handler of the request; tools/execution/code_execution.cc for code.
+// Used by: upstream_call.cc and the files that it calls; guest_calls.h for all calls of jailed code. No errors.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "supervisor/mcp/context.h"
+#include "supervisor/tenants/requester.h"
+
+namespace jail {
+class Handle;
+}
+
+namespace calls {
+
+// The requester's trace is the parent of the call's span.
+struct CallContext : tenants::Requester {
+  mcp::RequestContext& client;                      // the client's request: the call itself, or its execution
+  std::string execution = {};                       // empty: a direct call
+  jail::Handle* jail = nullptr;                     // held while a person is asked; nullptr: no jail
+  std::function<void(std::string line)> tell = {};  // takes a line of progress; empty: the client wants no progress
+};
+
+}  // namespace calls

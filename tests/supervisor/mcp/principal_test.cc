@@ -1,0 +1,47 @@
+// Principal: the names of the users that make requests, and the accounts that are found by these names.
+#include "supervisor/mcp/principal.h"
+
+#include "supervisor/mcp/account.h"
+#include "tests/supervisor/mcp/harness.h"
+
+using mcp::Accounts;
+using mcp::Principal;
+
+namespace {
+
+Principal process(pid_t pid, uid_t uid) { return Principal(mcp::PeerProcess{pid, uid, 100, {7}}); }
+
+}  // namespace
+
+TEST_CASE("a principal is named after its user, not after its process", "[mcp]") {
+  const Principal first = process(11, 1000), second = process(12, 1000);
+  CHECK(first.kind() == Principal::Kind::peer);
+  CHECK(first.name() == "uid-1000");
+  CHECK(first.name() == second.name());
+  CHECK(first.shown() == "user 1000");
+  CHECK(first.uid() == 1000);
+  CHECK(first.pid() == 11);
+  REQUIRE(first.peer());
+  CHECK(first.peer()->groups == std::vector<gid_t>{7});
+}
+
+TEST_CASE("no principal has no name and no ids", "[mcp]") {
+  const Principal none;
+  CHECK(none.name().empty());
+  CHECK_FALSE(none.peer());
+  CHECK(none.uid() == static_cast<uid_t>(-1));
+  CHECK(none.pid() == -1);
+  CHECK(process(11, static_cast<uid_t>(-2)).name() == "uid-4294967294");
+}
+
+TEST_CASE("one principal has one account while a connection holds it", "[mcp]") {
+  Loop loop;
+  Accounts accounts(std::make_shared<mcp::UnreadBudget>(loop));
+  auto first = accounts.of(process(11, 1000));
+  first->connections = 3;
+  CHECK(accounts.of(process(12, 1000)) == first);
+  CHECK(accounts.of(process(11, 1001)) != first);
+  CHECK(accounts.of(Principal()) != first);
+  first.reset();
+  CHECK(accounts.of(process(11, 1000))->connections == 0);
+}
