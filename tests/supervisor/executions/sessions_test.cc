@@ -73,6 +73,9 @@ struct Stage {
     jail::Request request;
     request.id = execution;
     request.spec.command = {"/usr/bin/true"};
+    auto filter = std::make_shared<policies::SeccompFilter>();
+    filter->program.push_back({0x06, 0, 0, 0x7fff0000});  // return SECCOMP_RET_ALLOW: no jail is built here
+    request.spec.filter = std::move(filter);
     (void)co_await turns.at(execution).run(std::move(request));
   }
   void begin(const std::string& execution, Task<> task) {
