@@ -10,10 +10,10 @@
 
 #include "supervisor/base/version.h"
 #include "supervisor/executions/jail_spec.h"
+#include "supervisor/privacy/pii_response_filter.h"
 #include "supervisor/tenants/vault.h"
 #include "supervisor/tools/call_audit.h"
 #include "supervisor/tools/catalog/catalog_resources.h"
-#include "supervisor/tools/catalog/stub_calls.h"
 #include "supervisor/tools/execution/get_execution_stats.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/execution/shown_limits.h"
@@ -306,30 +306,24 @@ void Daemon::register_tools() {
   server_->set_nearest_tool(tools::nearest_tool);
   tools::add_execute_code(*server_, *execute_);
   tools::add_session_calls(*guest_calls_);
-  tools::add_workspace_tools(*server_, *changes_, tenant_of);
-  server_->add_resources(tools::workspace_resources(tenant_of, *journal_));
-  server_->add_completion(tools::workspace_completion(tenant_of));
   auto asker_of = [tenant_of](const mcp::RequestContext& context) -> Result<tools::Asker> {
     TRY(std::shared_ptr<tenants::Tenant> tenant, tenant_of(context));
     return tools::Asker{std::move(tenant), context.user_as<tenants::Member>().policy};
   };
+  const tools::OperationRegistry operations(*server_, *guest_calls_, asker_of);
+  tools::add_workspace_tools(operations, *changes_);
+  server_->add_resources(tools::workspace_resources(tenant_of, *journal_));
+  server_->add_completion(tools::workspace_completion(tenant_of));
   auto library_of = [this](tenants::Tenant& tenant) { return skills_->library(tenant); };
-  tools::add_catalog_tools(*server_, catalog_of, asker_of, library_of, learning_);
+  tools::add_catalog_tools(operations, catalog_of, library_of, learning_, *servers_);
   tools::add_catalog_resources(*server_, catalog_of, asker_of);
-  tools::add_stub_calls(*guest_calls_, *servers_);
-  tools::add_catalog_calls(*guest_calls_, catalog_of, library_of, learning_);
-  tools::add_call_tool(*server_, *calls_, asker_of);
-  tools::add_tool_calls(*guest_calls_, *calls_);
-  auto count_skills = [library_of](tenants::Tenant& tenant) -> Result<uint64_t> {
-    TRY(skills::Library library, library_of(tenant));
-    return library.all().size();
-  };
-  tools::add_get_execution_stats(*server_, *journal_, catalog_of, count_skills, *sessions_, tenant_of);
+  tools::add_call_tool(operations, *calls_);
+  tools::add_get_execution_stats(operations, *journal_, catalog_of, library_of, *sessions_);
   server_->observe_calls(tools::audit_calls(*journal_));
+  tools::add_pii_tools(operations, vaults_, loop_);
   register_pii(asker_of);
-  tools::add_skill_tools(*server_, *skills_, asker_of);
+  tools::add_skill_tools(operations, *skills_);
   tools::add_skill_resources(*server_, *skills_, asker_of);
-  tools::add_skill_calls(*guest_calls_, *skills_);
 }
 
 // The tenant's own workspace, or the one that a trusted client names.
@@ -355,8 +349,6 @@ void Daemon::register_pii(const tools::AskerOf& asker_of) {
     TRY(tools::Asker asker, asker_of(context));
     return privacy::PiiUser{asker.tenant->name(), asker.policy->pii, asker.tenant};
   };
-  tools::add_pii_tools(*server_, user_of, vaults_);
-  tools::add_pii_calls(*guest_calls_, vaults_, loop_);
   server_->set_tool_choice([](const std::shared_ptr<void>& user) -> std::function<bool(std::string_view)> {
     const auto policy = static_cast<tenants::Member*>(user.get())->policy;
     if (policy->tools.every) return nullptr;

@@ -19,11 +19,11 @@ mcp::ToolDefinition delete_skill_definition() {
   return tool;
 }
 
-SkillAnswer delete_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments) {
+SkillAnswer delete_skill(skill_stores::TenantSkills& skills, const Requester& user, Json arguments) {
   Fields in(arguments, "delete_skill");
   CO_TRY(std::string name, in.string("name"));
   CO_CHECKED(in.done());
-  CO_CHECKED(co_await skills.remove(user, name));
+  CO_CHECKED(co_await skills.remove(skill_user(user), name));
   Json answer = {{"success", true}, {"message", fmt::format("Deleted skill '{}'", printable(name, 128))}};
   co_return answer;
 }

@@ -21,12 +21,12 @@ mcp::ToolDefinition list_skills_definition() {
   return tool;
 }
 
-SkillAnswer list_skills(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments) {
+SkillAnswer list_skills(skill_stores::TenantSkills& skills, const Requester& user, Json arguments) {
   Fields in(arguments, "list_skills");
   CO_TRY(std::string query, in.string_or("query", "", 1000));
   CO_TRY(int64_t limit, in.integer_or("limit", 1, kMostSkillsListed, kMostSkillsListed));
   CO_CHECKED(in.done());
-  CO_TRY(skills::Library library, skills.library(user.tenant));
+  CO_TRY(skills::Library library, skills.library(*user.tenant));
   const auto found = query.empty() ? library.all() : library.search(query);
   Json listed = Json::array();
   for (const skills::Found& one : found) {

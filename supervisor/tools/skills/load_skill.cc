@@ -20,12 +20,12 @@ mcp::ToolDefinition load_skill_definition() {
   return tool;
 }
 
-SkillAnswer load_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments) {
+SkillAnswer load_skill(skill_stores::TenantSkills& skills, const Requester& user, Json arguments) {
   Fields in(arguments, "load_skill");
   CO_TRY(std::string name, in.string("name"));
   CO_TRY(int64_t version, in.integer_or("version", 1, 1'000'000'000, 0));
   CO_CHECKED(in.done());
-  CO_TRY(skills::Library library, skills.library(user.tenant));
+  CO_TRY(skills::Library library, skills.library(*user.tenant));
   auto found = library.find(name);
   if (!found)
     co_return fail(Code::not_found, fmt::format("Skill not found: {}", printable(name, 128)),
@@ -33,7 +33,7 @@ SkillAnswer load_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUs
   Json metadata = metadata_of(*found);
   skills::Skill older;  // outlives `then`, which points to it
   if (found->own && version > 0 && version != found->own->version()) {
-    CO_TRY(std::shared_ptr<skills::SkillStore> own, skills.store(user.tenant));
+    CO_TRY(std::shared_ptr<skills::SkillStore> own, skills.store(*user.tenant));
     CO_TRY(older, own->read_version(*found->own, static_cast<uint32_t>(version)));
     const skills::Found then{&older, found->own};
     metadata = metadata_of(then);

@@ -43,10 +43,10 @@ mcp::ToolDefinition save_skill_definition() {
   return tool;
 }
 
-SkillAnswer save_skill(skill_stores::TenantSkills& skills, skill_stores::SkillUser user, Json arguments) {
+SkillAnswer save_skill(skill_stores::TenantSkills& skills, const Requester& user, Json arguments) {
   CO_TRY(skills::Draft draft, read_draft(arguments));
   const std::string name = draft.name;
-  CO_TRY(auto receipt, co_await skills.save(user, std::move(draft)));
+  CO_TRY(auto receipt, co_await skills.save(skill_user(user), std::move(draft)));
   const skills::SkillStore::Entry& entry = *receipt.entry;
   const bool python = entry.skill.language == skills::SkillLanguage::python;
   Json answer = {{"success", true},

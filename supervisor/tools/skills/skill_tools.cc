@@ -1,30 +1,6 @@
 #include "supervisor/tools/skills/skill_tools.h"
 
-#include "supervisor/tools/workspace_answers.h"
-
 namespace tools {
-namespace {
-
-using Core = SkillAnswer(skill_stores::TenantSkills&, skill_stores::SkillUser, Json);
-
-Task<mcp::ToolResult> answer_agent(skill_stores::TenantSkills& skills, Result<Asker> asker, Core* core,
-                                   Json arguments) {
-  if (!asker) co_return failure(asker.error());
-  skill_stores::SkillUser user{*asker->tenant, *asker->policy};
-  auto answer = co_await core(skills, user, std::move(arguments));
-  if (!answer) co_return failure(answer.error());
-  co_return mcp::ToolResult::data(*std::move(answer));
-}
-
-Task<Result<Json>> answer_guest(skill_stores::TenantSkills& skills, const calls::GuestCaller& caller, Core* core,
-                                Json arguments) {
-  skill_stores::SkillUser user{caller.tenant, caller.policy};
-  auto answer = co_await core(skills, user, std::move(arguments));
-  if (!answer) co_return tl::unexpected<Error>(std::move(answer).error());
-  co_return Json(*std::move(answer));
-}
-
-}  // namespace
 
 Json metadata_of(const skills::Found& found) {
   const skills::Skill& skill = *found.skill;
@@ -39,28 +15,17 @@ Json metadata_of(const skills::Found& found) {
   return metadata;
 }
 
-void add_skill_tools(mcp::Server& server, skill_stores::TenantSkills& skills, const AskerOf& asker_of) {
-  auto add = [&](mcp::ToolDefinition definition, Core* core) {
-    server.add_tool(std::move(definition), [&skills, asker_of, core](mcp::RequestContext& context, Json arguments) {
-      return answer_agent(skills, asker_of(context), core, std::move(arguments));
-    });
+void add_skill_tools(const OperationRegistry& registry, skill_stores::TenantSkills& skills) {
+  using Work = SkillAnswer(skill_stores::TenantSkills&, const Requester&, Json);
+  auto add = [&](mcp::ToolDefinition definition, Work* work) {
+    registry.add(shared_operation(std::move(definition), [&skills, work](const Requester& requester, Json arguments) {
+      return work(skills, requester, std::move(arguments));
+    }));
   };
   add(save_skill_definition(), save_skill);
   add(load_skill_definition(), load_skill);
   add(list_skills_definition(), list_skills);
   add(delete_skill_definition(), delete_skill);
-}
-
-void add_skill_calls(calls::GuestCalls& calls, skill_stores::TenantSkills& skills) {
-  auto add = [&](const char* name, Core* core) {
-    calls.add(name, [&skills, core](const calls::GuestCaller& caller, Json arguments) {
-      return answer_guest(skills, caller, core, std::move(arguments));
-    });
-  };
-  add("save_skill", save_skill);
-  add("load_skill", load_skill);
-  add("list_skills", list_skills);
-  add("delete_skill", delete_skill);
 }
 
 }  // namespace tools
