@@ -105,7 +105,7 @@ TEST_CASE("both audiences get the value of an operation", "[operations]") {
         return tools::ready<Result<Json>>(Json{{"items", arguments["items"].size()}});
       }));
   const Json arguments = {{"items", {1, 2, 3}}};
-  CHECK(audiences.agent("count", arguments) == Json{{"items", 3}});
+  CHECK(audiences.agent("count", arguments).value() == Json{{"items", 3}});
   CHECK(audiences.code("count", arguments).value() == Json{{"items", 3}});
 }
 
@@ -162,8 +162,8 @@ TEST_CASE("tools are listed in the order of their registration, and code has cal
   tools::add_pii_tools(audiences.registry, vaults, audiences.loop);
   tools::add_session_calls(audiences.guest_calls);
   Names listed;
-  for (const Json& tool : audiences.answer(mcp::Method::tools_list, Json::object())->at("tools"))
-    listed.push_back(tool["name"]);
+  const Json list = audiences.answer(mcp::Method::tools_list, Json::object()).value();
+  for (const Json& tool : list.at("tools")) listed.push_back(tool.at("name").get<std::string>());
   CHECK(listed == Names{"search_tools", "get_tool_definition", "list_tool_categories", "write_workspace_file",
                         "read_workspace_file", "list_workspace_files", "delete_workspace_file", "sanitize_pii",
                         "restore_pii"});
