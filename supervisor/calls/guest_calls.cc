@@ -9,14 +9,6 @@
 namespace calls {
 
 void GuestCalls::add(std::string name, Handler handler) {
-  add_large(std::move(name),
-            [handler = std::move(handler)](GuestCaller& caller, Json arguments) -> Task<Result<jail::CallReply>> {
-              CO_TRY(Json answer, co_await handler(caller, std::move(arguments)));
-              co_return jail::CallReply(std::move(answer));
-            });
-}
-
-void GuestCalls::add_large(std::string name, LargeHandler handler) {
   bool added = handlers_.emplace(std::move(name), std::move(handler)).second;
   if (!added) std::abort();  // two handlers for one name: a bug in the daemon
 }

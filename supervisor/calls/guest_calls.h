@@ -26,23 +26,21 @@ struct GuestCaller : CallContext {
 
 class GuestCalls {
  public:
-  // The task is destroyed when the execution ends. So a change that must be complete has no co_await inside.
-  using Handler = std::function<Task<Result<Json>>(GuestCaller& caller, Json arguments)>;
-  using LargeHandler = std::function<Task<Result<jail::CallReply>>(GuestCaller& caller, Json arguments)>;
+  // The task is destroyed when the execution ends. So a change that must be complete has no co_await inside. The reply
+  // of a handler with large answers has the length of the answer.
+  using Handler = std::function<Task<Result<jail::CallReply>>(GuestCaller& caller, Json arguments)>;
 
   // `json` must outlive this object. Large arguments are freed on its threads.
   explicit GuestCalls(JsonWork& json) : json_(json) {}
 
-  // Adds the handler of a name. Each name only once, while the daemon starts. add_large() is for handlers with large
-  // answers: their CallReply has the length of the answer.
+  // Adds the handler of a name. Each name only once, while the daemon starts.
   void add(std::string name, Handler handler);
-  void add_large(std::string name, LargeHandler handler);
   // The caller must outlive the task.
   Task<Result<jail::CallReply>> call(GuestCaller& caller, std::string name, Json arguments) const;
 
  private:
   JsonWork& json_;
-  std::map<std::string, LargeHandler, std::less<>> handlers_;
+  std::map<std::string, Handler, std::less<>> handlers_;
 };
 
 }  // namespace calls

@@ -1,8 +1,8 @@
 // Registration of all tools, resources, prompts and calls of jailed code, in the order in which clients see them.
 #include "supervisor/daemon/daemon_parts.h"
+#include "supervisor/privacy/pii_response_filter.h"
 #include "supervisor/tools/call_audit.h"
 #include "supervisor/tools/catalog/catalog_resources.h"
-#include "supervisor/tools/catalog/stub_calls.h"
 #include "supervisor/tools/execution/get_execution_stats.h"
 #include "supervisor/tools/execution/session_calls.h"
 #include "supervisor/tools/execution/shown_limits.h"
@@ -21,31 +21,23 @@ void DaemonParts::register_tools() {
   server_.set_nearest_tool(tools::nearest_tool);
   tools::add_execute_code(server_, execute_);
   tools::add_session_calls(guest_calls_);
-  tools::add_workspace_tools(server_, changes_, requester_of);
+  const tools::OperationRegistry operations(server_, guest_calls_, requester_of);
+  tools::add_workspace_tools(operations, changes_);
   server_.add_resources(tools::workspace_resources(requester_of, journal_));
   server_.add_completion(tools::workspace_completion(requester_of));
   auto library_of = [this](tenants::Tenant& tenant) { return skills_.library(tenant); };
-  tools::add_catalog_tools(server_, catalog_of, requester_of, library_of, learning_);
+  tools::add_catalog_tools(operations, catalog_of, library_of, learning_, servers_);
   tools::add_catalog_resources(server_, catalog_of, requester_of);
-  tools::add_stub_calls(guest_calls_, servers_);
-  tools::add_catalog_calls(guest_calls_, catalog_of, library_of, learning_);
-  tools::add_call_tool(server_, calls_, requester_of);
-  tools::add_tool_calls(guest_calls_, calls_);
-  auto count_skills = [library_of](tenants::Tenant& tenant) -> Result<uint64_t> {
-    TRY(skills::Library library, library_of(tenant));
-    return library.all().size();
-  };
-  tools::add_get_execution_stats(server_, journal_, catalog_of, count_skills, sessions_, requester_of);
+  tools::add_call_tool(operations, calls_);
+  tools::add_get_execution_stats(operations, journal_, catalog_of, library_of, sessions_);
   server_.observe_calls(tools::audit_calls(journal_));
+  tools::add_pii_tools(operations, vaults_, loop_);
   register_pii(requester_of);
-  tools::add_skill_tools(server_, skills_, requester_of);
+  tools::add_skill_tools(operations, skills_);
   tools::add_skill_resources(server_, skills_, requester_of);
-  tools::add_skill_calls(guest_calls_, skills_);
 }
 
 void DaemonParts::register_pii(const tenants::RequesterOf& requester_of) {
-  tools::add_pii_tools(server_, requester_of, vaults_);
-  tools::add_pii_calls(guest_calls_, vaults_, loop_);
   using User = std::shared_ptr<mcp::ConnectionUser>;
   server_.set_tool_choice([](const User& user) -> std::function<bool(std::string_view)> {
     const auto policy = tenants::member_of(user).policy;

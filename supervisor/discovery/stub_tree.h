@@ -6,7 +6,7 @@
 // with file() until the files are written, and in jails that are older than the files. The files of a server that did
 // not change since the last generation become hard links. A jail sees the generation that it was built with; the last
 // kKept generations stay on disk for running jails.
-// Source: the catalog. Used by: supervisor/daemon/, stub_calls.h; jails mount the files in jail/init/root.cc. Errors:
+// Source: the catalog. Used by: supervisor/daemon/, stub_file.cc; jails mount the files in jail/init/root.cc. Errors:
 // those of the file system; `current` then does not change.
 #pragma once
 #include <deque>

@@ -1,4 +1,4 @@
-// The common parts of all tools' answers: error results, URIs, detection of text and pictures.
+// The common parts of all tools' answers: URIs, detection of text and pictures.
 // Used by: all folders of supervisor/tools. Errors: invalid, not_found.
 #pragma once
 #include <optional>
@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "supervisor/base/json_value.h"
-#include "supervisor/mcp/content.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace tools {
@@ -19,9 +18,6 @@ constexpr char kFolderType[] = "inode/directory";
 constexpr std::string_view kExecutionScheme = "exec:///";
 constexpr std::string_view kAccountName = "/stats";
 constexpr std::string_view kOutputTemplate = "exec:///{execution_id}/{stream}";
-
-// {success:false, error, code, rule?, remedy?}, isError.
-inline mcp::ToolResult failure(const Error& error) { return mcp::ToolResult::error(error); }
 
 // "image/png", "image/jpeg", "image/gif" or "image/webp", by the first bytes; empty: another type.
 std::string_view image_type(std::string_view bytes);

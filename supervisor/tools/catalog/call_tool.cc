@@ -8,7 +8,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/large_value.h"
 #include "supervisor/calls/beside_loop.h"
-#include "supervisor/tools/workspace_answers.h"
 #include "supervisor/upstream/result_value.h"
 
 namespace tools {
@@ -100,11 +99,11 @@ mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::s
     answer["result"] = std::move(told.value);
   }
   if (dump_json(answer).size() > kMaxDirectBytes)
-    return failure(Error{Code::exhausted,
-                         0,
-                         "the result is larger than 1 MB",
-                         "name the parts that you need with select, or call the tool from code",
-                         {}});
+    return mcp::ToolResult::error(Error{Code::exhausted,
+                                        0,
+                                        "the result is larger than 1 MB",
+                                        "name the parts that you need with select, or call the tool from code",
+                                        {}});
   mcp::ToolResult result = mcp::ToolResult::data(std::move(answer));
   result.is_error = !told.failure.is_null();
   if (!images.empty()) result.structured.reset();  // a client that prefers structured content drops the pictures
@@ -112,21 +111,17 @@ mcp::ToolResult told_to_agent(upstream::ToolValue told, const std::vector<std::s
   return result;
 }
 
-Task<mcp::ToolResult> call_for_agent(calls::CallEnvironment& environment, mcp::RequestContext& context,
-                                     Result<tenants::Requester> requester, Json asked) {
+Task<Result<mcp::ToolResult>> call_for_agent(calls::CallEnvironment& environment, mcp::RequestContext& context,
+                                             const tenants::Requester& requester, Json asked) {
   FreedBeside all(&environment.json, std::move(asked));
-  if (!requester) co_return failure(requester.error());
-  const calls::CallContext who{*std::move(requester), context};
-  auto order = read_order(environment.json, *all);
-  if (!order) co_return failure(order.error());
-  const auto paths = std::move(order->select);
+  const calls::CallContext who{requester, context};
+  CO_TRY(calls::UpstreamCall order, read_order(environment.json, *all));
+  const auto paths = std::move(order.select);
   uint64_t bytes = 0;
-  auto told = co_await calls::call_upstream(environment, who, *std::move(order), bytes);
-  if (!told) co_return failure(told.error());
-  auto show = [told = calls::shared_value(*std::move(told)), paths] { return told_to_agent(std::move(*told), paths); };
+  CO_TRY(upstream::ToolValue told, co_await calls::call_upstream(environment, who, std::move(order), bytes));
+  auto show = [told = calls::shared_value(std::move(told)), paths] { return told_to_agent(std::move(*told), paths); };
   auto shown = co_await calls::run_beside(environment, who, bytes, 0, std::move(show));
-  if (!shown) co_return failure(shown.error());
-  co_return *std::move(shown);
+  co_return shown;
 }
 
 }  // namespace
@@ -148,16 +143,14 @@ mcp::ToolDefinition call_tool_definition() {
   return tool;
 }
 
-void add_call_tool(mcp::Server& server, calls::CallEnvironment& environment, const tenants::RequesterOf& requester_of) {
-  server.add_tool(call_tool_definition(), [&environment, requester_of](mcp::RequestContext& context, Json arguments) {
-    return call_for_agent(environment, context, requester_of(context), std::move(arguments));
-  });
-}
-
-void add_tool_calls(calls::GuestCalls& calls, calls::CallEnvironment& environment) {
-  calls.add_large("call_tool", [&environment](calls::GuestCaller& caller, Json arguments) {
+void add_call_tool(const OperationRegistry& registry, calls::CallEnvironment& environment) {
+  auto agents = [&environment](mcp::RequestContext& context, const tenants::Requester& requester, Json arguments) {
+    return call_for_agent(environment, context, requester, std::move(arguments));
+  };
+  auto code = [&environment](calls::GuestCaller& caller, Json arguments) {
     return call_from_code(environment, caller, std::move(arguments));
-  });
+  };
+  registry.add({call_tool_definition(), agents, code});
 }
 
 }  // namespace tools

@@ -4,15 +4,12 @@
 // Used by: supervisor/daemon/.
 // Errors: those of call_upstream(), and exhausted: too many calls of one execution, or too large a result.
 #pragma once
-#include "supervisor/calls/guest_calls.h"
 #include "supervisor/calls/upstream_call.h"
-#include "supervisor/mcp/server.h"
-#include "supervisor/tenants/requester.h"
+#include "supervisor/tools/operation.h"
 
 namespace tools {
 
-void add_call_tool(mcp::Server& server, calls::CallEnvironment& environment, const tenants::RequesterOf& requester_of);
-void add_tool_calls(calls::GuestCalls& calls, calls::CallEnvironment& environment);
+void add_call_tool(const OperationRegistry& registry, calls::CallEnvironment& environment);
 
 mcp::ToolDefinition call_tool_definition();
 

@@ -26,12 +26,12 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, std:
   if (slash == path.npos)
     co_return fail(Code::not_found, "no tool has this URI", "as in " + std::string(kToolTemplate));
   const Json asked{{"server", path.substr(0, slash)}, {"tool_name", path.substr(slash + 1)}};
-  const mcp::ToolResult found = get_tool_definition(*catalog, asked);
-  if (found.is_error) co_return fail(Code::not_found, "no tool has this URI", "find it with search_tools");
+  const auto found = get_tool_definition(*catalog, asked);
+  if (!found) co_return fail(Code::not_found, "no tool has this URI", "find it with search_tools");
   mcp::ResourceContents contents;
   contents.uri = std::move(uri);
   contents.mime_type = "application/json";
-  contents.data = dump_json(*found.structured);
+  contents.data = dump_json(*found);
   std::vector<mcp::ResourceContents> all;
   all.push_back(std::move(contents));
   co_return all;

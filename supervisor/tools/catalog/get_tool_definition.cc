@@ -6,7 +6,6 @@
 #include "supervisor/base/log.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -25,15 +24,6 @@ Result<DefinitionOrder> read_definition_order(const Json& arguments) {
   TRY(order.server, in.string_or("server", ""));
   CHECKED(in.done());
   return order;
-}
-
-mcp::ToolResult failure_with(const Error& error, const char* key, Json tools) {
-  mcp::ToolResult result = failure(error);
-  Json value = std::move(*result.structured);
-  if (!tools.empty()) value[key] = std::move(tools);
-  result = mcp::ToolResult::data(std::move(value));
-  result.is_error = true;
-  return result;
 }
 
 // The line of Python that imports the tool's stub.
@@ -63,34 +53,34 @@ mcp::ToolDefinition get_tool_definition_definition() {
   return tool;
 }
 
-mcp::ToolResult get_tool_definition(const catalog::Catalog& catalog, const Json& arguments) {
-  auto order = read_definition_order(arguments);
-  if (!order) return failure(order.error());
-  catalog::Named meant = catalog.find(order->name, order->category, order->server);
-  if (meant.tools.empty()) {
-    Error unknown{Code::not_found,
-                  0,
-                  fmt::format("no tool is named '{}'", printable(order->name, 128)),
-                  meant.nearest.empty() ? "find it with search_tools"
-                                        : catalog::did_you_mean(catalog, order->name, order->server) +
-                                              " See nearest, or find it with search_tools",
-                  {}};
-    if (!order->category.empty() || !order->server.empty()) unknown.what += " in that category or server";
-    return failure_with(unknown, "nearest", describe_nearest(catalog, meant.nearest));
+Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments, const SearchLearner* learner,
+                                 Json* meant) {
+  TRY(const DefinitionOrder order, read_definition_order(arguments));
+  catalog::Named named = catalog.find(order.name, order.category, order.server);
+  if (named.tools.empty()) {
+    std::string unknown = fmt::format("no tool is named '{}'", printable(order.name, 128));
+    if (!order.category.empty() || !order.server.empty()) unknown += " in that category or server";
+    if (named.nearest.empty()) return fail(Code::not_found, std::move(unknown), "find it with search_tools");
+    if (meant) *meant = {{"nearest", describe_nearest(catalog, named.nearest)}};
+    return fail(
+        Code::not_found, std::move(unknown),
+        catalog::did_you_mean(catalog, order.name, order.server) + " See nearest, or find it with search_tools");
   }
-  if (meant.tools.size() > 1) {
-    Error several{Code::invalid,
-                  0,
-                  fmt::format("{} tools are named '{}'", meant.tools.size(), printable(order->name, 128)),
-                  "name the server, too",
-                  {}};
-    meant.tools.resize(std::min(meant.tools.size(), kMaxCandidates));
-    return failure_with(several, "candidates", name_all(catalog, meant.tools));
+  if (named.tools.size() > 1) {
+    const size_t count = named.tools.size();
+    named.tools.resize(std::min(count, kMaxCandidates));
+    if (meant) *meant = {{"candidates", name_all(catalog, named.tools)}};
+    return fail(Code::invalid, fmt::format("{} tools are named '{}'", count, printable(order.name, 128)),
+                "name the server, too");
   }
-  const catalog::ToolView tool = catalog.tool(meant.tools.front());
-  Json answer = describe(catalog, meant.tools.front(), Detail::full);
+  const catalog::ToolView tool = catalog.tool(named.tools.front());
+  Json answer = describe(catalog, named.tools.front(), Detail::full);
   if (tool.kind == catalog::Kind::tool) answer["import"] = import_line(tool);
-  return mcp::ToolResult::data(std::move(answer));
+  if (learner) {
+    const catalog::Learning::Tool chosen{std::string(tool.server), std::string(tool.name)};
+    learner->learning.chosen(catalog, learner->tenant, learner->scope, chosen);
+  }
+  return answer;
 }
 
 }  // namespace tools

@@ -5,7 +5,6 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -43,9 +42,9 @@ mcp::ToolDefinition list_tool_categories_definition() {
   return tool;
 }
 
-mcp::ToolResult list_tool_categories(const catalog::Catalog& catalog, const Json& arguments) {
+Result<Json> list_tool_categories(const catalog::Catalog& catalog, const Json& arguments) {
   Fields in(arguments, "list_tool_categories");
-  if (auto known = in.done(); !known) return failure(known.error());
+  CHECKED(in.done());
   Json categories = Json::object(), servers = Json::object(), core = Json::array();
   const bool many = catalog.categories().size() > kMany;
   auto description = [&](const catalog::Group& group) {
@@ -78,7 +77,7 @@ mcp::ToolResult list_tool_categories(const catalog::Catalog& catalog, const Json
         shown_categories.size(), catalog.categories().size(), shown_servers.size(), all_servers);
   if (catalog.problem_count() > 0)
     answer["problems"] = catalog.problem_count();  // number of files and tools that were left out
-  return mcp::ToolResult::data(std::move(answer));
+  return answer;
 }
 
 }  // namespace tools

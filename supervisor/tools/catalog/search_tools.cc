@@ -6,7 +6,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -132,19 +131,18 @@ mcp::ToolDefinition search_tools_definition() {
   return tool;
 }
 
-mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments) {
-  return search_tools(catalog, arguments, {});
-}
-
-mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchContext& context) {
+Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments, const SearchLearner* learner,
+                          const skills::Library* library) {
   const Doing doing(LoopWork::search);
-  auto order = read_search_order(arguments);
-  if (!order) return failure(order.error());
-  catalog::Query& query = order->query;
-  query.learned = context.learned;
-  query.asker = context.asker;
-  query.thesaurus = context.thesaurus.get();
-  const skills::Library* library = context.library;
+  TRY(SearchOrder order, read_search_order(arguments));
+  catalog::Query& query = order.query;
+  std::shared_ptr<const catalog::Thesaurus> thesaurus;  // outlives the query
+  if (learner) {
+    query.learned = learner->learning.of(learner->tenant, learner->scope);
+    query.asker = learner->tenant;
+    thesaurus = learner->learning.thesaurus();
+    query.thesaurus = thesaurus.get();
+  }
   const catalog::FoundTools found = catalog.search(query);
   FoundSkills asked;
   if (library && query.server.empty() && query.tags.empty()) asked = find_skills(catalog, *library, query);
@@ -155,15 +153,15 @@ mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& argume
   const size_t listed = std::min(found.tools.size(), query.limit - fitting.size());
   Json answer = {{"query", query.text},
                  {"category", query.category.empty() ? Json(nullptr) : Json(query.category)},
-                 {"detail_level", order->detail_level},
+                 {"detail_level", order.detail_level},
                  {"count", listed + fitting.size()},
                  {"total", found.total + fit},
                  {"match", found.match == catalog::Match::strong || asked.named ? "strong" : "weak"},
                  {"tools", Json::array()}};
-  if (asked.named) answer["tools"].push_back(describe_skill(*fitting.front().skill, order->detail));
-  for (size_t i = 0; i < listed; i++) answer["tools"].push_back(describe(catalog, found.tools[i], order->detail));
+  if (asked.named) answer["tools"].push_back(describe_skill(*fitting.front().skill, order.detail));
+  for (size_t i = 0; i < listed; i++) answer["tools"].push_back(describe(catalog, found.tools[i], order.detail));
   if (!asked.named)
-    for (const skills::Found& one : fitting) answer["tools"].push_back(describe_skill(*one.skill, order->detail));
+    for (const skills::Found& one : fitting) answer["tools"].push_back(describe_skill(*one.skill, order.detail));
   const bool skills_only = found.total == 0 && !fitting.empty();
   std::string hint;
   if (found.guessed)
@@ -175,7 +173,8 @@ mcp::ToolResult search_tools(const catalog::Catalog& catalog, const Json& argume
     hint = advice(catalog, query, found);
   if (!hint.empty()) answer["hint"] = std::move(hint);
   if (!found.nearest.empty() && !skills_only) answer["nearest"] = describe_nearest(catalog, found.nearest);
-  return mcp::ToolResult::data(std::move(answer));
+  if (learner) learner->learning.searched(learner->tenant, learner->scope, query.text);
+  return answer;
 }
 
 }  // namespace tools

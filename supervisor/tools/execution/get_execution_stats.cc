@@ -3,7 +3,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/execution/execution_account.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -37,7 +36,7 @@ Json counts(const journal::Totals& totals) {
           {"cpu_ms", totals.cpu_us / 1000}};
 }
 
-// The named workspaces of the caller's tenant; empty for a caller that works in a named workspace.
+// The named workspaces of the requester's tenant; empty for a requester that works in a named workspace.
 Result<std::vector<tenants::NamedWorkspace>> named_workspaces(const tenants::Requester& requester) {
   if (requester.tenant->is_workspace()) return std::vector<tenants::NamedWorkspace>();
   TRY(auto named, tenants::NamedWorkspaces::of(requester.tenant->directory()));
@@ -47,27 +46,27 @@ Result<std::vector<tenants::NamedWorkspace>> named_workspaces(const tenants::Req
 struct Sources {
   journal::Journal& journal;
   discovery::CatalogOf catalog_of;
-  SkillCount count_skills;
+  LibraryOf library_of;
   const executions::Sessions& sessions;
-  tenants::RequesterOf requester_of;
 };
 
-Task<mcp::ToolResult> get_execution_stats(const Sources& sources, mcp::RequestContext& context) {
-  auto requester = sources.requester_of(context);
-  if (!requester) co_return failure(requester.error());
-  tenants::Tenant& tenant = *requester->tenant;
+Task<Result<Json>> get_execution_stats(const Sources& sources, const tenants::Requester& requester) {
+  tenants::Tenant& tenant = *requester.tenant;
   const auto catalog = sources.catalog_of();
-  auto usage = co_await tenant.workspace().measure();
-  if (!usage) co_return failure(usage.error());
-  auto statistics = co_await sources.journal.statistics(tenant.name());
-  if (!statistics) co_return failure(statistics.error());
-  auto skills = sources.count_skills(tenant);
-  if (!skills) co_return failure(skills.error());
-  auto workspaces = named_workspaces(*requester);
-  if (!workspaces) co_return failure(workspaces.error());
-  const Stats stats{*usage,  *requester->policy, *catalog,      *statistics, sources.journal.since_start(tenant.name()),
-                    *skills, sources.sessions,   tenant.name(), *workspaces};
-  co_return mcp::ToolResult::data(describe(stats));
+  CO_TRY(const tenants::Usage usage, co_await tenant.workspace().measure());
+  CO_TRY(const journal::ExecutionStatistics statistics, co_await sources.journal.statistics(tenant.name()));
+  CO_TRY(const skills::Library library, sources.library_of(tenant));
+  CO_TRY(const auto workspaces, named_workspaces(requester));
+  const Stats stats{usage,
+                    *requester.policy,
+                    *catalog,
+                    statistics,
+                    sources.journal.since_start(tenant.name()),
+                    library.all().size(),
+                    sources.sessions,
+                    tenant.name(),
+                    workspaces};
+  co_return describe(stats);
 }
 
 }  // namespace
@@ -114,13 +113,14 @@ Json describe(const Stats& stats) {
   return all;
 }
 
-void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, discovery::CatalogOf catalog_of,
-                             SkillCount count_skills, const executions::Sessions& sessions,
-                             tenants::RequesterOf requester_of) {
-  auto sources = std::make_shared<const Sources>(
-      Sources{journal, std::move(catalog_of), std::move(count_skills), sessions, std::move(requester_of)});
-  auto answer = [sources](mcp::RequestContext& context, Json) { return get_execution_stats(*sources, context); };
-  server.add_tool(get_execution_stats_definition(), answer);
+void add_get_execution_stats(const OperationRegistry& registry, journal::Journal& journal,
+                             discovery::CatalogOf catalog_of, LibraryOf library_of,
+                             const executions::Sessions& sessions) {
+  auto sources =
+      std::make_shared<const Sources>(Sources{journal, std::move(catalog_of), std::move(library_of), sessions});
+  registry.add(agent_operation(get_execution_stats_definition(), [sources](const tenants::Requester& requester, Json) {
+    return get_execution_stats(*sources, requester);
+  }));
 }
 
 }  // namespace tools

@@ -1,16 +1,11 @@
 // The tool get_execution_stats: counts and times of a tenant's executions, and the bytes that stayed out of its
 // clients' context. Source: journal, workspace, catalogue, sessions and skills. Used by: supervisor/daemon/.
 #pragma once
-#include <functional>
-
 #include "supervisor/base/json_value.h"
 #include "supervisor/executions/sessions.h"
 #include "supervisor/journal/journal.h"
-#include "supervisor/mcp/server.h"
 #include "supervisor/tenants/named_workspaces.h"
-#include "supervisor/tenants/tenant.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
-#include "supervisor/tools/workspace/workspace_tools.h"
 
 namespace tools {
 
@@ -29,10 +24,9 @@ struct Stats {
 };
 Json describe(const Stats& stats);
 
-// The user data of connections are tenants::Members. Journal and sessions must outlive the server.
-using SkillCount = std::function<Result<uint64_t>(tenants::Tenant&)>;
-void add_get_execution_stats(mcp::Server& server, journal::Journal& journal, discovery::CatalogOf catalog_of,
-                             SkillCount count_skills, const executions::Sessions& sessions,
-                             tenants::RequesterOf requester_of);
+// Journal and sessions must outlive all calls.
+void add_get_execution_stats(const OperationRegistry& registry, journal::Journal& journal,
+                             discovery::CatalogOf catalog_of, LibraryOf library_of,
+                             const executions::Sessions& sessions);
 
 }  // namespace tools

@@ -36,10 +36,10 @@ Result<Json> read_log(const calls::GuestCaller& caller, const Json& arguments) {
 }  // namespace
 
 void add_session_calls(calls::GuestCalls& calls) {
-  calls.add("checkpoint", [](const calls::GuestCaller& caller, Json arguments) -> Task<Result<Json>> {
+  calls.add("checkpoint", [](const calls::GuestCaller& caller, Json arguments) -> Task<Result<jail::CallReply>> {
     co_return set_checkpoint(caller, arguments);
   });
-  calls.add("session_log", [](const calls::GuestCaller& caller, Json arguments) -> Task<Result<Json>> {
+  calls.add("session_log", [](const calls::GuestCaller& caller, Json arguments) -> Task<Result<jail::CallReply>> {
     co_return read_log(caller, arguments);
   });
 }

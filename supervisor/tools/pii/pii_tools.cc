@@ -1,58 +1,40 @@
 #include "supervisor/tools/pii/pii_tools.h"
 
-#include "supervisor/tools/workspace_answers.h"
-
 namespace tools {
 namespace {
 
-Task<mcp::ToolResult> run_sanitize(Loop& loop, Result<tenants::Requester> requester, privacy::PiiVaults& vaults,
-                                   Json arguments) {
-  if (!requester) co_return failure(requester.error());
-  const policies::PiiRules& rules = requester->policy->pii;
-  auto vault = co_await vaults.of(requester->tenant->id(), rules.lifetime);
-  if (!vault) co_return failure(vault.error());
-  auto answer = co_await sanitize_pii(loop, **vault, rules, arguments);
+using PiiWork = Task<Result<Json>>(Loop&, policies::PiiVault&, const policies::PiiRules&, const Json& arguments);
+
+Task<Result<Json>> run_with_vault(privacy::PiiVaults& vaults, Loop& loop, PiiWork* work,
+                                  const tenants::Requester& requester, Json arguments) {
+  const policies::PiiRules& rules = requester.policy->pii;
+  CO_TRY(policies::PiiVault * vault, co_await vaults.of(requester.tenant->id(), rules.lifetime));
+  auto answer = co_await work(loop, *vault, rules, arguments);
   co_return answer;
 }
 
-Task<mcp::ToolResult> run_restore(Result<tenants::Requester> requester, privacy::PiiVaults& vaults, Json arguments) {
-  if (!requester) co_return failure(requester.error());
-  const policies::PiiRules& rules = requester->policy->pii;
-  auto vault = co_await vaults.of(requester->tenant->id(), rules.lifetime);
-  if (!vault) co_return failure(vault.error());
-  co_return restore_pii(**vault, rules, arguments);
+Task<Result<Json>> restore_in_turn(Loop&, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                   const Json& arguments) {
+  co_return restore_pii(vault, rules, arguments);
 }
 
-Task<Result<Json>> run_tokenize(Loop& loop, privacy::PiiVaults& vaults, const calls::GuestCaller& caller,
-                                Json arguments) {
-  CO_TRY(policies::PiiVault * vault, co_await vaults.of(caller.tenant->id(), caller.policy->pii.lifetime));
-  auto answer = co_await tokenize_pii(loop, *vault, caller.policy->pii, arguments);
-  co_return answer;
-}
-
-Task<Result<Json>> run_detokenize(privacy::PiiVaults& vaults, const calls::GuestCaller& caller, Json arguments) {
-  CO_TRY(policies::PiiVault * vault, co_await vaults.of(caller.tenant->id(), caller.policy->pii.lifetime));
-  co_return detokenize_pii(*vault, caller.policy->pii, arguments);
+Task<Result<Json>> detokenize_in_turn(Loop&, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                      const Json& arguments) {
+  co_return detokenize_pii(vault, rules, arguments);
 }
 
 }  // namespace
 
-void add_pii_tools(mcp::Server& server, const tenants::RequesterOf& requester_of, privacy::PiiVaults& vaults) {
-  server.add_tool(sanitize_pii_definition(), [requester_of, &vaults](mcp::RequestContext& context, Json arguments) {
-    return run_sanitize(context.loop, requester_of(context), vaults, std::move(arguments));
-  });
-  server.add_tool(restore_pii_definition(), [requester_of, &vaults](mcp::RequestContext& context, Json arguments) {
-    return run_restore(requester_of(context), vaults, std::move(arguments));
-  });
-}
-
-void add_pii_calls(calls::GuestCalls& calls, privacy::PiiVaults& vaults, Loop& loop) {
-  calls.add("tokenize_pii", [&vaults, &loop](const calls::GuestCaller& caller, Json arguments) {
-    return run_tokenize(loop, vaults, caller, std::move(arguments));
-  });
-  calls.add("detokenize_pii", [&vaults](const calls::GuestCaller& caller, Json arguments) {
-    return run_detokenize(vaults, caller, std::move(arguments));
-  });
+void add_pii_tools(const OperationRegistry& registry, privacy::PiiVaults& vaults, Loop& loop) {
+  auto with_vault = [&](PiiWork* work) {
+    return [&vaults, &loop, work](const tenants::Requester& requester, Json arguments) {
+      return run_with_vault(vaults, loop, work, requester, std::move(arguments));
+    };
+  };
+  registry.add(agent_operation(sanitize_pii_definition(), with_vault(sanitize_pii)));
+  registry.add(agent_operation(restore_pii_definition(), with_vault(restore_in_turn)));
+  registry.add(code_operation("tokenize_pii", with_vault(tokenize_pii)));
+  registry.add(code_operation("detokenize_pii", with_vault(detokenize_in_turn)));
 }
 
 }  // namespace tools

@@ -5,29 +5,26 @@
 #include "policies/pii/rules.h"
 #include "policies/pii/tokens.h"
 #include "supervisor/base/json_value.h"
-#include "supervisor/calls/guest_calls.h"
 #include "supervisor/mcp/registry.h"
-#include "supervisor/mcp/server.h"
-#include "supervisor/privacy/pii_response_filter.h"
 #include "supervisor/privacy/pii_vaults.h"
 #include "supervisor/privacy/sanitize_in_turns.h"
+#include "supervisor/tools/operation.h"
 
 namespace tools {
 
-// The vaults must outlive the server.
-void add_pii_tools(mcp::Server& server, const tenants::RequesterOf& requester_of, privacy::PiiVaults& vaults);
-// tokenize_pii {text} -> {text, tokens}; detokenize_pii {text} -> {text}, denied unless the policy's `restore` allows
-// it.
-void add_pii_calls(calls::GuestCalls& calls, privacy::PiiVaults& vaults, Loop& loop);
+// Adds sanitize_pii and restore_pii for agents, and two calls of jailed code: tokenize_pii {text} -> {text, tokens};
+// detokenize_pii {text} -> {text}, denied unless the policy's `restore` allows it. Vaults and loop must outlive all
+// calls.
+void add_pii_tools(const OperationRegistry& registry, privacy::PiiVaults& vaults, Loop& loop);
 
 mcp::ToolDefinition sanitize_pii_definition();
 mcp::ToolDefinition restore_pii_definition();
 
 // Refuses a text with too large an answer for one reply, before the text is scanned. All references must outlive
 // the task.
-Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
-                                   const Json& arguments);
-mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments);
+Task<Result<Json>> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                const Json& arguments);
+Result<Json> restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments);
 // The calls of jailed code. All references must outlive the task. Errors: invalid, denied, exhausted.
 Task<Result<Json>> tokenize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
                                 const Json& arguments);

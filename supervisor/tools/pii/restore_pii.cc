@@ -1,7 +1,6 @@
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
 #include "supervisor/tools/pii/pii_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -29,18 +28,15 @@ mcp::ToolDefinition restore_pii_definition() {
   return tool;
 }
 
-mcp::ToolResult restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
+Result<Json> restore_pii(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
   if (rules.restore != policies::PiiRules::Restore::agents)
-    return failure(Error{Code::denied, 0, "restoring personal data is off for agents",
-                         "keep the tokens; the administrator can allow it in the tenant's policy", "pii.restore"});
+    return fail(Code::denied, "restoring personal data is off for agents",
+                "keep the tokens; the administrator can allow it in the tenant's policy", "pii.restore");
   Fields in(arguments, "restore_pii");
-  auto text = in.string("text", kMaxTextToRestore);
-  if (!text) return failure(text.error());
-  if (auto known = in.done(); !known) return failure(known.error());
-  auto restored = policies::restore(*text, vault, kMaxRestored);
-  if (!restored) return failure(restored.error());
-  Json answer = {{"restored_text", valid_utf8(*restored)}};
-  return mcp::ToolResult::data(std::move(answer));
+  TRY(const std::string text, in.string("text", kMaxTextToRestore));
+  CHECKED(in.done());
+  TRY(const std::string restored, policies::restore(text, vault, kMaxRestored));
+  return Json{{"restored_text", valid_utf8(restored)}};
 }
 
 }  // namespace tools

@@ -7,7 +7,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/tools/pii/pii_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -101,23 +100,20 @@ mcp::ToolDefinition sanitize_pii_definition() {
   return tool;
 }
 
-Task<mcp::ToolResult> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
-                                   const Json& arguments) {
-  auto order = read_sanitize_order(*rules.detector, arguments);
-  if (!order) co_return failure(order.error());
-  auto clean = co_await privacy::sanitize_in_turns(loop, order->text, *rules.detector, vault, order->options);
-  if (!clean) co_return failure(clean.error());
-  auto settled = co_await vault.settle();
-  if (!settled) co_return failure(settled.error());
+Task<Result<Json>> sanitize_pii(Loop& loop, policies::PiiVault& vault, const policies::PiiRules& rules,
+                                const Json& arguments) {
+  CO_TRY(const SanitizeOrder order, read_sanitize_order(*rules.detector, arguments));
+  CO_TRY(const policies::Sanitized clean,
+         co_await privacy::sanitize_in_turns(loop, order.text, *rules.detector, vault, order.options));
+  CO_CHECKED(co_await vault.settle());
   Json types = Json::array();
-  for (std::string type : clean->types) {
+  for (std::string type : clean.types) {
     for (char& c : type) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;  // capital letters, as in tokens
     types.push_back(std::move(type));
   }
-  Json answer = {{"sanitized_text", valid_utf8(clean->text)},
-                 {"pii_found", clean->tokens.size()},
-                 {"pii_types", std::move(types)}};
-  co_return mcp::ToolResult::data(std::move(answer));
+  Json answer = {
+      {"sanitized_text", valid_utf8(clean.text)}, {"pii_found", clean.tokens.size()}, {"pii_types", std::move(types)}};
+  co_return answer;
 }
 
 }  // namespace tools

@@ -1,28 +1,6 @@
 #include "supervisor/tools/skills/skill_tools.h"
 
-#include "supervisor/tools/workspace_answers.h"
-
 namespace tools {
-namespace {
-
-using Core = SkillAnswer(skill_stores::TenantSkills&, const tenants::Requester&, Json);
-
-Task<mcp::ToolResult> answer_agent(skill_stores::TenantSkills& skills, Result<tenants::Requester> requester, Core* core,
-                                   Json arguments) {
-  if (!requester) co_return failure(requester.error());
-  auto answer = co_await core(skills, *requester, std::move(arguments));
-  if (!answer) co_return failure(answer.error());
-  co_return mcp::ToolResult::data(*std::move(answer));
-}
-
-Task<Result<Json>> answer_guest(skill_stores::TenantSkills& skills, const calls::GuestCaller& caller, Core* core,
-                                Json arguments) {
-  auto answer = co_await core(skills, caller, std::move(arguments));
-  if (!answer) co_return tl::unexpected<Error>(std::move(answer).error());
-  co_return Json(*std::move(answer));
-}
-
-}  // namespace
 
 Json metadata_of(const skills::Found& found) {
   const skills::Skill& skill = *found.skill;
@@ -37,29 +15,18 @@ Json metadata_of(const skills::Found& found) {
   return metadata;
 }
 
-void add_skill_tools(mcp::Server& server, skill_stores::TenantSkills& skills,
-                     const tenants::RequesterOf& requester_of) {
-  auto add = [&](mcp::ToolDefinition definition, Core* core) {
-    server.add_tool(std::move(definition), [&skills, requester_of, core](mcp::RequestContext& context, Json arguments) {
-      return answer_agent(skills, requester_of(context), core, std::move(arguments));
-    });
+void add_skill_tools(const OperationRegistry& registry, skill_stores::TenantSkills& skills) {
+  using Work = SkillAnswer(skill_stores::TenantSkills&, const tenants::Requester&, Json);
+  auto add = [&](mcp::ToolDefinition definition, Work* work) {
+    registry.add(
+        shared_operation(std::move(definition), [&skills, work](const tenants::Requester& requester, Json arguments) {
+          return work(skills, requester, std::move(arguments));
+        }));
   };
   add(save_skill_definition(), save_skill);
   add(load_skill_definition(), load_skill);
   add(list_skills_definition(), list_skills);
   add(delete_skill_definition(), delete_skill);
-}
-
-void add_skill_calls(calls::GuestCalls& calls, skill_stores::TenantSkills& skills) {
-  auto add = [&](const char* name, Core* core) {
-    calls.add(name, [&skills, core](const calls::GuestCaller& caller, Json arguments) {
-      return answer_guest(skills, caller, core, std::move(arguments));
-    });
-  };
-  add("save_skill", save_skill);
-  add("load_skill", load_skill);
-  add("list_skills", list_skills);
-  add("delete_skill", delete_skill);
 }
 
 }  // namespace tools

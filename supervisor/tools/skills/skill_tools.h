@@ -1,19 +1,17 @@
-// The skill tools: four MCP tools, and calls of jailed code with the same names. Each tool has its own file, with a
-// definition and a function that answers as JSON, for agents and for jailed code.
+// The skill tools: four operations for agents and for jailed code, under the same names. Each has its own file, with
+// its definition and its work.
 // Source: the stores of supervisor/skill_stores. Used by: supervisor/daemon/.
 // Errors: denied (rules "skills.save", "skills.shared", "languages"), invalid (also: the code does not compile),
 // exhausted (rules "skills.bytes", "skills.count", "skills.code"), not_found.
 #pragma once
 #include "supervisor/base/json_value.h"
-#include "supervisor/calls/guest_calls.h"
-#include "supervisor/mcp/server.h"
 #include "supervisor/skill_stores/tenant_skills.h"
-#include "supervisor/tenants/requester.h"
+#include "supervisor/tools/operation.h"
 
 namespace tools {
 
-void add_skill_tools(mcp::Server& server, skill_stores::TenantSkills& skills, const tenants::RequesterOf& requester_of);
-void add_skill_calls(calls::GuestCalls& calls, skill_stores::TenantSkills& skills);
+// `skills` must outlive all calls.
+void add_skill_tools(const OperationRegistry& registry, skill_stores::TenantSkills& skills);
 
 mcp::ToolDefinition save_skill_definition();
 mcp::ToolDefinition load_skill_definition();

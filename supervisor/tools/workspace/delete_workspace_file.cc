@@ -2,7 +2,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -43,13 +42,11 @@ mcp::ToolDefinition delete_workspace_file_definition() {
   return tool;
 }
 
-Task<mcp::ToolResult> delete_workspace_file(tenants::Tenant& tenant, Json arguments) {
-  auto order = read_delete_order(tenant, arguments);
-  if (!order) co_return failure(order.error());
-  auto removed = co_await tenant.workspace().remove(order->path, order->what);
-  if (!removed) co_return failure(removed.error());
-  Json answer = {{"success", true}, {"message", "Deleted " + order->filename}};
-  co_return mcp::ToolResult::data(std::move(answer));
+Task<Result<Json>> delete_workspace_file(tenants::Tenant& tenant, Json arguments) {
+  CO_TRY(const DeleteOrder order, read_delete_order(tenant, arguments));
+  CO_CHECKED(co_await tenant.workspace().remove(order.path, order.what));
+  Json answer = {{"success", true}, {"message", "Deleted " + order.filename}};
+  co_return answer;
 }
 
 }  // namespace tools

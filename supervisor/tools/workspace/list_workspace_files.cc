@@ -4,7 +4,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -58,20 +57,19 @@ mcp::ToolDefinition list_workspace_files_definition() {
   return tool;
 }
 
-Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, Json arguments) {
-  auto order = read_listing_order(tenant, arguments);
-  if (!order) co_return failure(order.error());
-  auto listing = co_await tenant.workspace().list(order->path, order->options);
+Task<Result<Json>> list_workspace_files(tenants::Tenant& tenant, Json arguments) {
+  CO_TRY(const ListingOrder order, read_listing_order(tenant, arguments));
+  auto listing = co_await tenant.workspace().list(order.path, order.options);
   const bool is_missing = !listing && listing.error().code == Code::not_found;
-  if (!listing && !is_missing) co_return failure(listing.error());
-  Json answer = {{"success", true}, {"path", order->subpath}};
+  if (!listing && !is_missing) co_return tl::unexpected<Error>(std::move(listing).error());
+  Json answer = {{"success", true}, {"path", order.subpath}};
   if (is_missing) {  // an empty list, as clients expect from the tool's contract
     listing = tenants::Listing();
-    answer["note"] = "there is no folder '" + order->subpath + "'";
+    answer["note"] = "there is no folder '" + order.subpath + "'";
   }
   Json& files = answer["files"] = Json::array();
   for (const tenants::Entry& entry : listing->entries) files.push_back(valid_utf8(entry.path));
-  if (order->details == Details::all) {
+  if (order.details == Details::all) {
     Json entries = Json::array();
     for (const tenants::Entry& entry : listing->entries) {
       Json one = {{"path", valid_utf8(entry.path)},
@@ -84,7 +82,7 @@ Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, Json argumen
   }
   answer["count"] = listing->entries.size();
   answer["more"] = listing->more;
-  co_return mcp::ToolResult::data(std::move(answer));
+  co_return answer;
 }
 
 }  // namespace tools

@@ -104,27 +104,6 @@ std::optional<mcp::ToolResult> as_image(tenants::Tenant& tenant, const FileOrder
   return result;
 }
 
-Result<mcp::ToolResult> read_as_asked(tenants::Tenant& tenant, const Json& arguments) {
-  const Doing doing(LoopWork::workspace, &tenant.name());
-  TRY(FileOrder order, read_file_order(tenant, arguments));
-  const size_t limit = order.limit.value_or(kUsualBytes);
-  TRY(tenants::FileRange range, read(tenant, order, order.offset, limit));
-  if (auto image = as_image(tenant, order, range)) return std::move(*image);
-  if (order.encoding != Encoding::base64) {
-    tenants::FileRange text = range;
-    CHECKED(keep_whole_characters(tenant, order, limit, text));
-    bool readable = order.encoding == Encoding::text ? valid_utf8(text.bytes) == text.bytes : is_text(text.bytes);
-    if (readable) {
-      std::string content = text.bytes;
-      return as_text(answer_of(order, text, std::move(content), "utf-8"));
-    }
-    if (order.encoding == Encoding::text)
-      return fail(Code::invalid, "'" + order.filename + "' is not UTF-8 text in this range",
-                  "read it with encoding base64");
-  }
-  return as_text(answer_of(order, range, to_base64(range.bytes), "base64"));
-}
-
 }  // namespace
 
 mcp::ToolDefinition read_workspace_file_definition() {
@@ -150,10 +129,25 @@ mcp::ToolDefinition read_workspace_file_definition() {
   return tool;
 }
 
-Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, Json arguments) {
-  auto result = read_as_asked(tenant, arguments);
-  if (!result) co_return failure(result.error());
-  co_return std::move(*result);
+Result<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, const Json& arguments) {
+  const Doing doing(LoopWork::workspace, &tenant.name());
+  TRY(FileOrder order, read_file_order(tenant, arguments));
+  const size_t limit = order.limit.value_or(kUsualBytes);
+  TRY(tenants::FileRange range, read(tenant, order, order.offset, limit));
+  if (auto image = as_image(tenant, order, range)) return std::move(*image);
+  if (order.encoding != Encoding::base64) {
+    tenants::FileRange text = range;
+    CHECKED(keep_whole_characters(tenant, order, limit, text));
+    bool readable = order.encoding == Encoding::text ? valid_utf8(text.bytes) == text.bytes : is_text(text.bytes);
+    if (readable) {
+      std::string content = text.bytes;
+      return as_text(answer_of(order, text, std::move(content), "utf-8"));
+    }
+    if (order.encoding == Encoding::text)
+      return fail(Code::invalid, "'" + order.filename + "' is not UTF-8 text in this range",
+                  "read it with encoding base64");
+  }
+  return as_text(answer_of(order, range, to_base64(range.bytes), "base64"));
 }
 
 }  // namespace tools

@@ -16,37 +16,18 @@ constexpr size_t kMaxResourceBytes = 4 << 20;  // resources/read has no ranges
 constexpr size_t kEntriesPerPage = 100;
 constexpr size_t kMaxPaged = 10'000;
 
-using Tool = Task<mcp::ToolResult>(tenants::Tenant&, Json);
+using FileWork = Task<Result<Json>>(tenants::Tenant&, Json);
 
-Task<mcp::ToolResult> answer_for(Result<tenants::Requester> requester, Tool* tool, Json arguments) {
-  if (!requester) co_return failure(requester.error());
-  mcp::ToolResult result = co_await tool(*requester->tenant, std::move(arguments));
-  co_return result;
-}
-
-Task<mcp::ToolResult> tell_when_done(ResourceChanges& changes, Result<tenants::Requester> requester, Tool* tool,
-                                     Json arguments) {
+// Work that writes or removes `filename`. It also notifies the subscribed clients.
+Task<Result<Json>> tell_when_done(ResourceChanges& changes, const tenants::Requester& requester, FileWork* work,
+                                  Json arguments) {
+  tenants::Tenant& tenant = *requester.tenant;
   std::string changed;  // found before the call: afterwards the name may mean another file
-  if (requester)
-    if (auto path = workspace_path(*requester->tenant, arguments.value("filename", ""))) changed = path->text();
-  std::optional<tenants::Writers::Turn> writing;
-  if (requester) writing.emplace(requester->tenant->writers());
-  mcp::ToolResult result = co_await answer_for(requester, tool, std::move(arguments));
-  if (!result.is_error) changes.tell(*requester->tenant, changed);
-  co_return result;
-}
-
-mcp::ToolHandler for_tenant(const tenants::RequesterOf& requester_of, Tool* tool) {
-  return [requester_of, tool](mcp::RequestContext& context, Json arguments) {
-    return answer_for(requester_of(context), tool, std::move(arguments));
-  };
-}
-
-// The same for a tool that writes or removes `filename`. It also notifies the subscribed clients.
-mcp::ToolHandler that_changes(ResourceChanges& changes, const tenants::RequesterOf& requester_of, Tool* tool) {
-  return [&changes, requester_of, tool](mcp::RequestContext& context, Json arguments) {
-    return tell_when_done(changes, requester_of(context), tool, std::move(arguments));
-  };
+  if (auto path = workspace_path(tenant, arguments.value("filename", ""))) changed = path->text();
+  const tenants::Writers::Turn writing(tenant.writers());
+  CO_TRY(Json answer, co_await work(tenant, std::move(arguments)));
+  changes.tell(tenant, changed);
+  co_return answer;
 }
 
 Task<Result<mcp::ResourcePage>> list_of(Result<tenants::Requester> requester, std::string cursor) {
@@ -107,11 +88,22 @@ Result<std::string> read_uri(tenants::Tenant& tenant, const std::string& uri) {
 
 }  // namespace
 
-void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const tenants::RequesterOf& requester_of) {
-  server.add_tool(write_workspace_file_definition(), that_changes(changes, requester_of, write_workspace_file));
-  server.add_tool(read_workspace_file_definition(), for_tenant(requester_of, read_workspace_file));
-  server.add_tool(list_workspace_files_definition(), for_tenant(requester_of, list_workspace_files));
-  server.add_tool(delete_workspace_file_definition(), that_changes(changes, requester_of, delete_workspace_file));
+void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes) {
+  auto that_changes = [&changes](FileWork* work) {
+    return [&changes, work](const tenants::Requester& requester, Json arguments) {
+      return tell_when_done(changes, requester, work, std::move(arguments));
+    };
+  };
+  auto read = [](mcp::RequestContext&, const tenants::Requester& requester, Json arguments) {
+    return ready(read_workspace_file(*requester.tenant, arguments));
+  };
+  auto list = [](const tenants::Requester& requester, Json arguments) {
+    return list_workspace_files(*requester.tenant, std::move(arguments));
+  };
+  registry.add(agent_operation(write_workspace_file_definition(), that_changes(write_workspace_file)));
+  registry.add({read_workspace_file_definition(), read, nullptr});
+  registry.add(agent_operation(list_workspace_files_definition(), list));
+  registry.add(agent_operation(delete_workspace_file_definition(), that_changes(delete_workspace_file)));
 }
 
 Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor) {
@@ -182,12 +174,12 @@ Task<std::optional<mcp::ResourceContents>> read_folder(tenants::Tenant& tenant, 
   if (!name) co_return std::nullopt;
   while (name->ends_with('/')) name->pop_back();
   Json arguments = {{"subpath", name->empty() ? "." : *name}};
-  mcp::ToolResult listed = co_await list_workspace_files(tenant, std::move(arguments));
-  if (listed.is_error) co_return std::nullopt;
+  auto listed = co_await list_workspace_files(tenant, std::move(arguments));
+  if (!listed) co_return std::nullopt;
   mcp::ResourceContents contents;
   contents.uri = uri;
   contents.mime_type = "application/json";
-  contents.data = std::move(std::get<mcp::Text>(listed.content.front()).text);
+  contents.data = dump_json(*listed);
   co_return contents;
 }
 

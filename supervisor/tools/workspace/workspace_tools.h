@@ -1,7 +1,6 @@
 // The workspace tools: four MCP tools and resources, for the files of the caller's tenant. Each tool has its own file;
 // workspace_answers.h has their common parts. Source: tenants::Workspace, kept output, session logs, the journal.
-// Used by: supervisor/daemon/. Each handler checks its own arguments and answers `{success: true, ...}`, or an error
-// result with `{success: false, error, code, rule?, remedy?}`.
+// Used by: supervisor/daemon/. Each tool checks its own arguments and answers `{success: true, ...}`.
 #pragma once
 #include <functional>
 
@@ -10,11 +9,13 @@
 #include "supervisor/mcp/registry.h"
 #include "supervisor/mcp/server.h"
 #include "supervisor/tenants/requester.h"
+#include "supervisor/tools/operation.h"
 
 namespace tools {
 
 class ResourceChanges;
-void add_workspace_tools(mcp::Server& server, ResourceChanges& changes, const tenants::RequesterOf& requester_of);
+// Adds the four tools. `changes` must outlive all calls.
+void add_workspace_tools(const OperationRegistry& registry, ResourceChanges& changes);
 // Serves workspace:///path, exec:///<execution_id>/stdout|stderr|stats and session:///<session_id>. `journal` must
 // outlive the server.
 mcp::ResourceProvider workspace_resources(const tenants::RequesterOf& requester_of, journal::Journal& journal);
@@ -32,10 +33,11 @@ mcp::ToolDefinition list_workspace_files_definition();
 mcp::ToolDefinition delete_workspace_file_definition();
 
 // `tenant` must outlive the task.
-Task<mcp::ToolResult> write_workspace_file(tenants::Tenant& tenant, Json arguments);
-Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, Json arguments);
-Task<mcp::ToolResult> list_workspace_files(tenants::Tenant& tenant, Json arguments);
-Task<mcp::ToolResult> delete_workspace_file(tenants::Tenant& tenant, Json arguments);
+Task<Result<Json>> write_workspace_file(tenants::Tenant& tenant, Json arguments);
+Task<Result<Json>> list_workspace_files(tenants::Tenant& tenant, Json arguments);
+Task<Result<Json>> delete_workspace_file(tenants::Tenant& tenant, Json arguments);
+// The answer has no structured content: it is text, or a text and an image.
+Result<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, const Json& arguments);
 
 Task<Result<mcp::ResourcePage>> list_resources(tenants::Tenant& tenant, std::string cursor);
 Task<Result<std::vector<mcp::ResourceContents>>> read_resource(tenants::Tenant& tenant, std::string uri);

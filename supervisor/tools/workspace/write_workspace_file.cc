@@ -5,7 +5,6 @@
 #include "supervisor/base/json.h"
 #include "supervisor/tools/workspace/workspace_paths.h"
 #include "supervisor/tools/workspace/workspace_tools.h"
-#include "supervisor/tools/workspace_answers.h"
 
 namespace tools {
 namespace {
@@ -61,17 +60,15 @@ mcp::ToolDefinition write_workspace_file_definition() {
   return tool;
 }
 
-Task<mcp::ToolResult> write_workspace_file(tenants::Tenant& tenant, Json arguments) {
-  auto order = read_order(tenant, arguments);
-  if (!order) co_return failure(order.error());
-  size_t count = order->bytes.size();
-  auto size = co_await tenant.workspace().write(order->path, std::move(order->bytes), order->mode);
-  if (!size) co_return failure(size.error());
+Task<Result<Json>> write_workspace_file(tenants::Tenant& tenant, Json arguments) {
+  CO_TRY(Order order, read_order(tenant, arguments));
+  const size_t count = order.bytes.size();
+  CO_TRY(const uint64_t size, co_await tenant.workspace().write(order.path, std::move(order.bytes), order.mode));
   Json answer = {{"success", true},
-                 {"message", fmt::format("Written {} bytes to {}", count, order->filename)},
-                 {"filename", order->filename},
-                 {"size", *size}};
-  co_return mcp::ToolResult::data(std::move(answer));
+                 {"message", fmt::format("Written {} bytes to {}", count, order.filename)},
+                 {"filename", order.filename},
+                 {"size", size}};
+  co_return answer;
 }
 
 }  // namespace tools

@@ -9,8 +9,19 @@
 
 namespace {
 
+// The tools as the tests call them. `meant`: the tools that the caller may have meant.
+Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments, Json&) {
+  return tools::search_tools(catalog, arguments);
+}
+Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& arguments, Json& meant) {
+  return tools::get_tool_definition(catalog, arguments, nullptr, &meant);
+}
+Result<Json> list_tool_categories(const catalog::Catalog& catalog, const Json& arguments, Json&) {
+  return tools::list_tool_categories(catalog, arguments);
+}
+
 struct CatalogClient : Library {
-  using Tool = mcp::ToolResult(const catalog::Catalog&, const Json&);
+  using Tool = Result<Json>(const catalog::Catalog&, const Json&, Json& meant);
 
   CatalogClient() {
     put("full_catalog.json", Json::parse(R"({
@@ -38,24 +49,27 @@ struct CatalogClient : Library {
   }
 
   Json ok(Tool* tool, const Json& arguments) const {
-    mcp::ToolResult result = tool(*made, arguments);
-    REQUIRE(result.structured);
-    INFO(result.structured->dump());
-    REQUIRE_FALSE(result.is_error);
-    CHECK(Json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
-    return *result.structured;
+    Json meant;
+    auto answer = tool(*made, arguments, meant);
+    INFO((answer ? "" : answer.error().what));
+    REQUIRE(answer);
+    CHECK(meant.is_null());
+    return *answer;
   }
+  // The members of the error that agents get, and the tools that they may have meant.
   Json error(Tool* tool, const Json& arguments, std::string_view code) const {
-    mcp::ToolResult result = tool(*made, arguments);
+    Json meant;
+    const mcp::ToolResult result = tools::answer_for_agent(tool(*made, arguments, meant));
     REQUIRE(result.structured);
     INFO(result.structured->dump());
     CHECK(result.is_error);
     CHECK((*result.structured)["success"] == false);
     CHECK((*result.structured)["code"] == std::string(code));
-    CHECK(Json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
-    return *result.structured;
+    Json all = *result.structured;
+    if (!meant.is_null()) all.update(meant);
+    return all;
   }
-  Json search(const Json& arguments) const { return ok(tools::search_tools, arguments); }
+  Json search(const Json& arguments) const { return ok(search_tools, arguments); }
 };
 
 Names keys(const Json& object) {
@@ -144,12 +158,12 @@ TEST_CASE("search_tools that finds nothing says what to do", "[discovery]") {
 
 TEST_CASE("get_tool_definition answers with the entry, its category and its schemas", "[discovery]") {
   CatalogClient client;
-  auto seed = client.ok(tools::get_tool_definition, {{"tool_name", "dos_detector"}, {"category", "security"}});
+  auto seed = client.ok(get_tool_definition, {{"tool_name", "dos_detector"}, {"category", "security"}});
   const Json expected = Json::parse(R"({"name":"dos_detector","mcp_server":"mcp_tools","category":"security",
     "description":"Detect denial of service attacks","functions":["analyze_access_log","get_report"],
     "use_cases":["Analyze traffic for attacks"],"since":2,"import":"from servers.mcp_tools import dos_detector"})");
   for (const auto& [key, value] : expected.items()) CHECK(seed[key] == value);
-  auto widget = client.ok(tools::get_tool_definition, {{"tool_name", "widget_3"}});
+  auto widget = client.ok(get_tool_definition, {{"tool_name", "widget_3"}});
   CHECK(widget["inputSchema"]["required"] == Json{"angle"});
   CHECK(widget["outputSchema"]["type"] == "object");
   CHECK(widget["signature"] == "widget_3(angle: float) -> dict");
@@ -157,35 +171,35 @@ TEST_CASE("get_tool_definition answers with the entry, its category and its sche
 
 TEST_CASE("get_tool_definition answers about an unknown tool, too", "[discovery]") {
   CatalogClient client;
-  auto answer = client.error(tools::get_tool_definition, {{"tool_name", "store_memry"}}, "not_found");
+  auto answer = client.error(get_tool_definition, {{"tool_name", "store_memry"}}, "not_found");
   CHECK(answer["nearest"][0]["name"] == "store_memory");
   CHECK_THAT(answer["remedy"].get<std::string>(), Catch::Contains("did you mean 'store_memory'?"));
-  CHECK_FALSE(client.error(tools::get_tool_definition, {{"tool_name", "qqqqqqqqq"}}, "not_found").contains("nearest"));
+  CHECK_FALSE(client.error(get_tool_definition, {{"tool_name", "qqqqqqqqq"}}, "not_found").contains("nearest"));
 }
 
 TEST_CASE("get_tool_definition heeds category and server, and takes no tool for another of its name", "[discovery]") {
   CatalogClient client;
-  auto several = client.error(tools::get_tool_definition, {{"tool_name", "dos_detector"}}, "invalid");
+  auto several = client.error(get_tool_definition, {{"tool_name", "dos_detector"}}, "invalid");
   CHECK(several["candidates"].size() == 2);
-  CHECK(client.ok(tools::get_tool_definition, {{"tool_name", "dos_detector"}, {"category", "memory"}})["mcp_server"] ==
+  CHECK(client.ok(get_tool_definition, {{"tool_name", "dos_detector"}, {"category", "memory"}})["mcp_server"] ==
         "other");
-  CHECK(client.ok(tools::get_tool_definition, {{"tool_name", "dos_detector"}, {"server", "mcp_tools"}})["category"] ==
+  CHECK(client.ok(get_tool_definition, {{"tool_name", "dos_detector"}, {"server", "mcp_tools"}})["category"] ==
         "security");
-  CHECK(client.ok(tools::get_tool_definition, {{"tool_name", "other.dos_detector"}})["mcp_server"] == "other");
+  CHECK(client.ok(get_tool_definition, {{"tool_name", "other.dos_detector"}})["mcp_server"] == "other");
   auto wrong =
-      client.error(tools::get_tool_definition, {{"tool_name", "store_memory"}, {"category", "security"}}, "not_found");
+      client.error(get_tool_definition, {{"tool_name", "store_memory"}, {"category", "security"}}, "not_found");
   CHECK(wrong["nearest"][0]["category"] == "memory");
 }
 
 TEST_CASE("list_tool_categories counts what is there, whatever a file says", "[discovery]") {
   CatalogClient client;
-  auto answer = client.ok(tools::list_tool_categories, Json::object());
+  auto answer = client.ok(list_tool_categories, Json::object());
   CHECK(answer == Json::parse(R"({"categories":{"memory":{"description":"Remembering","tool_count":2},
     "security":{"description":"Security analysis","tool_count":1},"shop":{"description":"","tool_count":23}},
     "total_tools":26,"core_mcps":["enhanced-memory"],"servers":{"mcp_tools":1,"other":1,"widgets":23}})"));
   client.put("broken.json", "{");
   client.load();
-  CHECK(client.ok(tools::list_tool_categories, Json::object())["problems"] == 1);
+  CHECK(client.ok(list_tool_categories, Json::object())["problems"] == 1);
 }
 
 TEST_CASE("list_tool_categories stays small, whatever there is", "[discovery]") {
@@ -194,7 +208,7 @@ TEST_CASE("list_tool_categories stays small, whatever there is", "[discovery]") 
     library.put("category_" + std::to_string(i) + "/server_with_a_name_" + std::to_string(i) + ".json",
                 Json{{"description", std::string(300, 'd')}, {"tools", {{{"name", "t"}}, {{"name", "u"}}}}});
   library.put("big/big.json", Json{{"tools", {{{"name", "a"}}, {{"name", "b"}}, {{"name", "c"}}}}});
-  const Json answer = *tools::list_tool_categories(library.load(), Json::object()).structured;
+  const Json answer = *tools::list_tool_categories(library.load(), Json::object());
   CHECK(answer.dump().size() <= 2600);  // 800 tokens
   CHECK(answer["total_tools"] == 1203);
   CHECK(answer["categories"].contains("big"));
@@ -213,18 +227,17 @@ TEST_CASE("what is perhaps meant is said of a tool and of a server", "[discovery
 TEST_CASE("the discovery tools name what is wrong with their arguments", "[discovery]") {
   CatalogClient client;
   auto [tool, arguments, part] = GENERATE(table<CatalogClient::Tool*, Json, std::string>({
-      {tools::search_tools, Json::object(), "query"},
-      {tools::search_tools, Json{{"query", 7}}, "query"},
-      {tools::search_tools, Json{{"query", "x"}, {"detail_level", "everything"}},
-       "detail_level"},  // once: the same as full
-      {tools::search_tools, Json{{"query", "x"}, {"limit", 0}}, "limit"},
-      {tools::search_tools, Json{{"query", "x"}, {"limit", 51}}, "limit"},
-      {tools::search_tools, Json{{"query", "x"}, {"tags", "a"}}, "tags"},
-      {tools::search_tools, Json{{"query", "x"}, {"tags", Json(std::vector<std::string>(17, "t"))}}, "tags"},
-      {tools::search_tools, Json{{"query", "x"}, {"catgory", "a"}}, "catgory"},
-      {tools::get_tool_definition, Json::object(), "tool_name"},
-      {tools::get_tool_definition, Json{{"tool_name", "x"}, {"category", 1}}, "category"},
-      {tools::list_tool_categories, Json{{"x", 1}}, "x"},
+      {search_tools, Json::object(), "query"},
+      {search_tools, Json{{"query", 7}}, "query"},
+      {search_tools, Json{{"query", "x"}, {"detail_level", "everything"}}, "detail_level"},  // once: the same as full
+      {search_tools, Json{{"query", "x"}, {"limit", 0}}, "limit"},
+      {search_tools, Json{{"query", "x"}, {"limit", 51}}, "limit"},
+      {search_tools, Json{{"query", "x"}, {"tags", "a"}}, "tags"},
+      {search_tools, Json{{"query", "x"}, {"tags", Json(std::vector<std::string>(17, "t"))}}, "tags"},
+      {search_tools, Json{{"query", "x"}, {"catgory", "a"}}, "catgory"},
+      {get_tool_definition, Json::object(), "tool_name"},
+      {get_tool_definition, Json{{"tool_name", "x"}, {"category", 1}}, "category"},
+      {list_tool_categories, Json{{"x", 1}}, "x"},
   }));
   CAPTURE(arguments.dump().substr(0, 100));
   CHECK_THAT(client.error(tool, arguments, "invalid")["error"].get<std::string>(), Catch::Contains(part));
@@ -233,9 +246,9 @@ TEST_CASE("the discovery tools name what is wrong with their arguments", "[disco
 TEST_CASE("an empty catalogue answers", "[discovery]") {
   Library empty;
   const auto& made = empty.load();
-  CHECK((*tools::search_tools(made, {{"query", "x"}}).structured)["count"] == 0);
-  CHECK((*tools::list_tool_categories(made, Json::object()).structured)["total_tools"] == 0);
-  CHECK(tools::get_tool_definition(made, {{"tool_name", "x"}}).is_error);
+  CHECK((*tools::search_tools(made, {{"query", "x"}}))["count"] == 0);
+  CHECK((*tools::list_tool_categories(made, Json::object()))["total_tools"] == 0);
+  CHECK_FALSE(tools::get_tool_definition(made, {{"tool_name", "x"}}));
 }
 
 TEST_CASE("the discovery tools' definitions work in every client and stay small", "[discovery]") {

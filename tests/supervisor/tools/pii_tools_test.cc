@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "supervisor/base/path.h"
+#include "supervisor/privacy/pii_response_filter.h"
 #include "tests/catch.h"
 
 namespace {
@@ -16,12 +17,10 @@ policies::PiiRules trusting() {
   return rules;
 }
 
-Json ok(const mcp::ToolResult& result) {
-  REQUIRE(result.structured);
-  INFO(result.structured->dump());
-  REQUIRE_FALSE(result.is_error);
-  CHECK(Json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
-  return *result.structured;
+Json ok(const Result<Json>& result) {
+  INFO((result ? "" : result.error().what));
+  REQUIRE(result);
+  return *result;
 }
 
 // On a loop of its own.
@@ -72,7 +71,7 @@ struct SlowVaults {
   }
 };
 
-mcp::ToolResult sanitize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
+Result<Json> sanitize(policies::PiiVault& vault, const policies::PiiRules& rules, const Json& arguments) {
   Loop loop;
   return result_of(loop, tools::sanitize_pii(loop, vault, rules, arguments));
 }
@@ -82,7 +81,8 @@ Result<Json> tokenize(policies::PiiVault& vault, const policies::PiiRules& rules
   return result_of(loop, tools::tokenize_pii(loop, vault, rules, arguments));
 }
 
-Json error(const mcp::ToolResult& result, std::string_view code) {
+Json error(const Result<Json>& refused, std::string_view code) {
+  const mcp::ToolResult result = tools::answer_for_agent(refused);
   REQUIRE(result.is_error);
   CHECK((*result.structured)["success"] == false);
   CHECK((*result.structured)["code"] == std::string(code));

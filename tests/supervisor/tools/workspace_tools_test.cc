@@ -10,7 +10,23 @@ namespace {
 
 const std::string kPng = std::string("\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16) + std::string(100, '\x01');
 
-// One tenant with a small quota, and its tools as a client sees them.
+// The tools as a client sees them.
+using Tool = Task<mcp::ToolResult>(tenants::Tenant&, Json);
+template <auto* work>
+Task<mcp::ToolResult> answer_of(tenants::Tenant& tenant, Json arguments) {
+  auto value = co_await work(tenant, std::move(arguments));
+  co_return tools::answer_for_agent(std::move(value));
+}
+constexpr Tool* write_workspace_file = answer_of<tools::write_workspace_file>;
+constexpr Tool* list_workspace_files = answer_of<tools::list_workspace_files>;
+constexpr Tool* delete_workspace_file = answer_of<tools::delete_workspace_file>;
+Task<mcp::ToolResult> read_workspace_file(tenants::Tenant& tenant, Json arguments) {
+  auto result = tools::read_workspace_file(tenant, arguments);
+  if (!result) co_return mcp::ToolResult::error(result.error());
+  co_return *std::move(result);
+}
+
+// One tenant with a small quota.
 struct WorkspaceClient {
   TempDirectory temp;
   Loop loop;
@@ -24,7 +40,6 @@ struct WorkspaceClient {
     tenant = tenants::Tenant::open(loop, state.get(), "acme", policy).value();
   }
 
-  using Tool = Task<mcp::ToolResult>(tenants::Tenant&, Json);
   mcp::ToolResult call(Tool* tool, Json arguments) { return wait_for(loop, tool(*tenant, std::move(arguments))); }
   // The answer of a call that must succeed; what a client takes as structured content says the same.
   Json ok(Tool* tool, Json arguments) {
@@ -46,12 +61,12 @@ struct WorkspaceClient {
     CHECK(Json::parse(std::get<mcp::Text>(result.content.at(0)).text) == *result.structured);
     return *result.structured;
   }
-  Json write(Json arguments) { return ok(tools::write_workspace_file, std::move(arguments)); }
+  Json write(Json arguments) { return ok(write_workspace_file, std::move(arguments)); }
   static Json text_of(const mcp::ToolResult& result) {
     return Json::parse(std::get<mcp::Text>(result.content.at(0)).text);
   }
-  Json read(Json arguments) { return ok(tools::read_workspace_file, std::move(arguments)); }
-  Json list(Json arguments) { return ok(tools::list_workspace_files, std::move(arguments)); }
+  Json read(Json arguments) { return ok(read_workspace_file, std::move(arguments)); }
+  Json list(Json arguments) { return ok(list_workspace_files, std::move(arguments)); }
   std::string on_disk(const std::string& name) { return Scene::get(workspace / name); }
 };
 
@@ -73,37 +88,37 @@ TEST_CASE("writing appends, creates and takes base64", "[tools]") {
   auto appended = client.write({{"filename", "a"}, {"content", "+"}, {"mode", "append"}});
   CHECK(appended["size"] == 3);
   CHECK(appended["message"] == "Written 1 bytes to a");
-  client.error(tools::write_workspace_file, {{"filename", "a"}, {"content", "x"}, {"mode", "create"}}, "invalid");
+  client.error(write_workspace_file, {{"filename", "a"}, {"content", "x"}, {"mode", "create"}}, "invalid");
   CHECK(client.on_disk("a") == std::string("\0\xFF+", 3));
 }
 
 TEST_CASE("bad arguments are named", "[tools]") {
   WorkspaceClient client;
-  auto [tool, arguments, part] = GENERATE(table<WorkspaceClient::Tool*, Json, std::string>({
-      {tools::write_workspace_file, Json::object(), "filename"},
-      {tools::write_workspace_file, Json{{"filename", "a"}}, "content"},
-      {tools::write_workspace_file, Json{{"filename", 7}, {"content", "x"}}, "filename"},
-      {tools::write_workspace_file, Json{{"filename", "a"}, {"content", "x"}, {"mode", "truncate"}}, "mode"},
-      {tools::write_workspace_file, Json{{"filename", "a"}, {"content", "x"}, {"encoding", "latin1"}}, "encoding"},
-      {tools::write_workspace_file, Json{{"filename", "a"}, {"content", "*"}, {"encoding", "base64"}}, "base64"},
-      {tools::write_workspace_file, Json{{"filename", "a"}, {"content", "x"}, {"file", "b"}}, "file"},
-      {tools::write_workspace_file, Json{{"filename", "../a"}, {"content", "x"}}, ".."},
-      {tools::write_workspace_file, Json{{"filename", "."}, {"content", "x"}}, "folder"},
-      {tools::write_workspace_file, Json::array(), "write_workspace_file"},
-      {tools::read_workspace_file, Json{{"filename", "a"}, {"offset", -1}}, "offset"},
-      {tools::read_workspace_file, Json{{"filename", "a"}, {"offset", 1.5}}, "offset"},
-      {tools::read_workspace_file, Json{{"filename", "a"}, {"limit", 0}}, "limit"},
-      {tools::read_workspace_file, Json{{"filename", ""}}, "empty"},
-      {tools::read_workspace_file, Json{{"filename", "exec:///e1"}}, "exec:///"},
-      {tools::read_workspace_file, Json{{"filename", "exec:///../stdout"}}, "execution id"},
-      {tools::list_workspace_files, Json{{"depth", 0}}, "depth"},
-      {tools::list_workspace_files, Json{{"limit", 0}}, "limit"},
-      {tools::list_workspace_files, Json{{"subpath", "/etc"}}, "not in /workspace"},
-      {tools::write_workspace_file, Json{{"filename", "/workspaces/a"}, {"content", "x"}}, "not in /workspace"},
-      {tools::write_workspace_file, Json{{"filename", "/workspace/../a"}, {"content", "x"}}, ".."},
-      {tools::write_workspace_file, Json{{"filename", "workspace:///%2e%2e/a"}, {"content", "x"}}, ".."},
-      {tools::write_workspace_file, Json{{"filename", "file:///etc/a"}, {"content", "x"}}, "not in /workspace"},
-      {tools::delete_workspace_file, Json{{"filename", "a"}, {"recursive", "yes"}}, "recursive"},
+  auto [tool, arguments, part] = GENERATE(table<Tool*, Json, std::string>({
+      {write_workspace_file, Json::object(), "filename"},
+      {write_workspace_file, Json{{"filename", "a"}}, "content"},
+      {write_workspace_file, Json{{"filename", 7}, {"content", "x"}}, "filename"},
+      {write_workspace_file, Json{{"filename", "a"}, {"content", "x"}, {"mode", "truncate"}}, "mode"},
+      {write_workspace_file, Json{{"filename", "a"}, {"content", "x"}, {"encoding", "latin1"}}, "encoding"},
+      {write_workspace_file, Json{{"filename", "a"}, {"content", "*"}, {"encoding", "base64"}}, "base64"},
+      {write_workspace_file, Json{{"filename", "a"}, {"content", "x"}, {"file", "b"}}, "file"},
+      {write_workspace_file, Json{{"filename", "../a"}, {"content", "x"}}, ".."},
+      {write_workspace_file, Json{{"filename", "."}, {"content", "x"}}, "folder"},
+      {write_workspace_file, Json::array(), "write_workspace_file"},
+      {read_workspace_file, Json{{"filename", "a"}, {"offset", -1}}, "offset"},
+      {read_workspace_file, Json{{"filename", "a"}, {"offset", 1.5}}, "offset"},
+      {read_workspace_file, Json{{"filename", "a"}, {"limit", 0}}, "limit"},
+      {read_workspace_file, Json{{"filename", ""}}, "empty"},
+      {read_workspace_file, Json{{"filename", "exec:///e1"}}, "exec:///"},
+      {read_workspace_file, Json{{"filename", "exec:///../stdout"}}, "execution id"},
+      {list_workspace_files, Json{{"depth", 0}}, "depth"},
+      {list_workspace_files, Json{{"limit", 0}}, "limit"},
+      {list_workspace_files, Json{{"subpath", "/etc"}}, "not in /workspace"},
+      {write_workspace_file, Json{{"filename", "/workspaces/a"}, {"content", "x"}}, "not in /workspace"},
+      {write_workspace_file, Json{{"filename", "/workspace/../a"}, {"content", "x"}}, ".."},
+      {write_workspace_file, Json{{"filename", "workspace:///%2e%2e/a"}, {"content", "x"}}, ".."},
+      {write_workspace_file, Json{{"filename", "file:///etc/a"}, {"content", "x"}}, "not in /workspace"},
+      {delete_workspace_file, Json{{"filename", "a"}, {"recursive", "yes"}}, "recursive"},
   }));
   CAPTURE(arguments.dump());
   auto answer = client.error(tool, arguments, "invalid");
@@ -121,7 +136,7 @@ TEST_CASE("a path is taken as programs in a jail name it, and as URIs do", "[too
   CHECK(client.on_disk("d/a") == "x");
   CHECK_FALSE(fs::exists(client.workspace / "workspace"));
   CHECK(client.read({{"filename", written}})["content"] == "x");
-  CHECK(client.ok(tools::delete_workspace_file, {{"filename", written}})["message"] == "Deleted d/a");
+  CHECK(client.ok(delete_workspace_file, {{"filename", written}})["message"] == "Deleted d/a");
   CHECK_FALSE(fs::exists(client.workspace / "d/a"));
 }
 
@@ -156,7 +171,7 @@ TEST_CASE("a file that is named workspace is meant by its name", "[tools]") {
   WorkspaceClient client;
   Scene::put(client.workspace / "workspace", "x");
   CHECK(client.read({{"filename", "workspace"}})["content"] == "x");
-  CHECK(client.ok(tools::delete_workspace_file, {{"filename", "workspace"}})["message"] == "Deleted workspace");
+  CHECK(client.ok(delete_workspace_file, {{"filename", "workspace"}})["message"] == "Deleted workspace");
   CHECK_FALSE(fs::exists(client.workspace / "workspace"));
 }
 
@@ -166,16 +181,16 @@ TEST_CASE("what is named workspace is deleted, and asked for again never the who
   const Json order = {{"filename", "workspace"}, {"recursive", true}};
   SECTION("a folder") {
     fs::create_directory(client.workspace / "workspace");
-    CHECK(client.ok(tools::delete_workspace_file, order)["message"] == "Deleted workspace");
+    CHECK(client.ok(delete_workspace_file, order)["message"] == "Deleted workspace");
   }
   SECTION("a link") {
     fs::create_directory(client.workspace / "data");
     fs::create_symlink("data", client.workspace / "workspace");
-    CHECK(client.ok(tools::delete_workspace_file, order)["message"] == "Deleted workspace");
+    CHECK(client.ok(delete_workspace_file, order)["message"] == "Deleted workspace");
     CHECK(fs::exists(client.workspace / "data"));
   }
   SECTION("nothing") {}
-  client.error(tools::delete_workspace_file, order, "not_found");
+  client.error(delete_workspace_file, order, "not_found");
   CHECK(client.on_disk("precious") == "x");
 }
 
@@ -254,7 +269,7 @@ TEST_CASE("what is not text comes as base64", "[tools]") {
   CHECK(from_base64(answer["content"].get<std::string>()).value() == bytes);
   CHECK(answer["length"] == bytes.size());
   if (bytes.find('\0') == bytes.npos) {
-    auto refused = client.error(tools::read_workspace_file, {{"filename", "a"}, {"encoding", "utf-8"}}, "invalid");
+    auto refused = client.error(read_workspace_file, {{"filename", "a"}, {"encoding", "utf-8"}}, "invalid");
     CHECK(refused["remedy"] == "read it with encoding base64");
   }
 }
@@ -270,7 +285,7 @@ TEST_CASE("base64 is exact in any range", "[tools]") {
 TEST_CASE("a picture is shown, unless a part of it or its bytes were asked for", "[tools]") {
   WorkspaceClient client;
   Scene::put(client.workspace / "a.png", kPng);
-  mcp::ToolResult shown = client.call(tools::read_workspace_file, {{"filename", "a.png"}});
+  mcp::ToolResult shown = client.call(read_workspace_file, {{"filename", "a.png"}});
   REQUIRE(shown.content.size() == 2);
   const auto& image = std::get<mcp::Image>(shown.content[1]);
   CHECK(image.mime_type == "image/png");
@@ -282,14 +297,14 @@ TEST_CASE("a picture is shown, unless a part of it or its bytes were asked for",
   CHECK(about["size"] == kPng.size());
   for (Json arguments : {Json{{"filename", "a.png"}, {"limit", 20}}, Json{{"filename", "a.png"}, {"offset", 1}},
                          Json{{"filename", "a.png"}, {"encoding", "base64"}}}) {
-    mcp::ToolResult spelled = client.call(tools::read_workspace_file, arguments);
+    mcp::ToolResult spelled = client.call(read_workspace_file, arguments);
     CHECK(spelled.content.size() == 1);
     CHECK(WorkspaceClient::text_of(spelled)["encoding"] == "base64");
   }
   Scene::put(client.workspace / "large.png", kPng + std::string(1 << 20, 'x'));
-  CHECK(client.call(tools::read_workspace_file, {{"filename", "large.png"}}).content.size() == 1);
+  CHECK(client.call(read_workspace_file, {{"filename", "large.png"}}).content.size() == 1);
   Scene::put(client.workspace / "long.png", kPng + std::string(100'000, 'x'));  // more than the usual range
-  CHECK(client.call(tools::read_workspace_file, {{"filename", "long.png"}}).content.size() == 2);
+  CHECK(client.call(read_workspace_file, {{"filename", "long.png"}}).content.size() == 2);
 }
 
 TEST_CASE("kept output is read like a file", "[tools]") {
@@ -304,9 +319,9 @@ TEST_CASE("kept output is read like a file", "[tools]") {
   CHECK(part["size"] == 10);
   CHECK(part["more"] == true);
   CHECK(client.read({{"filename", "exec:///e1/stderr"}})["content"] == "oops");
-  client.error(tools::read_workspace_file, {{"filename", "exec:///e2/stdout"}}, "not_found");
-  client.error(tools::read_workspace_file, {{"filename", "exec:///e1/stdin"}}, "not_found");
-  client.error(tools::read_workspace_file, {{"filename", "exec:///e1/stdout/.."}}, "not_found");
+  client.error(read_workspace_file, {{"filename", "exec:///e2/stdout"}}, "not_found");
+  client.error(read_workspace_file, {{"filename", "exec:///e1/stdin"}}, "not_found");
+  client.error(read_workspace_file, {{"filename", "exec:///e1/stdout/.."}}, "not_found");
 }
 
 TEST_CASE("files are listed with the keys that clients know", "[tools]") {
@@ -324,7 +339,7 @@ TEST_CASE("files are listed with the keys that clients know", "[tools]") {
   CHECK(detailed["entries"][0]["kind"] == "file");
   CHECK(detailed["entries"][0]["modified"].get<std::string>().size() == 20);
   CHECK(client.list({{"subpath", "missing"}})["note"] == "there is no folder 'missing'");
-  client.error(tools::list_workspace_files, {{"subpath", "a"}}, "invalid");
+  client.error(list_workspace_files, {{"subpath", "a"}}, "invalid");
 }
 
 TEST_CASE("names that are not UTF-8 and links are listed without harm", "[tools]") {
@@ -334,24 +349,24 @@ TEST_CASE("names that are not UTF-8 and links are listed without harm", "[tools]
   auto listed = client.list({{"details", true}});
   CHECK(listed["files"] == Json::array({"link", "\xEF\xBF\xBD\n"}));
   CHECK(listed["entries"][0]["kind"] == "link");
-  client.error(tools::read_workspace_file, {{"filename", "link"}}, "denied");
+  client.error(read_workspace_file, {{"filename", "link"}}, "denied");
 }
 
 TEST_CASE("files and folders are deleted", "[tools]") {
   WorkspaceClient client;
   client.write({{"filename", "d/a"}, {"content", "x"}});
-  client.error(tools::delete_workspace_file, {{"filename", "d"}}, "invalid");
-  CHECK(client.ok(tools::delete_workspace_file, {{"filename", "d/a"}})["message"] == "Deleted d/a");
-  client.error(tools::delete_workspace_file, {{"filename", "d/a"}}, "not_found");
+  client.error(delete_workspace_file, {{"filename", "d"}}, "invalid");
+  CHECK(client.ok(delete_workspace_file, {{"filename", "d/a"}})["message"] == "Deleted d/a");
+  client.error(delete_workspace_file, {{"filename", "d/a"}}, "not_found");
   client.write({{"filename", "d/e/f"}, {"content", "x"}});
-  CHECK(client.ok(tools::delete_workspace_file, {{"filename", "d"}, {"recursive", true}})["message"] == "Deleted d");
+  CHECK(client.ok(delete_workspace_file, {{"filename", "d"}, {"recursive", true}})["message"] == "Deleted d");
   CHECK(fs::is_empty(client.workspace));
 }
 
 TEST_CASE("a full quota tells numbers, rule and remedy", "[tools]") {
   WorkspaceClient client;
-  auto answer = client.error(tools::write_workspace_file,
-                             {{"filename", "a"}, {"content", std::string((4 << 20) + 1, 'x')}}, "exhausted");
+  auto answer = client.error(write_workspace_file, {{"filename", "a"}, {"content", std::string((4 << 20) + 1, 'x')}},
+                             "exhausted");
   CHECK(answer["error"] == "writing 'a' needs 4194305 bytes more, 4194304 of 4194304 are left in this workspace");
   CHECK(answer["rule"] == "quota.workspace_bytes");
   CHECK(answer.contains("remedy"));

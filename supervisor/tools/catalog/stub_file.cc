@@ -1,8 +1,7 @@
-#include "supervisor/tools/catalog/stub_calls.h"
-
 #include <fmt/format.h>
 
 #include "supervisor/base/fields.h"
+#include "supervisor/tools/catalog/catalog_tools.h"
 
 namespace tools {
 namespace {
@@ -38,10 +37,11 @@ Task<Result<Json>> give_file(discovery::StubTree& tree, std::shared_ptr<Asked> a
 
 }  // namespace
 
-void add_stub_calls(calls::GuestCalls& calls, discovery::StubTree& tree) {
-  calls.add("stub_file", [&tree, asked = std::make_shared<Asked>()](const calls::GuestCaller& caller, Json arguments) {
-    return give_file(tree, asked, caller.tenant->name(), std::move(arguments));
-  });
+Operation stub_file_operation(discovery::StubTree& tree) {
+  return code_operation(
+      "stub_file", [&tree, asked = std::make_shared<Asked>()](const tenants::Requester& requester, Json arguments) {
+        return give_file(tree, asked, requester.tenant->name(), std::move(arguments));
+      });
 }
 
 }  // namespace tools
