@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "supervisor/base/log.h"
+
 namespace {
 
 // A client's socket and its record have the same name.

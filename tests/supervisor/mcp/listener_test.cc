@@ -88,10 +88,12 @@ TEST_CASE("the kernel tells the server all the groups of who connected", "[mcp]"
   auto client = f.dial();
   if (::geteuid() == 0) REQUIRE(::setgroups(before.size(), before.data()) == 0);
   CHECK(client->ask(request(1, "ping"))["id"] == 1);
-  REQUIRE(f.peers.size() == 1);
+  REQUIRE(f.principals.size() == 1);
+  REQUIRE(f.principals[0].peer());
+  std::vector<gid_t> told = f.principals[0].peer()->groups;
   std::sort(groups.begin(), groups.end());
-  std::sort(f.peers[0].groups.begin(), f.peers[0].groups.end());
-  CHECK(f.peers[0].groups == groups);
+  std::sort(told.begin(), told.end());
+  CHECK(told == groups);
 }
 
 TEST_CASE("the socket file has its mode from the start and replaces only what nobody serves", "[mcp]") {
