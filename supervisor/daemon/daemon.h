@@ -46,9 +46,9 @@ class Daemon {
   Event serving_;  // the start is done
   bool reloading_ = false;
   std::vector<std::shared_ptr<Reload>> reloads_asked_;
+  std::unique_ptr<Signals> signals_;  // before the parts: a second SIGTERM while they are destroyed must not kill
   // Both are made by start_serving(), in this order. A signal may come before.
   std::unique_ptr<JailHost> jails_;
   std::unique_ptr<DaemonParts> parts_;
-  std::unique_ptr<Signals> signals_;
   Scope tasks_;  // last: cancelled first
 };

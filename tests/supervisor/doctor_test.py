@@ -87,7 +87,7 @@ class Doctor(unittest.TestCase):
                 client.execute("1", language="javascript")
                 return self.look("--socket", daemon.socket, "--bus", bus.address)["pool"]
             eventually(lambda: pool()["health"] == "note", "a zygote that cannot be")
-            self.assertIn("a zygote for javascript code: the first copy did not run a program right", pool()["found"])
+            self.assertIn("a zygote for javascript code: the first fork did not run its program correctly", pool()["found"])
             self.assertNotIn("python", pool()["found"])
 
     def test_a_daemon_says_whether_its_spans_arrive(self):

@@ -98,8 +98,8 @@ class LargeCalls(SharedUpstreamTest):
                                        "except warder.CallError as e: result = [e.code, str(e)]",
                                        context_vars={"c": lists})["result"]
 
-        for ask, words in ((of_server, "the arguments of 'add' do not fit"), (of_ours, "missing, but required"),
-                           (of_code, "the arguments of 'add' do not fit")):
+        for ask, words in ((of_server, "the arguments of 'add' do not match its schema"), (of_ours, "missing, but required"),
+                           (of_code, "the arguments of 'add' do not match its schema")):
             with self.subTest(words):
                 self.assertEqual(ask(LISTS), ask([[]]))
                 self.assertIn(words, str(ask(LISTS)))

@@ -200,7 +200,7 @@ class Ends(Case):
                     "threading.Thread(target=spin, daemon=True).start()", "session": "s"})["_meta"]["org.warder/receipt"]
         if receipt["session"]["between_calls"] == "watched":
             eventually(lambda: not self.listed(), "the end of a session that goes on computing")
-            self.expect_gone("went on computing between calls")
+            self.expect_gone("used CPU time between calls")
 
     def test_a_reset_begins_anew_and_an_empty_one_only_ends(self):
         self.value_of("x = 1")

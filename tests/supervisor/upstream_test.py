@@ -142,7 +142,7 @@ class Calls(SharedUpstreamTest):
         fail, refuse, large, text, nothing, far = body["result"]
         self.assertEqual(fail, ["tool_error", "the printer is out of paper", {"paper": 0}])
         self.assertEqual(refuse, [-32001, "not today", {"again": "tomorrow"}])
-        self.assertEqual(large[:2], ["invalid", "the arguments of 'add' do not fit: /b: 2000 is above the maximum of 1000"])
+        self.assertEqual(large[:2], ["invalid", "the arguments of 'add' do not match its schema: /b: 2000 is above the maximum of 1000"])
         self.assertIn("/a: \"x\" is not of type number", text[1])
         self.assertEqual((nothing[0], far[0]), ("not_found", "not_found"))
         self.await_stubs(self.client)
