@@ -247,10 +247,11 @@ std::vector<DaemonParts::Reloadable> DaemonParts::all_reloadables() {
       {"the tenants' members, and their lists of tools",
        [this] {
          const auto offered_others = registry_.apply_policies();
-         server_.lists_changed(mcp::Changed::tools, [&offered_others](const std::shared_ptr<mcp::ConnectionUser>& user) {
-           return std::any_of(offered_others.begin(), offered_others.end(),
-                              [&](const auto& member) { return member == user; });
-         });
+         server_.lists_changed(mcp::Changed::tools,
+                               [&offered_others](const std::shared_ptr<mcp::ConnectionUser>& user) {
+                                 return std::any_of(offered_others.begin(), offered_others.end(),
+                                                    [&](const auto& member) { return member == user; });
+                               });
        }},
       {"waiting jails", [this] { pool_.clear(); }},
       {"waiting approvals", [this] { approvals_.refuse_all("the policies were reloaded: call again"); }},

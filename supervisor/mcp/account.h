@@ -1,5 +1,6 @@
 // Account: counters and limits that all connections of one user (one principal) share, over all listening sockets.
-// Accounts: finds the account of a principal. Owned by Server; used by Listener, Connection and Conversation. No errors.
+// Accounts: finds the account of a principal. Owned by Server; used by Listener, Connection and Conversation. No
+// errors.
 #pragma once
 #include <map>
 #include <memory>
