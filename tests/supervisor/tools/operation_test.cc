@@ -63,7 +63,7 @@ struct Audiences {
   }
   bool code_has(const std::string& name) {
     const auto reply = code(name);
-    return reply || reply.error().what.find("can be called from here") == std::string::npos;
+    return reply || reply.error().what.find("no call is named") == std::string::npos;
   }
 };
 
