@@ -70,7 +70,7 @@ class Advice(unittest.TestCase):
     def test_a_forbidden_call_is_guessed_from_the_code(self):
         body = self.fails("import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)", "probably ptrace, which takes over",
                           outcome="forbidden_call")
-        self.assertIn("the kernel does not tell", body["error"])
+        self.assertIn("the kernel does not name the call", body["error"])
         self.assertIn("(rule: seccomp/default, kill)", body["error"])
         self.fails("import ctypes\nctypes.CDLL(None).syscall(101, 0, 0, 0)", "one of ptrace, mount", outcome="forbidden_call")
 

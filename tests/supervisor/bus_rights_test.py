@@ -194,7 +194,7 @@ class Hostile(unittest.TestCase):
         with contextlib.ExitStack() as held:
             for _ in range(64):
                 subscribe()
-            with self.assertRaisesRegex(dbus.DBusException, "64 subscribers") as refused:
+            with self.assertRaisesRegex(dbus.DBusException, "64 subscriptions") as refused:
                 subscribe()
             self.assertEqual(refused.exception.get_dbus_name(), f"{NAME}.Error.Exhausted")
             self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")

@@ -214,7 +214,7 @@ class Shown(unittest.TestCase):
             self.assertFalse(path.exists())
 
     def test_wrong_flags_are_named(self):
-        for words, told in ((["--port", "x"], "not a port"), (["--port", "70000"], "not a port"), (["--port", "1", "--unix", "a"], "one of"),
+        for words, told in ((["--port", "x"], "not a port"), (["--port", "70000"], "not a port"), (["--port", "1", "--unix", "a"], "exclude each other"),
                             (["--unix", "/tmp/" + "a" * 200], "too long")):
             with self.subTest(words):
                 done = subprocess.run([WARDER, "dashboard", *words], capture_output=True, text=True, timeout=PATIENCE)

@@ -38,14 +38,14 @@ class OpenFiles(unittest.TestCase):
 
     def test_fewer_than_any_daemon_needs(self):
         said = self.refusal(64, limits={"standard": {"open_files": 64}})
-        for words in ("RLIMIT_NOFILE) is 64", "needs 256", "LimitNOFILE=65536"):
+        for words in ("RLIMIT_NOFILE) is 64", "needs at least 256", "LimitNOFILE=65536"):
             self.assertIn(words, said)
 
     def test_few_are_served_with_and_told(self):
         with Daemon(launcher=under(1100, 1100)) as daemon, Client(daemon.socket) as client:
             self.assertEqual(client.execute("result = 1")["outcome"], "ok")
             (line,) = [line for line in daemon.log_text().split("\n") if "RLIMIT_NOFILE" in line]
-            for words in ("warning", "is 1100", "some 68 executions", "LimitNOFILE=65536"):
+            for words in ("warning", "is 1100", "about 68 executions", "LimitNOFILE=65536"):
                 self.assertIn(words, line)
 
     def test_a_low_soft_limit_is_raised_to_the_hard_one(self):
