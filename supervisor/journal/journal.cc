@@ -225,6 +225,11 @@ void Journal::forget(const std::string& tenant) {
   writer_->queue([tenant](Database& database) { return forget_tenant(database, tenant); });
 }
 
+Task<Result<>> Journal::run(Writer::Work work) {
+  auto done = co_await Writer::committed(writer_->queue(std::move(work)));
+  co_return done;
+}
+
 void Journal::sweep_later() {
   next_sweep_.emplace(loop_, settings_.sweep_every, [this] { sweep(); });
 }

@@ -91,6 +91,9 @@ class Journal {
   // at zero. Queued.
   void forget(const std::string& tenant);
 
+  // Runs other work on the file (see Writer::Work). Returns when it is committed. For tests.
+  Task<Result<>> run(Writer::Work work);
+
   // About the start, for the log: a sentence about a renamed file (empty: no file was renamed), the number of
   // executions that were interrupted, the end of the audit chain.
   const std::string& set_aside() const { return set_aside_; }

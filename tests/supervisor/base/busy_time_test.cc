@@ -12,12 +12,12 @@ namespace {
 
 Monotonic::time_point now;  // of the clock that these tests set
 
-struct Scene {
-  Scene() : time([] { return now; }) {
+struct BusyTimeScene {
+  BusyTimeScene() : time([] { return now; }) {
     now = Monotonic::time_point(1000h);
     Doing::of_this_thread = &time;
   }
-  ~Scene() { Doing::of_this_thread = nullptr; }
+  ~BusyTimeScene() { Doing::of_this_thread = nullptr; }
   // A turn with nothing but this.
   void turn(LoopWork work, BusyTime::Span takes, const std::string& whom = "somebody") {
     {
@@ -32,7 +32,7 @@ struct Scene {
 }  // namespace
 
 TEST_CASE("a turn is as long as all that was done between two waits", "[busy]") {
-  Scene scene;
+  BusyTimeScene scene;
   const std::string one = "one";
   {
     const Doing doing(LoopWork::client_message, &one);
@@ -57,7 +57,7 @@ TEST_CASE("a turn is as long as all that was done between two waits", "[busy]") 
 }
 
 TEST_CASE("work within other work is its own, and for the same tenant unless it names one", "[busy]") {
-  Scene scene;
+  BusyTimeScene scene;
   const std::string one = "one", two = "two";
   {
     const Doing outer(LoopWork::client_message, &one);
@@ -82,7 +82,7 @@ TEST_CASE("work within other work is its own, and for the same tenant unless it 
 }
 
 TEST_CASE("many short pieces of one kind are what caused a turn, and nobody in particular", "[busy]") {
-  Scene scene;
+  BusyTimeScene scene;
   const std::string whom[] = {"one", "two", "three"};
   {
     const Doing doing(LoopWork::search, &whom[0]);
@@ -100,7 +100,7 @@ TEST_CASE("many short pieces of one kind are what caused a turn, and nobody in p
 }
 
 TEST_CASE("a longer turn takes the place of a shorter one, not the other way round", "[busy]") {
-  Scene scene;
+  BusyTimeScene scene;
   scene.turn(LoopWork::journal, 5ms);
   scene.turn(LoopWork::search, 50ms);
   scene.turn(LoopWork::metrics, 20ms);
@@ -111,7 +111,7 @@ TEST_CASE("a longer turn takes the place of a shorter one, not the other way rou
 }
 
 TEST_CASE("a turn is forgotten after ten minutes, and a lesser one of later is the longest then", "[busy]") {
-  Scene scene;
+  BusyTimeScene scene;
   scene.turn(LoopWork::search, 50ms);
   now += 5min;
   scene.turn(LoopWork::metrics, 20ms);
@@ -128,7 +128,7 @@ TEST_CASE("a turn is forgotten after ten minutes, and a lesser one of later is t
 }
 
 TEST_CASE("what was before forget() does not count, nor does the turn under way", "[busy]") {
-  Scene scene;
+  BusyTimeScene scene;
   scene.turn(LoopWork::search, 50ms);
   {
     const Doing doing(LoopWork::policies);
@@ -143,7 +143,7 @@ TEST_CASE("what was before forget() does not count, nor does the turn under way"
 }
 
 TEST_CASE("names that do not end in the order in which they began cost the turn its names and nothing more", "[busy]") {
-  Scene scene;
+  BusyTimeScene scene;
   std::optional<std::string> gone = "gone";
   std::optional<Doing> held;
   {

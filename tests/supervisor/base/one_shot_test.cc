@@ -10,7 +10,7 @@
 namespace {
 
 // A task that waits for one value, and two resolvers.
-struct Scene {
+struct OneShotScene {
   using Value = std::shared_ptr<const int>;
   using Shot = OneShot<Value>;
 
@@ -23,12 +23,12 @@ struct Scene {
   bool resumed_inline = false;
   std::optional<Task<>> task;
 
-  explicit Scene(bool begins = true) {
+  explicit OneShotScene(bool begins = true) {
     task.emplace(waits());
     task->resume();
     if (begins) begin();
   }
-  ~Scene() { task.reset(); }
+  ~OneShotScene() { task.reset(); }
   Event begun;
 
   Task<> waits() {
@@ -51,7 +51,7 @@ struct Scene {
 }  // namespace
 
 TEST_CASE("a value reaches the waiting task in a later turn, not on the stack of the resolver", "[one_shot]") {
-  Scene scene;
+  OneShotScene scene;
   scene.first.resolve(scene.one);
   CHECK(scene.got.empty());
   CHECK_FALSE(scene.first.is_wanted());
@@ -61,7 +61,7 @@ TEST_CASE("a value reaches the waiting task in a later turn, not on the stack of
 }
 
 TEST_CASE("resolve_now resumes the task before it returns", "[one_shot]") {
-  Scene scene;
+  OneShotScene scene;
   scene.on_stack = true;
   scene.first.resolve_now(scene.one);
   CHECK(scene.got == std::vector<int>{1});
@@ -73,7 +73,7 @@ TEST_CASE("resolve_now resumes the task before it returns", "[one_shot]") {
 }
 
 TEST_CASE("the first value counts, also while its task has not resumed yet", "[one_shot]") {
-  Scene scene;
+  OneShotScene scene;
   scene.first.resolve(scene.one);
   scene.second.resolve(scene.two);
   scene.second.resolve_now(scene.two);
@@ -84,7 +84,7 @@ TEST_CASE("the first value counts, also while its task has not resumed yet", "[o
 }
 
 TEST_CASE("a value that was set early is taken without a wait", "[one_shot]") {
-  Scene scene(false);
+  OneShotScene scene(false);
   scene.first.resolve(scene.one);
   scene.turn();
   CHECK(scene.got.empty());
@@ -93,7 +93,7 @@ TEST_CASE("a value that was set early is taken without a wait", "[one_shot]") {
 }
 
 TEST_CASE("when the last resolver is destroyed, the task gets the value `otherwise`", "[one_shot]") {
-  Scene scene;
+  OneShotScene scene;
   CHECK(scene.first.is_wanted());
   scene.first = {};
   scene.turn();
@@ -152,16 +152,16 @@ TEST_CASE("a one-shot may be destroyed before the task that waits for it", "[one
 TEST_CASE("a value can be something that cannot be copied, and is destroyed with a cancelled task", "[one_shot]") {
   Loop loop;
   struct Waits {
-    static Task<> go(Loop& loop, OneShot<std::unique_ptr<Scene>>::Resolver& resolver) {
-      OneShot<std::unique_ptr<Scene>> shot(loop);
+    static Task<> go(Loop& loop, OneShot<std::unique_ptr<OneShotScene>>::Resolver& resolver) {
+      OneShot<std::unique_ptr<OneShotScene>> shot(loop);
       resolver = shot.resolver();
       (void)co_await shot;
     }
   };
-  OneShot<std::unique_ptr<Scene>>::Resolver resolver;
+  OneShot<std::unique_ptr<OneShotScene>>::Resolver resolver;
   std::optional<Task<>> task(Waits::go(loop, resolver));
   task->resume();
-  resolver.resolve(std::make_unique<Scene>());
+  resolver.resolve(std::make_unique<OneShotScene>());
   task.reset();
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("values, destruction and cancellation are safe in every order", "[one_
   std::vector<Step> steps{begin, first_value, second_value, first_gone, second_gone, cancel, turn};
   size_t wrong = 0, taken = 0, fell_back = 0, cancelled = 0;
   do {
-    Scene scene(false);
+    OneShotScene scene(false);
     bool begun = false, first = true, second = true, is_cancelled = false;
     std::optional<int> value, got;
     bool pending = false;  // the task resumes in the next turn
