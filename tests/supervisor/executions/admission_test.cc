@@ -146,7 +146,7 @@ TEST_CASE("when admission closes, who waits is refused and who runs goes on", "[
 }
 
 TEST_CASE("a call that is refused and cancelled in one turn of the loop is gone, and holds up no call", "[admission]") {
-  Scene scene(100);
+  AdmissionScene scene(100);
   for (const char* name : {"1", "2", "3", "4"}) scene.ask("ada", 'a', name);
   scene.admission.withdraw("3");
   CHECK(scene.admission.waiting() == 1);
@@ -159,10 +159,10 @@ TEST_CASE("a call that is refused and cancelled in one turn of the loop is gone,
 }
 
 TEST_CASE("a place that its call gives back at once goes to the next call", "[admission]") {
-  Scene scene(1);
+  AdmissionScene scene(1);
   scene.ask("ada", 'a', "1");
   struct Calls {
-    static Task<> pass(Scene& on, int& passed) {
+    static Task<> pass(AdmissionScene& on, int& passed) {
       Admission::Asker asker{"ada", nullptr};
       const auto permit = co_await on.admission.enter(std::move(asker), on.policy);
       if (permit) passed++;
@@ -181,7 +181,7 @@ TEST_CASE("a place that its call gives back at once goes to the next call", "[ad
 }
 
 TEST_CASE("a tenant with lower limits waits, and calls behind it of other tenants do not", "[admission]") {
-  Scene scene(3);
+  AdmissionScene scene(3);
   for (const char* name : {"a1", "a2"}) scene.ask("ada", 'a', name);
   scene.policy.concurrent_executions = 1;
   scene.ask("ada", 'a', "a3");
