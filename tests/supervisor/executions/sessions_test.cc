@@ -16,7 +16,7 @@ using executions::Sessions;
 
 namespace {
 
-struct Stage {
+struct SessionsScene {
   TempDirectory temp;
   Loop loop;
   Fd jailer;
@@ -26,14 +26,14 @@ struct Stage {
   std::shared_ptr<policies::Policy> policy = std::make_shared<policies::Policy>();
   Fd state = open_directory(temp.path().string()).value();
   std::map<std::string, std::shared_ptr<tenants::Tenant>> tenants;
-  std::shared_ptr<void> client_of_ada = std::make_shared<int>(0);
+  std::shared_ptr<mcp::ConnectionUser> client_of_ada = std::make_shared<tenants::Member>();
   std::optional<Sessions> sessions;
   std::vector<std::string> order;  // ids of executions, as they got their turns
   std::map<std::string, Error> refused;
   std::map<std::string, Sessions::Turn> turns;
   std::map<std::string, std::optional<Task<>>> tasks;  // last: cancelled first
 
-  Stage() {
+  SessionsScene() {
     FdPair pair = make_sockets(SOCK_SEQPACKET, Code::internal).value();
     jailer = std::move(pair.theirs);
     client = jail::JailerClient::start(loop, std::move(pair.ours), [] {}).value();
@@ -46,7 +46,7 @@ struct Stage {
     policy->quota = {1 << 20, 100, 10, 1 << 20};
     sessions.emplace(*host, *pool);
   }
-  ~Stage() { tasks.clear(); }
+  ~SessionsScene() { tasks.clear(); }
 
   Sessions::Ask ask_for(const std::string& name, const std::string& execution, const std::string& tenant) {
     auto& known = tenants[tenant];
@@ -111,7 +111,7 @@ using Ids = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("calls of one session take turns, in the order in which they came", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   for (const char* execution : {"1", "2", "3"}) s.enter("a", execution);
   s.enter("b", "other session");
   s.enter("a", "other tenant", "eve");
@@ -125,7 +125,7 @@ TEST_CASE("calls of one session take turns, in the order in which they came", "[
 }
 
 TEST_CASE("a call that is cancelled or withdrawn while it waits for its turn leaves the queue", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   for (const char* execution : {"1", "2", "3", "4"}) s.enter("a", execution);
   s.tasks.erase("2");
   s.sessions->withdraw("3");
@@ -140,7 +140,7 @@ TEST_CASE("a call that is cancelled or withdrawn while it waits for its turn lea
 }
 
 TEST_CASE("a call that is withdrawn and cancelled in one turn of the loop is gone", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   for (const char* execution : {"1", "2", "3"}) s.enter("a", execution);
   s.sessions->withdraw("2");
   s.tasks.erase("2");
@@ -150,7 +150,7 @@ TEST_CASE("a call that is withdrawn and cancelled in one turn of the loop is gon
 }
 
 TEST_CASE("if the woken call is cancelled before its turn, the next one gets the turn", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   for (const char* execution : {"1", "2", "3"}) s.enter("a", execution);
   s.turns.erase("1");
   s.tasks.erase("2");
@@ -159,7 +159,7 @@ TEST_CASE("if the woken call is cancelled before its turn, the next one gets the
 }
 
 TEST_CASE("the calls that wait for a session get its end as an error, and the next call begins anew", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   for (const char* execution : {"1", "2", "3"}) s.enter("a", execution);
   s.run_and_cancel("1");
   s.leave("1");
@@ -174,7 +174,7 @@ TEST_CASE("the calls that wait for a session get its end as an error, and the ne
 }
 
 TEST_CASE("the end of a session that no call reported is an error for the next call, once", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   s.enter("a", "1");
   s.run_and_cancel("1");
   SECTION("the next call is refused and the call after it begins a new session") {
@@ -197,7 +197,7 @@ TEST_CASE("the end of a session that no call reported is an error for the next c
     CHECK(s.turns.at("1").tell().at("ended") == true);
     s.leave("1");
     auto ask = s.ask_for("a", "2", "ada");
-    const auto other = std::make_shared<int>(0);
+    const auto other = std::make_shared<tenants::Member>();
     SECTION("the same client") {
       s.enter(ask);
       CHECK(s.order == Ids{"1", "2"});
@@ -211,7 +211,7 @@ TEST_CASE("the end of a session that no call reported is an error for the next c
 }
 
 TEST_CASE("the failure of a session's program is no error of the next call", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   s.enter("a", "1");
   s.jailer.reset();  // now no jail can be built
   s.begin("run", s.runs("1"));
@@ -221,7 +221,7 @@ TEST_CASE("the failure of a session's program is no error of the next call", "[s
 }
 
 TEST_CASE("a session without a program leaves nothing behind", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   s.enter("a", "1");
   CHECK(s.sessions->list("ada").size() == 1);
   CHECK(s.sessions->list("ada")[0].at("state") == "running");
@@ -233,7 +233,7 @@ TEST_CASE("a session without a program leaves nothing behind", "[sessions]") {
 }
 
 TEST_CASE("names, policies and limits of sessions are checked", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   s.enter("../a", "bad name");
   CHECK(s.refused.at("bad name").code == Code::invalid);
   for (const char* name : {"a", "b", "c"}) s.enter(name, name);
@@ -249,7 +249,7 @@ TEST_CASE("names, policies and limits of sessions are checked", "[sessions]") {
 }
 
 TEST_CASE("at most 64 sessions are open on the machine", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   s.policy->sessions.max = 100;
   for (int i = 0; i < 64; i++) s.enter("s" + std::to_string(i), "e" + std::to_string(i), i % 2 ? "ada" : "eve");
   CHECK(s.order.size() == 64);
@@ -261,9 +261,9 @@ TEST_CASE("at most 64 sessions are open on the machine", "[sessions]") {
 }
 
 TEST_CASE("a session's end waits for the running call, and says whether there was a session", "[sessions]") {
-  Stage s;
+  SessionsScene s;
   std::optional<Result<bool>> ended;
-  auto ends = [](Stage& stage, std::optional<Result<bool>>& into) -> Task<> {
+  auto ends = [](SessionsScene& stage, std::optional<Result<bool>>& into) -> Task<> {
     auto done = co_await stage.sessions->end(stage.ask_for("a", "end", "ada"));
     into.emplace(std::move(done));
   };
