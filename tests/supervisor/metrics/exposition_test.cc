@@ -41,7 +41,7 @@ struct Exposed {
 void end(ExecutionRegistry& registry, const std::string& language, jail::Outcome outcome, int64_t wall_us) {
   auto record = std::make_shared<ExecutionRecord>();
   record->id = language + std::to_string(wall_us);
-  record->tenant = "ada";
+  record->tenant = {"ada"};
   ExecutionRegistry::Entry entry(registry, record);
   entry.start(language, {});
   jail::Report report;

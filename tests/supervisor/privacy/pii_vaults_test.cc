@@ -26,7 +26,7 @@ struct Scene {
   std::vector<std::optional<Task<>>> tasks;  // last: cancelled first
 
   Scene() {
-    vaults.emplace(loop, [this](const std::string&) { return make(); });
+    vaults.emplace(loop, [this](const tenants::TenantId&) { return make(); });
     tasks.reserve(8);
   }
   Task<PiiVaults::Made> make() {
@@ -36,18 +36,18 @@ struct Scene {
     if (end == End::error) co_return fail(Code::denied, "sealed with another key");
     co_return std::make_unique<policies::MemoryVault>();
   }
-  Task<> wants(std::string tenant) {
+  Task<> wants(tenants::TenantId tenant) {
     auto vault = co_await vaults->of(tenant, 60s);
     got.push_back(std::move(vault));
   }
-  Task<> wants_after_an_error(std::string tenant) {
+  Task<> wants_after_an_error(tenants::TenantId tenant) {
     auto vault = co_await vaults->of(tenant, 60s);
     decided = Event();
     if (!vault) vault = co_await vaults->of(tenant, 60s);
     got.push_back(std::move(vault));
   }
-  void ask(const std::string& tenant) {
-    tasks.emplace_back(wants(tenant));
+  void ask(const std::string& account) {
+    tasks.emplace_back(wants({account}));
     tasks.back()->resume();
   }
   void decide(End how) {
@@ -116,7 +116,7 @@ TEST_CASE("the callers of an opening that is destroyed get an error", "[pii_vaul
 
 TEST_CASE("a caller that asks again at once waits for the next opening", "[pii_vaults]") {
   Scene scene;
-  scene.tasks.emplace_back(scene.wants_after_an_error("ada"));
+  scene.tasks.emplace_back(scene.wants_after_an_error({"ada"}));
   scene.tasks.back()->resume();
   scene.decide(End::error);
   CHECK(scene.got.empty());
