@@ -13,7 +13,7 @@ namespace {
 std::shared_ptr<ExecutionRecord> record(const std::string& id) {
   auto record = std::make_shared<ExecutionRecord>();
   record->id = id;
-  record->tenant = "ada";
+  record->tenant = {"ada"};
   return record;
 }
 
