@@ -55,10 +55,10 @@ TEST_CASE("front matter that would grow, or that is another YAML, is refused by 
       {"a: !!python/object:os.system x\n", "line 2"},
       {"ok: 1\na: {b: 1}\n", "line 3"},
       {"a: [1, 2]\n", "line 2"},
-      {"a:\n  b:\n    c: 1\n", "nested deeper"},
+      {"a:\n  b:\n    c: 1\n", "nested too deeply"},
       {"a:\n  - - 1\n", "line 3"},
       {"<<: *base\n", "line 2"},
-      {"a: 1\na: 2\n", "'a' stands there twice"},
+      {"a: 1\na: 2\n", "'a' is listed twice"},
       {"a: one\n  two\n", "line 3"},
       {"\ta: 1\n", "tab"},
       {"a: \"open\n", "quotes"},
@@ -81,5 +81,5 @@ TEST_CASE("front matter that would grow, or that is another YAML, is refused by 
 TEST_CASE("a text without front matter is told from one that does not end", "[skills]") {
   CHECK_THAT(skills::parse_front_matter("# Title\n").error().what, Catch::Contains("line 1"));
   CHECK_FALSE(skills::parse_front_matter(""));
-  CHECK_THAT(skills::parse_front_matter("---\nname: x\n").error().what, Catch::Contains("ends it"));
+  CHECK_THAT(skills::parse_front_matter("---\nname: x\n").error().what, Catch::Contains("at its end is missing"));
 }

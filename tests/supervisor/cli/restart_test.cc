@@ -30,7 +30,7 @@ TEST_CASE("a restart of the daemon in the middle of calls", "[proxy]") {
       CHECK(answer_text(lost)["success"] == false);
       CHECK(answer_text(lost)["error"].get<std::string>().find("may have run") != std::string::npos);
       CHECK(answer_text(lost)["may_have_run"] == true);
-      CHECK(answer_text(lost)["remedy"].get<std::string>().find("retry") != std::string::npos);
+      CHECK(answer_text(lost)["remedy"].get<std::string>().find("then call again") != std::string::npos);
     }
   }
   SECTION("in the modern era the answer has that era's form") {

@@ -54,7 +54,7 @@ TEST_CASE("the export of spans names its collector, the last failure and the num
   spans.network_needed = spans.only_loopback = true;
   check_not_good(judge_spans(spans), Health::note, "connection refused");  // it was reached before
   spans.exported = 0;
-  check_not_good(judge_spans(spans), Health::note, "no network but lo");
+  check_not_good(judge_spans(spans), Health::note, "only the network interface lo");
 }
 
 TEST_CASE("a journal or a state disk that loses records is bad", "[doctor]") {
@@ -74,7 +74,7 @@ TEST_CASE("a busy loop is a note above 100 ms, with the time, the work and its u
   turn.whom = "tenant 'ada'";
   turn.at = 1'700'000'000;
   const Finding finding = judge_loop(turn);
-  check_not_good(finding, Health::note, "at 2023-11-14T22:13:20Z nobody was answered for 250 ms; 200 ms of that");
+  check_not_good(finding, Health::note, "at 2023-11-14T22:13:20Z no client was answered for 250 ms; 200 ms of that");
   CHECK(finding.found.ends_with(", for tenant 'ada'"));
 }
 

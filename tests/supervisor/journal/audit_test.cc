@@ -45,7 +45,7 @@ TEST_CASE("an entry that was changed, removed, added or moved is found", "[journ
        3, "entry 4 was changed"},
       {"INSERT INTO audit(number, at_ms, tenant, uid, pid, action, subject, shape, hash, version) "
        "SELECT 21, at_ms, tenant, uid, pid, action, subject, shape, hash, version FROM audit WHERE number=20",
-       20, "entry 21 is not"},
+       20, "entry 21 was changed"},
       // A gap that no sweep made.
       {"INSERT INTO audit_gaps SELECT 7, 7, hash FROM audit WHERE number=7; DELETE FROM audit WHERE number=7", 19,
        "1 entries are missing, and no entry records that they were forgotten"},

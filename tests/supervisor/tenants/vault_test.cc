@@ -309,7 +309,7 @@ TEST_CASE("the daemon's key is made once, for its owner only, and refused when i
     return key.error().what;
   };
   std::filesystem::permissions(file, std::filesystem::perms(0640));
-  CHECK_THAT(refused(), Catch::Contains("others"));
+  CHECK_THAT(refused(), Catch::Contains("other users"));
   std::filesystem::permissions(file, std::filesystem::perms(0600));
   const std::string good = Scene::get(file);
   for (const std::string& bad : {std::string(), std::string("00"), good.substr(1), "g" + good.substr(1), good + "00"}) {
