@@ -73,7 +73,8 @@ struct SessionsScene {
     jail::Request request;
     request.id = execution;
     request.spec.command = {"/usr/bin/true"};
-    request.spec.isolation.cgroups = policies::Need::preferred;
+    const auto preferred = policies::Need::preferred;
+    request.spec.isolation = policies::Isolation{preferred, preferred, preferred, preferred, preferred};
     auto filter = std::make_shared<policies::SeccompFilter>();
     filter->program.push_back({0x06, 0, 0, 0x7fff0000});  // return SECCOMP_RET_ALLOW: no jail is built here
     request.spec.filter = std::move(filter);
@@ -167,7 +168,7 @@ TEST_CASE("the calls that wait for a session get its end as an error, and the ne
   for (const char* execution : {"2", "3"}) {
     REQUIRE(s.refused.count(execution) == 1);
     CHECK(s.refused.at(execution).code == Code::not_found);
-    CHECK(s.why(execution) == "session 'a' ended while this call waited: its last call was cancelled");
+    CHECK(s.why(execution) == "session 'a' ended while this call waited: the last call was cancelled");
     CHECK(s.refused.at(execution).rule == "session");
   }
   s.enter("a", "4");
@@ -181,8 +182,8 @@ TEST_CASE("the end of a session that no call reported is an error for the next c
   SECTION("the next call is refused and the call after it begins a new session") {
     s.leave("1");
     s.enter("a", "2");
-    CHECK(s.why("2").find("session 'a' is gone") == 0);
-    CHECK(s.why("2").find("its last call was cancelled") != std::string::npos);
+    CHECK(s.why("2").find("session 'a' ended, and its variables are lost") == 0);
+    CHECK(s.why("2").find("the last call was cancelled") != std::string::npos);
     CHECK(s.why("2").find("after 1 calls") != std::string::npos);
     s.enter("a", "3");
     CHECK(s.order == Ids{"1", "3"});
