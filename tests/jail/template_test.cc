@@ -164,7 +164,7 @@ TEST_CASE("a missing guest program is told by path", "[jail]") {
   auto opened = made.make();
   REQUIRE_FALSE(opened);
   CHECK(opened.error().code == Code::unavailable);
-  CHECK_THAT(opened.error().what, Catch::Matchers::EndsWith((made.guest / missing).string()));
+  CHECK_THAT(opened.error().what, Catch::Matchers::EndsWith((made.guest / missing).string() + " is missing"));
 }
 
 TEST_CASE("a place that cannot be written is told by path", "[jail]") {

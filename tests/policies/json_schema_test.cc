@@ -165,11 +165,11 @@ TEST_CASE("a problem names its place and what is wrong there", "[json_schema]") 
 TEST_CASE("a schema that makes no sense is refused with its place", "[json_schema]") {
   const std::pair<const char*, const char*> kWrong[] = {
       {"1", "#: a schema is"},
-      {R"({"properties": {"a": {"type": "text"}}})", "#/properties/a/type: \"text\" is no type"},
-      {R"({"minLength": -1})", "#/minLength: not a count"},
-      {R"({"multipleOf": 0})", "#/multipleOf: not such a number"},
-      {R"({"pattern": "("})", "#/pattern: an expression that is not understood"},
-      {R"~({"pattern": "(?=x)"})~", "#/pattern: an expression that is not understood"},
+      {R"({"properties": {"a": {"type": "text"}}})", "#/properties/a/type: \"text\" is not a type"},
+      {R"({"minLength": -1})", "#/minLength: not a number of 0 or more"},
+      {R"({"multipleOf": 0})", "#/multipleOf: not a number, or not a positive one"},
+      {R"({"pattern": "("})", "#/pattern: an invalid expression"},
+      {R"~({"pattern": "(?=x)"})~", "#/pattern: an invalid expression"},
       {R"({"$ref": "#/nowhere"})", "leads to no schema"},
       {R"({"$ref": "https://json-schema.org/draft/2020-12/schema"})", "leads to no schema"},
       {R"({"required": "a"})", "#/required: not a list of names"},

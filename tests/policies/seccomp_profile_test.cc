@@ -52,9 +52,10 @@ TEST_CASE("a profile that is not understood in full is refused", "[seccomp]") {
 TEST_CASE("a test of an argument that is not understood is refused", "[seccomp]") {
   CHECK(with_test({{"argument", 0}, {"one_of", {"AF_UNIX"}}}) == "");
   CHECK(with_test({{"argument", 6}, {"one_of", {1}}}) == "allow[0].when[0].argument: 6 is outside 0..5");
-  CHECK(with_test({{"argument", 0}}) == "allow[0].when[0]: needs one of: one_of (with or without mask), without");
+  CHECK(with_test({{"argument", 0}}) ==
+        "allow[0].when[0]: needs one_of (with or without mask) or without, and not both");
   CHECK(with_test({{"argument", 0}, {"one_of", {"AF_UNIXX"}}}) ==
-        "allow[0].when[0].one_of[0]: \"AF_UNIXX\" is not the name of a constant that is known here");
+        "allow[0].when[0].one_of[0]: \"AF_UNIXX\" is not a known constant");
   CHECK(with_test({{"argument", 0}, {"one_of", {4294967296}}}) ==
         "allow[0].when[0].one_of[0]: not the name of a constant or a number in 0..4294967295");
   CHECK(with_test({{"argument", 0}, {"one_of", Json::array()}}) ==
@@ -71,9 +72,9 @@ TEST_CASE("a test of an argument that is not understood is refused", "[seccomp]"
 TEST_CASE("a profile may not contradict itself", "[seccomp]") {
   const Json test = Json::array({{{"argument", 0}, {"one_of", {1}}}});
   CHECK(profile_problems(profile({{"allow", {rule({"read"})}}, {"kill", {rule({"read"})}}})) ==
-        "read: stands in two rules, of which not all have conditions");
+        "read: is listed in two rules, and one of them has no conditions");
   CHECK(profile_problems(profile({{"allow", {rule({"read"}, test), rule({"read"})}}})) ==
-        "read: stands in two rules, of which not all have conditions");
+        "read: is listed in two rules, and one of them has no conditions");
   CHECK(profile_problems(profile({{"allow", {rule({"read"}, test), rule({"read"}, test)}}})) == "");
 }
 
@@ -127,5 +128,5 @@ TEST_CASE("a profile whose combinations would take for ever is refused at once",
   for (int i = 0; i < 64; i++) values.push_back(i);
   for (int argument = 0; argument < 6; argument++) tests.push_back({{"argument", argument}, {"one_of", values}});
   CHECK(profile_problems(profile({{"allow", Json::array({rule({"socket"}, tests)})}})) ==
-        "allow: calls times values are more than 8192");
+        "allow: calls multiplied by values are more than 8192");
 }

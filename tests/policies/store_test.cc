@@ -153,10 +153,10 @@ TEST_CASE("every problem of every file is told in one go", "[store]") {
   for (auto line : {"admin/b.json: not JSON: syntax error while parsing object key - invalid literal (byte 3)",
                     "admin/a.json: limits.standard.tasks: \"many\" is not an integer",
                     "admin/a.json: limits.standard.cpus: 0 is outside 0.01..1024",
-                    "admin/c.json: extends: there is no \"nobody\" that could be read",
-                    "admin/d.json: seccomp: there is no profile \"none\" that could be read",
+                    "admin/c.json: extends: there is no valid policy \"nobody\"",
+                    "admin/d.json: seccomp: there is no valid profile \"none\"",
                     "admin/seccomp/p.json: allow[0].calls: \"opne\" is not a system call that libseccomp",
-                    "admin/tenants.json: rules[0].policy: there is no \"zzz\" that could be read"}) {
+                    "admin/tenants.json: rules[0].policy: there is no valid policy \"zzz\""}) {
     CAPTURE(line);
     CHECK(what.find(line) != what.npos);
   }
@@ -186,22 +186,22 @@ TEST_CASE("a key under both of its names is refused, and both are named", "[stor
   Folders folders;
   folders.write(folders.admin / "both.json", R"({"extends": "default", "sessions": {"most": 3, "max": 4}})");
   CHECK(folders.problems() ==
-        "admin/both.json: sessions.most: is the former name of sessions.max, which is there, too (keep sessions.max "
-        "only)");
+        "admin/both.json: sessions.most: is the former name of sessions.max, which is also given (write only "
+        "sessions.max)");
 }
 
 TEST_CASE("extending in a circle or without end is refused", "[store]") {
   Folders folders;
   SECTION("oneself") {
     folders.write(folders.admin / "me.json", R"({"extends": "me"})");
-    CHECK(folders.problems() == "admin/me.json: extends: me -> me goes round in a circle");
+    CHECK(folders.problems() == "admin/me.json: extends: me -> me is a cycle");
   }
   SECTION("through another") {
     folders.write(folders.admin / "a.json", R"({"extends": "b"})");
     folders.write(folders.admin / "b.json", R"({"extends": "a"})");
     CHECK(folders.problems() ==
-          "admin/a.json: extends: a -> b -> a goes round in a circle\n"
-          "admin/b.json: extends: b -> a -> b goes round in a circle");
+          "admin/a.json: extends: a -> b -> a is a cycle\n"
+          "admin/b.json: extends: b -> a -> b is a cycle");
   }
   SECTION("too many steps") {
     std::string base = "default";
@@ -216,7 +216,7 @@ TEST_CASE("extending in a circle or without end is refused", "[store]") {
   }
   SECTION("seccomp profiles as well") {
     folders.write(folders.admin / "seccomp/x.json", R"({"comment": "c", "extends": "x"})");
-    CHECK(folders.problems() == "admin/seccomp/x.json: extends: x -> x goes round in a circle");
+    CHECK(folders.problems() == "admin/seccomp/x.json: extends: x -> x is a cycle");
   }
 }
 
@@ -225,7 +225,7 @@ TEST_CASE("files that cannot be trusted or read are refused", "[store]") {
   SECTION("writable by everybody") {
     folders.write(folders.admin / "a.json", R"({"extends": "default"})");
     fs::permissions(folders.admin / "a.json", fs::perms::others_write, fs::perm_options::add);
-    CHECK(folders.problems() == "admin/a.json: everybody may write it (chmod o-w)");
+    CHECK(folders.problems() == "admin/a.json: all users may write the file (chmod o-w)");
   }
   SECTION("a FIFO does not hold the daemon up") {
     REQUIRE(::mkfifo((folders.admin / "a.json").c_str(), 0600) == 0);
@@ -249,7 +249,7 @@ TEST_CASE("files that cannot be trusted or read are refused", "[store]") {
   }
   SECTION("null") {
     folders.write(folders.admin / "a.json", R"({"extends": "default", "limits": {"maximum": {"cpus": null}}})");
-    CHECK(folders.problems() == "admin/a.json: limits.maximum.cpus: null sets nothing; leave it out");
+    CHECK(folders.problems() == "admin/a.json: limits.maximum.cpus: null is not a value; leave out the key");
   }
   SECTION("a dangling link") {
     fs::create_symlink("/nonexistent", folders.admin / "a.json");
@@ -262,7 +262,7 @@ TEST_CASE("a broken file that masks does not let the masked one back in", "[stor
   folders.write(folders.admin / "strict.json", "{");
   folders.write(folders.admin / "a.json", R"({"extends": "strict"})");
   const std::string what = folders.problems();
-  CHECK(what.find("admin/a.json: extends: there is no \"strict\" that could be read") != what.npos);
+  CHECK(what.find("admin/a.json: extends: there is no valid policy \"strict\"") != what.npos);
 }
 
 TEST_CASE("other files in a policy folder are none of our business", "[store]") {

@@ -30,7 +30,7 @@ class State(Case):
                      "const f = 1; function set() { f += 1 }\nset()", "const g = 1; for (g of [2]);", "import path from 'path'\npath = 1",
                      "const h = 1; { let i = 2; h = i }", "const j = {}; ({k: j = 2, ...rest} = {})"):
             with self.subTest(code=code):
-                self.assertIn("TypeError: Assignment to constant variable.; declare with `let`", self.ask(code)["error"])
+                self.assertIn("TypeError: Assignment to constant variable.; declare a variable that changes with `let`", self.ask(code)["error"])
         self.assertEqual(self.value_of("[a, b, c, d, e, f, h]"), [1, 1, 2, 1, 1, 1, 1])
         self.assertIn("<execution 11>:1:14", self.ask("let m = 1; a = 2")["traceback"])
         for code, value in (("const a = 5\na", 5), ("let a = 6; a++; a", 7), ("const a = 8; a", 8), ("var a; a = 9; a", 9)):

@@ -227,7 +227,7 @@ Error: outer
                 ("Promise.reject('text')", "Uncaught 'text'", ""),
                 ("new (require('events'))().emit('error', new Error('event'))", "Error: event", "<execution>:1"),
                 ("function f() { f() }; f()", "RangeError: Maximum call stack size exceeded", "<execution>:1"),
-                ("await new Promise(() => {})", "Error: the code awaits a promise that nothing is left to settle", ""),
+                ("await new Promise(() => {})", "Error: the code awaits a promise that can never settle", ""),
                 ("throw new AggregateError([new TypeError('one')], 'all')", "AggregateError: all",
                  "[errors]: TypeError: one"),
                 ("throw {get message() { throw 1 }}", "Uncaught", ""),

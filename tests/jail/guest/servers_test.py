@@ -147,7 +147,7 @@ class JavaScript(Asking):
 
     def test_a_supervisor_that_knows_nothing_says_that_nobody_has_tools(self):
         refuse = lambda call: [{"type": "reply", "id": call["id"], "error": {"code": "not_found", "message": "no"}}]
-        self.assertIn("there is no module 'servers/github': no server has tools here",
+        self.assertIn("there is no module 'servers/github': no upstream server has tools",
                       self.run_code("require('servers/github')", answer=refuse).error)
 
 

@@ -51,7 +51,7 @@ class Python(GuestTest):
     def test_what_can_be_called_says_what_it_has_else(self):
         STORE["many"] = ("python", "def one(): pass\ndef two(): pass\n")
         end = self.run_code("from skills import many\nmany()", answer=store)
-        self.assertEqual(end.error, "TypeError: the skill 'many' defines no function of that name; it has one, two")
+        self.assertEqual(end.error, "TypeError: the skill 'many' defines no function of this name; it defines one, two")
 
     def test_names_with_dots_are_no_skills(self):
         end = self.run_code("import skills.add.more", answer=store)
