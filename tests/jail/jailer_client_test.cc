@@ -136,7 +136,7 @@ TEST_CASE("agents read what happened to their jail, not which step of ours faile
       {Step::attach_workspace, ESRCH, "the jail was ended from outside before the program began", "call again"},
       {Step::none, ESRCH, "the jail was ended from outside before the program began", "call again"},
       {Step::attach_workspace, EINVAL, "the workspace cannot be mounted in the jail: Invalid argument", "call again"},
-      {Step::none, EMFILE, "the jailer did not carry out its order: Too many open files", "LimitNOFILE="},
+      {Step::none, EMFILE, "the jailer did not execute its order: Too many open files", "LimitNOFILE="},
       {Step::wait_for_ids, EPERM, "jail step wait_for_ids: Operation not permitted", "user namespaces"},
   };
   for (const Row& row : rows) {
