@@ -102,7 +102,7 @@ struct Places {
 // still free; a tool that the query names has the last place, even if it cannot be called.
 Places share_places(size_t limit, const catalog::FoundTools& found, size_t skills, bool skill_named) {
   Places places;
-  const size_t left = limit - std::min(limit, found.tools.size());
+  const size_t left = limit - std::min(limit, found.tools.size() + found.uncallable.size());
   places.skills = std::min(skills, std::max({left, limit * 2 / 5, size_t{skill_named ? 1u : 0u}}));
   places.tools = std::min(found.tools.size(), limit - places.skills);
   places.uncallable = std::min(found.uncallable.size(), limit - places.tools - places.skills);
