@@ -9,7 +9,9 @@ void declare_flags(CLI::App& app, Flags& flags) {
       ->type_name("DIR");
   app.add_option("--policies", flags.policies, "The folder with policies, instead of the installed policies")
       ->type_name("DIR");
-  app.add_option("--catalog", flags.catalog, "The folder with tool definitions")->type_name("DIR");
+  app.add_option("--catalog", flags.catalog,
+                 "The folder with definitions of further tools (default: /etc/warder/catalog, if it exists)")
+      ->type_name("DIR");
   app.add_option("--bus", flags.bus, "The D-Bus bus to serve on: system, session, off or an address")->type_name("BUS");
   app.add_option("--journal", flags.journal,
                  "An answer waits until its record is on the disk (durable) or written to the file (buffered)")

@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kCatalogFolder[] = "/etc/warder/catalog";  // read if it exists and no other folder is named
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -140,9 +142,7 @@ void find_programs(Options& options) {
   options.guest = built ? top / "guest" : top / "lib/warder/guest";
   fs::path skills = built ? top / "shared-skills" : top / "lib/warder/skills";
   if (fs::is_directory(skills, error)) options.skills = skills;
-  if (!options.catalog.empty()) return;
-  fs::path catalog = built ? top / "definitions" : top / "lib/warder/catalog";
-  if (fs::is_directory(catalog, error)) options.catalog = catalog;
+  if (options.catalog.empty() && fs::is_directory(kCatalogFolder, error)) options.catalog = kCatalogFolder;
 }
 
 Result<> make_absolute(std::string& path, const char* flag) {

@@ -62,10 +62,12 @@ Result<std::unique_ptr<journal::Journal>> open_journal(Loop& loop, const Options
 
 // Without a readable folder of definitions the daemon serves an empty catalog.
 Result<std::unique_ptr<discovery::Discovery>> open_catalog(Loop& loop, const Options& options) {
-  auto opened = discovery::Discovery::open(loop, options.catalog);
+  std::vector<std::string> servers;
+  for (const auto& server : options.servers) servers.push_back(server.name);
+  auto opened = discovery::Discovery::open(loop, options.catalog, servers);
   if (opened) return opened;
   log_error("serving without tool definitions: {}", opened.error().what);
-  return discovery::Discovery::open(loop, "");
+  return discovery::Discovery::open(loop, "", std::move(servers));
 }
 
 std::unique_ptr<traces::Exporter> make_exporter(Loop& loop, Options& options) {
@@ -213,7 +215,7 @@ void DaemonParts::connect_parts() {
   });
   discovery_.on_change([this] { tasks_.spawn(show_servers()); });
   if (upstream_.empty()) return;
-  discovery_.add_others([this] { return upstream_.readings(); });
+  discovery_.add_others([this] { return discovery::ServerTools{upstream_.readings(), upstream_.unlearned()}; });
   upstream_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
 }
 

@@ -41,6 +41,8 @@ const ManualText& text_of_warderd() {
         "/var/lib/warder: workspaces, records and keys; of a user: $XDG_STATE_HOME/warder.\n\n"
         "/usr/lib/warder/policies, /etc/warder/policies: the rights of tenants. A file in the second folder replaces "
         "the file of the same name in the first.\n\n"
+        "/etc/warder/catalog: definitions of further tools, if the folder exists and no other folder is named. "
+        "/usr/share/doc/warder/examples/catalog has examples of such files; the daemon does not read them.\n\n"
         "/etc/default/warder: the options of the service, as WARDERD_OPTIONS."},
        {"exit status",
         "0 after SIGTERM or SIGINT; 1 if the daemon cannot serve on this machine, or its jailer ended; 64 if a flag, "

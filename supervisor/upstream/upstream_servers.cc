@@ -233,6 +233,13 @@ std::vector<std::pair<std::string, catalog::Reading>> UpstreamServers::readings(
   return all;
 }
 
+std::vector<std::string> UpstreamServers::unlearned() const {
+  std::vector<std::string> all;
+  for (const auto& [name, server] : servers_)
+    if (!server.definitions) all.push_back(name);
+  return all;
+}
+
 Task<Result<Transport::Arguments>> UpstreamServers::write_beside(Server& server, const Caller& caller,
                                                                  const std::string& tool, const ToolEntry& entry,
                                                                  FreedBeside arguments) {

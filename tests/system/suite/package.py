@@ -28,6 +28,8 @@ class Package(unittest.TestCase):
         for file in ("man/man1/warder.1.gz", "man/man8/warderd.8.gz", "man/man5/org.warder.Warder1.5.gz",
                      "bash-completion/completions/warder"):
             self.assertIn(f"/usr/share/{file}\n", listed)
+        self.assertIn("/usr/share/doc/warder/examples/catalog/full_catalog.json\n", listed)
+        self.assertNotIn("/usr/lib/warder/catalog", listed, "definitions of tools that nobody can call")
         self.assertEqual(pwd.getpwnam("warder").pw_shell, "/usr/sbin/nologin")
         self.assertIn("/etc/default/warder", dpkg("--status", "warder"))
         changed = [line for line in dpkg("--verify", "warder").splitlines()
