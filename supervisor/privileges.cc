@@ -3,12 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <linux/netlink.h>
 #include <pwd.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <sys/capability.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <memory>
 
 #include "supervisor/base/fd.h"
 
@@ -65,11 +70,29 @@ Result<> enter_own_namespaces(const DaemonIdentity& identity) {
   return {};
 }
 
+Result<> restrict_netlink(NetlinkLeft left) {
+  struct Release {
+    void operator()(void* filter) const { ::seccomp_release(filter); }
+  };
+  const std::unique_ptr<void, Release> filter(::seccomp_init(SCMP_ACT_ALLOW));
+  if (!filter) return fail(Code::internal, "seccomp_init");
+  // Neither changes no_new_privs here: the jailer and the daemon set it, each at its time.
+  int error = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP, 0);
+  const scmp_arg_cmp conditions[] = {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)};
+  if (error == 0)
+    error = ::seccomp_rule_add_array(filter.get(), SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket),
+                                     left == NetlinkLeft::route ? 2 : 1, conditions);
+  if (error == 0) error = ::seccomp_load(filter.get());
+  if (error < 0) return fail_errno(-error, "filter netlink sockets");
+  return {};
+}
+
 Result<> drop_privileges(const DaemonIdentity& identity) {
   for (cap_value_t cap = 0; identity.root && cap <= cap_max_bits(); cap++) {
     if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return fail_errno(errno, "drop a bounding capability");
   }
   if (identity.root) {
+    CHECKED(restrict_netlink(NetlinkLeft::none));
     if (::setgroups(0, nullptr) < 0) return fail_errno(errno, "setgroups");
     if (::setresgid(identity.gid, identity.gid, identity.gid) < 0) return fail_errno(errno, "setresgid");
     if (::setresuid(identity.uid, identity.uid, identity.uid) < 0) return fail_errno(errno, "setresuid");
