@@ -126,7 +126,8 @@ Result<NetworkView> view_network(Fd netlink) {
   status = ::rtnl_route_alloc_cache(socket.get(), AF_UNSPEC, 0, &list);
   CHECKED(judge_list<rtnl_route>(status, list, "routes", view.routes, is_known_route, route_name, view));
   status = ::rtnl_neigh_alloc_cache(socket.get(), &list);
-  CHECKED(judge_list<rtnl_neigh>(status, list, "neighbours", view.neighbours, is_known_neighbour, neighbour_name, view));
+  CHECKED(
+      judge_list<rtnl_neigh>(status, list, "neighbours", view.neighbours, is_known_neighbour, neighbour_name, view));
   status = ::rtnl_rule_alloc_cache(socket.get(), AF_UNSPEC, &list);
   CHECKED(judge_list<rtnl_rule>(status, list, "rules", view.rules, is_known_rule, rule_name, view));
   return view;

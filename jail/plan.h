@@ -138,8 +138,8 @@ struct Plan {
   uint32_t memory_uncounted;   // no cgroup counts memory: /dev/zero cannot be mapped, TCP buffers stay small
   uint32_t shows_network;      // the self-test: init sends InitEvent::network
   uint32_t reserved;
-  uint64_t tmp_bytes;          // each of /tmp, /home/agent and /dev/shm
-  uint32_t tmp_files;          // inodes of each
+  uint64_t tmp_bytes;  // each of /tmp, /home/agent and /dev/shm
+  uint32_t tmp_files;  // inodes of each
   uint32_t resource_limit_count;
   ResourceLimit resource_limits[kMaxResourceLimits];
   uint32_t seccomp_flags;  // SECCOMP_FILTER_FLAG_LOG for audit profiles

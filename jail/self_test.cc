@@ -73,9 +73,10 @@ Result<> prove_network(Host& host, Result<Fd> netlink) {
     return {};
   }
   if (view->foreign.empty()) view->foreign.push_back(fmt::format("{} links", view->links));
-  return fail(Code::denied,
-              fmt::format("the network namespace of a jail holds more than lo: {}", fmt::join(view->foreign, ", ")),
-              "unload the kernel module that adds it to each namespace, or set net.core.fb_tunnels_only_for_init_net=1");
+  return fail(
+      Code::denied,
+      fmt::format("the network namespace of a jail holds more than lo: {}", fmt::join(view->foreign, ", ")),
+      "unload the kernel module that adds it to each namespace, or set net.core.fb_tunnels_only_for_init_net=1");
 }
 
 Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const policies::SeccompFilter>& filter,

@@ -7,9 +7,10 @@
 
 namespace jail {
 
-// Fills host.root, host.landlock_abi, host.network_seen and host.map_workspace_ids by trials, then runs the probe in a whole jail.
-// `directory`: an empty directory of the state's file system, owned by the daemon. `filter`: the standard policy's.
-// Errors: denied, listing the guarantees that do not hold; unavailable, naming the step that no jail gets past.
+// Fills host.root, host.landlock_abi, host.network_seen and host.map_workspace_ids by trials, then runs the probe in a
+// whole jail. `directory`: an empty directory of the state's file system, owned by the daemon. `filter`: the standard
+// policy's. Errors: denied, listing the guarantees that do not hold; unavailable, naming the step that no jail gets
+// past.
 Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const policies::SeccompFilter>& filter,
                          const policies::Limits& limits);
 

@@ -30,6 +30,6 @@ Result<> enter_own_namespaces(const DaemonIdentity& identity);
 enum class NetlinkLeft { route, none };
 Result<> restrict_netlink(NetlinkLeft left);
 
-// For the daemon: no capabilities in any set, no_new_privs, no netlink, and if started as root the user of `identity`. Cannot be
-// undone.
+// For the daemon: no capabilities in any set, no_new_privs, no netlink, and if started as root the user of `identity`.
+// Cannot be undone.
 Result<> drop_privileges(const DaemonIdentity& identity);

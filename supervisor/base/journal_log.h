@@ -1,6 +1,7 @@
 // Log lines with named fields, for `journalctl WARDER_EXECUTION_ID=...`. Where standard error is systemd's journal,
 // line and fields go there by sd_journal_sendv(3). Elsewhere only the line is logged, as by log.h. The caller is the
-// owner of the request, as with log.h. Values may be any text. Names are constants of the program: A to Z, 0 to 9 and _.
+// owner of the request, as with log.h. Values may be any text. Names are constants of the program: A to Z, 0 to 9 and
+// _.
 #pragma once
 #include <memory>
 #include <string>
@@ -19,11 +20,11 @@ struct LogField {
 void log_fields(LogLevel level, std::string_view message_id, const std::string& text,
                 const std::vector<LogField>& fields);
 
-// Sends entries to systemd's journal. sd_journal_sendv() waits while the journal takes nothing, so it runs on a thread of
-// its own, and the caller never waits. An entry that the journal cannot get is logged by log.h.
+// Sends entries to systemd's journal. sd_journal_sendv() waits while the journal takes nothing, so it runs on a thread
+// of its own, and the caller never waits. An entry that the journal cannot get is logged by log.h.
 class JournalWriter {
  public:
-  static constexpr size_t kMostWaiting = 1024;  // entries
+  static constexpr size_t kMostWaiting = 1024;   // entries
   static constexpr size_t kLongestValue = 4096;  // bytes; the rest of a value is dropped
 
   JournalWriter();

@@ -14,8 +14,8 @@ namespace http {
 namespace {
 
 constexpr size_t kLongestName = 253;
-// A question is sent twice, and ends after 2 + 4 s with one name server. So where the server answers about one family of
-// addresses only, these addresses are found before the usual limit of a request.
+// A question is sent twice, and ends after 2 + 4 s with one name server. So where the server answers about one family
+// of addresses only, these addresses are found before the usual limit of a request.
 constexpr int kFirstWaitMs = 2000, kTries = 2;
 
 bool is_address(const std::string& text) {
@@ -62,8 +62,7 @@ class NameLookup {
     if (status == ARES_SUCCESS)
       status = ::ares_init_options(&channel_, &options,
                                    ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB);
-    if (status == ARES_SUCCESS && !servers.empty())
-      status = ::ares_set_servers_ports_csv(channel_, servers.c_str());
+    if (status == ARES_SUCCESS && !servers.empty()) status = ::ares_set_servers_ports_csv(channel_, servers.c_str());
     if (status != ARES_SUCCESS)
       return fail(Code::unavailable, fmt::format("look the host '{}' up: {}", host, ::ares_strerror(status)),
                   "check /etc/resolv.conf");
@@ -162,9 +161,7 @@ class NameLookup {
     uv_update_time(loop_.uv());
     uv_timer_start(
         &timer_->handle,
-        [](uv_timer_t* handle) {
-          static_cast<NameLookup*>(handle->data)->act(ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-        },
+        [](uv_timer_t* handle) { static_cast<NameLookup*>(handle->data)->act(ARES_SOCKET_BAD, ARES_SOCKET_BAD); },
         milliseconds + 1, 0);
   }
 

@@ -51,7 +51,7 @@ Fd open_netlink() { return Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETL
 
 std::string raise_lo() {
   const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq interface{};
+  ifreq interface {};
   std::strcpy(interface.ifr_name, "lo");
   interface.ifr_flags = IFF_UP;
   return ::ioctl(socket.get(), SIOCSIFFLAGS, &interface) < 0 ? "lo cannot be raised" : "";

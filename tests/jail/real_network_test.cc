@@ -93,7 +93,9 @@ TEST_CASE("netlink sockets are left to the jailer for one protocol, and to the d
     WARN("skipped: only a daemon that root started restricts netlink");
     return;
   }
-  auto opens = [](int protocol) { return static_cast<bool>(Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol))); };
+  auto opens = [](int protocol) {
+    return static_cast<bool>(Fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol)));
+  };
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {

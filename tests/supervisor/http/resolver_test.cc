@@ -16,7 +16,8 @@ using Addresses = std::vector<std::string>;
 using AddressAnswer = Result<Addresses>;
 
 // A name server on loopback. Names that begin with "silent" get no answer, "lame" garbage, "none" the answer that there
-// is no such name, "many" sixteen addresses; "half" no answer about IPv6; "six" has an IPv6 address, too; all other names have 192.0.2.1.
+// is no such name, "many" sixteen addresses; "half" no answer about IPv6; "six" has an IPv6 address, too; all other
+// names have 192.0.2.1.
 class NameServer {
  public:
   explicit NameServer(Loop& loop) : tasks_(loop) {
@@ -71,7 +72,8 @@ class NameServer {
     }
     if (name.starts_with("six") && type == 28) {
       count++;
-      records += std::string("\xC0\x0C\0\x1C\0\1\0\0\0\x3C\0\x10", 12) + "\x20\1\x0D\xB8" + std::string(11, '\0') + "\1";
+      records +=
+          std::string("\xC0\x0C\0\x1C\0\1\0\0\0\x3C\0\x10", 12) + "\x20\1\x0D\xB8" + std::string(11, '\0') + "\1";
     }
     const std::string flags = none ? "\x81\x83" : std::string("\x81\x80", 2);
     return query.substr(0, 2) + flags + std::string("\0\1\0", 3) + count + std::string(4, '\0') + question + records;
@@ -130,7 +132,8 @@ TEST_CASE_METHOD(ResolverFixture, "an address needs no lookup, and what is no na
   CHECK(server.asked == 0);
 }
 
-TEST_CASE_METHOD(ResolverFixture, "what a name server says is bounded, and is only believed if it is an answer", "[http]") {
+TEST_CASE_METHOD(ResolverFixture, "what a name server says is bounded, and is only believed if it is an answer",
+                 "[http]") {
   CHECK(find("many.example.test.").value().size() == http::kMostAddresses);
   auto none = find("none.example.test.");
   REQUIRE_FALSE(none);
@@ -139,7 +142,8 @@ TEST_CASE_METHOD(ResolverFixture, "what a name server says is bounded, and is on
   CHECK_FALSE(find("lame.example.test."));
 }
 
-TEST_CASE_METHOD(ResolverFixture, "addresses of one family are found, although nothing is said about the other", "[http]") {
+TEST_CASE_METHOD(ResolverFixture, "addresses of one family are found, although nothing is said about the other",
+                 "[http]") {
   CHECK(find("half.example.test.", 60s).value() == Addresses{"192.0.2.1"});
 }
 
@@ -156,9 +160,7 @@ TEST_CASE_METHOD(ResolverFixture, "a name server that does not answer ends one l
   for (int i = 0; i < 64; i++) silent.spawn(wait(loop, server.place));
   CHECK(find("one.example.test.").value() == Addresses{"192.0.2.1"});
   silent.cancel_all();  // and a cancelled lookup is gone, with its sockets
-  const auto open_files = [] {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
-  };
+  const auto open_files = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   const auto before = open_files();
   {
     Scope one(loop);
