@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <linux/filter.h>
 #include <linux/netlink.h>
+#include <linux/seccomp.h>
 #include <pwd.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -11,9 +13,10 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <memory>
+#include <cstddef>
 
 #include "supervisor/base/fd.h"
 
@@ -71,19 +74,29 @@ Result<> enter_own_namespaces(const DaemonIdentity& identity) {
 }
 
 Result<> restrict_netlink(NetlinkLeft left) {
-  struct Release {
-    void operator()(void* filter) const { ::seccomp_release(filter); }
+  // The low halves of the arguments: the kernel reads ints.
+  constexpr auto argument = [](unsigned number) {
+    return static_cast<uint32_t>(offsetof(seccomp_data, args) + number * sizeof(uint64_t));
   };
-  const std::unique_ptr<void, Release> filter(::seccomp_init(SCMP_ACT_ALLOW));
-  if (!filter) return fail(Code::internal, "seccomp_init");
-  // Neither changes no_new_privs here: the jailer and the daemon set it, each at its time.
-  int error = ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_NNP, 0);
-  const scmp_arg_cmp conditions[] = {SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)};
-  if (error == 0)
-    error = ::seccomp_rule_add_array(filter.get(), SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket),
-                                     left == NetlinkLeft::route ? 2 : 1, conditions);
-  if (error == 0) error = ::seccomp_load(filter.get());
-  if (error < 0) return fail_errno(-error, "filter netlink sockets");
+  constexpr uint32_t kX32Bit = 0x40000000;  // __X32_SYSCALL_BIT: the same calls once more
+  const uint32_t unless = left == NetlinkLeft::route ? NETLINK_ROUTE : UINT32_MAX;
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~kX32Bit),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(0)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(2)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, unless, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{sizeof code / sizeof code[0], code};
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+    return fail_errno(errno, "filter netlink sockets", Code::unavailable);
   return {};
 }
 

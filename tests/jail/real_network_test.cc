@@ -5,6 +5,7 @@
 #include <linux/netlink.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,6 +106,8 @@ TEST_CASE("netlink sockets are left to the jailer for one protocol, and to the d
     wrong |= opens(NETLINK_GENERIC) || opens(NETLINK_NETFILTER) ? 8 : 0;
     wrong |= restrict_netlink(NetlinkLeft::none) ? 0 : 16;
     wrong |= opens(NETLINK_ROUTE) ? 32 : 0;
+    const long wide = ::syscall(SYS_socket, (1L << 32) | AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);  // the kernel reads ints
+    wrong |= wide >= 0 ? 128 : 0;
     wrong |= Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) ? 0 : 64;
     ::_exit(wrong);
   }
