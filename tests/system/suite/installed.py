@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import unittest
 
-from suite.service import InstalledService, connect, systemctl
+from suite.service import InstalledService, connect, show, systemctl
 from suite.warder import META, wait_until
 
 EXPOSURE = 42  # tenths; warder.service says what is left, and why
@@ -76,8 +76,8 @@ class Doctor(InstalledService):
         # Its jailer keeps one protocol of it; the daemon has one filter more.
         with connect() as client:
             client.request("server/discover")
-        daemon = systemctl("show", "--value", "--property=MainPID", "warder.service")
-        jailers = pathlib.Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
+        daemon = show("MainPID")
+        jailers = run("pgrep", "--parent", daemon).stdout.split()
 
         def filters(pid):
             status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
