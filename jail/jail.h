@@ -113,6 +113,9 @@ class Jail {
   int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
+  // Of a jail with Spec::tests_host: the socket of view_network() for the jail's network namespace, once. Errors:
+  // unavailable, with the reason why init could not open it.
+  Result<Fd> take_network_socket();
   // The facts of the build, for receipts. Recorded at the first call.
   const Applied& applied();
   JailerClient::Ids ids() const { return ids_; }
@@ -123,6 +126,7 @@ class Jail {
   explicit Jail(Host& host) : host_(host) {}
   Result<Ends> prepare(const Spec& spec);
   Task<Result<>> begin(Ends ends, Fd pidfd, Monotonic::time_point start);
+  Task<std::optional<InitReport>> report_after_network();
   static Task<Result<std::unique_ptr<Jail>>> build_as(Host& host, Spec spec, Role role);
   Host& host_;
   std::shared_ptr<Zygote> zygote_;
@@ -135,6 +139,9 @@ class Jail {
   GuestChannel guest_;
   Cgroup cgroup_;
   LoneProcessFiles lone_process_;
+  bool shows_network_ = false;
+  Fd network_socket_;
+  int network_error_ = 0;  // errno of init
   InitReport built_{};
   std::optional<Applied> applied_;
   std::optional<Ready> ready_;
