@@ -51,7 +51,7 @@ void add_command(CLI::App& app, const Command& command, Given& given) {
   for (const Flag& flag : command.flags) add_flag(*added, flag, given);
   if (!command.words) return;
   const bool optional = command.words[0] == '[';
-  const bool several = std::string_view(command.words).ends_with("...");
+  const bool several = std::string_view(command.words).find("...") != std::string_view::npos;
   added->add_option("words", given.words, command.words_text)
       ->type_name(command.words)
       ->required(!optional)
