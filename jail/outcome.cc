@@ -91,9 +91,8 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
     case Outcome::signal:
       return fmt::format("ended by signal {} ({})", signal_of(e), strsignal(signal_of(e)));
     case Outcome::timeout:
-      return fmt::format(
-          "Execution timed out after {:g} seconds{}; {}do less work in one call", limits.wall_seconds, refused,
-          more_of("a longer timeout_seconds", "limits.maximum.wall_ms", limits.wall_ceiling));
+      return fmt::format("Execution timed out after {:g} seconds{}; {}do less work in one call", limits.wall_seconds,
+                         refused, more_of("a longer timeout_seconds", "limits.maximum.wall_ms", limits.wall_ceiling));
     case Outcome::cpu_time:
       return fmt::format("used its {:g} seconds of CPU time; do less work in one call", limits.cpu_seconds);
     case Outcome::memory:

@@ -83,7 +83,8 @@ Task<Result<MessagePtr>> BusObjects::reveal_approval(MessagePtr call) {
   CO_TRY(policies::Peer caller,
          co_await authority_.allow(share(call.get()), Right::reveal_personal_data, std::string()));
   const calls::Approval* waiting = services_.approvals.find(id);
-  if (!waiting) co_return fail(Code::not_found, "no call of this id waits for an approval", "list them: warder approvals");
+  if (!waiting)
+    co_return fail(Code::not_found, "no call of this id waits for an approval", "list them: warder approvals");
   journal::AuditEntry entry;
   entry.at_ms = journal::now_ms();
   entry.tenant = waiting->tenant;
@@ -99,8 +100,9 @@ Task<Result<MessagePtr>> BusObjects::reveal_approval(MessagePtr call) {
              look.values);
   auto recorded = co_await services_.journal.audit_first(std::move(entry));
   if (!recorded)
-    co_return tl::unexpected<Error>(std::move(recorded).error().within("nothing is shown, because the look cannot be "
-                                                                       "recorded in the audit chain"));
+    co_return tl::unexpected<Error>(
+        std::move(recorded).error().within("nothing is shown, because the look cannot be "
+                                           "recorded in the audit chain"));
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   sd_bus_message_sensitive(reply.get());
   if (int r = append(reply.get(), look.arguments); r < 0) co_return fail_errno(-r, "answer with the arguments");

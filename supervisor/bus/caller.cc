@@ -132,10 +132,9 @@ Task<Result<>> Authority::ask_polkit(MessagePtr call, uid_t user, Right right) {
   r = sd_bus_message_enter_container(answer->get(), 'r', "bba{ss}");
   if (r > 0) r = sd_bus_message_read(answer->get(), "bb", &authorized, &challenge);
   if (r > 0 && authorized) co_return Result<>{};
-  co_return fail(
-      Code::denied, fmt::format("polkit does not grant {}", action),
-      challenge ? "run the command as root, or where polkit can ask for the password of an administrator"
-                : "ask an administrator to call");
+  co_return fail(Code::denied, fmt::format("polkit does not grant {}", action),
+                 challenge ? "run the command as root, or where polkit can ask for the password of an administrator"
+                           : "ask an administrator to call");
 }
 
 }  // namespace bus

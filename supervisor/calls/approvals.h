@@ -29,10 +29,10 @@ struct Approval {
   std::string rule;       // "calls.careful"
   std::string why;        // the rule's reason; may be empty
   std::string arguments;  // complete, as JSON in ASCII; tokens replace personal data
-  // The arguments of the call that will be made, with personal data. Never shown, sent or logged but by Approvals::look.
-  // Empty: too long to be shown.
+  // The arguments of the call that will be made, with personal data. Never shown, sent or logged but by
+  // Approvals::look. Empty: too long to be shown.
   std::string exact_arguments;
-  uint32_t uid = 0;       // of the client
+  uint32_t uid = 0;  // of the client
   int32_t pid = 0;
   int64_t asked_ms = 0, expires_ms = 0;  // since 1970
   policies::ApprovalRules::By by = policies::ApprovalRules::By::tenant;

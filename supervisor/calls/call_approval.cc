@@ -66,8 +66,7 @@ Result<std::string> shown_arguments(const Json& arguments) {
 }
 
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& who, const Target& target,
-                                         const policies::CallRules::Decision& decision, Json given,
-                                         const Json& exact) {
+                                         const policies::CallRules::Decision& decision, Json given, const Json& exact) {
   const FreezeGuard frozen(who.jail);
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
   AuditedCall audited(environment.journal, span, who, target, "approval");

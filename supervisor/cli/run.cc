@@ -77,7 +77,8 @@ void print_answer(const Json& answer) {
   if (const Json* clamped = member(answer, "clamped"); clamped && clamped->is_array())
     for (const auto& one : *clamped) print_line(stderr, "warder run: " + clamp_text(one));
   if (const Json* cut = member(answer, "truncated"); cut && cut->is_object())
-    for (const auto& [stream, sizes] : cut->items()) print_line(stderr, "warder run: " + cut_text(answer, stream, sizes));
+    for (const auto& [stream, sizes] : cut->items())
+      print_line(stderr, "warder run: " + cut_text(answer, stream, sizes));
 }
 
 // The first text block; execute_code writes its answer there as JSON.

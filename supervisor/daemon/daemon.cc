@@ -32,15 +32,17 @@ std::string how_child_ended() {
 Result<> check_that_programs_run(const Prepared& prepared, const jail::Host& host) {
   auto policy = prepared.policies.standard();
   if (!prepared.identity.root) {
-    TRY(const policies::Assignment own, prepared.policies.tenant_of({prepared.identity.uid, prepared.identity.gid, {}}));
+    TRY(const policies::Assignment own,
+        prepared.policies.tenant_of({prepared.identity.uid, prepared.identity.gid, {}}));
     policy = own.policy;
   }
   auto met = jail::check_requirements(host, policy->isolation);
   if (met) return met;
   Error error = std::move(met).error().within(fmt::format("policy '{}'", policy->name));
   if (!prepared.identity.root)
-    error.hint = "use the service for users, whose policy and cgroup fit: systemctl --user enable --now warder.socket; or "
-                 "give this daemon folders of policies that do not require it: --policies DIR (man warderd)";
+    error.hint =
+        "use the service for users, whose policy and cgroup fit: systemctl --user enable --now warder.socket; or "
+        "give this daemon folders of policies that do not require it: --policies DIR (man warderd)";
   return tl::unexpected<Error>(std::move(error));
 }
 

@@ -41,7 +41,10 @@ const ManualText& text_of_warderd() {
         "/var/lib/warder: workspaces, records and keys; of a user: $XDG_STATE_HOME/warder.\n\n"
         "/usr/lib/warder/policies, /etc/warder/policies: the rights of tenants. A file in the second folder replaces "
         "the file of the same name in the first.\n\n"
-        "/etc/default/warder: the options of the service, as WARDERD_OPTIONS."},
+        "/etc/default/warder: the options of the service, as WARDERD_OPTIONS.\n\n"
+        "/usr/lib/systemd/user/warder.socket, warder.service: the service of one user, enabled by `systemctl --user "
+        "enable --now warder.socket`. Its policies: /usr/lib/warder/user-policies and ~/.config/warder/policies. Its "
+        "options: WARDERD_OPTIONS in ~/.config/warder/options."},
        {"exit status",
         "0 after SIGTERM or SIGINT; 1 if the daemon cannot serve on this machine, or its jailer ended; 64 if a flag, "
         "the configuration, a policy or a folder is not valid."},

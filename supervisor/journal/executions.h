@@ -51,11 +51,11 @@ constexpr int64_t kCpuUnknown = -1;
 struct Ended {
   std::string id;
   std::string outcome;
-  int64_t wall_us = 0;  // of the program
-  int64_t took_us = 0;  // from the request to its answer, with the wait for a place and a jail
+  int64_t wall_us = 0;             // of the program
+  int64_t took_us = 0;             // from the request to its answer, with the wait for a place and a jail
   int64_t cpu_us = 0;              // kCpuUnknown: NULL in the table, 0 in the sums
   uint64_t memory_peak_bytes = 0;  // 0: not known
-  uint32_t processes_peak = 0;  // 0: not known
+  uint32_t processes_peak = 0;     // 0: not known
   Ledger ledger;
 };
 

@@ -10,8 +10,8 @@
 namespace admin {
 
 struct Acted {
-  std::string id;    // the whole id
-  std::string done;  // "e1f2... is frozen"
+  std::string id;         // the whole id
+  std::string done;       // "e1f2... is frozen"
   std::string text = {};  // for --json, as the member "text", if not empty
 };
 

@@ -26,11 +26,12 @@ Result<int> decide(const Given& given, const char* command, const char* method, 
 
 // `warder approvals --reveal ID`: the arguments with personal data. The daemon records the look.
 Result<int> reveal(const BusClient& warderd, const Given& given) {
-  return act_on_each(given, given.values("reveal"), "approvals", "shown", [&](const std::string& word) -> Result<Acted> {
-    TRY(std::string id, find_approval(warderd, word));
-    TRY(const Json exact, warderd.call(kPath, kManager, "RevealApproval", {"s", {id}}));
-    return Acted{id, id + "  " + text(exact) + "\n    this look is recorded in the audit chain", text(exact)};
-  });
+  return act_on_each(
+      given, given.values("reveal"), "approvals", "shown", [&](const std::string& word) -> Result<Acted> {
+        TRY(std::string id, find_approval(warderd, word));
+        TRY(const Json exact, warderd.call(kPath, kManager, "RevealApproval", {"s", {id}}));
+        return Acted{id, id + "  " + text(exact) + "\n    this look is recorded in the audit chain", text(exact)};
+      });
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ struct Failure {
     if (is(SD_BUS_ERROR_NO_REPLY) || is(SD_BUS_ERROR_TIMEOUT) || r == -ETIMEDOUT)
       return {Code::unavailable, 0, "warderd does not answer", "its log may say why: journalctl -u warder", {}};
     if (is(SD_BUS_ERROR_UNKNOWN_METHOD) || is(SD_BUS_ERROR_UNKNOWN_OBJECT))
-      return {Code::unavailable, 0, "this warderd does not have this command", "use warder and warderd of one version",
-              {}};
+      return {
+          Code::unavailable, 0, "this warderd does not have this command", "use warder and warderd of one version", {}};
     if (error.name && std::string_view(error.name).starts_with(kOwnErrors))
       return {refusal(error.name + sizeof kOwnErrors - 1), 0, error.message ? error.message : "refused", {}, {}};
     if (error.message) return {Code::unavailable, 0, std::string("the bus answers: ") + error.message, {}, {}};
@@ -114,7 +114,8 @@ Result<BusClient> BusClient::connect(const std::string& where, Reach reach) {
   }
   if (!client.bus_) return tl::unexpected<Error>(std::move(opened).error());
   if (reach == Reach::bus || client.has_daemon()) return client;
-  CHECKED(start_daemon(client.bus_.get(), name, [&client] { return client.has_daemon(); }, no_daemon_here()));
+  CHECKED(start_daemon(
+      client.bus_.get(), name, [&client] { return client.has_daemon(); }, no_daemon_here()));
   return client;
 }
 

@@ -74,7 +74,12 @@ const std::vector<Command>& commands() {
        "End executions; their outcome is cancelled",
        {{"--tenant", "NAME", "End all executions of this tenant, after a question"},
         {"-y,--yes", nullptr, "Do not ask"}}},
-      {"freeze", run_freeze, "EXECUTION...", kIds, "Stop all processes of executions until warder thaw; their wall time stands still", {}},
+      {"freeze",
+       run_freeze,
+       "EXECUTION...",
+       kIds,
+       "Stop all processes of executions until warder thaw; their wall time stands still",
+       {}},
       {"thaw", run_thaw, "EXECUTION...", kIds, "Let frozen executions run again", {}},
       {"limit",
        run_limit,
@@ -106,7 +111,8 @@ const std::vector<Command>& commands() {
        run_reload,
        nullptr,
        nullptr,
-       "Read policies and tool definitions again, and print the policies, or each problem on a line of its own. After a "
+       "Read policies and tool definitions again, and print the policies, or each problem on a line of its own. After "
+       "a "
        "problem the daemon works on with what it had. Exit status: 1 if the reload failed",
        {}},
       {"drain",

@@ -95,9 +95,7 @@ Result<int> run_freeze(const Given& given) {
   return act_on_executions(given, "freeze", "Freeze", "frozen", "is frozen; its wall time stands still");
 }
 
-Result<int> run_thaw(const Given& given) {
-  return act_on_executions(given, "thaw", "Thaw", "thawed", "runs again");
-}
+Result<int> run_thaw(const Given& given) { return act_on_executions(given, "thaw", "Thaw", "thawed", "runs again"); }
 
 Result<int> run_limit(const Given& given) {
   TRY(const AskedLimits limits, asked_limits(given));

@@ -69,7 +69,8 @@ Result<int> run_reload(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   TRY(const Json before, warderd.properties(kPath, kManager));
   auto reloaded = warderd.call(kPath, kManager, "Reload");
-  if (!reloaded && reloaded.error().code == Code::unavailable) return tl::unexpected<Error>(std::move(reloaded).error());
+  if (!reloaded && reloaded.error().code == Code::unavailable)
+    return tl::unexpected<Error>(std::move(reloaded).error());
   if (!reloaded) return report_failure(given, reloaded.error());
   TRY(const Json after, warderd.properties(kPath, kManager));
   const auto old_names = policies_in(before), names = policies_in(after);
@@ -87,8 +88,8 @@ Result<int> run_reload(const Given& given) {
 Result<int> run_drain(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   TRY(const Json before, warderd.properties(kPath, kManager));
-  const uint64_t left = number(before, "Running") + number(before, "Starting") + number(before, "Waiting") +
-                        number(before, "Frozen");
+  const uint64_t left =
+      number(before, "Running") + number(before, "Starting") + number(before, "Waiting") + number(before, "Frozen");
   const std::string connection = warderd.daemon_connection();
   CHECKED(warderd.call(kPath, kManager, "Drain"));
   const bool waits = given.has("wait");

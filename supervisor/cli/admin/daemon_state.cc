@@ -63,8 +63,8 @@ std::string how_it_ended(const UnitState& unit) {
 
 }  // namespace
 
-Error unreachable_error(const UnitState& unit, ServiceManager manager, const std::string& last_error) {
-  const bool own = manager == ServiceManager::user;
+Error unreachable_error(const UnitState& unit, ManagerScope manager, const std::string& last_error) {
+  const bool own = manager == ManagerScope::user;
   const std::string systemctl = own ? "systemctl --user" : "sudo systemctl";
   const std::string log = own ? "journalctl --user -u warder" : "journalctl -u warder";
   Error error{Code::unavailable, 0, {}, {}, {}};
@@ -103,12 +103,12 @@ std::optional<UnitState> unit_state(sd_bus* bus) {
   return state;
 }
 
-std::string last_logged_error(ServiceManager manager) {
+std::string last_logged_error(ManagerScope manager) {
   sd_journal* opened = nullptr;
   if (sd_journal_open(&opened, SD_JOURNAL_LOCAL_ONLY) < 0) return {};
   const std::unique_ptr<sd_journal, decltype(&sd_journal_close)> journal(opened, sd_journal_close);
   const char* unit =
-      manager == ServiceManager::user ? "_SYSTEMD_USER_UNIT=warder.service" : "_SYSTEMD_UNIT=warder.service";
+      manager == ManagerScope::user ? "_SYSTEMD_USER_UNIT=warder.service" : "_SYSTEMD_UNIT=warder.service";
   if (sd_journal_add_match(opened, unit, 0) < 0 || sd_journal_seek_tail(opened) < 0) return {};
   for (int i = 0; i < kMostEntries && sd_journal_previous(opened) > 0; i++) {
     const void* data = nullptr;
@@ -125,9 +125,9 @@ std::string last_logged_error(ServiceManager manager) {
 }
 
 std::optional<Error> why_unreachable(const std::string& bus_name) {
-  const ServiceManager manager = bus_name == "session" ? ServiceManager::user : ServiceManager::system;
+  const ManagerScope manager = bus_name == "session" ? ManagerScope::user : ManagerScope::system;
   sd_bus* opened = nullptr;
-  const int r = manager == ServiceManager::user ? sd_bus_open_user(&opened) : sd_bus_open_system(&opened);
+  const int r = manager == ManagerScope::user ? sd_bus_open_user(&opened) : sd_bus_open_system(&opened);
   if (r < 0) return std::nullopt;
   const std::unique_ptr<sd_bus, decltype(&sd_bus_flush_close_unref)> bus(opened, sd_bus_flush_close_unref);
   const auto unit = unit_state(opened);
@@ -137,7 +137,7 @@ std::optional<Error> why_unreachable(const std::string& bus_name) {
 
 Result<> start_daemon(sd_bus* bus, const std::string& bus_name, const std::function<bool()>& is_there,
                       Error otherwise) {
-  const ServiceManager manager = bus_name == "session" ? ServiceManager::user : ServiceManager::system;
+  const ManagerScope manager = bus_name == "session" ? ManagerScope::user : ManagerScope::system;
   const auto began = steady_clock::now();
   auto unit = unit_state(bus);
   if (!unit || unit->load != "loaded") return tl::unexpected<Error>(std::move(otherwise));

@@ -133,8 +133,8 @@ Findings look_at_daemon(const Given& given) {
     const bool user = path.source == cli::SocketSource::user;
     const bool installed = path.source != cli::SocketSource::asked || path.path == cli::kSystemSocket;
     const auto why = installed ? why_unreachable(user ? "session" : "system") : std::nullopt;
-    findings.push_back({"daemon", Health::bad, why ? why->what : socket.error().what,
-                        why ? why->hint : socket.error().hint});
+    findings.push_back(
+        {"daemon", Health::bad, why ? why->what : socket.error().what, why ? why->hint : socket.error().hint});
   }
   for (Finding& finding : look_at_bus(given)) findings.push_back(std::move(finding));
   return findings;

@@ -56,7 +56,8 @@ bool is_confirmed(const std::string& question) {
 Result<std::vector<std::string>> asked_ids(const BusClient& warderd, const Given& given) {
   if (!given.has("tenant")) {
     if (given.words.empty())
-      return fail(Code::invalid, "no EXECUTION is named", "name executions (warder ps lists them), or use --tenant NAME");
+      return fail(Code::invalid, "no EXECUTION is named",
+                  "name executions (warder ps lists them), or use --tenant NAME");
     return given.words;
   }
   if (!given.words.empty()) return fail(Code::invalid, "--tenant and EXECUTION exclude each other", "leave one out");

@@ -31,7 +31,8 @@ Result<std::string> match_id(std::string_view typed, const std::vector<std::stri
   std::string shown;
   for (size_t i = 0; i < fitting.size() && i < kMostCandidates; i++) shown += (i > 0 ? ", " : "") + fitting[i];
   if (fitting.size() > kMostCandidates) shown += ", ...";
-  return fail(Code::invalid, std::to_string(fitting.size()) + " ids begin so: " + shown, "give more characters of the id");
+  return fail(Code::invalid, std::to_string(fitting.size()) + " ids begin so: " + shown,
+              "give more characters of the id");
 }
 
 size_t short_length(const std::vector<std::string>& ids) {

@@ -1,6 +1,6 @@
-// `warder unreachable`: prints why no warderd answers, and the remedy, each on a line. Not shown in --help: `warder run`
-// starts it when it cannot connect, because `warder` itself does not speak D-Bus. Prints nothing if systemd does not
-// know, and starts no daemon.
+// `warder unreachable`: prints why no warderd answers, and the remedy, each on a line. Not shown in --help: `warder
+// run` starts it when it cannot connect, because `warder` itself does not speak D-Bus. Prints nothing if systemd does
+// not know, and starts no daemon.
 #include <cstdio>
 
 #include "supervisor/cli/admin/bus_client.h"

@@ -9,7 +9,7 @@ namespace {
 
 Error told(const char* active, const char* sub, int code = 0, int status = 0, const std::string& last = {}) {
   const UnitState unit{"loaded", active, sub, "exit-code", code, status};
-  return unreachable_error(unit, ServiceManager::system, last);
+  return unreachable_error(unit, ManagerScope::system, last);
 }
 
 }  // namespace
@@ -32,6 +32,6 @@ TEST_CASE("only a unit that is merely stopped is to be started", "[daemon_state]
 
 TEST_CASE("a user's own service has the commands of the user's manager", "[daemon_state]") {
   const UnitState unit{"loaded", "inactive", "dead", "success", 0, 0};
-  CHECK_THAT(unreachable_error(unit, ServiceManager::user, "").hint,
+  CHECK_THAT(unreachable_error(unit, ManagerScope::user, "").hint,
              Contains("systemctl --user start warder.socket") && !Contains("sudo"));
 }
