@@ -37,23 +37,25 @@ std::string without_ending(std::string text, std::string_view ending) {
   return text;
 }
 
+bool has_commands(const CLI::App& command) {
+  return !command.get_subcommands([](const CLI::App*) { return true; }).empty();
+}
+
 std::string unexpected_word(const CLI::App& app, const CLI::App& command) {
   const auto words = app.remaining(true);
   if (words.empty()) return "an argument is not expected";
-  const std::string word = words.front().substr(0, 64);
-  if (word.starts_with('-')) return "'" + word + "' is not a flag of this command";
-  if (command.get_subcommands([](const CLI::App*) { return true; }).empty())
-    return "'" + word + "' is not expected: all arguments of this command are there already";
-  return "no command is called '" + word + "'";
+  const std::string word = "'" + words.front().substr(0, 64) + "'";
+  if (word[1] == '-') return word + " is not a flag of this command";
+  if (has_commands(command)) return "no command is called " + word;
+  return word + " is not expected: all arguments of this command are there already";
 }
 
 std::string missing_part(const CLI::App& app, const CLI::App& command) {
-  const auto words = app.remaining(true);
-  if (command.get_subcommands([](const CLI::App*) { return true; }).empty()) {
+  if (!has_commands(command)) {
     const std::string name = without_ending(positional_of(command), "...");
     return name.empty() ? "an argument is missing" : name + " is missing";
   }
-  if (!words.empty()) return "no command is called '" + words.front().substr(0, 64) + "'";
+  if (!app.remaining(true).empty()) return unexpected_word(app, command);
   if (&command == &app) return "a command is missing";
   return "a command is missing: " + commands_of(command);
 }

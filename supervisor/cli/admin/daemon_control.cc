@@ -11,7 +11,7 @@
 namespace admin {
 namespace {
 
-constexpr int kLookEveryMs = 100;
+constexpr int kEndLookMs = 100;
 
 std::vector<std::string> policies_in(const Json& properties) {
   std::vector<std::string> names;
@@ -60,7 +60,7 @@ int report_failure(const Given& given, const Error& error) {
 
 // Waits until another daemon, or none, has the name on the bus.
 void await_end(const BusClient& warderd, const std::string& connection) {
-  while (warderd.daemon_connection() == connection) ::poll(nullptr, 0, kLookEveryMs);
+  while (warderd.daemon_connection() == connection) ::poll(nullptr, 0, kEndLookMs);
 }
 
 }  // namespace

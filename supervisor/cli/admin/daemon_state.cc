@@ -142,10 +142,10 @@ Result<> start_daemon(sd_bus* bus, const std::string& bus_name, const std::funct
   auto unit = unit_state(bus);
   if (!unit || unit->load != "loaded") return tl::unexpected<Error>(std::move(otherwise));
   if (unit->active == "inactive") ask_to_start(bus);
-  while (!unit->fails()) {
+  while (unit->active != "failed") {  // a restart after one crash may succeed
     if (is_there()) return {};
-    const auto waited = steady_clock::now() - began;
-    if (waited > (unit->active == "activating" ? kStartingPatience : kStartPatience)) break;
+    const bool starts = unit->active == "activating" && !unit->fails();
+    if (steady_clock::now() - began > (starts ? kStartingPatience : kStartPatience)) break;
     ::poll(nullptr, 0, static_cast<int>(kLookEach.count()));
     unit = unit_state(bus);
     if (!unit) return tl::unexpected<Error>(std::move(otherwise));
