@@ -35,6 +35,12 @@ struct Spec {
   enum class Guest { packets, stream };
   Guest guest = Guest::packets;
   policies::Limits limits;
+  // Which limits are already the most that the policy gives: asking for more would be of no use.
+  struct Ceilings {
+    std::string policy;  // its name, for messages
+    bool wall = false, memory = false;
+  };
+  Ceilings at_ceiling;
   policies::Isolation isolation;
   unsigned cpu_weight = 100;  // cpu.weight of the leaf, from birth: 1 to 10000
   std::map<std::string, std::string> environment;

@@ -21,6 +21,7 @@
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/statistics.h"
+#include "supervisor/journal/journal.h"
 #include "supervisor/tenants/tenant.h"
 
 namespace bus {
@@ -42,6 +43,7 @@ struct DaemonServices {
   const tenants::Registry& registry;
   const Members& members;
   const policies::Store& policies;
+  journal::Journal& journal;  // for looks at personal data
   uid_t own_uid = 0;
   std::function<Task<Result<>>()> reload;
   std::function<void()> drain;
@@ -97,6 +99,7 @@ class BusObjects {
   Task<Result<MessagePtr>> subscribe(MessagePtr call);
   Task<Result<MessagePtr>> unsubscribe(MessagePtr call);
   Task<Result<MessagePtr>> list_approvals(MessagePtr call);
+  Task<Result<MessagePtr>> reveal_approval(MessagePtr call);
   Task<Result<MessagePtr>> approve(MessagePtr call);
   Task<Result<MessagePtr>> deny(MessagePtr call);
   Task<Result<MessagePtr>> kill(MessagePtr call);
@@ -170,6 +173,13 @@ int handle(sd_bus_message* call, void* objects, sd_bus_error*) {
   auto& owner = *static_cast<BusObjects*>(objects);
   owner.answer(share(call), (owner.*Method)(share(call)));
   return 1;
+}
+
+// Numbers that are not known are UINT64_MAX on the bus, as in systemd's properties.
+inline constexpr uint64_t kUnknown = UINT64_MAX;
+inline uint64_t known_bytes(uint64_t bytes) { return bytes > 0 ? bytes : kUnknown; }
+inline uint64_t usec_or_unknown(const std::optional<double>& ms) {
+  return ms ? static_cast<uint64_t>(*ms * 1000) : kUnknown;
 }
 
 std::string path_of(const executions::ExecutionRecord& execution);

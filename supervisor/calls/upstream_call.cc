@@ -92,7 +92,8 @@ Task<Result<>> allow(CallEnvironment& environment, const CallContext& who, const
   CO_CHECKED(environment.rates.take(who.tenant->account(), rules, target.server, target.tool));
   if (decision.verdict == policies::Verdict::ask) {
     if (rules.restore.empty()) given = arguments;
-    CO_TRY(const std::string by, co_await await_approval(environment, who, target, decision, std::move(given)));
+    CO_TRY(const std::string by,
+           co_await await_approval(environment, who, target, decision, std::move(given), arguments));
     audited.set("approved", by);
   }
   co_return Result<>{};

@@ -43,7 +43,10 @@ const ManualText& text_of_warderd() {
         "the file of the same name in the first.\n\n"
         "/etc/warder/catalog: definitions of further tools, if the folder exists and no other folder is named. "
         "/usr/share/doc/warder/examples/catalog has examples of such files; the daemon does not read them.\n\n"
-        "/etc/default/warder: the options of the service, as WARDERD_OPTIONS."},
+        "/etc/default/warder: the options of the service, as WARDERD_OPTIONS.\n\n"
+        "/usr/lib/systemd/user/warder.socket, warder.service: the service of one user, enabled by `systemctl --user "
+        "enable --now warder.socket`. Its policies: /usr/lib/warder/user-policies and ~/.config/warder/policies. Its "
+        "options: WARDERD_OPTIONS in ~/.config/warder/options."},
        {"exit status",
         "0 after SIGTERM or SIGINT; 1 if the daemon cannot serve on this machine, or its jailer ended; 64 if a flag, "
         "the configuration, a policy or a folder is not valid."},

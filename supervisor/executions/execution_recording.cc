@@ -53,7 +53,7 @@ journal::Ended ExecutionRecording::ended(jail::Outcome outcome) const {
 Task<Result<>> ExecutionRecording::end(const jail::Report& report, journal::Ledger ledger) {
   journal::Ended ended = this->ended(report.outcome);
   ended.wall_us = std::llround(report.usage.wall_ms * 1000);
-  ended.cpu_us = std::llround(report.usage.cpu_ms * 1000);
+  ended.cpu_us = report.usage.cpu_ms ? std::llround(*report.usage.cpu_ms * 1000) : journal::kCpuUnknown;
   ended.memory_peak_bytes = report.usage.memory_peak_bytes;
   ended.processes_peak = report.usage.processes_peak;
   ended.ledger = ledger;

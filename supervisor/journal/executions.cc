@@ -172,7 +172,7 @@ Result<> write_begun(Database& database, const Begun& begun) {
 Result<> write_ended(Database& database, const Ended& ended) {
   TRY(Statement update,
       database.prepare(
-          "UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=?4, memory_peak_bytes=?5, "
+          "UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=nullif(?4,-1), memory_peak_bytes=?5, "
           "processes_peak=?6, returned_bytes=?7, printed_bytes=?8, fetched_bytes=?9, "
           "definitions_avoided_bytes=?10, took_us=?11, read_bytes=?12, "
           "returned_tokens=?13, printed_tokens=?14, fetched_tokens=?15, "
@@ -208,6 +208,7 @@ void Totals::add(const std::string& language, const Ended& ended) {
   languages[language]++;
   wall_us += loaded(ended.wall_us);
   cpu_us += loaded(ended.cpu_us);
+  if (ended.cpu_us == kCpuUnknown) cpu_unknown++;
   ledger.returned_bytes += ended.ledger.returned_bytes;
   ledger.printed_bytes += ended.ledger.printed_bytes;
   ledger.fetched_bytes += ended.ledger.fetched_bytes;
@@ -249,7 +250,7 @@ Result<std::optional<JournaledExecution>> read_account(Database& database, const
   ended.outcome = rows.text(4);
   ended.wall_us = rows.integer(5);
   ended.took_us = rows.integer(6);
-  ended.cpu_us = rows.integer(7);
+  ended.cpu_us = rows.is_null(7) ? kCpuUnknown : rows.integer(7);
   ended.memory_peak_bytes = loaded(rows.integer(8));
   ended.processes_peak = static_cast<uint32_t>(rows.integer(9));
   ended.ledger = {loaded(rows.integer(10)), loaded(rows.integer(11)), loaded(rows.integer(12)),

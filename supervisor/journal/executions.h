@@ -47,14 +47,15 @@ struct Ledger {
   }
 };
 
+constexpr int64_t kCpuUnknown = -1;
 struct Ended {
   std::string id;
   std::string outcome;
-  int64_t wall_us = 0;  // of the program
-  int64_t took_us = 0;  // from the request to its answer, with the wait for a place and a jail
-  int64_t cpu_us = 0;
-  uint64_t memory_peak_bytes = 0;
-  uint32_t processes_peak = 0;  // 0: not known
+  int64_t wall_us = 0;             // of the program
+  int64_t took_us = 0;             // from the request to its answer, with the wait for a place and a jail
+  int64_t cpu_us = 0;              // kCpuUnknown: NULL in the table, 0 in the sums
+  uint64_t memory_peak_bytes = 0;  // 0: not known
+  uint32_t processes_peak = 0;     // 0: not known
   Ledger ledger;
 };
 
@@ -70,6 +71,7 @@ struct Totals {
   std::map<std::string, uint64_t> outcomes;  // by name; only outcomes that occurred
   std::map<std::string, uint64_t> languages;
   uint64_t wall_us = 0, cpu_us = 0;
+  uint64_t cpu_unknown = 0;  // executions that cpu_us does not include; counted by add() only
   Ledger ledger;
   uint64_t kept_out_bytes = 0, kept_out_tokens = 0;  // sums over the executions
 

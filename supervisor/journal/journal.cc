@@ -176,6 +176,15 @@ void Journal::audit(AuditEntry entry) {
   own.left_out = std::move(entry);
 }
 
+Task<Result<>> Journal::audit_first(AuditEntry entry) {
+  if (writer_->failing()) co_return fail(Code::unavailable, "the journal takes no writes now", "see: warder doctor");
+  bound_sizes(entry);
+  Record record{next_record_++, std::move(entry)};
+  Writer::Ticket last = queue_record(std::move(record), Writer::When::now, Writer::Promise::open);
+  auto written = co_await Writer::committed(std::move(last));
+  co_return written;
+}
+
 // False: the writer is too far behind and refused the entry.
 bool Journal::queue_entry(const AuditEntry& entry, Writer::Promise promise) {
   const Record record{next_record_, entry};

@@ -80,6 +80,9 @@ class Journal {
 
   // Queues an audit entry. It is written with the next execution that ends, and within 20 ms.
   void audit(AuditEntry entry);
+  // Writes an audit entry and returns when it is committed, for acts that may not happen without their entry. Errors:
+  // those of the commit; unavailable: the disk takes no writes.
+  Task<Result<>> audit_first(AuditEntry entry);
 
   // Totals since this daemon started. Those of read_statistics() are of all time.
   const Totals& since_start(const std::string& tenant) { return since_start_[tenant]; }

@@ -244,6 +244,8 @@ class BrokenPolicies(Folder):
                 self.assertEqual((body["outcome"], body["rule"]), ("denied", "isolation.cgroups"), body)
                 self.assertIn("cgroup", body["error"])
                 self.assertTrue(body["remedy"])
+            before_ready = daemon.log_text().split("is ready")[0]
+            self.assertIn("every execution will be refused: policy 'default': ", before_ready)
 
     def allow_keyrings(self, policies):
         profile = json.loads((TOP / "policies/seccomp/default.json").read_text())
@@ -457,6 +459,7 @@ class OrdinaryUser(Folder):
                 self.assertEqual(receipt["identity"], {"shared": uid})
                 self.assertTrue(any("one host id" in line for line in receipt["weaker"]), receipt["weaker"])
                 self.assertEqual(client.execute("while True: pass", timeout_seconds=0.3)["outcome"], "timeout")
+                self.assertNotIn("will be refused", daemon.log_text())
 
     def test_a_policy_that_wants_more_is_refused_not_weakened(self):
         with installed_copy() as top:
@@ -466,6 +469,9 @@ class OrdinaryUser(Folder):
             with self.start_as_somebody(top) as daemon, Client(daemon.socket) as client:
                 body = client.execute("result = 1")
                 self.assertEqual((body["outcome"], body["rule"]), ("denied", "isolation.identity"), body)
+                before_ready = daemon.log_text().split("is ready")[0]
+                self.assertIn("every execution will be refused: policy 'default': ", before_ready)
+                self.assertIn("systemctl --user enable --now warder.socket", before_ready)
 
     def test_a_state_folder_of_somebody_else_is_refused(self):
         with installed_copy() as top, self.start_as_somebody(top) as daemon:

@@ -21,13 +21,19 @@ inline constexpr char kTenant[] = "org.warder.Warder1.Tenant";
 
 class BusClient {
  public:
-  // `where`: system, session, an address; empty: $WARDER_BUS, else the system bus, else the user's.
-  static Result<BusClient> connect(const std::string& where);
+  // bus: connects without asking whether warderd is there, and starts no daemon.
+  enum class Reach { daemon, bus };
+  // `where`: system, session, an address; empty: $WARDER_BUS, else the system bus, else the user's. A daemon that is
+  // merely stopped is started by systemd. Errors: unavailable within 2 s (5 s while systemd starts it): why there is no
+  // daemon, and the remedy (daemon_state.h).
+  static Result<BusClient> connect(const std::string& where, Reach reach = Reach::daemon);
 
   // Whether warderd is on the bus. Asks only the bus, so that no daemon is started.
   bool has_daemon() const;
+  // The bus's name of the connection that is warderd: another daemon has another name. Empty: no daemon.
+  std::string daemon_connection() const;
   // From now on, a call that needs authentication is refused, and polkit does not ask the user.
-  void ask_nobody_to_authenticate() { may_ask_ = 0; }
+  void ask_nobody_to_authenticate() { may_ask_ = MayAsk::no; }
 
   // The arguments are strings and, after them, numbers: "s", "sstu", ...
   struct Arguments {
@@ -37,10 +43,19 @@ class BusClient {
   // The values of the answer: null for no value, the value itself, or an array of several values.
   Result<Json> call(const std::string& path, const std::string& interface, const std::string& member,
                     const Arguments& arguments = {}) const;
+  // The same for arguments of any types, which `append` appends. Negative result of `append`: -errno.
+  using Append = std::function<int(sd_bus_message* to)>;
+  Result<Json> call_with(const std::string& path, const std::string& interface, const std::string& member,
+                         const Append& append) const;
+  // A call that changes nothing: no person is asked to authenticate, and it is answered within 10 s or fails.
+  Result<Json> read(const std::string& path, const std::string& interface, const std::string& member,
+                    const Append& append = {}) const;
   // Properties by name.
   Result<Json> properties(const std::string& path, const std::string& interface) const;
   // The properties of each execution: running executions first, then ended ones, each oldest first.
   Result<std::vector<Json>> executions() const;
+  // The ids of all executions: the living ones first, oldest first.
+  Result<std::vector<std::string>> execution_ids() const;
   // The properties of each tenant, sorted by name.
   Result<std::vector<Json>> tenants() const;
 
@@ -53,8 +68,12 @@ class BusClient {
   struct Close {
     void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
   };
+  enum class MayAsk { yes, no };
+  Result<Json> exchange(const std::string& path, const std::string& interface, const std::string& member,
+                        const Append& append, MayAsk may_ask) const;
+
   std::unique_ptr<sd_bus, Close> bus_;
-  int may_ask_ = 1;  // as sd_bus_message_set_allow_interactive_authorization() wants it
+  MayAsk may_ask_ = MayAsk::yes;
 };
 
 // Read an answer of the object manager. Executions are sorted as by BusClient::executions(), tenants by name.

@@ -60,7 +60,8 @@ std::vector<Json> sorted(std::vector<Json> all, const View& view) {
   std::erase_if(all, [](const Json& execution) { return text(execution, "State") == "ended"; });
   const std::string property = property_of(view.sort);
   std::stable_sort(all.begin(), all.end(), [&](const Json& one, const Json& other) {
-    const uint64_t first = number(one, property.c_str()), second = number(other, property.c_str());
+    const uint64_t first = known_number(one, property.c_str()).value_or(0);
+    const uint64_t second = known_number(other, property.c_str()).value_or(0);
     return view.sort == "age" ? first < second : first > second;
   });
   return all;
@@ -76,8 +77,9 @@ std::vector<std::string> head(const Json& daemon, const View& view, size_t width
       count("Running") + " running  " + count("Waiting") + " waiting  " + count("Frozen") + " frozen  " +
           count("WaitingJails") + " jails wait   memory " + bytes_text(number(daemon, "MemoryBytes")) + "   CPU " +
           usec_text(number(daemon, "CPUUsageUSec")),
-      "answers p50 " + usec_text(number(answers, "p50")) + "  p90 " + usec_text(number(answers, "p90")) + "  p99 " +
-          usec_text(number(answers, "p99")) + "   sorted by " + view.sort,
+      "answers p50 " + known_usec_text(known_number(answers, "p50")) + "  p90 " +
+          known_usec_text(known_number(answers, "p90")) + "  p99 " + known_usec_text(known_number(answers, "p99")) +
+          "   sorted by " + view.sort,
       view.said};
   for (auto& line : lines) line = harmless(line.substr(0, width));
   return lines;

@@ -18,7 +18,11 @@ function svg(name, attributes = {}, ...children) {
   return made;
 }
 
+// 2^64-1 and absent numbers are not known.
+const is_unknown = (value) => value === undefined || value >= 2 ** 63;
+
 function bytes(count) {
+  if (is_unknown(count)) return "-";
   const units = ["B", "kB", "MB", "GB", "TB"];
   let unit = 0;
   for (; count >= 1000 && unit < units.length - 1; unit++) count /= 1000;
@@ -26,6 +30,7 @@ function bytes(count) {
 }
 
 function duration(usec) {
+  if (is_unknown(usec)) return "-";
   if (usec < 1e3) return `${Math.round(usec)} µs`;
   if (usec < 1e6) return `${(usec / 1e3).toPrecision(3)} ms`;
   if (usec < 60e6) return `${(usec / 1e6).toPrecision(3)} s`;
@@ -114,8 +119,8 @@ function show_numbers(manager) {
     number("frozen", count(manager.Frozen)),
     number("jails that wait", count(manager.WaitingJails)),
     number("executions", count(manager.Executions)),
-    number("p50, newest answers", duration(manager.AnswerUSec.p50 ?? 0)),
-    number("p99, newest answers", duration(manager.AnswerUSec.p99 ?? 0)),
+    number("p50, newest answers", duration(manager.AnswerUSec.p50)),
+    number("p99, newest answers", duration(manager.AnswerUSec.p99)),
     number("tokens that stayed out, about", count(manager.Ledger.kept_out_tokens_estimated ?? 0)));
 }
 
