@@ -33,7 +33,12 @@ std::string find_null_key(const Json& value, const std::string& path) {
 
 Result<Json> read_object(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file) return fail_errno(errno, "cannot be read", Code::invalid);
+  if (!file) {
+    auto failed = fail_errno(errno, "cannot be read", Code::invalid);
+    if (failed.value().err == EACCES)
+      failed.value().hint = "chmod o+r: a reload is done by the daemon's user. Secrets belong in files of their own";
+    return failed;
+  }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return fail_errno(errno, "cannot be read", Code::invalid);
   if (!S_ISREG(status.st_mode)) return fail(Code::invalid, "cannot be read: not a regular file");  // a device may not end

@@ -211,9 +211,10 @@ class OptionsReader {
   void imports() {
     const auto* files = in_.find("import");
     if (!files) return;
-    std::vector<std::string> skipped;
-    auto imported = upstream::read_imports(*files, "import", skipped);
-    for (const auto& entry : skipped) notes_.warnings.push_back(document_.file_of("import") + ": " + entry);
+    upstream::ImportNotes read;
+    auto imported = upstream::read_imports(*files, "import", read);
+    notes_.unreadable_imports = std::move(read.unreadable);
+    for (const auto& entry : read.skipped) notes_.warnings.push_back(document_.file_of("import") + ": " + entry);
     if (!imported) return wrong(imported.error());
     for (auto& server : *imported) {
       options_.servers.push_back(std::move(server));

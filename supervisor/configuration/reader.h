@@ -15,6 +15,7 @@ namespace configuration {
 // is skipped; all else works.
 struct Notes {
   std::vector<std::string> problems, warnings;
+  std::vector<std::string> unreadable_imports;  // files of other users, which only root may read
 };
 
 Options read_options(const ConfigurationDocument& document, const Invocation& invocation, Notes& notes);

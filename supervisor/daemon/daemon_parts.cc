@@ -275,9 +275,20 @@ Task<Result<std::shared_ptr<ReadConfiguration>>> DaemonParts::read_configuration
 }
 
 // The jailer got the folders of servers when it was forked, and takes no further folder. A server in a jail that needs
-// another folder stays as it was, or does not exist, until the restart.
-std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::ServerConfig> servers) {
+// another folder stays as it was, or does not exist, until the restart. A start could read imported files as root; the
+// servers of a file that the daemon's user may not read stay as they were, too.
+std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::ServerConfig> servers,
+                                                    const std::vector<std::string>& unreadable_imports) {
   std::vector<std::string> at_restart;
+  for (const auto& file : unreadable_imports) {
+    at_restart.push_back(
+        fmt::format("import: the daemon's user may not read {}: its servers stay as they were until a restart", file));
+    for (auto& former : upstream_.imported_from(file)) {
+      const bool is_named = std::any_of(servers.begin(), servers.end(),
+                                        [&](const auto& server) { return server.name == former.name; });
+      if (!is_named) servers.push_back(std::move(former));
+    }
+  }
   std::erase_if(servers, [&](upstream::ServerConfig& server) {
     const bool is_shown = server.folder.empty() || server.place != upstream::ServerConfig::Place::jail ||
                           prepared_.server_folders.contains(server.folder);

@@ -74,7 +74,8 @@ class DaemonParts {
   Task<> reload_catalog() { return discovery_.reload(); }
   Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration();
   void adopt_policies();
-  std::vector<std::string> adopt_servers(std::vector<upstream::ServerConfig> servers);
+  std::vector<std::string> adopt_servers(std::vector<upstream::ServerConfig> servers,
+                                         const std::vector<std::string>& unreadable_imports);
   Task<> answer_reload(std::string request, configuration::ReloadAnswer answer);
   void end_executions(const std::string& why);
   void show_reload(const std::string& problem);

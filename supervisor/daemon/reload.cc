@@ -67,7 +67,7 @@ Task<Result<>> Daemon::reload_once() {
   reload_failed_ = !adopted;
   configuration::ReloadAnswer answer{adopted.has_value(), {}};
   if (adopted) {
-    log_notice("reloaded; policies: {}", fmt::join(prepared_.policies.names(), ", "));
+    log_notice("configuration and policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
     for (const auto& warning : prepared_.configuration.notes.warnings) log_warning("configuration: {}", warning);
     for (const auto& line : adopted->at_restart) log_warning("configuration: {}", line);
     answer.lines = std::move(adopted->at_restart);
@@ -97,7 +97,7 @@ Task<Result<Daemon::Adopted>> Daemon::adopt_configuration(configuration::LoadedC
   in_force.source = ConfigurationInForce::Source::files;
   in_force.notes = std::move(fresh.notes);
   parts_->adopt_policies();
-  for (auto& line : parts_->adopt_servers(std::move(fresh.options.servers)))
+  for (auto& line : parts_->adopt_servers(std::move(fresh.options.servers), in_force.notes.unreadable_imports))
     adopted.at_restart.push_back(std::move(line));
   co_return adopted;
 }

@@ -1,6 +1,7 @@
 #include "supervisor/daemon/self_examination.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 
@@ -70,7 +71,9 @@ Task<doctor::Findings> SelfExamination::judge_files() {
   facts.executes = in_force.source != Source::none;
   facts.in_force = !in_force.degraded();
   doctor::Findings all{doctor::judge_configuration(facts)};
-  if (loaded.policies) all.push_back(doctor::judge_policies(loaded.policies->names()));
+  Result<std::vector<std::string>> names = fail(Code::invalid, fmt::format("{}", fmt::join(facts.problems, "; ")));
+  if (loaded.policies) names = loaded.policies->names();
+  all.push_back(doctor::judge_policies(names));
   co_return all;
 }
 

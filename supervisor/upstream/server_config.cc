@@ -237,8 +237,7 @@ Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::st
   return servers;
 }
 
-Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path,
-                                               std::vector<std::string>& skipped) {
+Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path, ImportNotes& notes) {
   if (!list.is_array() || list.size() > kMaxServers) return fail(Code::invalid, path + ": not a list of files");
   std::vector<ServerConfig> all;
   for (size_t i = 0; i < list.size(); i++) {
@@ -247,11 +246,13 @@ Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::stri
     TRY(std::string file, in.string("file"));
     TRY(ServerConfig::Place place, read_place(in));
     CHECKED(in.done());
-    auto servers = read_import(file, place, skipped);
+    auto servers = read_import(file, place, notes.skipped);
     if (!servers) {
-      skipped.push_back(where + " is skipped: " + with_remedy(servers.error()));
+      notes.skipped.push_back(where + " is skipped: " + with_remedy(servers.error()));
+      if (servers.error().err == EACCES) notes.unreadable.push_back(file);
       continue;
     }
+    for (auto& server : *servers) server.imported_from = file;
     std::move(servers->begin(), servers->end(), std::back_inserter(all));
   }
   return all;

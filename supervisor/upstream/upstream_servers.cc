@@ -113,6 +113,13 @@ bool UpstreamServers::adopt(std::vector<ServerConfig> servers, std::shared_ptr<c
   return changed;
 }
 
+std::vector<ServerConfig> UpstreamServers::imported_from(const std::string& file) const {
+  std::vector<ServerConfig> all;
+  for (const auto& [name, server] : servers_)
+    if (server->config.imported_from == file) all.push_back(server->config);
+  return all;
+}
+
 const ServerConfig* UpstreamServers::config_of(std::string_view name) const {
   const auto found = servers_.find(name);
   return found == servers_.end() ? nullptr : &found->second->config;

@@ -56,6 +56,8 @@ class UpstreamServers {
   // are finished, then their processes end. `standard` is the policy of shared servers that start later. Returns whether
   // tools may have changed.
   bool adopt(std::vector<ServerConfig> servers, std::shared_ptr<const policies::Policy> standard);
+  // The settings of the servers that were imported from a client's file.
+  std::vector<ServerConfig> imported_from(const std::string& file) const;
   // nullptr: there is no such server.
   const ServerConfig* config_of(std::string_view server) const;
 
