@@ -347,7 +347,7 @@ TEST_CASE("a store that refuses offers execute_code alone, and nothing that coul
   CHECK_FALSE(policy->tools.offers("call_tool"));
   REQUIRE(policy->filter);
   CHECK(policy->filter->program.empty());
-  CHECK(policy->calls.otherwise == CallRules::Verdict::deny);
+  CHECK(policy->calls.otherwise == Verdict::deny);
   CHECK(policy->named_workspaces.idle.count() == 0);
   const auto assigned = store.tenant_of({1000, 1000, {}});
   REQUIRE(assigned);
