@@ -34,9 +34,9 @@ struct TenantRule {
 
 class TenantRules {
  public:
-  // User and group names are looked up here, once: getpwnam(3), getgrnam(3). A rule with a name that does not exist fits
-  // no peer, and gives a warning: one policy for many machines may name users that only some of them have. A look-up
-  // that fails for another reason is an error: the user may exist.
+  // User and group names are looked up here, once: getpwnam(3), getgrnam(3). A rule with a name that does not exist
+  // fits no peer, and gives a warning: one policy for many machines may name users that only some of them have. A
+  // look-up that fails for another reason is an error: the user may exist.
   static tl::expected<TenantRules, std::vector<Error>> parse(const Json& document);
   static TenantRules everybody(std::string policy);
 

@@ -60,7 +60,8 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
   }
   line.invocation = configuration::invocation_of(std::move(flags));
   Flags& given = line.invocation.flags;
-  for (std::string* path : {&given.config, &given.socket, &given.state, &given.policies, &given.catalog, &given.metrics})
+  for (std::string* path :
+       {&given.config, &given.socket, &given.state, &given.policies, &given.catalog, &given.metrics})
     *path = configuration::absolute_path(*path, line.invocation);
   CHECKED(check_flags(given));
   if (given.check) line.action = CommandLine::Action::check;

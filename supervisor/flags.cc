@@ -34,5 +34,6 @@ void declare_flags(CLI::App& app, Flags& flags) {
       ->type_name("URL");
   app.add_flag("--keep-connections", flags.keep_connections,
                "Store the clients' connections in systemd while the daemon restarts (FileDescriptorStoreMax=)");
-  app.footer("Signals: SIGHUP reloads the configuration and the policies. SIGTERM ends the daemon after the running calls.");
+  app.footer(
+      "Signals: SIGHUP reloads the configuration and the policies. SIGTERM ends the daemon after the running calls.");
 }

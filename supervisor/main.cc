@@ -24,7 +24,7 @@
 
 namespace {
 
-constexpr int kExitUsage = 64;  // sysexits.h EX_USAGE
+constexpr int kExitUsage = 64;                    // sysexits.h EX_USAGE
 constexpr std::chrono::seconds kReloadLimit{80};  // less than TimeoutStartSec=, which also bounds ExecReload=
 
 // Renames the folder "bridge" of an earlier version to "upstream". It holds the upstream servers' definitions and
@@ -153,8 +153,8 @@ Result<std::set<std::string>> tell_folders(const Options& options, jail::JailerC
 // to serve.
 void keep_configuration(const Prepared& prepared) {
   if (prepared.configuration.degraded()) return;
-  const auto kept = configuration::keep_last_good(prepared.options.state, prepared.configuration.document,
-                                                  prepared.options.policies);
+  const auto kept =
+      configuration::keep_last_good(prepared.options.state, prepared.configuration.document, prepared.options.policies);
   if (!kept) log_error("the last good copy of the configuration was not stored: {}", kept.error().what);
 }
 
@@ -164,7 +164,8 @@ void load_trace_headers(Prepared& prepared, const char* credentials) {
   const auto loaded = traces::load_headers(*prepared.options.traces, credentials ? credentials : "");
   if (loaded) return;
   prepared.options.traces.reset();
-  prepared.configuration.notes.warnings.push_back(fmt::format("traces: {}; no spans are exported", loaded.error().what));
+  prepared.configuration.notes.warnings.push_back(
+      fmt::format("traces: {}; no spans are exported", loaded.error().what));
   log_error("configuration: {}", prepared.configuration.notes.warnings.back());
 }
 

@@ -67,26 +67,30 @@ Result<ChosenConfiguration> choose_configuration(const Invocation& invocation) {
   CHECKED(check_environment(now.options));
   auto identity = identity_of(now);
   log_notes(now.notes);
-  ConfigurationInForce in_force{
-      .source = ConfigurationInForce::Source::files, .invocation = invocation, .document = now.document, .notes = now.notes};
+  ConfigurationInForce in_force{.source = ConfigurationInForce::Source::files,
+                                .invocation = invocation,
+                                .document = now.document,
+                                .notes = now.notes};
   if (now.good()) return chosen(std::move(now), *identity, std::move(in_force));
 
   auto kept = configuration::load_last_good(now.options.state, invocation);
   if (kept) {
     const auto kept_identity = identity_of(*kept);
     if (kept->good()) {
-      log_error("the configuration has mistakes, so the last good copy in {}/{} is in force; correct the mistakes, then "
-                "reload",
-                now.options.state, configuration::kLastGoodFolder);
+      log_error(
+          "the configuration has mistakes, so the last good copy in {}/{} is in force; correct the mistakes, then "
+          "reload",
+          now.options.state, configuration::kLastGoodFolder);
       in_force.source = ConfigurationInForce::Source::last_good;
       in_force.document = kept->document;
       return chosen(*std::move(kept), *kept_identity, std::move(in_force));
     }
   }
   const std::string why = kept ? configuration::summary_of(kept->notes.problems) : kept.error().what;
-  log_error("the configuration has mistakes, and there is no usable last good copy ({}): executions are denied until a "
-            "reload finds no mistake",
-            why);
+  log_error(
+      "the configuration has mistakes, and there is no usable last good copy ({}): executions are denied until a "
+      "reload finds no mistake",
+      why);
   in_force.source = ConfigurationInForce::Source::none;
   // The keys without a mistake hold. Upstream servers do not run: no rule is known that allows a call.
   now.options.servers.clear();

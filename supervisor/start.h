@@ -1,7 +1,7 @@
-// Start: the configuration that a start uses: the files if they are good, else the last good copy, else none. An upgrade
-// or a reboot after a mistake in a file therefore leaves the service running.
-// Used by: main.cc, before privileges are dropped. Errors: what no other configuration would change: the flags, the
-// environment, the limit of open files.
+// Start: the configuration that a start uses: the files if they are good, else the last good copy, else none. An
+// upgrade or a reboot after a mistake in a file therefore leaves the service running. Used by: main.cc, before
+// privileges are dropped. Errors: what no other configuration would change: the flags, the environment, the limit of
+// open files.
 #pragma once
 #include "supervisor/configuration/in_force.h"
 #include "supervisor/privileges.h"

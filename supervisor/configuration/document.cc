@@ -41,7 +41,8 @@ Result<Json> read_object(const std::string& path) {
   }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return fail_errno(errno, "cannot be read", Code::invalid);
-  if (!S_ISREG(status.st_mode)) return fail(Code::invalid, "cannot be read: not a regular file");  // a device may not end
+  if (!S_ISREG(status.st_mode))
+    return fail(Code::invalid, "cannot be read: not a regular file");  // a device may not end
   if (status.st_mode & S_IWOTH) return fail(Code::invalid, "all users may write the file", "chmod o-w");
   TRY(std::string text, read_whole(file.get(), kMaxConfigurationFile));
   TRY(Json value, parse_json(text));

@@ -10,7 +10,7 @@
 namespace configuration {
 
 struct Invocation {
-  Flags flags;          // checked, with absolute paths
+  Flags flags;           // checked, with absolute paths
   bool by_root = false;  // root's defaults: /etc/warder, /run/warder, /var/lib/warder
   std::string folder;    // the working folder; relative paths in the configuration begin here
   std::string programs;  // the folder above this program's folder, in which the installation's or the build's files lie

@@ -89,8 +89,8 @@ bool is_stored(const std::string& state, const Copy& copy, size_t policy_folders
   size_t stored = 1;  // kCopyFile
   for (size_t i = 0; i < policy_folders; i++) {
     for (const char* part : {"", "/seccomp"}) {
-      const Fd one(::openat(folder->get(), fmt::format("policies/{}{}", i, part).c_str(),
-                            O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      const Fd one(
+          ::openat(folder->get(), fmt::format("policies/{}{}", i, part).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (one) stored += json_files_of(one.get()).size();
     }
   }
@@ -135,7 +135,8 @@ Result<> keep_last_good(const std::string& state, const ConfigurationDocument& d
   const Fd parent(::open(state.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent) return fail_errno(errno, "open " + state);
   CHECKED(remove_copy(parent.get(), fresh));  // of a start that was interrupted
-  if (::mkdirat(parent.get(), fresh.c_str(), 0700) < 0) return fail_errno(errno, fmt::format("make {}/{}", state, fresh));
+  if (::mkdirat(parent.get(), fresh.c_str(), 0700) < 0)
+    return fail_errno(errno, fmt::format("make {}/{}", state, fresh));
   const Fd folder(::openat(parent.get(), fresh.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder) return fail_errno(errno, fmt::format("open {}/{}", state, fresh));
   CHECKED(write_copy(folder.get(), copy));

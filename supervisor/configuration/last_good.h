@@ -1,10 +1,10 @@
 // Last good copy: the configuration as it was at the last good start, or at the last good reload by `warderd --reload`:
 // the merged files, and the files of the policies. A start whose files have a problem uses it.
 // Source: the folder last-good/ of the state folder. It belongs to the user that starts the daemon (root), with mode
-// 0700: the daemon's own user cannot write it, so a daemon under an attacker's control cannot choose the policies of the
-// next start. Used by: main.cc, before privileges are dropped, and `warderd --reload`. A new copy replaces the old one
-// in one step, and is on the disk before.
-// Errors: not_found, there is no copy; denied, another user could have written it; others of the file system.
+// 0700: the daemon's own user cannot write it, so a daemon under an attacker's control cannot choose the policies of
+// the next start. Used by: main.cc, before privileges are dropped, and `warderd --reload`. A new copy replaces the old
+// one in one step, and is on the disk before. Errors: not_found, there is no copy; denied, another user could have
+// written it; others of the file system.
 #pragma once
 #include <string>
 

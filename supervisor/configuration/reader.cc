@@ -123,8 +123,11 @@ class OptionsReader {
       folder = absolute_path(folder, invocation_);
       std::error_code missing;
       if (in_.has("policies") && !fs::is_directory(folder, missing))
-        wrong({Code::invalid, 0, fmt::format("policies[{}]: {}: not a folder", i, folder),
-               "name a folder of policy files", {}});
+        wrong({Code::invalid,
+               0,
+               fmt::format("policies[{}]: {}: not a folder", i, folder),
+               "name a folder of policy files",
+               {}});
     }
     if (folders->empty())
       return wrong({Code::invalid, 0, "policies: no folder is named", "leave out the key, or name a folder", {}});
@@ -220,9 +223,8 @@ class OptionsReader {
       options_.servers.push_back(std::move(server));
       const auto fit = upstream::check_names(options_.servers);
       if (fit) continue;
-      notes_.warnings.push_back(
-          fmt::format("{}: import: server '{}' is skipped: {}", document_.file_of("import"),
-                      options_.servers.back().name, fit.error().what));
+      notes_.warnings.push_back(fmt::format("{}: import: server '{}' is skipped: {}", document_.file_of("import"),
+                                            options_.servers.back().name, fit.error().what));
       options_.servers.pop_back();
     }
   }

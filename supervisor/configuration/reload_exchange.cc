@@ -56,7 +56,8 @@ Result<> expect_daemon(int state, const std::string& shown) {
 Result<pid_t> peer_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) return fail(Code::invalid, "socket " + path + ": no path");
+  if (path.empty() || path.size() >= sizeof address.sun_path)
+    return fail(Code::invalid, "socket " + path + ": no path");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) < 0)

@@ -126,8 +126,7 @@ Task<> Daemon::test_host() {
   const auto& in_force = prepared_.configuration;
   if (in_force.source == configuration::ConfigurationInForce::Source::none) {
     jails_->host().unfit = Error{
-        Code::denied,
-        0,
+        Code::denied, 0,
         "executions are denied, because the configuration of warderd has a mistake: " +
             configuration::summary_of(in_force.notes.problems),
         "ask the administrator to correct it (`warder config check` names every mistake), and then to run `systemctl "

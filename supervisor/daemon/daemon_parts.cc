@@ -227,7 +227,8 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .drain = controls_.drain,
       .draining = controls_.draining,
       .forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); },
-      .configuration_problem = [this] { return fmt::format("{}", fmt::join(prepared_.configuration.notes.problems, "\n")); },
+      .configuration_problem =
+          [this] { return fmt::format("{}", fmt::join(prepared_.configuration.notes.problems, "\n")); },
       .is_degraded = [this] { return prepared_.configuration.degraded() || host_.unfit; },
       .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
       .doctor = [this] { return examination_.run(); },
@@ -284,8 +285,8 @@ std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::Server
     at_restart.push_back(
         fmt::format("import: the daemon's user may not read {}: its servers stay as they were until a restart", file));
     for (auto& former : upstream_.imported_from(file)) {
-      const bool is_named = std::any_of(servers.begin(), servers.end(),
-                                        [&](const auto& server) { return server.name == former.name; });
+      const bool is_named =
+          std::any_of(servers.begin(), servers.end(), [&](const auto& server) { return server.name == former.name; });
       if (!is_named) servers.push_back(std::move(former));
     }
   }
@@ -294,9 +295,9 @@ std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::Server
                           prepared_.server_folders.contains(server.folder);
     if (is_shown) return false;
     const auto former = upstream_.config_of(server.name);
-    at_restart.push_back(fmt::format("servers.{}: its folder {} can be shown to jails only after a restart; until then {}",
-                                     server.name, server.folder,
-                                     former ? "the server stays as it was" : "there is no such server"));
+    at_restart.push_back(
+        fmt::format("servers.{}: its folder {} can be shown to jails only after a restart; until then {}", server.name,
+                    server.folder, former ? "the server stays as it was" : "there is no such server"));
     if (former) server = *former;
     return !former;
   });

@@ -67,9 +67,9 @@ class DaemonParts {
   Task<> begin();
   Result<> serve();
 
-  // The reload. adopt_policies(): every part follows the policies that `prepared` has now. adopt_servers(): the upstream
-  // servers are these from now on; returns a sentence for each that needs a restart. end_executions(): no jail can be
-  // trusted. show_reload(): shows the error of a reload on D-Bus, or its success (empty). answer_reload(): tells
+  // The reload. adopt_policies(): every part follows the policies that `prepared` has now. adopt_servers(): the
+  // upstream servers are these from now on; returns a sentence for each that needs a restart. end_executions(): no jail
+  // can be trusted. show_reload(): shows the error of a reload on D-Bus, or its success (empty). answer_reload(): tells
   // `warderd --reload` the result.
   Task<> reload_catalog() { return discovery_.reload(); }
   Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration();
@@ -136,7 +136,7 @@ class DaemonParts {
   tools::ResourceChanges changes_;  // outlives the connections that subscribed
   SelfExamination examination_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;  // opened by serve()
-  bool reload_failed_ = false;  // the last one
+  bool reload_failed_ = false;                             // the last one
   bus::Members members_;
   std::unique_ptr<bus::Service> bus_;                     // optional: set unless the option is "off"
   std::vector<std::unique_ptr<http::Endpoint>> metrics_;  // opened by serve()

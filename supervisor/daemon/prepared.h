@@ -23,9 +23,9 @@ struct Prepared {
   configuration::ConfigurationInForce configuration;
   policies::Store policies;                   // a reload replaces it
   std::set<std::string> server_folders = {};  // folders of upstream servers that the jailer may show to jails
-  Fd state = {};             // the state folder; its folders tenants/ and self-test/ belong to the daemon
-  Fd self_test = {};         // the folder self-test/, which is empty
-  Fd jailer = {};            // the daemon's end of the socket to the jailer
+  Fd state = {};      // the state folder; its folders tenants/ and self-test/ belong to the daemon
+  Fd self_test = {};  // the folder self-test/, which is empty
+  Fd jailer = {};     // the daemon's end of the socket to the jailer
   ServiceManager::Passed passed = {};
   Fd state_lock = {};  // locked until the process ends
   tenants::MasterKey key = {};

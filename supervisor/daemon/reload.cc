@@ -11,7 +11,7 @@ namespace {
 using configuration::ConfigurationInForce;
 
 // Keys that only the start uses, before privileges are dropped.
-constexpr const char* kKeysOfStart[] = {"socket", "metrics", "traces",   "state",   "catalog",
+constexpr const char* kKeysOfStart[] = {"socket", "metrics", "traces",   "state",  "catalog",
                                         "bus",    "user",    "id_range", "journal"};
 
 std::string with_hint(const Error& error) { return error.what + (error.hint.empty() ? "" : "; ") + error.hint; }

@@ -27,12 +27,15 @@ const ManualText& text_of_warder() {
         "if --bus is not given.\n\nXDG_RUNTIME_DIR: the folder with the socket of a user's own daemon."},
        {"files",
         "/run/warder/mcp.sock: the socket of the system's daemon.\n\n/usr/lib/warder/policies, /etc/warder/policies: "
-        "the rights of tenants, warder-policy(5). A file in the second folder replaces the file of the same name in the "
+        "the rights of tenants, warder-policy(5). A file in the second folder replaces the file of the same name in "
+        "the "
         "first."},
        {"exit status",
         "Each command above names its own. All commands: 0 success; 1 the request was refused or an object was not "
         "found; 2 the command line is not valid; 125 no daemon answers."},
-       {"see also", "warderd(8), warderd.json(5), warder-policy(5), org.warder.Warder1(5), busctl(1), systemctl(1), journalctl(1)"}}};
+       {"see also",
+        "warderd(8), warderd.json(5), warder-policy(5), org.warder.Warder1(5), busctl(1), systemctl(1), "
+        "journalctl(1)"}}};
   return text;
 }
 
@@ -52,7 +55,9 @@ const ManualText& text_of_warderd() {
         "0 after SIGTERM or SIGINT, after a good --check or --reload; 1 if the daemon cannot serve on this machine, or "
         "its jailer ended, or --check or --reload found a mistake; 64 if a flag or the state folder is not valid. A "
         "mistake in a file does not end the daemon: see warderd.json(5)."},
-       {"see also", "warderd.json(5), warder-policy(5), warder(1), org.warder.Warder1(5), busctl(1), systemctl(1), systemd.resource-control(5)"}}};
+       {"see also",
+        "warderd.json(5), warder-policy(5), warder(1), org.warder.Warder1(5), busctl(1), systemctl(1), "
+        "systemd.resource-control(5)"}}};
   return text;
 }
 
@@ -93,7 +98,8 @@ const ManualText& text_of_configuration() {
         "warderd --check, and warder config check, read the files as a start does, and name each mistake. A start with "
         "a mistake in a file uses the last good copy; without a copy, it serves and denies executions. The log, "
         "systemctl status warder, warder doctor, the property State (\"degraded\") on D-Bus and the metric "
-        "warder_configuration_ok say so. A rule of tenants.json with a user or group that does not exist, and an import "
+        "warder_configuration_ok say so. A rule of tenants.json with a user or group that does not exist, and an "
+        "import "
         "that cannot be read, are skipped with a warning."},
        {"see also", "warderd(8), warder(1), warder-policy(5), org.warder.Warder1(5)"}}};
   return text;
@@ -106,7 +112,8 @@ const ManualText& text_of_policy() {
       {{"files",
         "/usr/lib/warder/policies/*.json: the policies of the package, default, system, strict and guardrails.\n\n"
         "/etc/warder/policies/NAME.json: the administrator's. A file masks the package's file of the same name.\n\n"
-        "/etc/warder/policies/tenants.json: which user, group or unit is which tenant, and its policy. Without the file, "
+        "/etc/warder/policies/tenants.json: which user, group or unit is which tenant, and its policy. Without the "
+        "file, "
         "each user is a tenant under the policy system.\n\n"
         "/etc/warder/policies/seccomp/NAME.json: the system calls that jailed code may make."},
        {"examples",
@@ -173,7 +180,8 @@ int main(int argc, char** argv) {
   if (name == "warder-policy.5" && argc == 3) text = page_of_schema("warder-policy", argv[2], text_of_policy());
   if (text.empty()) {
     std::fputs(
-        "usage: warder-docgen warder.1|warderd.8|warder.bash|org.warder.Warder1.5|warderd.json.5|warder-policy.5 FILE...\n",
+        "usage: warder-docgen warder.1|warderd.8|warder.bash|org.warder.Warder1.5|warderd.json.5|warder-policy.5 "
+        "FILE...\n",
         stderr);
     return 2;
   }

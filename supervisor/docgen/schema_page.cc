@@ -23,7 +23,8 @@ class SchemaKeys {
 
   static std::string words_of(const Json& list) {
     std::string words;
-    for (const auto& one : list) words += (words.empty() ? "" : "|") + (one.is_string() ? one.get<std::string>() : one.dump());
+    for (const auto& one : list)
+      words += (words.empty() ? "" : "|") + (one.is_string() ? one.get<std::string>() : one.dump());
     return words;
   }
 
@@ -67,9 +68,7 @@ class SchemaKeys {
 };
 
 // Text that is shown as it is, with its line ends.
-std::string verbatim(const std::string& text) {
-  return ".PP\n.nf\n" + roff(text) + "\n.fi\n";
-}
+std::string verbatim(const std::string& text) { return ".PP\n.nf\n" + roff(text) + "\n.fi\n"; }
 
 }  // namespace
 

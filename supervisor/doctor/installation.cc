@@ -72,7 +72,7 @@ Finding judge_configuration(const ConfigurationFacts& facts) {
   const std::string what = "configuration";
   const std::string reload = "correct it (warder config check names every mistake); then: systemctl reload warder";
   if (!facts.problems.empty()) {
-    const std::string effect = !facts.executes   ? "executions are denied"
+    const std::string effect = !facts.executes  ? "executions are denied"
                                : facts.in_force ? "a reload would fail, and a restart would use the last good copy"
                                                 : "the last good copy is in force";
     return {what, facts.executes ? Health::note : Health::bad,
@@ -85,8 +85,10 @@ Finding judge_configuration(const ConfigurationFacts& facts) {
   if (!facts.warnings.empty())
     return {what, Health::note, fmt::format("{}", fmt::join(facts.warnings, "; ")),
             "what the warnings name is skipped; correct it, then: systemctl reload warder"};
-  return {what, Health::good,
-          facts.files.empty() ? "no file; the defaults are in force" : fmt::format("{}", fmt::join(facts.files, ", ")), {}};
+  return {what,
+          Health::good,
+          facts.files.empty() ? "no file; the defaults are in force" : fmt::format("{}", fmt::join(facts.files, ", ")),
+          {}};
 }
 
 Finding look_at_quotas(std::string folder) {

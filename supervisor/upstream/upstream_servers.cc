@@ -246,7 +246,7 @@ Json UpstreamServers::output_schema(std::string_view server, std::string_view to
   if (found == servers_.end() || !found->second->definitions) return nullptr;
   auto entry = found->second->definitions->tools.find(tool);
   return entry == found->second->definitions->tools.end() ? Json()
-                                                         : entry->second.definition.value("outputSchema", Json());
+                                                          : entry->second.definition.value("outputSchema", Json());
 }
 
 bool UpstreamServers::writes_workspace(std::string_view server) const {

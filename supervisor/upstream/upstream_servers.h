@@ -53,8 +53,8 @@ class UpstreamServers {
   // Starts the servers with unknown tools, to learn their tools.
   void learn();
   // The servers are these from now on. A server with the same settings stays as it is. Calls of other servers that run
-  // are finished, then their processes end. `standard` is the policy of shared servers that start later. Returns whether
-  // tools may have changed.
+  // are finished, then their processes end. `standard` is the policy of shared servers that start later. Returns
+  // whether tools may have changed.
   bool adopt(std::vector<ServerConfig> servers, std::shared_ptr<const policies::Policy> standard);
   // The settings of the servers that were imported from a client's file.
   std::vector<ServerConfig> imported_from(const std::string& file) const;

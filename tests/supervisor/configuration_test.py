@@ -195,6 +195,12 @@ class Checks(unittest.TestCase):
         for line in lines:
             self.assertIn(line, admin.stderr)
 
+    def test_headers_of_traces_that_are_missing_are_a_warning(self):
+        self.daemon.write(traces={"url": "http://a", "headers": "/absent"})
+        done = self.daemon.ask("--check")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, "warning: .*traces: .*/absent.*; no spans are exported")
+
     def admin(self, *words):
         return subprocess.run([WARDER, "config", "check", str(self.daemon.file), "--policies", os.fspath(self.policies), *words],
                               capture_output=True, text=True, timeout=PATIENCE)

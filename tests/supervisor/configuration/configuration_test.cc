@@ -77,8 +77,7 @@ TEST_CASE("a file that others may write, a null and a folder in the place of a f
   ConfigurationScene scene;
   scene.write("warderd.json", "{}");
   REQUIRE(::chmod(scene.path("warderd.json").c_str(), 0666) == 0);
-  CHECK(scene.load().notes.problems.at(0) ==
-        scene.path("warderd.json") + ": all users may write the file (chmod o-w)");
+  CHECK(scene.load().notes.problems.at(0) == scene.path("warderd.json") + ": all users may write the file (chmod o-w)");
   scene.write("warderd.json", R"({"servers": {"a": {"env": {"B": null}}}})");
   CHECK(scene.load().notes.problems.at(0) ==
         scene.path("warderd.json") + ": servers.a.env.B: null is not a value (leave out the key)");
@@ -88,10 +87,12 @@ TEST_CASE("a file that others may write, a null and a folder in the place of a f
         scene.path("warderd.json.d/x.json") + ": cannot be read: not a regular file");
 }
 
-TEST_CASE("an import that cannot be used is skipped with a warning, and its other servers are taken", "[configuration]") {
+TEST_CASE("an import that cannot be used is skipped with a warning, and its other servers are taken",
+          "[configuration]") {
   ConfigurationScene scene;
   scene.write("warderd.json", R"({"servers": {"own": {"command": "/usr/bin/a"}}, "import": [
-    {"file": ")" + scene.path("absent.json") + R"("}, {"file": ")" + scene.path("client.json") + R"("}]})");
+    {"file": ")" + scene.path("absent.json") +
+                                  R"("}, {"file": ")" + scene.path("client.json") + R"("}]})");
   scene.write("client.json", R"({"mcpServers": {"good": {"command": "/usr/bin/b"}, "own": {"command": "/usr/bin/c"},
     "unset": {"command": "${NO_SUCH_VARIABLE_1}"}, "old": {"type": "sse", "url": "http://a/"}}})");
   const LoadedConfiguration loaded = scene.load();

@@ -1,4 +1,5 @@
-// The exchange of `warderd --reload` and the daemon: the answer of the right reload, and nothing for a daemon that is not.
+// The exchange of `warderd --reload` and the daemon: the answer of the right reload, and nothing for a daemon that is
+// not.
 #include "supervisor/configuration/reload_exchange.h"
 
 #include <fcntl.h>
@@ -77,7 +78,8 @@ TEST_CASE("a request to no daemon, or to one that is silent, fails", "[configura
 TEST_CASE("an answer of another form is no answer", "[configuration]") {
   ExchangeScene scene;
   const Fd daemon = scene.lock();
-  const std::string rest = GENERATE(as<std::string>(), "}", R"(, "good": 1, "lines": []})", R"(, "good": true, "lines": 3})");
+  const std::string rest =
+      GENERATE(as<std::string>(), "}", R"(, "good": 1, "lines": []})", R"(, "good": true, "lines": 3})");
   Result<ReloadAnswer> answer;
   std::thread asker([&] { answer = ask_for_reload(scene.path("state"), "", 60s); });
   scene.write("state/reload/answer", R"({"word": ")" + scene.await_request() + "\"" + rest);

