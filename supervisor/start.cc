@@ -77,6 +77,7 @@ Result<ChosenConfiguration> choose_configuration(const Invocation& invocation) {
   if (kept) {
     const auto kept_identity = identity_of(*kept);
     if (kept->good()) {
+      set_log_level(kept->options.log_level);
       log_error(
           "the configuration has mistakes, so the last good copy in {}/{} is in force; correct the mistakes, then "
           "reload",

@@ -29,8 +29,9 @@ constexpr char kAnswer[] = "reload/answer";
 constexpr size_t kMaxWord = 64, kMaxAnswer = 1 << 20, kMaxLines = 1000;
 constexpr std::chrono::milliseconds kLookEvery{20};
 
-Result<Fd> open_state(const std::string& state) {
-  Fd folder(::open(state.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+// With O_PATH, because the daemon's user may not list the state folder.
+Result<Fd> open_state(const std::string& state, int how = O_PATH) {
+  Fd folder(::open(state.c_str(), how | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return fail_errno(errno, "open " + state);
   return folder;
 }
@@ -49,6 +50,7 @@ Result<> replace_file(int folder, const std::string& name, std::string_view text
 // The lock of the state folder (main.cc) tells whether a daemon runs.
 Result<> expect_daemon(int state, const std::string& shown) {
   if (::flock(state, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK) return {};
+  (void)::flock(state, LOCK_UN);  // at once: a daemon may start now
   return fail(Code::unavailable, fmt::format("no warderd runs with the state folder {}", shown),
               "start it, or name its state folder with --state or --config");
 }
@@ -112,7 +114,7 @@ Result<> write_reload_answer(const std::string& state, const std::string& word, 
 }
 
 Result<ReloadAnswer> ask_for_reload(const std::string& state, const std::string& socket, std::chrono::seconds limit) {
-  TRY(const Fd folder, open_state(state));
+  TRY(const Fd folder, open_state(state, O_RDONLY));  // flock(2) takes no O_PATH
   CHECKED(expect_daemon(folder.get(), state));
   TRY(const pid_t pid, daemon_process(socket));
   const std::string word = random_hex(16);
