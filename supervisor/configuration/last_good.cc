@@ -140,10 +140,13 @@ Result<> keep_last_good(const std::string& state, const ConfigurationDocument& d
   const Fd folder(::openat(parent.get(), fresh.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder) return fail_errno(errno, fmt::format("open {}/{}", state, fresh));
   CHECKED(write_copy(folder.get(), copy));
-  // Exchanged, not removed and renamed: at each moment there is one whole copy with the name.
-  if (::renameat2(parent.get(), fresh.c_str(), parent.get(), name.c_str(), RENAME_EXCHANGE) < 0 &&
-      (errno != ENOENT || ::renameat(parent.get(), fresh.c_str(), parent.get(), name.c_str()) < 0))
-    return fail_errno(errno, fmt::format("rename {}/{} to {}", state, fresh, name));
+  // Exchanged, not removed and renamed: at each moment there is one whole copy with the name. EINVAL: the file system
+  // cannot exchange, and a start between the two steps finds no copy.
+  if (::renameat2(parent.get(), fresh.c_str(), parent.get(), name.c_str(), RENAME_EXCHANGE) < 0) {
+    if (errno == EINVAL) CHECKED(remove_copy(parent.get(), name));
+    if (::renameat(parent.get(), fresh.c_str(), parent.get(), name.c_str()) < 0)
+      return fail_errno(errno, fmt::format("rename {}/{} to {}", state, fresh, name));
+  }
   CHECKED(sync_folder(parent.get(), "."));
   return remove_copy(parent.get(), fresh);
 }
