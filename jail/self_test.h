@@ -1,6 +1,6 @@
 // Self-test: finds out what this host gives to jails, then proves it with a probe inside of a jail (jail/guest/probe).
-// Used by: supervisor/daemon/reload.cc, at start-up and on reload. If the jails do not hold, a daemon refuses to start;
-// a daemon that serves already continues without executions (Host::unfit).
+// Used by: supervisor/daemon, at the start and at a reload. If the jails do not hold, the daemon serves without
+// executions (Host::unfit).
 #pragma once
 #include "jail/host.h"
 #include "jail/jail.h"

@@ -49,6 +49,8 @@ struct DaemonServices {
   std::function<void()> drain;
   std::function<bool()> draining;
   std::function<void(const std::string& tenant)> forget_searches;
+  std::function<std::string()> configuration_problem;
+  std::function<bool()> is_degraded;
   std::function<std::string()> disk_problem;
   // Errors: exhausted: another run of the doctor is under way.
   std::function<Task<Result<doctor::Findings>>()> doctor;
@@ -58,7 +60,7 @@ struct DaemonServices {
 struct ManagerProperties : executions::Statistics {
   std::string state;
   std::vector<std::string> policies;
-  std::string reload_problem, disk_problem;
+  std::string reload_problem, disk_problem, configuration_problem;
   bool operator==(const ManagerProperties&) const = default;
 };
 

@@ -51,6 +51,7 @@ std::string read_answer(int fd) {
 }  // namespace
 
 bool is_administration(std::string_view command) {
+  if (command == "config") return false;  // the command of `warder` itself; arguments.cc finds `config check`
   const auto& all = admin::commands();
   return std::any_of(all.begin(), all.end(), [command](const auto& one) {
     const std::string_view name = one.name;

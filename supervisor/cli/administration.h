@@ -8,7 +8,7 @@
 
 namespace cli {
 
-// Whether warder-admin runs `command`.
+// Whether warder-admin runs all commands that begin with the word `command`.
 bool is_administration(std::string_view command);
 // Replaces this process by warder-admin, from this program's folder or from the installation. Returns only if
 // warder-admin cannot be started: the exit status for that.

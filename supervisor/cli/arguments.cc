@@ -114,7 +114,8 @@ int run_command_line(int argc, char** argv) {
   const SocketPath found = find_socket(arguments.socket);
   if (*commands.mcp) return run_stdio_proxy(found);
   if (*commands.run) return run(arguments.run, *commands.run, found);
-  if (!*commands.config) return become_administration(argv);  // --socket came before the command's name
+  // --socket came before the command's name, or the command is `config check`.
+  if (!*commands.config || commands.config->got_subcommand("check")) return become_administration(argv);
   if (arguments.list_clients) return list_clients();
   if (arguments.client.empty())
     return complain({Code::invalid, 0, "config needs a CLIENT", "see: warder config --list", {}}, kExitUsage);

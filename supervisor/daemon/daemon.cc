@@ -108,9 +108,10 @@ DaemonControls Daemon::controls() {
       .reload = [this] { return reload(); },
       .drain = [this] { end_after_running_calls(); },
       .draining = [this] { return ending_; },
-      .show_status =
-          [this](const std::string& text) {
-            if (!ending_) service_.status(text);
+      .show_trouble =
+          [this](const std::string& trouble) {
+            trouble_ = trouble;
+            if (!ending_) service_.status(status());
           },
   };
 }
@@ -127,19 +128,56 @@ Task<> Daemon::serve() {
 Task<Result<>> Daemon::start_serving() {
   auto lost = [this] { tasks_.spawn(end_without_jailer()); };
   CO_TRY(jails_, JailHost::start(loop_, prepared_, lost));
-  const auto policy = prepared_.policies.standard();
-  CO_CHECKED(co_await jails_->test(*policy));
+  co_await test_host();
   CO_TRY(parts_, DaemonParts::open(loop_, prepared_, jails_->host(), controls()));
   co_await parts_->begin();
   CO_CHECKED(parts_->serve());
   service_.start_watchdog(loop_);
-  const auto runs = check_that_programs_run(prepared_, jails_->host());
-  if (!runs) log_error("every execution will be refused: {}; {}", runs.error().what, runs.error().hint);
-  service_.ready(runs ? "serving" : "serving, but every execution is refused, see the log");
+  if (const auto runs = check_that_programs_run(prepared_, jails_->host()); !runs)
+    log_error("every execution will be refused: {}; {}", runs.error().what, runs.error().hint);
+  service_.ready(status());
   loop_.busy_time().forget();  // no client waited during the start
   log_notice("warderd {} is ready", kWarderVersion);
   serving_.fire();
   co_return Result<>{};
+}
+
+// A machine or policies without working jails leave a daemon that answers, and says why it runs no code: a daemon that
+// ended would be started again and again.
+Task<> Daemon::test_host() {
+  const auto& in_force = prepared_.configuration;
+  if (in_force.source == configuration::ConfigurationInForce::Source::none) {
+    jails_->host().unfit = Error{
+        Code::denied, 0,
+        "executions are denied, because the configuration of warderd has a mistake: " +
+            configuration::summary_of(in_force.notes.problems),
+        "ask the administrator to correct it (`warder config check` names every mistake), and then to run `systemctl "
+        "reload warder`",
+        "configuration"};
+    co_return;
+  }
+  const auto policy = prepared_.policies.standard();
+  const Result<> tested = co_await jails_->test(*policy);
+  if (!tested) deny_executions(tested.error());
+}
+
+std::string Daemon::status() const {
+  using Source = configuration::ConfigurationInForce::Source;
+  const auto& in_force = prepared_.configuration;
+  const std::string mistakes = configuration::summary_of(in_force.notes.problems);
+  std::string text = "serving";
+  if (in_force.source == Source::none) {
+    text = "serving, but no executions: the configuration has a mistake: " + mistakes;
+  } else if (jails_->host().unfit) {
+    text = "serving, but no executions: the self-test of jails fails, see the log";
+  } else if (!check_that_programs_run(prepared_, jails_->host())) {
+    text = "serving, but every execution is refused, see the log";
+  } else if (reload_failed_) {
+    text = "serving; the last reload failed, see the log";
+  } else if (in_force.source == Source::last_good) {
+    text = "serving with the last good configuration, because of a mistake: " + mistakes;
+  }
+  return trouble_.empty() ? text : text + "; " + trouble_;
 }
 
 void Daemon::end_after_running_calls() {

@@ -8,7 +8,6 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
-#include "supervisor/daemon/policy_reader.h"
 #include "supervisor/daemon/workspace_quotas.h"
 #include "supervisor/executions/jail_spec.h"
 #include "supervisor/tenants/vault.h"
@@ -78,12 +77,9 @@ std::unique_ptr<traces::Exporter> make_exporter(Loop& loop, Options& options) {
 
 upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared) {
   upstream::UpstreamServers::Settings settings;
-  settings.servers = std::move(prepared.options.servers);
+  settings.servers = std::exchange(prepared.options.servers, {});
   settings.definitions = prepared.upstream.get();
   settings.nobody = {"", prepared.policies.standard(), -1, prepared.upstream.get()};
-  if (!prepared.options.servers_skipped.empty())
-    log_warning("not imported, because they neither have a command nor speak Streamable HTTP: servers {}",
-                fmt::join(prepared.options.servers_skipped, ", "));
   if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
   return settings;
 }
@@ -142,7 +138,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
           loop, *opened_.skill_disk, prepared.options.state, [this] { return journal_.failing(); },
           [this] {
             const auto& trouble = state_disk_.trouble();
-            controls_.show_status(trouble ? "serving; " + trouble->what : "serving");
+            controls_.show_trouble(trouble ? trouble->what : std::string());
           }),
       admission_(loop, kMostExecutions),
       executions_(loop),
@@ -214,7 +210,6 @@ void DaemonParts::connect_parts() {
     journal_.forget(id.text());
   });
   discovery_.on_change([this] { tasks_.spawn(show_servers()); });
-  if (upstream_.empty()) return;
   discovery_.add_others([this] { return discovery::ServerTools{upstream_.readings(), upstream_.unlearned()}; });
   upstream_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
 }
@@ -235,6 +230,9 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .drain = controls_.drain,
       .draining = controls_.draining,
       .forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); },
+      .configuration_problem =
+          [this] { return fmt::format("{}", fmt::join(prepared_.configuration.notes.problems, "\n")); },
+      .is_degraded = [this] { return prepared_.configuration.degraded() || host_.unfit; },
       .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
       .doctor = [this] { return examination_.run(); },
   };
@@ -275,8 +273,48 @@ void DaemonParts::adopt_policies() {
   }
 }
 
-Task<Result<policies::Store>> DaemonParts::read_policies() {
-  return ::read_policies(*opened_.policy_thread, prepared_.policies);
+Task<Result<std::shared_ptr<ReadConfiguration>>> DaemonParts::read_configuration() {
+  return ::read_configuration(*opened_.policy_thread, prepared_.configuration.invocation, prepared_.policies,
+                              prepared_.options.state);
+}
+
+// The jailer got the folders of servers when it was forked, and takes no further folder. A server in a jail that needs
+// another folder stays as it was, or does not exist, until the restart. A start could read imported files as root; the
+// servers of a file that the daemon's user may not read stay as they were, too.
+std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::ServerConfig> servers,
+                                                    const std::vector<std::string>& unreadable_imports) {
+  std::vector<std::string> at_restart;
+  for (const auto& file : unreadable_imports) {
+    at_restart.push_back(
+        fmt::format("import: the daemon's user may not read {}: its servers stay as they were until a restart", file));
+    for (auto& former : upstream_.imported_from(file)) {
+      const bool is_named =
+          std::any_of(servers.begin(), servers.end(), [&](const auto& server) { return server.name == former.name; });
+      if (!is_named) servers.push_back(std::move(former));
+    }
+  }
+  std::erase_if(servers, [&](upstream::ServerConfig& server) {
+    const bool is_shown = server.folder.empty() || server.place != upstream::ServerConfig::Place::jail ||
+                          prepared_.server_folders.contains(server.folder);
+    if (is_shown) return false;
+    const auto former = upstream_.config_of(server.name);
+    at_restart.push_back(
+        fmt::format("servers.{}: its folder {} can be shown to jails only after a restart; until then {}", server.name,
+                    server.folder, former ? "the server stays as it was" : "there is no such server"));
+    if (former) server = *former;
+    return !former;
+  });
+  if (upstream_.adopt(std::move(servers), prepared_.policies.standard())) tasks_.spawn(discovery_.refresh());
+  return at_restart;
+}
+
+Task<> DaemonParts::answer_reload(std::string request, configuration::ReloadAnswer answer) {
+  const WorkerThread::Job job = [state = prepared_.options.state, request = std::move(request),
+                                 answer = std::move(answer)] {
+    return configuration::write_reload_answer(state, request, answer);
+  };
+  const auto written = co_await opened_.policy_thread->run(job);
+  if (!written) log_error("warderd --reload gets no answer: {}", written.error().what);
 }
 
 void DaemonParts::end_executions(const std::string& why) {
@@ -285,6 +323,7 @@ void DaemonParts::end_executions(const std::string& why) {
 }
 
 void DaemonParts::show_reload(const std::string& problem) {
+  reload_failed_ = !problem.empty();
   if (bus_) bus_->reloaded(problem);
 }
 

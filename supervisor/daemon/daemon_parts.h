@@ -14,6 +14,8 @@
 #include "jail/pool.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/bus/service.h"
+#include "supervisor/configuration/reload_exchange.h"
+#include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/daemon/prepared.h"
 #include "supervisor/daemon/self_examination.h"
 #include "supervisor/daemon/state_disk.h"
@@ -37,7 +39,7 @@ struct DaemonControls {
   std::function<Task<Result<>>()> reload;
   std::function<void()> drain;
   std::function<bool()> draining;
-  std::function<void(const std::string& text)> show_status;  // to the service manager
+  std::function<void(const std::string& trouble)> show_trouble;  // of the state folder's disk; empty: none
 };
 
 // OpenedParts: the parts that cannot be opened on every machine. They need no other part.
@@ -65,11 +67,16 @@ class DaemonParts {
   Task<> begin();
   Result<> serve();
 
-  // The reload. adopt_policies(): every part follows the policies that `prepared` has now. end_executions(): no jail
-  // can be trusted. show_reload(): shows the error of a reload on D-Bus, or its success (empty).
+  // The reload. adopt_policies(): every part follows the policies that `prepared` has now. adopt_servers(): the
+  // upstream servers are these from now on; returns a sentence for each that needs a restart. end_executions(): no jail
+  // can be trusted. show_reload(): shows the error of a reload on D-Bus, or its success (empty). answer_reload(): tells
+  // `warderd --reload` the result.
   Task<> reload_catalog() { return discovery_.reload(); }
-  Task<Result<policies::Store>> read_policies();
+  Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration();
   void adopt_policies();
+  std::vector<std::string> adopt_servers(std::vector<upstream::ServerConfig> servers,
+                                         const std::vector<std::string>& unreadable_imports);
+  Task<> answer_reload(std::string request, configuration::ReloadAnswer answer);
   void end_executions(const std::string& why);
   void show_reload(const std::string& problem);
 
@@ -129,6 +136,7 @@ class DaemonParts {
   tools::ResourceChanges changes_;  // outlives the connections that subscribed
   SelfExamination examination_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;  // opened by serve()
+  bool reload_failed_ = false;                             // the last one
   bus::Members members_;
   std::unique_ptr<bus::Service> bus_;                     // optional: set unless the option is "off"
   std::vector<std::unique_ptr<http::Endpoint>> metrics_;  // opened by serve()

@@ -10,7 +10,8 @@ Result<> DaemonParts::open_metrics() {
     const Doing doing(LoopWork::metrics);
     if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
     const metrics::DaemonNumbers numbers{started, server_.unread()->bytes(), state_disk_.trouble().has_value(),
-                                         loop_.busy_time().longest()};
+                                         loop_.busy_time().longest(),
+                                         !prepared_.configuration.degraded() && !reload_failed_};
     return {"200 OK", metrics::kContentType, metrics::exposition(executions_, &pool_, spans_queue(), numbers), {}};
   };
   for (Fd& socket : std::exchange(prepared_.passed.metrics, {})) {

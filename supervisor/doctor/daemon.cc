@@ -65,7 +65,10 @@ Finding judge_state_disk(const std::string& problem, std::string remedy, const s
 Finding judge_bus(std::string_view version, std::string_view state, const std::string& reload_problem) {
   if (!reload_problem.empty())
     return {"D-Bus", Health::note, "the last reload failed: " + reload_problem,
-            "warder policy check names file and key; then: systemctl reload warder"};
+            "warder config check names file and key; then: systemctl reload warder"};
+  if (state == "degraded")
+    return {"D-Bus", Health::note, fmt::format("warderd {} is degraded", version),
+            "see the other findings, and: systemctl status warder"};
   return {"D-Bus", Health::good, fmt::format("warderd {} is {}", version, state), {}};
 }
 

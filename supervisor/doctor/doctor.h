@@ -41,6 +41,12 @@ enum class User { known, missing };
 Finding judge_user(User user, const std::string& name);
 // `names`: the policies that could be read, or the error.
 Finding judge_policies(const Result<std::vector<std::string>>& names);
+struct ConfigurationFacts {  // of the configuration's files and the policies, read now
+  std::vector<std::string> problems, warnings, files;
+  bool in_force = true;  // the daemon runs with the files, and not with the last good copy
+  bool executes = true;  // the daemon has a configuration with which it runs programs
+};
+Finding judge_configuration(const ConfigurationFacts& facts);
 // Whether the file system of a daemon's state enforces the tenants' quotas.
 Finding look_at_quotas(std::string folder);
 

@@ -355,3 +355,20 @@ TEST_CASE("a reload compiles only the seccomp profiles whose text, or whose base
   CHECK(filter_of("alone") == alone);
   CHECK(filter_of("alone")->profile == "alone");
 }
+
+TEST_CASE("a store that refuses offers execute_code alone, and nothing that could run", "[store]") {
+  const Store store = Store::refusing({"/etc/warder/policies"});
+  const auto policy = store.standard();
+  REQUIRE(policy);
+  CHECK(store.names() == std::vector<std::string>{"none"});
+  CHECK(store.folders() == std::vector<std::string>{"/etc/warder/policies"});
+  CHECK(policy->tools.offers("execute_code"));
+  CHECK_FALSE(policy->tools.offers("call_tool"));
+  REQUIRE(policy->filter);
+  CHECK(policy->filter->program.empty());
+  CHECK(policy->calls.otherwise == Verdict::deny);
+  CHECK(policy->named_workspaces.idle.count() == 0);
+  const auto assigned = store.tenant_of({1000, 1000, {}});
+  REQUIRE(assigned);
+  CHECK(assigned->tenant == "uid-1000");
+}

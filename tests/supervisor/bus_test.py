@@ -347,6 +347,26 @@ class Sessions(OnBus):
         self.assertEqual(self.admin.get("Outcome", f"{PATH}/execution/{body['execution_id']}", EXECUTION), "ok")
 
 
+class Degraded(unittest.TestCase):
+    def test_a_daemon_without_a_good_configuration_says_so_until_a_reload_is_good(self):
+        with Bus() as bus, Policies() as policies:
+            policies.write("broken.json", "{")
+            policies.write("second.json", "{")
+            with BusDaemon(bus, policies=policies), Admin(bus) as admin:
+                self.assertEqual(admin.get("State"), "degraded")
+                problem = str(admin.get("ConfigurationProblem"))
+                self.assertEqual([("broken.json" in line, "second.json" in line) for line in problem.split("\n")],
+                                 [(True, False), (False, True)])
+                said = {str(one[0]): [str(word) for word in one[1:]] for one in admin.call("RunDoctor")}
+                self.assertEqual(said["configuration"][0], "bad")
+                self.assertIn("executions are denied", said["configuration"][1])
+                self.assertIn("broken.json", admin.error("Reload")[1])
+                for name in ("broken.json", "second.json"):
+                    (policies.folder / name).unlink()
+                admin.call("Reload")
+                self.assertEqual((admin.get("State"), admin.get("ConfigurationProblem")), ("serving", ""))
+
+
 class Draining(unittest.TestCase):
     def test_ends_the_daemon_after_what_runs(self):
         with Bus() as bus, BusDaemon(bus) as daemon, Client(daemon.socket) as client, Admin(bus) as admin:

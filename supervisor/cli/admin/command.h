@@ -92,6 +92,7 @@ const char* group_summary(std::string_view first_word);
 [[gnu::weak]] CommandProgram run_doctor;
 [[gnu::weak]] CommandProgram verify_audit_chain;
 [[gnu::weak]] CommandProgram print_candidates;
+[[gnu::weak]] CommandProgram check_configuration;
 [[gnu::weak]] CommandProgram check_policies;
 [[gnu::weak]] CommandProgram show_policy;
 [[gnu::weak]] CommandProgram explain_policy;

@@ -159,6 +159,15 @@ const std::vector<Command>& commands() {
        "Check this machine for all that warderd and its jails need, run a program if a daemon answers, and print each "
        "finding with its remedy. Exit status: 1 if a finding is bad, which means that Warder cannot work",
        {kPolicies, {"--state", "DIR", "The state folder of the daemon, to check its quotas"}}},
+      {"config check",
+       check_configuration,
+       "[FILE]",
+       "The configuration file, with the folder FILE.d/; default: that of the daemon: /etc/warder/warderd.json, or the "
+       "user's own, ~/.config/warder/warderd.json",
+       "Read the configuration and the policies as a start of warderd does. Print each problem and each warning on its "
+       "own line. Exit status: 1 if there is a problem",
+       {kPolicies},
+       Asks::nobody},
       {"policy check",
        check_policies,
        nullptr,
@@ -197,6 +206,7 @@ const std::vector<Command>& commands() {
 
 const char* group_summary(std::string_view first_word) {
   if (first_word == "audit") return "Check the audit chain, the record of all calls to the daemon";
+  if (first_word == "config") return "Check the configuration of warderd";
   return first_word == "policy" ? "Show the policies of this machine" : "";
 }
 

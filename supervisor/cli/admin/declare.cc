@@ -32,7 +32,7 @@ std::pair<CLI::App*, std::string> place_of(CLI::App& app, const std::string& nam
   const std::string first = name.substr(0, space);
   const std::string rest = name.substr(space + 1);
   const auto groups = app.get_subcommands([&first](CLI::App* one) { return one->get_name() == first; });
-  if (!groups.empty()) return {groups.front(), rest};
+  if (!groups.empty()) return {groups.front(), rest};  // a group, or a command of `warder` itself: "config"
   CLI::App* group = app.add_subcommand(first, group_summary(first));
   group->require_subcommand(1);
   return {group, rest};

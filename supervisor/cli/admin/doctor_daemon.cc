@@ -100,7 +100,9 @@ Findings look_at_own_findings(BusClient& client) {
   if (!told || !told->is_array()) return all;
   for (const Json& one : *told) {
     const std::string what = text(element(one, 0));
-    if (what != "pool" && what != "traces" && what != "journal" && what != "state disk" && what != "loop") continue;
+    if (what != "configuration" && what != "pool" && what != "traces" && what != "journal" && what != "state disk" &&
+        what != "loop")
+      continue;
     all.push_back({what, health_of(text(element(one, 1))), text(element(one, 2)), text(element(one, 3))});
   }
   return all;

@@ -64,6 +64,7 @@ Result<int> run_stats(const Given& given) {
   for (const auto& [language, times] : member(all, "Languages").items())
     row(language, count_text(times, "executions") + " executions, " + times_text(times));
   if (const auto problem = text(all, "ReloadProblem"); !problem.empty()) row("last reload", problem);
+  if (const auto problem = text(all, "ConfigurationProblem"); !problem.empty()) row("configuration", problem);
   if (const auto problem = text(all, "DiskProblem"); !problem.empty()) row("disk", problem);
   return 0;
 }
