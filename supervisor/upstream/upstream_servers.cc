@@ -292,7 +292,7 @@ std::vector<std::pair<std::string, catalog::Reading>> UpstreamServers::readings(
 std::vector<std::string> UpstreamServers::unlearned() const {
   std::vector<std::string> all;
   for (const auto& [name, server] : servers_)
-    if (!server.definitions) all.push_back(name);
+    if (!server->definitions) all.push_back(name);
   return all;
 }
 
