@@ -130,8 +130,8 @@ class Stats(unittest.TestCase):
 class Ledger(UpstreamTest):
     def test_the_ledger_counts_what_did_not_reach_the_client(self):
         with self.daemon() as daemon, Client(daemon.socket) as client:
-            eventually(lambda: client.call("search_tools", {"query": "adds two numbers"})["structuredContent"]["total"],
-                       "the server's tools")
+            eventually(lambda: client.call("list_tool_categories")["structuredContent"]["total_tools"], "the server's tools")
+            client.call("search_tools", {"query": "adds two numbers"})
             client.execute("result = 1")
             quiet = stats(client)["context"]
             self.assertEqual(quiet["kept_out"]["bytes"], 0)
