@@ -129,7 +129,7 @@ class OptionsReader {
                "name a folder of policy files",
                {}});
     }
-    if (folders->empty())
+    if (folders->empty() && in_.has("policies"))
       return wrong({Code::invalid, 0, "policies: no folder is named", "leave out the key, or name a folder", {}});
     options_.policies = *std::move(folders);
   }
