@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,6 @@ from harness import (
     Client,
     Daemon,
     Policies,
-    Service,
     body_of,
     installed_copy,
     jailer_of,
@@ -252,34 +250,6 @@ class BrokenPolicies(Folder):
                 self.assertTrue(body["remedy"])
             before_ready = daemon.log_text().split("is ready")[0]
             self.assertIn("every execution will be refused: policy 'default': ", before_ready)
-
-    def allow_keyrings(self, policies):
-        profile = json.loads((TOP / "policies/seccomp/default.json").read_text())
-        for rules in profile.values():
-            for rule in rules if isinstance(rules, list) else ():
-                rule["calls"] = [call for call in rule["calls"] if call != "keyctl"]
-        profile["allow"].append({"comment": "What no jail may have.", "calls": ["keyctl"]})
-        policies.write("seccomp/default.json", json.dumps(profile))
-
-    def test_jails_that_do_not_hold_what_is_promised_are_not_used(self):
-        with Policies() as policies:
-            self.allow_keyrings(policies)
-            with Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
-                body = client.execute("result = 1")
-                self.assertEqual(body["outcome"], "denied", body)
-                self.assertIn("protections that a jail on this machine does not have", body["error"])
-                self.assertIn("no keyrings", daemon.log_text())
-
-    def test_nor_are_they_after_a_reload(self):
-        with Policies() as policies, Service(policies=policies) as daemon, Client(daemon.socket) as client:
-            self.assertEqual(client.execute("result = 1")["result"], 1)
-            self.allow_keyrings(policies)
-            daemon.process.send_signal(signal.SIGHUP)
-            daemon.hear("RELOADING=1")
-            self.assertIn("failed", daemon.hear("READY=1"))
-            self.assertIn("no keyrings", daemon.log_text())
-            add_key = "import ctypes; result = ctypes.CDLL(None).syscall(250, 0, -3, 0)"  # keyctl: the session's own
-            self.assertEqual(client.execute(add_key)["result"], -1)
 
 
 class Places(Folder):
