@@ -8,7 +8,6 @@ namespace admin {
 namespace {
 
 constexpr char kName[] = "org.warder.Warder1";
-constexpr uint64_t kPatienceUsec = 130'000'000;  // polkit may ask the user to authenticate
 
 constexpr char kOwnErrors[] = "org.warder.Warder1.Error.";
 
@@ -108,6 +107,17 @@ Result<BusClient> BusClient::connect(const std::string& where) {
 
 bool BusClient::has_daemon() const { return is_on(bus_.get()); }
 
+int append_arguments(sd_bus_message* to, const BusClient::Arguments& arguments) {
+  int r = 0;
+  for (size_t i = 0; i < arguments.types.size() && r >= 0; i++) {
+    const Json& value = arguments.values[i];
+    if (arguments.types[i] == 's') r = sd_bus_message_append(to, "s", value.get_ref<const std::string&>().c_str());
+    if (arguments.types[i] == 't') r = sd_bus_message_append(to, "t", value.get<uint64_t>());
+    if (arguments.types[i] == 'u') r = sd_bus_message_append(to, "u", value.get<uint32_t>());
+  }
+  return r;
+}
+
 Result<Json> BusClient::call(const std::string& path, const std::string& interface, const std::string& member,
                              const Arguments& arguments) const {
   sd_bus_message *made = nullptr, *answer = nullptr;
@@ -115,15 +125,10 @@ Result<Json> BusClient::call(const std::string& path, const std::string& interfa
   if (r < 0) return fail_errno(-r, "call " + member);
   MessagePtr message(made);
   sd_bus_message_set_allow_interactive_authorization(made, may_ask_);
-  for (size_t i = 0; i < arguments.types.size() && r >= 0; i++) {
-    const Json& value = arguments.values[i];
-    if (arguments.types[i] == 's') r = sd_bus_message_append(made, "s", value.get_ref<const std::string&>().c_str());
-    if (arguments.types[i] == 't') r = sd_bus_message_append(made, "t", value.get<uint64_t>());
-    if (arguments.types[i] == 'u') r = sd_bus_message_append(made, "u", value.get<uint32_t>());
-  }
+  r = append_arguments(made, arguments);
   if (r < 0) return fail_errno(-r, "call " + member);
   Failure failure;
-  r = sd_bus_call(bus_.get(), made, kPatienceUsec, &failure.error, &answer);
+  r = sd_bus_call(bus_.get(), made, static_cast<uint64_t>(patience_.count()), &failure.error, &answer);
   if (r < 0) return tl::unexpected<Error>(failure.told(r, member));
   MessagePtr reply(answer);
   TRY(auto values, read_values(answer));

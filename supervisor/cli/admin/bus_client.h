@@ -4,6 +4,7 @@
 #pragma once
 #include <systemd/sd-bus.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,6 +29,8 @@ class BusClient {
   bool has_daemon() const;
   // From now on, a call that needs authentication is refused, and polkit does not ask the user.
   void ask_nobody_to_authenticate() { may_ask_ = 0; }
+  // From now on, a call without an answer fails after this time. Before: 130 s, because polkit may ask the user.
+  void wait_at_most(std::chrono::microseconds patience) { patience_ = patience; }
 
   // The arguments are strings and, after them, numbers: "s", "sstu", ...
   struct Arguments {
@@ -54,6 +57,7 @@ class BusClient {
     void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
   };
   std::unique_ptr<sd_bus, Close> bus_;
+  std::chrono::microseconds patience_{std::chrono::seconds(130)};
   int may_ask_ = 1;  // as sd_bus_message_set_allow_interactive_authorization() wants it
 };
 
@@ -61,6 +65,8 @@ class BusClient {
 std::vector<Json> executions_in(const Json& objects);
 std::vector<Json> tenants_in(const Json& objects);
 
+// Appends the arguments of a call. Negative result: -errno.
+int append_arguments(sd_bus_message* to, const BusClient::Arguments& arguments);
 // The message's values that were not read yet.
 Result<std::vector<Json>> read_values(sd_bus_message* message);
 

@@ -90,10 +90,12 @@ const std::vector<Command>& commands() {
        run_dashboard,
        nullptr,
        nullptr,
-       "Serve a page with executions, tenants and plots of the last ten minutes to a browser on this machine, until "
-       "Ctrl-C",
+       "Serve a page for a browser on this machine until Ctrl-C: plots of the last ten minutes, hour or day, tenants, "
+       "executions with their receipt and output, and calls that wait for an approval. The page may do what its user "
+       "may. From another machine: ssh -L, as the command prints it",
        {{"--port", "PORT", "The port on 127.0.0.1; default: a free one. The printed address contains a secret key"},
-        {"--unix", "PATH", "Serve on a Unix socket that only its user can open, instead of a port"}}},
+        {"--unix", "PATH", "Serve on a Unix socket that only its user can open, instead of a port"},
+        {"--read-only", nullptr, "Serve a page that can kill, freeze and decide nothing"}}},
       {"metrics",
        run_metrics,
        nullptr,
