@@ -49,11 +49,13 @@ const std::vector<Command>& commands() {
        run_top,
        nullptr,
        nullptr,
-       "Watch the executions and the daemon. Keys: the arrows choose an execution, k kills it, c m w a sort, q quits. "
-       "Without a terminal, print the list once",
+       "Watch the daemon, its tenants and its executions. Keys: the arrows choose an execution, Enter shows its receipt "
+       "and output, k kills it after a question, f freezes it, h lists all keys. Without a terminal, print the list once",
        {{"-n,--count", "N", "Quit after N refreshes"},
         {"-d,--delay", "SECONDS", "Seconds between two refreshes; default: 1"},
-        {"-s,--sort", "cpu|memory|wall|age", "The column to sort by, largest value first"}}},
+        {"-s,--sort", "cpu|memory|wall|age", "The column to sort by, largest value first"},
+        {"--tenant", "TENANT", "Show only executions of this tenant"},
+        {"-b,--batch", nullptr, "Print plain text also on a terminal"}}},
       {"logs",
        run_logs,
        "[EXECUTION]",
