@@ -1,6 +1,6 @@
 // ReadTimeline over D-Bus: the counts of the last hour and day (executions/timeline.h). At most 3,600 rows, which cost
-// the loop about a millisecond. Like the properties of the Manager, it is open to every caller: the counts are sums over
-// all tenants and name none.
+// the loop about a millisecond. Like the properties of the Manager, it is open to every caller: the counts are sums
+// over all tenants and name none.
 #include "supervisor/bus/bus_objects.h"
 
 namespace bus {

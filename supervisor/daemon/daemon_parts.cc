@@ -162,7 +162,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
              .vaults = vaults_,
              .learning = learning_,
              .approvals = approvals_,
-      .timeline = timeline_,
+             .timeline = timeline_,
              .spans = spans_queue()},
       skills_(host, pool_, *opened_.skill_disk, load_shared_skills(prepared.options),
               [this](const tenants::TenantId& tenant) { skills_changed(tenant); }),

@@ -63,8 +63,9 @@ std::vector<uint64_t> row_of(const TimelineBin<uint64_t>& bin) {
 }
 
 std::vector<std::string> column_names() {
-  std::vector<std::string> names = {"TimeUSec",    "Seconds", "Running", "Waiting",       "Frozen",       "WaitingJails",
-                                    "MemoryBytes", "CPUUSec", "Answers", "AnswerP50USec", "AnswerP99USec"};
+  std::vector<std::string> names = {"TimeUSec", "Seconds",       "Running",      "Waiting",
+                                    "Frozen",   "WaitingJails",  "MemoryBytes",  "CPUUSec",
+                                    "Answers",  "AnswerP50USec", "AnswerP99USec"};
   for (size_t i = 0; i < kOutcomeKinds; i++) names.emplace_back(outcome_kind(i));
   return names;
 }

@@ -48,7 +48,7 @@ struct TimelineState {
 // TimelineBin: one second (Count is uint16_t) or one minute. Counts stop at their highest value.
 template <class Count>
 struct TimelineBin {
-  int64_t second = 0;    // the first one, of the monotonic clock
+  int64_t second = 0;     // the first one, of the monotonic clock
   uint64_t cpu_usec = 0;  // kUnknown: not measured
   uint64_t memory_bytes = 0;
   uint32_t seconds = 0;  // how many this bin is about; more than one if the loop was busy
@@ -103,17 +103,17 @@ class Timeline {
     int64_t from = 0, until = std::numeric_limits<int64_t>::max();  // seconds since 1970; until is not included
     uint32_t step = 1;                                              // seconds; from 60 on a multiple of 60
   };
-  // One row for each step that has a bin, from the seconds (step below 60) or from the minutes. Steps begin at multiples
-  // of `step` since 1970. `epoch`: the second 0 of the monotonic clock, in seconds since 1970.
+  // One row for each step that has a bin, from the seconds (step below 60) or from the minutes. Steps begin at
+  // multiples of `step` since 1970. `epoch`: the second 0 of the monotonic clock, in seconds since 1970.
   Result<TimelineRange> read(const Asked& asked, int64_t epoch) const;
 
  private:
   using Second = TimelineBin<uint16_t>;
   using Minute = TimelineBin<uint32_t>;
-  Second open_;                          // the second that has not ended
-  std::optional<Minute> minute_;         // the minute that has not ended
-  std::optional<int64_t> closed_;        // the `second` of the last close()
-  std::optional<uint64_t> cpu_;          // cpu_usec at the last close(), if it was known
+  Second open_;                    // the second that has not ended
+  std::optional<Minute> minute_;   // the minute that has not ended
+  std::optional<int64_t> closed_;  // the `second` of the last close()
+  std::optional<uint64_t> cpu_;    // cpu_usec at the last close(), if it was known
   BinRing<Second, kSeconds> seconds_;
   BinRing<Minute, kMinutes> minutes_;
 

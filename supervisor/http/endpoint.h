@@ -33,7 +33,7 @@ class Endpoint {
   Loop& loop_;
   AsyncFd socket_;
   Handler handler_;
-  TaskHandler task_handler_;  // instead of handler_
+  TaskHandler task_handler_;   // instead of handler_
   Scope clients_, accepting_;  // last: cancelled first
 };
 

@@ -10,7 +10,7 @@ namespace http {
 
 inline constexpr size_t kLongestRequest = 8 << 10;  // headers and body together
 
-struct HttpRequest {  // the parts are not decoded
+struct HttpRequest {        // the parts are not decoded
   std::string_view method;  // GET, HEAD, or POST where the server takes it
   std::string_view path, query;
   // Values of headers; empty: no header of that name, or more than one.

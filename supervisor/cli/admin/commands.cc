@@ -49,8 +49,10 @@ const std::vector<Command>& commands() {
        run_top,
        nullptr,
        nullptr,
-       "Watch the daemon, its tenants and its executions. Keys: the arrows choose an execution, Enter shows its receipt "
-       "and output, k kills it after a question, f freezes it, h lists all keys. Without a terminal, print the list once",
+       "Watch the daemon, its tenants and its executions. Keys: the arrows choose an execution, Enter shows its "
+       "receipt "
+       "and output, k kills it after a question, f freezes it, h lists all keys. Without a terminal, print the list "
+       "once",
        {{"-n,--count", "N", "Quit after N refreshes"},
         {"-d,--delay", "SECONDS", "Seconds between two refreshes; default: 1"},
         {"-s,--sort", "cpu|memory|wall|age", "The column to sort by, largest value first"},

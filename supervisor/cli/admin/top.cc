@@ -1,5 +1,5 @@
-// `warder top`: shows the daemon and its executions again and again. On a terminal its keys act on executions; `h` shows
-// them. Into a pipe or with --batch it prints the text as often as --count says, once by default.
+// `warder top`: shows the daemon and its executions again and again. On a terminal its keys act on executions; `h`
+// shows them. Into a pipe or with --batch it prints the text as often as --count says, once by default.
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -85,7 +85,8 @@ class TopSource {
   }
 
  private:
-  void read_output(const std::string& id, const char* stream, std::string& into, bool& cut, std::string& problem) const {
+  void read_output(const std::string& id, const char* stream, std::string& into, bool& cut,
+                   std::string& problem) const {
     auto read = reader_.call(kPath, kManager, "ReadOutput", {"sstu", {id, stream, uint64_t{0}, kOutputRead}});
     if (!read) {
       problem = std::string(stream) + ": " + read.error().what;
@@ -205,8 +206,7 @@ Result<int> run_top(const Given& given) {
   }
   order.filter.tenant = given.value("tenant", "");
   order.json = given.json;
-  const bool terminal =
-      ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !given.json && !given.has("batch");
+  const bool terminal = ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && !given.json && !given.has("batch");
   TRY(double delay, number_between(given, "delay", "1", 0.1, 3600));
   TRY(double count, number_between(given, "count", terminal ? "0" : "1", 0, 1e9));
   order.delay_ms = static_cast<int>(delay * 1000);

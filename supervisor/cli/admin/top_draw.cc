@@ -205,14 +205,21 @@ TopLine keys_line(const std::vector<std::pair<const char*, const char*>>& keys) 
 
 // The last line: a question, the result of an action, or the keys.
 TopLine foot(const TopPage& page) {
-  if (page.asks == TopPage::Asks::kill) return line("end " + page.chosen + " now? y kills it, other keys do not", Style::warning);
+  if (page.asks == TopPage::Asks::kill)
+    return line("end " + page.chosen + " now? y kills it, other keys do not", Style::warning);
   if (page.asks == TopPage::Asks::filter) return line("filter: " + page.filter.words + "_", Style::key);
   if (!page.said.empty()) return line(page.said, Style::warning);
   if (page.shows == TopPage::Shows::help) return keys_line({{"h", "back"}});
   if (page.shows == TopPage::Shows::execution)
     return keys_line({{"Esc", "back"}, {"arrows", "scroll"}, {"k", "kill"}, {"f", "freeze/thaw"}, {"h", "help"}});
-  return keys_line({{"q", "quit"}, {"Enter", "open"}, {"k", "kill"}, {"f", "freeze/thaw"}, {"t", "tenant"},
-                    {"/", "filter"}, {"c m w a", "sort"}, {"h", "help"}});
+  return keys_line({{"q", "quit"},
+                    {"Enter", "open"},
+                    {"k", "kill"},
+                    {"f", "freeze/thaw"},
+                    {"t", "tenant"},
+                    {"/", "filter"},
+                    {"c m w a", "sort"},
+                    {"h", "help"}});
 }
 
 TopLine order_line(const TopPage& page) {

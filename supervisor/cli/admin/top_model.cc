@@ -23,8 +23,8 @@ std::string in_lower_case(std::string text) {
 }
 
 bool fits_words(const TopRow& row, const std::string& words) {
-  const std::string all = in_lower_case(row.id + '\n' + row.tenant + '\n' + row.user + '\n' + row.language + '\n' +
-                                        row.state);
+  const std::string all =
+      in_lower_case(row.id + '\n' + row.tenant + '\n' + row.user + '\n' + row.language + '\n' + row.state);
   std::istringstream parts(in_lower_case(words));
   for (std::string word; parts >> word;)
     if (all.find(word) == all.npos) return false;
@@ -172,8 +172,7 @@ std::vector<TopPool> TopModel::pool() const {
   const Json& languages = member(manager_, "Pool");
   if (!languages.is_object()) return all;
   for (const auto& [language, of] : languages.items())
-    all.push_back(
-        {language, number(of, "waiting"), number(of, "wanted"), number(of, "zygotes"), number(of, "bytes")});
+    all.push_back({language, number(of, "waiting"), number(of, "wanted"), number(of, "zygotes"), number(of, "bytes")});
   return all;
 }
 

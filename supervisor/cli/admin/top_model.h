@@ -18,7 +18,7 @@ enum class TopSort { age, cpu, memory, wall };
 std::optional<TopSort> parse_top_sort(const std::string& word);
 std::string top_sort_name(TopSort sort);
 
-struct TopRow {  // an execution
+struct TopRow {                                   // an execution
   std::string id, tenant, user, language, state;  // state: its stage, or its outcome after the end
   bool ended = false;
   uint64_t age_usec = 0, wall_usec = 0;

@@ -121,9 +121,8 @@ void print_start(const Place& place, bool may_act, const Given& given) {
   }
   const std::string address =
       place.file.empty() ? place.shown : fmt::format("http://127.0.0.1:{}{}", kTunnelPort, path);
-  std::string said = place.file.empty()
-                         ? "The dashboard is at " + address + " until you press Ctrl-C.\n"
-                         : "The dashboard is at the socket " + place.file + " until you press Ctrl-C.\n";
+  std::string said = place.file.empty() ? "The dashboard is at " + address + " until you press Ctrl-C.\n"
+                                        : "The dashboard is at the socket " + place.file + " until you press Ctrl-C.\n";
   said += may_act ? "Its page may do what you may: do not give the address to others.\n" : "Its page only reads.\n";
   said += "From another machine: " + place.tunnel + "\nand there open " + address + "\n";
   cli::print_text(stdout, said);

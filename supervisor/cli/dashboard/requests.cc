@@ -45,9 +45,8 @@ std::optional<uint64_t> number_parameter(std::string_view query, std::string_vie
 
 // An id is a part of an object's path, so it has only the characters of ids.
 bool is_id(std::string_view id) {
-  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-  });
+  return !id.empty() && id.size() <= 64 &&
+         std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
 
 // The object of an execution, as sd_bus_path_encode(3) has it: a leading digit becomes _3N.
@@ -184,8 +183,7 @@ Task<DashboardAnswer> DashboardRequests::act(std::string body) {
   const std::string reason = text(*parsed, "reason");
   if (reason.find('\0') != reason.npos) co_return bad("400 Bad Request", "reason: has a NUL byte");
   auto question = question_for(text(*parsed, "action"), id, reason);
-  if (!question)
-    co_return bad("400 Bad Request", "action: give kill, freeze, thaw, approve or deny");
+  if (!question) co_return bad("400 Bad Request", "action: give kill, freeze, thaw, approve or deny");
   auto done = co_await watch_.ask(*question);
   if (!done) co_return bad(done.error());
   co_return good({{"done", true}});

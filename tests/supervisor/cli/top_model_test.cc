@@ -1,6 +1,6 @@
 // warder top without a terminal: rows, sorting, filters, rates, keys, and lines for any size.
-#include "supervisor/cli/admin/top_draw.h"
 #include "supervisor/cli/admin/top_model.h"
+#include "supervisor/cli/admin/top_draw.h"
 #include "supervisor/cli/admin/top_page.h"
 #include "tests/catch.h"
 
@@ -11,30 +11,39 @@ namespace {
 constexpr uint64_t kNow = 1'800'000'000'000'000;
 
 Json execution(const std::string& id, const std::string& tenant, uint64_t cpu, uint64_t wall = 5'000'000) {
-  return {{"Id", id},         {"Tenant", tenant},    {"Language", "python"},
-          {"State", "running"}, {"Outcome", ""},       {"AskedUSec", kNow - 10'000'000},
-          {"WallUSec", wall}, {"CPUUSec", cpu},      {"MemoryBytes", uint64_t{4096}},
+  return {{"Id", id},           {"Tenant", tenant}, {"Language", "python"},
+          {"State", "running"}, {"Outcome", ""},    {"AskedUSec", kNow - 10'000'000},
+          {"WallUSec", wall},   {"CPUUSec", cpu},   {"MemoryBytes", uint64_t{4096}},
           {"Tasks", 2u}};
 }
 
 Json manager() {
-  return {{"Version", "1.2.3"},
-          {"State", "serving"},
-          {"StartedUSec", kNow - 3'600'000'000},
-          {"Running", 2u},
-          {"Waiting", 1u},
-          {"Frozen", 0u},
-          {"Executions", uint64_t{12}},
-          {"Outcomes", {{"ok", uint64_t{10}}}},
-          {"MemoryBytes", uint64_t{1 << 20}},
-          {"AnswerUSec", {{"of", uint64_t{12}}, {"p50", uint64_t{3000}}, {"p90", uint64_t{4000}}, {"p99", uint64_t{9000}}}},
-          {"Pool", {{"python", {{"waiting", uint64_t{3}}, {"wanted", uint64_t{4}}, {"zygotes", uint64_t{0}}, {"bytes", uint64_t{9}}}}}}};
+  return {
+      {"Version", "1.2.3"},
+      {"State", "serving"},
+      {"StartedUSec", kNow - 3'600'000'000},
+      {"Running", 2u},
+      {"Waiting", 1u},
+      {"Frozen", 0u},
+      {"Executions", uint64_t{12}},
+      {"Outcomes", {{"ok", uint64_t{10}}}},
+      {"MemoryBytes", uint64_t{1 << 20}},
+      {"AnswerUSec", {{"of", uint64_t{12}}, {"p50", uint64_t{3000}}, {"p90", uint64_t{4000}}, {"p99", uint64_t{9000}}}},
+      {"Pool",
+       {{"python",
+         {{"waiting", uint64_t{3}}, {"wanted", uint64_t{4}}, {"zygotes", uint64_t{0}}, {"bytes", uint64_t{9}}}}}}};
 }
 
 Json tenant(const std::string& name, uint32_t running) {
-  return {{"Name", name},     {"Policy", "default"},     {"Connections", 1u},
-          {"Running", running}, {"Waiting", 0u},           {"Executions", uint64_t{12}},
-          {"Outcomes", {{"ok", uint64_t{10}}}}, {"MostRunning", 4u}, {"WorkspaceBytes", uint64_t{100}},
+  return {{"Name", name},
+          {"Policy", "default"},
+          {"Connections", 1u},
+          {"Running", running},
+          {"Waiting", 0u},
+          {"Executions", uint64_t{12}},
+          {"Outcomes", {{"ok", uint64_t{10}}}},
+          {"MostRunning", 4u},
+          {"WorkspaceBytes", uint64_t{100}},
           {"QuotaBytes", uint64_t{1000}}};
 }
 
@@ -115,10 +124,11 @@ TEST_CASE("rows are filtered by words, by tenant and by their end", "[top]") {
 TEST_CASE("the history is rates of the daemon's timeline; what was not measured is absent", "[top]") {
   TopModel model;
   const uint64_t unknown = UINT64_MAX;
-  model.take_timeline(Json::array({Json::array({"TimeUSec", "Seconds", "Running", "ok", "error", "timeout"}),
-                                   Json::array({Json::array({uint64_t{1}, uint64_t{10}, uint64_t{2}, uint64_t{20}, uint64_t{5}, uint64_t{5}}),
-                                                Json::array({uint64_t{2}, uint64_t{10}, unknown, uint64_t{0}, uint64_t{0}, uint64_t{0}})}),
-                                   Json::object()}));
+  model.take_timeline(Json::array(
+      {Json::array({"TimeUSec", "Seconds", "Running", "ok", "error", "timeout"}),
+       Json::array({Json::array({uint64_t{1}, uint64_t{10}, uint64_t{2}, uint64_t{20}, uint64_t{5}, uint64_t{5}}),
+                    Json::array({uint64_t{2}, uint64_t{10}, unknown, uint64_t{0}, uint64_t{0}, uint64_t{0}})}),
+       Json::object()}));
   REQUIRE(model.history().size() == 2);
   CHECK(model.history()[0].executions_per_second == 3);
   CHECK(model.history()[0].failed_per_second == 1);
@@ -130,7 +140,8 @@ TEST_CASE("the history is rates of the daemon's timeline; what was not measured 
 
 TEST_CASE("answers of a hostile daemon are no crash", "[top]") {
   TopModel model;
-  for (const Json& hostile : {Json(), Json("x"), Json::array({1, 2}), Json{{"Pool", 1}, {"AnswerUSec", "x"}, {"Outcomes", Json::array()}}}) {
+  for (const Json& hostile :
+       {Json(), Json("x"), Json::array({1, 2}), Json{{"Pool", 1}, {"AnswerUSec", "x"}, {"Outcomes", Json::array()}}}) {
     model.take(hostile, {hostile}, {hostile}, kNow);
     CHECK_FALSE(drawn(model, {}, {80, 24, true}).empty());
   }
@@ -220,7 +231,9 @@ TEST_CASE("a terminal shows tenants, pool, history, executions and the keys", "[
 
 TEST_CASE("no text of another program controls the terminal", "[top]") {
   TopModel model;
-  const std::string hostile = "\x1b]0;title\x07\x9b" "2J\xe2\x80\xae";
+  const std::string hostile =
+      "\x1b]0;title\x07\x9b"
+      "2J\xe2\x80\xae";
   Json one = execution("e1", hostile, 1);
   one["Language"] = hostile;
   Json daemon = manager();
