@@ -87,7 +87,9 @@ Result<Place> listen_on_file(const std::string& file) {
     return fail_errno(bound < 0 ? error : errno, "--unix: " + file);
   place.file = place.shown = file;
   place.address.key = random_hex(16);
-  place.tunnel = fmt::format("ssh -L {}:{} {}", kTunnelPort, std::filesystem::absolute(file).string(), host_name());
+  std::error_code ignored;  // a socket has just been bound at this path
+  place.tunnel =
+      fmt::format("ssh -L {}:{} {}", kTunnelPort, std::filesystem::absolute(file, ignored).string(), host_name());
   return place;
 }
 

@@ -2,7 +2,7 @@
 "use strict";
 
 const MOST_SHOWN = 1_000_000;  // characters of each stream; older ones are dropped
-let opened = null;  // {id, one, streams, gone, problem}
+let opened = null;  // {id, one, read, streams, pres, gone, problem, asks, looking}
 
 function facts(pairs, className = "") {
   return element("dl", {className}, ...pairs.flatMap(([name, value]) => {
@@ -31,7 +31,7 @@ function receipt_facts(text) {
 
 function limit_text(limits) {
   if (!limits || !limits.MemoryBytes) return UNKNOWN;
-  return `${duration(limits.WallUSec)}, ${bytes(limits.MemoryBytes)}, ${count(limits.Tasks)} tasks, ${limits.CPUs} CPUs, ` +
+  return `${duration(limits.WallUSec)}, ${bytes(limits.MemoryBytes)}, ${count(limits.Tasks)} tasks, ${limits.CPUs} ${limits.CPUs === 1 ? "CPU" : "CPUs"}, ` +
          `${bytes(limits.OutputBytes)} of output`;
 }
 
@@ -111,9 +111,11 @@ function draw_details() {
   if (opened.gone) parts.push(element("p", {className: "quiet", textContent: opened.gone}));
   if (one) parts.push(actions(one), fact_list(one));
   parts.push(...output_parts());
-  if (one?.State === "ended")
+  if (one?.State === "ended") {
+    const none = opened.read ? "None: no jail was used." : opened.gone ? "Not known: the record was removed." : "Not known yet.";
     parts.push(element("h3", {textContent: "Receipt"}),
-               one.Receipt ? receipt_facts(one.Receipt) : element("p", {className: "quiet", textContent: "None: no jail was used."}));
+               one.Receipt ? receipt_facts(one.Receipt) : element("p", {className: "quiet", textContent: none}));
+  }
   dialog.replaceChildren(...parts);
   dialog.scrollTop = top;
   if (focused >= 0) dialog.querySelectorAll("button")[focused]?.focus();
@@ -133,16 +135,19 @@ async function read_stream(id, name, stream) {
 // Reads what is new about the open execution. The record of an execution is kept for one minute after its end.
 async function look_at_details() {
   const mine = opened;
-  if (!mine) return;
-  if (!mine.one?.Receipt && !mine.gone) {
+  if (!mine || mine.looking) return;  // a look at a time, or output would be read twice
+  mine.looking = true;
+  const read_all = mine.read && mine.one?.State === "ended";
+  if (!read_all && !mine.gone) {
     try {
       const {execution} = await get(`execution.json?id=${mine.id}`);
-      if (execution?.Id === mine.id) mine.one = execution;
+      if (execution?.Id === mine.id) Object.assign(mine, {one: execution, read: true});
     } catch (error) {
-      mine.gone = mine.one?.State === "ended" ? "" : `Its record cannot be read: ${error.message}`;
+      mine.gone = `Its record cannot be read: ${error.message}`;
     }
   }
   await Promise.all(Object.entries(mine.streams).map(([name, stream]) => read_stream(mine.id, name, stream)));
+  mine.looking = false;
   if (opened === mine) draw_details();
 }
 

@@ -18,7 +18,7 @@ function show_numbers() {
     number(`answers in ${shown}`, count(answers.of)),
     number(`p50 in ${shown}`, duration(answers.p50), "Time from a call to its answer"),
     number(`p99 in ${shown}`, duration(answers.p99), "Time from a call to its answer"),
-    number("tokens saved, about", count(context), "Tokens that stayed out of the agents' contexts since the daemon started"));
+    number("tokens saved (about)", count(context), "Tokens that stayed out of the agents' contexts since the daemon started"));
 }
 
 function show(told) {
