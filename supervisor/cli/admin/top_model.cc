@@ -9,12 +9,14 @@ namespace {
 
 // A program that ran this long has used CPU time. If D-Bus says 0, the CPU time is known only after its end.
 constexpr uint64_t kMeasuredAfterUsec = 200'000;
-constexpr uint64_t kNotMeasured = std::numeric_limits<uint64_t>::max();  // of ReadTimeline
+constexpr uint64_t kNotMeasured = std::numeric_limits<uint64_t>::max();  // on D-Bus
 
 constexpr std::pair<TopSort, const char*> kSorts[] = {
     {TopSort::age, "age"}, {TopSort::cpu, "cpu"}, {TopSort::memory, "memory"}, {TopSort::wall, "wall"}};
 
-std::optional<uint64_t> unless_zero(uint64_t value) { return value > 0 ? std::optional(value) : std::nullopt; }
+std::optional<uint64_t> unless_zero(uint64_t value) {
+  return value > 0 && value != kNotMeasured ? std::optional(value) : std::nullopt;
+}
 
 std::string in_lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
@@ -84,7 +86,8 @@ TopRow TopModel::row_of(const Json& execution, uint64_t now_usec, const std::map
   row.wall_usec = number(execution, "WallUSec");
   row.memory_bytes = unless_zero(number(execution, "MemoryBytes"));
   row.tasks = unless_zero(number(execution, "Tasks"));
-  if (cpu > 0 || row.ended || row.wall_usec < kMeasuredAfterUsec) row.cpu_usec = cpu;
+  const bool measured = cpu > 0 || row.ended || row.wall_usec < kMeasuredAfterUsec;
+  if (measured && cpu != kNotMeasured) row.cpu_usec = cpu;
   if (row.ended) return row;
   samples_[row.id] = {cpu, now_usec};
   const auto last = before.find(row.id);

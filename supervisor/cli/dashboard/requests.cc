@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kLongestRange = 86'400;  // seconds: the daemon's timeline has a day
 constexpr uint32_t kOutputPiece = 64 << 10;
-constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();  // of ReadTimeline
+constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();  // on D-Bus
 
 DashboardAnswer good(Json json) { return {"200 OK", std::move(json)}; }
 
@@ -56,16 +56,13 @@ std::string execution_path(const std::string& id) {
   return prefix + "_3" + id;
 }
 
-Json with_nulls(const Json& rows) {
-  Json shown = Json::array();
-  if (!rows.is_array()) return shown;
-  for (const Json& row : rows) {
-    Json values = Json::array();
-    if (!row.is_array()) continue;
-    for (const Json& value : row) values.push_back(number(value) == kUnknown ? Json() : value);
-    shown.push_back(std::move(values));
+// Replaces each value that is not known by null. `value` has the depth of a D-Bus message.
+void make_unknown_null(Json& value) {
+  if (value.is_structured()) {
+    for (Json& inner : value) make_unknown_null(inner);
+  } else if (value.is_number_unsigned() && value.get<uint64_t>() == kUnknown) {
+    value = nullptr;
   }
-  return shown;
 }
 
 uint64_t now_usec() {
@@ -101,6 +98,7 @@ std::optional<Watch::BusQuestion> question_for(const std::string& action, const 
 
 Json DashboardRequests::state() {
   Json told = watch_.state();
+  for (const char* list : {"executions", "tenants"}) make_unknown_null(told[list]);
   Json names = Json::object();
   auto name = [&](const std::string& tenant) {
     if (const std::string user = names_.of_tenant(tenant); !user.empty()) names[tenant] = user;
@@ -124,8 +122,9 @@ Task<DashboardAnswer> DashboardRequests::timeline(std::string query) {
   question.arguments = {"ttu", {from, uint64_t{0}, static_cast<uint32_t>(*step)}};
   auto answer = co_await watch_.ask(question);
   if (!answer) co_return bad(answer.error());
+  make_unknown_null(*answer);
   co_return good({{"columns", element(*answer, 0)},
-                  {"rows", with_nulls(element(*answer, 1))},
+                  {"rows", element(*answer, 1)},
                   {"answers", element(*answer, 2)},
                   {"from", from / 1000},
                   {"now", now_usec() / 1000}});
@@ -141,6 +140,7 @@ Task<DashboardAnswer> DashboardRequests::execution(std::string query) {
   question.arguments = {"s", {kExecution}};
   auto answer = co_await watch_.ask(question);
   if (!answer) co_return bad(answer.error());
+  make_unknown_null(*answer);
   co_return good({{"execution", *answer}});
 }
 

@@ -90,6 +90,18 @@ TEST_CASE("the CPU percentage is the difference of two samples, and unknown is n
   CHECK(model.tenants().at(0).failed == 2);
 }
 
+TEST_CASE("a value of 2^64-1 on D-Bus is not known", "[top]") {
+  TopModel model;
+  Json one = execution("e1", "one", UINT64_MAX, 1000);
+  one["MemoryBytes"] = UINT64_MAX;
+  model.take(manager(), {one}, {}, kNow);
+  model.take(manager(), {one}, {}, kNow + 1'000'000);
+  const TopRow row = model.rows({}).at(0);
+  CHECK_FALSE(row.cpu_usec);
+  CHECK_FALSE(row.cpu_percent);
+  CHECK_FALSE(row.memory_bytes);
+}
+
 TEST_CASE("one sample gives no CPU percentage, and a new execution gives none", "[top]") {
   TopModel model;
   model.take(manager(), {execution("e1", "one", 7)}, {}, kNow);
