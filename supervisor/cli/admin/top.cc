@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "supervisor/base/fd.h"
 #include "supervisor/cli/admin/bus_client.h"
@@ -138,6 +139,7 @@ bool show_until_refresh(TopScreen& screen, TopPage& page, const TopModel& model,
     if (ready > 0 && polled[1].revents) return false;
     if (ready > 0 && (polled[0].revents & (POLLHUP | POLLERR | POLLNVAL))) return false;
     while (const auto key = screen.take_key()) {
+      if (*key == 0) continue;
       const TopDeed deed = page.take_key(*key, model.rows(page.filter));
       if (deed.kind == TopDeed::Kind::quit) return false;
       if (deed.kind == TopDeed::Kind::nothing) continue;
@@ -155,8 +157,10 @@ Result<int> watch_screen(TopSource source, const TopOrder& order) {
   TopPage page;
   page.filter = order.filter;
   for (long shown = 0; order.count == 0 || shown < order.count; shown++) {
-    if (shown > 0)
-      if (auto filled = source.fill(model); !filled) page.said = filled.error().what;
+    if (shown > 0) {
+      const auto filled = source.fill(model);
+      page.problem = filled ? "" : filled.error().what;
+    }
     if (!show_until_refresh(screen, page, model, source, order.delay_ms, signals.get())) break;
   }
   return 0;

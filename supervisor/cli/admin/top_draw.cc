@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "supervisor/base/json.h"
 #include "supervisor/cli/admin/text.h"
 #include "supervisor/cli/terminal.h"
 
@@ -208,6 +209,7 @@ TopLine foot(const TopPage& page) {
   if (page.asks == TopPage::Asks::kill)
     return line("end " + page.chosen + " now? y kills it, other keys do not", Style::warning);
   if (page.asks == TopPage::Asks::filter) return line("filter: " + page.filter.words + "_", Style::key);
+  if (!page.problem.empty()) return line(page.problem, Style::bad);
   if (!page.said.empty()) return line(page.said, Style::warning);
   if (page.shows == TopPage::Shows::help) return keys_line({{"h", "back"}});
   if (page.shows == TopPage::Shows::execution)
@@ -282,8 +284,7 @@ void add_members(std::vector<TopLine>& lines, const std::string& name, const Jso
       add_members(lines, name.empty() ? key : name + "." + key, inner, depth + 1);
     return;
   }
-  const std::string shown =
-      value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  const std::string shown = value.is_string() ? value.get<std::string>() : dump_json(value);
   lines.push_back(line("  " + name + ": " + shown));
 }
 
@@ -312,13 +313,16 @@ std::vector<TopLine> execution_lines(const TopModel& model, const TopPage& page,
                          std::to_string(number(limits, "Tasks"))));
   if (const std::string message = text(one, "Message"); !message.empty()) lines.push_back(line("message   " + message));
   if (const Json& waits = member(one, "Approvals"); waits.is_array() && !waits.empty())
-    lines.push_back(line("waits for approval of " + waits.dump(), Style::warning));
+    lines.push_back(line("waits for approval of " + dump_json(waits), Style::warning));
   add_output(lines, "stdout", execution.out, execution.out_cut, width);
   if (!execution.err.empty()) add_output(lines, "stderr", execution.err, execution.err_cut, width);
   if (const std::string receipt = text(one, "Receipt"); !receipt.empty()) {
     lines.push_back(line("receipt:", Style::heading));
-    const Json parsed = Json::parse(receipt, nullptr, false);
-    add_members(lines, "", parsed.is_discarded() ? Json(receipt) : parsed, 0);
+    if (const auto parsed = parse_json(receipt)) {
+      add_members(lines, "", *parsed, 0);
+    } else {
+      lines.push_back(line("  " + receipt));
+    }
   }
   return lines;
 }

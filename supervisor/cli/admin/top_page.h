@@ -33,6 +33,7 @@ struct TopPage {
   TopFilter filter;
   std::string chosen;   // the id of the chosen execution
   std::string said;     // the result of the last action
+  std::string problem;  // why what is shown is old; empty: it is not
   size_t scrolled = 0;  // lines of the help or of the execution above the first one that is visible
   size_t room = 1;      // lines for the list, the help or the execution; top_draw.h sets it
   size_t lines = 0;     // lines that the help or the execution has; top_draw.h sets it

@@ -4,6 +4,7 @@
 #include <langinfo.h>
 #include <ncurses.h>
 
+#include <algorithm>
 #include <clocale>
 #include <cstdlib>
 #include <string_view>
