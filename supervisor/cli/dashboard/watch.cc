@@ -39,12 +39,17 @@ Watch::Watch(Loop& loop, const std::string& bus) : loop_(loop) {
   }
 }
 
+Watch::~Watch() {
+  if (line_) line_->end("the dashboard ends");
+}
+
 void Watch::Line::end(const std::string& why) {
   lost = true;
   for (const RoundPtr& round : std::exchange(rounds, {})) {
     if (round->over.fired()) continue;
     round->result = fail(Code::unavailable, why);
     round->over.fire();
+    round->task.cancel_all();  // also if no task waits any more: the task owns the round
   }
 }
 

@@ -16,6 +16,8 @@ class Watch {
  public:
   // `bus`: as for BusClient::connect. The loop must outlive the watch.
   Watch(Loop& loop, const std::string& bus);
+  ~Watch();
+  Watch(const Watch&) = delete;
 
   // Asks the daemon. Done when the daemon has answered, or after 5 seconds without one of its answers.
   Task<> look();
