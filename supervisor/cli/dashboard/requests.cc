@@ -15,12 +15,12 @@ constexpr uint64_t kLongestRange = 86'400;  // seconds: the daemon's timeline ha
 constexpr uint32_t kOutputPiece = 64 << 10;
 constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();  // on D-Bus
 
-DashboardAnswer good(Json json) { return {"200 OK", std::move(json)}; }
+DashboardAnswer good_answer(Json json) { return {"200 OK", std::move(json)}; }
 
-DashboardAnswer bad(const std::string& status, const std::string& why) { return {status, {{"error", why}}}; }
+DashboardAnswer bad_answer(const std::string& status, const std::string& why) { return {status, {{"error", why}}}; }
 
-DashboardAnswer bad(const Error& error) {
-  return bad(error.code == Code::denied ? "403 Forbidden" : "502 Bad Gateway", error.what);
+DashboardAnswer bad_answer(const Error& error) {
+  return bad_answer(error.code == Code::denied ? "403 Forbidden" : "502 Bad Gateway", error.what);
 }
 
 // The value of a parameter in "a=1&b=2"; empty: there is none. Values need no decoding: they are numbers and ids.
@@ -65,7 +65,7 @@ void make_unknown_null(Json& value) {
   }
 }
 
-uint64_t now_usec() {
+uint64_t page_time_usec() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
@@ -114,59 +114,60 @@ Json DashboardRequests::state() {
 Task<DashboardAnswer> DashboardRequests::timeline(std::string query) {
   const auto seconds = number_parameter(query, "seconds", kLongestRange);
   const auto step = number_parameter(query, "step", kLongestRange);
-  if (!seconds || !step || *step == 0) co_return bad("400 Bad Request", "seconds or step: not a number up to 86400");
+  if (!seconds || !step || *step == 0)
+    co_return bad_answer("400 Bad Request", "seconds or step: not a number up to 86400");
   const uint64_t step_usec = *step * 1'000'000;
-  const uint64_t from = now_usec() / step_usec * step_usec - *seconds * 1'000'000;
+  const uint64_t from = page_time_usec() / step_usec * step_usec - *seconds * 1'000'000;
   Watch::BusQuestion question;
   question.member = "ReadTimeline";
   question.arguments = {"ttu", {from, uint64_t{0}, static_cast<uint32_t>(*step)}};
   auto answer = co_await watch_.ask(question);
-  if (!answer) co_return bad(answer.error());
+  if (!answer) co_return bad_answer(answer.error());
   make_unknown_null(*answer);
-  co_return good({{"columns", element(*answer, 0)},
-                  {"rows", element(*answer, 1)},
-                  {"answers", element(*answer, 2)},
-                  {"from", from / 1000},
-                  {"now", now_usec() / 1000}});
+  co_return good_answer({{"columns", element(*answer, 0)},
+                         {"rows", element(*answer, 1)},
+                         {"answers", element(*answer, 2)},
+                         {"from", from / 1000},
+                         {"now", page_time_usec() / 1000}});
 }
 
 Task<DashboardAnswer> DashboardRequests::execution(std::string query) {
   const std::string id(parameter(query, "id"));
-  if (!is_id(id)) co_return bad("400 Bad Request", "id: not the id of an execution");
+  if (!is_id(id)) co_return bad_answer("400 Bad Request", "id: not the id of an execution");
   Watch::BusQuestion question;
   question.path = execution_path(id);
   question.interface = "org.freedesktop.DBus.Properties";
   question.member = "GetAll";
   question.arguments = {"s", {kExecution}};
   auto answer = co_await watch_.ask(question);
-  if (!answer) co_return bad(answer.error());
+  if (!answer) co_return bad_answer(answer.error());
   make_unknown_null(*answer);
-  co_return good({{"execution", *answer}});
+  co_return good_answer({{"execution", *answer}});
 }
 
 Task<DashboardAnswer> DashboardRequests::output(std::string query) {
   const std::string id(parameter(query, "id")), stream(parameter(query, "stream"));
   const auto offset = number_parameter(query, "offset", std::numeric_limits<int64_t>::max());
   if (!is_id(id) || (stream != "stdout" && stream != "stderr") || !offset)
-    co_return bad("400 Bad Request", "give id, stream (stdout or stderr) and offset");
+    co_return bad_answer("400 Bad Request", "give id, stream (stdout or stderr) and offset");
   Watch::BusQuestion question;
   question.member = "ReadOutput";
   question.arguments = {"sstu", {id, stream, *offset, kOutputPiece}};
   auto answer = co_await watch_.ask(question);
-  if (!answer) co_return bad(answer.error());
+  if (!answer) co_return bad_answer(answer.error());
   const std::string bytes = text(element(*answer, 0));
   const uint64_t size = number(element(*answer, 1));
   const bool ended = element(*answer, 2) == true;
   const bool last = ended && *offset + bytes.size() >= size;
   const size_t taken = last ? bytes.size() : whole_utf8_prefix(bytes);
-  co_return good({{"text", cli::for_terminal(std::string_view(bytes).substr(0, taken))},
-                  {"next", *offset + taken},
-                  {"size", size},
-                  {"ended", ended}});
+  co_return good_answer({{"text", cli::for_terminal(std::string_view(bytes).substr(0, taken))},
+                         {"next", *offset + taken},
+                         {"size", size},
+                         {"ended", ended}});
 }
 
 Task<DashboardAnswer> DashboardRequests::read(std::string path, std::string query) {
-  if (path == "state.json") co_return good(state());
+  if (path == "state.json") co_return good_answer(state());
   DashboardAnswer answer;
   if (path == "timeline.json") answer = co_await timeline(std::move(query));
   if (path == "execution.json") answer = co_await execution(std::move(query));
@@ -175,18 +176,18 @@ Task<DashboardAnswer> DashboardRequests::read(std::string path, std::string quer
 }
 
 Task<DashboardAnswer> DashboardRequests::act(std::string body) {
-  if (!user_.may_act) co_return bad("403 Forbidden", "this dashboard was started with --read-only");
+  if (!user_.may_act) co_return bad_answer("403 Forbidden", "this dashboard was started with --read-only");
   const auto parsed = parse_json(body, 2);
-  if (!parsed) co_return bad("400 Bad Request", parsed.error().what);
+  if (!parsed) co_return bad_answer("400 Bad Request", parsed.error().what);
   const std::string id = text(*parsed, "id");
-  if (!is_id(id)) co_return bad("400 Bad Request", "id: not the id of an execution or an approval");
+  if (!is_id(id)) co_return bad_answer("400 Bad Request", "id: not the id of an execution or an approval");
   const std::string reason = text(*parsed, "reason");
-  if (reason.find('\0') != reason.npos) co_return bad("400 Bad Request", "reason: has a NUL byte");
+  if (reason.find('\0') != reason.npos) co_return bad_answer("400 Bad Request", "reason: has a NUL byte");
   auto question = question_for(text(*parsed, "action"), id, reason);
-  if (!question) co_return bad("400 Bad Request", "action: give kill, freeze, thaw, approve or deny");
+  if (!question) co_return bad_answer("400 Bad Request", "action: give kill, freeze, thaw, approve or deny");
   auto done = co_await watch_.ask(*question);
-  if (!done) co_return bad(done.error());
-  co_return good({{"done", true}});
+  if (!done) co_return bad_answer(done.error());
+  co_return good_answer({{"done", true}});
 }
 
 }  // namespace admin
