@@ -21,6 +21,7 @@
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/statistics.h"
+#include "supervisor/executions/timeline_recorder.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/tenants/tenant.h"
 
@@ -39,6 +40,7 @@ struct DaemonServices {
   Loop& loop;
   executions::ExecutionRegistry& executions;
   calls::Approvals& approvals;
+  const executions::TimelineRecorder& timeline;
   jail::Pool& pool;
   const tenants::Registry& registry;
   const Members& members;
@@ -93,6 +95,7 @@ class BusObjects {
   Task<Result<MessagePtr>> get_tenant(MessagePtr call);
   Task<Result<MessagePtr>> kill_execution(MessagePtr call);
   Task<Result<MessagePtr>> read_output(MessagePtr call);
+  Task<Result<MessagePtr>> read_timeline(MessagePtr call);
   Task<Result<MessagePtr>> reload(MessagePtr call);
   Task<Result<MessagePtr>> drain(MessagePtr call);
   Task<Result<MessagePtr>> run_doctor(MessagePtr call);

@@ -124,6 +124,7 @@ class DaemonParts {
   calls::Approvals approvals_;
   calls::Approvals::Observers::Place approvals_noted_;
   jail::Pool pool_;
+  executions::TimelineRecorder timeline_;
   executions::Sessions sessions_;
   calls::GuestCalls guest_calls_;
   discovery::SearchLearning learning_;

@@ -96,6 +96,7 @@ void ExecutionRegistry::Entry::end(const jail::Report& report, const journal::En
   execution.start = jail::start_name(report.start);
   execution.usage = report.usage;
   execution.receipt = report.receipt_json;
+  execution.answered = std::chrono::microseconds(ended.took_us);
   for (Sums* sums : {&registry_.sums_, &registry_.of_language_[execution.language]}) {
     sums->totals.add(execution.language, ended);
     sums->starts[execution.start]++;

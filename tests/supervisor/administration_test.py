@@ -340,24 +340,6 @@ class Administration(unittest.TestCase):
         let_go(self.daemon)
         self.client.executed(request)
 
-    def test_top_on_a_terminal_chooses_sorts_and_kills(self):
-        request, identity = self.begin()
-        with Terminal(WARDER, "top", "-d", "0.2", "--bus", self.bus.address) as terminal:
-            terminal.await_text(identity)
-            terminal.press(b"k")
-            terminal.await_text("choose an execution")
-            terminal.press(b"m")
-            terminal.await_text("sorted by memory")
-            terminal.press(b"\x1b[B")
-            terminal.await_text("\x1b[7m" + identity)
-            terminal.press(b"k")
-            terminal.await_text("killed " + identity)
-            self.assertEqual(self.client.executed(request)["outcome"], "cancelled")
-            terminal.press(b"q")
-            shown, status = terminal.end()
-            self.assertEqual(status, 0)
-            self.assertIn(b"\x1b[?25h\x1b[?1049l", shown)  # the screen is as it was
-
     def test_stats_of_a_daemon_without_executions_have_no_times(self):
         with Bus() as bus, BusDaemon(bus):
             done = subprocess.run([WARDER, "stats", "--bus", bus.address], capture_output=True, text=True,

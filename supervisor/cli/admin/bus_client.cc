@@ -133,7 +133,7 @@ Result<Json> BusClient::exchange(const std::string& path, const std::string& int
   if (append) r = append(made);
   if (r < 0) return fail_errno(-r, "call warderd over D-Bus");
   Failure failure;
-  const uint64_t patience_usec = may_ask == MayAsk::yes ? kPatienceUsec : kReadPatienceUsec;
+  const uint64_t patience_usec = patience_usec_ ? patience_usec_ : may_ask == MayAsk::yes ? kPatienceUsec : kReadPatienceUsec;
   r = sd_bus_call(bus_.get(), made, patience_usec, &failure.error, &answer);
   if (r < 0) return tl::unexpected<Error>(failure.told(r));
   const MessagePtr reply(answer);
@@ -148,19 +148,21 @@ Result<Json> BusClient::call_with(const std::string& path, const std::string& in
   return exchange(path, interface, member, append, may_ask_);
 }
 
+int append_arguments(sd_bus_message* to, const BusClient::Arguments& arguments) {
+  int r = 0;
+  for (size_t i = 0; i < arguments.types.size() && r >= 0; i++) {
+    const Json& value = arguments.values[i];
+    if (arguments.types[i] == 's') r = sd_bus_message_append(to, "s", value.get_ref<const std::string&>().c_str());
+    if (arguments.types[i] == 't') r = sd_bus_message_append(to, "t", value.get<uint64_t>());
+    if (arguments.types[i] == 'u') r = sd_bus_message_append(to, "u", value.get<uint32_t>());
+  }
+  return r;
+}
+
 Result<Json> BusClient::call(const std::string& path, const std::string& interface, const std::string& member,
                              const Arguments& arguments) const {
-  auto append = [&arguments](sd_bus_message* to) {
-    int r = 0;
-    for (size_t i = 0; i < arguments.types.size() && r >= 0; i++) {
-      const Json& value = arguments.values[i];
-      if (arguments.types[i] == 's') r = sd_bus_message_append(to, "s", value.get_ref<const std::string&>().c_str());
-      if (arguments.types[i] == 't') r = sd_bus_message_append(to, "t", value.get<uint64_t>());
-      if (arguments.types[i] == 'u') r = sd_bus_message_append(to, "u", value.get<uint32_t>());
-    }
-    return r;
-  };
-  return call_with(path, interface, member, append);
+  return call_with(path, interface, member,
+                   [&arguments](sd_bus_message* to) { return append_arguments(to, arguments); });
 }
 
 Result<Json> BusClient::read(const std::string& path, const std::string& interface, const std::string& member,

@@ -4,6 +4,7 @@
 #pragma once
 #include <systemd/sd-bus.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,6 +35,9 @@ class BusClient {
   std::string daemon_connection() const;
   // From now on, a call that needs authentication is refused, and polkit does not ask the user.
   void ask_nobody_to_authenticate() { may_ask_ = MayAsk::no; }
+  // From now on, a call without an answer fails after this time. Before: 130 s, because polkit may ask the user, and 10 s
+  // where nobody is asked.
+  void wait_at_most(std::chrono::microseconds patience) { patience_usec_ = static_cast<uint64_t>(patience.count()); }
 
   // The arguments are strings and, after them, numbers: "s", "sstu", ...
   struct Arguments {
@@ -74,12 +78,15 @@ class BusClient {
 
   std::unique_ptr<sd_bus, Close> bus_;
   MayAsk may_ask_ = MayAsk::yes;
+  uint64_t patience_usec_ = 0;  // 0: as the call needs
 };
 
 // Read an answer of the object manager. Executions are sorted as by BusClient::executions(), tenants by name.
 std::vector<Json> executions_in(const Json& objects);
 std::vector<Json> tenants_in(const Json& objects);
 
+// Appends the arguments of a call. Negative result: -errno.
+int append_arguments(sd_bus_message* to, const BusClient::Arguments& arguments);
 // The message's values that were not read yet.
 Result<std::vector<Json>> read_values(sd_bus_message* message);
 

@@ -53,11 +53,15 @@ const std::vector<Command>& commands() {
        run_top,
        nullptr,
        nullptr,
-       "Watch the executions and the daemon. Keys: the arrows choose an execution, k kills it, c m w a sort, q quits. "
-       "Without a terminal, print the list once",
+       "Watch the daemon, its tenants and its executions. Keys: the arrows choose an execution, Enter shows its "
+       "receipt "
+       "and output, k kills it after a question, f freezes it, h lists all keys. Without a terminal, print the list "
+       "once",
        {{"-n,--count", "N", "Quit after N refreshes"},
         {"-d,--delay", "SECONDS", "Seconds between two refreshes; default: 1"},
-        {"-s,--sort", "cpu|memory|wall|age", "The column to sort by, largest value first"}}},
+        {"-s,--sort", "cpu|memory|wall|age", "The column to sort by, largest value first"},
+        {"--tenant", "TENANT", "Show only executions of this tenant"},
+        {"-b,--batch", nullptr, "Print plain text also on a terminal"}}},
       {"logs",
        run_logs,
        "[EXECUTION]",
@@ -141,10 +145,12 @@ const std::vector<Command>& commands() {
        run_dashboard,
        nullptr,
        nullptr,
-       "Serve a page with executions, tenants and plots of the last ten minutes to a browser on this machine, until "
-       "Ctrl-C",
+       "Serve a page for a browser on this machine until Ctrl-C: plots of the last ten minutes, hour or day, tenants, "
+       "executions with their receipt and output, and calls that wait for an approval. The page may do what its user "
+       "may. From another machine: ssh -L, as the command prints it",
        {{"--port", "PORT", "The port on 127.0.0.1; default: a free one. The printed address contains a secret key"},
-        {"--unix", "PATH", "Serve on a Unix socket that only its user can open, instead of a port"}}},
+        {"--unix", "PATH", "Serve on a Unix socket that only its user can open, instead of a port"},
+        {"--read-only", nullptr, "Serve a page that can kill, freeze and decide nothing"}}},
       {"metrics",
        run_metrics,
        nullptr,
