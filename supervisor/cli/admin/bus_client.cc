@@ -44,6 +44,18 @@ struct Failure {
   }
 };
 
+int append_dictionary(sd_bus_message* to, const Json& object) {
+  int r = sd_bus_message_open_container(to, 'a', "{sv}");
+  for (const auto& [name, value] : object.items()) {
+    const char* key = name.c_str();
+    if (r >= 0 && value.is_string())
+      r = sd_bus_message_append(to, "{sv}", key, "s", value.get_ref<const std::string&>().c_str());
+    if (r >= 0 && value.is_number()) r = sd_bus_message_append(to, "{sv}", key, "t", value.get<uint64_t>());
+    if (r >= 0 && value.is_boolean()) r = sd_bus_message_append(to, "{sv}", key, "b", value.get<bool>() ? 1 : 0);
+  }
+  return r < 0 ? r : sd_bus_message_close_container(to);
+}
+
 Result<sd_bus*> open_bus(const std::string& where) {
   sd_bus* bus = nullptr;
   int r = 0;
@@ -119,6 +131,8 @@ Result<Json> BusClient::call(const std::string& path, const std::string& interfa
     const Json& value = arguments.values[i];
     if (arguments.types[i] == 's') r = sd_bus_message_append(made, "s", value.get_ref<const std::string&>().c_str());
     if (arguments.types[i] == 't') r = sd_bus_message_append(made, "t", value.get<uint64_t>());
+    if (arguments.types[i] == 'a') r = append_dictionary(made, value);
+    if (arguments.types[i] == 'b') r = sd_bus_message_append(made, "b", value.get<bool>() ? 1 : 0);
     if (arguments.types[i] == 'u') r = sd_bus_message_append(made, "u", value.get<uint32_t>());
   }
   if (r < 0) return fail_errno(-r, "call " + member);
