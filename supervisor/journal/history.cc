@@ -16,7 +16,7 @@ constexpr int kMostFilesDepth = 3;
 
 // A page goes down the index by time from a place in it: the time and the number of the last row before. The place is
 // not stable against a clock that was set back; then a row may be seen twice, or not at all.
-struct Place {
+struct PagePlace {
   int64_t ms = INT64_MAX, number = INT64_MAX;
 };
 
@@ -69,9 +69,9 @@ bool fits(const HistoryFilter& filter, const HistoryRow& row) {
          (filter.language.empty() || filter.language == begun.language) && (!filter.uid || filter.uid == begun.uid);
 }
 
-Result<Place> first_place(const HistoryFilter& filter) {
-  if (filter.after.empty()) return filter.until_ms ? Place{*filter.until_ms, INT64_MIN} : Place{};
-  Place place;
+Result<PagePlace> first_place(const HistoryFilter& filter) {
+  if (filter.after.empty()) return filter.until_ms ? PagePlace{*filter.until_ms, INT64_MIN} : PagePlace{};
+  PagePlace place;
   const char* const end = filter.after.data() + filter.after.size();
   const auto ms = std::from_chars(filter.after.data(), end, place.ms);
   if (ms.ec == std::errc() && ms.ptr != end && *ms.ptr == ':') {
@@ -100,23 +100,23 @@ Result<> check_prefix(const std::string& prefix) {
   return {};
 }
 
-struct Numbered {
+struct NumberedRow {
   int64_t number = 0;
   HistoryRow row;
 };
 
 // The executions whose ids begin with the prefix, at most kIdsTold + 1.
-Result<std::vector<Numbered>> rows_of_prefix(Database& database, const std::string& account,
-                                             const std::string& prefix) {
+Result<std::vector<NumberedRow>> rows_of_prefix(Database& database, const std::string& account,
+                                                const std::string& prefix) {
   TRY(Statement rows, database.prepare(kOfPrefix));
   rows.bind(prefix).bind(prefix + "\x7f").bind(int64_t{kHistoryExamined} + 1);
-  std::vector<Numbered> found;
+  std::vector<NumberedRow> found;
   for (uint32_t examined = 0; found.size() <= kIdsTold; examined++) {
     TRY(bool row, rows.step());
     if (!row) break;
     if (examined == kHistoryExamined)
       return fail(Code::invalid, fmt::format("too many execution ids begin with '{}'", prefix), "give more characters");
-    Numbered one{rows.integer(0), history_row_of(rows)};
+    NumberedRow one{rows.integer(0), history_row_of(rows)};
     const std::string& tenant = one.row.numbers.begun.tenant;
     if (account.empty() || tenant.substr(0, tenant.find('/')) == account) found.push_back(std::move(one));
   }
@@ -129,14 +129,14 @@ Json usec(int64_t us) { return counted(us); }
 
 Result<HistoryPage> read_history(Database& database, const HistoryFilter& filter, uint32_t limit) {
   CHECKED(check_version_of_history(database));
-  TRY(const Place begin, first_place(filter));
+  TRY(const PagePlace begin, first_place(filter));
   const uint32_t most = limit == 0 ? kHistoryRows : std::min(limit, kHistoryRows);
   TRY(Statement rows, database.prepare(filter.account.empty() ? kAllHistory : kAccountHistory));
   rows.bind(begin.ms).bind(begin.number).bind(filter.since_ms.value_or(INT64_MIN));
   rows.bind(int64_t{kHistoryExamined});
   if (!filter.account.empty()) rows.bind(filter.account);
   HistoryPage page;
-  Place last;
+  PagePlace last;
   uint32_t examined = 0;
   while (page.rows.size() < most) {
     TRY(bool row, rows.step());
@@ -154,7 +154,7 @@ Result<std::optional<ExecutionStory>> read_story(Database& database, const std::
                                                  const std::string& prefix) {
   CHECKED(check_version_of_history(database));
   CHECKED(check_prefix(prefix));
-  TRY(std::vector<Numbered> found, rows_of_prefix(database, account, prefix));
+  TRY(std::vector<NumberedRow> found, rows_of_prefix(database, account, prefix));
   if (found.empty()) return std::optional<ExecutionStory>();
   const bool is_exact = found.front().row.numbers.begun.id == prefix;  // the first one in the order of ids
   if (found.size() > 1 && !is_exact) {

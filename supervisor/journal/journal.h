@@ -29,7 +29,7 @@
 #include "supervisor/journal/executions.h"
 #include "supervisor/journal/history.h"
 #include "supervisor/journal/own_files.h"
-#include "supervisor/journal/reader.h"
+#include "supervisor/journal/read_connection.h"
 #include "supervisor/journal/record.h"
 #include "supervisor/journal/spool.h"
 #include "supervisor/journal/writer.h"
@@ -166,7 +166,7 @@ class Journal {
   Writer::Ticket oldest_waiting_;  // ticket of the first entry in `backlogs_`
   std::map<std::string, Totals> since_start_;
   std::unique_ptr<Writer> writer_;
-  Reader reader_;
+  ReadConnection reader_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -47,7 +47,7 @@ class ArchiveCheck {
 };
 
 // A number as octal digits, or in base 256 if the first bit is set.
-std::optional<uint64_t> number_of(std::string_view field) {
+std::optional<uint64_t> tar_number(std::string_view field) {
   if (!field.empty() && (field.front() & 0x80) != 0) {
     uint64_t value = static_cast<unsigned char>(field.front()) & 0x7f;
     for (unsigned char byte : field.substr(1)) {
@@ -76,7 +76,7 @@ bool has_right_sum(const TarBlock& block) {
   uint64_t sum = 8 * ' ';
   for (size_t i = 0; i < kBlock; i++)
     if (i < 148 || i >= 156) sum += static_cast<unsigned char>(block[i]);
-  return number_of(field_of(block, 148, 8)) == sum;
+  return tar_number(field_of(block, 148, 8)) == sum;
 }
 
 // GNU's form. In the other forms a header has further names, which this check does not read.
@@ -168,8 +168,8 @@ Result<> ArchiveCheck::take_entry(const TarBlock& header, uint64_t bytes) {
     return refuse(name, "is of a kind that a backup does not have");
   }
   if (type != '0' && type != '\0' && type != 'S' && bytes != 0) return refuse(name, "has contents, but is no file");
-  const auto mode = number_of(field_of(header, 100, 8)), uid = number_of(field_of(header, 108, 8));
-  const auto gid = number_of(field_of(header, 116, 8));
+  const auto mode = tar_number(field_of(header, 100, 8)), uid = tar_number(field_of(header, 108, 8));
+  const auto gid = tar_number(field_of(header, 116, 8));
   if (!mode || !uid || !gid || *uid > UINT32_MAX || *gid > UINT32_MAX)
     return refuse(name, "has no owner or permissions");
   const bool runs_as_root =
@@ -195,7 +195,7 @@ Result<std::vector<std::string>> ArchiveCheck::run() {
     if (!there || is_zero(header)) break;
     if (!has_right_sum(header) || !has_gnu_form(header))
       return fail(Code::invalid, "this is no archive of warder backup, or it is damaged");
-    const auto bytes = number_of(field_of(header, 124, 12));
+    const auto bytes = tar_number(field_of(header, 124, 12));
     if (!bytes || *bytes > kMostEntryBytes) return fail(Code::invalid, "the archive is damaged: an entry has no size");
     if (header[156] == 'L') {
       TRY(long_name_, read_long_name(*bytes));

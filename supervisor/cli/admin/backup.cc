@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "supervisor/base/durable.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/base/path.h"
 #include "supervisor/base/version.h"
@@ -145,7 +146,7 @@ Result<int> run_backup(const Given& given) {
     ::unlink(path.c_str());
     return tl::unexpected<Error>(std::move(changed).error());
   }
-  if (::fsync(archive.get()) < 0) return fail_path(errno, "write", path);
+  if (const int failed = durable::sync_file(archive.get()); failed != 0) return fail_path(failed, "write", path);
   if (*changed)
     cli::print_text(stderr, "some files changed while they were read: each is whole or cut, as it was then\n");
   if (!with_key)

@@ -29,7 +29,8 @@ class BusClient {
   // From now on, a call that needs authentication is refused, and polkit does not ask the user.
   void ask_nobody_to_authenticate() { may_ask_ = 0; }
 
-  // One letter for each argument: s, t, u, b, or a for an object, which becomes a{sv} with texts, numbers (t) and booleans.
+  // One letter for each argument: s, t, u, b, or a for an object, which becomes a{sv} with texts, numbers (t) and
+  // booleans.
   struct Arguments {
     std::string types;
     std::vector<Json> values;

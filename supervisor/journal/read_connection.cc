@@ -1,10 +1,10 @@
-#include "supervisor/journal/reader.h"
+#include "supervisor/journal/read_connection.h"
 
 #include <optional>
 
 namespace journal {
 
-struct Reader::Connection {
+struct ReadConnection::OpenFile {
   std::string path;
   std::optional<Database> database;
 
@@ -21,13 +21,13 @@ struct Reader::Connection {
   }
 };
 
-Task<Result<>> Reader::run(Writer::Work read) {
+Task<Result<>> ReadConnection::run(Writer::Work read) {
   if (!thread_) {
     CO_TRY(thread_, WorkerThread::start(loop_));
-    connection_ = std::make_shared<Connection>();
-    connection_->path = path_;
+    file_ = std::make_shared<OpenFile>();
+    file_->path = path_;
   }
-  const WorkerThread::Job job = [connection = connection_, read = std::move(read)] { return connection->read(read); };
+  const WorkerThread::Job job = [file = file_, read = std::move(read)] { return file->read(read); };
   auto done = co_await thread_->run(job);
   co_return done;
 }
