@@ -5,7 +5,6 @@ import os
 import select
 import sqlite3
 import subprocess
-import time
 import unittest
 
 import dbus
