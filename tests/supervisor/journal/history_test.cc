@@ -243,3 +243,87 @@ TEST_CASE("the user of a client survives the spool, and is unknown in older line
   REQUIRE(read_unknown);
   CHECK_FALSE(std::get<Finished>(read_unknown->what).begun.uid);
 }
+
+TEST_CASE("a tenant that was removed is forgotten with its workspaces, and no other tenant", "[journal]") {
+  Scene scene;
+  const std::string names[] = {"acme", "acme/reports", "acme2", "acm", "acme-x"};
+  for (int i = 0; i < 700; i++) {
+    const std::string& tenant = names[i % 5];
+    REQUIRE(await(scene.loop,
+                  scene.book->end(scene.begin("e" + std::to_string(1'000 + i), tenant), Scene::ended_with("ok"))));
+  }
+  auto before = await(scene.loop, scene.book->accounts());
+  REQUIRE(before);
+  CHECK(before->at("acme").executions == 280);
+  CHECK(before->at("acme").last_ms.has_value());
+  auto gone = await(scene.loop, scene.book->forget_account("acme", now_ms() + 1));
+  REQUIRE(gone);
+  CHECK(*gone == 280);
+  auto after = await(scene.loop, scene.book->accounts());
+  REQUIRE(after);
+  CHECK_FALSE(after->contains("acme"));
+  for (const char* other : {"acme2", "acm", "acme-x"}) CHECK(after->at(other).executions == 140);
+  Database database = scene.reader();
+  CHECK(database.number("SELECT count(*) FROM executions").value() == 420);
+  CHECK(database.number("SELECT executions FROM execution_sum").value() == 420);
+}
+
+TEST_CASE("what began after a tenant's removal stays", "[journal]") {
+  Scene scene;
+  scene.run("e0001");
+  auto gone = await(scene.loop, scene.book->forget_account("acme", 1));  // it was removed long ago
+  REQUIRE(gone);
+  CHECK(*gone == 0);
+  CHECK(scene.outcome_of("e0001") == "ok");
+}
+
+TEST_CASE("a copy is whole and of one moment, while the journal is written", "[journal]") {
+  Scene scene;
+  for (int i = 0; i < 100; i++) scene.run("e" + std::to_string(i));
+  static_cast<void>(scene.statistics());  // committed
+  const std::string path = scene.folder.path() / "copy.db";
+  {
+    Database database = scene.reader();
+    REQUIRE(database.copy_to(path));
+    CHECK_FALSE(database.copy_to(path));  // never over another file
+  }
+  scene.run("later");
+  auto copy = Database::open(path, Database::Access::read_only);
+  REQUIRE(copy);
+  CHECK(copy->number("SELECT count(*) FROM executions").value() == 100);
+  CHECK(read_history(*copy, {}, 0)->rows.size() == 100);
+  const auto verdict = verify_audit(*copy);
+  REQUIRE(verdict);
+  CHECK(verdict->problem.empty());
+}
+
+TEST_CASE("entries of a tenant are read by an index, in the order of the chain", "[journal]") {
+  Scene scene;
+  for (int i = 0; i < 300; i++)
+    scene.book->audit({now_ms(), i % 100 == 7 ? "rare" : "often", 1000, 1, "tools/call", "t" + std::to_string(i), "{}",
+                       i % 2 ? AuditKind::refusal : AuditKind::call});
+  scene.run("e0001");
+  static_cast<void>(scene.statistics());
+  const auto subjects = [&scene](const AuditFilter& filter, EntryOrder order, size_t most, int64_t* steps) {
+    Database database = scene.reader();
+    std::vector<std::string> found;
+    REQUIRE(each_entry(database, filter, order, [&](const ChainEntry& line) {
+      found.push_back(line.entry.subject);
+      return found.size() < most;
+    }));
+    if (steps != nullptr) *steps = database.steps();
+    return found;
+  };
+  int64_t of_rare = 0, of_all = 0;
+  CHECK(subjects({.account = "rare"}, EntryOrder::newest_first, 10, &of_rare) ==
+        std::vector<std::string>{"t207", "t107", "t7"});
+  CHECK(subjects({.account = "rare", .kind = AuditKind::refusal}, EntryOrder::oldest_first, 10, nullptr) ==
+        std::vector<std::string>{"t7", "t107", "t207"});
+  CHECK(subjects({.account = "rare", .kind = AuditKind::call}, EntryOrder::oldest_first, 10, nullptr).empty());
+  CHECK(subjects({.kind = AuditKind::refusal}, EntryOrder::newest_first, 2, nullptr) ==
+        std::vector<std::string>{"t299", "t297"});
+  CHECK(subjects({.until_ms = 1}, EntryOrder::oldest_first, 1'000, &of_all).empty());
+  CHECK(of_rare < of_all / 4);
+  CHECK(subjects({.since_ms = now_ms() + 60'000}, EntryOrder::oldest_first, 1'000, nullptr).empty());
+  CHECK(subjects({.after = 298}, EntryOrder::oldest_first, 1'000, nullptr) == std::vector<std::string>{"t298", "t299"});
+}
