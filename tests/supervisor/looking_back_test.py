@@ -154,7 +154,7 @@ class LookingBack(unittest.TestCase):
         with subprocess.Popen([WARDER, "audit", "tail", state, "-n", "1", "-f", "--json"], stdout=subprocess.PIPE,
                               text=True) as teller:
             self.assertEqual(json.loads(teller.stdout.readline())["number"], last)
-            self.client.execute("x" * (last + 17) + " = 1")  # a shape that no earlier call had
+            self.client.execute("x" * (last + 1000) + " = 1")  # a shape that no earlier call had
             self.assertTrue(select.select([teller.stdout], [], [], PATIENCE)[0])
             line = json.loads(teller.stdout.readline())
             self.assertEqual((line["number"], line["subject"]), (last + 1, "execute_code"))
