@@ -43,9 +43,9 @@ struct DaemonServices {
   const executions::TimelineRecorder& timeline;
   jail::Pool& pool;
   const tenants::Registry& registry;
+  journal::Journal& journal;
   const Members& members;
   const policies::Store& policies;
-  journal::Journal& journal;  // for looks at personal data
   uid_t own_uid = 0;
   std::function<Task<Result<>>()> reload;
   std::function<void()> drain;
@@ -56,6 +56,9 @@ struct DaemonServices {
   std::function<std::string()> disk_problem;
   // Errors: exhausted: another run of the doctor is under way.
   std::function<Task<Result<doctor::Findings>>()> doctor;
+  std::function<size_t(const std::string& tenant)> sessions_of;  // how many it has, in all its workspaces
+  // Removes a tenant with its data (supervisor/daemon/tenant_removal.h). `uid`: of the caller.
+  std::function<Task<Result<>>(std::string name, bool is_forced, uint32_t uid)> remove_tenant;
 };
 
 // The properties of the Manager that change.
@@ -96,6 +99,10 @@ class BusObjects {
   Task<Result<MessagePtr>> kill_execution(MessagePtr call);
   Task<Result<MessagePtr>> read_output(MessagePtr call);
   Task<Result<MessagePtr>> read_timeline(MessagePtr call);
+  Task<Result<MessagePtr>> list_history(MessagePtr call);
+  Task<Result<MessagePtr>> get_record(MessagePtr call);
+  Task<Result<MessagePtr>> list_tenant_records(MessagePtr call);
+  Task<Result<MessagePtr>> remove_tenant(MessagePtr call);
   Task<Result<MessagePtr>> reload(MessagePtr call);
   Task<Result<MessagePtr>> drain(MessagePtr call);
   Task<Result<MessagePtr>> run_doctor(MessagePtr call);
@@ -135,6 +142,9 @@ class BusObjects {
   Task<Result<executions::ExecutionRecordPtr>> allowed_here(MessagePtr call);  // the execution at the call's path
   // The tenant that stores the execution's output, if the caller may read it.
   Task<Result<std::shared_ptr<tenants::Tenant>>> readable(MessagePtr call, std::string id);
+  // Whether the caller may read the records of `asked`: a tenant; nullopt: its own tenant's; empty: all. Returns the
+  // tenant, or empty for all. Errors: denied.
+  Task<Result<std::string>> readable_records(MessagePtr call, std::optional<std::string> asked);
   // Settles an approval, if the caller may. At an execution's path, the approval must belong to that execution.
   Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);
   void send_news();

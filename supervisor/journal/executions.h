@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Begun {
   std::string language;
   std::string policy;
   uint64_t code_bytes = 0;
-  int64_t at_ms = 0;  // since 1970
+  int64_t at_ms = 0;                 // since 1970
+  std::optional<uint32_t> uid = {};  // of the client; nullopt: not known, in rows of older versions
 };
 
 // Ledger: the effect of an execution on its reader's context, in bytes (counted) and tokens (estimated, tokens.h).
@@ -108,6 +110,11 @@ Result<std::optional<JournaledExecution>> read_account(Database& database, const
 
 // Removes the executions and totals of a tenant or named workspace that was removed. Its audit entries stay.
 Result<> forget_tenant(Database& database, const std::string& tenant);
+
+// Removes the executions of a tenant with all its workspaces that began before `before_ms`, at most `at_once`, and,
+// when none is left, its totals. What was removed is overwritten in the file. Returns how many rows went; fewer than
+// `at_once`: all are gone.
+Result<uint64_t> forget_account(Database& database, const std::string& account, int64_t before_ms, uint64_t at_once);
 
 // Removes rows of ended executions, beyond `most` rows or older than `oldest_ms`, at most `at_once`. Returns how many.
 // The tenant with most rows loses its oldest first, so every tenant keeps at least most/tenants rows, however many

@@ -81,6 +81,9 @@ class UpstreamServers {
   std::vector<std::pair<std::string, catalog::Reading>> readings() const;
   std::vector<std::string> unlearned() const;
 
+  // Ends the connections of a tenant and its named workspaces, and their servers, as far as no call uses them.
+  void end_idle_of(const std::string& account);
+
   // Notes the result of a tool, for the types that stubs show (observed.h).
   void observe(std::string_view server, std::string_view tool, const Json& value);
 

@@ -55,6 +55,18 @@ struct Failure {
   }
 };
 
+int append_dictionary(sd_bus_message* to, const Json& object) {
+  int r = sd_bus_message_open_container(to, 'a', "{sv}");
+  for (const auto& [name, value] : object.items()) {
+    const char* key = name.c_str();
+    if (r >= 0 && value.is_string())
+      r = sd_bus_message_append(to, "{sv}", key, "s", value.get_ref<const std::string&>().c_str());
+    if (r >= 0 && value.is_number()) r = sd_bus_message_append(to, "{sv}", key, "t", value.get<uint64_t>());
+    if (r >= 0 && value.is_boolean()) r = sd_bus_message_append(to, "{sv}", key, "b", value.get<bool>() ? 1 : 0);
+  }
+  return r < 0 ? r : sd_bus_message_close_container(to);
+}
+
 Result<sd_bus*> open_bus(const std::string& where) {
   sd_bus* bus = nullptr;
   int r = 0;
@@ -154,6 +166,8 @@ int append_arguments(sd_bus_message* to, const BusClient::Arguments& arguments) 
     const Json& value = arguments.values[i];
     if (arguments.types[i] == 's') r = sd_bus_message_append(to, "s", value.get_ref<const std::string&>().c_str());
     if (arguments.types[i] == 't') r = sd_bus_message_append(to, "t", value.get<uint64_t>());
+    if (arguments.types[i] == 'a') r = append_dictionary(to, value);
+    if (arguments.types[i] == 'b') r = sd_bus_message_append(to, "b", value.get<bool>() ? 1 : 0);
     if (arguments.types[i] == 'u') r = sd_bus_message_append(to, "u", value.get<uint32_t>());
   }
   return r;

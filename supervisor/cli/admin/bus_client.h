@@ -39,7 +39,8 @@ class BusClient {
   // where nobody is asked.
   void wait_at_most(std::chrono::microseconds patience) { patience_usec_ = static_cast<uint64_t>(patience.count()); }
 
-  // The arguments are strings and, after them, numbers: "s", "sstu", ...
+  // One letter for each argument: s, t, u, b, or a for an object, which becomes a{sv} with texts, numbers (t) and
+  // booleans.
   struct Arguments {
     std::string types;
     std::vector<Json> values;

@@ -73,6 +73,8 @@ const char* group_summary(std::string_view first_word);
 // The programs of the commands. Weak symbols: `warder` and docgen have the table of commands and no programs; the
 // addresses are nullptr there.
 [[gnu::weak]] CommandProgram run_ps;
+[[gnu::weak]] CommandProgram run_history;
+[[gnu::weak]] CommandProgram run_show;
 [[gnu::weak]] CommandProgram run_top;
 [[gnu::weak]] CommandProgram run_logs;
 [[gnu::weak]] CommandProgram run_kill;
@@ -90,7 +92,15 @@ const char* group_summary(std::string_view first_word);
 [[gnu::weak]] CommandProgram run_dashboard;
 [[gnu::weak]] CommandProgram run_metrics;
 [[gnu::weak]] CommandProgram run_doctor;
+[[gnu::weak]] CommandProgram run_tenants;
+[[gnu::weak]] CommandProgram export_tenant;
+[[gnu::weak]] CommandProgram remove_tenant;
+[[gnu::weak]] CommandProgram run_backup;
+[[gnu::weak]] CommandProgram run_restore;
 [[gnu::weak]] CommandProgram verify_audit_chain;
+[[gnu::weak]] CommandProgram list_audit;
+[[gnu::weak]] CommandProgram export_audit;
+[[gnu::weak]] CommandProgram tail_audit;
 [[gnu::weak]] CommandProgram print_candidates;
 [[gnu::weak]] CommandProgram check_configuration;
 [[gnu::weak]] CommandProgram check_policies;

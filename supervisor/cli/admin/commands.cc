@@ -9,6 +9,10 @@ const Flag kUser{"--user", "USER",
                  "For connections of this user, by name or number; default: the user of this command"};
 const Flag kUnit{"--unit", "UNIT", "For connections from processes of this system unit"};
 
+const Flag kJournal{"--journal", "FILE", "Read this journal.db, or the one of this state folder, without a daemon"};
+
+const Flag kState{"--state", "DIR", "The state folder of the daemon; default: /var/lib/warder"};
+
 const Command kExplain{
     "policy explain",
     explain_policy,
@@ -33,11 +37,34 @@ const Command kExplain{
      kPolicies},
     Asks::nobody};
 
+// The flags of `audit list`, export and tail.
+std::vector<Flag> entry_flags(const char* limit_text) {
+  return {{"--tenant", "TENANT", "Only entries of this tenant"},
+          {"--kind", "call|refusal|approval|own", "Only entries of this kind; own: of the journal about itself"},
+          {"--since", "TIME",
+           "Only entries since: 2h (before now), 7d, 2026-11-24, 2026-11-24T22:30:05, or the same with a Z for UTC"},
+          {"--until", "TIME", "Only entries before this time"},
+          {"-n,--limit", "N", limit_text}};
+}
+
+std::vector<Flag> export_flags() {
+  std::vector<Flag> flags = entry_flags("At most N entries; default: all");
+  flags.push_back({"--format", "json", "The format: json, which is the default"});
+  return flags;
+}
+
+std::vector<Flag> tail_flags() {
+  std::vector<Flag> flags = entry_flags("Begin with the newest N entries; default: 10");
+  flags.push_back({"-f,--follow", nullptr, "Print new entries, until Ctrl-C"});
+  return flags;
+}
+
 }  // namespace
 
 const std::vector<Command>& commands() {
   static const char* const kIds = "Execution ids, as warder ps lists them; the first characters are enough";
   static const char* const kApprovals = "Approval ids, as warder approvals lists them; the first characters are enough";
+  static const char* const kJournalWords = "A journal.db or the state folder of a daemon; default: /var/lib/warder";
   static const std::vector<Command> kCommands = {
       {"ps",
        run_ps,
@@ -71,6 +98,30 @@ const std::vector<Command>& commands() {
        {{"-f,--follow", nullptr, "Print new output until the execution ends"},
         {"--stderr", nullptr, "Print only the standard error of the execution"},
         {"--stdout", nullptr, "Print only the standard output of the execution"}}},
+      {"history",
+       run_history,
+       nullptr,
+       nullptr,
+       "List past executions, newest first. A user sees those of its own tenant, root those of all tenants. If no "
+       "daemon runs, root reads the journal's file",
+       {{"--tenant", "TENANT", "Only executions of this tenant; polkit may ask for a password"},
+        {"-a,--all", nullptr, "Executions of all tenants; polkit may ask for a password"},
+        {"--outcome", "OUTCOME", "Only executions with this outcome, for example timeout, or running"},
+        {"--language", "LANGUAGE", "Only programs in this language"},
+        {"--user", "USER", "Only executions of clients of this user, by name or number"},
+        {"--since", "TIME",
+         "Only executions that began since: 2h (before now), 7d, 2026-11-24, 2026-11-24T22:30:05, "
+         "or the same with a Z for UTC"},
+        {"--until", "TIME", "Only executions that began before this time"},
+        {"-n,--limit", "N", "List at most N executions; default: 50"},
+        kJournal}},
+      {"show",
+       run_show,
+       "EXECUTION",
+       "An execution id of warder history, or its first four or more characters",
+       "Print all that is stored of an execution: its outcome, what it used, the changed files, its calls of upstream "
+       "tools with their approvals, and its receipt",
+       {kJournal}},
       {"kill",
        run_kill,
        "[EXECUTION...]",
@@ -135,10 +186,60 @@ const std::vector<Command>& commands() {
       {"audit verify",
        verify_audit_chain,
        "[FILE]",
-       "A journal.db or the state folder of a daemon; default: /var/lib/warder",
+       kJournalWords,
        "Check that no entry of the audit chain was changed, added or removed. The daemon may run meanwhile. Exit "
        "status: 1 if the chain is broken; the first bad entry is printed",
        {},
+       Asks::nobody},
+      {"audit list", list_audit, "[FILE]", kJournalWords,
+       "List entries of the audit chain, newest first. The daemon may run meanwhile",
+       entry_flags("At most N entries; default: 50"), Asks::nobody},
+      {"audit export", export_audit, "[FILE]", kJournalWords,
+       "Print entries of the audit chain, oldest first, one JSON object a line, with its number and hash in the chain: "
+       "a number that is missing was forgotten or filtered, see warder audit verify",
+       export_flags(), Asks::nobody},
+      {"audit tail", tail_audit, "[FILE]", kJournalWords,
+       "Print the newest entries of the audit chain, oldest first, and with -f each new entry within a second. Repeats "
+       "of "
+       "a call have one entry for each minute, when the minute is over",
+       tail_flags(), Asks::nobody},
+      {"tenants",
+       run_tenants,
+       nullptr,
+       nullptr,
+       "List the tenants: the user of the last execution, executions, sessions, the files of those that have connected "
+       "since the daemon started, and their last use. A user sees its own tenant",
+       {}},
+      {"tenant export",
+       export_tenant,
+       "NAME...",
+       "The tenant, and a new file",
+       "Write all data of a tenant into a new tar file: workspaces, output, sessions' logs, skills, and its records as "
+       "lines of JSON. Not its vault, which is sealed. For root; the daemon may run meanwhile",
+       {kState},
+       Asks::nobody},
+      {"tenant remove",
+       remove_tenant,
+       "NAME",
+       "The tenant",
+       "Remove a tenant with its files, output, vault and records; its entries in the audit chain stay. Refused while "
+       "it "
+       "has an execution or a session",
+       {{"--yes", nullptr, "Do not ask"}, {"--force", nullptr, "End its executions and sessions"}}},
+      {"backup",
+       run_backup,
+       "FILE",
+       "A new file",
+       "Write the state folder of the daemon into a new tar file, while the daemon serves. For root",
+       {{"--with-key", nullptr, "Include master.key, without which no PII token can be restored: guard the file"},
+        kState},
+       Asks::nobody},
+      {"restore",
+       run_restore,
+       "FILE",
+       "A file of warder backup",
+       "Put a backup in the place of the state folder. The daemon must not run. For root",
+       {{"--force", nullptr, "Even if the state folder is not empty; it is renamed"}, kState},
        Asks::nobody},
       {"stats", run_stats, nullptr, nullptr, "Print the counts and times of the daemon since its start", {}},
       {"dashboard",
@@ -211,8 +312,9 @@ const std::vector<Command>& commands() {
 }
 
 const char* group_summary(std::string_view first_word) {
-  if (first_word == "audit") return "Check the audit chain, the record of all calls to the daemon";
   if (first_word == "config") return "Check the configuration of warderd";
+  if (first_word == "audit") return "Read and check the audit chain, the record of all calls to the daemon";
+  if (first_word == "tenant") return "Export and remove tenants";
   return first_word == "policy" ? "Show the policies of this machine" : "";
 }
 
