@@ -252,7 +252,6 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .journal = journal_,
       .members = members_,
       .policies = prepared_.policies,
-      .journal = journal_,
       .own_uid = prepared_.identity.uid,
       .reload = controls_.reload,
       .drain = controls_.drain,

@@ -28,9 +28,9 @@ TimelineState timeline_state(const ExecutionRegistry& executions, const jail::Po
   now.cpu_usec = executions.sums().totals.cpu_us;
   executions.each_living([&now](const ExecutionRecord& execution) {
     const jail::LiveUsage usage = execution.now();
-    now.cpu_usec += static_cast<uint64_t>(usage.cpu_ms * 1000);
+    now.cpu_usec += static_cast<uint64_t>(usage.cpu_ms.value_or(0) * 1000);
     now.memory_bytes += usage.memory_bytes;
-    if (usage.wall_ms > kMeasuredAfterMs && usage.cpu_ms <= 0) now.cpu_known = false;
+    if (usage.wall_ms > kMeasuredAfterMs && !usage.cpu_ms) now.cpu_known = false;
   });
   if (!pool) return now;
   for (const auto& [language, stock] : pool->stock()) {

@@ -162,7 +162,7 @@ Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
 
 void UpstreamServers::end_idle_of(const std::string& account) {
   for (auto& [name, server] : servers_) {
-    std::erase_if(server.connections, [&account](const auto& one) {
+    std::erase_if(server->connections, [&account](const auto& one) {
       const bool is_of = one.first == account || one.first.starts_with(account + "/");
       return is_of && one.second->is_idle();
     });

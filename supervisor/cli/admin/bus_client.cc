@@ -145,7 +145,9 @@ Result<Json> BusClient::exchange(const std::string& path, const std::string& int
   if (append) r = append(made);
   if (r < 0) return fail_errno(-r, "call warderd over D-Bus");
   Failure failure;
-  const uint64_t patience_usec = patience_usec_ ? patience_usec_ : may_ask == MayAsk::yes ? kPatienceUsec : kReadPatienceUsec;
+  const uint64_t patience_usec = patience_usec_           ? patience_usec_
+                                 : may_ask == MayAsk::yes ? kPatienceUsec
+                                                          : kReadPatienceUsec;
   r = sd_bus_call(bus_.get(), made, patience_usec, &failure.error, &answer);
   if (r < 0) return tl::unexpected<Error>(failure.told(r));
   const MessagePtr reply(answer);
