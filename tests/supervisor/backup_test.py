@@ -27,7 +27,7 @@ def entries(folder):
     """What a state folder has that must come back: by path, its owner, permissions, and contents or target."""
     found = {}
     for path in sorted(folder.rglob("*")):
-        if "journal" in path.relative_to(folder).parts or path.is_socket():
+        if path.relative_to(folder).parts[0] in ("journal", "template", "self-test") or path.is_socket():
             continue
         status = path.lstat()
         what = path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else None

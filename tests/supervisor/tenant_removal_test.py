@@ -126,6 +126,9 @@ class TenantRemoval(unittest.TestCase):
         half = self.tenants / ".deleting-old.5"
         half.mkdir()
         (half / "file").write_text("x")
+        owner = self.tenants.stat()
+        for made in (half, half / "file"):
+            os.chown(made, owner.st_uid, owner.st_gid)
         for strange in (".removing-.5", ".removing-a.b", ".removing-a"):  # none of ours
             (self.tenants / strange).mkdir()
         self.daemon.start()

@@ -29,13 +29,17 @@ namespace {
 
 constexpr char kLabel[] = "warder-backup.json", kJournalFolder[] = "journal", kKeyFile[] = "master.key";
 
+// The daemon makes these anew at each start.
+constexpr std::string_view kDerived[] = {"template", "self-test"};
+
 // What of the state folder goes into the archive as it is.
 Result<std::vector<std::string>> entries_of_state(const std::string& state, bool with_key) {
   std::error_code failed;
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(state, failed)) {
     const std::string name = entry.path().filename().string();
-    const bool is_stored = entry.is_regular_file(failed) || entry.is_directory(failed);
+    const bool is_derived = std::find(std::begin(kDerived), std::end(kDerived), name) != std::end(kDerived);
+    const bool is_stored = !is_derived && (entry.is_regular_file(failed) || entry.is_directory(failed));
     if (name == kJournalFolder || (name == kKeyFile && !with_key) || !is_stored || entry.is_symlink(failed)) continue;
     names.push_back(name);
   }

@@ -17,7 +17,9 @@ std::string journal_file(const std::string& named) {
 Result<journal::Database> open_journal(const std::string& file) {
   auto opened = journal::Database::open(file, journal::Database::Access::read_only);
   if (opened) {
-    if (auto begun = opened->execute("BEGIN"); !begun) opened = tl::unexpected<Error>(std::move(begun).error());
+    auto begun = opened->execute("BEGIN");
+    if (begun) begun = opened->execute("SELECT count(*) FROM parts");  // whether it is a journal at all
+    if (!begun) opened = tl::unexpected<Error>(std::move(begun).error());
   }
   if (opened) return opened;
   return fail(Code::unavailable, file + " cannot be read: " + opened.error().what,

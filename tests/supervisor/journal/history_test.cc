@@ -58,11 +58,10 @@ std::vector<int64_t> all_of(Database& database, HistoryFilter filter, uint32_t l
   }
 }
 
-int64_t steps_of_page(int rows, const HistoryFilter& filter) {
-  Filled filled(rows);
-  const int64_t before = filled.database.steps();
-  CHECK(page_of(filled.database, filter, 1).rows.size() == 1);
-  return filled.database.steps() - before;
+int64_t steps_of_page(Database& database, const HistoryFilter& filter) {
+  const int64_t before = database.steps();
+  CHECK(page_of(database, filter, 1).rows.size() == 1);
+  return database.steps() - before;
 }
 
 }  // namespace
@@ -111,11 +110,15 @@ TEST_CASE("each filter of the history leaves only what fits", "[journal]") {
 
 TEST_CASE("a page costs as much with 10 rows as with 1,000 and 100,000", "[journal]") {
   const HistoryFilter filters[] = {{}, {.account = "t3"}, {.since_ms = 3'000}, {.account = "t3", .until_ms = 4'000}};
-  for (const HistoryFilter& filter : filters) {
-    const int64_t few = steps_of_page(10, filter);
-    CHECK(few > 0);
-    CHECK(steps_of_page(1'000, filter) <= few + 20);
-    CHECK(steps_of_page(100'000, filter) <= few + 20);
+  std::vector<int64_t> few;
+  for (int rows : {10, 1'000, 100'000}) {
+    Filled filled(rows);
+    for (size_t i = 0; i < std::size(filters); i++) {
+      const int64_t steps = steps_of_page(filled.database, filters[i]);
+      CHECK(steps > 0);
+      if (rows == 10) few.push_back(steps);
+      CHECK(steps <= few[i] + 20);
+    }
   }
 }
 
