@@ -191,6 +191,13 @@ Result<Json> BusClient::properties(const std::string& path, const std::string& i
               [&interface](sd_bus_message* to) { return sd_bus_message_append(to, "s", interface.c_str()); });
 }
 
+std::string execution_path(const std::string& id) {
+  char* encoded = nullptr;
+  if (sd_bus_path_encode("/org/warder/Warder1/execution", id.c_str(), &encoded) < 0) return "/";
+  const std::unique_ptr<char, decltype(&std::free)> path(encoded, &std::free);
+  return path.get();
+}
+
 std::vector<Json> executions_in(const Json& objects) {
   std::vector<Json> found = objects_with(objects, kExecution);
   std::sort(found.begin(), found.end(), [](const Json& one, const Json& other) {

@@ -86,6 +86,9 @@ class BusClient {
 std::vector<Json> executions_in(const Json& objects);
 std::vector<Json> tenants_in(const Json& objects);
 
+// The path of an execution's object, with the id encoded by sd_bus_path_encode(3).
+std::string execution_path(const std::string& id);
+
 // Appends the arguments of a call. Negative result: -errno.
 int append_arguments(sd_bus_message* to, const BusClient::Arguments& arguments);
 // The message's values that were not read yet.

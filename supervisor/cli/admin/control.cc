@@ -12,14 +12,6 @@
 namespace admin {
 namespace {
 
-std::string execution_path(const std::string& id) {
-  char* path = nullptr;
-  if (sd_bus_path_encode("/org/warder/Warder1/execution", id.c_str(), &path) < 0) return "/";
-  std::string text(path);
-  std::free(path);
-  return text;
-}
-
 Result<int> act_on_executions(const Given& given, const char* command, const char* method, const char* member,
                               const std::string& done) {
   TRY(BusClient warderd, BusClient::connect(given.bus));

@@ -24,7 +24,7 @@
 namespace admin {
 namespace {
 
-constexpr uint64_t kStandardRows = 50, kMostRows = 100'000'000;
+constexpr uint64_t kStandardRows = 50, kHighestRowLimit = 100'000'000;
 constexpr int64_t kUsecOfMs = 1000;
 
 // Flags, and the keys of ListHistory.
@@ -116,7 +116,7 @@ Result<uint64_t> read_limit(const Given& given) {
   uint64_t limit = 0;
   const char* const end = text.data() + text.size();
   const auto number = std::from_chars(text.data(), end, limit);
-  if (number.ec == std::errc() && number.ptr == end && limit > 0 && limit <= kMostRows) return limit;
+  if (number.ec == std::errc() && number.ptr == end && limit > 0 && limit <= kHighestRowLimit) return limit;
   return fail(Code::invalid, "--limit: '" + text + "' is not a number from 1 to 100000000");
 }
 

@@ -49,13 +49,6 @@ bool is_id(std::string_view id) {
          std::all_of(id.begin(), id.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
 
-// The object of an execution, as sd_bus_path_encode(3) has it: a leading digit becomes _3N.
-std::string execution_path(const std::string& id) {
-  const std::string prefix = std::string(kPath) + "/execution/";
-  if (id[0] > '9') return prefix + id;
-  return prefix + "_3" + id;
-}
-
 // Replaces each value that is not known by null. `value` has the depth of a D-Bus message.
 void make_unknown_null(Json& value) {
   if (value.is_structured()) {
