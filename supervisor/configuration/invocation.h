@@ -22,7 +22,8 @@ Invocation invocation_of(Flags flags);
 std::string absolute_path(const std::string& path, const Invocation& invocation);
 
 // The configuration's file when no flag names one: /etc/warder/warderd.json, or the user's
-// $XDG_CONFIG_HOME/warder/warderd.json (default: ~/.config). Empty: this user has no home.
+// $XDG_CONFIG_HOME/warder/warderd.json (default: ~/.config). Empty: this user has no home
+// folder, or HOME is another user's.
 std::string default_file(const Invocation& invocation);
 
 }  // namespace configuration
