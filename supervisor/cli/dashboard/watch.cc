@@ -21,7 +21,7 @@ uint64_t now_ms() {
 }
 
 Json first_of(std::vector<Json> rows) {
-  if (rows.size() > kMostPageRows) rows.resize(kMostRows);
+  if (rows.size() > kMostPageRows) rows.resize(kMostPageRows);
   for (Json& row : rows) row.erase("Receipt");
   return rows;
 }
