@@ -22,7 +22,7 @@ namespace executions {
 inline constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
 
 // AnswerHistogram: durations in 48 classes, each 1.41 times as wide as the one before it: up to 250 us, 354 us, 500 us,
-// ..., one hour, longer. A quantile is interpolated within its class, so it is off by less than 41 %.
+// ..., 49 minutes, longer. A quantile is interpolated within its class, so it is off by less than 41 %.
 template <class Count>
 struct AnswerHistogram {
   static constexpr size_t kClasses = 48;
