@@ -54,7 +54,7 @@ struct TimelineBin {
   uint32_t seconds = 0;  // how many this bin is about; more than one if the loop was busy
   uint32_t running = 0, waiting = 0, frozen = 0, waiting_jails = 0;  // the highest number
   std::array<Count, kOutcomeKinds> outcomes{};
-  AnswerHistogram<Count> answers;
+  AnswerHistogram<Count> answers{};
 };
 
 // BinRing: the newest kMost bins. Oldest first.
