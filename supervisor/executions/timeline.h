@@ -22,7 +22,8 @@ namespace executions {
 inline constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
 
 // AnswerHistogram: durations in 48 classes, each 1.41 times as wide as the one before it: up to 250 us, 354 us, 500 us,
-// ..., one hour, longer. A quantile is interpolated within its class, so it is off by less than 41 %.
+// ..., 35 minutes, longer. A quantile is interpolated within its class, so it is off by less than 41 %; one in the last
+// class is told as at most 49 minutes.
 template <class Count>
 struct AnswerHistogram {
   static constexpr size_t kClasses = 48;
