@@ -36,7 +36,8 @@ Result<> check_flags(const Flags& flags) {
   for (const auto& folder : configuration::folders_in(flags.policies))
     CHECKED(check_folder("--policies", folder, "name a folder of policy files"));
   CHECKED(check_folder("--catalog", flags.catalog, "name a folder of tool definitions"));
-  if (flags.keep_connections && !std::getenv("NOTIFY_SOCKET") && !flags.check && !flags.reload)
+  const char* notify = std::getenv("NOTIFY_SOCKET");
+  if (flags.keep_connections && (!notify || !*notify) && !flags.check && !flags.reload)
     return fail(Code::invalid, "--keep-connections: no service manager runs that can store the connections",
                 "leave out --keep-connections, or start warderd by its unit");
   return {};
