@@ -332,7 +332,7 @@ class Decides(OnBusTest):
     def test_calls_that_wait_are_decided_on_the_page(self):
         with Dashboard(self.bus) as dashboard, Client(self.shared.socket) as client, Browser() as browser:
             browser.open(dashboard.address)
-            browser.wait_for("document.getElementById('no-approvals').textContent == 'No call waits for an approval.'", "what is true")
+            browser.wait_for("document.getElementById('no-approvals')?.textContent == 'No call waits for an approval.'", "what is true")
             first = client.begin_execute(ADD % 100)
             browser.wait_for("document.querySelector('.approval') !== null", "a call waits")
             shown = browser.value("document.querySelector('.approval').innerText")
