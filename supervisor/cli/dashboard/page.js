@@ -68,7 +68,6 @@ make_plots(async () => {
   if (state?.manager) show_numbers();
 });
 $("filter").addEventListener("input", () => state && show_executions());
-// The event comes later than the close: another execution may be open by then.
-$("details").addEventListener("close", () => $("details").open || close_details());
+$("details").addEventListener("close", close_details);
 $("details").addEventListener("click", (event) => { if (event.target === $("details")) $("details").close(); });
 look();
