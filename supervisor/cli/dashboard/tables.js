@@ -1,4 +1,4 @@
-// The tables: tenants, the warm pool, executions, and calls that wait for an approval.
+// The tables: tenants, upstream servers, the warm pool, executions, and calls that wait for an approval.
 "use strict";
 
 let state = null;       // the newest state.json
@@ -46,6 +46,15 @@ function show_tenants() {
                ["n", count(one.Waiting)], ["n", count(one.Executions)], [failed ? "n bad" : "n", count(failed)],
                ["n", duration(one.CPUUsageUSec)], ["", held]);
   }), "No tenant has connected since the daemon started.");
+}
+
+function show_servers() {
+  const empty = state.servers ? "No upstream server is configured: warder servers add." :
+    state.servers_problem ? `Not shown: ${state.servers_problem}` : "Not known yet.";
+  fill("servers", (state.servers ?? []).map((one) =>
+    row({}, ["", one.Name], ["", one.Place], [one.State === "failed" ? "bad" : "", one.State],
+        ["n", element("span", {title: one.Tools.join(", "), textContent: count(one.Tools.length)})],
+        ["n", count(one.Connections)], [one.Problem ? "bad" : "", one.Problem])), empty);
 }
 
 function show_pool() {
