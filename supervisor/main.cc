@@ -98,6 +98,10 @@ Result<ServiceManager::Passed> make_sockets(const Options& options, const Daemon
       return fail_errno(errno, fmt::format("give {} to the daemon's group", options.metrics));
     passed.metrics.push_back(std::move(socket));
   }
+  if (passed.metrics.empty() && options.metrics_address) {
+    TRY(Fd socket, listen_on(*options.metrics_address));
+    passed.metrics.push_back(std::move(socket));
+  }
   if (!passed.sockets.empty()) return passed;
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(options.socket).parent_path(), error);

@@ -154,6 +154,12 @@ Result<> make_absolute(std::string& path, const char* flag) {
   return {};
 }
 
+template <class T>
+Result<T> named(const char* flag, Result<T> result) {
+  if (!result) return tl::unexpected<Error>(std::move(result).error().within(flag));
+  return result;
+}
+
 Result<> check(Options& options) {
   if (options.socket.empty() && environment("LISTEN_FDS").empty())
     return fail(Code::invalid, "no path for the socket: XDG_RUNTIME_DIR is not set", "give --socket PATH");
@@ -166,6 +172,11 @@ Result<> check(Options& options) {
     return fail(Code::invalid, "--keep-connections: no service manager runs that can store the connections",
                 "leave out --keep-connections, or start warderd by its unit");
   CHECKED(make_absolute(options.socket, "--socket"));
+  if (is_tcp_address(options.metrics)) {
+    TRY(const LoopbackAddress address, named("--metrics", parse_loopback(options.metrics)));
+    options.metrics_address = address;
+    options.metrics.clear();
+  }
   CHECKED(make_absolute(options.metrics, "--metrics"));
   CHECKED(make_absolute(options.state, "--state"));
   CHECKED(make_absolute(options.catalog, "--catalog"));

@@ -9,13 +9,15 @@
 
 #include "jail/host.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/loopback.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/traces/collector.h"
 #include "supervisor/upstream/server_config.h"
 
 struct Options {
   std::string socket;   // ignored when systemd passes one
-  std::string metrics;  // the socket for metrics, ignored when systemd passes one; empty: none
+  std::string metrics;  // the Unix socket for metrics, ignored when systemd passes one; empty: none
+  std::optional<LoopbackAddress> metrics_address;  // the same, by TCP; one of the two
   std::optional<traces::Collector> traces;
   std::string state;                  // absolute
   std::vector<std::string> policies;  // folders, later ones mask files of earlier ones

@@ -5,12 +5,7 @@
 
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/daemon.h"
-
-namespace {
-
-std::string with_hint(const Error& error) { return error.what + (error.hint.empty() ? "" : "; ") + error.hint; }
-
-}  // namespace
+#include "supervisor/daemon/message_ids.h"
 
 Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // reload_once() has logged the error
 
@@ -45,7 +40,7 @@ Task<Result<>> Daemon::reload_once() {
     parts_->adopt_policies();
     log_notice("policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
   } else {
-    log_error("the reload failed, the former policies stay in force: {}", with_hint(adopted.error()));
+    log_problem(kReloadFailedId, "the reload failed, the former policies stay in force", adopted.error());
   }
   service_.ready(jails_->host().unfit ? "serving, but no executions: the self-test of jails fails, see the log"
                  : adopted            ? "serving"
@@ -80,7 +75,7 @@ Task<Result<>> Daemon::adopt_policies() {
                      "ask the administrator to correct the cause, and then to run `systemctl reload warder`",
                      {}};
   parts_->end_executions("the self-test of jails fails on this machine");
-  log_error("executions are denied until a reload passes the self-test of jails: {}", with_hint(why));
+  log_problem(kSelfTestFailedId, "executions are denied until a reload passes the self-test of jails", why);
   co_return tl::unexpected<Error>(
       Error(why).within("the self-test of jails fails on this machine, also under the old policies"));
 }

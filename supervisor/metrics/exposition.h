@@ -8,6 +8,7 @@
 #include "jail/pool.h"
 #include "supervisor/base/busy_time.h"
 #include "supervisor/executions/execution_registry.h"
+#include "supervisor/metrics/fleet.h"
 #include "supervisor/traces/queue.h"
 
 namespace metrics {
@@ -20,6 +21,7 @@ struct DaemonNumbers {
   uint64_t unread_bytes = 0;  // bytes of answers that clients have not read, over all connections
   bool state_disk_failing = false;
   BusyTime::Turn longest_turn;
+  FleetNumbers fleet;
 };
 // `pool` is nullptr before the daemon has made its pool, `spans` is nullptr if no spans are recorded.
 std::string exposition(const executions::ExecutionRegistry& executions, const jail::Pool* pool,
