@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "policies/default_policy.h"
 #include "policies/former_keys.h"
 #include "supervisor/base/directory_stream.h"
 #include "supervisor/base/fd.h"
@@ -250,6 +251,7 @@ class Store::Loader {
         return;
       }
       set.tenants = *std::move(rules);
+      for (const auto& warning : set.tenants.warnings()) set.warnings.push_back(path + ": " + warning);
     }
     for (size_t i = 0; i < set.tenants.rules().size(); i++) {
       const auto& policy = set.tenants.rules()[i].policy;
@@ -270,10 +272,28 @@ Result<Store> Store::load(std::vector<std::string> folders, Mode mode, HostCapac
   return Store(std::move(folders), mode, host).read_anew();
 }
 
-Result<Store> Store::read_anew() const {
-  Store fresh(folders_, mode_, host_);
-  TRY(fresh.set_, Loader(host_, set_.filters).load(folders_, mode_));
+Result<Store> Store::read_anew() const { return read_folders(folders_); }
+
+Result<Store> Store::read_folders(std::vector<std::string> folders) const {
+  const Mode mode = folders == folders_ ? mode_ : mode_of(folders);
+  Store fresh(std::move(folders), mode, host_);
+  TRY(fresh.set_, Loader(host_, set_.filters).load(fresh.folders_, mode));
   return fresh;
+}
+
+Store Store::refusing(std::vector<std::string> folders) {
+  const auto standard = parse_json(kDefaultPolicy);
+  const auto stricter = parse_json(R"({
+    "description": "In force while no good policies are known.",
+    "pool": {"min_idle": 0, "max_idle": 0, "zygotes": false}, "skills": {"save": false}, "sessions": {"max": 0},
+    "named_workspaces": {"max": 0}, "pii": {"restore": "nobody"}, "tools": ["execute_code"],
+    "calls": {"rules": [], "otherwise": "deny", "questions": "nobody"}, "discovery": {"learning": "off"}})");
+  Store store(std::move(folders), Mode::checkout, HostCapacity::here());
+  auto policy = parse_policy("none", "", merged(*standard, *stricter), store.host_);
+  policy->filter = std::make_shared<const SeccompFilter>(SeccompFilter{"none", {}, {}});
+  store.set_.tenants = TenantRules::everybody("none");
+  store.set_.policies["none"] = std::make_shared<const Policy>(*std::move(policy));
+  return store;
 }
 
 Result<Assignment> Store::tenant_of(const Peer& peer) const {

@@ -38,6 +38,12 @@ class Store {
   static Result<Store> load(std::vector<std::string> folders, Mode mode, HostCapacity host = HostCapacity::here());
   // Reads the same folders again; this store does not change.
   Result<Store> read_anew() const;
+  // Reads other folders. Filters of this store are used again where their source text is the same.
+  Result<Store> read_folders(std::vector<std::string> folders) const;
+  // A store for a daemon that knows no good policies. Each user is a tenant of its own, under the policy "none": it
+  // offers the tool execute_code alone, and no jail can be built under it, because its filter is empty. The daemon
+  // answers each execution with the reason (jail::Host::unfit). `folders` are for folders() only.
+  static Store refusing(std::vector<std::string> folders);
 
   // Whether a rule needs Peer::unit.
   bool asks_for_units() const { return set_.tenants.ask_for_units(); }
@@ -50,8 +56,8 @@ class Store {
   std::shared_ptr<const Policy> standard() const;
   std::vector<std::string> names() const;
   const std::vector<std::string>& folders() const { return folders_; }
-  // Accepted keys and values that should be changed, one sentence each: "/etc/warder/policies/a.json: pool.least is now
-  // named pool.min_idle".
+  // Accepted keys and values that should be changed, and rules that are skipped, one sentence each:
+  // "/etc/warder/policies/a.json: pool.least is now named pool.min_idle".
   const std::vector<std::string>& warnings() const { return set_.warnings; }
 
  private:

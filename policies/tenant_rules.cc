@@ -5,6 +5,7 @@
 #include <pwd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "policies/checked.h"
 #include "policies/policy.h"
@@ -24,7 +25,18 @@ std::string tenant_name(std::string name, uid_t uid) {
   return name;
 }
 
-void read_who(Checked& in, TenantRule& rule) {
+// getpwnam(3) gives 0, ENOENT, ESRCH, EBADF or EPERM where the name does not exist.
+void note_missing(Checked& in, const char* kind, const std::string& name, int error, TenantRule& rule,
+                  std::vector<std::string>& warnings) {
+  const std::string shown = printable(name, 64);
+  if (error != 0 && error != ENOENT && error != ESRCH && error != EBADF && error != EPERM)
+    return in.wrong(kind, fmt::format("\"{}\" cannot be looked up: {}", shown, std::generic_category().message(error)));
+  rule.fits_nobody = true;
+  warnings.push_back(
+      fmt::format("{}: this machine has no {} \"{}\"; the rule is skipped", in.path_of(kind), kind, shown));
+}
+
+void read_who(Checked& in, TenantRule& rule, std::vector<std::string>& warnings) {
   constexpr const char* kKinds[] = {"uid", "user", "gid", "group", "unit", "default"};
   // All kinds are read, so that the reader does not report any as an unknown key.
   const auto named = std::count_if(std::begin(kKinds), std::end(kKinds), [&](auto kind) { return in.find(kind); });
@@ -34,15 +46,17 @@ void read_who(Checked& in, TenantRule& rule) {
   if (in.has("gid")) rule.gid = static_cast<gid_t>(in.integer("gid", 0, UINT32_MAX - 1));
   if (in.has("user")) {
     const std::string name = in.string("user", 256);
+    errno = 0;
     const passwd* entry = ::getpwnam(name.c_str());
-    if (!entry) in.wrong("user", fmt::format("this machine has no user \"{}\"", printable(name, 64)));
-    rule.uid = entry ? entry->pw_uid : 0;
+    if (entry) rule.uid = entry->pw_uid;
+    if (!entry) note_missing(in, "user", name, errno, rule, warnings);
   }
   if (in.has("group")) {
     const std::string name = in.string("group", 256);
+    errno = 0;
     const group* entry = ::getgrnam(name.c_str());
-    if (!entry) in.wrong("group", fmt::format("this machine has no group \"{}\"", printable(name, 64)));
-    rule.gid = entry ? entry->gr_gid : 0;
+    if (entry) rule.gid = entry->gr_gid;
+    if (!entry) note_missing(in, "group", name, errno, rule, warnings);
   }
   if (in.has("unit")) {
     rule.unit = in.string("unit", kMaxUnit);
@@ -67,7 +81,7 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const Json& doc
   for (size_t i = 0; i < std::min(list.size(), kMaxTenantRules); i++) {
     Checked fields(list[i], fmt::format("rules[{}]", i), problems);
     TenantRule rule;
-    read_who(fields, rule);
+    read_who(fields, rule, parsed.warnings_);
     rule.tenant = fields.string_or("tenant", "uid-{uid}", 80);
     if (!valid_name(tenant_name(rule.tenant, UINT32_MAX)))
       fields.wrong("tenant", fmt::format("\"{}\" is not 1 to 64 of a-z, 0-9, _, . and -, or starts with a dot",
@@ -75,7 +89,7 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const Json& doc
     rule.policy = fields.string("policy", 64);
     fields.done();
     // A rule behind one that fits every peer can never apply.
-    if (!rule.uid && !rule.gid && rule.unit.empty() && i + 1 < list.size())
+    if (!rule.uid && !rule.gid && rule.unit.empty() && !rule.fits_nobody && i + 1 < list.size())
       fields.wrong("default", "is not the last rule");
     parsed.rules_.push_back(std::move(rule));
   }
@@ -86,7 +100,7 @@ tl::expected<TenantRules, std::vector<Error>> TenantRules::parse(const Json& doc
 
 TenantRules TenantRules::everybody(std::string policy) {
   TenantRules rules;
-  rules.rules_.push_back({{}, {}, "", "uid-{uid}", std::move(policy)});
+  rules.rules_.push_back({{}, {}, "", "uid-{uid}", std::move(policy), false});
   return rules;
 }
 
@@ -95,6 +109,7 @@ std::optional<TenantRules::Match> TenantRules::find(const Peer& peer) const {
     return peer.gid == gid || std::find(peer.groups.begin(), peer.groups.end(), gid) != peer.groups.end();
   };
   for (const auto& rule : rules_) {
+    if (rule.fits_nobody) continue;
     if (rule.uid && *rule.uid != peer.uid) continue;
     if (rule.gid && !in_group(*rule.gid)) continue;
     if (!rule.unit.empty()) {

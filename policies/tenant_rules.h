@@ -29,11 +29,14 @@ struct TenantRule {
   std::string unit;          // '*' stands for any characters; empty: any unit or no unit
   std::string tenant;        // "{uid}" stands for the peer's uid
   std::string policy;
+  bool fits_nobody = false;  // its user or group does not exist on this machine
 };
 
 class TenantRules {
  public:
-  // User and group names are looked up here, once: getpwnam(3), getgrnam(3).
+  // User and group names are looked up here, once: getpwnam(3), getgrnam(3). A rule with a name that does not exist
+  // fits no peer, and gives a warning: one policy for many machines may name users that only some of them have. A
+  // look-up that fails for another reason is an error: the user may exist.
   static tl::expected<TenantRules, std::vector<Error>> parse(const Json& document);
   static TenantRules everybody(std::string policy);
 
@@ -45,9 +48,12 @@ class TenantRules {
   std::optional<Match> find(const Peer& peer) const;
   bool ask_for_units() const;
   const std::vector<TenantRule>& rules() const { return rules_; }
+  // "rules[1].group: this machine has no group "lab"; the rule is skipped".
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   std::vector<TenantRule> rules_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace policies

@@ -3,13 +3,24 @@
 #include <CLI/CLI.hpp>
 
 void declare_flags(CLI::App& app, Flags& flags) {
-  app.add_option("--config", flags.config, "The configuration file, in JSON")->type_name("FILE");
+  app.add_option("--config", flags.config,
+                 "The configuration file, in JSON, with the folder FILE.d/ of further files. Default: "
+                 "/etc/warder/warderd.json; of an ordinary user, $XDG_CONFIG_HOME/warder/warderd.json")
+      ->type_name("FILE");
+  auto* check = app.add_flag("--check", flags.check,
+                             "Read the configuration and the policies as a start does, print every problem, and end: "
+                             "exit status 1 if there is one. Changes nothing");
+  app.add_flag("--reload", flags.reload,
+               "Make the running daemon of this state folder reload, wait, and end: exit status 1 if the reload failed")
+      ->excludes(check);
   app.add_option("--socket", flags.socket, "The Unix socket that serves MCP")->type_name("PATH");
   app.add_option("--state", flags.state, "The folder for the tenants' files and the daemon's records")
       ->type_name("DIR");
   app.add_option("--policies", flags.policies, "The folder with policies, instead of the installed policies")
       ->type_name("DIR");
-  app.add_option("--catalog", flags.catalog, "The folder with tool definitions")->type_name("DIR");
+  app.add_option("--catalog", flags.catalog,
+                 "The folder with definitions of further tools (default: /etc/warder/catalog, if it exists)")
+      ->type_name("DIR");
   app.add_option("--bus", flags.bus, "The D-Bus bus to serve on: system, session, off or an address")->type_name("BUS");
   app.add_option("--journal", flags.journal,
                  "An answer waits until its record is on the disk (durable) or written to the file (buffered)")
@@ -26,5 +37,6 @@ void declare_flags(CLI::App& app, Flags& flags) {
       ->type_name("URL");
   app.add_flag("--keep-connections", flags.keep_connections,
                "Store the clients' connections in systemd while the daemon restarts (FileDescriptorStoreMax=)");
-  app.footer("Signals: SIGHUP reloads the policies. SIGTERM ends the daemon after the running calls.");
+  app.footer(
+      "Signals: SIGHUP reloads the configuration and the policies. SIGTERM ends the daemon after the running calls.");
 }

@@ -1,4 +1,4 @@
-// Flags: the flags of warderd. Declared once, for options.cc, which reads them, and for the manual page (docgen/).
+// Flags: the flags of warderd. Declared once, for command_line.cc, which reads them, and for the manual page (docgen/).
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@ inline constexpr char kDaemonDescription[] = "Runs agents' code in jails, over M
 
 struct Flags {  // as given on the command line; empty: not given
   std::string config, socket, state, policies, catalog, bus, journal, log_level, metrics, traces;
-  bool keep_connections = false;
+  bool keep_connections = false, check = false, reload = false;
 };
 
 // `flags` must live as long as `app`.

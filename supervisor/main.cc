@@ -8,17 +8,25 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "jail/jailer.h"
 #include "jail/template.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/loopback.h"
 #include "supervisor/base/path.h"
+#include "supervisor/command_line.h"
+#include "supervisor/configuration/last_good.h"
+#include "supervisor/configuration/reload_exchange.h"
+#include "supervisor/configuration/report.h"
 #include "supervisor/daemon/daemon.h"
 #include "supervisor/daemon/open_files.h"
+#include "supervisor/start.h"
 
 namespace {
 
-constexpr int kExitUsage = 64;  // sysexits.h EX_USAGE
+constexpr int kExitUsage = 64;                    // sysexits.h EX_USAGE
+constexpr std::chrono::seconds kReloadLimit{80};  // less than TimeoutStartSec=, which also bounds ExecReload=
 
 // Renames the folder "bridge" of an earlier version to "upstream". It holds the upstream servers' definitions and
 // files.
@@ -41,7 +49,7 @@ Result<> make_state(const Options& options, const DaemonIdentity& identity) {
                 "give a folder that the daemon can create: --state DIR");
   if (::chmod(options.state.c_str(), 0711) < 0 && errno != EPERM) return fail_errno(errno, options.state);
   CHECKED(keep_upstream_folder(options.state));
-  for (const char* name : {"tenants", "journal", "self-test", "upstream"}) {
+  for (const char* name : {"tenants", "journal", "self-test", "upstream", "reload"}) {
     std::string folder = options.state + "/" + name;
     std::filesystem::create_directories(folder, error);
     if (error)
@@ -92,14 +100,14 @@ Result<Fd> lock_state(const Options& options) {
 // policies decide about its requests.
 Result<ServiceManager::Passed> make_sockets(const Options& options, const DaemonIdentity& identity) {
   TRY(ServiceManager::Passed passed, ServiceManager::take_descriptors());
-  if (passed.metrics.empty() && !options.metrics.empty()) {
+  if (passed.metrics.empty() && is_tcp_address(options.metrics)) {
+    TRY(const LoopbackAddress address, parse_loopback(options.metrics));
+    TRY(Fd socket, listen_on(address));
+    passed.metrics.push_back(std::move(socket));
+  } else if (passed.metrics.empty() && !options.metrics.empty()) {
     TRY(Fd socket, mcp::listen_at(options.metrics, identity.root ? 0660 : 0600));
     if (identity.root && ::lchown(options.metrics.c_str(), identity.uid, identity.gid) < 0)
       return fail_errno(errno, fmt::format("give {} to the daemon's group", options.metrics));
-    passed.metrics.push_back(std::move(socket));
-  }
-  if (passed.metrics.empty() && options.metrics_address) {
-    TRY(Fd socket, listen_on(*options.metrics_address));
     passed.metrics.push_back(std::move(socket));
   }
   if (!passed.sockets.empty()) return passed;
@@ -122,25 +130,48 @@ bool holds_template(const std::string& folder, const Options& options) {
   return error || rest == shown.end() || rest_of_template == templates.end();
 }
 
-// Gives the jailer the folders that it may show to jails. It gets no other folder later.
-Result<> tell_folders(const Options& options, jail::JailerConfig& jailer) {
+// Gives the jailer the folders that it may show to jails. It gets no other folder later. Returns the servers' folders
+// among them.
+Result<std::set<std::string>> tell_folders(const Options& options, jail::JailerConfig& jailer) {
   for (const char* name : {"tenants", "upstream"}) {
     TRY(Fd folder, open_directory(options.state + "/" + name));
     jailer.workspace_parents.push_back(std::move(folder));
   }
   TRY(Fd self_test, open_directory(options.state + "/self-test"));
   jailer.single_folders.push_back(std::move(self_test));
+  std::set<std::string> given;
   for (const auto& server : options.servers) {
     if (server.folder.empty() || server.place != upstream::ServerConfig::Place::jail) continue;
     auto folder = open_directory(server.folder);
     if (folder && !holds_template(server.folder, options)) {
       jailer.single_folders.push_back(*std::move(folder));
+      given.insert(server.folder);
     } else {
       log_warning("upstream server {}: jails cannot receive its folder {}: {}", server.name, server.folder,
                   folder ? "it contains Warder's own files" : folder.error().what);
     }
   }
-  return {};
+  return given;
+}
+
+// Root stores the copy, before it drops its privileges: see last_good.h. A copy that cannot be stored is no reason not
+// to serve.
+void keep_configuration(const Prepared& prepared) {
+  if (prepared.configuration.degraded()) return;
+  const auto kept =
+      configuration::keep_last_good(prepared.options.state, prepared.configuration.document, prepared.options.policies);
+  if (!kept) log_error("the last good copy of the configuration was not stored: {}", kept.error().what);
+}
+
+// Spans are a part that the daemon can do without.
+void load_trace_headers(Prepared& prepared, const char* credentials) {
+  if (!prepared.options.traces) return;
+  const auto loaded = traces::load_headers(*prepared.options.traces, credentials ? credentials : "");
+  if (loaded) return;
+  prepared.options.traces.reset();
+  prepared.configuration.notes.warnings.push_back(
+      fmt::format("traces: {}; no spans are exported", loaded.error().what));
+  log_error("configuration: {}", prepared.configuration.notes.warnings.back());
 }
 
 Result<> adopt_cgroups(Prepared& prepared) {
@@ -155,19 +186,25 @@ Result<> adopt_cgroups(Prepared& prepared) {
   return {};
 }
 
-Result<Prepared> prepare(Options options) {
-  jail::IdRange ids = options.ids.value_or(jail::IdRange{});
-  TRY(DaemonIdentity identity, choose_identity(options.user, ids));
-  TRY(policies::Store store, policies::Store::load(options.policies, policies::mode_of(options.policies)));
-  for (const auto& warning : store.warnings()) log_warning("{}", warning);
-  TRY(const std::string few_files, raise_open_files(store));
+Result<Prepared> prepare(const configuration::Invocation& invocation) {
+  TRY(ChosenConfiguration chosen, choose_configuration(invocation));
+  TRY(const std::string few_files, raise_open_files(chosen.policies));
   if (!few_files.empty()) log_warning("{}", few_files);
-  Prepared prepared{.options = options, .identity = identity, .ids = ids, .policies = std::move(store)};
+  Prepared prepared{.options = std::move(chosen.options),
+                    .identity = chosen.identity,
+                    .ids = {},
+                    .configuration = std::move(chosen.in_force),
+                    .policies = std::move(chosen.policies)};
+  const Options& options = prepared.options;
+  const DaemonIdentity& identity = prepared.identity;
+  const jail::IdRange ids = prepared.ids = options.ids.value_or(jail::IdRange{});
   CHECKED(make_state(options, identity));
   TRY(prepared.state_lock, lock_state(options));
+  keep_configuration(prepared);
   CHECKED(adopt_cgroups(prepared));
   TRY(prepared.passed, make_sockets(options, identity));
   if (!identity.root) CHECKED(enter_own_namespaces(identity));
+  if (identity.root) CHECKED(restrict_netlink(NetlinkLeft::route));
   // After the new mount namespace: a mount can only be attached from the namespace that it was opened in.
   TRY(prepared.state, open_directory(options.state));
   TRY(prepared.self_test, open_directory(options.state + "/self-test"));
@@ -181,38 +218,65 @@ Result<Prepared> prepare(Options options) {
   jailer.ids = ids;
   jailer.daemon_uid = identity.uid;
   jailer.daemon_gid = identity.gid;
-  CHECKED(tell_folders(options, jailer));
+  TRY(prepared.server_folders, tell_folders(options, jailer));
   if (prepared.cgroups) jailer.jails_cgroup = Fd(::fcntl(prepared.cgroups->jails(), F_DUPFD_CLOEXEC, 3));
   TRY(prepared.jailer, jail::fork_jailer(std::move(jailer)));
   // After the fork, because the jailer does not need the key. Before privileges are dropped, because the key's file
   // belongs to root and the daemon's user cannot read it.
   const char* credentials = ::getenv("CREDENTIALS_DIRECTORY");
   TRY(prepared.key, tenants::MasterKey::load(prepared.state.get(), credentials ? credentials : ""));
-  if (auto& traces = prepared.options.traces) CHECKED(traces::load_headers(*traces, credentials ? credentials : ""));
+  load_trace_headers(prepared, credentials);
   CHECKED(drop_privileges(identity));
   return prepared;
 }
 
-void report(const Error& error) {
+int report(const Error& error) {
   std::fprintf(stderr, "warderd: %s%s%s\n", error.what.c_str(), error.hint.empty() ? "" : "\n         ",
                error.hint.c_str());
+  return error.code == Code::invalid ? kExitUsage : 1;
+}
+
+// Exit status: 0 if a start would use these files, 1 if they have a problem.
+int check(const configuration::Invocation& invocation) {
+  const auto loaded = check_configuration(invocation);
+  const auto text = configuration::report_of(loaded);
+  std::fputs(text.bad.c_str(), stderr);
+  std::fputs(text.good.c_str(), stdout);
+  return loaded.good() ? 0 : 1;
+}
+
+// Exit status: 0 after a good reload. This process reads the files, too: it stores the last good copy, which the daemon
+// may not write.
+int reload(const configuration::Invocation& invocation) {
+  const auto loaded = check_configuration(invocation);
+  const Options& options = loaded.options;
+  const auto answer = configuration::ask_for_reload(options.state, options.socket, kReloadLimit);
+  if (!answer) return report(answer.error());
+  for (const auto& line : answer->lines) std::fprintf(stderr, "warderd: %s\n", line.c_str());
+  if (!answer->good) return 1;
+  if (!loaded.good()) return 0;  // the daemon was started with other flags
+  const auto kept = configuration::keep_last_good(options.state, loaded.document, options.policies);
+  if (!kept) return report(Error(kept.error()).within("the last good copy of the configuration was not stored"));
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  auto options = parse_options(argc, argv);
-  if (!options) {
-    report(options.error());
-    return kExitUsage;
+  auto line = parse_command_line(argc, argv);
+  if (!line) return report(line.error());
+  switch (line->action) {
+    case CommandLine::Action::nothing:
+      return 0;
+    case CommandLine::Action::check:
+      return check(line->invocation);
+    case CommandLine::Action::reload:
+      return reload(line->invocation);
+    case CommandLine::Action::serve:
+      break;
   }
-  if (!options->has_value()) return 0;
-  set_log_level((*options)->log_level);
-  auto prepared = prepare(**std::move(options));
-  if (!prepared) {
-    report(prepared.error());
-    return prepared.error().code == Code::invalid ? kExitUsage : 1;
-  }
+  auto prepared = prepare(line->invocation);
+  if (!prepared) return report(prepared.error());
   Daemon daemon(*std::move(prepared));
   return daemon.run();
 }

@@ -131,7 +131,8 @@ const ManagerProperties& BusObjects::properties() {
   properties_at_ = now;
   static_cast<executions::Statistics&>(properties_) =
       executions::take_statistics(services_.executions, &services_.pool);
-  properties_.state = services_.draining() ? "draining" : "serving";
+  properties_.state = services_.draining() ? "draining" : services_.is_degraded() ? "degraded" : "serving";
+  properties_.configuration_problem = services_.configuration_problem();
   properties_.policies = services_.policies.names();
   properties_.reload_problem = reload_problem_;
   properties_.disk_problem = services_.disk_problem();

@@ -28,7 +28,7 @@
 namespace bus {
 
 // The rights that polkit knows: units/dbus/org.warder.Warder1.policy.
-enum class Right { manage_executions, approve_calls, configure, see_all };
+enum class Right { manage_executions, approve_calls, reveal_personal_data, configure, see_all };
 
 // Viewer: a connection on the bus, and the tenants that it may see.
 struct Viewer {

@@ -67,7 +67,7 @@ void BusObjects::send_news_of(const News& news) {
     tell(account, kPath, kManager, "ExecutionFinished", [&](sd_bus_message* to) {
       return sd_bus_message_append(to, "sossttt", execution.id.c_str(), path.c_str(), account.c_str(),
                                    execution.outcome.c_str(), static_cast<uint64_t>(usage.wall_ms * 1000),
-                                   static_cast<uint64_t>(usage.cpu_ms * 1000), usage.memory_peak_bytes);
+                                   usec_or_unknown(usage.cpu_ms), known_bytes(usage.memory_peak_bytes));
     });
   }
 }

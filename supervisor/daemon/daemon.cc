@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "jail/jail.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/daemon/message_ids.h"
@@ -25,6 +26,25 @@ std::string how_child_ended() {
   if (::waitpid(-1, &status, WNOHANG) <= 0) return "";
   if (WIFSIGNALED(status)) return fmt::format(" (signal {}: {})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
   return fmt::format(" (status {})", WEXITSTATUS(status));
+}
+
+// Why no program of the clients can run, so far as it is known at the start: the policy requires what this host does
+// not have. For an ordinary user's daemon this is that user's policy, else the standard policy.
+Result<> check_that_programs_run(const Prepared& prepared, const jail::Host& host) {
+  auto policy = prepared.policies.standard();
+  if (!prepared.identity.root) {
+    TRY(const policies::Assignment own,
+        prepared.policies.tenant_of({prepared.identity.uid, prepared.identity.gid, {}}));
+    policy = own.policy;
+  }
+  auto met = jail::check_requirements(host, policy->isolation);
+  if (met) return met;
+  Error error = std::move(met).error().within(fmt::format("policy '{}'", policy->name));
+  if (!prepared.identity.root)
+    error.hint =
+        "use the service for users, whose policy and cgroup fit: systemctl --user enable --now warder.socket; or "
+        "give this daemon folders of policies that do not require it: --policies DIR (man warderd)";
+  return tl::unexpected<Error>(std::move(error));
 }
 
 }  // namespace
@@ -89,9 +109,10 @@ DaemonControls Daemon::controls() {
       .reload = [this] { return reload(); },
       .drain = [this] { end_after_running_calls(); },
       .draining = [this] { return ending_; },
-      .show_status =
-          [this](const std::string& text) {
-            if (!ending_) service_.status(text);
+      .show_trouble =
+          [this](const std::string& trouble) {
+            trouble_ = trouble;
+            if (!ending_) service_.status(status());
           },
   };
 }
@@ -108,17 +129,56 @@ Task<> Daemon::serve() {
 Task<Result<>> Daemon::start_serving() {
   auto lost = [this] { tasks_.spawn(end_without_jailer()); };
   CO_TRY(jails_, JailHost::start(loop_, prepared_, lost));
-  const auto policy = prepared_.policies.standard();
-  CO_CHECKED(co_await jails_->test(*policy));
+  co_await test_host();
   CO_TRY(parts_, DaemonParts::open(loop_, prepared_, jails_->host(), controls()));
   co_await parts_->begin();
   CO_CHECKED(parts_->serve());
   service_.start_watchdog(loop_);
-  service_.ready("serving");
+  if (const auto runs = check_that_programs_run(prepared_, jails_->host()); !runs)
+    log_error("every execution will be refused: {}; {}", runs.error().what, runs.error().hint);
+  service_.ready(status());
   loop_.busy_time().forget();  // no client waited during the start
   log_notice("warderd {} is ready", kWarderVersion);
   serving_.fire();
   co_return Result<>{};
+}
+
+// A machine or policies without working jails leave a daemon that answers, and says why it runs no code: a daemon that
+// ended would be started again and again.
+Task<> Daemon::test_host() {
+  const auto& in_force = prepared_.configuration;
+  if (in_force.source == configuration::ConfigurationInForce::Source::none) {
+    jails_->host().unfit = Error{
+        Code::denied, 0,
+        "executions are denied, because the configuration of warderd has a mistake: " +
+            configuration::summary_of(in_force.notes.problems),
+        "ask the administrator to correct it (`warder config check` names every mistake), and then to run `systemctl "
+        "reload warder`",
+        "configuration"};
+    co_return;
+  }
+  const auto policy = prepared_.policies.standard();
+  const Result<> tested = co_await jails_->test(*policy);
+  if (!tested) deny_executions(tested.error());
+}
+
+std::string Daemon::status() const {
+  using Source = configuration::ConfigurationInForce::Source;
+  const auto& in_force = prepared_.configuration;
+  const std::string mistakes = configuration::summary_of(in_force.notes.problems);
+  std::string text = "serving";
+  if (in_force.source == Source::none) {
+    text = "serving, but no executions: the configuration has a mistake: " + mistakes;
+  } else if (jails_->host().unfit) {
+    text = "serving, but no executions: the self-test of jails fails, see the log";
+  } else if (!check_that_programs_run(prepared_, jails_->host())) {
+    text = "serving, but every execution is refused, see the log";
+  } else if (reload_failed_) {
+    text = "serving; the last reload failed, see the log";
+  } else if (in_force.source == Source::last_good) {
+    text = "serving with the last good configuration, because of a mistake: " + mistakes;
+  }
+  return trouble_.empty() ? text : text + "; " + trouble_;
 }
 
 void Daemon::end_after_running_calls() {

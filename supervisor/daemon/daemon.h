@@ -20,13 +20,22 @@ class Daemon {
   void watch_signals();
   Task<> serve();
   Task<Result<>> start_serving();
+  Task<> test_host();
   DaemonControls controls();
 
   Task<Result<>> reload();
   Task<> reload_until_nobody_asks();
   Task<Result<>> reload_once();
-  Task<Result<>> adopt_policies();
+  struct Adopted {
+    std::vector<std::string> at_restart;  // what takes effect at the next restart, one sentence each
+  };
+  Task<Result<Adopted>> adopt_configuration(configuration::LoadedConfiguration& fresh);
+  Task<Result<>> test_policies(const policies::Store& fresh);
   Task<> reload_on_signal();
+  // No jail is built until a reload passes the self-test of jails.
+  void deny_executions(const Error& why);
+  // The state of the daemon in one line, for the service manager.
+  std::string status() const;
 
   void end_after_running_calls();
   Task<> drain(std::chrono::milliseconds most);
@@ -44,7 +53,8 @@ class Daemon {
   int status_ = 0;
   bool ending_ = false;
   Event serving_;  // the start is done
-  bool reloading_ = false;
+  bool reloading_ = false, reload_failed_ = false;
+  std::string trouble_;  // of the state folder's disk, for status(); empty: none
   std::vector<std::shared_ptr<Reload>> reloads_asked_;
   std::unique_ptr<Signals> signals_;  // before the parts: a second SIGTERM while they are destroyed must not kill
   // Both are made by start_serving(), in this order. A signal may come before.

@@ -9,7 +9,6 @@
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 #include "supervisor/daemon/message_ids.h"
-#include "supervisor/daemon/policy_reader.h"
 #include "supervisor/daemon/workspace_quotas.h"
 #include "supervisor/executions/jail_spec.h"
 #include "supervisor/tenants/vault.h"
@@ -63,10 +62,12 @@ Result<std::unique_ptr<journal::Journal>> open_journal(Loop& loop, const Options
 
 // Without a readable folder of definitions the daemon serves an empty catalog.
 Result<std::unique_ptr<discovery::Discovery>> open_catalog(Loop& loop, const Options& options) {
-  auto opened = discovery::Discovery::open(loop, options.catalog);
+  std::vector<std::string> servers;
+  for (const auto& server : options.servers) servers.push_back(server.name);
+  auto opened = discovery::Discovery::open(loop, options.catalog, servers);
   if (opened) return opened;
   log_error("serving without tool definitions: {}", opened.error().what);
-  return discovery::Discovery::open(loop, "");
+  return discovery::Discovery::open(loop, "", std::move(servers));
 }
 
 std::unique_ptr<traces::Exporter> make_exporter(Loop& loop, Options& options) {
@@ -77,12 +78,9 @@ std::unique_ptr<traces::Exporter> make_exporter(Loop& loop, Options& options) {
 
 upstream::UpstreamServers::Settings upstream_settings(Prepared& prepared) {
   upstream::UpstreamServers::Settings settings;
-  settings.servers = std::move(prepared.options.servers);
+  settings.servers = std::exchange(prepared.options.servers, {});
   settings.definitions = prepared.upstream.get();
   settings.nobody = {"", prepared.policies.standard(), -1, prepared.upstream.get()};
-  if (!prepared.options.servers_skipped.empty())
-    log_warning("not imported, because they neither have a command nor speak Streamable HTTP: servers {}",
-                fmt::join(prepared.options.servers_skipped, ", "));
   if (!settings.servers.empty()) log_info("upstream servers: {}", settings.servers.size());
   return settings;
 }
@@ -149,7 +147,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
           loop, *opened_.skill_disk, prepared.options.state, [this] { return journal_.failing(); },
           [this] {
             const auto& trouble = state_disk_.trouble();
-            controls_.show_status(trouble ? "serving; " + trouble->what : "serving");
+            controls_.show_trouble(trouble ? trouble->what : std::string());
           }),
       admission_(loop, kMostExecutions),
       executions_(loop),
@@ -159,6 +157,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
           approvals_.observe({.changed = [this](const calls::Approval& approval, calls::Approvals::What what,
                                                 std::string_view how) { note_approval(approval, what, how); }})),
       pool_(host, pool_limits()),
+      timeline_(loop, executions_, pool_),
       sessions_(host, pool_),
       guest_calls_(host.json),
       vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
@@ -195,6 +194,13 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                     .journal = journal_,
                     .state_disk = state_disk_,
                     .spans = spans_.get()}),
+      removal_({.loop = loop,
+                .registry = registry_,
+                .journal = journal_,
+                .executions = executions_,
+                .sessions = sessions_,
+                .disconnect = [this](const std::string& tenant) { disconnect_tenant(tenant); },
+                .forget = [this](const tenants::TenantId& id) { forget_data_of(id); }}),
       bus_(make_bus()),
       reloadables_(all_reloadables()),
       tasks_(loop) {
@@ -216,15 +222,32 @@ void DaemonParts::connect_parts() {
     tasks_.spawn(hold_quota_by_kernel(host_.jailer, std::move(tenant)));
   });
   registry_.on_removed([this](const tenants::TenantId& id) {
-    skills_.forget(id);
-    vaults_.forget(id);
-    learning_.forget(id.text());
+    forget_data_of(id);
     journal_.forget(id.text());
   });
   discovery_.on_change([this] { tasks_.spawn(show_servers()); });
-  if (upstream_.empty()) return;
-  discovery_.add_others([this] { return upstream_.readings(); });
+  discovery_.add_others([this] { return discovery::ServerTools{upstream_.readings(), upstream_.unlearned()}; });
   upstream_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
+}
+
+// What is held of a removed tenant or named workspace outside of its folder and the journal.
+void DaemonParts::forget_data_of(const tenants::TenantId& id) {
+  skills_.forget(id);
+  vaults_.forget(id);
+  learning_.forget(id.text());
+}
+
+void DaemonParts::disconnect_tenant(const std::string& tenant) {
+  const auto is_of = [&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
+    return tenants::member_of(user).tenant->account() == tenant;
+  };
+  for (auto& listener : listeners_) listener->close_if(is_of);
+  upstream_.end_idle_of(tenant);
+  pool_.clear();  // forks of the tenant's interpreter
+  for (const auto& one : registry_.of_account(tenant)) {
+    skills_.forget(one->id());
+    vaults_.forget(one->id());
+  }
 }
 
 std::unique_ptr<bus::Service> DaemonParts::make_bus() {
@@ -233,8 +256,10 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .loop = loop_,
       .executions = executions_,
       .approvals = approvals_,
+      .timeline = timeline_,
       .pool = pool_,
       .registry = registry_,
+      .journal = journal_,
       .members = members_,
       .policies = prepared_.policies,
       .own_uid = prepared_.identity.uid,
@@ -242,8 +267,17 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .drain = controls_.drain,
       .draining = controls_.draining,
       .forget_searches = [this](const std::string& tenant) { learning_.forget(tenant); },
+      .configuration_problem =
+          [this] { return fmt::format("{}", fmt::join(prepared_.configuration.notes.problems, "\n")); },
+      .is_degraded = [this] { return prepared_.configuration.degraded() || host_.unfit; },
       .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
       .doctor = [this] { return examination_.run(); },
+      .sessions_of = [this](const std::string& tenant) { return sessions_.count_of(tenant); },
+      .remove_tenant =
+          [this](std::string name, bool is_forced, uint32_t uid) {
+            return removal_.remove(std::move(name), is_forced ? TenantRemoval::Force::yes : TenantRemoval::Force::no,
+                                   uid);
+          },
   };
   return std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
 }
@@ -282,8 +316,48 @@ void DaemonParts::adopt_policies() {
   }
 }
 
-Task<Result<policies::Store>> DaemonParts::read_policies() {
-  return ::read_policies(*opened_.policy_thread, prepared_.policies);
+Task<Result<std::shared_ptr<ReadConfiguration>>> DaemonParts::read_configuration() {
+  return ::read_configuration(*opened_.policy_thread, prepared_.configuration.invocation, prepared_.policies,
+                              prepared_.options.state);
+}
+
+// The jailer got the folders of servers when it was forked, and takes no further folder. A server in a jail that needs
+// another folder stays as it was, or does not exist, until the restart. A start could read imported files as root; the
+// servers of a file that the daemon's user may not read stay as they were, too.
+std::vector<std::string> DaemonParts::adopt_servers(std::vector<upstream::ServerConfig> servers,
+                                                    const std::vector<std::string>& unreadable_imports) {
+  std::vector<std::string> at_restart;
+  for (const auto& file : unreadable_imports) {
+    at_restart.push_back(
+        fmt::format("import: the daemon's user may not read {}: its servers stay as they were until a restart", file));
+    for (auto& former : upstream_.imported_from(file)) {
+      const bool is_named =
+          std::any_of(servers.begin(), servers.end(), [&](const auto& server) { return server.name == former.name; });
+      if (!is_named) servers.push_back(std::move(former));
+    }
+  }
+  std::erase_if(servers, [&](upstream::ServerConfig& server) {
+    const bool is_shown = server.folder.empty() || server.place != upstream::ServerConfig::Place::jail ||
+                          prepared_.server_folders.contains(server.folder);
+    if (is_shown) return false;
+    const auto former = upstream_.config_of(server.name);
+    at_restart.push_back(
+        fmt::format("servers.{}: its folder {} can be shown to jails only after a restart; until then {}", server.name,
+                    server.folder, former ? "the server stays as it was" : "there is no such server"));
+    if (former) server = *former;
+    return !former;
+  });
+  if (upstream_.adopt(std::move(servers), prepared_.policies.standard())) tasks_.spawn(discovery_.refresh());
+  return at_restart;
+}
+
+Task<> DaemonParts::answer_reload(std::string request, configuration::ReloadAnswer answer) {
+  const WorkerThread::Job job = [state = prepared_.options.state, request = std::move(request),
+                                 answer = std::move(answer)] {
+    return configuration::write_reload_answer(state, request, answer);
+  };
+  const auto written = co_await opened_.policy_thread->run(job);
+  if (!written) log_error("warderd --reload gets no answer: {}", written.error().what);
 }
 
 void DaemonParts::end_executions(const std::string& why) {
@@ -292,10 +366,12 @@ void DaemonParts::end_executions(const std::string& why) {
 }
 
 void DaemonParts::show_reload(const std::string& problem) {
+  reload_failed_ = !problem.empty();
   if (bus_) bus_->reloaded(problem);
 }
 
 Task<> DaemonParts::begin() {
+  co_await removal_.finish();
   learning_.keep_in(prepared_.options.state + "/searches");
   tasks_.spawn(learning_.keep(loop_));
   tasks_.spawn(learning_.read_thesaurus(loop_));

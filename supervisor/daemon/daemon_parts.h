@@ -14,9 +14,12 @@
 #include "jail/pool.h"
 #include "supervisor/base/worker_thread.h"
 #include "supervisor/bus/service.h"
+#include "supervisor/configuration/reload_exchange.h"
+#include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/daemon/prepared.h"
 #include "supervisor/daemon/self_examination.h"
 #include "supervisor/daemon/state_disk.h"
+#include "supervisor/daemon/tenant_removal.h"
 #include "supervisor/discovery/catalog_watch.h"
 #include "supervisor/discovery/search_learning.h"
 #include "supervisor/discovery/stub_tree.h"
@@ -39,7 +42,7 @@ struct DaemonControls {
   std::function<Task<Result<>>()> reload;
   std::function<void()> drain;
   std::function<bool()> draining;
-  std::function<void(const std::string& text)> show_status;  // to the service manager
+  std::function<void(const std::string& trouble)> show_trouble;  // of the state folder's disk; empty: none
 };
 
 // OpenedParts: the parts that cannot be opened on every machine. They need no other part.
@@ -67,11 +70,16 @@ class DaemonParts {
   Task<> begin();
   Result<> serve();
 
-  // The reload. adopt_policies(): every part follows the policies that `prepared` has now. end_executions(): no jail
-  // can be trusted. show_reload(): shows the error of a reload on D-Bus, or its success (empty).
+  // The reload. adopt_policies(): every part follows the policies that `prepared` has now. adopt_servers(): the
+  // upstream servers are these from now on; returns a sentence for each that needs a restart. end_executions(): no jail
+  // can be trusted. show_reload(): shows the error of a reload on D-Bus, or its success (empty). answer_reload(): tells
+  // `warderd --reload` the result.
   Task<> reload_catalog() { return discovery_.reload(); }
-  Task<Result<policies::Store>> read_policies();
+  Task<Result<std::shared_ptr<ReadConfiguration>>> read_configuration();
   void adopt_policies();
+  std::vector<std::string> adopt_servers(std::vector<upstream::ServerConfig> servers,
+                                         const std::vector<std::string>& unreadable_imports);
+  Task<> answer_reload(std::string request, configuration::ReloadAnswer answer);
   void end_executions(const std::string& why);
   void show_reload(const std::string& problem);
 
@@ -90,6 +98,8 @@ class DaemonParts {
   DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, DaemonControls controls, OpenedParts opened);
   std::vector<Reloadable> all_reloadables();
   void connect_parts();
+  void forget_data_of(const tenants::TenantId& id);
+  void disconnect_tenant(const std::string& tenant);
   void register_tools();
   void register_pii(const tenants::RequesterOf& requester_of);
   Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
@@ -121,6 +131,7 @@ class DaemonParts {
   calls::Approvals approvals_;
   calls::Approvals::Observers::Place approvals_noted_;
   jail::Pool pool_;
+  executions::TimelineRecorder timeline_;
   executions::Sessions sessions_;
   calls::GuestCalls guest_calls_;
   discovery::SearchLearning learning_;
@@ -132,7 +143,9 @@ class DaemonParts {
   mcp::Server server_;
   tools::ResourceChanges changes_;  // outlives the connections that subscribed
   SelfExamination examination_;
+  TenantRemoval removal_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;  // opened by serve()
+  bool reload_failed_ = false;                             // the last one
   bus::Members members_;
   std::unique_ptr<bus::Service> bus_;                     // optional: set unless the option is "off"
   std::vector<std::unique_ptr<http::Endpoint>> metrics_;  // opened by serve()

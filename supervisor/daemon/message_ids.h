@@ -19,5 +19,5 @@ inline constexpr char kApprovalSettledId[] = "f5a30c8e91d74b26a7d2e6b4c8093f1e";
 inline constexpr char kJailerEndedId[] = "72c1e9f5a08d4b3e9f6a7d2c5b8e4013";
 
 // Logs an error with its remedy. An error of several lines, such as all mistakes of all policy files, becomes as many
-// entries, each of one line, with the same id: "WHAT: 3 problems", "WHAT, 1 of 3: ...".
+// entries with the same id, each "WHAT: line".
 void log_problem(std::string_view message_id, const std::string& what, const Error& error);

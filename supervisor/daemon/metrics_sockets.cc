@@ -92,8 +92,12 @@ Result<> DaemonParts::open_metrics() {
       if (is_tcp && !is_loopback_host(asked.host))
         return http::refusal("403 Forbidden", "name this server by its address: http://127.0.0.1:PORT/metrics");
       if (asked.path != "/" && asked.path != "/metrics") return http::refusal("404 Not Found", "GET /metrics");
-      const metrics::DaemonNumbers numbers{started, server_.unread()->bytes(), state_disk_.trouble().has_value(),
-                                           loop_.busy_time().longest(), fleet_numbers(shows_tenants)};
+      const metrics::DaemonNumbers numbers{started,
+                                           server_.unread()->bytes(),
+                                           state_disk_.trouble().has_value(),
+                                           loop_.busy_time().longest(),
+                                           !prepared_.configuration.degraded() && !reload_failed_,
+                                           fleet_numbers(shows_tenants)};
       return {"200 OK", metrics::kContentType, metrics::exposition(executions_, &pool_, spans_queue(), numbers), {}};
     };
   };

@@ -2,13 +2,14 @@
 // jailer, the key. Used by: the daemon and its parts, for as long as the daemon exists.
 #pragma once
 #include <optional>
+#include <set>
 #include <string>
 
 #include "jail/cgroup.h"
 #include "jail/host.h"
 #include "policies/store.h"
 #include "supervisor/base/fd.h"
-#include "supervisor/options.h"
+#include "supervisor/configuration/in_force.h"
 #include "supervisor/privileges.h"
 #include "supervisor/systemd/service_manager.h"
 #include "supervisor/tenants/master_key.h"
@@ -19,10 +20,12 @@ struct Prepared {
   jail::IdRange ids;
   std::optional<jail::CgroupTree> cgroups = {};  // nullopt: no usable cgroup v2 here
   std::string no_cgroups_why = {};
-  policies::Store policies;  // a reload replaces it
-  Fd state = {};             // the state folder; its folders tenants/ and self-test/ belong to the daemon
-  Fd self_test = {};         // the folder self-test/, which is empty
-  Fd jailer = {};            // the daemon's end of the socket to the jailer
+  configuration::ConfigurationInForce configuration;
+  policies::Store policies;                   // a reload replaces it
+  std::set<std::string> server_folders = {};  // folders of upstream servers that the jailer may show to jails
+  Fd state = {};      // the state folder; its folders tenants/ and self-test/ belong to the daemon
+  Fd self_test = {};  // the folder self-test/, which is empty
+  Fd jailer = {};     // the daemon's end of the socket to the jailer
   ServiceManager::Passed passed = {};
   Fd state_lock = {};  // locked until the process ends
   tenants::MasterKey key = {};

@@ -17,13 +17,6 @@ std::vector<std::string> lines_of(std::string_view text) {
 }  // namespace
 
 void log_problem(std::string_view message_id, const std::string& what, const Error& error) {
-  const std::vector<std::string> lines = lines_of(error.what);
-  const std::string remedy = (error.hint.empty() ? "" : "; ") + error.hint;
-  if (lines.size() <= 1) {
-    log_fields(LogLevel::error, message_id, fmt::format("{}: {}{}", what, error.what, remedy), {});
-    return;
-  }
-  log_fields(LogLevel::error, message_id, fmt::format("{}: {} problems{}", what, lines.size(), remedy), {});
-  for (size_t i = 0; i < lines.size(); i++)
-    log_fields(LogLevel::error, message_id, fmt::format("{}, {} of {}: {}", what, i + 1, lines.size(), lines[i]), {});
+  for (const std::string& line : lines_of(error.what + (error.hint.empty() ? "" : "; ") + error.hint))
+    log_fields(LogLevel::error, message_id, fmt::format("{}: {}", what, line), {});
 }

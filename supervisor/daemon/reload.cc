@@ -1,11 +1,32 @@
-// Reload of policies and catalog, for SIGHUP and D-Bus. Either all policies are replaced or none. Policies under which
-// the self-test of jails fails are not used.
+// Reload of configuration, policies and catalog, for SIGHUP and D-Bus. Either all of them is replaced or nothing.
+// Policies under which the self-test of jails fails are not used.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "supervisor/base/log.h"
 #include "supervisor/daemon/daemon.h"
 #include "supervisor/daemon/message_ids.h"
+
+namespace {
+
+using configuration::ConfigurationInForce;
+
+// Keys that only the start uses, before privileges are dropped.
+constexpr const char* kKeysOfStart[] = {"socket", "metrics", "traces",   "state",  "catalog",
+                                        "bus",    "user",    "id_range", "journal"};
+
+std::string with_hint(const Error& error) { return error.what + (error.hint.empty() ? "" : "; ") + error.hint; }
+
+std::vector<std::string> changed_keys_of_start(const configuration::ConfigurationDocument& before,
+                                               const configuration::ConfigurationDocument& now) {
+  std::vector<std::string> changed;
+  for (const char* key : kKeysOfStart)
+    if (before.merged().value(key, Json()) != now.merged().value(key, Json()))
+      changed.push_back(fmt::format("{}: {}: takes effect at the next restart", now.file_of(key), key));
+  return changed;
+}
+
+}  // namespace
 
 Task<> Daemon::reload_on_signal() { (void)co_await reload(); }  // reload_once() has logged the error
 
@@ -35,32 +56,64 @@ Task<> Daemon::reload_until_nobody_asks() {
 Task<Result<>> Daemon::reload_once() {
   service_.reloading();
   co_await parts_->reload_catalog();
-  Result<> adopted = co_await adopt_policies();
-  if (adopted) {
-    parts_->adopt_policies();
-    log_notice("policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
+  Result<Adopted> adopted;
+  std::string request;
+  auto read = co_await parts_->read_configuration();
+  if (read) {
+    request = (*read)->request;
+    adopted = co_await adopt_configuration((*read)->loaded);
   } else {
-    log_problem(kReloadFailedId, "the reload failed, the former policies stay in force", adopted.error());
+    adopted = tl::unexpected<Error>(std::move(read).error());
   }
-  service_.ready(jails_->host().unfit ? "serving, but no executions: the self-test of jails fails, see the log"
-                 : adopted            ? "serving"
-                                      : "serving; the last reload failed, see the log");
+  reload_failed_ = !adopted;
+  configuration::ReloadAnswer answer{adopted.has_value(), {}};
+  if (adopted) {
+    log_notice("configuration and policies reloaded: {}", fmt::join(prepared_.policies.names(), ", "));
+    for (const auto& warning : prepared_.configuration.notes.warnings) log_warning("configuration: {}", warning);
+    for (const auto& line : adopted->at_restart) log_warning("configuration: {}", line);
+    answer.lines = std::move(adopted->at_restart);
+  } else {
+    answer.lines = configuration::lines_of(with_hint(adopted.error()));
+    log_problem(kReloadFailedId, "the reload failed, the former configuration stays in force", adopted.error());
+  }
+  service_.ready(status());
   parts_->show_reload(adopted ? std::string() : adopted.error().what);
+  // After READY=1, so that the service manager knows the end of the reload before the asker ends (ExecReload=).
+  if (!request.empty()) co_await parts_->answer_reload(std::move(request), std::move(answer));
+  if (!adopted) co_return tl::unexpected<Error>(std::move(adopted).error());
+  co_return Result<>{};
+}
+
+Task<Result<Daemon::Adopted>> Daemon::adopt_configuration(configuration::LoadedConfiguration& fresh) {
+  if (!fresh.good()) co_return fail(Code::invalid, fmt::format("{}", fmt::join(fresh.notes.problems, "\n")));
+  CO_CHECKED(co_await test_policies(*fresh.policies));
+  ConfigurationInForce& in_force = prepared_.configuration;
+  Adopted adopted{changed_keys_of_start(in_force.document, fresh.document)};
+  prepared_.policies = *std::move(fresh.policies);
+  prepared_.options.policies = std::move(fresh.options.policies);
+  // A level that an administrator has set while the daemon runs stays, unless the configuration changes its own.
+  if (std::exchange(prepared_.options.log_level, fresh.options.log_level) != fresh.options.log_level)
+    set_log_level(fresh.options.log_level);
+  in_force.source = ConfigurationInForce::Source::files;
+  in_force.notes = std::move(fresh.notes);
+  parts_->adopt_policies();
+  for (auto& line : parts_->adopt_servers(std::move(fresh.options.servers), in_force.notes.unreadable_imports))
+    adopted.at_restart.push_back(std::move(line));
   co_return adopted;
 }
 
 // Policies under which the self-test of jails fails are not used. If the self-test fails under the old policies, too,
 // the host has changed. Then executions are refused until a reload passes the self-test; other requests are served.
-Task<Result<>> Daemon::adopt_policies() {
+Task<Result<>> Daemon::test_policies(const policies::Store& fresh) {
   jail::Host& host = jails_->host();
-  CO_TRY(policies::Store fresh, co_await parts_->read_policies());
   const auto policy = fresh.standard();
   Result<> tested = co_await jails_->test(*policy);
   if (tested) {
     host.unfit.reset();
-    prepared_.policies = std::move(fresh);
     co_return tested;
   }
+  if (prepared_.configuration.source == ConfigurationInForce::Source::none)  // no old policies exist
+    co_return tl::unexpected<Error>(std::move(tested).error().within("the self-test of jails fails"));
   const auto old_policy = prepared_.policies.standard();
   const Result<> before = co_await jails_->test(*old_policy);
   if (before) {
@@ -69,13 +122,18 @@ Task<Result<>> Daemon::adopt_policies() {
         std::move(tested).error().within("the self-test of jails fails under the new policies"));
   }
   const Error& why = before.error();
-  host.unfit = Error{Code::denied,
-                     0,
-                     "executions are denied, because the self-test of jails fails on this machine: " + why.what,
-                     "ask the administrator to correct the cause, and then to run `systemctl reload warder`",
-                     {}};
+  deny_executions(why);
   parts_->end_executions("the self-test of jails fails on this machine");
-  log_problem(kSelfTestFailedId, "executions are denied until a reload passes the self-test of jails", why);
   co_return tl::unexpected<Error>(
       Error(why).within("the self-test of jails fails on this machine, also under the old policies"));
+}
+
+void Daemon::deny_executions(const Error& why) {
+  jails_->host().unfit =
+      Error{Code::denied,
+            0,
+            "executions are denied, because the self-test of jails fails on this machine: " + why.what,
+            "ask the administrator to correct the cause, and then to run `systemctl reload warder`",
+            {}};
+  log_problem(kSelfTestFailedId, "executions are denied until a reload passes the self-test of jails", why);
 }

@@ -1,9 +1,12 @@
 #include "supervisor/daemon/self_examination.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
 
 #include "jail/execution.h"
-#include "supervisor/daemon/policy_reader.h"
+#include "supervisor/daemon/configuration_reader.h"
 #include "supervisor/executions/jail_spec.h"
 
 namespace {
@@ -53,11 +56,25 @@ Finding SelfExamination::judge_own_user() const {
   return doctor::judge_user(unused_id ? doctor::User::missing : doctor::User::known, of_.prepared.options.user);
 }
 
-// Judges the policy files that a reload would read.
-Task<Finding> SelfExamination::judge_policy_files() {
-  const auto fresh = co_await read_policies(of_.policy_thread, of_.prepared.policies);
-  const auto names = fresh.map([](const policies::Store& store) { return store.names(); });
-  co_return doctor::judge_policies(names);
+// Judges the files that a reload would read, and whether they are in force.
+Task<doctor::Findings> SelfExamination::judge_files() {
+  using Source = configuration::ConfigurationInForce::Source;
+  const auto& in_force = of_.prepared.configuration;
+  const auto read = co_await read_configuration(of_.policy_thread, in_force.invocation, of_.prepared.policies,
+                                                of_.prepared.options.state);
+  if (!read) co_return doctor::Findings{{"configuration", Health::bad, read.error().what, read.error().hint}};
+  const auto& loaded = (*read)->loaded;
+  doctor::ConfigurationFacts facts;
+  facts.problems = loaded.notes.problems;
+  facts.warnings = loaded.notes.warnings;
+  facts.files = loaded.document.files();
+  facts.executes = in_force.source != Source::none;
+  facts.in_force = !in_force.degraded();
+  doctor::Findings all{doctor::judge_configuration(facts)};
+  Result<std::vector<std::string>> names = fail(Code::invalid, fmt::format("{}", fmt::join(facts.problems, "; ")));
+  if (loaded.policies) names = loaded.policies->names();
+  all.push_back(doctor::judge_policies(names));
+  co_return all;
 }
 
 Finding SelfExamination::judge_pool() const {
@@ -106,11 +123,12 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   doctor::Findings all = busy_with([] { return doctor::look_at_kernel(); });
   all.push_back(judge_cgroups());
   all.push_back(doctor::judge_user_namespaces(0));  // the self-test at the start ran in a user namespace
+  all.push_back(doctor::judge_jail_network(of_.host.network_seen, of_.host.network_unseen_why));
   co_await next_turn(loop);
   for (Finding& finding : busy_with([] { return doctor::look_at_programs(); })) all.push_back(std::move(finding));
   all.push_back(judge_own_user());
-  Finding policy_files = co_await judge_policy_files();
-  all.push_back(std::move(policy_files));
+  doctor::Findings files = co_await judge_files();
+  std::move(files.begin(), files.end(), std::back_inserter(all));
   all.push_back(busy_with([this] { return doctor::look_at_quotas(of_.prepared.options.state + "/tenants"); }));
   all.push_back({"daemon", Health::good, "listens on " + of_.prepared.options.socket, {}});
   all.push_back(judge_pool());

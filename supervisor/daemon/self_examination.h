@@ -18,7 +18,7 @@ class SelfExamination {
   struct Subjects {  // must outlive the examination
     jail::Host& host;
     const Prepared& prepared;
-    WorkerThread& policy_thread;  // of read_policies()
+    WorkerThread& policy_thread;  // of read_configuration()
     const jail::Pool& pool;
     const journal::Journal& journal;
     const StateDisk& state_disk;
@@ -31,7 +31,7 @@ class SelfExamination {
 
  private:
   Task<doctor::Finding> try_execution();
-  Task<doctor::Finding> judge_policy_files();
+  Task<doctor::Findings> judge_files();
   doctor::Finding judge_cgroups() const;
   doctor::Finding judge_own_user() const;
   doctor::Finding judge_pool() const;

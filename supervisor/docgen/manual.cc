@@ -51,12 +51,16 @@ std::string arguments_text(const Description& command) {
   return out;
 }
 
+bool has_words(const Description& command) {
+  return std::any_of(command.arguments.begin(), command.arguments.end(), [](auto& one) { return one.flags.empty(); });
+}
+
 std::string synopsis(const Description& command) {
   std::string out = bold(command.path);
   const auto& arguments = command.arguments;
   if (std::any_of(arguments.begin(), arguments.end(), [](auto& one) { return !one.flags.empty(); }))
     out += " [" + italic("options") + "]";
-  if (!command.commands.empty()) return out + " " + italic("command") + " ...";
+  if (!command.commands.empty() && !has_words(command)) return out + " " + italic("command") + " ...";
   for (const Argument& argument : arguments)
     if (argument.flags.empty()) out += " " + italic(argument.value);
   return out;
@@ -64,11 +68,10 @@ std::string synopsis(const Description& command) {
 
 void append_commands(std::string& out, const Description& parent) {
   for (const Description& command : parent.commands) {
-    if (command.commands.empty()) {
+    // `warder config CLIENT` has arguments of its own beside `warder config check`.
+    if (command.commands.empty() || has_words(command))
       out += ".SS " + synopsis(command) + "\n" + roff(command.text) + ".\n" + arguments_text(command);
-    } else {
-      append_commands(out, command);
-    }
+    append_commands(out, command);
   }
 }
 

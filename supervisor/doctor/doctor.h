@@ -41,6 +41,12 @@ enum class User { known, missing };
 Finding judge_user(User user, const std::string& name);
 // `names`: the policies that could be read, or the error.
 Finding judge_policies(const Result<std::vector<std::string>>& names);
+struct ConfigurationFacts {  // of the configuration's files and the policies, read now
+  std::vector<std::string> problems, warnings, files;
+  bool in_force = true;  // the daemon runs with the files, and not with the last good copy
+  bool executes = true;  // the daemon has a configuration with which it runs programs
+};
+Finding judge_configuration(const ConfigurationFacts& facts);
 // Whether the file system of a daemon's state enforces the tenants' quotas.
 Finding look_at_quotas(std::string folder);
 
@@ -57,6 +63,8 @@ struct Spans {            // the export of a daemon's spans to a collector
   std::string trouble;  // why the newest request failed; empty: it succeeded
 };
 Finding judge_spans(const Spans& spans);
+// What the self-test saw in the network namespace of a jail: `seen`, "1 link, 2 addresses, ...", or why it saw nothing.
+Finding judge_jail_network(const std::string& seen, const std::string& unseen_why);
 // `trouble`: the journal's file that was removed or replaced while the daemon runs; empty: no file was.
 Finding judge_journal(const std::string& trouble, std::string_view durability);
 // `problem`: why the disk of the state folder takes no writes; empty: it takes them.

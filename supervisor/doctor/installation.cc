@@ -68,6 +68,29 @@ Finding judge_policies(const Result<std::vector<std::string>>& names) {
       none ? "install the package, or name a folder with --policies" : "correct the files; then: warder policy check"};
 }
 
+Finding judge_configuration(const ConfigurationFacts& facts) {
+  const std::string what = "configuration";
+  const std::string reload = "correct it (warder config check names every mistake); then: systemctl reload warder";
+  if (!facts.problems.empty()) {
+    const std::string effect = !facts.executes  ? "executions are denied"
+                               : facts.in_force ? "a reload would fail, and a restart would use the last good copy"
+                                                : "the last good copy is in force";
+    return {what, facts.executes ? Health::note : Health::bad,
+            fmt::format("{}: {}", effect, fmt::join(facts.problems, "; ")), reload};
+  }
+  if (!facts.executes) return {what, Health::bad, "executions are denied until a reload", "systemctl reload warder"};
+  if (!facts.in_force)
+    return {what, Health::note, "the files are good now, but the last good copy is in force",
+            "systemctl reload warder"};
+  if (!facts.warnings.empty())
+    return {what, Health::note, fmt::format("{}", fmt::join(facts.warnings, "; ")),
+            "what the warnings name is skipped; correct it, then: systemctl reload warder"};
+  return {what,
+          Health::good,
+          facts.files.empty() ? "no file; the defaults are in force" : fmt::format("{}", fmt::join(facts.files, ", ")),
+          {}};
+}
+
 Finding look_at_quotas(std::string folder) {
   std::error_code missing;
   while (folder.size() > 1 && !fs::exists(folder, missing)) folder = fs::path(folder).parent_path();

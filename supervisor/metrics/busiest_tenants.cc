@@ -53,7 +53,7 @@ void BusiestTenants::note(const ExecutionRecord& execution) {
   }
   Sum& sum = tenant.is_named ? *tenant.sum : others_;
   sum.ends[static_cast<size_t>(kind_of(execution))]++;
-  sum.cpu_us += static_cast<uint64_t>(std::max(execution.usage.cpu_ms, 0.0) * 1000);
+  sum.cpu_us += static_cast<uint64_t>(std::max(execution.usage.cpu_ms.value_or(0), 0.0) * 1000);
 }
 
 // Takes the name of the least busy tenant away if `tenant` is clearly busier.

@@ -29,6 +29,10 @@ void add_daemon(OpenMetricsText& text, const DaemonNumbers& daemon) {
   text.sample("_total", {}, disk_faults::noted().count);
   text.family("warder_state_disk_failing", "gauge", "", "1 while the state folder's disk takes no writes.");
   text.sample("", {}, daemon.state_disk_failing ? 1 : 0);
+  text.family(
+      "warder_configuration_ok", "gauge", "",
+      "1 if the configuration's files are in force; 0 if they had a mistake at the start or at the last reload.");
+  text.sample("", {}, daemon.configuration_ok ? 1 : 0);
 }
 
 void add_loop(OpenMetricsText& text, const BusyTime::Turn& longest) {

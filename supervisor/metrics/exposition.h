@@ -21,6 +21,7 @@ struct DaemonNumbers {
   uint64_t unread_bytes = 0;  // bytes of answers that clients have not read, over all connections
   bool state_disk_failing = false;
   BusyTime::Turn longest_turn;
+  bool configuration_ok = true;  // the files are in force, and the last reload succeeded
   FleetNumbers fleet;
 };
 // `pool` is nullptr before the daemon has made its pool, `spans` is nullptr if no spans are recorded.

@@ -170,13 +170,15 @@ Result<ServerConfig> read_server(const std::string& name, const Json& object, co
   return server;
 }
 
-Result<std::string> read_client_file(const std::string& file, const std::string& where) {
+Result<std::string> read_client_file(const std::string& file) {
   Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return fail_errno(errno, fmt::format("{}: open {}", where, file), Code::invalid);
+  if (!fd) return fail_errno(errno, "open " + file, Code::invalid);
   auto text = read_whole(fd.get(), kMaxImport);
-  if (!text) return tl::unexpected(std::move(text).error().within(where));
+  if (!text) return tl::unexpected(std::move(text).error().within(file));
   return text;
 }
+
+std::string with_remedy(const Error& error) { return error.what + (error.hint.empty() ? "" : " (" + error.hint + ")"); }
 
 // Client files hold much more than servers: unknown keys are ignored.
 Result<std::vector<ServerConfig>> read_client(const Json& document, const std::string& where, ServerConfig::Place place,
@@ -190,8 +192,9 @@ Result<std::vector<ServerConfig>> read_client(const Json& document, const std::s
   for (const auto& [name, entry] : found->items()) {
     const Json type = entry.is_object() ? entry.value("type", Json()) : Json();
     const bool remote = entry.is_object() && entry.contains("url") && !entry.contains("command");
+    const std::string at = where + ": server '" + printable(name, 64) + "' is skipped: ";
     if (!entry.is_object() || (!remote && !entry.contains("command")) || (remote && (type == "sse" || type == "ws"))) {
-      skipped.push_back(name);
+      skipped.push_back(at + "it neither has a command nor speaks Streamable HTTP");
       continue;
     }
     Json known = Json::object();
@@ -202,10 +205,23 @@ Result<std::vector<ServerConfig>> read_client(const Json& document, const std::s
       const Json folder = entry.value("cwd", Json());
       if (folder.is_string() && folder.get_ref<const std::string&>().starts_with('/')) known["folder"] = folder;
     }
-    TRY(ServerConfig server, read_server(name, known, where + "." + printable(name, 64)));
-    servers.push_back(std::move(server));
+    auto server = read_server(name, known, printable(name, 64));
+    if (!server) {
+      skipped.push_back(at + with_remedy(server.error()));
+      continue;
+    }
+    servers.push_back(*std::move(server));
   }
   return servers;
+}
+
+// The servers of one imported file.
+Result<std::vector<ServerConfig>> read_import(const std::string& file, ServerConfig::Place place,
+                                              std::vector<std::string>& skipped) {
+  TRY(const std::string text, read_client_file(file));
+  auto document = parse_json(text);
+  if (!document) return tl::unexpected(std::move(document).error().within(file));
+  return read_client(*document, file, place, skipped);
 }
 
 }  // namespace
@@ -221,8 +237,7 @@ Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::st
   return servers;
 }
 
-Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path,
-                                               std::vector<std::string>& skipped) {
+Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path, ImportNotes& notes) {
   if (!list.is_array() || list.size() > kMaxServers) return fail(Code::invalid, path + ": not a list of files");
   std::vector<ServerConfig> all;
   for (size_t i = 0; i < list.size(); i++) {
@@ -231,11 +246,14 @@ Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::stri
     TRY(std::string file, in.string("file"));
     TRY(ServerConfig::Place place, read_place(in));
     CHECKED(in.done());
-    TRY(std::string text, read_client_file(file, where));
-    auto document = parse_json(text);
-    if (!document) return tl::unexpected(std::move(document).error().within(file));
-    TRY(std::vector<ServerConfig> servers, read_client(*document, file, place, skipped));
-    std::move(servers.begin(), servers.end(), std::back_inserter(all));
+    auto servers = read_import(file, place, notes.skipped);
+    if (!servers) {
+      notes.skipped.push_back(where + " is skipped: " + with_remedy(servers.error()));
+      if (servers.error().err == EACCES) notes.unreadable.push_back(file);
+      continue;
+    }
+    for (auto& server : *servers) server.imported_from = file;
+    std::move(servers->begin(), servers->end(), std::back_inserter(all));
   }
   return all;
 }

@@ -30,18 +30,24 @@ struct ServerConfig {
   std::chrono::milliseconds idle{300'000};    // without calls; then the server is ended
   std::chrono::milliseconds timeout{60'000};  // of one call
   std::chrono::milliseconds start{30'000};    // of the handshake, and of each page of tools/list
+  std::string imported_from;                  // the client's file; empty: the daemon's own configuration
 
   bool remote() const { return command.empty(); }
+  bool operator==(const ServerConfig&) const = default;
 };
 
 // "servers": {NAME: {command, args, env, folder, jail, secrets, share, observe, idle_s, timeout_s, start_s}}, or {url,
 // type, headers, authorities, secrets, share, ...}.
 Result<std::vector<ServerConfig>> read_servers(const Json& object, const std::string& path);
-// "import": [{file, jail}]: the `mcpServers` of Claude Code and similar clients, or the `servers` of VS Code. Servers
-// that speak neither stdio nor Streamable HTTP are left out; `skipped` gets their names. In both functions ${VAR},
-// ${env:VAR} and ${VAR:-else} stand for variables of the daemon's environment.
-Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path,
-                                               std::vector<std::string>& skipped);
+struct ImportNotes {
+  std::vector<std::string> skipped;     // a sentence about each skipped file and server
+  std::vector<std::string> unreadable;  // the files among them that this process may not read
+};
+// "import": [{file, jail}]: the `mcpServers` of Claude Code and similar clients, or the `servers` of VS Code. The files
+// belong to other programs. So a file that is missing or cannot be used, and a server that cannot be used or speaks
+// neither stdio nor Streamable HTTP, are skipped. In both functions ${VAR},
+// ${env:VAR} and ${VAR:-else} stand for variables of the daemon's environment. Errors: invalid: `list` itself is wrong.
+Result<std::vector<ServerConfig>> read_imports(const Json& list, const std::string& path, ImportNotes& notes);
 // Errors: invalid: two servers have the same name, or there are more than 200.
 Result<> check_names(const std::vector<ServerConfig>& servers);
 

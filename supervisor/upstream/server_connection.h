@@ -48,6 +48,7 @@ class ServerConnection {
   // Whether the server runs, or over HTTP: has a session.
   bool runs() const { return client_ != nullptr; }
   // No call uses the connection and no server runs: the connection may be destroyed.
+  bool is_idle() const { return !starting_ && busy_ == 0; }  // no call uses it
   bool rests() const { return !client_ && !starting_ && busy_ == 0; }
 
  private:

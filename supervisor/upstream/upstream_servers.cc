@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "supervisor/base/json.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/path.h"
@@ -13,6 +15,7 @@ namespace {
 
 constexpr size_t kMaxConnections = 256;  // connections of one server
 constexpr std::chrono::milliseconds kTellAfter{500};
+constexpr std::chrono::milliseconds kRetireEvery{200};
 
 // A name in the spelling of identifiers: small letters, digits, and '_' for all other bytes, without a '_' at the end.
 // Stubs add that '_' to keywords of a language.
@@ -68,26 +71,80 @@ void count_call(ServerCounts& counts, const Result<ServerAnswer>& answer, Monoto
 
 UpstreamServers::UpstreamServers(jail::Host& host, Settings settings)
     : host_(host), settings_(std::move(settings)), tasks_(host.loop) {
-  for (auto& config : settings_.servers) {
-    std::string name = config.name;
-    Server& server = servers_[name];
-    server.config = std::move(config);
-    auto known = load_definitions(settings_.definitions, server.config);
-    if (known) server.definitions = *std::move(known);
-  }
+  for (auto& config : std::exchange(settings_.servers, {})) add(std::move(config));
+}
+
+UpstreamServers::ServerPtr UpstreamServers::find(std::string_view name) const {
+  const auto found = servers_.find(name);
+  return found == servers_.end() ? nullptr : found->second;
+}
+
+void UpstreamServers::add(ServerConfig config) {
+  const std::string name = config.name;
+  const auto server = std::make_shared<Server>();
+  server->config = std::move(config);
+  auto known = load_definitions(settings_.definitions, server->config);
+  if (known) server->definitions = *std::move(known);
+  servers_[name] = server;
 }
 
 void UpstreamServers::learn() {
-  for (auto& [name, server] : servers_)
-    if (!server.definitions) tasks_.spawn(learn_one(server));
+  for (const auto& [name, server] : servers_)
+    if (!server->definitions) tasks_.spawn(learn_one(server));
 }
 
-Task<> UpstreamServers::learn_one(Server& server) {
+Task<> UpstreamServers::learn_one(ServerPtr server) {
   // A failure is logged by the connection; the next call tries again.
-  ServerConnection& connection = connection_of(server, settings_.nobody);
-  auto start_it = start_of(server, settings_.nobody);
+  ServerConnection& connection = connection_of(*server, settings_.nobody);
+  auto start_it = start_of(*server, settings_.nobody);
   auto ready = co_await connection.ready(std::move(start_it));
-  if (ready && server.config.sharing == ServerConfig::Sharing::tenant) connection.rest();
+  if (ready && server->config.sharing == ServerConfig::Sharing::tenant) connection.rest();
+}
+
+bool UpstreamServers::adopt(std::vector<ServerConfig> servers, std::shared_ptr<const policies::Policy> standard) {
+  settings_.nobody.policy = std::move(standard);
+  std::map<std::string, ServerPtr, std::less<>> before;
+  before.swap(servers_);
+  bool changed = false;
+  for (auto& config : servers) {
+    const auto former = before.find(config.name);
+    if (former != before.end() && former->second->config == config) {
+      servers_.insert(before.extract(former));
+    } else {
+      changed = true;
+      add(std::move(config));
+    }
+  }
+  for (auto& [name, server] : before) {
+    changed = true;
+    log_info("upstream server {}: {}", name, has(name) ? "its settings changed" : "removed");
+    tasks_.spawn(retire(std::move(server)));
+  }
+  if (changed) learn();
+  return changed;
+}
+
+std::vector<ServerConfig> UpstreamServers::imported_from(const std::string& file) const {
+  std::vector<ServerConfig> all;
+  for (const auto& [name, server] : servers_)
+    if (server->config.imported_from == file) all.push_back(server->config);
+  return all;
+}
+
+const ServerConfig* UpstreamServers::config_of(std::string_view name) const {
+  const auto found = servers_.find(name);
+  return found == servers_.end() ? nullptr : &found->second->config;
+}
+
+// The server is destroyed here, from a timer: never in the middle of its own code.
+Task<> UpstreamServers::retire(ServerPtr server) {
+  for (;;) {
+    for (auto& [tenant, connection] : server->connections) connection->rest();
+    const bool rests = std::all_of(server->connections.begin(), server->connections.end(),
+                                   [](const auto& one) { return one.second->rests(); });
+    if (rests && server.use_count() == 1) co_return;
+    co_await sleep_for(host_.loop, kRetireEvery);
+  }
 }
 
 const Caller& UpstreamServers::whose(const Server& server, const Caller& caller) const {
@@ -112,6 +169,15 @@ Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
   if (has_room()) return {};
   return fail(Code::exhausted,
               fmt::format("server '{}' already runs for {} tenants", server.config.name, kMaxConnections));
+}
+
+void UpstreamServers::end_idle_of(const std::string& account) {
+  for (auto& [name, server] : servers_) {
+    std::erase_if(server->connections, [&account](const auto& one) {
+      const bool is_of = one.first == account || one.first.starts_with(account + "/");
+      return is_of && one.second->is_idle();
+    });
+  }
 }
 
 ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& caller) {
@@ -169,7 +235,7 @@ void UpstreamServers::learned(Server& server, Definitions definitions) {
   const bool changed = definitions.list() != before;
   if (server.definitions) definitions.inherit(*std::move(server.definitions));
   server.definitions = std::move(definitions);
-  if (!changed) return;
+  if (!changed || find(server.config.name).get() != &server) return;
   keep(server);
   log_info("upstream server {}: {} tools", server.config.name, server.definitions->tools.size());
   if (changed_) changed_();
@@ -182,11 +248,10 @@ void UpstreamServers::keep(const Server& server) {
 }
 
 void UpstreamServers::observe(std::string_view name, std::string_view tool, const Json& value) {
-  auto found = servers_.find(name);
-  if (found == servers_.end() || !found->second.config.observe || !found->second.definitions) return;
-  Server& server = found->second;
-  if (!server.definitions->observe(tool, value)) return;
-  keep(server);
+  const ServerPtr server = find(name);
+  if (!server || !server->config.observe || !server->definitions) return;
+  if (!server->definitions->observe(tool, value)) return;
+  keep(*server);
   telling_ = Deadline(host_.loop, kTellAfter, [this] {
     if (changed_) changed_();
   });
@@ -194,20 +259,20 @@ void UpstreamServers::observe(std::string_view name, std::string_view tool, cons
 
 bool UpstreamServers::has_tool(std::string_view server, std::string_view tool) const {
   auto found = servers_.find(server);
-  return found != servers_.end() && found->second.definitions && found->second.definitions->tools.contains(tool);
+  return found != servers_.end() && found->second->definitions && found->second->definitions->tools.contains(tool);
 }
 
 Json UpstreamServers::output_schema(std::string_view server, std::string_view tool) const {
   auto found = servers_.find(server);
-  if (found == servers_.end() || !found->second.definitions) return nullptr;
-  auto entry = found->second.definitions->tools.find(tool);
-  return entry == found->second.definitions->tools.end() ? Json()
-                                                         : entry->second.definition.value("outputSchema", Json());
+  if (found == servers_.end() || !found->second->definitions) return nullptr;
+  auto entry = found->second->definitions->tools.find(tool);
+  return entry == found->second->definitions->tools.end() ? Json()
+                                                          : entry->second.definition.value("outputSchema", Json());
 }
 
 bool UpstreamServers::writes_workspace(std::string_view server) const {
   auto found = servers_.find(server);
-  return found != servers_.end() && found->second.config.tenants_folder;
+  return found != servers_.end() && found->second->config.tenants_folder;
 }
 
 std::string_view UpstreamServers::meant_server(std::string_view name) const {
@@ -217,8 +282,8 @@ std::string_view UpstreamServers::meant_server(std::string_view name) const {
 
 std::string UpstreamServers::meant_tool(std::string_view server, std::string_view tool) const {
   const auto found = servers_.find(server);
-  if (found == servers_.end() || !found->second.definitions || has_tool(server, tool)) return std::string(tool);
-  const std::string_view meant = only_spelled_like(found->second.definitions->tools, tool);
+  if (found == servers_.end() || !found->second->definitions || has_tool(server, tool)) return std::string(tool);
+  const std::string_view meant = only_spelled_like(found->second->definitions->tools, tool);
   return std::string(meant.empty() ? tool : meant);
 }
 
@@ -238,10 +303,17 @@ std::optional<std::pair<std::string, std::string>> UpstreamServers::split(std::s
 std::vector<std::pair<std::string, catalog::Reading>> UpstreamServers::readings() const {
   std::vector<std::pair<std::string, catalog::Reading>> all;
   for (const auto& [name, server] : servers_) {
-    if (!server.definitions) continue;
-    auto reading = catalog::read_definitions(Json{{"tools", server.definitions->described()}}, {name, ""});
+    if (!server->definitions) continue;
+    auto reading = catalog::read_definitions(Json{{"tools", server->definitions->described()}}, {name, ""});
     if (reading) all.emplace_back("server " + name, *std::move(reading));
   }
+  return all;
+}
+
+std::vector<std::string> UpstreamServers::unlearned() const {
+  std::vector<std::string> all;
+  for (const auto& [name, server] : servers_)
+    if (!server->definitions) all.push_back(name);
   return all;
 }
 
@@ -268,10 +340,9 @@ Task<Result<Transport::Arguments>> UpstreamServers::write_beside(Server& server,
 Task<Result<ServerAnswer>> UpstreamServers::call(const Caller& caller, std::string name, std::string tool,
                                                  FreedBeside arguments, std::chrono::milliseconds limit,
                                                  Client::Progress progress, Asking asking) {
-  auto found = servers_.find(name);
-  if (found == servers_.end())
-    co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
-  Server& server = found->second;
+  const ServerPtr held = find(name);
+  if (!held) co_return fail(Code::not_found, fmt::format("no server is named '{}'", printable(name, 64)));
+  Server& server = *held;
   CO_CHECKED(make_room_for(server, caller));
   auto start_it = start_of(server, caller);
   if (!server.definitions) {

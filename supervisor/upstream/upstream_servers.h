@@ -52,6 +52,14 @@ class UpstreamServers {
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
   // Starts the servers with unknown tools, to learn their tools.
   void learn();
+  // The servers are these from now on. A server with the same settings stays as it is. Calls of other servers that run
+  // are finished, then their processes end. `standard` is the policy of shared servers that start later. Returns
+  // whether tools may have changed.
+  bool adopt(std::vector<ServerConfig> servers, std::shared_ptr<const policies::Policy> standard);
+  // The settings of the servers that were imported from a client's file.
+  std::vector<ServerConfig> imported_from(const std::string& file) const;
+  // nullptr: there is no such server.
+  const ServerConfig* config_of(std::string_view server) const;
 
   bool has(std::string_view server) const { return servers_.contains(server); }
   // False also while the server's tools are unknown.
@@ -75,12 +83,16 @@ class UpstreamServers {
   void each_counted(Fn fn) const {
     for (const auto& [name, server] : servers_) {
       uint64_t running = 0;
-      for (const auto& [tenant, connection] : server.connections) running += connection->runs() ? 1 : 0;
-      fn(name, server.counts, running);
+      for (const auto& [tenant, connection] : server->connections) running += connection->runs() ? 1 : 0;
+      fn(name, server->counts, running);
     }
   }
-  // The known tools of each server, for the catalog.
+  // The known tools of each server, and the names of the servers with unknown tools, for the catalog.
   std::vector<std::pair<std::string, catalog::Reading>> readings() const;
+  std::vector<std::string> unlearned() const;
+
+  // Ends the connections of a tenant and its named workspaces, and their servers, as far as no call uses them.
+  void end_idle_of(const std::string& account);
 
   // Notes the result of a tool, for the types that stubs show (observed.h).
   void observe(std::string_view server, std::string_view tool, const Json& value);
@@ -99,6 +111,11 @@ class UpstreamServers {
     ServerCounts counts;
     UnderWay<std::string> writing;  // by tenant: calls with arguments that are being checked and written
   };
+  // Calls hold their server: one that adopt() has removed lives until its last call ends.
+  using ServerPtr = std::shared_ptr<Server>;
+  ServerPtr find(std::string_view name) const;
+  void add(ServerConfig config);
+  Task<> retire(ServerPtr server);
   const Caller& whose(const Server& server, const Caller& caller) const;
   // Removes idle connections if there is no room for one more. Errors: exhausted.
   Result<> make_room_for(Server& server, const Caller& caller);
@@ -108,7 +125,7 @@ class UpstreamServers {
   void keep(const Server& server);
   Task<Result<std::unique_ptr<Transport>>> start(const Server& server, Caller caller, Variables secrets);
   Task<Result<std::unique_ptr<ServerProcess>>> start_process(const Server& server, Caller caller, Variables secrets);
-  Task<> learn_one(Server& server);
+  Task<> learn_one(ServerPtr server);
   // Checks and writes the arguments of a call beside the loop. Errors: invalid: they do not fit the schema.
   Task<Result<Transport::Arguments>> write_beside(Server& server, const Caller& caller, const std::string& tool,
                                                   const ToolEntry& entry, FreedBeside arguments);
@@ -117,7 +134,7 @@ class UpstreamServers {
   Settings settings_;
   std::shared_ptr<http::HttpClient> http_;  // opened for the first server over HTTP
   std::function<void()> changed_;
-  std::map<std::string, Server, std::less<>> servers_;
+  std::map<std::string, ServerPtr, std::less<>> servers_;
   Deadline telling_;  // delays the report of observed types, which rewrites all stubs
   Scope tasks_;       // last: cancelled first
 };

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -57,6 +58,24 @@ struct Folders {
 const Peer kSomebody{1234, 1234, {}};
 
 }  // namespace
+
+TEST_CASE("the examples of the package are policies, and rules of tenants", "[store]") {
+  Folders folders;
+  const fs::path examples = WARDER_SOURCE_DIR "/units/examples";
+  for (auto file : {"research.json", "supervised.json"})
+    Folders::copy(examples / "policies" / file, folders.admin / file);
+  std::ifstream in(examples / "tenants.json");
+  std::string tenants(std::istreambuf_iterator<char>(in), {});
+  // Users and groups must exist on the machine; these do on each.
+  tenants.replace(tenants.find("\"alice\""), 7, "\"root\"");
+  tenants.replace(tenants.find("\"agents\""), 8, "\"root\"");
+  Folders::write(folders.admin / "tenants.json", tenants);
+  CHECK(folders.problems().empty());
+  auto store = folders.load();
+  REQUIRE(store);
+  const auto names = store->names();
+  for (auto name : {"research", "supervised"}) CHECK(std::find(names.begin(), names.end(), name) != names.end());
+}
 
 TEST_CASE("the shipped policies load", "[store]") {
   auto store = Store::load({WARDER_SOURCE_DIR "/policies"}, Mode::checkout);
@@ -335,4 +354,21 @@ TEST_CASE("a reload compiles only the seccomp profiles whose text, or whose base
   CHECK(filter_of("child") != child);
   CHECK(filter_of("alone") == alone);
   CHECK(filter_of("alone")->profile == "alone");
+}
+
+TEST_CASE("a store that refuses offers execute_code alone, and nothing that could run", "[store]") {
+  const Store store = Store::refusing({"/etc/warder/policies"});
+  const auto policy = store.standard();
+  REQUIRE(policy);
+  CHECK(store.names() == std::vector<std::string>{"none"});
+  CHECK(store.folders() == std::vector<std::string>{"/etc/warder/policies"});
+  CHECK(policy->tools.offers("execute_code"));
+  CHECK_FALSE(policy->tools.offers("call_tool"));
+  REQUIRE(policy->filter);
+  CHECK(policy->filter->program.empty());
+  CHECK(policy->calls.otherwise == Verdict::deny);
+  CHECK(policy->named_workspaces.idle.count() == 0);
+  const auto assigned = store.tenant_of({1000, 1000, {}});
+  REQUIRE(assigned);
+  CHECK(assigned->tenant == "uid-1000");
 }

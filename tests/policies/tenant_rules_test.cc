@@ -76,10 +76,6 @@ TEST_CASE("rules that are not understood are refused, with rule, key and value",
        "rules[0].uid: a rule has exactly one of: uid, user, gid, group, unit, default"},
       {R"({"rules": [{"uid": 4294967295, "policy": "p"}]})", "rules[0].uid: 4294967295 is outside 0..4294967294"},
       {R"({"rules": [{"uid": "root", "policy": "p"}]})", "rules[0].uid: \"root\" is not an integer"},
-      {R"({"rules": [{"user": "no-such-user", "policy": "p"}]})",
-       "rules[0].user: this machine has no user \"no-such-user\""},
-      {R"({"rules": [{"group": "no-such-group", "policy": "p"}]})",
-       "rules[0].group: this machine has no group \"no-such-group\""},
       {R"({"rules": [{"uid": 1, "tenant": "../x", "policy": "p"}]})",
        "rules[0].tenant: \"../x\" is not 1 to 64 of a-z, 0-9, _, . and -, or starts with a dot"},
       {R"({"rules": [{"uid": 1, "tenant": "{user}", "policy": "p"}]})",
@@ -98,4 +94,16 @@ TEST_CASE("rules that are not understood are refused, with rule, key and value",
   }));
   CAPTURE(text);
   CHECK(tenant_problems(Json::parse(text)) == message);
+}
+
+TEST_CASE("a rule with a user or group that does not exist fits no peer, and warns", "[tenants]") {
+  const auto rules = TenantRules::parse(Json::parse(R"({"rules": [
+    {"user": "no-such-user", "policy": "a"}, {"group": "no-such-group", "policy": "b"}, {"default": true, "policy": "c"}
+  ]})"));
+  REQUIRE(rules);
+  CHECK(rules->warnings() ==
+        std::vector<std::string>{"rules[0].user: this machine has no user \"no-such-user\"; the rule is skipped",
+                                 "rules[1].group: this machine has no group \"no-such-group\"; the rule is skipped"});
+  CHECK(match(*rules, {0, 0, {}}) == "uid-0 under c");
+  CHECK(rules->rules().size() == 3);  // policies of skipped rules are checked, too
 }

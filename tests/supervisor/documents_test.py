@@ -11,7 +11,7 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 from bus_harness import UNITS, Bus, BusDaemon
-from harness import BUSY, PATIENCE, Client, Policies
+from harness import BUSY, PATIENCE, TOP, Client, Policies
 
 WARDER, WARDERD = os.environ["WARDER"], os.environ["WARDERD"]
 DOCUMENTS = pathlib.Path(os.environ["DOCUMENTS"])
@@ -27,7 +27,7 @@ def flags_in(text):
 
 def commands_in(text):
     """The names under "Subcommands:" of a --help."""
-    return re.findall(r"(?m)^  ([a-z]+)\b", text.split("Subcommands:\n", 1)[1]) if "Subcommands:\n" in text else []
+    return re.findall(r"(?m)^  ([a-z][a-z-]*)", text.split("Subcommands:\n", 1)[1]) if "Subcommands:\n" in text else []
 
 
 def helps(*path):
@@ -108,10 +108,30 @@ class Documents(unittest.TestCase):
                 words = [f"{a.get('type')} {a.get('name')}" for a in member.iter("arg")]
                 self.assertRegex(text, rf"\n\.TP\n{member.get('name')}[ (].*{'.*'.join(map(re.escape, words))}.*\n\S+ ")
 
+    def test_every_key_of_the_files_is_in_their_manuals(self):
+        def paths(schema, whole, prefix):
+            schema = whole["$defs"][schema["$ref"].rsplit("/", 1)[1]] if "$ref" in schema else schema
+            for key, value in schema.get("properties", {}).items():
+                yield prefix + key
+                yield from paths(value, whole, prefix + key + ".")
+            if isinstance(schema.get("items"), dict):
+                yield from paths(schema["items"], whole, prefix[:-1] + "[].")
+            if isinstance(schema.get("additionalProperties"), dict):
+                yield from paths(schema["additionalProperties"], whole, prefix + "NAME.")
+
+        for page, file in (("warderd.json.5", "supervisor/configuration/warderd.schema.json"),
+                           ("warder-policy.5", "policies/policy.schema.json")):
+            schema = json.loads((TOP / file).read_text())
+            text = manual(page)
+            keys = list(paths(schema, schema, ""))
+            self.assertGreater(len(keys), 30)
+            for key in keys:
+                self.assertRegex(text, rf"\n\.TP\n{re.escape(key)}[ \n]", page)
+
     def test_the_manual_is_clean(self):
-        for name in ("warder.1", "warderd.8", "org.warder.Warder1.5"):
+        for name in ("warder.1", "warderd.8", "org.warder.Warder1.5", "warderd.json.5", "warder-policy.5"):
             for line in (DOCUMENTS / name).read_text().splitlines():
-                self.assertNotRegex(line, r"^'|(?<!\\)\\(?![fe&\"-])|^\.(?!TH|SH|SS|TP|PP|\\\")", name)
+                self.assertNotRegex(line, r"^'|(?<!\\)\\(?![fe&\"-])|^\.(?!TH|SH|SS|TP|PP|nf|fi|\\\")", name)
             shown = subprocess.run(["groff", "-man", "-Tascii", "-ww", DOCUMENTS / name], capture_output=True, text=True,
                                    timeout=PATIENCE)
             self.assertEqual((shown.returncode, shown.stderr), (0, ""), name)

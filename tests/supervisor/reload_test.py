@@ -52,7 +52,7 @@ class Reload(unittest.TestCase):
         self.policies.change(languages=["shell"])
         self.assertIn("STATUS=serving; the last reload failed, see the log", self.reload())
         self.assertIsNone(self.daemon.process.poll())
-        self.assertIn(f"the reload failed, the former policies stay in force: {REFUSED}", self.daemon.log_text())
+        self.assertIn(f"the reload failed, the former configuration stays in force: {REFUSED}", self.daemon.log_text())
         again = self.client.execute("result = n", session="kept", language="python")
         self.assertEqual((again["outcome"], again["result"]), ("ok", 7), "neither language nor session were touched")
         self.policies.write("seccomp/default.json", good)

@@ -136,7 +136,7 @@ class Places(RemoteTest):
         answer = self.call("far__headers")
         self.assertEqual(answer.get("result", {}).get("Api-Key"), "[secret Api-Key]", (answer, self.daemon.log_text()))
         self.assertEqual(self.call("other__add", a=1, b=1), {"result": {"sum": 2}})
-        self.assertIn("servers old", self.daemon.log_text())
+        self.assertIn("server 'old' is skipped", self.daemon.log_text())
 
     def test_a_certificate_is_checked_and_who_cannot_be_reached_is_named(self):
         certificate = self.folder / "server.pem"

@@ -41,6 +41,7 @@ class UpstreamTest(unittest.TestCase):
     @classmethod
     def daemon(cls, servers=None, policies=None, **configuration):
         file = pathlib.Path(tempfile.mkdtemp(dir=cls.folder)) / "config.json"
+        file.parent.chmod(0o755)  # the daemon, no longer root, reads it at a reload
         file.write_text(json.dumps({"servers": servers if servers is not None else {"near": cls.server()},
                                     "catalog": str(cls.folder / "catalog"), **configuration}))
         return Daemon(policies=policies, arguments=["--config", file])

@@ -32,10 +32,18 @@ std::pair<CLI::App*, std::string> place_of(CLI::App& app, const std::string& nam
   const std::string first = name.substr(0, space);
   const std::string rest = name.substr(space + 1);
   const auto groups = app.get_subcommands([&first](CLI::App* one) { return one->get_name() == first; });
-  if (!groups.empty()) return {groups.front(), rest};
+  if (!groups.empty()) return {groups.front(), rest};  // a group, or a command of `warder` itself: "config"
   CLI::App* group = app.add_subcommand(first, group_summary(first));
   group->require_subcommand(1);
   return {group, rest};
+}
+
+// "execution" for "[EXECUTION...]"
+std::string positional_name(std::string_view words) {
+  std::string name;
+  for (const char c : words)
+    if (c >= 'A' && c <= 'Z') name += static_cast<char>(c - 'A' + 'a');
+  return name;
 }
 
 void add_command(CLI::App& app, const Command& command, Given& given) {
@@ -51,8 +59,8 @@ void add_command(CLI::App& app, const Command& command, Given& given) {
   for (const Flag& flag : command.flags) add_flag(*added, flag, given);
   if (!command.words) return;
   const bool optional = command.words[0] == '[';
-  const bool several = std::string_view(command.words).ends_with("...");
-  added->add_option("words", given.words, command.words_text)
+  const bool several = std::string_view(command.words).find("...") != std::string_view::npos;
+  added->add_option(positional_name(command.words), given.words, command.words_text)
       ->type_name(command.words)
       ->required(!optional)
       ->expected(1, several ? 1000 : 1);

@@ -101,6 +101,32 @@ TEST_CASE("what the daemon and the policies say about themselves is judged", "[d
   CHECK(none.remedy != bad.remedy);
 }
 
+TEST_CASE("a network of jails that was not seen from outside is noted", "[doctor]") {
+  check_good(judge_jail_network("1 link, 2 addresses, 5 routes, 0 neighbours, 5 rules", ""));
+  check_not_good(judge_jail_network("", "open a netlink socket in a jail: Permission denied"), Health::note,
+                 "Permission denied");
+}
+
+TEST_CASE("a configuration with mistakes is judged by what it means for executions", "[doctor]") {
+  ConfigurationFacts facts;
+  check_good(judge_configuration(facts));
+  facts.files = {"/etc/warder/warderd.json"};
+  CHECK(judge_configuration(facts).found == "/etc/warder/warderd.json");
+  facts.warnings = {"import[0] is skipped"};
+  check_not_good(judge_configuration(facts), Health::note, "import[0] is skipped");
+  facts.problems = {"a: bad", "b: bad"};
+  check_not_good(judge_configuration(facts), Health::note, "a reload would fail");
+  facts.in_force = false;
+  check_not_good(judge_configuration(facts), Health::note, "the last good copy is in force: a: bad; b: bad");
+  facts.executes = false;
+  check_not_good(judge_configuration(facts), Health::bad, "executions are denied: a: bad");
+  facts.problems.clear();
+  check_not_good(judge_configuration(facts), Health::bad, "until a reload");
+  facts.executes = true;
+  check_not_good(judge_configuration(facts), Health::note, "the files are good now");
+  check_not_good(judge_bus("0.1.0", "degraded", ""), Health::note, "degraded");
+}
+
 TEST_CASE("a machine without user namespaces is bad", "[doctor]") {
   check_good(judge_user_namespaces(0));
   check_not_good(judge_user_namespaces(EPERM), Health::bad, "Operation not permitted");

@@ -124,6 +124,7 @@ TEST_CASE("the daemon's own numbers and its spans are in the text", "[metrics]")
   traces::Queue spans;
   spans.counts = {7, 3};
   metrics::DaemonNumbers daemon;
+  daemon.configuration_ok = false;
   daemon.started = 1'700'000'000;
   daemon.unread_bytes = 42;
   daemon.state_disk_failing = true;
@@ -133,6 +134,7 @@ TEST_CASE("the daemon's own numbers and its spans are in the text", "[metrics]")
   CHECK(all.at("warder_start_time_seconds") == "1700000000");
   CHECK(all.at("warder_unread_bytes") == "42");
   CHECK(all.at("warder_state_disk_failing") == "1");
+  CHECK(all.at("warder_configuration_ok") == "0");
   CHECK(all.at(R"(warder_loop_busy_seconds_max{work="search"})") == "0.12");
   CHECK(all.at(R"(warder_spans_total{result="exported"})") == "7");
   CHECK(all.at(R"(warder_spans_total{result="dropped"})") == "3");

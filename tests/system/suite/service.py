@@ -150,8 +150,9 @@ class Service(InstalledService):
             self.assertEqual(client.execute("result = 1")["outcome"], "ok")
             pid = show("MainPID")
             (POLICIES / "broken.json").write_text('{"extends": "system", "limits": {"standard": {"tasks": -1}}}')
-            systemctl("reload", "warder.service")
-            wait_until("the failure is told", lambda: "reload failed" in show("StatusText"))
+            with self.assertRaises(subprocess.CalledProcessError):
+                systemctl("reload", "warder.service")
+            self.assertIn("reload failed", show("StatusText"))
             self.assertEqual(client.execute("result = 1")["outcome"], "ok")
             self.assertEqual(show("MainPID"), pid)
 

@@ -1,5 +1,5 @@
-// read_policies(): changed policy files are read beside the loop, and the policies in use do not change.
-#include "supervisor/daemon/policy_reader.h"
+// read_configuration(): changed files are read beside the loop, and the policies in use do not change.
+#include "supervisor/daemon/configuration_reader.h"
 
 #include <sys/stat.h>
 
@@ -37,7 +37,16 @@ struct PolicyScene {
     std::ofstream(folder / file) << text;
     REQUIRE(::chmod((folder / file).c_str(), 0600) == 0);
   }
-  Result<policies::Store> read_again() { return await(loop, read_policies(*thread, *store)); }
+  configuration::LoadedConfiguration read_again() {
+    Flags flags;
+    flags.policies = folder;
+    std::ofstream(folder / "warderd.conf") << "{}";
+    flags.config = folder / "warderd.conf";
+    const auto invocation = configuration::invocation_of(std::move(flags));
+    auto read = await(loop, read_configuration(*thread, invocation, *store, folder));
+    REQUIRE(read);
+    return std::move((*read)->loaded);
+  }
 
   TempDirectory temp;
   fs::path folder = temp.path();
@@ -52,14 +61,14 @@ TEST_CASE("policies are read again on the thread, and only changed profiles are 
   PolicyScene scene;
   const auto before = scene.store->standard();
   const auto same = scene.read_again();
-  REQUIRE(same);
-  CHECK(same->standard() != before);
-  CHECK(same->standard()->filter == before->filter);
+  REQUIRE(same.policies);
+  CHECK(same.policies->standard() != before);
+  CHECK(same.policies->standard()->filter == before->filter);
 
   scene.write("seccomp/default.json", PolicyScene::profile("write"));
   const auto changed = scene.read_again();
-  REQUIRE(changed);
-  CHECK(changed->standard()->filter != before->filter);
+  REQUIRE(changed.policies);
+  CHECK(changed.policies->standard()->filter != before->filter);
   CHECK(scene.store->standard() == before);
 }
 
@@ -68,7 +77,7 @@ TEST_CASE("a policy file with mistakes is reported, and the policies in use stay
   const auto before = scene.store->standard();
   scene.write("default.json", "{");
   const auto failed = scene.read_again();
-  REQUIRE_FALSE(failed);
-  CHECK(failed.error().code == Code::invalid);
+  CHECK_FALSE(failed.policies);
+  CHECK_FALSE(failed.good());
   CHECK(scene.store->standard() == before);
 }

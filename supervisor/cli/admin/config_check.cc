@@ -1,0 +1,42 @@
+// `warder config check`: reads the configuration as warderd does, without a daemon.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "supervisor/cli/admin/command.h"
+#include "supervisor/cli/admin/text.h"
+#include "supervisor/cli/admin/values.h"
+#include "supervisor/cli/terminal.h"
+#include "supervisor/configuration/report.h"
+
+namespace admin {
+namespace {
+
+// Without FILE, an ordinary user who has no configuration asks about the machine's.
+configuration::Invocation invocation_for(const Given& given) {
+  Flags flags;
+  if (!given.words.empty()) flags.config = given.words.front();
+  flags.policies = given.value("policies", "");
+  configuration::Invocation invocation = configuration::invocation_of(std::move(flags));
+  invocation.flags.policies = configuration::absolute_path(invocation.flags.policies, invocation);
+  std::error_code missing;
+  if (given.words.empty() && !std::filesystem::exists(configuration::default_file(invocation), missing))
+    invocation.by_root = true;
+  return invocation;
+}
+
+}  // namespace
+
+Result<int> check_configuration(const Given& given) {
+  const auto loaded = configuration::load(invocation_for(given));
+  if (given.json) {
+    print_json(configuration::report_json(loaded));
+  } else {
+    const auto report = configuration::report_of(loaded);
+    cli::print_text(stderr, report.bad);
+    cli::print_text(stdout, report.good);
+  }
+  return loaded.good() ? 0 : 1;
+}
+
+}  // namespace admin

@@ -1,0 +1,71 @@
+#include "supervisor/command_line.h"
+#include "supervisor/base/loopback.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "supervisor/base/version.h"
+#include "supervisor/configuration/reader.h"
+#include "supervisor/traces/collector.h"
+
+namespace {
+
+Result<> of_flag(const char* flag, const std::string& value, Result<> checked) {
+  if (checked || value.empty()) return {};
+  return tl::unexpected<Error>(std::move(checked).error().within(fmt::format("{} {}", flag, value)));
+}
+
+Result<> check_folder(const char* flag, const std::string& folder, const char* remedy) {
+  std::error_code missing;
+  if (folder.empty() || std::filesystem::is_directory(folder, missing)) return {};
+  return fail(Code::invalid, fmt::format("{} {}: not a folder", flag, folder), remedy);
+}
+
+Result<> check_flags(const Flags& flags) {
+  CHECKED(of_flag("--socket", flags.socket, configuration::check_socket_path(flags.socket)));
+  CHECKED(of_flag("--metrics", flags.metrics, configuration::check_metrics(flags.metrics)));
+  CHECKED(of_flag("--bus", flags.bus, configuration::check_bus(flags.bus)));
+  CHECKED(of_flag("--log-level", flags.log_level, configuration::check_log_level(flags.log_level)));
+  CHECKED(of_flag("--journal", flags.journal, configuration::check_durability(flags.journal)));
+  if (!flags.traces.empty()) {
+    auto collector = traces::parse_collector(flags.traces);
+    if (!collector) return tl::unexpected<Error>(std::move(collector).error().within("--traces"));
+  }
+  CHECKED(check_folder("--policies", flags.policies, "name a folder of policy files"));
+  CHECKED(check_folder("--catalog", flags.catalog, "name a folder of tool definitions"));
+  if (flags.keep_connections && !std::getenv("NOTIFY_SOCKET") && !flags.check && !flags.reload)
+    return fail(Code::invalid, "--keep-connections: no service manager runs that can store the connections",
+                "leave out --keep-connections, or start warderd by its unit");
+  return {};
+}
+
+}  // namespace
+
+Result<CommandLine> parse_command_line(int argc, char** argv) {
+  CommandLine line;
+  Flags flags;
+  CLI::App app{kDaemonDescription, "warderd"};
+  app.set_version_flag("--version", std::string("warderd ") + kWarderVersion);
+  declare_flags(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help, --version
+    app.exit(e);
+    line.action = CommandLine::Action::nothing;
+    return line;
+  } catch (const CLI::ParseError& e) {
+    return fail(Code::invalid, e.what(), "see warderd --help");
+  }
+  line.invocation = configuration::invocation_of(std::move(flags));
+  Flags& given = line.invocation.flags;
+  for (std::string* path :
+       {&given.config, &given.socket, &given.state, &given.policies, &given.catalog, &given.metrics})
+    if (path != &given.metrics || !is_tcp_address(*path)) *path = configuration::absolute_path(*path, line.invocation);
+  CHECKED(check_flags(given));
+  if (given.check) line.action = CommandLine::Action::check;
+  if (given.reload) line.action = CommandLine::Action::reload;
+  return line;
+}

@@ -1,0 +1,30 @@
+// Reader: the settings that a document, the flags and the defaults give together. Collects all problems; a key with a
+// problem keeps its default.
+// Source: ConfigurationDocument, Invocation. Used by: load.cc. A problem names file, key, value and remedy:
+// "/etc/warder/warderd.json: journal.days_kept: 0 is outside 1..36500".
+#pragma once
+#include <string>
+#include <vector>
+
+#include "supervisor/configuration/document.h"
+#include "supervisor/configuration/options.h"
+
+namespace configuration {
+
+// Notes: sentences about the files. problems: the configuration cannot be used. warnings: one entry cannot be used and
+// is skipped; all else works.
+struct Notes {
+  std::vector<std::string> problems, warnings;
+  std::vector<std::string> unreadable_imports;  // files of other users, which only root may read
+};
+
+Options read_options(const ConfigurationDocument& document, const Invocation& invocation, Notes& notes);
+
+// Checks of single values, for flags and keys. Errors: invalid, without the name of the flag or key.
+Result<> check_bus(const std::string& bus);
+Result<> check_socket_path(const std::string& path);
+Result<> check_metrics(const std::string& place);  // a socket's path, or a loopback address
+Result<> check_log_level(const std::string& level);
+Result<> check_durability(const std::string& durability);
+
+}  // namespace configuration

@@ -1,0 +1,28 @@
+// Reload exchange: how `warderd --reload` learns the result of a reload from the running daemon, also without D-Bus.
+// The asker writes a word to reload.request in the state folder, which belongs to the user that started the daemon, and
+// sends SIGHUP. The daemon reads the word when the reload begins, and writes it with the result to reload/answer; the
+// folder reload/ belongs to the daemon. So an answer with the asker's word is of a reload that began after the request.
+// Errors: unavailable: no daemon runs, or it does not answer; others of the file system.
+#pragma once
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "supervisor/base/result.h"
+
+namespace configuration {
+
+struct ReloadAnswer {
+  bool good = false;
+  std::vector<std::string> lines;  // problems, or what takes effect at the next restart
+};
+
+// The daemon's side. Both touch the disk. An empty word: nobody asks.
+std::string read_reload_request(const std::string& state);
+Result<> write_reload_answer(const std::string& state, const std::string& word, const ReloadAnswer& answer);
+
+// The asker's side: waits for the answer. `socket`: of the daemon, to find its process if systemd has not named it
+// ($MAINPID, systemd.exec(5)).
+Result<ReloadAnswer> ask_for_reload(const std::string& state, const std::string& socket, std::chrono::seconds limit);
+
+}  // namespace configuration
