@@ -1,5 +1,4 @@
 #include "supervisor/command_line.h"
-#include "supervisor/base/loopback.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "supervisor/base/loopback.h"
 #include "supervisor/base/version.h"
 #include "supervisor/configuration/reader.h"
 #include "supervisor/traces/collector.h"
@@ -34,9 +34,11 @@ Result<> check_flags(const Flags& flags) {
     auto collector = traces::parse_collector(flags.traces);
     if (!collector) return tl::unexpected<Error>(std::move(collector).error().within("--traces"));
   }
-  CHECKED(check_folder("--policies", flags.policies, "name a folder of policy files"));
+  for (const auto& folder : configuration::folders_in(flags.policies))
+    CHECKED(check_folder("--policies", folder, "name a folder of policy files"));
   CHECKED(check_folder("--catalog", flags.catalog, "name a folder of tool definitions"));
-  if (flags.keep_connections && !std::getenv("NOTIFY_SOCKET") && !flags.check && !flags.reload)
+  const char* notify = std::getenv("NOTIFY_SOCKET");
+  if (flags.keep_connections && (!notify || !*notify) && !flags.check && !flags.reload)
     return fail(Code::invalid, "--keep-connections: no service manager runs that can store the connections",
                 "leave out --keep-connections, or start warderd by its unit");
   return {};
@@ -61,9 +63,10 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
   }
   line.invocation = configuration::invocation_of(std::move(flags));
   Flags& given = line.invocation.flags;
-  for (std::string* path :
-       {&given.config, &given.socket, &given.state, &given.policies, &given.catalog, &given.metrics})
-    if (path != &given.metrics || !is_tcp_address(*path)) *path = configuration::absolute_path(*path, line.invocation);
+  for (std::string* path : {&given.config, &given.socket, &given.state, &given.catalog})
+    *path = configuration::absolute_path(*path, line.invocation);
+  if (!is_tcp_address(given.metrics)) given.metrics = configuration::absolute_path(given.metrics, line.invocation);
+  given.policies = configuration::absolute_folders(given.policies, line.invocation);
   CHECKED(check_flags(given));
   if (given.check) line.action = CommandLine::Action::check;
   if (given.reload) line.action = CommandLine::Action::reload;

@@ -2,6 +2,8 @@
 
 #include <sodium.h>
 
+#include <algorithm>
+
 namespace {
 
 constexpr int kVariant = sodium_base64_VARIANT_ORIGINAL;
@@ -27,9 +29,12 @@ Result<std::string> from_base64(std::string_view text) {
   const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   std::string bytes(text.size() / 4 * 3, '\0');
   size_t size = 0;
+  // libsodium 1.0.18 takes some bytes above 127 for letters.
+  const bool is_ascii =
+      std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 128; });
   // No end is asked for: text behind the padding, and bits that are set beyond the last byte, are errors then.
-  if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(), text.size(), nullptr,
-                        &size, nullptr, kVariant) != 0) {
+  if (!is_ascii || sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
+                                     text.size(), nullptr, &size, nullptr, kVariant) != 0) {
     const size_t at = text.substr(0, text.size() - padding).find_first_not_of(kAlphabet);
     return not_base64(at == text.npos ? "bits are set beyond its end" : "byte " + std::to_string(at));
   }

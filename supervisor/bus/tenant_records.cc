@@ -38,8 +38,12 @@ Task<Result<MessagePtr>> BusObjects::list_tenant_records(MessagePtr call) {
   MessagePtr asking = share(call.get());
   CO_TRY(const std::string only, co_await readable_records(std::move(asking), own));
   CO_TRY(auto sums, co_await services_.journal.accounts());
-  CO_TRY(const auto folders, services_.registry.all_tenants());
-  for (const std::string& name : folders) sums.try_emplace(name);
+  if (only.empty()) {  // the folders of all tenants are listed for administrators only
+    CO_TRY(const auto folders, services_.registry.all_tenants());
+    for (const std::string& name : folders) sums.try_emplace(name);
+  } else {
+    sums.try_emplace(only);
+  }
   CO_TRY(MessagePtr reply, reply_to(call.get()));
   int r = sd_bus_message_open_container(reply.get(), 'a', "a{sv}");
   for (const auto& [name, of_tenant] : sums)

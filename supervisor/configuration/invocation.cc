@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 namespace configuration {
 
@@ -21,6 +22,21 @@ Invocation invocation_of(Flags flags) {
 std::string absolute_path(const std::string& path, const Invocation& invocation) {
   if (path.empty()) return path;
   return (fs::path(invocation.folder) / path).lexically_normal();
+}
+
+std::vector<std::string> folders_in(const std::string& list) {
+  std::vector<std::string> folders;
+  std::istringstream parts(list);
+  for (std::string folder; std::getline(parts, folder, ':');)
+    if (!folder.empty()) folders.push_back(folder);
+  return folders;
+}
+
+std::string absolute_folders(const std::string& list, const Invocation& invocation) {
+  std::string absolute;
+  for (const auto& folder : folders_in(list))
+    absolute += (absolute.empty() ? "" : ":") + absolute_path(folder, invocation);
+  return absolute;
 }
 
 std::string default_file(const Invocation& invocation) {

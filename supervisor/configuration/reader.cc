@@ -252,7 +252,7 @@ class OptionsReader {
 void take_flags(const Flags& flags, Options& options) {
   if (!flags.socket.empty()) options.socket = flags.socket;
   if (!flags.state.empty()) options.state = flags.state;
-  if (!flags.policies.empty()) options.policies = {flags.policies};
+  if (!flags.policies.empty()) options.policies = folders_in(flags.policies);
   if (!flags.catalog.empty()) options.catalog = flags.catalog;
   if (!flags.bus.empty()) options.bus = flags.bus;
   if (!flags.metrics.empty()) options.metrics = flags.metrics;

@@ -22,7 +22,8 @@ namespace executions {
 inline constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
 
 // AnswerHistogram: durations in 48 classes, each 1.41 times as wide as the one before it: up to 250 us, 354 us, 500 us,
-// ..., one hour, longer. A quantile is interpolated within its class, so it is off by less than 41 %.
+// ..., 35 minutes, longer. A quantile is interpolated within its class, so it is off by less than 41 %; one in the last
+// class is told as at most 49 minutes.
 template <class Count>
 struct AnswerHistogram {
   static constexpr size_t kClasses = 48;
@@ -54,7 +55,7 @@ struct TimelineBin {
   uint32_t seconds = 0;  // how many this bin is about; more than one if the loop was busy
   uint32_t running = 0, waiting = 0, frozen = 0, waiting_jails = 0;  // the highest number
   std::array<Count, kOutcomeKinds> outcomes{};
-  AnswerHistogram<Count> answers;
+  AnswerHistogram<Count> answers{};
 };
 
 // BinRing: the newest kMost bins. Oldest first.

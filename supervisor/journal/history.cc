@@ -44,7 +44,8 @@ HistoryRow history_row_of(const Statement& row) {
   ended.id = begun.id;
   ended.outcome = row.text(6);
   read.is_measured = !row.is_null(9);
-  ended.wall_us = row.integer(9), ended.took_us = row.integer(10), ended.cpu_us = row.integer(11);
+  ended.wall_us = row.integer(9), ended.took_us = row.integer(10);
+  ended.cpu_us = row.is_null(11) ? kCpuUnknown : row.integer(11);
   ended.memory_peak_bytes = counted(row.integer(12));
   ended.processes_peak = static_cast<uint32_t>(row.integer(13));
   Ledger& ledger = ended.ledger;
@@ -187,7 +188,7 @@ Json to_json(const HistoryRow& row) {
   if (!row.is_measured) return members;
   members["WallUSec"] = usec(ended.wall_us);
   members["AnswerUSec"] = usec(ended.took_us);
-  members["CPUUSec"] = usec(ended.cpu_us);
+  if (ended.cpu_us != kCpuUnknown) members["CPUUSec"] = usec(ended.cpu_us);
   members["MemoryPeakBytes"] = ended.memory_peak_bytes;
   if (ended.processes_peak > 0) members["TasksPeak"] = uint64_t{ended.processes_peak};
   return members;

@@ -13,7 +13,8 @@ struct DaemonLibrary : Library {
   static Json named_tool(std::string_view name, std::string_view description) {
     return Json{{"name", name}, {"description", description}};
   }
-  const catalog::Catalog& serve(const Json& tools_of_ours, bool has_ours = true) {
+  const catalog::Catalog& serve(Json tools_of_ours, bool has_ours = true) {
+    if (tools_of_ours.is_object()) tools_of_ours = Json::array({tools_of_ours});  // a list of one in braces is copied
     auto builder = catalog::CatalogBuilder::begin(temp.path().string());
     REQUIRE(builder);
     if (has_ours) {

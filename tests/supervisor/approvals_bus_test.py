@@ -143,7 +143,7 @@ class ByBus(OnBusTest):
         self.assertEqual([json.loads(look["shape"]) for look in looks],
                          [{"approval": waits["Id"], "execution": waits["Execution"], "values": 1, "look": number}
                           for number in (1, 2)])
-        self.assertNotIn(mail, json.dumps(looks) + self.shared.log_text())
+        self.assertNotIn(mail, json.dumps(looks, default=repr) + self.shared.log_text())
         self.assertEqual(self.admin.error("RevealApproval", "s", "a0")[0], "NotFound")
         self.warder("deny", waits["Id"])
         self.client.executed(self.request)

@@ -12,8 +12,7 @@ import subprocess
 import unittest
 import zlib
 
-from approvals_bus_test import OnBusTest
-from approvals_harness import ADD, CAUGHT
+from approvals_harness import ADD, CAUGHT, ApprovalTest
 from browser import PROGRAM, Browser
 from bus_harness import Admin, Bus, BusDaemon
 from harness import HOLD, PATIENCE, Client, eventually, let_go
@@ -118,11 +117,13 @@ class Shown(unittest.TestCase):
             colours = pixels(browser.screenshot())
             self.assertGreater(len(colours), 20, "text and lines, not a blank page")
             self.assertLess(max(colours.values()), 0.99 * sum(colours.values()))
+            self.assertEqual(browser.complaints, [])
             self.daemon.stop()
             browser.wait_for("!document.getElementById('problem').hidden", "a daemon that has gone is told")
             self.daemon.start()
             browser.wait_for("document.getElementById('problem').hidden", "and that it is there again")
-            self.assertEqual(browser.complaints, [])
+            unanswered = [one for one in browser.complaints if "502 (Bad Gateway)" in one.get("entry", {}).get("text", "")]
+            self.assertEqual([one for one in browser.complaints if one not in unanswered], [])
 
     @unittest.skipUnless(PROGRAM, "there is no chromium")
     def test_what_the_daemon_says_is_text(self):
@@ -138,9 +139,14 @@ class Shown(unittest.TestCase):
         with Dashboard(self.bus) as dashboard, Browser() as browser:
             browser.open(dashboard.address)
             browser.wait_for("document.querySelectorAll('#plots figure').length > 0", "the page")
-            browser.value(f"show({json.dumps(state)}); open_details({json.dumps(MARKUP)})")
+            # In one turn of the page, which shows the daemon's own state a second later.
+            images, cell, title, shown = browser.value(
+                f"show({json.dumps(state)}); open_details({json.dumps(MARKUP)}); [document.querySelectorAll('img').length, "
+                "document.querySelector('#executions td').innerText, document.getElementById('details-title').innerText, "
+                "document.body.innerText.split('<img').length]")
+            self.assertEqual((images, cell, title), (0, MARKUP, MARKUP))
+            self.assertGreater(shown, 15, "every text of the daemon is shown as it is")
             self.assertEqual(browser.value("document.querySelectorAll('img').length"), 0)
-            self.assertEqual(browser.value("document.querySelector('#executions td').innerText"), MARKUP)
 
     def test_only_who_knows_the_key_and_came_directly_is_shown_anything(self):
         with Dashboard(self.bus) as dashboard:
@@ -260,7 +266,8 @@ class Shown(unittest.TestCase):
             browser.wait_for(f"document.querySelector('button[data-id=\"{done['execution_id']}\"]') !== null", "another is listed")
             browser.value(f"document.getElementById('details').close(); document.querySelector('button[data-id=\"{done['execution_id']}\"]').click()")
             browser.wait_for("document.querySelector('#details dl.receipt') !== null", "its receipt")
-            self.assertEqual(browser.complaints, [])
+            # Without cgroups the refusal of the freeze is one.
+            self.assertEqual([one for one in browser.complaints if not one.get("entry", {}).get("url", "").endswith("/act")], [])
 
     def test_clients_that_come_at_once_and_are_answered_at_once_are_all_answered(self):
         path = self.daemon.directory / "dashboard.sock"
@@ -328,11 +335,20 @@ class Shown(unittest.TestCase):
 
 
 @unittest.skipUnless(PROGRAM, "there is no chromium")
-class Decides(OnBusTest):
+class Decides(ApprovalTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.bus = cls.enterClassContext(Bus())
+        super().setUpClass()
+
+    @classmethod
+    def daemon(cls, policies=None):
+        return BusDaemon(cls.bus, policies=policies, configuration={"servers": {"near": cls.server()}, "catalog": str(cls.folder / "catalog")})
+
     def test_calls_that_wait_are_decided_on_the_page(self):
         with Dashboard(self.bus) as dashboard, Client(self.shared.socket) as client, Browser() as browser:
             browser.open(dashboard.address)
-            browser.wait_for("document.getElementById('no-approvals').textContent == 'No call waits for an approval.'", "what is true")
+            browser.wait_for("document.getElementById('no-approvals')?.textContent == 'No call waits for an approval.'", "what is true")
             first = client.begin_execute(ADD % 100)
             browser.wait_for("document.querySelector('.approval') !== null", "a call waits")
             shown = browser.value("document.querySelector('.approval').innerText")

@@ -115,6 +115,13 @@ class Flags(Folder):
             with self.subTest(flag):
                 self.expect_refusal(self.run_bare(flag), flag)
 
+    def test_several_folders_of_policies(self):
+        with Policies() as own:
+            own.write("own.json", '{"extends": "nobody"}')
+            ended = self.run_daemon("--check", "--policies", f"{TOP / 'policies'}:{own.folder}")
+            self.assertIn(f"{own.folder}/own.json", ended.stderr)
+            self.expect_refusal(self.run_daemon("--policies", f"{own.folder}:/nowhere"), "--policies", "/nowhere")
+
     def test_a_flag_twice(self):
         self.expect_refusal(self.run_daemon("--bus", "off", "--bus", "off"), "--bus")
 

@@ -133,7 +133,8 @@ class Top(unittest.TestCase):
                 plain = self.top(environment=more)
                 plain.wait_for("serving")
                 self.assertFalse(plain.screen.colours)
-        unknown = self.top(environment={"TERM": "no-such-terminal"})
+        # ncurses 6.4 keeps 1.6 KB of a screen that it refuses (new_prescr), which the leak sanitizer reports at the end.
+        unknown = self.top(environment={"TERM": "no-such-terminal", "LSAN_OPTIONS": "detect_leaks=0"})
         unknown.wait_for("--batch")
         self.assertEqual(unknown.end(), 125)
 

@@ -50,7 +50,7 @@ Result<std::vector<std::string>> entries_of_state(const std::string& state, bool
   return names;
 }
 
-// The journal's copy belongs to the owner of the state folder, as the journal does.
+// The journal's copy belongs to the owner of the journal's folder, the daemon's user.
 Result<> copy_journal(const std::string& state, const std::filesystem::path& to) {
   TRY(const journal::Database database,
       journal::Database::open(journal_file(state), journal::Database::Access::read_only));
@@ -59,7 +59,8 @@ Result<> copy_journal(const std::string& state, const std::filesystem::path& to)
   const std::string copy = to / "journal.db";
   CHECKED(database.copy_to(copy));
   struct stat owner {};
-  if (::stat(state.c_str(), &owner) < 0) return fail_path(errno, "look at", state);
+  const std::string folder = state + "/" + kJournalFolder;
+  if (::stat(folder.c_str(), &owner) < 0) return fail_path(errno, "look at", folder);
   for (const std::string& path : {to.string(), copy})
     if (::lchown(path.c_str(), owner.st_uid, owner.st_gid) < 0) return fail_path(errno, "give an owner to", path);
   return {};

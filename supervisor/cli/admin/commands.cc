@@ -166,9 +166,9 @@ const std::vector<Command>& commands() {
        run_reload,
        nullptr,
        nullptr,
-       "Read policies and tool definitions again, and print the policies, or each problem on a line of its own. After "
-       "a "
-       "problem the daemon works on with what it had. Exit status: 1 if the reload failed",
+       "Read the configuration, policies and tool definitions again, and print the policies, or each problem on a line "
+       "of its own. After a problem the daemon works on with what it had. systemctl reload warder does the same, and "
+       "renews the last good copy. Exit status: 1 if the reload failed",
        {}},
       {"drain",
        run_drain,

@@ -161,6 +161,7 @@ function open_details(id) {
   look_at_details();
 }
 
+// The event comes later than close(): another execution may have been opened meanwhile.
 function close_details() {
-  opened = null;
+  if (!$("details").open) opened = null;
 }

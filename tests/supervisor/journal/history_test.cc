@@ -330,3 +330,13 @@ TEST_CASE("entries of a tenant are read by an index, in the order of the chain",
   CHECK(subjects({.since_ms = now_ms() + 60'000}, EntryOrder::oldest_first, 1'000, nullptr).empty());
   CHECK(subjects({.after = 298}, EntryOrder::oldest_first, 1'000, nullptr) == std::vector<std::string>{"t298", "t299"});
 }
+
+TEST_CASE("a CPU time that is not known is not told as 0", "[journal]") {
+  Filled filled(2);
+  REQUIRE(filled.database.execute("UPDATE executions SET cpu_us=NULL WHERE number=2"));
+  const HistoryPage page = page_of(filled.database, {}, 0);
+  REQUIRE(page.rows.size() == 2);
+  CHECK_FALSE(to_json(page.rows[0]).contains("CPUUSec"));
+  CHECK(to_json(page.rows[0]).contains("WallUSec"));
+  CHECK(to_json(page.rows[1])["CPUUSec"] == 3);
+}

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 from suite.service import systemctl
-from suite.warder import META, PATIENCE, PROGRAM, Connection, wait_until
+from suite.warder import PATIENCE, PROGRAM, wait_until
 
 USER = pwd.getpwnam("ordinary")
 RUNTIME = pathlib.Path(f"/run/user/{USER.pw_uid}")
@@ -75,9 +75,9 @@ class ByHand(unittest.TestCase):
                 said = "".join(lines)
                 self.assertIn("every execution will be refused: policy 'system': ", said)
                 self.assertIn("systemctl --user enable --now warder.socket", said)
-                with Connection(folder / "mcp.sock") as client:
-                    result = client.request("tools/call", name="execute_code", arguments={"code": "1"}, _meta=META)
-                self.assertIn("denied", result["content"][0]["text"])
+                done = as_user("warder", "--socket", str(folder / "mcp.sock"), "run", "-c", "1", check=False)
+                self.assertNotEqual(done.returncode, 0, done.stdout)
+                self.assertIn("cgroup", done.stderr)
             finally:
                 daemon.terminate()
 
