@@ -119,7 +119,8 @@ Task<Result<>> Authority::learn(std::string sender) {
   if (!known.sees_all && rules_.polkit) {
     auto granted = co_await ask_polkit(sender, false, peer.uid, Right::see_all);
     known.sees_all = granted.has_value();
-    known.until = Monotonic::now() + kPolkitAnswerUsed;
+    const bool was_asked = granted || granted.error().code == Code::denied;
+    known.until = Monotonic::now() + (was_asked ? kPolkitAnswerUsed : 0s);
   }
   known_.insert_or_assign(sender, std::move(known));
   forget_oldest();

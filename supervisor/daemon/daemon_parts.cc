@@ -235,6 +235,7 @@ void DaemonParts::forget_data_of(const tenants::TenantId& id) {
   skills_.forget(id);
   vaults_.forget(id);
   learning_.forget(id.text());
+  if (id.workspace.empty()) busiest_tenants_.forget(id.account);
 }
 
 void DaemonParts::disconnect_tenant(const std::string& tenant) {

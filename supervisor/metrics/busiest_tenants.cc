@@ -56,6 +56,13 @@ void BusiestTenants::note(const ExecutionRecord& execution) {
   sum.cpu_us += static_cast<uint64_t>(std::max(execution.usage.cpu_ms.value_or(0), 0.0) * 1000);
 }
 
+void BusiestTenants::forget(std::string_view tenant) {
+  const auto place = known_.find(tenant);
+  if (place == known_.end()) return;
+  named_.erase(place->first);
+  known_.erase(place);
+}
+
 // Takes the name of the least busy tenant away if `tenant` is clearly busier.
 bool BusiestTenants::gets_name(const KnownTenant& tenant, double weight) {
   if (named_.size() < most_) return true;

@@ -47,6 +47,8 @@ class BusiestTenants {
   }
   bool is_named(std::string_view tenant) const { return named_.contains(tenant); }
   const Sum& others() const { return others_; }
+  // For a tenant that is removed: neither its name nor its sum stay. A later tenant of that name begins at 0.
+  void forget(std::string_view tenant);
   // Tenants with an execution that ended since the start.
   size_t known() const { return known_.size(); }
 

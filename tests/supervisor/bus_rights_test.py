@@ -127,7 +127,11 @@ class Rights(unittest.TestCase):
             status, said = self.call(OTHER_USER, "SetLimits", "a{sv}", "1", "WallUSec", "t", "100000000", path=path,
                                      interface=EXECUTION)
             self.assertEqual(status, 0, said)
-            self.assertEqual(self.call(OTHER_USER, "Reload")[0], 1)
+            for member, *words in (["Reload"], ["Drain"], ["RunDoctor"], ["ForgetSearches", "s", ""],
+                                   ["SetLogLevel", "s", "debug"], ["RemoveTenant", "sb", f"uid-{ORDINARY_USER}", "true"]):
+                status, said = self.call(OTHER_USER, member, *words)
+                self.assertEqual(status, 1, member)
+                self.assertIn(f"polkit does not grant {CONFIGURE}", said)
             self.assertEqual(self.call(OTHER_USER, "Kill", path=path, interface=EXECUTION), (0, ""))
         self.assertEqual(self.client.executed(self.request)["outcome"], "cancelled")
 
@@ -187,7 +191,7 @@ class Rights(unittest.TestCase):
 
     def test_nobody_but_admins_configures(self):
         for member, *words in (["Reload"], ["Drain"], ["RunDoctor"], ["ForgetSearches", "s", ""],
-                               ["SetLogLevel", "s", "debug"]):
+                               ["SetLogLevel", "s", "debug"], ["RemoveTenant", "sb", f"uid-{ORDINARY_USER}", "true"]):
             status, said = self.call(ORDINARY_USER, member, *words)
             self.assertEqual(status, 1, said)
         status, said = self.call(ORDINARY_USER, "Set", "ssv", LOG_CONTROL, "LogLevel", "s", "debug", path=LOG_PATH,

@@ -124,6 +124,20 @@ TEST_CASE("a tenant that has the name of the sum has no name of its own", "[metr
   CHECK(count_of(tenants.others()) == 1);
 }
 
+TEST_CASE("a removed tenant leaves neither its name nor its sum", "[metrics][tenants]") {
+  Ending ending;
+  BusiestTenants tenants(ending.registry, 2);
+  for (int i = 0; i < 10; i++) ending.end("stays");
+  for (int i = 0; i < 10; i++) ending.end("leaves");
+  tenants.forget("leaves");
+  tenants.forget("was never there");
+  CHECK(counts_of(tenants) == std::map<std::string, uint64_t>{{"stays", 10}});
+  CHECK(count_of(tenants.others()) == 0);
+  CHECK(tenants.known() == 1);
+  ending.end("leaves");  // another tenant of that name
+  CHECK(counts_of(tenants).at("leaves") == 1);
+}
+
 // The size of the text and its time for 10, 1,000 and 100,000 tenants: metrics_tests "[.measure]".
 TEST_CASE("the text for very many tenants is as long as for a hundred", "[metrics][tenants]") {
   size_t of_hundred = 0;
