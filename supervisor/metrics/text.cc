@@ -2,20 +2,33 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace metrics {
 namespace {
 
-std::string labels_text(Labels labels) {
-  std::string out;
-  for (const auto& [name, value] : labels) {
-    out += fmt::format("{}{}=\"", out.empty() ? "{" : ",", name);
-    for (const char c : value) {
-      if (c == '\\' || c == '"') out += '\\';
-      out += c == '\n' ? std::string("\\n") : std::string(1, c);
-    }
-    out += '"';
+void append_escaped(std::string& to, std::string_view value) {
+  while (!value.empty()) {
+    const size_t plain = std::min(value.find_first_of("\\\"\n"), value.size());
+    to.append(value.substr(0, plain));
+    value.remove_prefix(plain);
+    if (value.empty()) return;
+    to += '\\';
+    to += value.front() == '\n' ? 'n' : value.front();
+    value.remove_prefix(1);
   }
-  return out.empty() ? out : out + "}";
+}
+
+void append_labels(std::string& to, Labels labels) {
+  char before = '{';
+  for (const auto& [name, value] : labels) {
+    to += std::exchange(before, ',');
+    to.append(name).append("=\"");
+    append_escaped(to, value);
+    to += '"';
+  }
+  if (labels.size() > 0) to += '}';
 }
 
 }  // namespace
@@ -43,7 +56,9 @@ void OpenMetricsText::seconds(std::string_view suffix, Labels labels, uint64_t u
 }
 
 void OpenMetricsText::line(std::string_view suffix, Labels labels, const std::string& value) {
-  out_ += fmt::format("{}{}{} {}\n", name_, suffix, labels_text(labels), value);
+  out_.append(name_).append(suffix);
+  append_labels(out_, labels);
+  out_.append(" ").append(value).append("\n");
 }
 
 }  // namespace metrics

@@ -66,6 +66,9 @@ class Scraped(UpstreamTest):
             assert client.execute("0", language="javascript")["outcome"] == "denied"
             called = eventually(lambda: answer_of(client), "the server's tools are known")
             assert called, called
+            # New tools empty the pool: its jails would not know them.
+            assert client.execute("result = 2")["outcome"] == "ok"
+            eventually(lambda: 'warder_pool_jails{language="python"' in read_unix(path), "the pool is filled again")
             cls.families = parse(read_unix(path))
         cls.samples = {}  # {name: {label: {values}}}
         for family, (kind, samples) in cls.families.items():
