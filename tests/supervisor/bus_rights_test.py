@@ -1,7 +1,10 @@
 """Who may do what over D-Bus, callers that mean no good, and a bus that is not there, or dies."""
 import contextlib
+import json
+import os
 import subprocess
 import unittest
+import urllib.request
 
 import dbus
 import dbus.lowlevel
@@ -12,6 +15,7 @@ from harness import BUSY, ORDINARY_USER, PATIENCE, ROOT, TOP, Client, Daemon, Po
 MANAGE, CONFIGURE = f"{NAME}.manage-executions", f"{NAME}.configure"
 SEE_ALL, INTROSPECTABLE = f"{NAME}.see-all", "org.freedesktop.DBus.Introspectable"
 OTHER_USER = 2  # bin: somebody whom /etc/passwd knows
+WARDER = os.environ["WARDER"]
 
 
 def tenant_label(account):
@@ -84,6 +88,37 @@ class Rights(unittest.TestCase):
                     self.assertNotIn(secret, text)
         done = self.bus.busctl("get-property", NAME, PATH, MANAGER, "Running", user=OTHER_USER)
         self.assertEqual(done, "u 1\n")
+        self.end(identity)
+
+    def shown_by_dashboard(self, user):
+        """The data behind that user's dashboard, when it has asked the daemon."""
+        command = [WARDER, "dashboard", "--json", "--bus", self.bus.address]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, user=user, group=user, extra_groups=[]) as dashboard:
+            try:
+                address = json.loads(dashboard.stdout.readline())["address"]
+
+                def known():
+                    with urllib.request.urlopen(address + "state.json", timeout=PATIENCE) as answer:
+                        text = answer.read().decode()
+                    return text if "manager" in json.loads(text) else None
+                return eventually(known, "the dashboard has asked the daemon")
+            finally:
+                dashboard.terminate()
+
+    def test_the_commands_and_the_dashboard_show_a_user_its_own_only(self):
+        identity, _ = self.begin()
+
+        def shown_to(user):
+            def warder(*words):
+                return subprocess.run([WARDER, *words, "--bus", self.bus.address], capture_output=True, text=True, user=user,
+                                      group=user, extra_groups=[], timeout=PATIENCE, check=True).stdout
+            yield from (warder(*words) for words in (["ps", "--all"], ["top", "--batch", "-n", "1"], ["history", "--json"]))
+            yield self.shown_by_dashboard(user)
+        for text in shown_to(ORDINARY_USER):
+            self.assertIn(identity[:6], text)
+        for text in shown_to(OTHER_USER):
+            self.assertNotIn(identity[:6], text)
+            self.assertNotIn(f"uid-{ORDINARY_USER}", text)
         self.end(identity)
 
     def test_what_a_user_may_not_see_is_answered_like_what_does_not_exist(self):
