@@ -15,6 +15,14 @@
 
 namespace upstream {
 
+// ServerCounts: what happened with one server since the daemon started, over all its connections.
+struct ServerCounts {
+  uint64_t calls_ok = 0, calls_error = 0, calls_failed = 0;  // error: the tool's own answer; failed: no answer
+  uint64_t call_us = 0;                                      // of all calls, with the start of the server
+  uint64_t starts_ok = 0, starts_failed = 0;
+  uint64_t losses = 0;  // it ended, or hung, without being asked to end
+};
+
 class ServerConnection {
  public:
   struct Start {
@@ -24,6 +32,7 @@ class ServerConnection {
   };
   struct Told {
     std::function<void(Definitions)> learned;  // at each start, and when the server reports a change
+    ServerCounts* counts = nullptr;            // counts starts and losses; outlives the connection
   };
   ServerConnection(Loop& loop, Client::Reading reading, const ServerConfig& config, Told told);
   ~ServerConnection();
@@ -36,6 +45,8 @@ class ServerConnection {
   Task<Result<ServerAnswer>> call(Start start, Client::Order order);
   // Ends the server, unless it is busy.
   void rest();
+  // Whether the server runs, or over HTTP: has a session.
+  bool runs() const { return client_ != nullptr; }
   // No call uses the connection and no server runs: the connection may be destroyed.
   bool is_idle() const { return !starting_ && busy_ == 0; }  // no call uses it
   bool rests() const { return !client_ && !starting_ && busy_ == 0; }

@@ -217,7 +217,8 @@ std::vector<TopLine> row_lines(const TopModel& model, TopPage& page, size_t heig
   }
   if (rows.empty()) {
     const bool filtered = !page.filter.words.empty() || !page.filter.tenant.empty();
-    lines.push_back(line(filtered ? "no execution fits the filter" : "no executions now", Style::quiet));
+    lines.push_back(
+        line(filtered ? "no execution fits the filter" : "no executions now that you may see", Style::quiet));
   }
   return lines;
 }

@@ -45,7 +45,7 @@ function show_tenants() {
     return row({}, ["", name], ["", one.Policy || UNKNOWN], ["n", count(one.Connections)], ["n", count(one.Running) + most],
                ["n", count(one.Waiting)], ["n", count(one.Executions)], [failed ? "n bad" : "n", count(failed)],
                ["n", duration(one.CPUUsageUSec)], ["", held]);
-  }), "No tenant has connected since the daemon started.");
+  }), "No tenant that you may see has connected since the daemon started.");
 }
 
 function show_servers() {
@@ -75,7 +75,7 @@ function fits(one, filter) {
 function show_executions() {
   const filter = $("filter").value.trim();
   const shown = state.executions.filter((one) => fits(one, filter));
-  const empty = state.executions.length ? "No execution fits the filter." : "No executions now, nor in the last minute.";
+  const empty = state.executions.length ? "No execution fits the filter." : "No executions that you may see, now or in the last minute.";
   const focused = document.activeElement?.dataset?.id;
   fill("executions", shown.map((one) => {
     const ended = one.State === "ended";
