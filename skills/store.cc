@@ -22,8 +22,6 @@ constexpr size_t kMostProblems = 100;
 constexpr char kNew[] = ".new";    // name of a version during its writing
 constexpr char kGone[] = ".gone";  // name of a skill during its removal
 
-RelativePath path_of(std::string_view text) { return RelativePath::parse(text).value(); }  // for our own paths
-
 std::string version_path(std::string_view slug, uint32_t version) { return fmt::format("{}/{:06}", slug, version); }
 
 // The names in a folder, sorted.
@@ -64,21 +62,22 @@ Result<> write_new(int directory, const RelativePath& path, std::string_view con
 }
 
 // Removes the rest of a skill if the daemon ended during a removal.
-void sweep(int directory) { (void)remove_tree_beneath(directory, path_of(kGone)); }
+void sweep(int directory) { (void)remove_tree_beneath(directory, RelativePath::known(kGone)); }
 
 Result<> write_version(int top, const Draft& draft, const std::string& slug, uint32_t version) {
   const std::string beside = fmt::format("{}/{}", slug, kNew);
-  TRY(Fd folder, make_directories_beneath(top, path_of(slug), kPrivate));
-  if (auto left = stat_beneath(top, path_of(beside))) CHECKED(remove_tree_beneath(top, path_of(beside)));
-  TRY(Fd scripts, make_directories_beneath(top, path_of(beside + "/scripts"), kPrivate));
+  TRY(Fd folder, make_directories_beneath(top, RelativePath::known(slug), kPrivate));
+  if (auto left = stat_beneath(top, RelativePath::known(beside)))
+    CHECKED(remove_tree_beneath(top, RelativePath::known(beside)));
+  TRY(Fd scripts, make_directories_beneath(top, RelativePath::known(beside + "/scripts"), kPrivate));
   for (const DraftFile& file : make_files(draft, version))
-    CHECKED(write_new(top, path_of(beside + "/" + file.path), file.contents));
-  for (const std::string& path : {beside + "/scripts", beside}) CHECKED(make_durable(top, path_of(path)));
+    CHECKED(write_new(top, RelativePath::known(beside + "/" + file.path), file.contents));
+  for (const std::string& path : {beside + "/scripts", beside}) CHECKED(make_durable(top, RelativePath::known(path)));
   // Replaces a version that cannot be read, or one that a daemon left behind when it ended: no client got its number.
-  const RelativePath named = path_of(version_path(slug, version));
+  const RelativePath named = RelativePath::known(version_path(slug, version));
   if (stat_beneath(top, named)) CHECKED(remove_tree_beneath(top, named));
-  CHECKED(rename_beneath(top, path_of(beside), named, Existing::refuse));
-  CHECKED(make_durable(top, path_of(slug)));
+  CHECKED(rename_beneath(top, RelativePath::known(beside), named, Existing::refuse));
+  CHECKED(make_durable(top, RelativePath::known(slug)));
   return make_durable(top, RelativePath());
 }
 
@@ -111,15 +110,15 @@ void SkillStore::note(std::string_view name, std::string_view problem) {
 // Reads the newest version that can be read. nullopt: the folder has no version, because the daemon ended during the
 // first save. The rest of an interrupted save is removed.
 Result<std::optional<SkillStore::Entry>> SkillStore::load_entry(const std::string& slug) {
-  TRY(std::vector<std::string> names, names_in(directory_->get(), path_of(slug)));
+  TRY(std::vector<std::string> names, names_in(directory_->get(), RelativePath::known(slug)));
   if (std::erase(names, kNew) > 0)
-    CHECKED(remove_tree_beneath(directory_->get(), path_of(fmt::format("{}/{}", slug, kNew))));
+    CHECKED(remove_tree_beneath(directory_->get(), RelativePath::known(fmt::format("{}/{}", slug, kNew))));
   std::vector<uint32_t> numbers;
   for (const std::string& name : names)
     if (auto number = version_number(name)) numbers.push_back(*number);
   Entry entry;
   for (auto number = numbers.rbegin(); number != numbers.rend(); number++) {
-    TRY(Fd folder, open_directory_beneath(directory_->get(), path_of(version_path(slug, *number))));
+    TRY(Fd folder, open_directory_beneath(directory_->get(), RelativePath::known(version_path(slug, *number))));
     if (!entry.versions.empty()) {
       if (auto bytes = bytes_below(folder.get())) entry.versions.insert(entry.versions.begin(), {*number, *bytes});
     } else if (auto skill = read_skill(folder.get(), slug)) {
@@ -182,10 +181,11 @@ Result<SkillStore::Saving> SkillStore::plan_save(const Draft& draft, const Store
 Result<> SkillStore::write(Saving& saving) {
   const int top = saving.directory->get();
   CHECKED(write_version(top, saving.draft, saving.slug, saving.version));
-  TRY(Fd folder, open_directory_beneath(top, path_of(version_path(saving.slug, saving.version))));
+  TRY(Fd folder, open_directory_beneath(top, RelativePath::known(version_path(saving.slug, saving.version))));
   TRY(saving.skill, read_skill(folder.get(), saving.slug));
   for (uint32_t old : saving.surplus) {
-    if (!remove_tree_beneath(top, path_of(version_path(saving.slug, old)))) break;  // the next save tries again
+    if (!remove_tree_beneath(top, RelativePath::known(version_path(saving.slug, old))))
+      break;  // the next save tries again
     saving.removed++;
   }
   return {};
@@ -209,7 +209,7 @@ Result<SkillStore::Removal> SkillStore::plan_removal(std::string_view name) cons
 Result<> SkillStore::remove(Removal& removal) {
   const int top = removal.directory->get();
   sweep(top);
-  CHECKED(rename_beneath(top, path_of(removal.slug), path_of(kGone), Existing::refuse));
+  CHECKED(rename_beneath(top, RelativePath::known(removal.slug), RelativePath::known(kGone), Existing::refuse));
   removal.is_gone = true;
   CHECKED(make_durable(top, RelativePath()));
   sweep(top);
@@ -226,7 +226,7 @@ Result<Fd> SkillStore::version_directory(const Entry& entry, uint32_t version) c
   if (!kept)
     return fail(Code::not_found, fmt::format("the skill '{}' has no version {}", entry.skill.name, version),
                 fmt::format("versions {} to {} are stored", entry.versions.front().number, entry.version()));
-  return open_directory_beneath(directory_->get(), path_of(version_path(entry.skill.slug, version)));
+  return open_directory_beneath(directory_->get(), RelativePath::known(version_path(entry.skill.slug, version)));
 }
 
 Result<std::string> SkillStore::read(const Entry& entry, std::string_view path) const {

@@ -25,6 +25,8 @@ class RelativePath {
  public:
   // Errors: invalid, with the reason why the name is wrong.
   static Result<RelativePath> parse(std::string_view text);
+  // A path that the program itself has made, and that is right: a wrong one ends the program.
+  static RelativePath known(std::string_view text) { return parse(text).value(); }
   RelativePath() : text_(".") {}  // the directory itself
 
   const std::string& text() const { return text_; }

@@ -16,8 +16,6 @@
 namespace discovery {
 namespace {
 
-RelativePath checked(const std::string& path) { return RelativePath::parse(path).value(); }
-
 // Sets the mode independently of the umask: jails read the files under other user ids.
 Result<Fd> make_folder(int beneath, const std::string& name) {
   if (::mkdirat(beneath, name.c_str(), 0755) < 0) return fail_errno(errno, name);
@@ -67,7 +65,9 @@ Task<Result<bool>> StubTree::show(std::shared_ptr<const catalog::Catalog> catalo
     auto written = co_await write(of, next);
     if (written) written = point_to(next.name);
     if (!written) {
-      auto job = [folder = folder_.get(), name = next.name] { return remove_tree_beneath(folder, checked(name)); };
+      auto job = [folder = folder_.get(), name = next.name] {
+        return remove_tree_beneath(folder, RelativePath::known(name));
+      };
       (void)co_await writes_->run(job);
       co_return tl::unexpected<Error>(std::move(written).error().within("the stubs of /servers"));
     }
@@ -76,7 +76,7 @@ Task<Result<bool>> StubTree::show(std::shared_ptr<const catalog::Catalog> catalo
     kept_.push_back(std::move(next));
     if (kept_.size() <= kKept) continue;
     auto job = [folder = folder_.get(), name = kept_.front().name] {
-      return remove_tree_beneath(folder, checked(name));
+      return remove_tree_beneath(folder, RelativePath::known(name));
     };
     kept_.pop_front();
     auto removed = co_await writes_->run(job);
@@ -150,7 +150,8 @@ Task<Result<std::string>> StubTree::file(std::string path) {
 Result<> StubTree::point_to(const std::string& generation) {
   if (::unlinkat(folder_.get(), "current.new", 0) < 0 && errno != ENOENT) return fail_errno(errno, "current.new");
   if (::symlinkat(generation.c_str(), folder_.get(), "current.new") < 0) return fail_errno(errno, "current.new");
-  return rename_beneath(folder_.get(), checked("current.new"), checked("current"), Existing::replace);
+  return rename_beneath(folder_.get(), RelativePath::known("current.new"), RelativePath::known("current"),
+                        Existing::replace);
 }
 
 }  // namespace discovery

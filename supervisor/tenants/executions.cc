@@ -11,10 +11,8 @@ constexpr uint64_t kMaxRemovals = 1000;
 constexpr uint64_t kMaxLoaded = 100'000;
 
 RelativePath file_path(std::string_view id, Stream stream) {
-  return RelativePath::parse(std::string(id) + "/" + std::string(stream_name(stream))).value();  // both were checked
+  return RelativePath::known(std::string(id) + "/" + std::string(stream_name(stream)));  // both were checked
 }
-
-RelativePath folder_path(std::string_view id) { return RelativePath::parse(id).value(); }
 
 uint64_t size_of(int directory, std::string_view id, Stream stream) {
   auto entry = describe(directory, file_path(id, stream));
@@ -110,7 +108,7 @@ Result<> Executions::make_files(const std::string& id, Fd (&files)[2]) {
   auto out = make(Stream::out);
   auto err = make(Stream::err);
   if (!out || !err) {
-    (void)remove_tree_beneath(directory_.get(), folder_path(id), kMaxRemovals);
+    (void)remove_tree_beneath(directory_.get(), RelativePath::known(id), kMaxRemovals);
     return tl::unexpected<Error>(out ? std::move(err).error() : std::move(out).error());
   }
   files[0] = *std::move(out);
@@ -168,7 +166,7 @@ void Executions::evict() {
       ++kept;
       continue;
     }
-    if (kept->on_disk) (void)remove_tree_beneath(directory_.get(), folder_path(kept->id), kMaxRemovals);
+    if (kept->on_disk) (void)remove_tree_beneath(directory_.get(), RelativePath::known(kept->id), kMaxRemovals);
     bytes -= kept->bytes;
     count--;
     kept = kept_.erase(kept);

@@ -18,8 +18,6 @@ constexpr size_t kMaxFile = 4096;
 
 using Key = std::array<unsigned char, 32>;
 
-RelativePath named(const char* name) { return RelativePath::parse(name).value(); }
-
 Result<Key> parse(std::string text, const std::string& file) {
   Key key{};
   size_t size = 0;
@@ -57,13 +55,13 @@ Result<Key> make_state_key(int state) {
   std::array<char, 2 * sizeof key + 1> text{};
   ::sodium_bin2hex(text.data(), text.size(), key.data(), key.size());
   text.back() = '\n';
-  TRY(Fd file, open_beneath(state, named(kNewFile), O_WRONLY | O_CREAT | O_TRUNC, 0600));
+  TRY(Fd file, open_beneath(state, RelativePath::known(kNewFile), O_WRONLY | O_CREAT | O_TRUNC, 0600));
   auto written = write_all(file.get(), {text.data(), text.size()});
   sodium_memzero(text.data(), text.size());
   CHECKED(written);
   if (::fchmod(file.get(), 0600) < 0) return fail_errno(errno, kNewFile);
   if (const int failed = durable::sync_file(file.get())) return fail_errno(failed, kNewFile);
-  CHECKED(rename_beneath(state, named(kNewFile), named(kFile), Existing::refuse));
+  CHECKED(rename_beneath(state, RelativePath::known(kNewFile), RelativePath::known(kFile), Existing::refuse));
   TRY(Fd folder, open_beneath(state, RelativePath(), O_RDONLY | O_DIRECTORY));
   if (const int failed = durable::sync_file(folder.get())) return fail_errno(failed, "sync the state folder");
   return key;
@@ -76,7 +74,7 @@ Result<Key> load_key(int state, const std::string& credentials) {
     if (file) return read_key(file.get(), "the credential " + std::string(kCredential));
     if (errno != ENOENT) return fail_errno(errno, path);
   }
-  auto file = open_regular_beneath(state, named(kFile), O_RDONLY);
+  auto file = open_regular_beneath(state, RelativePath::known(kFile), O_RDONLY);
   if (file) return read_state_key(*std::move(file));
   if (file.error().code != Code::not_found) return tl::unexpected<Error>(std::move(file).error());
   return make_state_key(state);

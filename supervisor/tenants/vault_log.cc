@@ -20,7 +20,6 @@ constexpr size_t kLength = 4, kUntil = 8, kTokenLength = 1;
 constexpr size_t kMaxLog = 256 << 20;
 constexpr uint64_t kSmall = 1 << 20;  // bytes; a smaller growth is not worth a rewrite
 
-RelativePath named(const char* name) { return RelativePath::parse(name).value(); }
 const unsigned char* bytes(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 unsigned char* bytes(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
 
@@ -110,14 +109,14 @@ void VaultRecords::for_each(const std::function<void(std::string_view plain)>& u
 VaultLog::~VaultLog() { sodium_memzero(seal_.data(), seal_.size()); }
 
 Result<std::shared_ptr<VaultLog>> VaultLog::open(int tenant, const VaultKeys::Key& seal, const Found& found) {
-  TRY(Fd folder, make_directories_beneath(tenant, named("vault"), 0700));
+  TRY(Fd folder, make_directories_beneath(tenant, RelativePath::known("vault"), 0700));
   std::shared_ptr<VaultLog> log(new VaultLog(std::move(folder), seal));
   CHECKED(log->read(found));
   return log;
 }
 
 Result<> VaultLog::read(const Found& found) {
-  auto file = open_regular_beneath(folder_.get(), named("log"), O_RDWR | O_APPEND);
+  auto file = open_regular_beneath(folder_.get(), RelativePath::known("log"), O_RDWR | O_APPEND);
   if (!file && file.error().code == Code::not_found) return {};
   if (!file) return tl::unexpected<Error>(std::move(file).error());
   TRY(std::string log, read_whole(file->get(), kMaxLog));
@@ -203,12 +202,15 @@ Result<> VaultLog::rewrite(const VaultRecords& all) {
   log_.reset();  // set again at the end; after a failure it is not known which of the two logs is in place
   const std::string header = make_header(seal_);
   const std::string log = header + sealed(all, header);
-  TRY(Fd file, open_beneath(folder_.get(), named("log.new"), O_RDWR | O_APPEND | O_CREAT | O_TRUNC, 0600));
+  TRY(Fd file,
+      open_beneath(folder_.get(), RelativePath::known("log.new"), O_RDWR | O_APPEND | O_CREAT | O_TRUNC, 0600));
   CHECKED(write_all(file.get(), log));
   if (const int failed = durable::sync_data(file.get())) return fail_errno(failed, "sync the vault's log");
-  if (is_damaged_) CHECKED(rename_beneath(folder_.get(), named("log"), named("log.damaged"), Existing::replace));
+  if (is_damaged_)
+    CHECKED(rename_beneath(folder_.get(), RelativePath::known("log"), RelativePath::known("log.damaged"),
+                           Existing::replace));
   is_damaged_ = false;
-  CHECKED(rename_beneath(folder_.get(), named("log.new"), named("log"), Existing::replace));
+  CHECKED(rename_beneath(folder_.get(), RelativePath::known("log.new"), RelativePath::known("log"), Existing::replace));
   TRY(Fd folder, open_beneath(folder_.get(), RelativePath(), O_RDONLY | O_DIRECTORY));
   if (const int failed = durable::sync_file(folder.get())) return fail_errno(failed, "sync the vault's folder");
   header_ = header;

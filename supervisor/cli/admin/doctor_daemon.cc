@@ -20,13 +20,13 @@ using doctor::Findings;
 using doctor::Health;
 using std::chrono::steady_clock;
 
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kProbePatience = std::chrono::seconds(30);
 constexpr size_t kLongestAnswer = 1 << 20;
 
 Result<> wait_until_ready(int fd, short events, steady_clock::time_point until) {
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - steady_clock::now()).count();
-    if (left <= 0) return fail(Code::unavailable, fmt::format("no answer within {} s", kPatience.count()));
+    if (left <= 0) return fail(Code::unavailable, fmt::format("no answer within {} s", kProbePatience.count()));
     pollfd polled{fd, events, 0};
     const int ready = ::poll(&polled, 1, static_cast<int>(left));
     if (ready > 0) return {};
@@ -79,7 +79,7 @@ Finding look_at_execution(int fd) {
   cli::RunOptions program;
   program.code = "pass";
   program.language = "python";
-  const auto answer = exchange(fd, cli::run_request(program, 1), steady_clock::now() + kPatience);
+  const auto answer = exchange(fd, cli::run_request(program, 1), steady_clock::now() + kProbePatience);
   if (!answer) return {"execution", Health::bad, answer.error().what, "see the daemon's log: journalctl -u warder"};
   return judge_answer(*answer);
 }

@@ -20,7 +20,7 @@ namespace admin {
 namespace {
 
 constexpr size_t kLongest = 8 << 20;
-constexpr timeval kPatience{10, 0};
+constexpr timeval kScrapePatience{10, 0};
 constexpr std::string_view kStart = "HTTP/1.0 200 ";
 constexpr char kRequest[] = "GET /metrics HTTP/1.0\r\n\r\n";
 
@@ -31,7 +31,7 @@ Result<Fd> connect_to(const std::string& path) {
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return fail_errno(errno, "make a socket");
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kScrapePatience, sizeof kScrapePatience);
   if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
   const int error = errno;
   auto failed = fail_errno(error, "connect to " + path, Code::unavailable);
