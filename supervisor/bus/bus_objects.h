@@ -22,6 +22,7 @@
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/statistics.h"
 #include "supervisor/tenants/tenant.h"
+#include "supervisor/upstream/server_status.h"
 
 namespace bus {
 
@@ -50,6 +51,9 @@ struct DaemonServices {
   std::function<std::string()> configuration_problem;
   std::function<bool()> is_degraded;
   std::function<std::string()> disk_problem;
+  std::function<std::vector<upstream::ServerStatus>()> servers;
+  // Errors: those of UpstreamServers::test().
+  std::function<Task<Result<>>(std::string name)> test_server;
   // Errors: exhausted: another run of the doctor is under way.
   std::function<Task<Result<doctor::Findings>>()> doctor;
 };
@@ -95,6 +99,8 @@ class BusObjects {
   Task<Result<MessagePtr>> drain(MessagePtr call);
   Task<Result<MessagePtr>> run_doctor(MessagePtr call);
   Task<Result<MessagePtr>> forget_searches(MessagePtr call);
+  Task<Result<MessagePtr>> list_servers(MessagePtr call);
+  Task<Result<MessagePtr>> test_server(MessagePtr call);
   Task<Result<MessagePtr>> set_log_level(MessagePtr call);
   Task<Result<MessagePtr>> subscribe(MessagePtr call);
   Task<Result<MessagePtr>> unsubscribe(MessagePtr call);

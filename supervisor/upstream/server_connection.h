@@ -24,6 +24,8 @@ class ServerConnection {
   };
   struct Told {
     std::function<void(Definitions)> learned;  // at each start, and when the server reports a change
+    // Why a start failed or the server ended by itself; empty after a good start. May be empty itself.
+    std::function<void(const std::string& problem)> problem = {};
   };
   ServerConnection(Loop& loop, Client::Reading reading, const ServerConfig& config, Told told);
   ~ServerConnection();
@@ -36,6 +38,13 @@ class ServerConnection {
   Task<Result<ServerAnswer>> call(Start start, Client::Order order);
   // Ends the server, unless it is busy.
   void rest();
+  bool is_running() const { return client_ != nullptr; }
+  bool is_starting() const { return starting_; }
+  // The next start is tried at once, however often earlier ones failed.
+  void forget_failures() {
+    failures_ = 0;
+    not_before_ = {};
+  }
   // No call uses the connection and no server runs: the connection may be destroyed.
   bool rests() const { return !client_ && !starting_ && busy_ == 0; }
 
