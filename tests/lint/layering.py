@@ -43,6 +43,9 @@ MAY_INCLUDE = {
     "supervisor/docgen": [BASE, "supervisor/cli", "supervisor/docgen", "supervisor/flags.h"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
     "supervisor/cli/dashboard": [BASE, "supervisor/cli", "supervisor/http", "supervisor/bus/connection.h", "supervisor/bus/message.h"],
+    "supervisor/cli/servers": [BASE, "policies", "jail/id_range.h", "supervisor/cli", "supervisor/configuration", "supervisor/packages",
+                               "supervisor/upstream/server_config.h"],
+    "supervisor/packages": [BASE, "supervisor/packages"],
     "supervisor/cli/admin": [BASE, "policies", "supervisor/cli", "supervisor/configuration", "supervisor/doctor", "supervisor/journal"],  # verifies the audit chain by itself
     "supervisor/systemd": [BASE, "supervisor/systemd"],
     "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/daemon",

@@ -12,6 +12,7 @@
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/policy_store.h"
+#include "supervisor/cli/servers/drop_ins.h"
 
 namespace admin {
 namespace {
@@ -66,12 +67,19 @@ Result<Words> policies_of(const Given& given) {
   return store.names();
 }
 
+Words servers_of(const Given& given) {
+  Words names;
+  for (const auto& server : ServerDropIns::read(given).options().servers) names.push_back(server.name);
+  return names;
+}
+
 Result<Words> candidates(const std::string& what, const Words& typed) {
   const Given given = given_in(typed);
   const bool ends_them = std::find(typed.begin(), typed.end(), "kill") != typed.end();
   if (what == "executions") return executions_of(given, ends_them ? Ended::left_out : Ended::offered);
   if (what == "approvals") return approvals_of(given);
   if (what == "policies") return policies_of(given);
+  if (what == "servers") return servers_of(given);
   return fail(Code::invalid, "this kind of word is not known");
 }
 
