@@ -105,6 +105,7 @@ Result<> take_entry_flags(const Given& given, Json& entry) {
 }
 
 Result<AddedServer> add_entry(const Given& given, const std::string& name, const Json& entry, NameTaken taken) {
+  CHECKED(check_call_flag(given));
   ServerDropIns files = ServerDropIns::read(given);
   CHECKED(files.check(name, entry, taken));
   TRY(const auto before, files.write(name, entry));

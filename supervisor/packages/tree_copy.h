@@ -1,0 +1,25 @@
+// copy_tree(): copies a stranger's tree of files to a folder of root's, as plain files: readable by all, writable by root
+// alone. Links, devices, sockets, set-id modes and owners are not copied. Names and links of the tree lead nowhere else.
+// Used by: npm_package.cc. Errors: exhausted: too many or too large files, too deep; denied, and others of path.h.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "supervisor/base/result.h"
+
+namespace packages {
+
+struct TreeLimits {
+  uint64_t bytes = uint64_t{2} << 30;
+  uint64_t entries = 200'000;
+  unsigned depth = 64;
+};
+struct CopiedTree {
+  uint64_t bytes = 0, entries = 0;
+  uint64_t left_out = 0;  // links and special files
+};
+
+// `from`: descriptor of the tree's folder. `to`: an empty folder of this process's user.
+Result<CopiedTree> copy_tree(int from, int to, const TreeLimits& limits = {});
+
+}  // namespace packages
