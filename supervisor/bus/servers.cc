@@ -1,5 +1,5 @@
-// Upstream servers over D-Bus: ListServers, TestServer. Problems of servers may quote their standard error, and names of
-// tools tell what a machine is used for, so only administrators may call them.
+// Upstream servers over D-Bus: ListServers, TestServer. Problems of servers may quote their standard error, and names
+// of tools tell what a machine is used for, so only administrators may call them.
 #include "supervisor/base/log.h"
 #include "supervisor/bus/bus_objects.h"
 
@@ -16,12 +16,10 @@ int append_member(sd_bus_message* to, const char* name, const char* type, const 
 }
 
 int append_server(sd_bus_message* to, const upstream::ServerStatus& one) {
-  const std::pair<const char*, std::string> texts[] = {{"Name", one.name},
-                                                       {"Kind", one.kind},
-                                                       {"Place", one.place},
-                                                       {"State", std::string(upstream::state_name(one.state))},
-                                                       {"Problem", one.problem},
-                                                       {"ImportedFrom", one.imported_from}};
+  const std::pair<const char*, std::string> texts[] = {
+      {"Name", one.name},       {"Kind", one.kind},
+      {"Place", one.place},     {"State", std::string(upstream::state_name(one.state))},
+      {"Problem", one.problem}, {"ImportedFrom", one.imported_from}};
   int r = sd_bus_message_open_container(to, 'a', "{sv}");
   for (const auto& [name, value] : texts)
     if (r >= 0) r = append_member(to, name, "s", value);

@@ -29,8 +29,8 @@ namespace {
 constexpr size_t kMaxConfinedOutput = 64 << 10;
 constexpr int kCannotStart = 126;
 // Folders with data of users and of Warder. An empty folder is mounted over each one that exists.
-constexpr const char* kHidden[] = {"/home", "/root", "/tmp",  "/run/user", "/run/warder", "/etc/warder", "/var/lib/warder",
-                                   "/srv",  "/mnt",  "/media"};
+constexpr const char* kHidden[] = {"/home",       "/root",           "/tmp", "/run/user", "/run/warder",
+                                   "/etc/warder", "/var/lib/warder", "/srv", "/mnt",      "/media"};
 
 // In the child: says what failed, and ends.
 [[noreturn]] void give_up(const char* what) {

@@ -36,8 +36,8 @@ bool is_name(std::string_view text) {
 }
 
 bool is_version(std::string_view text) {
-  return text.size() <= 64 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+~^-") ==
-                                  text.npos;
+  return text.size() <= 64 &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+~^-") == text.npos;
 }
 
 // A JSON object below a folder of strangers.
@@ -91,7 +91,8 @@ Result<> read_manifest(FetchedPackage& fetched) {
   const bool has_them = fs::is_directory(fetched.root + "/node_modules", missing) ||
                         fs::is_directory(fetched.root + "/" + fetched.package + "/node_modules", missing);
   if (needed.is_object() && !needed.empty() && !has_them)
-    return fail(Code::invalid, fmt::format("{} needs {} packages that are not in the file", fetched.name, needed.size()),
+    return fail(Code::invalid,
+                fmt::format("{} needs {} packages that are not in the file", fetched.name, needed.size()),
                 "on a machine with network: npm install --ignore-scripts --prefix D PACKAGE; tar czf FILE.tgz -C D .");
   return {};
 }
@@ -125,7 +126,8 @@ Result<std::string> interpreter_of(const std::string& first_line, const std::str
   }
   if (asks("python") || name.ends_with(".py")) return std::string("/usr/bin/python3");
   if (executable) return std::string();
-  return fail(Code::invalid, fmt::format("{} is neither executable nor a program of node or Python", printable(name, 200)),
+  return fail(Code::invalid,
+              fmt::format("{} is neither executable nor a program of node or Python", printable(name, 200)),
               "name the program: --run PATH");
 }
 
@@ -186,9 +188,18 @@ Result<FetchedPackage> fetch_package(const PackageName& package, const std::stri
   ConfinedRun npm;
   npm.folder = fetched.root;
   npm.network = ConfinedRun::Network::host;
-  npm.words = {"npm",          "install",          "--ignore-scripts", "--no-audit", "--no-fund",
-               "--no-bin-links", "--omit=dev",     "--package-lock=true", "--no-update-notifier", "--loglevel=error",
-               "--cache=" + fetched.root + "/.npm", "--prefix=" + fetched.root};
+  npm.words = {"npm",
+               "install",
+               "--ignore-scripts",
+               "--no-audit",
+               "--no-fund",
+               "--no-bin-links",
+               "--omit=dev",
+               "--package-lock=true",
+               "--no-update-notifier",
+               "--loglevel=error",
+               "--cache=" + fetched.root + "/.npm",
+               "--prefix=" + fetched.root};
   if (!registry.empty()) npm.words.push_back("--registry=" + registry);
   npm.words.push_back("--");
   npm.words.push_back(package.name + (package.version.empty() ? "" : "@" + package.version));
@@ -273,7 +284,8 @@ Result<> install_package(const FetchedPackage& package, const std::string& place
   std::error_code error;
   fs::create_directories(target.parent_path(), error);
   if (error) return fail_errno(error.value(), "make the folder " + target.parent_path().string(), Code::denied);
-  struct stat usr {}, parent {};
+  struct stat usr {
+  }, parent{};
   const auto real = fs::canonical(target.parent_path(), error);
   if (error || ::stat("/usr", &usr) < 0 || ::stat(real.c_str(), &parent) < 0 || usr.st_dev != parent.st_dev ||
       !(real.string() + "/").starts_with("/usr/"))

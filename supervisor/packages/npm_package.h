@@ -1,7 +1,7 @@
 // NpmPackage: a package of npm, fetched or unpacked in a scratch folder, and then copied to a folder that jails see.
-// Source: npm's registry, by npm itself without privileges and without scripts of packages (confined_run.h); a .tgz file;
-// or a folder of this machine. Used by: `warder servers install`; the layers of jails will use it, too.
-// Errors: invalid: the name, the file or the package; unavailable: npm is missing or failed; exhausted, denied: see
+// Source: npm's registry, by npm itself without privileges and without scripts of packages (confined_run.h); a .tgz
+// file; or a folder of this machine. Used by: `warder servers install`; the layers of jails will use it, too. Errors:
+// invalid: the name, the file or the package; unavailable: npm is missing or failed; exhausted, denied: see
 // tree_copy.h.
 #pragma once
 #include <string>
@@ -39,8 +39,8 @@ class FetchedPackage {
   std::string scratch_;
 };
 
-// Downloads the package and its dependencies. npm checks each one against the registry's hash; a dependency without a hash
-// (from git or a URL) is refused. `registry`: empty: npm's own. Needs root.
+// Downloads the package and its dependencies. npm checks each one against the registry's hash; a dependency without a
+// hash (from git or a URL) is refused. `registry`: empty: npm's own. Needs root.
 Result<FetchedPackage> fetch_package(const PackageName& package, const std::string& registry);
 // Unpacks a .tgz file: of `npm pack`, or of a folder in which `npm install` was run. `package`: its name in the latter.
 // Needs root.
@@ -48,14 +48,14 @@ Result<FetchedPackage> unpack_package(const std::string& file, const PackageName
 // A folder of this machine as it is. Needs no root.
 Result<FetchedPackage> package_in(const std::string& folder);
 
-// The words that start a package's program: {"/usr/bin/node", "/usr/local/lib/.../index.js"}. `installed`: the folder that
-// the root was copied to. `program`: relative to the package; empty: as its package.json says. Errors: invalid: it has no
-// such program, or no interpreter is known for it.
+// The words that start a package's program: {"/usr/bin/node", "/usr/local/lib/.../index.js"}. `installed`: the folder
+// that the root was copied to. `program`: relative to the package; empty: as its package.json says. Errors: invalid: it
+// has no such program, or no interpreter is known for it.
 Result<std::vector<std::string>> start_words(const FetchedPackage& package, const std::string& installed,
                                              const std::string& program);
 
-// Copies the package to `place`, an absolute path below /usr, in one step: as files that all users may read and only root
-// may write. Errors: invalid: jails do not see the place; it exists.
+// Copies the package to `place`, an absolute path below /usr, in one step: as files that all users may read and only
+// root may write. Errors: invalid: jails do not see the place; it exists.
 enum class ExistingPackage { refuse, replace };
 Result<> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing);
 

@@ -1,6 +1,7 @@
-// copy_tree(): copies a stranger's tree of files to a folder of root's, as plain files: readable by all, writable by root
-// alone. Links, devices, sockets, set-id modes and owners are not copied. Names and links of the tree lead nowhere else.
-// Used by: npm_package.cc. Errors: exhausted: too many or too large files, too deep; denied, and others of path.h.
+// copy_tree(): copies a stranger's tree of files to a folder of root's, as plain files: readable by all, writable by
+// root alone. Links, devices, sockets, set-id modes and owners are not copied. Names and links of the tree lead nowhere
+// else. Used by: npm_package.cc. Errors: exhausted: too many or too large files, too deep; denied, and others of
+// path.h.
 #pragma once
 #include <cstdint>
 #include <string>

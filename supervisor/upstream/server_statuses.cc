@@ -33,11 +33,11 @@ std::vector<ServerStatus> UpstreamServers::statuses() const {
       starting |= connection->is_starting();
     }
     using State = ServerStatus::State;
-    one.state = one.connections > 0      ? State::running
-                : starting               ? State::starting
-                : !one.problem.empty()   ? State::failed
-                : server->definitions    ? State::idle
-                                         : State::unknown;
+    one.state = one.connections > 0    ? State::running
+                : starting             ? State::starting
+                : !one.problem.empty() ? State::failed
+                : server->definitions  ? State::idle
+                                       : State::unknown;
     all.push_back(std::move(one));
   }
   return all;

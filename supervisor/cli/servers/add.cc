@@ -37,7 +37,8 @@ Result<Json> entry_of(const Given& given) {
   } else {
     if (given.has("header")) return fail(Code::invalid, "--header: only for a URL", "use --env for a command");
     if (given.has("open-network")) return fail(Code::invalid, "--open-network: only for a URL");
-    if (given.has("jail") && given.has("no-jail")) return fail(Code::invalid, "--jail and --no-jail", "give one of them");
+    if (given.has("jail") && given.has("no-jail"))
+      return fail(Code::invalid, "--jail and --no-jail", "give one of them");
     entry["command"] = first;
     if (given.words.size() > 2) entry["args"] = std::vector<std::string>(given.words.begin() + 2, given.words.end());
     if (given.has("no-jail")) entry["jail"] = "none";
@@ -49,8 +50,7 @@ Result<Json> entry_of(const Given& given) {
 
 Result<> check_call_flag(const Given& given) {
   const std::string call = given.value("call", "allow");
-  if (call != "allow" && call != "ask" && call != "deny")
-    return fail(Code::invalid, "--call: not allow, ask or deny");
+  if (call != "allow" && call != "ask" && call != "deny") return fail(Code::invalid, "--call: not allow, ask or deny");
   return {};
 }
 
@@ -147,15 +147,17 @@ Result<int> report_added(const Given& given, const AddedServer& server) {
   const int status = server.problem.empty() ? 0 : 1;
   CHECKED(write_rule_of_flag(given, server));
   if (given.json) {
-    Json told = {{"name", server.name}, {"file", server.file}, {"reloaded", server.reloaded}, {"tested", server.tested},
+    Json told = {{"name", server.name},
+                 {"file", server.file},
+                 {"reloaded", server.reloaded},
+                 {"tested", server.tested},
                  {"tools", server.tools}};
     if (!server.problem.empty()) told["problem"] = server.problem;
     print_json(told);
     return status;
   }
   if (!server.file.empty()) cli::print_text(stdout, fmt::format("{}: {}\n", server.name, server.file));
-  if (!server.reloaded)
-    cli::print_text(stdout, "no daemon runs: the server is there from its next start on\n");
+  if (!server.reloaded) cli::print_text(stdout, "no daemon runs: the server is there from its next start on\n");
   if (!server.problem.empty()) {
     cli::print_text(stderr, fmt::format("{} does not start: {}\n", server.name, server.problem));
     if (const std::string remedy = start_remedy(server.problem); !remedy.empty())
@@ -163,7 +165,8 @@ Result<int> report_added(const Given& given, const AddedServer& server) {
     return status;
   }
   if (!server.tested) return status;
-  cli::print_text(stdout, fmt::format("{} starts, {} tools: {}\n", server.name, server.tools.size(), fmt::join(server.tools, ", ")));
+  cli::print_text(stdout, fmt::format("{} starts, {} tools: {}\n", server.name, server.tools.size(),
+                                      fmt::join(server.tools, ", ")));
   const auto advice = advice_for(given, server.name, server.tools);
   if (!advice) {
     cli::print_text(stderr, "the policies cannot be read: " + advice.error().what + "\n");
@@ -196,7 +199,8 @@ Result<int> remove_server(const Given& given) {
     auto reloaded = daemon.reload(given, files);
     if (!reloaded) {
       CHECKED(files.restore(name, text));
-      return tl::unexpected<Error>(std::move(reloaded).error().within("nothing was removed, because the reload failed"));
+      return tl::unexpected<Error>(
+          std::move(reloaded).error().within("nothing was removed, because the reload failed"));
     }
     told.push_back({{"name", name}, {"reloaded", *reloaded == RunningDaemon::Reloaded::yes}});
     if (!given.json) cli::print_text(stdout, fmt::format("{}: removed\n", name));

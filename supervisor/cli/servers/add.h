@@ -18,8 +18,8 @@ struct AddedServer {
 Result<AddedServer> add_entry(const Given& given, const std::string& name, const Json& entry, NameTaken taken);
 // Starts the server through the daemon. Errors: only those of D-Bus; a server that does not start has a problem.
 Result<> start_added(const RunningDaemon& daemon, AddedServer& server);
-// Prints the result (without `file`: of a test), writes the rule of --call, and says what the policies allow. Returns the exit status: 1 if the server
-// does not start.
+// Prints the result (without `file`: of a test), writes the rule of --call, and says what the policies allow. Returns
+// the exit status: 1 if the server does not start.
 Result<int> report_added(const Given& given, const AddedServer& server);
 // "KEY=VALUE" flags as an object. Errors: invalid.
 Result<Json> pairs_of(const std::vector<std::string>& flags, const char* flag);

@@ -22,8 +22,8 @@ Result<std::vector<CallAdvice>> advice_for(const Given& given, const std::string
 // The rule as JSON: {"name":"server-files","tools":["files.*"],"verdict":"allow"}.
 Json call_rule(const std::string& server, const std::string& verdict);
 // Writes that rule as the first one of each such policy that decides otherwise: into the policy's own file, or into a
-// copy of a shipped policy in the last folder, which masks it. Nothing stays written if the policies have a mistake then.
-// Returns the written files.
+// copy of a shipped policy in the last folder, which masks it. Nothing stays written if the policies have a mistake
+// then. Returns the written files.
 Result<std::vector<std::string>> write_call_rule(const Given& given, const std::string& server,
                                                  const std::vector<std::string>& tools, const std::string& verdict);
 // Removes the rules of that name that write_call_rule() has written, from files of the last folder. Returns the files.

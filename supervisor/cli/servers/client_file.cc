@@ -38,7 +38,8 @@ std::string text_in(const Json& of, const char* key) {
 std::string allowed_name_of(const std::string& text) {
   std::string name;
   for (const char c : text.substr(0, 48)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
     const char next = plain ? c : '-';
     if (next == '_' && name.ends_with('_')) continue;
     if (next == '-' && name.ends_with('-')) continue;
@@ -90,9 +91,10 @@ class EntryReader {
 
   std::string value_of(std::string name) {
     if (name.starts_with("input:")) {
-      obstacle(fmt::format("VS Code asks for ${{{}}}: add it with its value: warder servers add ... --env KEY=VALUE, or "
-                           "--secret KEY=FILE",
-                           printable(name, 64)));
+      obstacle(
+          fmt::format("VS Code asks for ${{{}}}: add it with its value: warder servers add ... --env KEY=VALUE, or "
+                      "--secret KEY=FILE",
+                      printable(name, 64)));
       return {};
     }
     if (name.starts_with("env:")) name.erase(0, 4);
@@ -156,9 +158,10 @@ class EntryReader {
     }
     for (const auto& word : arguments) judge_path(word);
     if (const std::string folder = text_in(given_, "cwd"); !folder.empty())
-      server_.notes.push_back(fmt::format("its folder {} was left out: it gets a private folder, /workspace; --folder names "
-                                          "another",
-                                          printable(folder, 200)));
+      server_.notes.push_back(
+          fmt::format("its folder {} was left out: it gets a private folder, /workspace; --folder names "
+                      "another",
+                      printable(folder, 200)));
   }
 
   // Programs that fetch a server at each start. A jail has no network, and no home for their cache.
@@ -169,8 +172,9 @@ class EntryReader {
       return true;
     }
     if (program == "uvx" || program == "pipx" || program == "uv") {
-      obstacle(program + " fetches the server at each start, and a jail has no network: install its package below /usr "
-                         "(for example in a folder: python3 -m venv /usr/local/lib/NAME), and add its command");
+      obstacle(program +
+               " fetches the server at each start, and a jail has no network: install its package below /usr "
+               "(for example in a folder: python3 -m venv /usr/local/lib/NAME), and add its command");
       return true;
     }
     const bool npm = program == "npx" || (program == "npm" && !arguments.empty() && arguments[0] == "exec");
@@ -186,7 +190,8 @@ class EntryReader {
       at++;
     if (at + 1 < arguments.size() && (arguments[at] == "-p" || arguments[at] == "--package")) at++;
     if (at >= arguments.size()) return "warder servers install npm:PACKAGE";
-    std::string line = fmt::format("warder servers install npm:{} --name {}", printable(arguments[at], 200), server_.name);
+    std::string line =
+        fmt::format("warder servers install npm:{} --name {}", printable(arguments[at], 200), server_.name);
     for (const auto& [key, value] : object_in(server_.entry, "env").items()) line += " --env " + key + "=...";
     for (size_t i = at + 1; i < arguments.size(); i++)
       line += (i == at + 1 ? " -- " : " ") + printable(arguments[i], 200);

@@ -1,8 +1,8 @@
 // ClientFile: the servers in the configuration file of an MCP client, as entries for warderd, with what cannot work and
-// why. Knows Claude Code (~/.claude.json, also its projects), Claude Desktop, Cursor, and VS Code (mcp.json with inputs,
-// settings.json; comments are allowed there).
-// Source: the user's file, read by the user who has it. The text is not trusted: it is bounded, and each entry is checked
-// by warderd's own reader later. Used by: import.cc. Errors: invalid: the file is no such file; others of the file system.
+// why. Knows Claude Code (~/.claude.json, also its projects), Claude Desktop, Cursor, and VS Code (mcp.json with
+// inputs, settings.json; comments are allowed there). Source: the user's file, read by the user who has it. The text is
+// not trusted: it is bounded, and each entry is checked by warderd's own reader later. Used by: import.cc. Errors:
+// invalid: the file is no such file; others of the file system.
 #pragma once
 #include <functional>
 #include <string>
@@ -15,9 +15,9 @@
 namespace admin {
 
 struct ClientServer {
-  std::string name;  // as warderd allows it: [A-Za-z0-9_-]{1,48}
-  std::string from;  // "" or the project that has it
-  Json entry;        // for "servers" of warderd.json; variables are replaced by their values
+  std::string name;                    // as warderd allows it: [A-Za-z0-9_-]{1,48}
+  std::string from;                    // "" or the project that has it
+  Json entry;                          // for "servers" of warderd.json; variables are replaced by their values
   std::vector<std::string> obstacles;  // why it cannot work, each with its remedy; empty: it can
   std::vector<std::string> notes;      // what else an administrator should know
 };

@@ -50,7 +50,8 @@ Result<> replace_text_file(const std::string& path, const std::string& text, mod
   // A name that begins with a dot is no drop-in yet.
   std::string temporary = whole.parent_path() / ("." + whole.filename().string() + ".XXXXXX");
   Fd file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file) return fail_errno(errno, "write " + path, errno == EACCES || errno == EROFS ? Code::denied : Code::internal);
+  if (!file)
+    return fail_errno(errno, "write " + path, errno == EACCES || errno == EROFS ? Code::denied : Code::internal);
   const auto undone = [&temporary, &path](int error, const char* what) {
     ::unlink(temporary.c_str());
     return fail_errno(error, fmt::format("{} {}", what, path));
@@ -115,8 +116,8 @@ Result<upstream::ServerConfig> ServerDropIns::check(const std::string& name, con
   if (configured) all["servers"].erase(name);
   all = policies::merged(all, Json{{"servers", servers}});
   configuration::Notes notes;
-  (void)configuration::read_options(configuration::ConfigurationDocument::of(std::move(all), file_of(name)), invocation_,
-                                    notes);
+  (void)configuration::read_options(configuration::ConfigurationDocument::of(std::move(all), file_of(name)),
+                                    invocation_, notes);
   if (!notes.problems.empty()) return fail(Code::invalid, notes.problems.front());
   return std::move(read.front());
 }
@@ -168,8 +169,8 @@ Result<> ServerDropIns::restore(const std::string& name, const std::optional<std
   }
   // Variables and headers may be secrets. The daemon's user reads the file at a reload.
   const auto parsed = parse_json(*text);
-  const bool closed = !parsed || !parsed->contains("servers") || !parsed->at("servers").contains(name) ||
-                      holds_texts(*parsed, name);
+  const bool closed =
+      !parsed || !parsed->contains("servers") || !parsed->at("servers").contains(name) || holds_texts(*parsed, name);
   const auto group = closed ? daemon_group(options_) : std::nullopt;
   return replace_text_file(file, *text, !closed ? 0644 : group ? 0640 : 0600, group);
 }

@@ -2,8 +2,8 @@
 // 50-server-NAME.json. An entry is checked by the daemon's own reader, together with all other files, before it is
 // written.
 // Source: the folder beside the configuration of the daemon (--config, /etc/warder/warderd.json, or the user's own).
-// Used by: the commands of this folder. Errors: invalid: the configuration has a mistake already, or would have one; the
-// name is taken; not_found: this command has not added that server; others of the file system.
+// Used by: the commands of this folder. Errors: invalid: the configuration has a mistake already, or would have one;
+// the name is taken; not_found: this command has not added that server; others of the file system.
 #pragma once
 #include <optional>
 #include <string>
@@ -49,8 +49,8 @@ class ServerDropIns {
 
 // A JSON value as indented text with a final newline, for files that people edit.
 std::string indented(const Json& value);
-// Writes `text` to `path` in one step: a reader sees the old file or the whole new one. `group`: of the new file, if this
-// is root. Errors: of the file system, naming the path.
+// Writes `text` to `path` in one step: a reader sees the old file or the whole new one. `group`: of the new file, if
+// this is root. Errors: of the file system, naming the path.
 Result<> replace_text_file(const std::string& path, const std::string& text, mode_t mode,
                            std::optional<gid_t> group = {});
 

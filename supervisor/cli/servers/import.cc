@@ -21,7 +21,8 @@ Result<std::vector<ClientServer>> chosen_servers(const Given& given, std::vector
   if (only.empty()) return all;
   for (const auto& name : only)
     if (std::none_of(all.begin(), all.end(), [&name](const auto& one) { return one.name == name; }))
-      return fail(Code::not_found, "the file has no server named '" + name + "'", "leave out --only to see all of them");
+      return fail(Code::not_found, "the file has no server named '" + name + "'",
+                  "leave out --only to see all of them");
   std::erase_if(all, [&only](const auto& one) { return std::find(only.begin(), only.end(), one.name) == only.end(); });
   return all;
 }
@@ -41,7 +42,7 @@ void check_entries(const ServerDropIns& files, std::vector<ClientServer>& server
   }
 }
 
-std::string command_of(const ClientServer& server) {
+std::string shown_command(const ClientServer& server) {
   if (server.entry.contains("url")) return server.entry["url"].get<std::string>();
   std::string line = server.entry.value("command", "");
   for (const Json& word : server.entry.value("args", Json::array())) line += " " + word.get<std::string>();
@@ -59,8 +60,9 @@ void print_plan(const std::vector<ClientServer>& servers) {
     bool first = true;
     for (const auto& server : servers) {
       if (server.obstacles.empty() != works) continue;
-      if (std::exchange(first, false)) cli::print_text(stdout, works ? "would be added:\n" : "cannot work in a jail:\n");
-      std::string text = fmt::format("  {}: {}\n", server.name, command_of(server));
+      if (std::exchange(first, false))
+        cli::print_text(stdout, works ? "would be added:\n" : "cannot work in a jail:\n");
+      std::string text = fmt::format("  {}: {}\n", server.name, shown_command(server));
       if (!server.from.empty()) text += fmt::format("      of the project {}\n", server.from);
       for (const auto& why : server.obstacles) text += "      " + why + "\n";
       for (const auto& note : server.notes) text += "      note: " + note + "\n";

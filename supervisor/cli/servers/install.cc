@@ -26,7 +26,8 @@ Result<packages::FetchedPackage> fetched_from(const std::string& source, const G
     return packages::fetch_package(name, given.value("registry", ""));
   }
   if (!from.empty())
-    return fail(Code::invalid, "--from: only with npm:PACKAGE", "give the file as the source: warder servers install FILE.tgz");
+    return fail(Code::invalid, "--from: only with npm:PACKAGE",
+                "give the file as the source: warder servers install FILE.tgz");
   if (is_archive(source)) return packages::unpack_package(source, {});
   if (source.find('/') == source.npos)
     return fail(Code::invalid, fmt::format("'{}' is no source", source),
@@ -82,17 +83,17 @@ Result<int> install_server(const Given& given) {
   const NameTaken taken = given.has("replace") ? NameTaken::replace : NameTaken::refuse;
   CHECKED(ServerDropIns::read(given).check(name, entry, taken));  // before a file is copied
   const bool exists = std::filesystem::exists(place, error);
-  CHECKED(packages::install_package(package, place, given.has("replace") ? packages::ExistingPackage::replace
-                                                                         : packages::ExistingPackage::refuse));
+  CHECKED(packages::install_package(
+      package, place, given.has("replace") ? packages::ExistingPackage::replace : packages::ExistingPackage::refuse));
   auto added = add_entry(given, name, entry, taken);
   if (!added) {
     if (!exists) std::filesystem::remove_all(place, error);
     return tl::unexpected<Error>(std::move(added).error());
   }
   if (!given.json)
-    cli::print_text(stdout, fmt::format("{} {}{}: copied to {}, with {} packages that it needs\n", package.name, package.version,
-                                        package.integrity.empty() ? "" : ", hash checked by npm", place,
-                                        package.dependencies));
+    cli::print_text(
+        stdout, fmt::format("{} {}{}: copied to {}, with {} packages that it needs\n", package.name, package.version,
+                            package.integrity.empty() ? "" : ", hash checked by npm", place, package.dependencies));
   return report_added(given, *added);
 }
 

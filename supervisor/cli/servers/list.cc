@@ -75,8 +75,8 @@ Result<int> list_servers(const Given& given) {
   }
   std::vector<Line> lines;
   for (const Json& server : servers) lines.push_back(line_of(server));
-  const std::vector<Column> columns = {{"NAME"},  {"KIND"},                 {"PLACE"},
-                                       {"STATE"}, {"TOOLS", Align::right}, {"PROBLEM", Align::left, Fit::shrinks}};
+  const std::vector<Column> columns = {
+      {"NAME"}, {"KIND"}, {"PLACE"}, {"STATE"}, {"TOOLS", Align::right}, {"PROBLEM", Align::left, Fit::shrinks}};
   for (const auto& line : table(columns, lines, terminal_width())) cli::print_text(stdout, line + "\n");
   return 0;
 }

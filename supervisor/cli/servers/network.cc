@@ -42,7 +42,8 @@ std::string network_advice(const std::string& url) {
 Result<> open_service_network() {
   if (::geteuid() != 0) return fail(Code::denied, "--open-network changes a unit of the system", "call as root");
   if (!has_file("/run/systemd/system"))
-    return fail(Code::unavailable, "--open-network: no systemd runs here", "a daemon without a unit has the network of its user");
+    return fail(Code::unavailable, "--open-network: no systemd runs here",
+                "a daemon without a unit has the network of its user");
   std::error_code error;
   std::filesystem::create_directories(kUnitFolder, error);
   if (error) return fail_errno(error.value(), std::string("make the folder ") + kUnitFolder);

@@ -20,9 +20,8 @@ Result<> run_program(std::vector<std::string> words) {
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return fail_errno(errno, "wait for " + shown);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return fail(Code::unavailable,
-              WIFEXITED(status) ? fmt::format("{} ended with status {}", shown, WEXITSTATUS(status))
-                                : fmt::format("{} was ended by signal {}", shown, WTERMSIG(status)));
+  return fail(Code::unavailable, WIFEXITED(status) ? fmt::format("{} ended with status {}", shown, WEXITSTATUS(status))
+                                                   : fmt::format("{} was ended by signal {}", shown, WTERMSIG(status)));
 }
 
 }  // namespace admin

@@ -7,8 +7,8 @@
 
 namespace admin {
 
-// Runs the words as a command, found in PATH, with the standard streams of this process. Errors: unavailable: it cannot be
-// started, or did not end with status 0.
+// Runs the words as a command, found in PATH, with the standard streams of this process. Errors: unavailable: it cannot
+// be started, or did not end with status 0.
 Result<> run_program(std::vector<std::string> words);
 
 }  // namespace admin
