@@ -1,7 +1,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +9,7 @@
 #include "supervisor/packages/confined_run.h"
 #include "supervisor/packages/npm_package.h"
 #include "supervisor/packages/tree_copy.h"
+#include "tests/catch.h"
 
 namespace fs = std::filesystem;
 

@@ -1,6 +1,6 @@
 #include "supervisor/cli/servers/client_file.h"
 
-#include <catch2/catch.hpp>
+#include "tests/catch.h"
 
 using admin::ClientServer;
 
