@@ -2,8 +2,8 @@
 """run_lane.py LANE PACKAGE [TEST...]: install Warder's Debian package in a guest of this lane and run the suite there.
 
 TEST narrows it down, as for unittest: suite.limits, suite.limits.Memory. Exit status: the suite's; 77: this machine or
-user cannot run the lane, and the test counts as skipped. $WARDER_RIG_OUTPUT: a folder that keeps console and journal. $WARDER_SERVER_PACKAGES: the
-folder that fetch_servers.py has filled; default: servers/ beside the package.
+user cannot run the lane, and the test counts as skipped. $WARDER_RIG_OUTPUT: a folder that keeps console and journal.
+$WARDER_SERVER_PACKAGES: the folder that fetch_servers.py has filled; default: servers/ beside the package.
 """
 import os
 import pathlib

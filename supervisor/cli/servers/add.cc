@@ -116,6 +116,7 @@ Result<AddedServer> add_entry(const Given& given, const std::string& name, const
   added.file = files.file_of(name);
   if (!reloaded) {
     CHECKED(files.restore(name, before));
+    reloaded.error().code = Code::internal;  // the files are wrong, not the command line
     return tl::unexpected<Error>(std::move(reloaded).error().within("nothing was added, because the reload failed"));
   }
   added.reloaded = *reloaded == RunningDaemon::Reloaded::yes;
@@ -133,10 +134,7 @@ Result<AddedServer> add_entry(const Given& given, const std::string& name, const
 Result<> start_added(const RunningDaemon& daemon, AddedServer& server) {
   const auto started = daemon.test(server.name);
   server.tested = true;
-  if (!started) {
-    if (started.error().code == Code::denied) return started;
-    server.problem = started.error().what;
-  }
+  if (!started) server.problem = started.error().what;
   TRY(const auto servers, daemon.servers());
   const Json named = server_named(servers, server.name);
   for (const Json& tool : member(named, "Tools")) server.tools.push_back(text(tool));
@@ -199,6 +197,7 @@ Result<int> remove_server(const Given& given) {
     auto reloaded = daemon.reload(given, files);
     if (!reloaded) {
       CHECKED(files.restore(name, text));
+      reloaded.error().code = Code::internal;
       return tl::unexpected<Error>(
           std::move(reloaded).error().within("nothing was removed, because the reload failed"));
     }

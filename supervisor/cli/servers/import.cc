@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
+#include <utility>
 
 #include "supervisor/base/json.h"
 #include "supervisor/cli/servers/add.h"

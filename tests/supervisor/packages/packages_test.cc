@@ -83,8 +83,8 @@ TEST_CASE("names of packages are checked") {
   CHECK(parsed->base() == "server-x");
   CHECK(packages::parse_package("npm:plain")->version.empty());
   CHECK(packages::parse_package("npm:plain@^2.0")->version == "^2.0");
-  for (const char* wrong : {"npm:", "npm:-g", "npm:../x", "npm:@scope", "npm:@/x", "npm:a/b", "npm:x@", "npm:x@file:/etc",
-                            "npm:x@git+ssh://host", "npm:x y", "npm:.x", "npm:x@1 --global"})
+  for (const char* wrong : {"npm:", "npm:-g", "npm:../x", "npm:@scope", "npm:@/x", "npm:a/b", "npm:x@",
+                            "npm:x@file:/etc", "npm:x@git+ssh://host", "npm:x y", "npm:.x", "npm:x@1 --global"})
     CHECK_FALSE(packages::parse_package(wrong));
 }
 
@@ -131,9 +131,10 @@ TEST_CASE("a confined program has its folder alone", "[root]") {
   ::chmod(folder.c_str(), 0700);
   packages::ConfinedRun run;
   run.folder = folder;
-  run.words = {"sh", "-c",
-               "id -u; pwd; echo x > made; ls /root /home | wc -w; echo y > /var/tmp/escaped; ls /proc | grep -c '^[0-9]'; "
-               "grep -c : /proc/net/dev; grep CapEff /proc/self/status; exit 0"};
+  run.words = {
+      "sh", "-c",
+      "id -u; pwd; echo x > made; ls /root /home | wc -w; echo y > /var/tmp/escaped; ls /proc | grep -c '^[0-9]'; "
+      "grep -c : /proc/net/dev; grep CapEff /proc/self/status; exit 0"};
   const auto output = packages::run_confined(run);
   REQUIRE(output);
   INFO(*output);

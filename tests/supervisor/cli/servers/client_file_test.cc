@@ -43,7 +43,8 @@ TEST_CASE("servers of every client and of projects are found") {
 }
 
 TEST_CASE("comments and commas of VS Code are allowed, but not inside texts") {
-  const auto all = servers_in("{ // one\n \"servers\": {\"a\": {\"command\": \"node\", \"args\": [\"//x, ]\", /* two */ ], },},}");
+  const auto all =
+      servers_in("{ // one\n \"servers\": {\"a\": {\"command\": \"node\", \"args\": [\"//x, ]\", /* two */ ], },},}");
   REQUIRE(all.size() == 1);
   CHECK(all[0].entry["args"] == Json({"//x, ]"}));
   CHECK(admin::without_comments("{\"a\": 1} // no end") == "{\"a\": 1} ");
