@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "supervisor/base/json.h"
 #include "supervisor/base/json_value.h"
 #include "supervisor/cli/servers/call_advice.h"
@@ -80,6 +82,14 @@ Result<> write_rule_of_flag(const Given& given, const AddedServer& server) {
   TRY(const auto reloaded, RunningDaemon::find(given).reload(given, drop_ins));
   (void)reloaded;
   return {};
+}
+
+// The folder of a program that `warder servers install` has copied; empty: the entry names none.
+std::string copied_program(const std::string& entry) {
+  const std::string_view folder = kInstalledServers;
+  const size_t at = entry.find(std::string(folder) + "/");
+  if (at == entry.npos) return {};
+  return entry.substr(at, std::min(entry.find_first_of("/\"", at + folder.size() + 1), entry.size()) - at);
 }
 
 }  // namespace
@@ -202,7 +212,11 @@ Result<int> remove_server(const Given& given) {
           std::move(reloaded).error().within("nothing was removed, because the reload failed"));
     }
     told.push_back({{"name", name}, {"reloaded", *reloaded == RunningDaemon::Reloaded::yes}});
-    if (!given.json) cli::print_text(stdout, fmt::format("{}: removed\n", name));
+    if (given.json) continue;
+    cli::print_text(stdout, fmt::format("{}: removed\n", name));
+    // Calls that run still need the program.
+    if (const std::string folder = copied_program(text); !folder.empty())
+      cli::print_text(stdout, fmt::format("its program stays in {}, for other servers; rm -r removes it\n", folder));
   }
   if (given.json) print_json(told);
   return 0;

@@ -5,6 +5,9 @@
 
 namespace admin {
 
+// Where `warder servers install` copies programs to: below /usr, so that jails see them.
+inline constexpr char kInstalledServers[] = "/usr/local/lib/warder/servers";
+
 struct AddedServer {
   std::string name;
   std::string file;                // the written drop-in

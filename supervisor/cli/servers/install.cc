@@ -13,8 +13,6 @@
 namespace admin {
 namespace {
 
-constexpr char kInstalled[] = "/usr/local/lib/warder/servers";
-
 bool is_archive(const std::string& source) { return source.ends_with(".tgz") || source.ends_with(".tar.gz"); }
 
 Result<packages::FetchedPackage> fetched_from(const std::string& source, const Given& given) {
@@ -77,7 +75,7 @@ Result<int> install_server(const Given& given) {
   TRY(const packages::FetchedPackage package, fetched_from(given.words.front(), given));
   const std::string name = given.value("name", server_name_of(package.name));
   std::error_code error;
-  const std::string into = std::filesystem::absolute(given.value("into", kInstalled), error).lexically_normal();
+  const std::string into = std::filesystem::absolute(given.value("into", kInstalledServers), error).lexically_normal();
   const std::string place = into + "/" + place_name(package);
   TRY(const Json entry, installed_entry(given, package, place));
   const NameTaken taken = given.has("replace") ? NameTaken::replace : NameTaken::refuse;
