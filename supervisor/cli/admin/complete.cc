@@ -26,11 +26,12 @@ Words words_of(const std::string& line) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-// The flags --bus and --policies among the typed words.
+// The flags --bus, --config and --policies among the typed words.
 Given given_in(const Words& typed) {
   Given given;
   for (size_t i = 0; i + 1 < typed.size(); i++) {
     if (typed[i] == "--bus") given.bus = typed[i + 1];
+    if (typed[i] == "--config") given.flags.emplace_back("config", typed[i + 1]);
     if (typed[i] == "--policies") given.flags.emplace_back("policies", typed[i + 1]);
   }
   return given;
