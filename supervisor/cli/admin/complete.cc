@@ -70,7 +70,8 @@ Result<Words> policies_of(const Given& given) {
 
 Words servers_of(const Given& given) {
   Words names;
-  for (const auto& server : ServerDropIns::read(given).options().servers) names.push_back(server.name);
+  const ServerDropIns files = ServerDropIns::read(given);
+  for (const auto& server : files.options().servers) names.push_back(server.name);
   return names;
 }
 
