@@ -34,6 +34,7 @@ ToolView Catalog::tool(uint32_t number) const {
   view.server = servers_[record.server].name;
   view.category = categories_[record.category].name;
   view.kind = record.kind;
+  view.callable = is_callable(number);
   return view;
 }
 

@@ -1,6 +1,7 @@
 // Catalog: all known tool definitions, merged and searchable. Immutable: a reload makes a new catalog.
 // Source: CatalogBuilder, from a folder of files (folder.h, reader.h) and from the answers of upstream servers. Used
-// by: supervisor/tools. Tools are numbered by name, then server, so that every listing has the same order.
+// by: supervisor/tools. Tools that can be called have lower numbers than all others; both are numbered by name, then
+// server. So every listing has the same order, and a tool that cannot be called never stands before one that can.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -52,7 +53,10 @@ enum class Match : uint8_t { weak, strong };
 
 struct FoundTools {
   std::vector<uint32_t> tools;  // best first: exact names, exact last segments, then by words
-  size_t total = 0;             // tools with any of the words; only the best are listed
+  // Known tools that cannot be called, likewise best first. A caller lists them after `tools` and after skills.
+  std::vector<uint32_t> uncallable;
+  bool names_uncallable = false;  // the query is the name of the first of `uncallable`
+  size_t total = 0;               // tools with any of the words; only the best are listed
   Match match = Match::weak;
   bool guessed = false;  // no tool has any word of the sentence; the catalog is small, and some tools are listed
   size_t elsewhere = 0;  // if no tool is found: the number of hits without the filters
@@ -69,6 +73,11 @@ struct Named {
 class Catalog {
  public:
   size_t size() const { return records_.size(); }
+  // Tools that can be called: those with lower numbers than this.
+  size_t callable() const { return callable_; }
+  // The upstream servers that can be called: how many, and those with tools that are not known yet, sorted.
+  size_t upstream_servers() const { return upstream_servers_; }
+  const std::vector<std::string>& unlearned_servers() const { return unlearned_servers_; }
   ToolView tool(uint32_t number) const;
   // The other members of the definition: a JSON object in one line.
   std::string rest(uint32_t number) const;
@@ -87,13 +96,14 @@ class Catalog {
   // A server's name before ':', '/', '.' or "__" is a filter; it does not score.
   FoundTools search(const Query& query) const;
   // Finds a tool by its name; by its name without case and separators; by "server.name"; by the last segments of its
-  // name, if they are unambiguous.
+  // name, if they are unambiguous. Among several, only the tools that can be called count, if there are any.
   Named find(std::string_view name, std::string_view category = {}, std::string_view server = {}) const;
   // Only the `tools` of find(), at the cost of a look-up: find() compares an unknown name with all names.
   std::vector<uint32_t> named_so(std::string_view name, std::string_view category = {},
                                  std::string_view server = {}) const;
 
   // The tools, or the server, with the name most similar to a text in spelling or meaning; empty: no name is similar.
+  // Tools that can be called come first.
   std::vector<uint32_t> nearest_tools(std::string_view text, std::string_view server = {}) const;
   std::string_view nearest_server(std::string_view name) const;
 
@@ -123,11 +133,16 @@ class Catalog {
   std::vector<uint32_t> exact(std::string_view text) const;
   // Removes a server's name from the beginning of the text and returns it.
   std::string take_server(std::string_view& text) const;
-  void rank(FoundTools& found, const Query& query, std::string_view text, const Index::Terms& terms,
-            const Filter& passes) const;
+  bool is_callable(uint32_t number) const { return number < callable_; }
+  // Puts the tools, of which the first `named` have the name that was searched, into the lists of `found`.
+  void list(FoundTools& found, const std::vector<uint32_t>& tools, size_t named, size_t limit) const;
+  void rank(FoundTools& found, const std::vector<uint32_t>& first, const Query& query, std::string_view text,
+            const Index::Terms& terms, const Filter& passes) const;
 
   std::string texts_;
   std::vector<Record> records_;
+  size_t callable_ = 0, upstream_servers_ = 0;
+  std::vector<std::string> unlearned_servers_;
   std::vector<Group> categories_, servers_;
   std::vector<std::string> tag_names_;
   std::vector<uint32_t> tag_ids_;
@@ -150,8 +165,12 @@ class CatalogBuilder {
   // Errors: not_found, denied: the folder cannot be read. `threads`: additional threads that read the files, beside the
   // thread that calls step().
   static Result<CatalogBuilder> begin(const std::string& folder, unsigned threads = 0);
-  // Adds definitions from another source: a server's answer to tools/list. To be called before the first step.
+  // Adds the definitions of an upstream server: its answer to tools/list. To be called before the first step.
   void add(const std::string& origin, Reading reading);
+  // A daemon can call only its own upstream servers: from now on, a tool can be called if add() brought it, or if its
+  // server is one of `unlearned`, the servers with tools that are not known yet. Without this call every tool can be
+  // called. To be called before the first step.
+  void call_only_servers(std::vector<std::string> unlearned);
   // True when the catalog is complete. Stops at the first file or tool after `slice`. The last step, which builds the
   // index, takes about 4 us for each tool.
   bool step(std::chrono::microseconds slice);
@@ -161,12 +180,15 @@ class CatalogBuilder {
 
  private:
   enum class Phase { reading, storing, finishing, done };
+  enum class Source { folder, server };
   struct Pending {
     Tool tool;
     Form form;
     int definitions;  // definitions of this tool so far
+    bool callable;
   };
-  void merge(const std::string& origin, Tool tool, Form form);
+  void take(const std::string& origin, Reading reading, Source source);
+  void merge(const std::string& origin, Tool tool, Form form, Source source);
   void sort_pending();
   void store(Pending& pending);
   void problem(const std::string& file, std::string what);
@@ -176,6 +198,7 @@ class CatalogBuilder {
   Phase phase_ = Phase::reading;
   size_t next_ = 0;  // index of the next file or tool
   std::vector<Pending> pending_;
+  bool calls_only_servers_ = false;
   std::map<std::pair<std::string, std::string>, size_t> known_;  // server and name to index in pending_
   std::map<std::string, std::string> category_texts_;
   std::map<std::string, uint32_t> category_ids_, server_ids_, tag_ids_;

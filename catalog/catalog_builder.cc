@@ -63,7 +63,19 @@ void CatalogBuilder::problem(const std::string& file, std::string what) {
     catalog_->problems_.push_back({printable(file), std::move(what)});
 }
 
+void CatalogBuilder::call_only_servers(std::vector<std::string> unlearned) {
+  calls_only_servers_ = true;
+  std::sort(unlearned.begin(), unlearned.end());
+  catalog_->upstream_servers_ += unlearned.size();
+  catalog_->unlearned_servers_ = std::move(unlearned);
+}
+
 void CatalogBuilder::add(const std::string& origin, Reading reading) {
+  catalog_->upstream_servers_++;
+  take(origin, std::move(reading), Source::server);
+}
+
+void CatalogBuilder::take(const std::string& origin, Reading reading, Source source) {
   for (auto& what : reading.problems) problem(origin, std::move(what));
   catalog_->problem_count_ += reading.more_problems;
   for (auto& [name, description] : reading.categories)
@@ -72,15 +84,18 @@ void CatalogBuilder::add(const std::string& origin, Reading reading) {
     auto& all = catalog_->core_servers_;
     if (std::find(all.begin(), all.end(), server) == all.end()) all.push_back(std::move(server));
   }
-  for (auto& tool : reading.tools) merge(origin, std::move(tool), reading.form);
+  for (auto& tool : reading.tools) merge(origin, std::move(tool), reading.form, source);
 }
 
 // Merges two definitions of one tool: each member comes from the form that says more, or else from the first file.
-void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form) {
+void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form, Source source) {
+  const auto& unlearned = catalog_->unlearned_servers_;
+  const bool callable = !calls_only_servers_ || source == Source::server || tool.kind == Kind::skill ||
+                        std::binary_search(unlearned.begin(), unlearned.end(), tool.server);
   auto [known, is_new] = known_.try_emplace({tool.server, tool.name}, pending_.size());
   if (is_new) {
     if (pending_.size() < kMaxTools) {
-      pending_.push_back({std::move(tool), form, 1});
+      pending_.push_back({std::move(tool), form, 1, callable});
     } else {
       known_.erase(known);
       if (pending_.size() == kMaxTools)
@@ -89,6 +104,7 @@ void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form) {
     return;
   }
   Pending& pending = pending_[known->second];
+  pending.callable |= callable;
   if (pending.definitions++ >= kMaxDefinitions)
     return problem(origin, fmt::format("tool '{}' is already defined {} times; this definition was left out",
                                        printable(tool.name, 64), kMaxDefinitions));
@@ -118,10 +134,10 @@ void CatalogBuilder::merge(const std::string& origin, Tool tool, Form form) {
 void CatalogBuilder::sort_pending() {
   known_.clear();
   std::sort(pending_.begin(), pending_.end(), [](const Pending& a, const Pending& b) {
-    return std::tie(a.tool.name, a.tool.server) < std::tie(b.tool.name, b.tool.server);
+    return std::tie(b.callable, a.tool.name, a.tool.server) < std::tie(a.callable, b.tool.name, b.tool.server);
   });
   size_t bytes = 0;
-  for (const auto& [tool, form, definitions] : pending_)
+  for (const auto& [tool, form, definitions, callable] : pending_)
     bytes += tool.name.size() + tool.description.size() + tool.rest.size();
   catalog_->texts_.reserve(std::min(bytes, kMaxTextBytes));
   catalog_->records_.reserve(pending_.size());
@@ -149,6 +165,7 @@ void CatalogBuilder::store(Pending& pending) {
   into.texts_ += tool.description;
   into.texts_ += tool.rest;
   into.records_.push_back(record);
+  into.callable_ += pending.callable ? 1 : 0;
   builder_.add(searchable(tool), tool.server.empty() ? kNoGroup : record.server);
 }
 
@@ -164,7 +181,7 @@ bool CatalogBuilder::step(std::chrono::microseconds slice) {
       auto reading = files_->take(next_);
       const std::string& path = listing_.files[next_++].path;
       if (!reading) problem(path, reading.error().what);
-      if (reading) add(path, *std::move(reading));
+      if (reading) take(path, *std::move(reading), Source::folder);
     }
     if (Monotonic::now() >= until) return false;
   }
@@ -197,7 +214,7 @@ bool CatalogBuilder::step(std::chrono::microseconds slice) {
     into.segments_.shrink_to_fit();
     into.tag_ids_.shrink_to_fit();
     into.texts_.shrink_to_fit();
-    into.index_ = std::move(builder_).finish();
+    into.index_ = std::move(builder_).finish(into.callable_);
     phase_ = Phase::done;
   }
   return true;

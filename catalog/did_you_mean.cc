@@ -21,4 +21,19 @@ std::string did_you_mean(const Catalog& catalog, std::string_view tool, std::str
   return fmt::format("did you mean '{}{}{}'?", meant.server, meant.server.empty() ? "" : "__", meant.name);
 }
 
+std::string reason_for_no_tools(const Catalog& catalog) {
+  if (catalog.size() > 0) return {};
+  if (catalog.upstream_servers() == 0)
+    return "no tools yet: no upstream server is configured; an administrator adds servers in the configuration of "
+           "warderd, under `servers`";
+  const auto& unlearned = catalog.unlearned_servers();
+  if (unlearned.empty()) return "the configured upstream servers have no tools";
+  constexpr size_t kNamed = 5;
+  std::string names = unlearned.front();
+  for (size_t i = 1; i < std::min(unlearned.size(), kNamed); i++) names += ", " + unlearned[i];
+  if (unlearned.size() > kNamed) names += ", ...";
+  return fmt::format("no tools yet: the configured servers ({}) have not listed their tools; ask again in some seconds",
+                     names);
+}
+
 }  // namespace catalog

@@ -104,7 +104,7 @@ void Index::favour_groups(std::vector<Hit>& hits) const {
 Index::Ranking Index::rank(const Terms& terms, size_t limit, const Mask& mask) const {
   Ranking ranking;
   if (limit == 0 || !terms.known()) return ranking;
-  Best best(std::max(limit, kGroupedHits));
+  Best preferred(std::max(limit, kGroupedHits)), others(std::max(limit, kGroupedHits));
   for (size_t s = 0; s < shards_.size(); s++) {
     const size_t first = s * kShard, count = std::min(kShard, documents_ - first);
     const size_t blocks = (count + kBlock - 1) / kBlock;
@@ -121,15 +121,26 @@ Index::Ranking Index::rank(const Terms& terms, size_t limit, const Mask& mask) c
         top = std::max(top, values[i]);
       }
       ranking.total += static_cast<size_t>(fit);
-      if (top <= best.least()) continue;
-      for (size_t i = 0; i < kBlock; i++)
-        if (values[i] > best.least()) best.take({static_cast<uint32_t>(first + block * kBlock + i), values[i]});
+      const size_t begin = first + block * kBlock;
+      const size_t border = std::clamp(preferred_, begin, begin + kBlock) - begin;  // at most one block has both kinds
+      auto take = [&](Best& best, size_t from, size_t to) {
+        if (from == to || top <= best.least()) return;
+        for (size_t i = from; i < to; i++)
+          if (values[i] > best.least()) best.take({static_cast<uint32_t>(begin + i), values[i]});
+      };
+      take(preferred, 0, border);
+      take(others, border, kBlock);
     }
   }
-  ranking.hits = std::move(best).taken();
+  ranking.hits = std::move(preferred).taken();
+  const auto count = static_cast<std::ptrdiff_t>(ranking.hits.size());
+  const std::vector<Hit> rest = std::move(others).taken();
+  ranking.hits.insert(ranking.hits.end(), rest.begin(), rest.end());
   favour_groups(ranking.hits);
+  const auto begin = ranking.hits.begin();
   const auto listed = static_cast<std::ptrdiff_t>(std::min(limit, ranking.hits.size()));
-  std::partial_sort(ranking.hits.begin(), ranking.hits.begin() + listed, ranking.hits.end(), better);
+  std::partial_sort(begin, begin + std::min(listed, count), begin + count, better);
+  if (listed > count) std::partial_sort(begin + count, begin + listed, ranking.hits.end(), better);
   ranking.hits.resize(static_cast<size_t>(listed));
   return ranking;
 }

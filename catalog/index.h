@@ -54,7 +54,7 @@ class Index {
     int32_t score = 0;
   };
   struct Ranking {
-    std::vector<Hit> hits;  // best first; equals by number
+    std::vector<Hit> hits;  // the preferred documents before the others, each best first; equals by number
     size_t total = 0;       // documents with any of the words
   };
 
@@ -95,6 +95,7 @@ class Index {
   std::vector<uint32_t> one_edit_away(std::string_view stem) const;
 
   size_t documents_ = 0;
+  size_t preferred_ = 0;  // documents with a lower number are listed before the others
   std::vector<Shard> shards_;
   std::vector<uint32_t> groups_;  // the group of each document
   std::string term_texts_;
@@ -115,7 +116,8 @@ class IndexBuilder {
  public:
   // Adds the fields of the next document. Documents are numbered in order, from 0. Numbers of groups must be small.
   void add(const std::array<std::string, kFields>& fields, uint32_t group = kNoGroup);
-  Index finish() &&;
+  // The first `preferred` documents are listed before all others, whatever their scores are.
+  Index finish(size_t preferred = ~size_t{0}) &&;
 
  private:
   struct Posting {

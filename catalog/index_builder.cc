@@ -50,9 +50,10 @@ void IndexBuilder::add(const std::array<std::string, kFields>& fields, uint32_t 
   }
 }
 
-Index IndexBuilder::finish() && {
+Index IndexBuilder::finish(size_t preferred) && {
   Index index;
   index.documents_ = lengths_.size();
+  index.preferred_ = preferred;
   words_ = {};
   seen_ = {};
 

@@ -100,6 +100,7 @@ std::vector<uint32_t> Catalog::exact(std::string_view text) const {
   // If there are several spellings, the spelling in the query comes first.
   std::stable_partition(all.begin(), all.end(), [&](uint32_t number) { return tool(number).name == text; });
   append_new(all, named(segments_, plain));
+  std::stable_partition(all.begin(), all.end(), [&](uint32_t number) { return is_callable(number); });
   return all;
 }
 
@@ -128,6 +129,7 @@ std::string Catalog::take_server(std::string_view& text) const {
 // Tools with similar names, then tools that share words with the text.
 std::vector<uint32_t> Catalog::nearest_tools(std::string_view text, std::string_view server) const {
   struct Near {
+    bool uncallable;
     unsigned distance;
     uint32_t tool;
     auto operator<=>(const Near&) const = default;
@@ -144,7 +146,8 @@ std::vector<uint32_t> Catalog::nearest_tools(std::string_view text, std::string_
     if (name.size() + most < plain.size() || !passes(number)) continue;
     fold(name, other);
     if (other.size() > plain.size() + most) continue;
-    if (unsigned distance = spelling.distance(other); distance <= most) near.push_back({distance, number});
+    if (unsigned distance = spelling.distance(other); distance <= most)
+      near.push_back({!is_callable(number), distance, number});
   }
   std::sort(near.begin(), near.end());
   for (size_t i = 0; i < near.size() && i < kNearest; i++) all.push_back(near[i].tool);
@@ -156,6 +159,7 @@ std::vector<uint32_t> Catalog::nearest_tools(std::string_view text, std::string_
     }
     const auto ranking = index_.rank(index_.corrected(index_.terms(text)), kNearest, mask);
     for (const auto& hit : ranking.hits) append_new(all, {hit.document});
+    std::stable_partition(all.begin(), all.end(), [&](uint32_t number) { return is_callable(number); });
   }
   all.resize(std::min(all.size(), kNearest));
   return all;
@@ -178,12 +182,20 @@ std::string_view Catalog::nearest_server(std::string_view name) const {
   return nearest;
 }
 
-// Adds tools behind the exact names: by their words, by learning, or by both. Tools that learning found without the
-// words take at most some of the places.
-void Catalog::rank(FoundTools& found, const Query& query, std::string_view text, const Index::Terms& terms,
-                   const Filter& passes) const {
+void Catalog::list(FoundTools& found, const std::vector<uint32_t>& tools, size_t named, size_t limit) const {
+  for (size_t i = 0; i < tools.size(); i++) {
+    auto& list = is_callable(tools[i]) ? found.tools : found.uncallable;
+    if (list.size() == limit) continue;
+    if (!is_callable(tools[i]) && list.empty()) found.names_uncallable = i < named;
+    list.push_back(tools[i]);
+  }
+}
+
+// Adds tools behind the exact names `first`: by their words, by learning, or by both. Tools that learning found without
+// the words take at most some of the places.
+void Catalog::rank(FoundTools& found, const std::vector<uint32_t>& first, const Query& query, std::string_view text,
+                   const Index::Terms& terms, const Filter& passes) const {
   Index::Mask mask;
-  const std::vector<uint32_t> first = found.tools;
   if (passes.filters() || !first.empty()) {
     mask.assign(size(), 1);
     for (uint32_t number = 0; passes.filters() && number < size(); number++) mask[number] = passes(number) ? 1 : 0;
@@ -217,10 +229,16 @@ void Catalog::rank(FoundTools& found, const Query& query, std::string_view text,
       known->worth = hint.doubtful ? std::max(known->worth, std::min(worth, most_in_doubt)) : worth;
       most_in_doubt *= hint.doubtful ? kBehind : 1;
     }
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.worth > b.worth; });
+    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+      return std::pair(is_callable(a.tool), a.worth) > std::pair(is_callable(b.tool), b.worth);
+    });
   }
-  found.match = !first.empty() || (!all.empty() && all.front().worth >= kStrong) ? Match::strong : Match::weak;
-  for (size_t i = 0; i < all.size() && found.tools.size() < query.limit; i++) found.tools.push_back(all[i].tool);
+  // The match is that of the tool that is listed first.
+  const bool named = !first.empty() && (is_callable(first.front()) || all.empty() || !is_callable(all.front().tool));
+  found.match = named || (!all.empty() && all.front().worth >= kStrong) ? Match::strong : Match::weak;
+  std::vector<uint32_t> tools = first;
+  for (const Candidate& one : all) tools.push_back(one.tool);
+  list(found, tools, first.size(), query.limit);
 }
 
 FoundTools Catalog::search(const Query& query) const {
@@ -239,18 +257,16 @@ FoundTools Catalog::search(const Query& query) const {
 
   FoundTools found;
   found.total = first.size();
-  found.tools = std::move(first);
-  if (found.tools.size() > query.limit) found.tools.resize(query.limit);
   if (text.empty()) {
     for (uint32_t number = 0; number < size(); number++)
-      if (passes(number) && ++found.total <= query.limit) found.tools.push_back(number);
+      if (passes(number) && ++found.total <= query.limit) list(found, {number}, 0, query.limit);
     found.match = Match::strong;
     return found;
   }
   const Index::Terms terms = index_.terms(text, query.thesaurus);
   for (const auto& word : terms.words)
     if (word.documents == 0) found.unknown_words.push_back(word.text);
-  rank(found, query, text, terms, passes);
+  rank(found, first, query, text, terms, passes);
   if (found.total > 0) return found;
   found.nearest = nearest_tools(text);
   if (passes.filters()) {
@@ -259,10 +275,9 @@ FoundTools Catalog::search(const Query& query) const {
     // In a small catalog one of the tools may be the right one: listing some costs less than another search.
     found.guessed = true;
     found.total = size();
-    found.tools = std::exchange(found.nearest, {});
-    for (uint32_t number = 0; number < size() && found.tools.size() < query.limit; number++)
-      append_new(found.tools, {number});
-    found.tools.resize(std::min(found.tools.size(), query.limit));
+    std::vector<uint32_t> tools = std::exchange(found.nearest, {});
+    for (uint32_t number = 0; number < size(); number++) append_new(tools, {number});
+    list(found, tools, 0, query.limit);
   }
   return found;
 }
@@ -293,6 +308,8 @@ std::vector<uint32_t> Catalog::named_so(std::string_view name, std::string_view 
     }
   }
   if (tools.empty()) tools = passing(named(segments_, folded(name)), server);
+  if (std::any_of(tools.begin(), tools.end(), [&](uint32_t one) { return is_callable(one); }))
+    std::erase_if(tools, [&](uint32_t one) { return !is_callable(one); });
   return tools;
 }
 

@@ -31,6 +31,7 @@ struct Tool {
 struct ToolView {
   std::string_view name, server, category, description;
   Kind kind = Kind::tool;
+  bool callable = true;  // false: no upstream server of the daemon has it
 };
 
 }  // namespace catalog

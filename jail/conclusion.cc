@@ -37,7 +37,11 @@ void advise(Report& report, const EndedProgram& program) {
 
 void conclude(Report& report, const Evidence& evidence, const EndedProgram& program) {
   report.outcome = classify(evidence);
-  report.message = describe(report.outcome, evidence, texts_of(program.request.spec.limits));
+  const Spec& spec = program.request.spec;
+  LimitTexts limits = texts_of(spec.limits);
+  if (spec.at_ceiling.wall) limits.wall_ceiling = spec.at_ceiling.policy;
+  if (spec.at_ceiling.memory) limits.memory_ceiling = spec.at_ceiling.policy;
+  report.message = describe(report.outcome, evidence, limits);
   if (!program.violation.empty()) report.message += ": " + program.violation;
   advise(report, program);
   if (const auto status = evidence.wait_status) {

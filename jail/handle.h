@@ -16,9 +16,10 @@
 namespace jail {
 
 struct LiveUsage {  // a sample, at most some 50 ms old
-  double wall_ms = 0, cpu_ms = 0;
-  uint64_t memory_bytes = 0;
-  uint32_t tasks = 0;
+  double wall_ms = 0;
+  std::optional<double> cpu_ms;  // empty: not known
+  uint64_t memory_bytes = 0;     // 0: not known
+  uint32_t tasks = 0;            // 0: not known
 };
 
 struct LimitChange {  // an absent value stays as it is

@@ -30,6 +30,8 @@ struct Host {
   bool map_workspace_ids = false;  // the state directory's file system can be mounted with mapped ids
   std::string no_idmap_why;
   int landlock_abi = 0;
+  std::string network_seen;  // by the self-test in a jail: "1 link, 2 addresses, ..."; empty: not seen
+  std::string network_unseen_why;
   std::optional<Error> unfit;  // set when the self-test failed: only the self-test builds jails then
   Replies::Room replies = {};
   JsonWork json{loop};      // for large JSON texts

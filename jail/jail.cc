@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "jail/failed_step.h"
+#include "jail/fd_message.h"
 #include "jail/pidfd.h"
 #include "jail/sealed_plan.h"
 #include "jail/zygote.h"
@@ -104,13 +105,32 @@ Task<Result<>> Jail::begin(Ends ends, Fd pidfd, Monotonic::time_point start) {
     late = true;
     kill();
   });
-  auto report = co_await next_report();
+  auto first = shows_network_ ? report_after_network() : next_report();
+  auto report = co_await std::move(first);
   if (!report && late) co_return tl::unexpected<Error>(not_built_within(kBuildLimit));
   if (!report) co_return tl::unexpected<Error>(ended_before_program());
   if (report->event != InitEvent::built) co_return tl::unexpected<Error>(failed_step(report->step, report->error));
   built_ = *report;
   build_ms_ = ms_since(start);
   co_return Result<>{};
+}
+
+// The first report of init, without the one that carries the socket: that is kept.
+Task<std::optional<InitReport>> Jail::report_after_network() {
+  co_await control_.readable();
+  InitReport report{};
+  auto received = receive_message(control_.get(), &report, sizeof report, 1);
+  if (!received || !received->open) co_return std::nullopt;
+  if (report.event != InitEvent::network) co_return report;
+  network_error_ = report.error;
+  if (!received->fds.empty()) network_socket_ = std::move(received->fds.front());
+  auto next = co_await next_report();
+  co_return next;
+}
+
+Result<Fd> Jail::take_network_socket() {
+  if (network_socket_) return std::move(network_socket_);
+  return fail_errno(network_error_ == 0 ? EBADF : network_error_, "open a netlink socket in a jail", Code::unavailable);
 }
 
 Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role role) {
@@ -120,6 +140,7 @@ Task<Result<std::unique_ptr<Jail>>> Jail::build_as(Host& host, Spec spec, Role r
   auto jail = std::unique_ptr<Jail>(new Jail(host));
   // Without mapped mounts, the runner must have the host id that owns the workspace on disk.
   jail->map_ids_ = host.identity == Identity::separated && host.map_workspace_ids;
+  jail->shows_network_ = spec.tests_host && role == Role::jail;
   jail->ids_.identity = host.identity;
   jail->ids_.init = host.identity == Identity::separated ? host.ids.init() : host.daemon_uid;
   jail->ids_.runner = host.daemon_uid;

@@ -35,6 +35,12 @@ struct Spec {
   enum class Guest { packets, stream };
   Guest guest = Guest::packets;
   policies::Limits limits;
+  // Which limits are already the most that the policy gives: asking for more would be of no use.
+  struct Ceilings {
+    std::string policy;  // its name, for messages
+    bool wall = false, memory = false;
+  };
+  Ceilings at_ceiling;
   policies::Isolation isolation;
   unsigned cpu_weight = 100;  // cpu.weight of the leaf, from birth: 1 to 10000
   std::map<std::string, std::string> environment;
@@ -113,6 +119,9 @@ class Jail {
   int init_pid() const { return init_pid_; }
 
   const InitReport& built() const { return built_; }
+  // Of a jail with Spec::tests_host: the socket of view_network() for the jail's network namespace, once. Errors:
+  // unavailable, with the reason why init could not open it.
+  Result<Fd> take_network_socket();
   // The facts of the build, for receipts. Recorded at the first call.
   const Applied& applied();
   JailerClient::Ids ids() const { return ids_; }
@@ -123,6 +132,7 @@ class Jail {
   explicit Jail(Host& host) : host_(host) {}
   Result<Ends> prepare(const Spec& spec);
   Task<Result<>> begin(Ends ends, Fd pidfd, Monotonic::time_point start);
+  Task<std::optional<InitReport>> report_after_network();
   static Task<Result<std::unique_ptr<Jail>>> build_as(Host& host, Spec spec, Role role);
   Host& host_;
   std::shared_ptr<Zygote> zygote_;
@@ -135,6 +145,9 @@ class Jail {
   GuestChannel guest_;
   Cgroup cgroup_;
   LoneProcessFiles lone_process_;
+  bool shows_network_ = false;
+  Fd network_socket_;
+  int network_error_ = 0;  // errno of init
   InitReport built_{};
   std::optional<Applied> applied_;
   std::optional<Ready> ready_;

@@ -13,8 +13,9 @@ namespace jail {
 
 struct JailUsage {
   double wall_ms = 0;  // from the moment the interpreter had the code
-  double cpu_ms = 0;
-  uint64_t memory_peak_bytes = 0;  // without a cgroup: includes the interpreter's own memory
+  // Empty: not known. No cgroup counted it, and the jail was killed before its init could report.
+  std::optional<double> cpu_ms;
+  uint64_t memory_peak_bytes = 0;  // 0: not known. Without a cgroup: includes the interpreter's own memory
   uint32_t processes_peak = 0;     // 0: unknown
 };
 
@@ -31,10 +32,11 @@ class Meter {
   // or no cgroup.
   uint64_t granted_bytes() const { return granted_; }
 
-  // Call this regularly. cpu_us: CPU time that the program has used so far; 0 without a cgroup. memory_bytes, tasks:
-  // what the jail holds now.
+  // Call this regularly. cpu_us: CPU time that the program has used so far; empty without a cgroup. memory_bytes,
+  // tasks: what the jail holds now; 0: not known.
   struct Look {
-    uint64_t cpu_us = 0, memory_bytes = 0;
+    std::optional<uint64_t> cpu_us;
+    uint64_t memory_bytes = 0;
     uint32_t tasks = 0;
   };
   Look look();

@@ -68,6 +68,16 @@ LimitTexts texts_of(const policies::Limits& limits) {
           limits.memory_bytes, limits.output_kept_bytes, limits.tasks};
 }
 
+namespace {
+
+// The first part of a remedy: "ask for more memory_mb, or ", or who can raise the policy's maximum.
+std::string more_of(std::string_view wish, std::string_view key, std::string_view ceiling) {
+  if (ceiling.empty()) return fmt::format("ask for {}, or ", wish);
+  return fmt::format("this is the maximum of policy '{}', which only an administrator can raise ({}); ", ceiling, key);
+}
+
+}  // namespace
+
 std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limits) {
   std::string refused = e.tasks_refused > 0 ? fmt::format("; {} new processes or threads were refused (limit {})",
                                                           e.tasks_refused, limits.tasks)
@@ -81,14 +91,14 @@ std::string describe(Outcome outcome, const Evidence& e, const LimitTexts& limit
     case Outcome::signal:
       return fmt::format("ended by signal {} ({})", signal_of(e), strsignal(signal_of(e)));
     case Outcome::timeout:
-      return fmt::format(
-          "Execution timed out after {:g} seconds{}; ask for a longer timeout_seconds, or do less work in one call",
-          limits.wall_seconds, refused);
+      return fmt::format("Execution timed out after {:g} seconds{}; {}do less work in one call", limits.wall_seconds,
+                         refused, more_of("a longer timeout_seconds", "limits.maximum.wall_ms", limits.wall_ceiling));
     case Outcome::cpu_time:
       return fmt::format("used its {:g} seconds of CPU time; do less work in one call", limits.cpu_seconds);
     case Outcome::memory:
-      return fmt::format("ran out of memory: the limit is {} MB; ask for more memory_mb or process the data in parts",
-                         limits.memory_bytes >> 20);
+      return fmt::format("ran out of memory: the limit is {} MB; {}process the data in parts",
+                         limits.memory_bytes >> 20,
+                         more_of("more memory_mb", "limits.maximum.memory_bytes", limits.memory_ceiling));
     case Outcome::pids:
       return fmt::format("reached its limit of {} processes and threads; start fewer processes at one time",
                          limits.tasks);

@@ -52,6 +52,8 @@ struct LimitTexts {
   double wall_seconds = 0, cpu_seconds = 0;
   uint64_t memory_bytes = 0, output_bytes = 0;
   uint32_t tasks = 0;
+  // The policy whose maximum the limit is; empty: the agent may ask for more.
+  std::string_view wall_ceiling = {}, memory_ceiling = {};
 };
 LimitTexts texts_of(const policies::Limits& limits);
 std::string describe(Outcome outcome, const Evidence& evidence, const LimitTexts& limits);

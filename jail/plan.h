@@ -122,7 +122,7 @@ struct ResourceLimit {
   uint64_t soft, hard;
 };
 
-constexpr uint32_t kPlanVersion = 4;
+constexpr uint32_t kPlanVersion = 5;
 constexpr int kMaxResourceLimits = 16;
 constexpr int kMaxArguments = 64;
 constexpr int kMaxEnvironment = 64;
@@ -136,8 +136,10 @@ struct Plan {
   RootMode root;
   uint32_t landlock_required;  // 0: if the kernel has no Landlock, continue without it and report that
   uint32_t memory_uncounted;   // no cgroup counts memory: /dev/zero cannot be mapped, TCP buffers stay small
-  uint64_t tmp_bytes;          // each of /tmp, /home/agent and /dev/shm
-  uint32_t tmp_files;          // inodes of each
+  uint32_t shows_network;      // the self-test: init sends InitEvent::network
+  uint32_t reserved;
+  uint64_t tmp_bytes;  // each of /tmp, /home/agent and /dev/shm
+  uint32_t tmp_files;  // inodes of each
   uint32_t resource_limit_count;
   ResourceLimit resource_limits[kMaxResourceLimits];
   uint32_t seccomp_flags;  // SECCOMP_FILTER_FLAG_LOG for audit profiles
@@ -154,7 +156,7 @@ static_assert(std::is_trivially_copyable_v<Plan> && std::is_standard_layout_v<Pl
 constexpr const char* kNamespaces[] = {"user", "pid", "mnt", "net", "ipc", "uts", "cgroup"};
 constexpr int kNamespaceCount = 7;
 
-enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3 };
+enum class InitEvent : uint32_t { failed = 1, built = 2, exited = 3, network = 4 };
 
 // Processes beside the runner exist; the kernel does not report their number.
 constexpr uint32_t kOthersUncounted = UINT32_MAX;
@@ -164,7 +166,8 @@ struct InitReport {
   InitEvent event;
   Step step;  // failed: the step that failed
   uint16_t reserved;
-  int32_t error;                // failed: errno, positive
+  // failed: errno, positive. network: errno of the socket, or 0; the message then carries the socket, as a descriptor.
+  int32_t error;
   int32_t landlock_abi;         // built: 0 when the kernel has none
   int32_t wait_status;          // exited: of the runner, as wait(2) encodes it
   uint32_t others;              // exited: children of init at that moment, which end with it; kOthersUncounted: some

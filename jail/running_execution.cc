@@ -231,9 +231,10 @@ Task<> RunningExecution::watch() {
     clock_.look();
     if (state_.has_started() && never_began() && clock_.ran_ms() > kBeginLimitMs) end(EndCause::deadline);
     const Meter::Look look = meter_.look();
-    sampled_ = {0, static_cast<double>(look.cpu_us) / 1000, look.memory_bytes, look.tasks};
+    sampled_ = {0, {}, look.memory_bytes, look.tasks};
+    if (look.cpu_us) sampled_.cpu_ms = static_cast<double>(*look.cpu_us) / 1000;
     if (state_.has_started() && limits.cpu.count() > 0 &&
-        look.cpu_us > static_cast<uint64_t>(limits.cpu.count()) * 1000)
+        look.cpu_us.value_or(0) > static_cast<uint64_t>(limits.cpu.count()) * 1000)
       end(EndCause::cpu_limit);
     if (!jail_.cgroup() && look.memory_bytes > limits.memory_bytes) end(EndCause::memory_watch);
     if (state_.has_started() && request_.over_quota && request_.over_quota()) end(EndCause::disk_limit);

@@ -20,6 +20,7 @@ Result<Fd> seal_plan(const Host& host, const Spec& spec, Role role) {
   plan->root = host.root;
   plan->landlock_required = spec.isolation.landlock == policies::Need::required;
   plan->memory_uncounted = !host.cgroups;
+  plan->shows_network = spec.tests_host && role == Role::jail;
   plan->tmp_bytes = spec.limits.tmp_bytes;
   plan->tmp_files = spec.limits.tmp_files;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "jail/execution.h"
+#include "jail/network_view.h"
 #include "supervisor/base/json_value.h"
 
 namespace jail {
@@ -50,12 +51,33 @@ Task<Result<>> find_root_mode(Host& host, const std::shared_ptr<const policies::
     }
   }
   host.landlock_abi = (*jail)->built().landlock_abi;
+  auto proved = prove_network(host, (*jail)->take_network_socket());
   (*jail)->kill();
   co_await (*jail)->gone();
-  co_return Result<>{};
+  co_return proved;
 }
 
 }  // namespace
+
+// A machine that does not show the namespace is no machine that fails: the probe still looks from inside.
+Result<> prove_network(Host& host, Result<Fd> netlink) {
+  host.network_seen.clear();
+  host.network_unseen_why.clear();
+  auto view = netlink ? view_network(*std::move(netlink)) : Result<NetworkView>(tl::unexpected(netlink.error()));
+  if (!view) {
+    host.network_unseen_why = view.error().what;
+    return {};
+  }
+  if (view->foreign.empty() && view->links == 1) {
+    host.network_seen = counts_of(*view);
+    return {};
+  }
+  if (view->foreign.empty()) view->foreign.push_back(fmt::format("{} links", view->links));
+  return fail(
+      Code::denied,
+      fmt::format("the network namespace of a jail holds more than lo: {}", fmt::join(view->foreign, ", ")),
+      "unload the kernel module that adds it to each namespace, or set net.core.fb_tunnels_only_for_init_net=1");
+}
 
 Task<Result<>> test_host(Host& host, int directory, const std::shared_ptr<const policies::SeccompFilter>& filter,
                          const policies::Limits& limits) {

@@ -33,9 +33,11 @@ Result<> check_flags(const Flags& flags) {
     auto collector = traces::parse_collector(flags.traces);
     if (!collector) return tl::unexpected<Error>(std::move(collector).error().within("--traces"));
   }
-  CHECKED(check_folder("--policies", flags.policies, "name a folder of policy files"));
+  for (const auto& folder : configuration::folders_in(flags.policies))
+    CHECKED(check_folder("--policies", folder, "name a folder of policy files"));
   CHECKED(check_folder("--catalog", flags.catalog, "name a folder of tool definitions"));
-  if (flags.keep_connections && !std::getenv("NOTIFY_SOCKET") && !flags.check && !flags.reload)
+  const char* notify = std::getenv("NOTIFY_SOCKET");
+  if (flags.keep_connections && (!notify || !*notify) && !flags.check && !flags.reload)
     return fail(Code::invalid, "--keep-connections: no service manager runs that can store the connections",
                 "leave out --keep-connections, or start warderd by its unit");
   return {};
@@ -60,9 +62,9 @@ Result<CommandLine> parse_command_line(int argc, char** argv) {
   }
   line.invocation = configuration::invocation_of(std::move(flags));
   Flags& given = line.invocation.flags;
-  for (std::string* path :
-       {&given.config, &given.socket, &given.state, &given.policies, &given.catalog, &given.metrics})
+  for (std::string* path : {&given.config, &given.socket, &given.state, &given.catalog, &given.metrics})
     *path = configuration::absolute_path(*path, line.invocation);
+  given.policies = configuration::absolute_folders(given.policies, line.invocation);
   CHECKED(check_flags(given));
   if (given.check) line.action = CommandLine::Action::check;
   if (given.reload) line.action = CommandLine::Action::reload;

@@ -16,9 +16,14 @@ void declare_flags(CLI::App& app, Flags& flags) {
   app.add_option("--socket", flags.socket, "The Unix socket that serves MCP")->type_name("PATH");
   app.add_option("--state", flags.state, "The folder for the tenants' files and the daemon's records")
       ->type_name("DIR");
-  app.add_option("--policies", flags.policies, "The folder with policies, instead of the installed policies")
+  app.add_option(
+         "--policies", flags.policies,
+         "The folder with policies, instead of the installed policies; several: DIR:DIR, and a later one replaces "
+         "files of the same name")
       ->type_name("DIR");
-  app.add_option("--catalog", flags.catalog, "The folder with tool definitions")->type_name("DIR");
+  app.add_option("--catalog", flags.catalog,
+                 "The folder with definitions of further tools (default: /etc/warder/catalog, if it exists)")
+      ->type_name("DIR");
   app.add_option("--bus", flags.bus, "The D-Bus bus to serve on: system, session, off or an address")->type_name("BUS");
   app.add_option("--journal", flags.journal,
                  "An answer waits until its record is on the disk (durable) or written to the file (buffered)")

@@ -199,6 +199,7 @@ Result<Prepared> prepare(const configuration::Invocation& invocation) {
   CHECKED(adopt_cgroups(prepared));
   TRY(prepared.passed, make_sockets(options, identity));
   if (!identity.root) CHECKED(enter_own_namespaces(identity));
+  if (identity.root) CHECKED(restrict_netlink(NetlinkLeft::route));
   // After the new mount namespace: a mount can only be attached from the namespace that it was opened in.
   TRY(prepared.state, open_directory(options.state));
   TRY(prepared.self_test, open_directory(options.state + "/self-test"));

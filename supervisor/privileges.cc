@@ -3,12 +3,20 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <linux/seccomp.h>
 #include <pwd.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <sys/capability.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <cstddef>
 
 #include "supervisor/base/fd.h"
 
@@ -65,11 +73,39 @@ Result<> enter_own_namespaces(const DaemonIdentity& identity) {
   return {};
 }
 
+Result<> restrict_netlink(NetlinkLeft left) {
+  // The low halves of the arguments: the kernel reads ints.
+  constexpr auto argument = [](unsigned number) {
+    return static_cast<uint32_t>(offsetof(seccomp_data, args) + number * sizeof(uint64_t));
+  };
+  constexpr uint32_t kX32Bit = 0x40000000;  // __X32_SYSCALL_BIT: the same calls once more
+  const uint32_t unless = left == NetlinkLeft::route ? NETLINK_ROUTE : UINT32_MAX;
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~kX32Bit),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(0)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument(2)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, unless, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{sizeof code / sizeof code[0], code};
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+    return fail_errno(errno, "filter netlink sockets", Code::unavailable);
+  return {};
+}
+
 Result<> drop_privileges(const DaemonIdentity& identity) {
   for (cap_value_t cap = 0; identity.root && cap <= cap_max_bits(); cap++) {
     if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0) return fail_errno(errno, "drop a bounding capability");
   }
   if (identity.root) {
+    CHECKED(restrict_netlink(NetlinkLeft::none));
     if (::setgroups(0, nullptr) < 0) return fail_errno(errno, "setgroups");
     if (::setresgid(identity.gid, identity.gid, identity.gid) < 0) return fail_errno(errno, "setresgid");
     if (::setresuid(identity.uid, identity.uid, identity.uid) < 0) return fail_errno(errno, "setresuid");

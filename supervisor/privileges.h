@@ -23,6 +23,13 @@ Result<DaemonIdentity> choose_identity(const std::string& user, const jail::IdRa
 // the host's mounts. Gives the jailer its capabilities. Errors: unavailable, naming the sysctl to check.
 Result<> enter_own_namespaces(const DaemonIdentity& identity);
 
-// For the daemon: no capabilities in any set, no_new_privs, and if started as root the user of `identity`. Cannot be
-// undone.
+// As root: from now on this process and its children get no netlink socket but of the protocols that are left:
+// NETLINK_ROUTE for the jailer and jail-init, which opens one for the self-test before it starts any code (the filter
+// of a policy then refuses these, too); none for the daemon. The unit's RestrictAddressFamilies= knows no protocols.
+// Cannot be undone.
+enum class NetlinkLeft { route, none };
+Result<> restrict_netlink(NetlinkLeft left);
+
+// For the daemon: no capabilities in any set, no_new_privs, no netlink, and if started as root the user of `identity`.
+// Cannot be undone.
 Result<> drop_privileges(const DaemonIdentity& identity);

@@ -1,6 +1,8 @@
-// Raises `lo`, the only interface in the jail's network namespace. Source: netdevice(7), tcp(7).
+// Raises `lo`, the only interface in the jail's network namespace. Source: netdevice(7), tcp(7), rtnetlink(7).
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <net/if.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,6 +28,36 @@ int limit_tcp_buffers() {
   return 0;
 }
 
+// Sends the daemon a socket that lists what this namespace holds: links, addresses, routes, neighbours and rules. The
+// socket is opened here because it belongs to the namespace of the process that opens it, and nobody outside needs a
+// capability for that. It is closed before the runner is forked. A socket that cannot be opened is no failure of the
+// jail: the report says why there is none.
+int show_network() {
+  InitReport shown{};
+  shown.event = InitEvent::network;
+  int socket = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  sockaddr_nl name{};
+  name.nl_family = AF_NETLINK;
+  if (socket < 0 || bind(socket, reinterpret_cast<sockaddr*>(&name), sizeof name) < 0) shown.error = errno;
+  iovec part{&shown, sizeof shown};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof socket)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (shown.error == 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof socket);
+    memcpy(CMSG_DATA(header), &socket, sizeof socket);
+  }
+  int error = sendmsg(kControlFd, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof shown) ? 0 : errno;
+  if (socket >= 0) close(socket);
+  return error;
+}
+
 }  // namespace
 
 int raise_loopback() {
@@ -40,6 +72,7 @@ int raise_loopback() {
   interface.ifr_flags = IFF_UP;
   int error = outcome_of(ioctl(socket, SIOCSIFFLAGS, &interface));
   close(socket);
+  if (error == 0 && plan->shows_network != 0) error = show_network();
   return error;
 }
 

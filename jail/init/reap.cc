@@ -21,12 +21,22 @@
 namespace jail::init {
 namespace {
 
+#if defined(__x86_64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+constexpr unsigned kPoll = SYS_poll;
+#elif defined(__aarch64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+constexpr unsigned kPoll = SYS_ppoll;  // the kernel has no poll there: the C library's poll() calls ppoll
+#else
+#error "init's filter does not know this machine's AUDIT_ARCH"
+#endif
+
 int child_signal = -1;  // signalfd
 int children = -1;      // /proc/1/task/1/children; -1 where the kernel has no such file
 
 // All system calls that init still makes: wait, poll, read, write, exit, and the time, which is a system call where the
 // clock source cannot be read from user space (vdso(7)).
-constexpr unsigned kAllowed[] = {SYS_wait4,      SYS_poll, SYS_read,          SYS_write,        SYS_getrusage,
+constexpr unsigned kAllowed[] = {SYS_wait4,      kPoll,    SYS_read,          SYS_write,        SYS_getrusage,
                                  SYS_exit_group, SYS_exit, SYS_clock_gettime, SYS_rt_sigreturn, SYS_restart_syscall};
 
 int filter_own_calls() {
@@ -37,7 +47,7 @@ int filter_own_calls() {
     code[n++] = {op, jump_true, jump_false, k};
   };
   add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, arch));
-  add(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AUDIT_ARCH_X86_64);
+  add(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, kArchitecture);
   add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS);
   add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr));
   for (int i = 0; i < kCount; i++) add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint8_t>(kCount - i), 0, kAllowed[i]);

@@ -28,7 +28,8 @@ int set_hostname();
 int pivot();
 int mount_template();  // zygote: shows the template at /run, where the zygote's jails find it
 int mount_whole_proc();
-// loopback.cc: raises `lo`; the network namespace has no other interface
+// loopback.cc: raises `lo` by ioctl(2); the network namespace has no other interface. For the self-test, gives the
+// daemon a socket that lists what the namespace holds.
 int raise_loopback();
 // runner.cc
 int fork_runner();

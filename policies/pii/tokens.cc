@@ -188,6 +188,13 @@ Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, P
   }
 }
 
+size_t count_tokens(std::string_view text) {
+  size_t count = 0;
+  for (size_t open = text.find('['); open != text.npos; open = text.find('[', open + 1))
+    if (token_end(text, open) != 0) count++;
+  return count;
+}
+
 Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes) {
   std::string restored;
   size_t at = 0;

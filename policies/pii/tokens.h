@@ -131,6 +131,8 @@ class Sanitizer {
 // Runs a Sanitizer to its end. Errors: exhausted.
 Result<Sanitized> sanitize(std::string_view text, const PiiDetector& detector, PiiVault& vault,
                            const SanitizeOptions& options = {});
+// The number of tokens in the text, of any vault.
+size_t count_tokens(std::string_view text);
 // Replaces every token that the vault knows by its text, once; other tokens stay. Errors: exhausted: the result would
 // have more than `max_bytes` (a short token may stand for a long text).
 Result<std::string> restore(std::string_view text, PiiVault& vault, size_t max_bytes = 64 << 20);

@@ -1,4 +1,4 @@
-// Base64 as in RFC 4648, section 4: the standard alphabet, padded, no line breaks.
+// Base64 as in RFC 4648, section 4, by libsodium: the standard alphabet, padded, no line breaks.
 #pragma once
 #include <string>
 #include <string_view>

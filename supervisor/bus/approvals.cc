@@ -2,6 +2,9 @@
 // may decide it or is its tenant. Owners of approvals and the policy's rules: supervisor/calls/approvals.h.
 #include <fmt/format.h>
 
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
 #include "supervisor/bus/bus_objects.h"
 
 namespace bus {
@@ -67,6 +70,42 @@ Task<Result<MessagePtr>> BusObjects::list_approvals(MessagePtr call) {
   }
   if (r >= 0) r = sd_bus_message_close_container(reply.get());
   if (r < 0) co_return fail_errno(-r, "list the calls that wait for an approval");
+  co_return reply;
+}
+
+// Shows the arguments with personal data. The look is in the audit chain before the answer is made: without that entry
+// there is no answer.
+Task<Result<MessagePtr>> BusObjects::reveal_approval(MessagePtr call) {
+  const char* text = nullptr;
+  if (int r = sd_bus_message_read(call.get(), "s", &text); r < 0)
+    co_return fail_errno(-r, "read the argument", Code::invalid);
+  const std::string id(text);
+  CO_TRY(policies::Peer caller,
+         co_await authority_.allow(share(call.get()), Right::reveal_personal_data, std::string()));
+  const calls::Approval* waiting = services_.approvals.find(id);
+  if (!waiting)
+    co_return fail(Code::not_found, "no call of this id waits for an approval", "list them: warder approvals");
+  journal::AuditEntry entry;
+  entry.at_ms = journal::now_ms();
+  entry.tenant = waiting->tenant;
+  entry.uid = caller.uid;
+  entry.action = "reveal";
+  entry.subject = waiting->tool;
+  entry.kind = journal::AuditKind::approval;
+  CO_TRY(const calls::Approvals::Look look, services_.approvals.look(id));
+  Json shape{{"approval", id}, {"values", look.values}, {"look", look.number}};
+  if (!waiting->execution.empty()) shape["execution"] = waiting->execution;
+  entry.shape = dump_json(shape);
+  log_notice("D-Bus: user {} looks at the personal data in the arguments of call {} ({} values)", caller.uid, id,
+             look.values);
+  auto recorded = co_await services_.journal.audit_first(std::move(entry));
+  if (!recorded)
+    co_return tl::unexpected<Error>(
+        std::move(recorded).error().within("nothing is shown, because the look cannot be "
+                                           "recorded in the audit chain"));
+  CO_TRY(MessagePtr reply, reply_to(call.get()));
+  sd_bus_message_sensitive(reply.get());
+  if (int r = append(reply.get(), look.arguments); r < 0) co_return fail_errno(-r, "answer with the arguments");
   co_return reply;
 }
 

@@ -217,8 +217,8 @@ void BusObjects::send_news_of(const News& news) {
     const jail::JailUsage& usage = execution.usage;
     sd_bus_emit_signal(bus, kPath, kManager, "ExecutionFinished", "sossttt", execution.id.c_str(), path.c_str(),
                        execution.tenant.account.c_str(), execution.outcome.c_str(),
-                       static_cast<uint64_t>(usage.wall_ms * 1000), static_cast<uint64_t>(usage.cpu_ms * 1000),
-                       usage.memory_peak_bytes);
+                       static_cast<uint64_t>(usage.wall_ms * 1000), usec_or_unknown(usage.cpu_ms),
+                       known_bytes(usage.memory_peak_bytes));
   }
 }
 

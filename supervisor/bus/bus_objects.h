@@ -21,6 +21,8 @@
 #include "supervisor/doctor/doctor.h"
 #include "supervisor/executions/execution_registry.h"
 #include "supervisor/executions/statistics.h"
+#include "supervisor/executions/timeline_recorder.h"
+#include "supervisor/journal/journal.h"
 #include "supervisor/tenants/tenant.h"
 #include "supervisor/upstream/server_status.h"
 
@@ -39,8 +41,10 @@ struct DaemonServices {
   Loop& loop;
   executions::ExecutionRegistry& executions;
   calls::Approvals& approvals;
+  const executions::TimelineRecorder& timeline;
   jail::Pool& pool;
   const tenants::Registry& registry;
+  journal::Journal& journal;
   const Members& members;
   const policies::Store& policies;
   uid_t own_uid = 0;
@@ -56,6 +60,9 @@ struct DaemonServices {
   std::function<Task<Result<>>(std::string name)> test_server;
   // Errors: exhausted: another run of the doctor is under way.
   std::function<Task<Result<doctor::Findings>>()> doctor;
+  std::function<size_t(const std::string& tenant)> sessions_of;  // how many it has, in all its workspaces
+  // Removes a tenant with its data (supervisor/daemon/tenant_removal.h). `uid`: of the caller.
+  std::function<Task<Result<>>(std::string name, bool is_forced, uint32_t uid)> remove_tenant;
 };
 
 // The properties of the Manager that change.
@@ -95,6 +102,11 @@ class BusObjects {
   Task<Result<MessagePtr>> get_tenant(MessagePtr call);
   Task<Result<MessagePtr>> kill_execution(MessagePtr call);
   Task<Result<MessagePtr>> read_output(MessagePtr call);
+  Task<Result<MessagePtr>> read_timeline(MessagePtr call);
+  Task<Result<MessagePtr>> list_history(MessagePtr call);
+  Task<Result<MessagePtr>> get_record(MessagePtr call);
+  Task<Result<MessagePtr>> list_tenant_records(MessagePtr call);
+  Task<Result<MessagePtr>> remove_tenant(MessagePtr call);
   Task<Result<MessagePtr>> reload(MessagePtr call);
   Task<Result<MessagePtr>> drain(MessagePtr call);
   Task<Result<MessagePtr>> run_doctor(MessagePtr call);
@@ -105,6 +117,7 @@ class BusObjects {
   Task<Result<MessagePtr>> subscribe(MessagePtr call);
   Task<Result<MessagePtr>> unsubscribe(MessagePtr call);
   Task<Result<MessagePtr>> list_approvals(MessagePtr call);
+  Task<Result<MessagePtr>> reveal_approval(MessagePtr call);
   Task<Result<MessagePtr>> approve(MessagePtr call);
   Task<Result<MessagePtr>> deny(MessagePtr call);
   Task<Result<MessagePtr>> kill(MessagePtr call);
@@ -135,6 +148,9 @@ class BusObjects {
   Task<Result<executions::ExecutionRecordPtr>> allowed_here(MessagePtr call);  // the execution at the call's path
   // The tenant that stores the execution's output, if the caller may read it.
   Task<Result<std::shared_ptr<tenants::Tenant>>> readable(MessagePtr call, std::string id);
+  // Whether the caller may read the records of `asked`: a tenant; nullopt: its own tenant's; empty: all. Returns the
+  // tenant, or empty for all. Errors: denied.
+  Task<Result<std::string>> readable_records(MessagePtr call, std::optional<std::string> asked);
   // Settles an approval, if the caller may. At an execution's path, the approval must belong to that execution.
   Task<Result<MessagePtr>> settle(MessagePtr call, std::string id, calls::ApprovalVerdict verdict);
   void send_news();
@@ -178,6 +194,13 @@ int handle(sd_bus_message* call, void* objects, sd_bus_error*) {
   auto& owner = *static_cast<BusObjects*>(objects);
   owner.answer(share(call), (owner.*Method)(share(call)));
   return 1;
+}
+
+// Numbers that are not known are UINT64_MAX on the bus, as in systemd's properties.
+inline constexpr uint64_t kUnknown = UINT64_MAX;
+inline uint64_t known_bytes(uint64_t bytes) { return bytes > 0 ? bytes : kUnknown; }
+inline uint64_t usec_or_unknown(const std::optional<double>& ms) {
+  return ms ? static_cast<uint64_t>(*ms * 1000) : kUnknown;
 }
 
 std::string path_of(const executions::ExecutionRecord& execution);

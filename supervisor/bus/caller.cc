@@ -17,6 +17,8 @@ std::string action_of(Right right) {
       return "org.warder.Warder1.manage-executions";
     case Right::approve_calls:
       return "org.warder.Warder1.approve-calls";
+    case Right::reveal_personal_data:
+      return "org.warder.Warder1.reveal-personal-data";
     default:
       return "org.warder.Warder1.configure";
   }
@@ -130,9 +132,9 @@ Task<Result<>> Authority::ask_polkit(MessagePtr call, uid_t user, Right right) {
   r = sd_bus_message_enter_container(answer->get(), 'r', "bba{ss}");
   if (r > 0) r = sd_bus_message_read(answer->get(), "bb", &authorized, &challenge);
   if (r > 0 && authorized) co_return Result<>{};
-  co_return fail(
-      Code::denied, fmt::format("polkit does not grant {}", action),
-      challenge ? "authenticate as an administrator: a terminal's busctl asks for it" : "ask an administrator to call");
+  co_return fail(Code::denied, fmt::format("polkit does not grant {}", action),
+                 challenge ? "run the command as root, or where polkit can ask for the password of an administrator"
+                           : "ask an administrator to call");
 }
 
 }  // namespace bus

@@ -21,7 +21,7 @@
 namespace bus {
 
 // The rights that polkit knows: units/org.warder.Warder1.policy.
-enum class Right { manage_executions, approve_calls, configure };
+enum class Right { manage_executions, approve_calls, reveal_personal_data, configure };
 
 class Authority {
  public:

@@ -29,8 +29,8 @@ std::string outcome_of(const ExecutionRecord& e) { return e.outcome; }
 std::string message_of(const ExecutionRecord& e) { return e.message; }
 std::string receipt_of(const ExecutionRecord& e) { return e.receipt; }
 uint64_t wall_of(const ExecutionRecord& e) { return microseconds(e.now().wall_ms); }
-uint64_t cpu_of(const ExecutionRecord& e) { return microseconds(e.now().cpu_ms); }
-uint64_t memory_of(const ExecutionRecord& e) { return e.now().memory_bytes; }
+uint64_t cpu_of(const ExecutionRecord& e) { return usec_or_unknown(e.now().cpu_ms); }
+uint64_t memory_of(const ExecutionRecord& e) { return known_bytes(e.now().memory_bytes); }
 uint32_t tasks_of(const ExecutionRecord& e) { return e.now().tasks; }
 const std::vector<std::string>& approvals_of(const ExecutionRecord& e) { return e.approvals; }
 const policies::Limits& limits_of(const ExecutionRecord& e) { return e.limits; }

@@ -52,6 +52,7 @@ constexpr Property kProperties[] = {
     {"AnswerUSec", same<&ManagerProperties::answer_usec>},
     {"WallUSec", same<&ManagerProperties::wall_usec>},
     {"CPUUsageUSec", same<&ManagerProperties::cpu_usec>},
+    {"CPUUnknown", same<&ManagerProperties::cpu_unknown>},
     {"MemoryBytes", same<&ManagerProperties::memory_bytes>},
     {"Ledger", same<&ManagerProperties::ledger>},
     {"Languages", same<&ManagerProperties::languages>},
@@ -93,7 +94,7 @@ std::shared_ptr<tenants::Tenant> keeper_of(const std::string& id, const tenants:
 
 tl::unexpected<Error> unknown_execution(const std::string& id) {
   return fail(Code::not_found, "no execution '" + id.substr(0, 64) + "' waits, runs, or ended in the last minute",
-              "list them with ListExecutions");
+              "list the executions: warder ps --all");
 }
 
 }  // namespace
@@ -126,6 +127,7 @@ const sd_bus_vtable kManagerTable[] = {
     SD_BUS_PROPERTY("AnswerUSec", "a{st}", get<&ManagerProperties::answer_usec>, 0, kAnnounced),
     SD_BUS_PROPERTY("WallUSec", "a{st}", get<&ManagerProperties::wall_usec>, 0, kAnnounced),
     SD_BUS_PROPERTY("CPUUsageUSec", "t", get<&ManagerProperties::cpu_usec>, 0, kAnnounced),
+    SD_BUS_PROPERTY("CPUUnknown", "t", get<&ManagerProperties::cpu_unknown>, 0, kAnnounced),
     SD_BUS_PROPERTY("MemoryBytes", "t", get<&ManagerProperties::memory_bytes>, 0, kAnnounced),
     SD_BUS_PROPERTY("Ledger", "a{st}", get<&ManagerProperties::ledger>, 0, kAnnounced),
     SD_BUS_PROPERTY("Languages", "a{sa{st}}", get<&ManagerProperties::languages>, 0, kAnnounced),
@@ -143,8 +145,22 @@ const sd_bus_vtable kManagerTable[] = {
     SD_BUS_METHOD_WITH_ARGS("ReadOutput", SD_BUS_ARGS("s", id, "s", stream, "t", offset, "u", most),
                             SD_BUS_RESULT("ay", bytes, "t", size, "b", ended), handle<&BusObjects::read_output>,
                             kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ReadTimeline", SD_BUS_ARGS("t", from_usec, "t", until_usec, "u", step_seconds),
+                            SD_BUS_RESULT("as", columns, "aat", rows, "a{st}", answers),
+                            handle<&BusObjects::read_timeline>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListHistory", SD_BUS_ARGS("a{sv}", filter, "u", limit),
+                            SD_BUS_RESULT("aa{sv}", executions, "s", next), handle<&BusObjects::list_history>,
+                            kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("GetRecord", SD_BUS_ARGS("s", id), SD_BUS_RESULT("a{sv}", record),
+                            handle<&BusObjects::get_record>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("ListTenantRecords", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", tenants),
+                            handle<&BusObjects::list_tenant_records>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("RemoveTenant", SD_BUS_ARGS("s", name, "b", force), SD_BUS_NO_RESULT,
+                            handle<&BusObjects::remove_tenant>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("ListApprovals", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", approvals),
                             handle<&BusObjects::list_approvals>, kEveryone),
+    SD_BUS_METHOD_WITH_ARGS("RevealApproval", SD_BUS_ARGS("s", id), SD_BUS_RESULT("s", arguments),
+                            handle<&BusObjects::reveal_approval>, kEveryone | SD_BUS_VTABLE_SENSITIVE),
     SD_BUS_METHOD_WITH_ARGS("Approve", SD_BUS_ARGS("s", id), SD_BUS_NO_RESULT, handle<&BusObjects::approve>, kEveryone),
     SD_BUS_METHOD_WITH_ARGS("Deny", SD_BUS_ARGS("s", id, "s", reason), SD_BUS_NO_RESULT, handle<&BusObjects::deny>,
                             kEveryone),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "policies/pii/tokens.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/one_shot.h"
 #include "supervisor/base/random.h"
@@ -52,6 +53,7 @@ struct Approvals::Waiting {
   OneShot<ApprovalVerdict>::Resolver settled;
   std::shared_ptr<mcp::Elicitation> question;
   Deadline expiry;
+  uint32_t looks = 0;
 };
 
 // The entry of one call in waiting_. The destructor removes it, also if the waiting task is cancelled.
@@ -124,6 +126,18 @@ Result<> Approvals::settle(const std::string& id, ApprovalVerdict verdict) {
   notify(waiting->approval, What::settled, kind_name(verdict.kind));
   waiting->settled.resolve(std::move(verdict));
   return {};
+}
+
+Result<Approvals::Look> Approvals::look(const std::string& id) {
+  const auto found = waiting_.find(id);
+  if (found == waiting_.end())
+    return fail(Code::not_found, fmt::format("no call with the id '{}' waits for an approval", printable(id, 64)),
+                "list the waiting calls: warder approvals");
+  Waiting& waiting = *found->second;
+  const Approval& approval = waiting.approval;
+  if (approval.exact_arguments.empty())
+    return fail(Code::invalid, "the arguments with personal data are too long to be shown", "decide by the tokens");
+  return Look{approval.exact_arguments, policies::count_tokens(approval.arguments), ++waiting.looks};
 }
 
 bool Approvals::an_observer_can_decide() const {

@@ -29,7 +29,10 @@ struct Approval {
   std::string rule;       // "calls.careful"
   std::string why;        // the rule's reason; may be empty
   std::string arguments;  // complete, as JSON in ASCII; tokens replace personal data
-  uint32_t uid = 0;       // of the client
+  // The arguments of the call that will be made, with personal data. Never shown, sent or logged but by
+  // Approvals::look. Empty: too long to be shown.
+  std::string exact_arguments;
+  uint32_t uid = 0;  // of the client
   int32_t pid = 0;
   int64_t asked_ms = 0, expires_ms = 0;  // since 1970
   policies::ApprovalRules::By by = policies::ApprovalRules::By::tenant;
@@ -63,6 +66,14 @@ class Approvals {
   Task<Result<ApprovalVerdict>> ask(Approval approval, mcp::RequestContext& client);
   // Decides about a waiting call. Errors: not_found: no call with this id waits.
   Result<> settle(const std::string& id, ApprovalVerdict verdict);
+  // The exact arguments of a waiting call, for a person that may see personal data. The caller has checked that, and
+  // has recorded the look (`number`: of this call's looks, from 1). Errors: not_found; invalid: too long to be shown.
+  struct Look {
+    std::string arguments;
+    size_t values = 0;  // tokens in `Approval::arguments`
+    uint32_t number = 0;
+  };
+  Result<Look> look(const std::string& id);
   // Takes back all waiting approvals. For a reload of the policies: the approvals were asked for under the old rules.
   void refuse_all(const std::string& why);
   // Like refuse_all(); later calls of ask() fail.

@@ -66,7 +66,7 @@ Result<std::string> shown_arguments(const Json& arguments) {
 }
 
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& who, const Target& target,
-                                         const policies::CallRules::Decision& decision, Json given) {
+                                         const policies::CallRules::Decision& decision, Json given, const Json& exact) {
   const FreezeGuard frozen(who.jail);
   traces::OpenSpan span(environment.spans, who.trace, traces::SpanKind::internal, "approval");
   AuditedCall audited(environment.journal, span, who, target, "approval");
@@ -87,6 +87,7 @@ Task<Result<std::string>> await_approval(CallEnvironment& environment, const Cal
   approval.rule = decision.name();
   if (decision.rule) approval.why = decision.rule->why;
   approval.arguments = *std::move(shown);
+  if (auto complete = shown_arguments(exact)) approval.exact_arguments = *std::move(complete);
   approval.uid = who.principal.uid();
   approval.pid = who.principal.pid();
   approval.asked_ms = journal::now_ms();

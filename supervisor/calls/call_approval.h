@@ -11,9 +11,10 @@
 namespace calls {
 
 // Returns when the call may be made, with the name of the approver, for example "user 0 over D-Bus". `given`: the
-// arguments as the caller gave them, before tokens are restored. All references must outlive the task.
+// arguments as the caller gave them, before tokens are restored. `exact`: the arguments of the call that will be made.
+// All references must outlive the task.
 Task<Result<std::string>> await_approval(CallEnvironment& environment, const CallContext& who, const Target& target,
-                                         const policies::CallRules::Decision& decision, Json given);
+                                         const policies::CallRules::Decision& decision, Json given, const Json& exact);
 
 // The arguments as JSON in ASCII, always complete: code could hide a harmful value in a part that is left out.
 // Errors: invalid: more than 16,000 characters.

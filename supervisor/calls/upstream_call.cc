@@ -19,6 +19,7 @@ namespace {
 constexpr uint32_t kFewestTold = 5;  // lower limits have no warning; the refusal is enough
 
 std::string remedy_for_name(const catalog::Catalog& catalog, std::string_view tool, std::string_view server) {
+  if (std::string reason = catalog::reason_for_no_tools(catalog); !reason.empty()) return reason;
   const std::string advice = catalog::did_you_mean(catalog, tool, server);
   return advice.empty() ? "find it with search_tools" : advice + " Otherwise find it with search_tools";
 }
@@ -47,12 +48,11 @@ Result<Target> find_target(const CallEnvironment& environment, const UpstreamCal
     return fail(Code::invalid, fmt::format("{} tools are named '{}'", tools.size(), printable(order.name, 128)),
                 fmt::format("name one with its server: {}__{}", tool.server, tool.name));
   if (!environment.upstream.has(tool.server))
-    return fail(
-        Code::unavailable,
-        fmt::format("'{}' of '{}' is known, but cannot be called: this server is not in the daemon's "
-                    "`servers`",
-                    tool.name, tool.server),
-        "call the tool from your client, and pass the answer to the code as context_vars or as a workspace file");
+    return fail(Code::unavailable,
+                fmt::format("'{}' of '{}' is known, but cannot be called: this server is not in the daemon's "
+                            "`servers`",
+                            tool.name, tool.server),
+                catalog::kRemedyForUncallable);
   return Target{std::string(tool.server), std::string(tool.name)};
 }
 
@@ -92,7 +92,8 @@ Task<Result<>> allow(CallEnvironment& environment, const CallContext& who, const
   CO_CHECKED(environment.rates.take(who.tenant->account(), rules, target.server, target.tool));
   if (decision.verdict == policies::Verdict::ask) {
     if (rules.restore.empty()) given = arguments;
-    CO_TRY(const std::string by, co_await await_approval(environment, who, target, decision, std::move(given)));
+    CO_TRY(const std::string by,
+           co_await await_approval(environment, who, target, decision, std::move(given), arguments));
     audited.set("approved", by);
   }
   co_return Result<>{};

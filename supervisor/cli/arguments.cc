@@ -7,21 +7,25 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "supervisor/cli/admin/declare.h"
 #include "supervisor/cli/administration.h"
+#include "supervisor/cli/amounts.h"
 #include "supervisor/cli/config.h"
 #include "supervisor/cli/declaration.h"
 #include "supervisor/cli/run.h"
 #include "supervisor/cli/stdio_proxy.h"
+#include "supervisor/cli/terminal.h"
+#include "supervisor/cli/usage.h"
 
 namespace cli {
 namespace {
 
 constexpr size_t kMaxCodeBytes = 15 << 20;  // a request is at most 16 MiB
 
-int complain(const Error& error, int status) {
-  std::string text = "warder: " + error.what + "\n";
+int complain(const Error& error, int status, const std::string& command = {}) {
+  std::string text = "warder" + (command.empty() ? "" : " " + command) + ": " + error.what + "\n";
   if (!error.hint.empty()) text += "  " + error.hint + "\n";
-  std::fputs(text.c_str(), stderr);
+  print_text(stderr, text);
   return status;
 }
 
@@ -45,25 +49,36 @@ int run(const RunArguments& arguments, const CLI::App& command, const SocketPath
     options.code = arguments.code;
   } else if (arguments.file.empty()) {
     return complain(
-        {Code::invalid, 0, "run needs a FILE, '-' for standard input, or -c CODE", "see: warder run --help", {}},
-        kExitUsage);
+        {Code::invalid, 0, "a FILE, '-' for standard input, or -c CODE is missing", "see: warder run --help", {}},
+        kExitUsage, "run");
   } else {
     auto code = read_code(arguments.file);
-    if (!code) return complain(code.error(), kExitUsage);
+    if (!code) return complain(code.error(), kExitUsage, "run");
     options.code = std::move(*code);
   }
   options.language = arguments.language.empty() ? language_of(arguments.file) : arguments.language;
-  if (command.count("--timeout") > 0) options.timeout_seconds = arguments.timeout;
-  if (command.count("--memory") > 0) options.memory_mb = arguments.memory;
+  if (command.count("--timeout") > 0) {
+    auto seconds = parse_amount(arguments.timeout, kSecondsAmount);
+    if (!seconds) return complain(std::move(seconds).error().within("--timeout"), kExitUsage, "run");
+    options.timeout_seconds = *seconds;
+  }
+  if (command.count("--memory") > 0) {
+    auto megabytes = parse_amount(arguments.memory, kMemoryAmount);
+    if (!megabytes) return complain(std::move(megabytes).error().within("--memory"), kExitUsage, "run");
+    options.memory_mb = *megabytes;
+  }
   for (const auto& text : arguments.context) {
     auto pair = parse_context(text);
-    if (!pair) return complain(pair.error(), kExitUsage);
+    if (!pair) return complain(pair.error(), kExitUsage, "run");
     options.context.push_back(std::move(*pair));
   }
   options.print = arguments.json ? RunPrint::json : RunPrint::text;
   options.receipt = arguments.receipt ? ReceiptPrint::yes : ReceiptPrint::no;
-  const auto status = run_code(socket, options);
-  return status ? *status : complain(status.error(), kExitUnavailable);
+  auto status = run_code(socket, options);
+  if (status) return *status;
+  Error error = std::move(status).error();
+  if (error.err == ENOENT || error.err == ECONNREFUSED) error = explained(std::move(error), socket);
+  return complain(error, kExitUnavailable, "run");
 }
 
 int config(const std::string& client, const SocketPath& socket) {
@@ -91,16 +106,9 @@ int run_command_line(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
-  } catch (const CLI::RequiredError&) {  // no subcommand, or an unknown subcommand
-    const auto words = app.remaining();
-    return complain({Code::invalid,
-                     0,
-                     words.empty() ? "a command is missing" : "no command is called '" + words[0] + "'",
-                     "see: warder --help",
-                     {}},
-                    kExitUsage);
   } catch (const CLI::ParseError& wrong) {
-    return complain({Code::invalid, 0, wrong.what(), "see: warder --help", {}}, kExitUsage);
+    const std::string command = admin::asked_command(app);
+    return complain(usage_error(app, wrong), kExitUsage, command);
   }
 
   const SocketPath found = find_socket(arguments.socket);

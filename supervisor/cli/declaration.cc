@@ -19,10 +19,8 @@ CLI::App* declare_run(CLI::App& app, RunArguments& arguments) {
       ->add_option("-l,--language", arguments.language,
                    "python, javascript, typescript or shell; default: by the name of FILE")
       ->check(CLI::IsMember({"python", "javascript", "typescript", "shell"}));
-  command->add_option("--timeout", arguments.timeout, "Wall-clock limit")
-      ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--memory", arguments.memory, "Memory limit")->type_name("MB")->check(CLI::PositiveNumber);
+  command->add_option("--timeout", arguments.timeout, "Wall-clock limit")->type_name("SECONDS");
+  command->add_option("--memory", arguments.memory, "Memory limit")->type_name("MB");
   command->add_option("--context", arguments.context, "A variable for the program; VALUE may be JSON")
       ->type_name("NAME=VALUE")
       ->take_all();

@@ -41,6 +41,20 @@ void print_line(std::FILE* to, std::string text) {
   print_text(to, text);
 }
 
+// "memory_bytes: 3.9 GiB was asked for; the policy gives at most 128 MiB, which only an administrator can raise"
+std::string clamp_text(const Json& one) {
+  return text_of(one, "name") + ": " + text_of(one, "asked") + " was asked for, " + text_of(one, "given") +
+         " is given: the limit of the policy, which only an administrator can change";
+}
+
+std::string cut_text(const Json& answer, const std::string& stream, const Json& sizes) {
+  const Json* bytes = member(sizes, "bytes");
+  const bool known = bytes && bytes->is_number_unsigned();
+  const std::string of = known ? " of " + std::to_string(bytes->get<uint64_t>()) + " bytes" : "";
+  return "only a part of " + stream + of + " is shown; all of it: warder logs --" + stream + " " +
+         text_of(answer, "execution_id");
+}
+
 void print_answer(const Json& answer) {
   if (const Json* output = member(answer, "output"); output && output->is_array()) {
     for (const auto& line : *output)
@@ -60,10 +74,11 @@ void print_answer(const Json& answer) {
     print_line(stderr, "warder run: " + error);
   }
   if (const auto remedy = text_of(answer, "remedy"); !remedy.empty()) print_line(stderr, "  " + remedy);
-  if (const Json* clamped = member(answer, "clamped"))
-    print_line(stderr, "warder run: the policy allows less than was requested: " + dump_json(*clamped));
-  if (const Json* cut = member(answer, "truncated"))
-    print_line(stderr, "warder run: the output was cut: " + dump_json(*cut));
+  if (const Json* clamped = member(answer, "clamped"); clamped && clamped->is_array())
+    for (const auto& one : *clamped) print_line(stderr, "warder run: " + clamp_text(one));
+  if (const Json* cut = member(answer, "truncated"); cut && cut->is_object())
+    for (const auto& [stream, sizes] : cut->items())
+      print_line(stderr, "warder run: " + cut_text(answer, stream, sizes));
 }
 
 // The first text block; execute_code writes its answer there as JSON.

@@ -33,6 +33,13 @@ std::string daemon_beside() {
   return "warderd";
 }
 
+// Where a service that does not start says why. Empty for a daemon that is no service.
+std::string log_hint(const SocketPath& socket) {
+  if (socket.source == SocketSource::user) return "; if it does not start: journalctl --user -u warder";
+  const bool system = socket.source == SocketSource::system || socket.path == kSystemSocket;
+  return system ? "; if it does not start: journalctl -u warder" : "";
+}
+
 }  // namespace
 
 SocketPath find_socket(const std::string& flag) {
@@ -62,7 +69,7 @@ Result<Fd> connect_daemon(const SocketPath& socket) {
   failed.value().hint = err == EACCES
                             ? "your user may not use this socket: ask to join the group that owns it (sudo usermod "
                               "-aG warder $USER, then log in again)"
-                            : "start it with: " + start_hint(socket);
+                            : "start it with: " + start_hint(socket) + log_hint(socket);
   return failed;
 }
 

@@ -1,9 +1,11 @@
 #include "supervisor/configuration/invocation.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 namespace configuration {
 
@@ -22,12 +24,30 @@ std::string absolute_path(const std::string& path, const Invocation& invocation)
   return (fs::path(invocation.folder) / path).lexically_normal();
 }
 
+std::vector<std::string> folders_in(const std::string& list) {
+  std::vector<std::string> folders;
+  std::istringstream parts(list);
+  for (std::string folder; std::getline(parts, folder, ':');)
+    if (!folder.empty()) folders.push_back(folder);
+  return folders;
+}
+
+std::string absolute_folders(const std::string& list, const Invocation& invocation) {
+  std::string absolute;
+  for (const auto& folder : folders_in(list))
+    absolute += (absolute.empty() ? "" : ":") + absolute_path(folder, invocation);
+  return absolute;
+}
+
 std::string default_file(const Invocation& invocation) {
   if (invocation.by_root) return "/etc/warder/warderd.json";
   const char* folder = std::getenv("XDG_CONFIG_HOME");
   if (folder && folder[0] == '/') return std::string(folder) + "/warder/warderd.json";
   const char* home = std::getenv("HOME");
-  return home && home[0] == '/' ? std::string(home) + "/.config/warder/warderd.json" : "";
+  // Programs such as setpriv(1) change the user and leave HOME: another user's folder configures nothing.
+  struct stat owner {};
+  const bool is_own = home && home[0] == '/' && ::stat(home, &owner) == 0 && owner.st_uid == ::geteuid();
+  return is_own ? std::string(home) + "/.config/warder/warderd.json" : "";
 }
 
 }  // namespace configuration

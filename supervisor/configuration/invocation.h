@@ -4,6 +4,7 @@
 // configuration::load().
 #pragma once
 #include <string>
+#include <vector>
 
 #include "supervisor/flags.h"
 
@@ -21,8 +22,14 @@ Invocation invocation_of(Flags flags);
 // `path` as an absolute path without "." and ".."; relative paths begin at the working folder. Empty stays empty.
 std::string absolute_path(const std::string& path, const Invocation& invocation);
 
+// The folders of a list "DIR:DIR:...", the form of --policies. Empty parts are left out.
+std::vector<std::string> folders_in(const std::string& list);
+// The same list with absolute paths.
+std::string absolute_folders(const std::string& list, const Invocation& invocation);
+
 // The configuration's file when no flag names one: /etc/warder/warderd.json, or the user's
-// $XDG_CONFIG_HOME/warder/warderd.json (default: ~/.config). Empty: this user has no home.
+// $XDG_CONFIG_HOME/warder/warderd.json (default: ~/.config). Empty: this user has no home
+// folder, or HOME is another user's.
 std::string default_file(const Invocation& invocation);
 
 }  // namespace configuration

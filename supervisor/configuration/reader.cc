@@ -15,6 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kCatalogFolder[] = "/etc/warder/catalog";  // read if it exists and no other folder is named
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
@@ -50,9 +52,7 @@ void find_programs(const Invocation& invocation, Options& options) {
   options.guest = built ? top / "guest" : top / "lib/warder/guest";
   fs::path skills = built ? top / "shared-skills" : top / "lib/warder/skills";
   if (fs::is_directory(skills, error)) options.skills = skills;
-  if (!options.catalog.empty()) return;
-  fs::path catalog = built ? top / "definitions" : top / "lib/warder/catalog";
-  if (fs::is_directory(catalog, error)) options.catalog = catalog;
+  if (options.catalog.empty() && fs::is_directory(kCatalogFolder, error)) options.catalog = kCatalogFolder;
 }
 
 Result<journal::Durability> parse_durability(const std::string& name) {
@@ -129,7 +129,7 @@ class OptionsReader {
                "name a folder of policy files",
                {}});
     }
-    if (folders->empty())
+    if (folders->empty() && in_.has("policies"))
       return wrong({Code::invalid, 0, "policies: no folder is named", "leave out the key, or name a folder", {}});
     options_.policies = *std::move(folders);
   }
@@ -246,7 +246,7 @@ class OptionsReader {
 void take_flags(const Flags& flags, Options& options) {
   if (!flags.socket.empty()) options.socket = flags.socket;
   if (!flags.state.empty()) options.state = flags.state;
-  if (!flags.policies.empty()) options.policies = {flags.policies};
+  if (!flags.policies.empty()) options.policies = folders_in(flags.policies);
   if (!flags.catalog.empty()) options.catalog = flags.catalog;
   if (!flags.bus.empty()) options.bus = flags.bus;
   if (!flags.metrics.empty()) options.metrics = flags.metrics;

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "jail/jail.h"
 #include "supervisor/base/log.h"
 #include "supervisor/base/version.h"
 
@@ -24,6 +25,25 @@ std::string how_child_ended() {
   if (::waitpid(-1, &status, WNOHANG) <= 0) return "";
   if (WIFSIGNALED(status)) return fmt::format(" (signal {}: {})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
   return fmt::format(" (status {})", WEXITSTATUS(status));
+}
+
+// Why no program of the clients can run, so far as it is known at the start: the policy requires what this host does
+// not have. For an ordinary user's daemon this is that user's policy, else the standard policy.
+Result<> check_that_programs_run(const Prepared& prepared, const jail::Host& host) {
+  auto policy = prepared.policies.standard();
+  if (!prepared.identity.root) {
+    TRY(const policies::Assignment own,
+        prepared.policies.tenant_of({prepared.identity.uid, prepared.identity.gid, {}}));
+    policy = own.policy;
+  }
+  auto met = jail::check_requirements(host, policy->isolation);
+  if (met) return met;
+  Error error = std::move(met).error().within(fmt::format("policy '{}'", policy->name));
+  if (!prepared.identity.root)
+    error.hint =
+        "use the service for users, whose policy and cgroup fit: systemctl --user enable --now warder.socket; or "
+        "give this daemon folders of policies that do not require it: --policies DIR (man warderd)";
+  return tl::unexpected<Error>(std::move(error));
 }
 
 }  // namespace
@@ -113,6 +133,8 @@ Task<Result<>> Daemon::start_serving() {
   co_await parts_->begin();
   CO_CHECKED(parts_->serve());
   service_.start_watchdog(loop_);
+  if (const auto runs = check_that_programs_run(prepared_, jails_->host()); !runs)
+    log_error("every execution will be refused: {}; {}", runs.error().what, runs.error().hint);
   service_.ready(status());
   loop_.busy_time().forget();  // no client waited during the start
   log_notice("warderd {} is ready", kWarderVersion);
@@ -148,6 +170,8 @@ std::string Daemon::status() const {
     text = "serving, but no executions: the configuration has a mistake: " + mistakes;
   } else if (jails_->host().unfit) {
     text = "serving, but no executions: the self-test of jails fails, see the log";
+  } else if (!check_that_programs_run(prepared_, jails_->host())) {
+    text = "serving, but every execution is refused, see the log";
   } else if (reload_failed_) {
     text = "serving; the last reload failed, see the log";
   } else if (in_force.source == Source::last_good) {

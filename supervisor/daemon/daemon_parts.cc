@@ -61,10 +61,12 @@ Result<std::unique_ptr<journal::Journal>> open_journal(Loop& loop, const Options
 
 // Without a readable folder of definitions the daemon serves an empty catalog.
 Result<std::unique_ptr<discovery::Discovery>> open_catalog(Loop& loop, const Options& options) {
-  auto opened = discovery::Discovery::open(loop, options.catalog);
+  std::vector<std::string> servers;
+  for (const auto& server : options.servers) servers.push_back(server.name);
+  auto opened = discovery::Discovery::open(loop, options.catalog, servers);
   if (opened) return opened;
   log_error("serving without tool definitions: {}", opened.error().what);
-  return discovery::Discovery::open(loop, "");
+  return discovery::Discovery::open(loop, "", std::move(servers));
 }
 
 std::unique_ptr<traces::Exporter> make_exporter(Loop& loop, Options& options) {
@@ -145,6 +147,7 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
           approvals_.observe({.changed = [this](const calls::Approval& approval, calls::Approvals::What what,
                                                 std::string_view how) { note_approval(approval, what, how); }})),
       pool_(host, pool_limits()),
+      timeline_(loop, executions_, pool_),
       sessions_(host, pool_),
       guest_calls_(host.json),
       vaults_(loop, [this](tenants::TenantId id) { return open_vault(std::move(id)); }),
@@ -181,6 +184,13 @@ DaemonParts::DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, Daemo
                     .journal = journal_,
                     .state_disk = state_disk_,
                     .spans = spans_.get()}),
+      removal_({.loop = loop,
+                .registry = registry_,
+                .journal = journal_,
+                .executions = executions_,
+                .sessions = sessions_,
+                .disconnect = [this](const std::string& tenant) { disconnect_tenant(tenant); },
+                .forget = [this](const tenants::TenantId& id) { forget_data_of(id); }}),
       bus_(make_bus()),
       reloadables_(all_reloadables()),
       tasks_(loop) {
@@ -202,14 +212,32 @@ void DaemonParts::connect_parts() {
     tasks_.spawn(hold_quota_by_kernel(host_.jailer, std::move(tenant)));
   });
   registry_.on_removed([this](const tenants::TenantId& id) {
-    skills_.forget(id);
-    vaults_.forget(id);
-    learning_.forget(id.text());
+    forget_data_of(id);
     journal_.forget(id.text());
   });
   discovery_.on_change([this] { tasks_.spawn(show_servers()); });
-  discovery_.add_others([this] { return upstream_.readings(); });
+  discovery_.add_others([this] { return discovery::ServerTools{upstream_.readings(), upstream_.unlearned()}; });
   upstream_.on_change([this] { tasks_.spawn(discovery_.refresh()); });
+}
+
+// What is held of a removed tenant or named workspace outside of its folder and the journal.
+void DaemonParts::forget_data_of(const tenants::TenantId& id) {
+  skills_.forget(id);
+  vaults_.forget(id);
+  learning_.forget(id.text());
+}
+
+void DaemonParts::disconnect_tenant(const std::string& tenant) {
+  const auto is_of = [&tenant](const std::shared_ptr<mcp::ConnectionUser>& user) {
+    return tenants::member_of(user).tenant->account() == tenant;
+  };
+  for (auto& listener : listeners_) listener->close_if(is_of);
+  upstream_.end_idle_of(tenant);
+  pool_.clear();  // forks of the tenant's interpreter
+  for (const auto& one : registry_.of_account(tenant)) {
+    skills_.forget(one->id());
+    vaults_.forget(one->id());
+  }
 }
 
 std::unique_ptr<bus::Service> DaemonParts::make_bus() {
@@ -218,8 +246,10 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .loop = loop_,
       .executions = executions_,
       .approvals = approvals_,
+      .timeline = timeline_,
       .pool = pool_,
       .registry = registry_,
+      .journal = journal_,
       .members = members_,
       .policies = prepared_.policies,
       .own_uid = prepared_.identity.uid,
@@ -234,6 +264,12 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
       .servers = [this] { return upstream_.statuses(); },
       .test_server = [this](std::string name) { return upstream_.test(std::move(name)); },
       .doctor = [this] { return examination_.run(); },
+      .sessions_of = [this](const std::string& tenant) { return sessions_.count_of(tenant); },
+      .remove_tenant =
+          [this](std::string name, bool is_forced, uint32_t uid) {
+            return removal_.remove(std::move(name), is_forced ? TenantRemoval::Force::yes : TenantRemoval::Force::no,
+                                   uid);
+          },
   };
   return std::make_unique<bus::Service>(std::move(services), prepared_.options.bus);
 }
@@ -327,6 +363,7 @@ void DaemonParts::show_reload(const std::string& problem) {
 }
 
 Task<> DaemonParts::begin() {
+  co_await removal_.finish();
   learning_.keep_in(prepared_.options.state + "/searches");
   tasks_.spawn(learning_.keep(loop_));
   tasks_.spawn(learning_.read_thesaurus(loop_));

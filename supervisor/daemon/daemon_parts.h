@@ -19,6 +19,7 @@
 #include "supervisor/daemon/prepared.h"
 #include "supervisor/daemon/self_examination.h"
 #include "supervisor/daemon/state_disk.h"
+#include "supervisor/daemon/tenant_removal.h"
 #include "supervisor/discovery/catalog_watch.h"
 #include "supervisor/discovery/search_learning.h"
 #include "supervisor/discovery/stub_tree.h"
@@ -95,6 +96,8 @@ class DaemonParts {
   DaemonParts(Loop& loop, Prepared& prepared, jail::Host& host, DaemonControls controls, OpenedParts opened);
   std::vector<Reloadable> all_reloadables();
   void connect_parts();
+  void forget_data_of(const tenants::TenantId& id);
+  void disconnect_tenant(const std::string& tenant);
   void register_tools();
   void register_pii(const tenants::RequesterOf& requester_of);
   Task<privacy::PiiVaults::Made> open_vault(tenants::TenantId id);
@@ -124,6 +127,7 @@ class DaemonParts {
   calls::Approvals approvals_;
   calls::Approvals::Observers::Place approvals_noted_;
   jail::Pool pool_;
+  executions::TimelineRecorder timeline_;
   executions::Sessions sessions_;
   calls::GuestCalls guest_calls_;
   discovery::SearchLearning learning_;
@@ -135,6 +139,7 @@ class DaemonParts {
   mcp::Server server_;
   tools::ResourceChanges changes_;  // outlives the connections that subscribed
   SelfExamination examination_;
+  TenantRemoval removal_;
   std::vector<std::unique_ptr<mcp::Listener>> listeners_;  // opened by serve()
   bool reload_failed_ = false;                             // the last one
   bus::Members members_;

@@ -22,10 +22,11 @@ JailHost::JailHost(Loop& loop, Prepared& prepared, std::unique_ptr<jail::JailerC
 
 Task<Result<>> JailHost::test(const policies::Policy& policy) {
   CO_CHECKED(co_await jail::test_host(host_, self_test_, policy.filter, policy.limits.standard));
-  log_info("jails: {} ids, {} root, Landlock ABI {}, cgroups {}, mapped workspace ids {}",
+  log_info("jails: {} ids, {} root, Landlock ABI {}, cgroups {}, mapped workspace ids {}, network {}",
            host_.identity == jail::Identity::separated ? "separated" : "shared",
            host_.root == jail::RootMode::overlay ? "overlay" : "bind", host_.landlock_abi,
            host_.cgroups ? host_.cgroups->path() : "none (" + host_.no_cgroups_why + ")",
-           host_.map_workspace_ids ? "yes" : "no (" + host_.no_idmap_why + ")");
+           host_.map_workspace_ids ? "yes" : "no (" + host_.no_idmap_why + ")",
+           host_.network_seen.empty() ? "not seen (" + host_.network_unseen_why + ")" : host_.network_seen);
   co_return Result<>{};
 }

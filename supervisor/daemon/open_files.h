@@ -1,6 +1,6 @@
 // Open files: the limit of open files of this process, and so of each of its jails (RLIMIT_NOFILE, getrlimit(2)). The
 // soft limit is raised to the hard limit. The hard limit is never raised: the unit or the user that starts the daemon
-// sets it. Used by: main.cc, policy_reader.h.
+// sets it. Used by: main.cc, configuration_reader.h.
 #pragma once
 #include <string>
 

@@ -123,6 +123,7 @@ Task<Result<doctor::Findings>> SelfExamination::run() {
   doctor::Findings all = busy_with([] { return doctor::look_at_kernel(); });
   all.push_back(judge_cgroups());
   all.push_back(doctor::judge_user_namespaces(0));  // the self-test at the start ran in a user namespace
+  all.push_back(doctor::judge_jail_network(of_.host.network_seen, of_.host.network_unseen_why));
   co_await next_turn(loop);
   for (Finding& finding : busy_with([] { return doctor::look_at_programs(); })) all.push_back(std::move(finding));
   all.push_back(judge_own_user());

@@ -22,16 +22,21 @@ constexpr size_t kMaxWatches = 4096;  // of fs.inotify.max_user_watches; changes
 
 }  // namespace
 
-Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folder) {
+Result<std::unique_ptr<Discovery>> Discovery::open(Loop& loop, std::string folder, std::vector<std::string> servers) {
   std::unique_ptr<Discovery> discovery(new Discovery(loop, std::move(folder)));
   TRY(discovery->thread_, WorkerThread::start(loop));
-  if (discovery->folder_.empty()) return discovery;
-  const unsigned others = std::clamp(std::thread::hardware_concurrency(), 1u, kMostReaders) - 1;
-  TRY(catalog::CatalogBuilder builder, catalog::CatalogBuilder::begin(discovery->folder_, others));
+  const bool has_folder = !discovery->folder_.empty();
+  catalog::CatalogBuilder builder;
+  if (has_folder) {
+    const unsigned others = std::clamp(std::thread::hardware_concurrency(), 1u, kMostReaders) - 1;
+    TRY(builder, catalog::CatalogBuilder::begin(discovery->folder_, others));
+  }
+  builder.call_only_servers(std::move(servers));
   while (!builder.step(1s)) {
   }
-  ::malloc_trim(0);  // reading takes much more memory than the catalog
+  if (has_folder) ::malloc_trim(0);  // reading takes much more memory than the catalog
   discovery->serve(builder);
+  if (!has_folder) return discovery;
   if (auto watching = discovery->start_watching(); !watching)
     log_warning("catalog: {}; SIGHUP reloads it", watching.error().what);
   return discovery;
@@ -45,8 +50,12 @@ void Discovery::serve(catalog::CatalogBuilder& builder) {
     log_warning("catalogue: {}: {}", current_->problems()[i].file, current_->problems()[i].what);
   if (current_->problem_count() > kProblemsLogged)
     log_warning("catalog: {} more problems", current_->problem_count() - kProblemsLogged);
-  log_info("catalog: {} tools of {} servers in {} categories, from {}", current_->size(), current_->servers().size(),
-           current_->categories().size(), folder_);
+  if (!folder_.empty() || current_->size() > 0) {
+    log_info("catalog: {} tools of {} servers in {} categories, from {}", current_->size(), current_->servers().size(),
+             current_->categories().size(), folder_.empty() ? "upstream servers" : folder_);
+    if (const size_t uncallable = current_->size() - current_->callable(); uncallable > 0)
+      log_info("catalog: {} of these tools cannot be called: they are of no configured upstream server", uncallable);
+  }
   if (changed_) changed_();
 }
 
@@ -125,8 +134,9 @@ Task<Result<std::shared_ptr<catalog::CatalogBuilder>>> Discovery::look() {
 }
 
 Task<Result<>> Discovery::load(std::shared_ptr<catalog::CatalogBuilder> builder) {
-  if (others_)
-    for (auto& [origin, reading] : others_()) builder->add(origin, std::move(reading));
+  ServerTools others = others_ ? others_() : ServerTools{};
+  for (auto& [origin, reading] : others.readings) builder->add(origin, std::move(reading));
+  builder->call_only_servers(std::move(others.unlearned));
   auto job = [builder, thread = thread_.get()]() -> Result<> {
     while (!builder->step(kLoadingSlice))
       if (thread->is_ending()) return fail(Code::unavailable, "the daemon ends");

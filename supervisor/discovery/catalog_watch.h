@@ -17,18 +17,25 @@ namespace discovery {
 // Returns the current catalog. A request uses one catalog from its beginning to its end.
 using CatalogOf = std::function<std::shared_ptr<const catalog::Catalog>()>;
 
+// ServerTools: the tools that the daemon can call, those of its upstream servers.
+struct ServerTools {
+  std::vector<std::pair<std::string, catalog::Reading>> readings;  // of the servers with known tools
+  std::vector<std::string> unlearned;                              // names of the other servers
+};
+
 class Discovery {
  public:
   // Reads the folder, with up to 4 threads, as no client is served before open() returns. An empty `folder` name means
-  // no folder. Errors: the folder cannot be read; no thread can be made.
-  static Result<std::unique_ptr<Discovery>> open(Loop& loop, std::string folder);
+  // no folder. `servers`: names of the upstream servers, whose tools are not known before the first refresh(). Tools of
+  // other servers are known, but cannot be called. Errors: the folder cannot be read; no thread can be made.
+  static Result<std::unique_ptr<Discovery>> open(Loop& loop, std::string folder, std::vector<std::string> servers = {});
 
   std::shared_ptr<const catalog::Catalog> current() const { return current_; }
   // Sets the function that is called after each change, on the loop.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
   // Sets the source of definitions that are not in the folder. Each load calls it. After a change of these definitions
   // the caller calls refresh().
-  using Others = std::function<std::vector<std::pair<std::string, catalog::Reading>>()>;
+  using Others = std::function<ServerTools()>;
   void add_others(Others others) { others_ = std::move(others); }
   Task<> refresh();
   // Compares the folder with the catalog and loads a new catalog if they differ. Done when the new catalog is current.

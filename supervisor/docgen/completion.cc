@@ -22,8 +22,8 @@ constexpr std::pair<std::string_view, std::string_view> kLive[] = {
     {"EXECUTION", "executions"}, {"APPROVAL", "approvals"}, {"POLICY", "policies"}, {"SERVER", "servers"}};
 
 Completes completes(std::string value) {
-  if (value.ends_with("...")) value.erase(value.size() - 3);
   if (value.starts_with('[')) value = value.substr(1, value.size() - 2);
+  if (value.ends_with("...")) value.erase(value.size() - 3);
   if (value.find('|') != value.npos) {
     std::replace(value.begin(), value.end(), '|', ' ');
     return {value, {}};
@@ -31,6 +31,7 @@ Completes completes(std::string value) {
   if (value == "FILE" || value == "PATH") return {{}, "-f"};
   if (value == "DIR") return {{}, "-d"};
   if (value == "USER") return {{}, "-u"};
+  if (value == "LEVEL") return {"error warning notice info debug", {}};
   if (value == "BUS") return {"system session", {}};
   if (value == "CLIENT") return {"$(_warder_asked config --list)", {}};
   for (const auto& [name, what] : kLive)

@@ -50,7 +50,12 @@ const ManualText& text_of_warderd() {
         "/usr/lib/warder/policies, /etc/warder/policies: the rights of tenants. A file in the second folder replaces "
         "the file of the same name in the first.\n\n"
         "/etc/warder/warderd.json, /etc/warder/warderd.json.d/*.json: the configuration, warderd.json(5).\n\n"
-        "/etc/default/warder: the options of the service, as WARDERD_OPTIONS."},
+        "/etc/warder/catalog: definitions of further tools, if the folder exists and no other folder is named. "
+        "/usr/share/doc/warder/examples/catalog has examples of such files; the daemon does not read them.\n\n"
+        "/etc/default/warder: the options of the service, as WARDERD_OPTIONS.\n\n"
+        "/usr/lib/systemd/user/warder.socket, warder.service: the service of one user, enabled by `systemctl --user "
+        "enable --now warder.socket`. Its policies: /usr/lib/warder/user-policies and ~/.config/warder/policies. Its "
+        "options: WARDERD_OPTIONS in ~/.config/warder/options."},
        {"exit status",
         "0 after SIGTERM or SIGINT, after a good --check or --reload; 1 if the daemon cannot serve on this machine, or "
         "its jailer ended, or --check or --reload found a mistake; 64 if a flag or the state folder is not valid. A "

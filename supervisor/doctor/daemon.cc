@@ -43,6 +43,13 @@ Finding judge_spans(const Spans& spans) {
   return {what, Health::good, fmt::format("{}: {}", spans.collector, sums), {}};
 }
 
+Finding judge_jail_network(const std::string& seen, const std::string& unseen_why) {
+  const std::string what = "jail network";
+  if (!seen.empty()) return {what, Health::good, "jails have the interface lo and nothing else: " + seen, {}};
+  return {what, Health::note, "only a program in a jail looked at its network, not the kernel's lists: " + unseen_why,
+          "allow AF_NETLINK in RestrictAddressFamilies= of warder.service; jails cannot use it all the same"};
+}
+
 Finding judge_journal(const std::string& trouble, std::string_view durability) {
   if (trouble.empty()) return {"journal", Health::good, fmt::format("{}, its files are in place", durability), {}};
   return {"journal", Health::bad, trouble,

@@ -63,6 +63,8 @@ struct Spans {            // the export of a daemon's spans to a collector
   std::string trouble;  // why the newest request failed; empty: it succeeded
 };
 Finding judge_spans(const Spans& spans);
+// What the self-test saw in the network namespace of a jail: `seen`, "1 link, 2 addresses, ...", or why it saw nothing.
+Finding judge_jail_network(const std::string& seen, const std::string& unseen_why);
 // `trouble`: the journal's file that was removed or replaced while the daemon runs; empty: no file was.
 Finding judge_journal(const std::string& trouble, std::string_view durability);
 // `problem`: why the disk of the state folder takes no writes; empty: it takes them.

@@ -10,8 +10,8 @@
 
 namespace executions {
 
-// The size of all definitions of the catalog as the JSON of tools/list. For more than 256 tools the bytes are an
-// estimate from an even sample.
+// The size of the definitions of all tools that can be called, as the JSON of tools/list. For more than 256 tools the
+// bytes are an estimate from an even sample.
 struct DefinitionSize {
   uint64_t bytes = 0, tokens = 0;
 };

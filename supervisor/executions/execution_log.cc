@@ -41,9 +41,10 @@ void log_ended(Loop& loop, std::shared_ptr<const ExecutionRecord> execution) {
     auto fields = fields_of(*execution);
     fields.push_back({"WARDER_OUTCOME", execution->outcome});
     fields.push_back({"WARDER_WALL_USEC", microseconds(usage.wall_ms)});
-    fields.push_back({"WARDER_CPU_USEC", microseconds(usage.cpu_ms)});
-    fields.push_back({"WARDER_MEMORY_PEAK_BYTES", std::to_string(usage.memory_peak_bytes)});
-    fields.push_back({"WARDER_PROCESSES_PEAK", std::to_string(usage.processes_peak)});
+    if (usage.cpu_ms) fields.push_back({"WARDER_CPU_USEC", microseconds(*usage.cpu_ms)});
+    if (usage.memory_peak_bytes > 0)
+      fields.push_back({"WARDER_MEMORY_PEAK_BYTES", std::to_string(usage.memory_peak_bytes)});
+    if (usage.processes_peak > 0) fields.push_back({"WARDER_PROCESSES_PEAK", std::to_string(usage.processes_peak)});
     log_fields(LogLevel::info, kEndedId,
                fmt::format("execution {}: tenant {} {} {} {:.1f} ms", execution->id, execution->tenant.text(),
                            execution->language, execution->outcome, usage.wall_ms),

@@ -6,6 +6,19 @@
 #include "supervisor/journal/tokens.h"
 
 namespace executions {
+namespace {
+
+journal::ExecutionDetails details_of(const jail::Report& report, const tenants::Changes* changes) {
+  journal::ExecutionDetails details{
+      std::string(jail::start_name(report.start)), report.message, report.receipt_json, {}};
+  if (changes == nullptr) return details;
+  details.files = journal::file_list({{"created", &changes->created.paths, changes->created.omitted},
+                                      {"modified", &changes->modified.paths, changes->modified.omitted},
+                                      {"deleted", &changes->deleted.paths, changes->deleted.omitted}});
+  return details;
+}
+
+}  // namespace
 
 ExecutionRecording::ExecutionRecording(Books books, const TraceContext& caller, ExecutionRecordPtr record)
     : books_(books), span_(books.spans, caller, record), entry_(books.registry, [&] {
@@ -20,7 +33,7 @@ Task<Result<>> ExecutionRecording::begin(tenants::Tenant& tenant, const jail::Re
   CO_TRY(tenants::Recording output, tenant.executions().begin(id()));
   output_.emplace(std::move(output));
   row_.emplace(books_.journal.begin(
-      {id(), tenant.name(), language, entry_->policy->name, request.code.size(), journal::now_ms()}));
+      {id(), tenant.name(), language, entry_->policy->name, request.code.size(), journal::now_ms(), entry_->uid}));
   if (books_.journal.failing()) {
     auto begun = co_await books_.journal.begun(*row_);
     if (!begun)
@@ -50,10 +63,11 @@ journal::Ended ExecutionRecording::ended(jail::Outcome outcome) const {
   return ended;
 }
 
-Task<Result<>> ExecutionRecording::end(const jail::Report& report, journal::Ledger ledger) {
+Task<Result<>> ExecutionRecording::end(const jail::Report& report, journal::Ledger ledger,
+                                       const tenants::Changes* changes) {
   journal::Ended ended = this->ended(report.outcome);
   ended.wall_us = std::llround(report.usage.wall_ms * 1000);
-  ended.cpu_us = std::llround(report.usage.cpu_ms * 1000);
+  ended.cpu_us = report.usage.cpu_ms ? std::llround(*report.usage.cpu_ms * 1000) : journal::kCpuUnknown;
   ended.memory_peak_bytes = report.usage.memory_peak_bytes;
   ended.processes_peak = report.usage.processes_peak;
   ended.ledger = ledger;
@@ -67,6 +81,7 @@ Task<Result<>> ExecutionRecording::end(const jail::Report& report, journal::Ledg
   if (!written)
     co_return fail(Code::unavailable, "the program ran, but it cannot be recorded: " + written.error().what,
                    written.error().hint);
+  books_.journal.add_details(id(), details_of(report, changes));
   entry_.end(report, ended);
   log_ended(books_.loop, entry_.shared());
   co_return Result<>{};

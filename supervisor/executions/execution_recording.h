@@ -44,8 +44,8 @@ class ExecutionRecording {
   void connect(jail::Request& request);
 
   // One of these ends the recording. Each returns when the answer may be sent.
-  // The program ended; `ledger`: of the answer, and of what the program read.
-  Task<Result<>> end(const jail::Report& report, journal::Ledger ledger);
+  // The program ended; `ledger`: of the answer, and of what the program read. `changes`: the changed files, or nullptr.
+  Task<Result<>> end(const jail::Report& report, journal::Ledger ledger, const tenants::Changes* changes);
   // There was no jail for the program.
   Task<Result<>> end_without_jail();
   // The call was refused before it began, or failed.

@@ -72,7 +72,7 @@ ExecutionRegistry::Entry::~Entry() {
   const jail::LiveUsage used = execution_->now();
   execution_->usage = {used.wall_ms, used.cpu_ms, used.memory_bytes, used.tasks};
   ended.wall_us = static_cast<int64_t>(used.wall_ms * 1000);
-  ended.cpu_us = static_cast<int64_t>(used.cpu_ms * 1000);
+  ended.cpu_us = used.cpu_ms ? static_cast<int64_t>(*used.cpu_ms * 1000) : journal::kCpuUnknown;
   if (execution_->stage != Stage::waiting) {
     registry_.sums_.totals.add(execution_->language, ended);
     registry_.of_tenant_[execution_->tenant.account].add(execution_->language, ended);
@@ -96,6 +96,7 @@ void ExecutionRegistry::Entry::end(const jail::Report& report, const journal::En
   execution.start = jail::start_name(report.start);
   execution.usage = report.usage;
   execution.receipt = report.receipt_json;
+  execution.answered = std::chrono::microseconds(ended.took_us);
   for (Sums* sums : {&registry_.sums_, &registry_.of_language_[execution.language]}) {
     sums->totals.add(execution.language, ended);
     sums->starts[execution.start]++;

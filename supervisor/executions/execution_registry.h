@@ -3,6 +3,7 @@
 // Source: execute_code.cc, one entry for each call. Used by: supervisor/bus (reads, cancels), supervisor/metrics.
 #pragma once
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -47,6 +48,7 @@ struct ExecutionRecord : std::enable_shared_from_this<ExecutionRecord> {
   jail::JailUsage usage;
   std::string receipt;  // a JSON object
   int64_t ended_ms = 0;
+  std::optional<std::chrono::microseconds> answered;  // from the request to the answer; absent without a jail
 
   jail::LiveUsage now() const;
 };

@@ -22,8 +22,9 @@ ExecutionSpan::~ExecutionSpan() {
   if (!execution.start.empty()) span_.set("warder.start", execution.start);
   if (execution.usage.wall_ms > 0) {
     span_.set("warder.wall_ms", execution.usage.wall_ms);
-    span_.set("warder.cpu_ms", execution.usage.cpu_ms);
-    span_.set("warder.memory_peak_bytes", static_cast<int64_t>(execution.usage.memory_peak_bytes));
+    if (execution.usage.cpu_ms) span_.set("warder.cpu_ms", *execution.usage.cpu_ms);
+    if (execution.usage.memory_peak_bytes > 0)
+      span_.set("warder.memory_peak_bytes", static_cast<int64_t>(execution.usage.memory_peak_bytes));
   }
   if (!execution.rule.empty()) span_.set("warder.rule", execution.rule);
   if (execution.outcome != "ok") span_.fail(execution.outcome);

@@ -6,6 +6,8 @@ jail::Spec make_spec(const policies::Policy& policy, jail::Language language, co
   jail::Spec spec;
   spec.language = language;
   spec.limits = limits;
+  const policies::Limits& most = policy.limits.maximum;
+  spec.at_ceiling = {policy.name, limits.wall >= most.wall, limits.memory_bytes >= most.memory_bytes};
   spec.isolation = policy.isolation;
   spec.environment = policy.environment;
   spec.filter = policy.filter;

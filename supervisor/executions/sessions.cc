@@ -30,6 +30,11 @@ bool fits(jail::Language session, jail::Language program) {
 
 int64_t seconds_since(Monotonic::time_point at) { return std::llround(ms_since(at) / 1000); }
 
+// `tenant`: the text of a TenantId.
+bool is_of_account(const std::string& tenant, const std::string& account) {
+  return tenant == account || tenant.starts_with(account + "/");
+}
+
 }  // namespace
 
 struct Sessions::Waiting {
@@ -319,6 +324,24 @@ void Sessions::end_all(const std::string& why) {
     }
   }
   tend();
+}
+
+void Sessions::end_of(const std::string& account, const std::string& why) {
+  for (auto& [key, entry] : entries_) {
+    if (!is_of_account(key.tenant, account)) continue;
+    if (entry->busy) {
+      entry->end_after_call = why;
+    } else {
+      entry->session.end(why);
+    }
+  }
+  tend();
+}
+
+size_t Sessions::count_of(const std::string& account) const {
+  return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [&account](const auto& one) {
+    return is_of_account(one.first.tenant, account);
+  }));
 }
 
 // Ends a session whose workspace is over its quota between calls. Without a cgroup a session can write between calls.

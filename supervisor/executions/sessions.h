@@ -81,6 +81,9 @@ class Sessions {
   Json list(const std::string& tenant) const;
   // Ends idle sessions at once, and busy sessions after the answer of their running call.
   void end_all(const std::string& why);
+  // The same for the sessions of a tenant and its named workspaces. count_of(): how many it has.
+  void end_of(const std::string& account, const std::string& why);
+  size_t count_of(const std::string& account) const;
 
  private:
   struct Key {

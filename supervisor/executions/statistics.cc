@@ -5,7 +5,9 @@ namespace {
 
 uint64_t counted(int64_t us) { return us < 0 ? 0 : static_cast<uint64_t>(us); }
 
+// Without a measured execution there are no times: their names are absent.
 Counts told(const journal::Quantiles& times) {
+  if (times.executions == 0) return {{"of", 0}};
   return {{"max", counted(times.most_us)},
           {"of", times.executions},
           {"p50", counted(times.p50_us)},
@@ -41,6 +43,7 @@ Statistics take_statistics(const ExecutionRegistry& executions, const jail::Pool
   now.answer_usec = told(sums.answer_times.quantiles());
   now.wall_usec = told(sums.wall_times.quantiles());
   now.cpu_usec = sums.totals.cpu_us;
+  now.cpu_unknown = sums.totals.cpu_unknown;
   now.ledger = told(sums.totals);
   for (const auto& [name, of] : executions.languages()) {
     now.languages[name] = told(of.wall_times.quantiles());
@@ -49,7 +52,9 @@ Statistics take_statistics(const ExecutionRegistry& executions, const jail::Pool
   }
   executions.each_living([&now](const ExecutionRecord& execution) {
     const jail::LiveUsage usage = execution.now();
-    now.cpu_usec += static_cast<uint64_t>(usage.cpu_ms * 1000);
+    now.cpu_usec += static_cast<uint64_t>(usage.cpu_ms.value_or(0) * 1000);
+    const bool runs = execution.stage == Stage::running || execution.stage == Stage::frozen;
+    if (runs && !usage.cpu_ms) now.cpu_unknown++;
     now.memory_bytes += usage.memory_bytes;
   });
   if (!pool) return now;

@@ -19,16 +19,39 @@ constexpr auto kExhausted = 100ms;  // pause after accept4(2) failed
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> Endpoint::open(Loop& loop, Fd socket, Handler handler) {
+  return make(loop, std::move(socket), std::move(handler), nullptr);
+}
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open_for_tasks(Loop& loop, Fd socket, TaskHandler handler) {
+  return make(loop, std::move(socket), nullptr, std::move(handler));
+}
+
+Result<std::unique_ptr<Endpoint>> Endpoint::make(Loop& loop, Fd socket, Handler handler, TaskHandler task_handler) {
   const int flags = ::fcntl(socket.get(), F_GETFL);
   if (flags < 0 || ::fcntl(socket.get(), F_SETFL, flags | O_NONBLOCK) < 0) return fail_errno(errno, "fcntl");
   TRY(AsyncFd watched, AsyncFd::adopt(loop, std::move(socket)));
-  std::unique_ptr<Endpoint> endpoint(new Endpoint(loop, std::move(watched), std::move(handler)));
+  std::unique_ptr<Endpoint> endpoint(
+      new Endpoint(loop, std::move(watched), std::move(handler), std::move(task_handler)));
   endpoint->accepting_.spawn(endpoint->accept_all());
   return endpoint;
 }
 
-Endpoint::Endpoint(Loop& loop, AsyncFd socket, Handler handler)
-    : loop_(loop), socket_(std::move(socket)), handler_(std::move(handler)), clients_(loop), accepting_(loop) {}
+Endpoint::Endpoint(Loop& loop, AsyncFd socket, Handler handler, TaskHandler task_handler)
+    : loop_(loop),
+      socket_(std::move(socket)),
+      handler_(std::move(handler)),
+      task_handler_(std::move(task_handler)),
+      clients_(loop),
+      accepting_(loop) {}
+
+Task<std::string> Endpoint::answer(std::string_view request) {
+  if (!task_handler_) co_return answer_to(request, handler_);
+  const ReadRequest read = read_request(request, Methods::read_and_post);
+  if (!read.asked) co_return text_of(read.refused, "GET");
+  Task<Response> work = task_handler_(*read.asked);
+  const Response response = co_await std::move(work);
+  co_return text_of(response, read.asked->method);
+}
 
 Task<> Endpoint::accept_all() {
   for (;;) {
@@ -66,9 +89,10 @@ Task<> Endpoint::serve(AsyncFd client) {
       co_return;
     }
   }
+  limit = Deadline();
+  const std::string answered = co_await answer(request);
   limit = Deadline(loop_, kPatience, [fd = client.get()] { ::shutdown(fd, SHUT_RDWR); });
-  const std::string answer = answer_to(request, handler_);
-  for (std::string_view left = answer; !left.empty();) {
+  for (std::string_view left = answered; !left.empty();) {
     const ssize_t sent = ::send(client.get(), left.data(), left.size(), MSG_NOSIGNAL);
     if (sent > 0) {
       left.remove_prefix(static_cast<size_t>(sent));

@@ -11,21 +11,29 @@
 
 namespace http {
 
+// Answers a request, in a task. The parts of the request stay valid until the task has ended.
+using TaskHandler = std::function<Task<Response>(HttpRequest)>;
+
 class Endpoint {
  public:
   // `socket` is a listening socket. `handler` is called from the loop. Errors: those of fcntl(2) and of watching the
   // socket.
   static Result<std::unique_ptr<Endpoint>> open(Loop& loop, Fd socket, Handler handler);
+  // The same, also for POST. A client that leaves before its answer does not end the task.
+  static Result<std::unique_ptr<Endpoint>> open_for_tasks(Loop& loop, Fd socket, TaskHandler handler);
   Endpoint(const Endpoint&) = delete;
 
  private:
-  Endpoint(Loop& loop, AsyncFd socket, Handler handler);
+  Endpoint(Loop& loop, AsyncFd socket, Handler handler, TaskHandler task_handler);
+  static Result<std::unique_ptr<Endpoint>> make(Loop& loop, Fd socket, Handler handler, TaskHandler task_handler);
   Task<> accept_all();
   Task<> serve(AsyncFd client);
+  Task<std::string> answer(std::string_view request);
 
   Loop& loop_;
   AsyncFd socket_;
   Handler handler_;
+  TaskHandler task_handler_;   // instead of handler_
   Scope clients_, accepting_;  // last: cancelled first
 };
 

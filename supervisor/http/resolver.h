@@ -1,5 +1,6 @@
-// resolve(): finds the addresses of a host with getent(1), a child process. So nsswitch.conf applies, the daemon starts
-// no thread (libcurl's resolver starts one for each name), and a hanging lookup is ended with the process.
+// resolve(): finds the addresses of a host with c-ares, in the daemon's process and on its event loop: in /etc/hosts
+// and from the name servers of /etc/resolv.conf, in the order of `hosts` in /etc/nsswitch.conf. No other module of
+// nsswitch.conf is asked.
 // Source: a host of a URL. Used by: Exchange.
 // Errors: invalid (no name of a host), unavailable (not found, not in time).
 #pragma once
@@ -14,9 +15,10 @@ namespace http {
 
 inline constexpr size_t kMostAddresses = 8;
 
-// Returns numeric addresses, at least one, in the order in which to try them. A cancelled call ends the process.
-Task<Result<std::vector<std::string>>> resolve(Loop& loop, std::string host, std::chrono::milliseconds limit);
-// Reads the addresses from the output of `getent ahosts`; at most kMostAddresses.
-std::vector<std::string> read_addresses(std::string_view printed);
+// Returns numeric addresses without zones, at least one, in the order in which to try them. Lookups do not wait for
+// each other. A cancelled call ends its own lookup at once. `servers`: name servers in place of the system's, for
+// example "127.0.0.1:5353"; empty: the system's.
+Task<Result<std::vector<std::string>>> resolve(Loop& loop, std::string host, std::chrono::milliseconds limit,
+                                               std::string servers = {});
 
 }  // namespace http

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "supervisor/base/disk_faults.h"
 
@@ -107,6 +108,22 @@ Result<std::optional<int64_t>> Database::number(const char* sql) {
 
 Result<> Database::set_sync(Sync sync) {
   return execute(sync == Sync::full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+}
+
+Result<> Database::copy_to(const std::string& path) const {
+  struct stat present {};
+  if (::lstat(path.c_str(), &present) == 0) return fail(Code::invalid, path + " exists already");
+  TRY(Database copy, open(path));
+  // The copy gets the source's pages with their own settings; a write-ahead log of its own would stay beside it.
+  CHECKED(copy.execute("PRAGMA journal_mode=DELETE"));
+  sqlite3_backup* const backup = sqlite3_backup_init(copy.handle_.get(), "main", handle_.get(), "main");
+  if (backup == nullptr) return copy.failure(sqlite3_errcode(copy.handle_.get()), "begin a copy");
+  static_cast<void>(sqlite3_backup_step(backup, -1));
+  const int code = sqlite3_backup_finish(backup);
+  if (code == SQLITE_OK) return {};
+  auto failed = copy.failure(code, "copy the database");
+  ::unlink(path.c_str());
+  return failed;
 }
 
 int64_t Database::changed_rows() const { return sqlite3_changes64(handle_.get()); }

@@ -74,6 +74,9 @@ class Database {
   // The first column of the first row; empty: there is no row, or the value is NULL.
   Result<std::optional<int64_t>> number(const char* sql);
   Result<> set_sync(Sync sync);
+  // Writes the whole database, as of one moment, into a new file at `path`, while other connections read and write.
+  // Errors: those of open(), and of either file; then no file is left.
+  Result<> copy_to(const std::string& path) const;
   int64_t changed_rows() const;  // by the last statement
   // Steps of SQLite's virtual machine in the stored statements so far: a measure of cost that is the same on any
   // machine. For tests.

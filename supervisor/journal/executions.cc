@@ -73,6 +73,20 @@ CREATE TRIGGER execution_went AFTER DELETE ON executions BEGIN
 END;
 )";
 
+// For history.h: the times are the order of its pages. A row takes its details along.
+constexpr char kHistory[] = R"(
+ALTER TABLE executions ADD COLUMN uid INTEGER;
+CREATE INDEX executions_by_time ON executions(started_ms);
+CREATE INDEX executions_of_account_by_time ON executions(account, started_ms);
+CREATE TABLE execution_details(
+  number INTEGER PRIMARY KEY,
+  start TEXT NOT NULL, message TEXT NOT NULL, receipt TEXT NOT NULL, files TEXT NOT NULL
+);
+CREATE TRIGGER execution_details_went AFTER DELETE ON executions BEGIN
+  DELETE FROM execution_details WHERE number=old.number;
+END;
+)";
+
 uint64_t loaded(int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); }
 
 Row read_row(const Statement& row) {
@@ -155,24 +169,25 @@ constexpr char kAddTotals[] =
 
 }  // namespace
 
-Part executions_part() { return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares}}; }
+Part executions_part() { return {"executions", {kExecutionTables, kReadBytes, kTokens, kExecutionShares, kHistory}}; }
 
 Result<> write_begun(Database& database, const Begun& begun) {
-  TRY(Statement insert, database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes) "
-                                         "VALUES(?,?,?,?,?,?) ON CONFLICT(id) DO NOTHING"));
+  TRY(Statement insert, database.prepare("INSERT INTO executions(id, tenant, language, policy, started_ms, code_bytes, "
+                                         "uid) VALUES(?,?,?,?,?,?,nullif(?,-1)) ON CONFLICT(id) DO NOTHING"));
   return insert.bind(begun.id)
       .bind(begun.tenant)
       .bind(begun.language)
       .bind(begun.policy)
       .bind(begun.at_ms)
       .bind(stored(begun.code_bytes))
+      .bind(begun.uid ? int64_t{*begun.uid} : -1)
       .run();
 }
 
 Result<> write_ended(Database& database, const Ended& ended) {
   TRY(Statement update,
       database.prepare(
-          "UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=?4, memory_peak_bytes=?5, "
+          "UPDATE executions SET outcome=?2, wall_us=?3, cpu_us=nullif(?4,-1), memory_peak_bytes=?5, "
           "processes_peak=?6, returned_bytes=?7, printed_bytes=?8, fetched_bytes=?9, "
           "definitions_avoided_bytes=?10, took_us=?11, read_bytes=?12, "
           "returned_tokens=?13, printed_tokens=?14, fetched_tokens=?15, "
@@ -208,6 +223,7 @@ void Totals::add(const std::string& language, const Ended& ended) {
   languages[language]++;
   wall_us += loaded(ended.wall_us);
   cpu_us += loaded(ended.cpu_us);
+  if (ended.cpu_us == kCpuUnknown) cpu_unknown++;
   ledger.returned_bytes += ended.ledger.returned_bytes;
   ledger.printed_bytes += ended.ledger.printed_bytes;
   ledger.fetched_bytes += ended.ledger.fetched_bytes;
@@ -243,13 +259,13 @@ Result<std::optional<JournaledExecution>> read_account(Database& database, const
   TRY(bool row, rows.bind(tenant).bind(id).step());
   if (!row) return std::nullopt;
   JournaledExecution account;
-  account.begun = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3)};
+  account.begun = {id, tenant, rows.text(0), rows.text(1), loaded(rows.integer(2)), rows.integer(3), {}};
   Ended& ended = account.ended;
   ended.id = id;
   ended.outcome = rows.text(4);
   ended.wall_us = rows.integer(5);
   ended.took_us = rows.integer(6);
-  ended.cpu_us = rows.integer(7);
+  ended.cpu_us = rows.is_null(7) ? kCpuUnknown : rows.integer(7);
   ended.memory_peak_bytes = loaded(rows.integer(8));
   ended.processes_peak = static_cast<uint32_t>(rows.integer(9));
   ended.ledger = {loaded(rows.integer(10)), loaded(rows.integer(11)), loaded(rows.integer(12)),
@@ -273,6 +289,25 @@ Result<> forget_tenant(Database& database, const std::string& tenant) {
     CHECKED(remove.bind(tenant).run());
   }
   return {};
+}
+
+Result<uint64_t> forget_account(Database& database, const std::string& account, int64_t before_ms, uint64_t at_once) {
+  CHECKED(database.execute("PRAGMA secure_delete=ON"));
+  auto removed = [&]() -> Result<uint64_t> {
+    TRY(Statement remove,
+        database.prepare("DELETE FROM executions WHERE number IN (SELECT number FROM executions WHERE "
+                         "account=? AND started_ms<? LIMIT ?)"));
+    CHECKED(remove.bind(account).bind(before_ms).bind(stored(at_once)).run());
+    const uint64_t gone = loaded(database.changed_rows());
+    if (gone >= at_once) return gone;
+    // "acme", "acme/reports": '0' is the character behind '/'.
+    TRY(Statement totals, database.prepare("DELETE FROM totals WHERE tenant=?1 OR (tenant>?1 || '/' AND "
+                                           "tenant<?1 || '0')"));
+    CHECKED(totals.bind(account).run());
+    return gone;
+  }();
+  CHECKED(database.execute("PRAGMA secure_delete=OFF"));
+  return removed;
 }
 
 namespace {

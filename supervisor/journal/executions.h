@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Begun {
   std::string language;
   std::string policy;
   uint64_t code_bytes = 0;
-  int64_t at_ms = 0;  // since 1970
+  int64_t at_ms = 0;                 // since 1970
+  std::optional<uint32_t> uid = {};  // of the client; nullopt: not known, in rows of older versions
 };
 
 // Ledger: the effect of an execution on its reader's context, in bytes (counted) and tokens (estimated, tokens.h).
@@ -47,14 +49,15 @@ struct Ledger {
   }
 };
 
+constexpr int64_t kCpuUnknown = -1;
 struct Ended {
   std::string id;
   std::string outcome;
-  int64_t wall_us = 0;  // of the program
-  int64_t took_us = 0;  // from the request to its answer, with the wait for a place and a jail
-  int64_t cpu_us = 0;
-  uint64_t memory_peak_bytes = 0;
-  uint32_t processes_peak = 0;  // 0: not known
+  int64_t wall_us = 0;             // of the program
+  int64_t took_us = 0;             // from the request to its answer, with the wait for a place and a jail
+  int64_t cpu_us = 0;              // kCpuUnknown: NULL in the table, 0 in the sums
+  uint64_t memory_peak_bytes = 0;  // 0: not known
+  uint32_t processes_peak = 0;     // 0: not known
   Ledger ledger;
 };
 
@@ -70,6 +73,7 @@ struct Totals {
   std::map<std::string, uint64_t> outcomes;  // by name; only outcomes that occurred
   std::map<std::string, uint64_t> languages;
   uint64_t wall_us = 0, cpu_us = 0;
+  uint64_t cpu_unknown = 0;  // executions that cpu_us does not include; counted by add() only
   Ledger ledger;
   uint64_t kept_out_bytes = 0, kept_out_tokens = 0;  // sums over the executions
 
@@ -106,6 +110,11 @@ Result<std::optional<JournaledExecution>> read_account(Database& database, const
 
 // Removes the executions and totals of a tenant or named workspace that was removed. Its audit entries stay.
 Result<> forget_tenant(Database& database, const std::string& tenant);
+
+// Removes the executions of a tenant with all its workspaces that began before `before_ms`, at most `at_once`, and,
+// when none is left, its totals. What was removed is overwritten in the file. Returns how many rows went; fewer than
+// `at_once`: all are gone.
+Result<uint64_t> forget_account(Database& database, const std::string& account, int64_t before_ms, uint64_t at_once);
 
 // Removes rows of ended executions, beyond `most` rows or older than `oldest_ms`, at most `at_once`. Returns how many.
 // The tenant with most rows loses its oldest first, so every tenant keeps at least most/tenants rows, however many

@@ -26,6 +26,28 @@ Result<std::string> read_head(Database& database) {
   return row ? found.text(0) : std::string();
 }
 
+Result<> read_accounts(Database& database, std::map<std::string, Journal::AccountSums>& found) {
+  {
+    TRY(Statement rows, database.prepare("SELECT tenant, executions FROM totals"));
+    for (;;) {
+      TRY(bool row, rows.step());
+      if (!row) break;
+      const std::string tenant = rows.text(0);
+      found[tenant.substr(0, tenant.find('/'))].executions +=
+          static_cast<uint64_t>(std::max<int64_t>(rows.integer(1), 0));
+    }
+  }
+  for (auto& [account, sums] : found) {
+    TRY(Statement newest, database.prepare("SELECT started_ms, uid FROM executions WHERE account=? ORDER BY started_ms "
+                                           "DESC LIMIT 1"));
+    TRY(bool row, newest.bind(account).step());
+    if (!row) continue;
+    sums.last_ms = newest.integer(0);
+    if (!newest.is_null(1)) sums.uid = static_cast<uint32_t>(newest.integer(1));
+  }
+  return {};
+}
+
 }  // namespace
 
 int64_t now_ms() { return since_1970(std::chrono::system_clock::now()); }
@@ -35,7 +57,7 @@ Result<std::unique_ptr<Journal>> Journal::open(Loop& loop, const std::string& fo
   const std::vector<Part> parts = {executions_part(), audit_part(), records_part()};
   TRY(Opened opened, open_checked(folder + "/journal.db", parts));
   TRY(Spool spool, Spool::open(folder + "/spool"));
-  std::unique_ptr<Journal> journal(new Journal(loop, settings, std::move(spool)));
+  std::unique_ptr<Journal> journal(new Journal(loop, folder, settings, std::move(spool)));
   journal->set_aside_ = std::move(opened.set_aside);
   {
     TRY(Transaction transaction, Transaction::begin(opened.database));
@@ -176,6 +198,15 @@ void Journal::audit(AuditEntry entry) {
   own.left_out = std::move(entry);
 }
 
+Task<Result<>> Journal::audit_first(AuditEntry entry) {
+  if (writer_->failing()) co_return fail(Code::unavailable, "the journal takes no writes now", "see: warder doctor");
+  bound_sizes(entry);
+  Record record{next_record_++, std::move(entry)};
+  Writer::Ticket last = queue_record(std::move(record), Writer::When::now, Writer::Promise::open);
+  auto written = co_await Writer::committed(std::move(last));
+  co_return written;
+}
+
 // False: the writer is too far behind and refused the entry.
 bool Journal::queue_entry(const AuditEntry& entry, Writer::Promise promise) {
   const Record record{next_record_, entry};
@@ -220,9 +251,70 @@ Task<Result<std::optional<JournaledExecution>>> Journal::account(std::string ten
   co_return std::move(*found);
 }
 
+void Journal::add_details(const std::string& id, ExecutionDetails details) {
+  auto write = [id, details = std::move(details)](Database& database) { return write_details(database, id, details); };
+  writer_->queue(std::move(write), Writer::When::soon);
+}
+
+// Commits all queued work first. If that fails, the file is read as it is.
+Task<Result<>> Journal::read(Writer::Work work) {
+  const Writer::Work nothing = [](Database&) { return Result<>(); };
+  static_cast<void>(co_await run(nothing));
+  auto done = co_await reader_.run(std::move(work));
+  co_return done;
+}
+
+Task<Result<HistoryPage>> Journal::history(HistoryFilter filter, uint32_t limit) {
+  auto found = std::make_shared<HistoryPage>();
+  const Writer::Work work = [found, filter = std::move(filter), limit](Database& database) -> Result<> {
+    TRY(*found, read_history(database, filter, limit));
+    return {};
+  };
+  auto done = co_await read(work);
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  co_return std::move(*found);
+}
+
+Task<Result<std::optional<ExecutionStory>>> Journal::story(std::string account, std::string prefix) {
+  auto found = std::make_shared<std::optional<ExecutionStory>>();
+  const Writer::Work work = [found, account, prefix](Database& database) -> Result<> {
+    TRY(*found, read_story(database, account, prefix));
+    return {};
+  };
+  auto done = co_await read(work);
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  co_return std::move(*found);
+}
+
 void Journal::forget(const std::string& tenant) {
   since_start_.erase(tenant);
   writer_->queue([tenant](Database& database) { return forget_tenant(database, tenant); });
+}
+
+Task<Result<uint64_t>> Journal::forget_account(std::string account, int64_t before_ms) {
+  std::erase_if(since_start_,
+                [&account](const auto& one) { return one.first == account || one.first.starts_with(account + "/"); });
+  uint64_t all = 0;
+  for (;;) {
+    auto gone = std::make_shared<uint64_t>(0);
+    const Writer::Work work = [gone, account, before_ms](Database& database) -> Result<> {
+      TRY(*gone, journal::forget_account(database, account, before_ms, kSweepRows));
+      return *gone > 0 ? database.execute(kGiveBack) : Result<>();
+    };
+    auto done = co_await run(work);
+    if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+    all += *gone;
+    if (*gone < kSweepRows) co_return all;
+    co_await sleep_for(loop_, kSweepPause);
+  }
+}
+
+Task<Result<std::map<std::string, Journal::AccountSums>>> Journal::accounts() {
+  auto found = std::make_shared<std::map<std::string, AccountSums>>();
+  const Writer::Work work = [found](Database& database) { return read_accounts(database, *found); };
+  auto done = co_await read(work);
+  if (!done) co_return tl::unexpected<Error>(std::move(done).error());
+  co_return std::move(*found);
 }
 
 Task<Result<>> Journal::run(Writer::Work work) {

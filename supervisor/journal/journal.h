@@ -27,7 +27,9 @@
 
 #include "supervisor/journal/audit.h"
 #include "supervisor/journal/executions.h"
+#include "supervisor/journal/history.h"
 #include "supervisor/journal/own_files.h"
+#include "supervisor/journal/read_connection.h"
 #include "supervisor/journal/record.h"
 #include "supervisor/journal/spool.h"
 #include "supervisor/journal/writer.h"
@@ -73,6 +75,8 @@ class Journal {
   Execution begin(Begun begun);
   // Returns when the answer may be sent. Errors: the end could not be recorded, so the answer must not be sent.
   Task<Result<>> end(Execution execution, Ended ended);
+  // Queues what is stored of an ended execution beside its row. Call it after end(): the answer does not wait for it.
+  void add_details(const std::string& id, ExecutionDetails details);
   // Whether the last commit failed. Then the caller waits for begun() before the program runs. If begun() fails, the
   // execution gets no row and is not counted.
   bool failing() const { return writer_->failing(); }
@@ -80,6 +84,9 @@ class Journal {
 
   // Queues an audit entry. It is written with the next execution that ends, and within 20 ms.
   void audit(AuditEntry entry);
+  // Writes an audit entry and returns when it is committed, for acts that may not happen without their entry. Errors:
+  // those of the commit; unavailable: the disk takes no writes.
+  Task<Result<>> audit_first(AuditEntry entry);
 
   // Totals since this daemon started. Those of read_statistics() are of all time.
   const Totals& since_start(const std::string& tenant) { return since_start_[tenant]; }
@@ -87,9 +94,25 @@ class Journal {
   // One execution of the tenant; empty: the tenant has no row of that id, or no longer.
   Task<Result<std::optional<JournaledExecution>>> account(std::string tenant, std::string id);
 
+  // Pages of executions, and one execution with all that is stored of it (history.h). All work that was queued before
+  // is seen. Read beside the loop, and beside the writer.
+  Task<Result<HistoryPage>> history(HistoryFilter filter, uint32_t limit);
+  Task<Result<std::optional<ExecutionStory>>> story(std::string account, std::string prefix);
+
   // Removes the executions and totals of a tenant or named workspace that was removed. A later one of that name begins
   // at zero. Queued.
   void forget(const std::string& tenant);
+  // Removes the executions and totals of a tenant that was removed, with those of all its workspaces, as far as they
+  // began before `before_ms`; in steps. Returns how many, when that is committed. May be called again after a failure.
+  Task<Result<uint64_t>> forget_account(std::string account, int64_t before_ms);
+  // The tenants that have executions or totals, by name: the sum of all executions, the begin of the last stored one,
+  // and the last known user.
+  struct AccountSums {
+    uint64_t executions = 0;
+    std::optional<int64_t> last_ms;
+    std::optional<uint32_t> uid;
+  };
+  Task<Result<std::map<std::string, AccountSums>>> accounts();
 
   // Runs other work on the file (see Writer::Work). Returns when it is committed. For tests.
   Task<Result<>> run(Writer::Work work);
@@ -107,9 +130,14 @@ class Journal {
   void on_trouble(std::function<void(const std::string&)> tell) { tell_ = std::move(tell); }
 
  private:
-  Journal(Loop& loop, Settings settings, Spool spool)
-      : loop_(loop), settings_(settings), spool_(std::move(spool)), tasks_(loop) {}
+  Journal(Loop& loop, const std::string& folder, Settings settings, Spool spool)
+      : loop_(loop),
+        settings_(settings),
+        spool_(std::move(spool)),
+        reader_(loop, folder + "/journal.db"),
+        tasks_(loop) {}
   Result<> catch_up(Database& database);
+  Task<Result<>> read(Writer::Work work);
   Writer::Ticket queue_record(Record record, Writer::When when, Writer::Promise promise);
   bool acknowledge(const Record& record);
   void note_end(const Begun& begun, const Ended& ended);
@@ -141,6 +169,7 @@ class Journal {
   Writer::Ticket oldest_waiting_;  // ticket of the first entry in `backlogs_`
   std::map<std::string, Totals> since_start_;
   std::unique_ptr<Writer> writer_;
+  ReadConnection reader_;
   Scope tasks_;  // last: cancelled first
 };
 

@@ -14,7 +14,7 @@ constexpr size_t kBegunMembers = 6, kEndedMembers = 11, kAuditMembers = 7;  // m
 template <class Each>
 void each_member(Begun& begun, Each each) {
   each(begun.id), each(begun.tenant), each(begun.language), each(begun.policy), each(begun.code_bytes);
-  each(begun.at_ms);
+  each(begun.at_ms), each(begun.uid);
 }
 template <class Each>
 void each_member(Ended& ended, Each each) {
@@ -31,10 +31,16 @@ void each_member(AuditEntry& entry, Each each) {
   each(entry.shape), each(entry.kind), each(entry.count), each(entry.last_ms), each(entry.same);
 }
 
+template <class Member>
+Json member_json(const Member& member) {
+  return member;
+}
+Json member_json(const std::optional<uint32_t>& number) { return number ? Json(*number) : Json(); }
+
 template <class T>
 Json to_array(T value) {
   Json array = Json::array();
-  each_member(value, [&](const auto& member) { array.push_back(member); });
+  each_member(value, [&](const auto& member) { array.push_back(member_json(member)); });
   return array;
 }
 
@@ -45,6 +51,10 @@ void read_member(const Json& from, Member& member) {
 void read_member(const Json& from, AuditKind& kind) {
   const int number = from.get<int>();
   if (number >= 0 && number <= static_cast<int>(AuditKind::own)) kind = static_cast<AuditKind>(number);
+}
+
+void read_member(const Json& from, std::optional<uint32_t>& number) {
+  if (!from.is_null()) number = from.get<uint32_t>();
 }
 
 // Throws nlohmann's exception for a wrong type. An array of the first release has only `least` members: newer members

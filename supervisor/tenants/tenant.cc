@@ -84,6 +84,9 @@ Result<Registry> Registry::open(Loop& loop, int state, const policies::Store& st
 Result<std::shared_ptr<Member>> Registry::admit(mcp::Principal principal, std::optional<std::string> unit) {
   TRY(policies::Peer credentials, credentials_of(principal, std::move(unit)));
   TRY(policies::Assignment assignment, store_.tenant_of(credentials));
+  if (is_removing(assignment.tenant))
+    return fail(Code::unavailable, "tenant '" + assignment.tenant + "' is being removed",
+                "connect again in some seconds");
   const TenantId id{assignment.tenant};
   auto known = tenants_.find(id);
   if (known == tenants_.end()) {
@@ -119,6 +122,8 @@ Result<std::shared_ptr<Tenant>> Registry::workspace(const Member& member, std::s
                 "name one that fits its `workspaces`: 1 to 64 of A-Z, a-z, 0-9, '-', '_', '.', not beginning with '.'",
                 "workspaces");
   const TenantId id{member.tenant->account(), std::string(name)};
+  if (is_removing(id.account))
+    return fail(Code::unavailable, "tenant '" + id.account + "' is being removed", "connect again in some seconds");
   auto known = tenants_.find(id);
   if (known == tenants_.end()) {
     TRY(NamedWorkspaces named, NamedWorkspaces::of(member.tenant->directory()));
@@ -182,6 +187,7 @@ Task<std::chrono::seconds> Registry::expire_workspaces() {
     co_return next;
   }
   for (const std::string& tenant : *tenants) {
+    if (is_removing(tenant)) continue;
     std::optional<policies::WorkspaceRules> rules;
     for (const std::weak_ptr<Member>& weak : members_) {
       auto member = weak.lock();
@@ -222,6 +228,16 @@ Task<Result<std::optional<std::chrono::seconds>>> Registry::expire_workspaces_of
   }
   CO_CHECKED(co_await named.finish_removals(loop_));
   co_return shortest;
+}
+
+Result<> Registry::begin_removal(const std::string& account) {
+  if (removing_.insert(account).second) return {};
+  return fail(Code::unavailable, "the removal of tenant '" + account + "' is under way", "call again when it is done");
+}
+
+bool Registry::close_account(const std::string& account) {
+  std::erase_if(tenants_, [&](const auto& one) { return one.first.account == account && one.second.use_count() == 1; });
+  return of_account(account).empty();
 }
 
 std::shared_ptr<Tenant> Registry::find(const TenantId& id) const {

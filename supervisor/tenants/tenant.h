@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,18 @@ class Registry {
   // `removed` is called with the id of each removed named workspace, so that the daemon deletes its other data.
   void on_removed(std::function<void(const TenantId& id)> removed) { removed_ = std::move(removed); }
 
+  // The removal of a whole tenant (removal.h). From begin_removal() to end_removal() no client gets the tenant. Errors:
+  // unavailable: its removal is under way.
+  Result<> begin_removal(const std::string& account);
+  void end_removal(const std::string& account) { removing_.erase(account); }
+  bool is_removing(const std::string& account) const { return removing_.contains(account); }
+  // Closes the folders of the tenant and its named workspaces as far as no task uses them. False: some are in use.
+  bool close_account(const std::string& account);
+  // Names of all tenants that have a folder, open or not.
+  Result<std::vector<std::string>> all_tenants() const;
+  // The folder of all tenants (O_PATH).
+  int directory() const { return directory_.get(); }
+
   // The tenant or named workspace. nullptr when no client has used it yet.
   std::shared_ptr<Tenant> find(const TenantId& id) const;
   // The same for the text of an id; nullptr also for a text that names no tenant.
@@ -132,7 +145,6 @@ class Registry {
  private:
   Registry(Loop& loop, Fd directory, const policies::Store& store)
       : loop_(loop), directory_(std::move(directory)), store_(store) {}
-  Result<std::vector<std::string>> all_tenants() const;
   void set_quota(const std::shared_ptr<Tenant>& tenant, const policies::QuotaRules& quota);
   // Returns the shortest `idle` of the rules; nullopt: no workspace expires.
   Task<Result<std::optional<std::chrono::seconds>>> expire_workspaces_of(std::string tenant,
@@ -141,6 +153,7 @@ class Registry {
   Fd directory_;
   const policies::Store& store_;
   std::map<TenantId, std::shared_ptr<Tenant>> tenants_;
+  std::set<std::string> removing_;
   std::vector<std::weak_ptr<Member>> members_;
   std::function<void(const TenantId&)> removed_;
   std::function<void(std::shared_ptr<Tenant>)> quota_changed_;

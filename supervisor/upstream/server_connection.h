@@ -46,6 +46,7 @@ class ServerConnection {
     not_before_ = {};
   }
   // No call uses the connection and no server runs: the connection may be destroyed.
+  bool is_idle() const { return !starting_ && busy_ == 0; }  // no call uses it
   bool rests() const { return !client_ && !starting_ && busy_ == 0; }
 
  private:

@@ -160,6 +160,15 @@ Result<> UpstreamServers::make_room_for(Server& server, const Caller& caller) {
               fmt::format("server '{}' already runs for {} tenants", server.config.name, kMaxConnections));
 }
 
+void UpstreamServers::end_idle_of(const std::string& account) {
+  for (auto& [name, server] : servers_) {
+    std::erase_if(server->connections, [&account](const auto& one) {
+      const bool is_of = one.first == account || one.first.starts_with(account + "/");
+      return is_of && one.second->is_idle();
+    });
+  }
+}
+
 ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& caller) {
   const Caller& who = whose(server, caller);
   auto& connection = server.connections[who.tenant];
@@ -287,6 +296,13 @@ std::vector<std::pair<std::string, catalog::Reading>> UpstreamServers::readings(
     auto reading = catalog::read_definitions(Json{{"tools", server->definitions->described()}}, {name, ""});
     if (reading) all.emplace_back("server " + name, *std::move(reading));
   }
+  return all;
+}
+
+std::vector<std::string> UpstreamServers::unlearned() const {
+  std::vector<std::string> all;
+  for (const auto& [name, server] : servers_)
+    if (!server->definitions) all.push_back(name);
   return all;
 }
 

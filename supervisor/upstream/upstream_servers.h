@@ -85,8 +85,12 @@ class UpstreamServers {
   // Splits "server__tool", "server.tool", "server:tool" or "server/tool" into server and tool. The server is found like
   // in meant_server(). Empty: no known server.
   std::optional<std::pair<std::string, std::string>> split(std::string_view name) const;
-  // The known tools of each server, for the catalog.
+  // The known tools of each server, and the names of the servers with unknown tools, for the catalog.
   std::vector<std::pair<std::string, catalog::Reading>> readings() const;
+  std::vector<std::string> unlearned() const;
+
+  // Ends the connections of a tenant and its named workspaces, and their servers, as far as no call uses them.
+  void end_idle_of(const std::string& account);
 
   // Notes the result of a tool, for the types that stubs show (observed.h).
   void observe(std::string_view server, std::string_view tool, const Json& value);

@@ -203,8 +203,8 @@ TEST_CASE("files that several threads read give the same, in the same order", "[
       catalog::CatalogBuilder::begin(library.temp.path().string(), 3).value().step(std::chrono::microseconds(0)));
 }
 
-TEST_CASE("the sample catalogue has no problems", "[catalog]") {
-  const auto made = catalog::load_catalog(WARDER_SOURCE_DIR "/catalog").value();
+TEST_CASE("the example of a catalogue has no problems", "[catalog]") {
+  const auto made = catalog::load_catalog(WARDER_SOURCE_DIR "/catalog/example").value();
   for (const auto& problem : made->problems()) FAIL_CHECK(problem.file << ": " << problem.what);
   CHECK(made->size() >= 10);
   for (const auto& category : made->categories()) {

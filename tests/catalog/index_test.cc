@@ -49,6 +49,26 @@ TEST_CASE("what is found does not depend on the 65,536 documents of one shard", 
   CHECK(documents(index.rank(index.terms("needle"), 9, accept)) == Documents{65'000, 66'000, 67'000, 68'000, 69'000});
 }
 
+TEST_CASE("preferred documents are ranked before all others, in every shard", "[index]") {
+  const size_t preferred = GENERATE(0, 10, 65'536, 66'100, 70'000, 80'000);
+  CAPTURE(preferred);
+  catalog::IndexBuilder builder;
+  for (size_t i = 0; i < 70'000; i++)
+    builder.add({i % 1000 == 999 ? "needle" : "hay", "", i % 1000 == 0 ? "needle" : "", "", "", ""});
+  auto index = std::move(builder).finish(preferred);
+  auto ranking = index.rank(index.terms("needle"), 140);
+  CHECK(ranking.total == 140);
+  REQUIRE(ranking.hits.size() == 140);
+  auto later = [&](const catalog::Index::Hit& hit) { return hit.document >= preferred; };
+  CHECK(std::is_partitioned(ranking.hits.begin(), ranking.hits.end(), [&](const auto& hit) { return !later(hit); }));
+  const auto border = std::find_if(ranking.hits.begin(), ranking.hits.end(), later);
+  auto better = [](const auto& a, const auto& b) {
+    return a.score != b.score ? a.score > b.score : a.document < b.document;
+  };
+  CHECK(std::is_sorted(ranking.hits.begin(), border, better));
+  CHECK(std::is_sorted(border, ranking.hits.end(), better));
+}
+
 TEST_CASE("what has any of the words is ranked, however many it lacks", "[index]") {
   auto index = index_of({"alpha", "alpha beta", "alpha beta gamma", "delta", "alpha beta gamma delta"});
   CHECK(documents(index.rank(index.terms("alpha beta gamma delta"), 9)).front() == 4);

@@ -132,6 +132,18 @@ TEST_CASE("the message of a timeout tells of refused processes, and of nothing o
   CHECK_THAT(plain, !Catch::Matchers::Contains("refused"));
 }
 
+TEST_CASE("at the policy's maximum the remedy is not to ask for more", "[jail]") {
+  LimitTexts limits = kLimits;
+  CHECK_THAT(describe(Outcome::memory, {}, limits), Catch::Matchers::Contains("ask for more memory_mb"));
+  CHECK_THAT(describe(Outcome::timeout, {}, limits), Catch::Matchers::Contains("ask for a longer timeout_seconds"));
+  limits.wall_ceiling = limits.memory_ceiling = "small";
+  for (const auto outcome : {Outcome::memory, Outcome::timeout}) {
+    const std::string text = describe(outcome, {}, limits);
+    CHECK_THAT(text, !Catch::Matchers::Contains("ask for"));
+    CHECK_THAT(text, Catch::Matchers::Contains("maximum of policy 'small', which only an administrator can raise"));
+  }
+}
+
 TEST_CASE("a signal is named by number and word, ok and error need no message", "[jail]") {
   CHECK_THAT(describe(Outcome::signal, with_status(signaled(SIGSEGV)), kLimits),
              Catch::Matchers::Contains("signal 11") && Catch::Matchers::Contains("Segmentation"));

@@ -70,7 +70,7 @@ TEST_CASE("the deadline ends a program, whatever it does about signals", "[real]
   CHECK(report.outcome == Outcome::timeout);
   CHECK_THAT(report.message, Catch::Matchers::Contains("0.3 seconds"));
   CHECK(report.usage.wall_ms >= 300);
-  CHECK(report.usage.wall_ms < 5000);
+  CHECK(report.usage.wall_ms < 30'000);  // a hundred times the limit, and half of what a program sleeps
 }
 
 TEST_CASE("CPU time is limited apart from the wall clock", "[real]") {

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -57,6 +58,24 @@ struct Folders {
 const Peer kSomebody{1234, 1234, {}};
 
 }  // namespace
+
+TEST_CASE("the examples of the package are policies, and rules of tenants", "[store]") {
+  Folders folders;
+  const fs::path examples = WARDER_SOURCE_DIR "/units/examples";
+  for (auto file : {"research.json", "supervised.json"})
+    Folders::copy(examples / "policies" / file, folders.admin / file);
+  std::ifstream in(examples / "tenants.json");
+  std::string tenants(std::istreambuf_iterator<char>(in), {});
+  // Users and groups must exist on the machine; these do on each.
+  tenants.replace(tenants.find("\"alice\""), 7, "\"root\"");
+  tenants.replace(tenants.find("\"agents\""), 8, "\"root\"");
+  Folders::write(folders.admin / "tenants.json", tenants);
+  CHECK(folders.problems().empty());
+  auto store = folders.load();
+  REQUIRE(store);
+  const auto names = store->names();
+  for (auto name : {"research", "supervised"}) CHECK(std::find(names.begin(), names.end(), name) != names.end());
+}
 
 TEST_CASE("the shipped policies load", "[store]") {
   auto store = Store::load({WARDER_SOURCE_DIR "/policies"}, Mode::checkout);

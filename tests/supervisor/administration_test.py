@@ -11,7 +11,7 @@ import time
 import unittest
 
 from bus_harness import Admin, Bus, BusDaemon
-from harness import HOLD, PATIENCE, Client, Policies, let_go, workspace_of
+from harness import BUSY, HOLD, PATIENCE, Client, Policies, let_go, workspace_of
 
 WARDER = os.environ["WARDER"]
 # What a program may print to drive the terminal of whoever looks, or to deceive who reads: colours, a title, C1, another
@@ -107,14 +107,16 @@ class Administration(unittest.TestCase):
         request, identity = self.begin()
         title, *lines = self.warder("ps").stdout.splitlines()
         self.assertEqual(title.split(), ["ID", "TENANT", "LANGUAGE", "STATE", "AGE", "WALL", "CPU", "MEMORY"])
-        (line,) = [line for line in lines if line.startswith(identity)]
+        (line,) = [line for line in lines if line.startswith(identity[:6])]
+        self.assertEqual(line.split()[0], identity[:6])
+        self.assertIn(identity, self.warder("ps", "--full-ids").stdout)
         self.assertIn("python", line)
         self.assertIn("running", line)
         self.assertLessEqual(len(line), 80)
         let_go(self.daemon)
         self.client.executed(request)
-        self.assertNotIn(identity, self.warder("ps").stdout)
-        self.assertIn("ok", next(o for o in self.warder("ps", "-a").stdout.splitlines() if identity in o))
+        self.assertNotIn(identity[:6], self.warder("ps").stdout)
+        self.assertIn("ok", next(o for o in self.warder("ps", "-a").stdout.splitlines() if identity[:6] in o))
         (one,) = [e for e in self.told("ps", "--all") if e["Id"] == identity]
         self.assertEqual((one["State"], one["Outcome"]), ("ended", "ok"))
 
@@ -127,6 +129,141 @@ class Administration(unittest.TestCase):
         (refused,) = self.told("kill", "e\x1b[2J00", status=1)
         self.assertEqual(refused["killed"], False)
         self.warder("kill", status=2)
+
+    def test_ps_shows_only_what_the_filters_let_through(self):
+        request, identity = self.begin()
+        (one,) = self.told("ps")
+        for words in (["--tenant", one["Tenant"]], ["--state", "running"], ["--language", "python"],
+                      ["--state", "waiting", "--state", "running"]):
+            self.assertEqual([e["Id"] for e in self.told("ps", *words)], [identity], words)
+        for words in (["--tenant", "nobody"], ["--state", "ended", "--language", "shell"], ["--language", "shell"]):
+            self.assertEqual(self.told("ps", *words), [], words)
+        self.assertIn("is not a state", self.warder("ps", "--state", "asleep", status=2).stderr)
+        let_go(self.daemon)
+        self.client.executed(request)
+        self.assertIn(identity, [e["Id"] for e in self.told("ps", "--state", "ended")])
+
+    def test_the_beginning_of_an_id_is_enough_if_only_one_id_begins_so(self):
+        request, identity = self.begin()
+        other = self.client.begin_running(BUSY, timeout_seconds=300)
+        (other_identity,) = [e["Id"] for e in self.told("ps") if e["Id"] != identity]
+        done = self.warder("kill", "e", status=1)
+        for candidate in (identity, other_identity):
+            self.assertIn(candidate, done.stderr)
+        self.assertIn("more characters", done.stderr)
+        self.assertIn(f"{other_identity} is ended", self.warder("kill", other_identity[:9]).stdout)
+        self.assertEqual(self.client.executed(other)["outcome"], "cancelled")
+        self.assertIn("running", self.warder("logs", identity[:9]).stdout)
+        let_go(self.daemon)
+        self.client.executed(request)
+
+    def test_kill_by_tenant_asks_first(self):
+        request, identity = self.begin()
+        (one,) = self.told("ps")
+        done = self.warder("kill", "--tenant", one["Tenant"], status=1)
+        self.assertIn("1 executions of tenant", done.stderr)
+        self.assertIn("--yes", done.stderr)
+        self.assertEqual(len(self.told("ps")), 1)
+        self.warder("kill", "--tenant", one["Tenant"], identity, status=2)
+        self.assertEqual(self.warder("kill", "--tenant", "nobody").stdout, "")
+        self.assertIn(identity, self.warder("kill", "--tenant", one["Tenant"], "--yes").stdout)
+        self.assertEqual(self.client.executed(request)["outcome"], "cancelled")
+
+    def test_limits_of_a_running_execution_are_changed(self):
+        request, identity = self.begin()
+        done = self.warder("limit", identity[:9], "--timeout", "200.5")
+        self.assertEqual(done.stdout, f"{identity} is limited to: wall time 3m20s\n")
+        (one,) = self.told("ps")
+        self.assertEqual(one["Limits"]["WallUSec"], 200_500_000)
+        self.assertIn("no limit is given", self.warder("limit", identity, status=2).stderr)
+        for flag, value, wanted in (("--memory", "abc", "'abc' is not a number of MB from 16 to 1048576"),
+                                    ("--cpus", "0", "'0' is not a number of CPUs from 0.01 to 4096"),
+                                    ("--tasks", "0x10", "'0x10' is not a number of processes and threads from 4"),
+                                    ("--timeout", "nan", "'nan' is not a number of seconds")):
+            said = self.warder("limit", identity, flag, value, status=2).stderr
+            self.assertIn(f"warder limit: {flag}: {wanted}", said)
+            self.assertIn("for example", said)
+        self.warder("limit", "e00", "--timeout", "5", status=1)
+        let_go(self.daemon)
+        self.client.executed(request)
+
+    def test_freeze_and_thaw_say_what_was_done_or_why_not(self):
+        request, identity = self.begin()
+        done = subprocess.run([WARDER, "freeze", identity[:9], "--bus", self.bus.address], capture_output=True, text=True,
+                              timeout=PATIENCE)
+        if done.returncode == 0:  # with cgroups
+            self.assertIn(f"{identity} is frozen", done.stdout)
+            self.assertEqual([e["State"] for e in self.told("ps")], ["frozen"])
+            self.assertIn(f"{identity} runs again", self.warder("thaw", identity).stdout)
+        else:
+            self.assertIn(f"warder freeze: {identity[:9]}: no cgroup holds this execution", done.stderr)
+            (told,) = self.told("freeze", identity, status=1)
+            self.assertEqual((told["id"], told["frozen"]), (identity, False))
+        self.warder("thaw", "e00", status=1)
+        let_go(self.daemon)
+        self.client.executed(request)
+
+    def test_reload_tells_what_changed_or_each_problem(self):
+        said = self.warder("reload").stdout
+        self.assertTrue(said.startswith("reloaded; policies: "), said)
+        self.policies.write("another.json", json.dumps({"extends": "default"}))
+        self.assertIn("new: another\n", self.warder("reload").stdout)
+        self.policies.write("another.json", json.dumps({"extends": "default", "colour": 1, "languages": ["cobol"]}))
+        done = self.warder("reload", status=1)
+        lines = done.stderr.splitlines()
+        self.assertEqual(sum(line.startswith("warder reload: ") for line in lines), len(lines) - 1, lines)
+        self.assertGreaterEqual(len(lines), 3, lines)
+        for word in ("colour", "cobol"):
+            self.assertEqual(sum(word in line for line in lines), 1, (word, lines))
+        self.assertIn("nothing was changed", lines[-1])
+        told = self.told("reload", status=1)
+        self.assertEqual((told["reloaded"], len(told["problems"])), (False, len(lines) - 1))
+        (self.policies.folder / "another.json").unlink()
+        self.assertIn("removed: another\n", self.warder("reload").stdout)
+
+    def test_the_log_level_is_told_and_changed(self):
+        before = self.warder("log-level").stdout.strip()
+        self.assertIn("the log level is debug", self.warder("log-level", "debug").stdout)
+        self.assertEqual(self.told("log-level"), {"level": "debug", "before": "debug"})
+        self.warder("log-level", before)
+        self.assertIn("is not a log level", self.warder("log-level", "loud", status=2).stderr)
+
+    def test_messages_name_the_value_and_what_is_expected(self):
+        def said(*words, program=WARDER):
+            done = subprocess.run([program, *words], capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(done.returncode, 2, (words, done.stderr))
+            for word in ("words", "COMMAND", "REQUIRED", "0000000000"):
+                self.assertNotIn(word, done.stderr)
+            return done.stderr
+        self.assertIn("warder freeze: EXECUTION is missing", said("freeze"))
+        self.assertIn("see: warder freeze --help", said("freeze"))
+        self.assertIn("warder approve: APPROVAL is missing", said("approve"))
+        self.assertIn("warder ps: '--colour' is not a flag of this command", said("ps", "--colour"))
+        self.assertIn("warder ps: --bus needs a value", said("ps", "--bus"))
+        self.assertIn("warder ps: 'more' is not expected", said("ps", "more"))
+        self.assertIn("warder policy: a command is missing: check, show or explain", said("policy"))
+        self.assertIn("no command is called 'pss'", said("pss"))
+        self.assertIn("warder run: --memory: 'abc' is not a number of MB from 1 to 1048576",
+                      said("run", "-c", "1", "--memory", "abc"))
+        self.assertIn("for example: --memory 256", said("run", "-c", "1", "--memory", "-5"))
+        self.assertIn("warder run: --timeout: '0' is not a number of seconds", said("run", "-c", "1", "--timeout", "0"))
+
+    def test_errors_of_the_daemon_have_no_words_of_d_bus(self):
+        said = self.warder("kill", "e0123456789abcdef", status=1).stderr
+        self.assertIn("warder ps --all", said)
+        self.assertNotIn("ListExecutions", said)
+
+    def test_what_is_not_known_is_a_dash(self):
+        request, identity = self.begin()
+        (one,) = self.told("ps")
+        (line,) = [line for line in self.warder("ps").stdout.splitlines() if line.startswith(identity[:6])]
+        if one["CPUUSec"] == 2**64 - 1:  # no cgroup counts it
+            self.assertEqual(line.split()[6], "-")
+            self.assertRegex(self.warder("stats").stdout, r"[1-9]\d* executions not counted")
+        else:
+            self.assertNotEqual(line.split()[6], "-")
+        let_go(self.daemon)
+        self.client.executed(request)
 
     def test_logs_print_what_an_execution_wrote(self):
         code = 'import sys; print("to stdout"); print("to stderr", file=sys.stderr); ' + HOSTILE
@@ -203,23 +340,24 @@ class Administration(unittest.TestCase):
         let_go(self.daemon)
         self.client.executed(request)
 
-    def test_top_on_a_terminal_chooses_sorts_and_kills(self):
-        request, identity = self.begin()
-        with Terminal(WARDER, "top", "-d", "0.2", "--bus", self.bus.address) as terminal:
-            terminal.await_text(identity)
-            terminal.press(b"k")
-            terminal.await_text("choose an execution")
-            terminal.press(b"m")
-            terminal.await_text("sorted by memory")
-            terminal.press(b"\x1b[B")
-            terminal.await_text("\x1b[7m" + identity)
-            terminal.press(b"k")
-            terminal.await_text("killed " + identity)
-            self.assertEqual(self.client.executed(request)["outcome"], "cancelled")
-            terminal.press(b"q")
-            shown, status = terminal.end()
-            self.assertEqual(status, 0)
-            self.assertIn(b"\x1b[?25h\x1b[?1049l", shown)  # the screen is as it was
+    def test_stats_of_a_daemon_without_executions_have_no_times(self):
+        with Bus() as bus, BusDaemon(bus):
+            done = subprocess.run([WARDER, "stats", "--bus", bus.address], capture_output=True, text=True,
+                                  timeout=PATIENCE)
+            self.assertRegex(done.stdout, r"(?m)^answers +p50 -, p90 -, p99 -, max - \(of the newest 0\)$")
+            self.assertRegex(done.stdout, r"(?m)^CPU, memory +-, ")
+
+    def test_drain_waits_for_the_running_calls(self):
+        with Bus() as bus, BusDaemon(bus) as daemon, Client(daemon.socket) as client:
+            request = client.begin_running(HOLD, timeout_seconds=300)
+            with subprocess.Popen([WARDER, "drain", "--wait", "--bus", bus.address], stdout=subprocess.PIPE,
+                                  text=True) as drain:
+                self.assertIn("1 executions", drain.stdout.readline())
+                let_go(daemon)
+                client.executed(request)
+                self.assertEqual(drain.stdout.read(), "warderd has ended\n")
+                self.assertEqual(drain.wait(PATIENCE), 0)
+            self.assertEqual(daemon.process.wait(PATIENCE), 0)
 
     def test_nobody_on_the_bus_is_said_with_the_remedy(self):
         with Bus() as empty:

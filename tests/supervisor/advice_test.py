@@ -39,7 +39,6 @@ class Advice(unittest.TestCase):
             with self.subTest(code=code):
                 body = self.fails(code, "this jail has no network", language)
                 self.assertIn("search_tools", body["error"])
-                self.assertLess(body["usage"]["cpu_ms"], 5000)
         for program, code in (("curl", "curl https://example.com"), ("wget", "wget https://example.com"),
                               ("git", "git clone https://example.com/a/b")):
             with self.subTest(code=code):

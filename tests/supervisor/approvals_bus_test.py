@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Calls that somebody has to approve, decided about over D-Bus: who sees them, who may, and what the code is told."""
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import unittest
 
@@ -127,6 +129,34 @@ class ByBus(OnBusTest):
         self.assertEqual(self.client.executed(self.request)["result"], f"write to {mail}")  # which is made as it was asked
         self.assertNotIn(mail, self.shared.log_text())
 
+    def test_who_may_see_personal_data_sees_it_and_each_look_is_recorded(self):
+        mail = "ada.lovelace@example.com"
+        waits = self.begin(f"import warder\nresult = warder.call_tool('near__echo', text='write to {mail}')")
+        self.assertNotIn(mail, self.warder("approvals"))
+        shown = self.warder("approvals", "--reveal", waits["Id"][:7])
+        self.assertIn(f'{waits["Id"]}  {{"text":"write to {mail}"}}', shown)
+        self.assertIn("recorded in the audit chain", shown)
+        (told,) = json.loads(self.warder("approvals", "--reveal", waits["Id"], "--json"))
+        self.assertEqual(json.loads(told["text"]), {"text": f"write to {mail}"})
+        looks = self.audited("reveal")
+        self.assertEqual([(look["uid"], look["subject"]) for look in looks], [(os.geteuid(), "near.echo")] * 2)
+        self.assertEqual([json.loads(look["shape"]) for look in looks],
+                         [{"approval": waits["Id"], "execution": waits["Execution"], "values": 1, "look": number}
+                          for number in (1, 2)])
+        self.assertNotIn(mail, json.dumps(looks, default=repr) + self.shared.log_text())
+        self.assertEqual(self.admin.error("RevealApproval", "s", "a0")[0], "NotFound")
+        self.warder("deny", waits["Id"])
+        self.client.executed(self.request)
+        self.assertEqual(self.admin.error("RevealApproval", "s", waits["Id"])[0], "NotFound")
+
+    def audited(self, action):
+        """The entries of the audit chain about `action`, oldest first."""
+        file = self.shared.state / "journal/journal.db"
+        with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
+            database.row_factory = sqlite3.Row
+            rows = database.execute("SELECT * FROM audit WHERE action=? ORDER BY at_ms, rowid", [action]).fetchall()
+        return [dict(row) for row in rows]
+
     def test_progress_says_what_it_waits_for(self):
         token = "t"
         request = self.client.begin_execute(ADD % 100, token)
@@ -175,6 +205,21 @@ class Rights(OnBusTest):
             self.assertEqual(polkit.asked()[1], "org.warder.Warder1.approve-calls")
             self.assertEqual(self.call(self.OTHER_USER, "Approve", "s", waits), (0, ""))
             self.assertEqual(polkit.asked()[1], "org.warder.Warder1.approve-calls")
+        self.finish()
+
+    def test_personal_data_is_shown_to_nobody_whom_polkit_does_not_let(self):
+        waits = self.begin()
+        for user in (ORDINARY_USER, self.OTHER_USER):  # also not to the tenant itself
+            status, said = self.call(user, "RevealApproval", "s", waits)
+            self.assertEqual(status, 1, said)
+            self.assertNotIn('"b"', said)
+        with Polkit(self.bus, "org.warder.Warder1.approve-calls") as polkit:
+            self.assertEqual(self.call(self.OTHER_USER, "RevealApproval", "s", waits)[0], 1)
+            self.assertEqual(polkit.asked()[1], "org.warder.Warder1.reveal-personal-data")
+        with Polkit(self.bus, "org.warder.Warder1.reveal-personal-data"):
+            status, said = self.call(self.OTHER_USER, "RevealApproval", "s", waits)
+            self.assertEqual((status, json.loads(json.loads(said[2:]))), (0, {"a": 1, "b": 100}))
+        self.call(0, "Approve", "s", waits)
         self.finish()
 
     def test_a_password_is_asked_for_only_by_whoever_wants_to_see_all(self):

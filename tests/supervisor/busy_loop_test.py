@@ -12,7 +12,7 @@ import time
 import unittest
 
 from bus_harness import Admin, Bus, BusDaemon
-from harness import PATIENCE, Client, eventually
+from harness import EXAMPLE_CATALOG, PATIENCE, Client, eventually
 
 WARDER = os.environ["WARDER"]
 STOPPED = 0.15  # seconds; a tenth is what the doctor notes
@@ -48,7 +48,7 @@ class BusyLoop(unittest.TestCase):
         cls.bus = cls.enterClassContext(Bus())
         cls.daemon = BusDaemon(cls.bus)
         cls.path = cls.daemon.socket.parent / "metrics.sock"
-        cls.daemon.arguments += ["--metrics", cls.path]
+        cls.daemon.arguments += ["--metrics", cls.path, "--catalog", EXAMPLE_CATALOG]
         cls.enterClassContext(cls.daemon)
 
     def longest(self):

@@ -94,9 +94,10 @@ class Starts(unittest.TestCase):
         self.policies.write("own.json", BAD_POLICY)
         self.policies.write("second.json", "{")
         daemon.again()
-        self.assertIn(f"serving with the last good configuration, because of a mistake: {self.policies.folder}/{MISTAKE}",
+        self.assertIn(f"serving with the last good configuration, because of a mistake: {self.policies.folder}/",
                       daemon.status())
         self.assertIn("(and 1 more)", daemon.status())
+        self.assertIn(f"{self.policies.folder}/{MISTAKE}", daemon.log_text())
         lines = [line for line in daemon.log_text().splitlines() if "own.json" in line or "second.json" in line]
         self.assertEqual(len(lines), 2, "one line for each mistake")
         with Client(daemon.socket) as client:

@@ -9,7 +9,7 @@ import tempfile
 import time
 import unittest
 
-from harness import PATIENCE, Client, Daemon
+from harness import EXAMPLE_CATALOG, PATIENCE, ROOT, Client, Daemon
 
 TOOLS = {"search_tools", "get_tool_definition", "list_tool_categories", "sanitize_pii", "restore_pii"}
 
@@ -100,15 +100,51 @@ class Catalog(unittest.TestCase):
             self.await_names(client, ["good", "sell"])
             self.assertRegex(daemon.log.read_text(), r"shop\.json.*not a regular file")
 
-    def test_without_a_flag_the_sample_is_served(self):
+    @unittest.skipIf(os.path.isdir("/etc/warder/catalog"), "this machine has /etc/warder/catalog")
+    def test_without_servers_no_tool_is_offered_and_the_answers_say_how_tools_come(self):
         with Daemon() as daemon, Client(daemon.socket) as client:
-            self.assertLessEqual(TOOLS, {tool["name"] for tool in client.request("tools/list")["tools"]})
+            listed = client.request("tools/list")["tools"]
+            self.assertLessEqual(TOOLS, {tool["name"] for tool in listed})
+            promises = json.dumps(listed) + client.request("server/discover").get("instructions", "")
+            for invented in ("send_message", "web_vuln_scanner", "dos_detector", "password_strength", "resize_image"):
+                self.assertNotIn(invented, promises)
             found = answer(client.call("search_tools", {"query": "send an e-mail with an attachment"}))
-            self.assertEqual(found["tools"][0]["name"], "send_message")
-            self.assertIn("inputSchema", answer(client.call("get_tool_definition", {"tool_name": "send_message"})))
+            self.assertEqual({tool.get("kind") for tool in found["tools"]} - {"skill"}, set(), found)
+            counted = answer(client.call("list_tool_categories"))
+            self.assertEqual({key: counted[key] for key in ("categories", "total_tools", "core_mcps", "servers")},
+                             {"categories": {}, "total_tools": 0, "core_mcps": [], "servers": {}})
+            for tool, arguments in (("get_tool_definition", {"tool_name": "send_message"}),
+                                    ("call_tool", {"name": "send_message"})):
+                refused = answer(client.call(tool, arguments))
+                self.assertEqual(refused["code"], "not_found")
+                self.assertIn("no upstream server is configured", refused["remedy"])
+            for told in (found, counted):
+                self.assertIn("an administrator adds servers", told["hint"])
 
-    def test_the_examples_that_clients_know_from_other_servers_find_something_in_the_sample(self):
-        with Daemon() as daemon, Client(daemon.socket) as client:
+    def test_a_tool_that_no_server_has_is_listed_as_one_that_cannot_be_called(self):
+        with Daemon(arguments=["--catalog", EXAMPLE_CATALOG]) as daemon, Client(daemon.socket) as client:
+            found = answer(client.call("search_tools", {"query": "send_message"}))
+            (mail,) = [tool for tool in found["tools"] if tool["name"] == "send_message"]
+            self.assertIs(mail["callable"], False)
+            self.assertIn("no upstream server of this daemon has them", found["hint"])
+            defined = answer(client.call("get_tool_definition", {"tool_name": "send_message"}))
+            self.assertIn("inputSchema", defined)
+            self.assertEqual((defined["callable"], "import" in defined), (False, False))
+            self.assertIn("from your client", defined["hint"])
+            counted = answer(client.call("list_tool_categories"))
+            self.assertEqual((counted["callable_tools"], counted["total_tools"] > 10), (0, True))
+
+    @unittest.skipUnless(ROOT, "only root may change its own view of /etc")
+    def test_the_administrators_folder_is_read_if_it_exists(self):
+        self.write("shop.json", json.dumps({"tools": [{"name": "sell"}]}))
+        etc = 'cp -a /etc "$0/etc" && mkdir -p "$0/etc/warder/catalog" && cp "$0/shop.json" "$0/etc/warder/catalog" && ' \
+              'mount --bind "$0/etc" /etc && exec "$@"'
+        launcher = ("unshare", "--mount", "--propagation", "private", "sh", "-c", etc, self.folder)
+        with Daemon(launcher=launcher) as daemon, Client(daemon.socket) as client:
+            self.assertEqual(self.names(client), ["sell"])
+
+    def test_the_examples_that_clients_know_from_other_servers_find_something_in_the_example(self):
+        with Daemon(arguments=["--catalog", EXAMPLE_CATALOG]) as daemon, Client(daemon.socket) as client:
             found = answer(client.call("search_tools", {"query": "vulnerability", "category": "security",
                                                         "detail_level": "summary"}))
             self.assertEqual([tool["name"] for tool in found["tools"]], ["web_vuln_scanner"])

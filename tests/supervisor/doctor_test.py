@@ -53,6 +53,7 @@ class Doctor(unittest.TestCase):
             found = self.look("--socket", daemon.socket, "--bus", bus.address)
             self.assertEqual(found["daemon"]["health"], "good")
             self.assertIn("a program ran", found["execution"]["found"])
+            self.assertRegex(found["jail network"]["found"], "jails have the interface lo and nothing else: 1 link, ")
             self.assertRegex(found["D-Bus"]["found"], r"^warderd \d.* is serving$")
             policies.write("bad.json", "{")
             with Admin(bus) as admin:

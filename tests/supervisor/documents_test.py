@@ -27,7 +27,7 @@ def flags_in(text):
 
 def commands_in(text):
     """The names under "Subcommands:" of a --help."""
-    return re.findall(r"(?m)^  ([a-z]+)\b", text.split("Subcommands:\n", 1)[1]) if "Subcommands:\n" in text else []
+    return re.findall(r"(?m)^  ([a-z][a-z-]*)", text.split("Subcommands:\n", 1)[1]) if "Subcommands:\n" in text else []
 
 
 def helps(*path):

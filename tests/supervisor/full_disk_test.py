@@ -7,7 +7,7 @@ import socket
 import unittest
 
 from bus_harness import Admin, Bus, BusDaemon
-from harness import PATIENCE, ROOT, Client, body_of, eventually
+from harness import HOLD, PATIENCE, ROOT, Client, body_of, eventually
 
 MOUNT = 'mount -t tmpfs -o size=24m,mode=711 tmpfs "$0" && exec "$@"'
 
@@ -27,7 +27,8 @@ class FullDisk(unittest.TestCase):
         self.daemon = self.enterContext(on_small_disk(self.bus))
         self.admin = self.enterContext(Admin(self.bus))
         self.client = self.enterContext(Client(self.daemon.socket))
-        self.filling = pathlib.Path(f"/proc/{self.daemon.process.pid}/root{self.daemon.state}/filling")
+        state = pathlib.Path(f"/proc/{self.daemon.process.pid}/root{self.daemon.state}")
+        self.filling, self.workspace = state / "filling", state / "tenants/uid-0/workspace"
 
     def fill(self):
         with open(self.filling, "wb", buffering=0) as file:
@@ -66,14 +67,23 @@ class FullDisk(unittest.TestCase):
         self.assertEqual(self.client.execute("result = 1")["outcome"], "ok")
         self.assertEqual((str(self.admin.get("DiskProblem")), self.metric("warder_state_disk_failing")), ("", 0))
         self.assertEqual(self.finding()[0], "good")
+        go = self.workspace / "go"
+        go.touch()  # before the disk is full: HOLD waits until the file is called so
+        go.rename(self.workspace / "not-yet")
+        running = self.client.begin_running(HOLD, timeout_seconds=200)
         self.fill()
-        ran = self.refused()
-        self.assertIn("the program ran, but it cannot be recorded", ran["error"])
-        self.assertEqual((ran["outcome"], ran["may_have_run"]), ("internal", True), ran)
+        # The record of an execution is committed after its answer. Programs run, and cannot be recorded, until a commit
+        # has failed; later programs do not run.
         not_run = self.refused()
+        while "the program ran, but it cannot be recorded" in not_run["error"]:
+            not_run = self.refused()
         self.assertIn("the program did not run, because it cannot be recorded", not_run["error"])
         self.assertEqual(not_run["outcome"], "denied", not_run)
         self.assertNotIn("execution_id", not_run, "nothing is kept of what did not run")
+        (self.workspace / "not-yet").rename(go)
+        ran = self.client.executed(running)
+        self.assertIn("the program ran, but it cannot be recorded", ran["error"])
+        self.assertEqual((ran["outcome"], ran["may_have_run"]), ("internal", True), ran)
 
         problem = eventually(lambda: str(self.admin.get("DiskProblem")), "the bus shows it")
         for words in (str(self.daemon.state), "No space left on device"):

@@ -20,7 +20,7 @@ import unittest
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTS))
 import daemon  # noqa: E402
-from daemon import META, TOP, Connection, DaemonFailed, pidfd_or_none  # noqa: E402,F401
+from daemon import EXAMPLE_CATALOG, META, TOP, Connection, DaemonFailed, pidfd_or_none  # noqa: E402,F401
 
 PATIENCE = 60
 ROOT = os.geteuid() == 0

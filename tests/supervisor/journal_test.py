@@ -9,7 +9,8 @@ import threading
 import time
 import unittest
 
-from harness import BUSY, Client, Daemon, Policies
+from harness import BUSY, EXAMPLE_CATALOG, Client, Daemon, Policies, eventually
+from upstream_harness import UpstreamTest
 
 KILLS = int(os.environ.get("WARDER_KILLS", "20"))
 
@@ -89,7 +90,7 @@ class Rows(unittest.TestCase):
 
 class Stats(unittest.TestCase):
     def test_the_keys_of_the_seed_and_what_really_happened(self):
-        with Daemon() as daemon, Client(daemon.socket) as client:
+        with Daemon(arguments=["--catalog", EXAMPLE_CATALOG]) as daemon, Client(daemon.socket) as client:
             before = stats(client)
             self.assertEqual(before["workspace"], {"path": "/workspace", "file_count": 0, "bytes": 0})
             self.assertEqual(before["skills"]["path"], "/skills")
@@ -126,9 +127,11 @@ class Stats(unittest.TestCase):
             self.assertEqual(restarted["executions"]["total"], 3)
             self.assertEqual(restarted["executions"]["since_start"]["total"], 0)
 
+class Ledger(UpstreamTest):
     def test_the_ledger_counts_what_did_not_reach_the_client(self):
-        with Daemon() as daemon, Client(daemon.socket) as client:
-            client.call("search_tools", {"query": "mail"})
+        with self.daemon() as daemon, Client(daemon.socket) as client:
+            eventually(lambda: client.call("list_tool_categories")["structuredContent"]["total_tools"], "the server's tools")
+            client.call("search_tools", {"query": "adds two numbers"})
             client.execute("result = 1")
             quiet = stats(client)["context"]
             self.assertEqual(quiet["kept_out"]["bytes"], 0)
@@ -149,9 +152,13 @@ class Stats(unittest.TestCase):
             # This one had not searched: it was told nothing of the definitions.
             self.assertGreater(both, 2 * quiet["definitions_avoided"]["bytes"])
 
+    def test_tools_that_cannot_be_called_are_not_counted_as_avoided(self):
+        with Daemon(arguments=["--catalog", EXAMPLE_CATALOG]) as daemon, Client(daemon.socket) as client:
+            client.execute("result = 1")
+            self.assertEqual(stats(client)["context"]["definitions_avoided"]["bytes"], 0)
 
     def test_what_calls_of_the_code_brought_in_was_kept_out_unless_it_was_printed(self):
-        with Daemon() as daemon, Client(daemon.socket) as client:
+        with Daemon(arguments=["--catalog", EXAMPLE_CATALOG]) as daemon, Client(daemon.socket) as client:
             for code in ("warder.call('search_tools', query='mail', detail_level='full')",
                          "warder.search_tools('mail', detail_level='full')"):
                 for ending in ("", "\nprint(text)"):

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,6 @@ from harness import (
     Client,
     Daemon,
     Policies,
-    Service,
     body_of,
     installed_copy,
     jailer_of,
@@ -116,6 +114,13 @@ class Flags(Folder):
         for flag in ("--config", "--socket", "--state", "--policies", "--catalog", "--bus", "--journal", "--log-level"):
             with self.subTest(flag):
                 self.expect_refusal(self.run_bare(flag), flag)
+
+    def test_several_folders_of_policies(self):
+        with Policies() as own:
+            own.write("own.json", '{"extends": "nobody"}')
+            ended = self.run_daemon("--check", "--policies", f"{TOP / 'policies'}:{own.folder}")
+            self.assertIn(f"{own.folder}/own.json", ended.stderr)
+            self.expect_refusal(self.run_daemon("--policies", f"{own.folder}:/nowhere"), "--policies", "/nowhere")
 
     def test_a_flag_twice(self):
         self.expect_refusal(self.run_daemon("--bus", "off", "--bus", "off"), "--bus")
@@ -250,34 +255,8 @@ class BrokenPolicies(Folder):
                 self.assertEqual((body["outcome"], body["rule"]), ("denied", "isolation.cgroups"), body)
                 self.assertIn("cgroup", body["error"])
                 self.assertTrue(body["remedy"])
-
-    def allow_keyrings(self, policies):
-        profile = json.loads((TOP / "policies/seccomp/default.json").read_text())
-        for rules in profile.values():
-            for rule in rules if isinstance(rules, list) else ():
-                rule["calls"] = [call for call in rule["calls"] if call != "keyctl"]
-        profile["allow"].append({"comment": "What no jail may have.", "calls": ["keyctl"]})
-        policies.write("seccomp/default.json", json.dumps(profile))
-
-    def test_jails_that_do_not_hold_what_is_promised_are_not_used(self):
-        with Policies() as policies:
-            self.allow_keyrings(policies)
-            with Daemon(policies=policies) as daemon, Client(daemon.socket) as client:
-                body = client.execute("result = 1")
-                self.assertEqual(body["outcome"], "denied", body)
-                self.assertIn("protections that a jail on this machine does not have", body["error"])
-                self.assertIn("no keyrings", daemon.log_text())
-
-    def test_nor_are_they_after_a_reload(self):
-        with Policies() as policies, Service(policies=policies) as daemon, Client(daemon.socket) as client:
-            self.assertEqual(client.execute("result = 1")["result"], 1)
-            self.allow_keyrings(policies)
-            daemon.process.send_signal(signal.SIGHUP)
-            daemon.hear("RELOADING=1")
-            self.assertIn("failed", daemon.hear("READY=1"))
-            self.assertIn("no keyrings", daemon.log_text())
-            add_key = "import ctypes; result = ctypes.CDLL(None).syscall(250, 0, -3, 0)"  # keyctl: the session's own
-            self.assertEqual(client.execute(add_key)["result"], -1)
+            before_ready = daemon.log_text().split("is ready")[0]
+            self.assertIn("every execution will be refused: policy 'default': ", before_ready)
 
 
 class Places(Folder):
@@ -464,6 +443,7 @@ class OrdinaryUser(Folder):
                 self.assertEqual(receipt["identity"], {"shared": uid})
                 self.assertTrue(any("one host id" in line for line in receipt["weaker"]), receipt["weaker"])
                 self.assertEqual(client.execute("while True: pass", timeout_seconds=0.3)["outcome"], "timeout")
+                self.assertNotIn("will be refused", daemon.log_text())
 
     def test_a_policy_that_wants_more_is_refused_not_weakened(self):
         with installed_copy() as top:
@@ -473,6 +453,9 @@ class OrdinaryUser(Folder):
             with self.start_as_somebody(top) as daemon, Client(daemon.socket) as client:
                 body = client.execute("result = 1")
                 self.assertEqual((body["outcome"], body["rule"]), ("denied", "isolation.identity"), body)
+                before_ready = daemon.log_text().split("is ready")[0]
+                self.assertIn("every execution will be refused: policy 'default': ", before_ready)
+                self.assertIn("systemctl --user enable --now warder.socket", before_ready)
 
     def test_a_state_folder_of_somebody_else_is_refused(self):
         with installed_copy() as top, self.start_as_somebody(top) as daemon:

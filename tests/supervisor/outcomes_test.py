@@ -104,9 +104,10 @@ class Outcomes(unittest.TestCase):
             "ok",
             "import os\nprint('parent')\nif os.fork() == 0:\n"
             "  os.setsid()\n  import time; time.sleep(600)\nresult = 'done'",
+            timeout_seconds=200,
         )
         self.assertEqual((body["result"], body["output"]), ("done", ["parent"]))
-        self.assertLess(body["usage"]["wall_ms"], 10_000)
+        self.assertLess(body["usage"]["wall_ms"], 100_000, "it waited for its limit")
 
     def test_cpu_time(self):
         # Counted for the whole jail where it has a cgroup, for each process (RLIMIT_CPU, whole seconds) elsewhere.

@@ -7,7 +7,7 @@ import signal
 import threading
 import unittest
 
-from harness import Client, Daemon, Policies, Service, let_go, workspace_of
+from harness import EXAMPLE_CATALOG, Client, Daemon, Policies, Service, let_go, workspace_of
 
 EMAIL, CARD, KEY = "ada@lovelace.org", "4111 1111 1111 1111", "-----BEGIN PRIVATE KEY-----"
 PEM = f"{KEY}\n{'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7' * 3}\n-----END PRIVATE KEY-----"
@@ -268,7 +268,7 @@ class Tools(unittest.TestCase):
             self.assertGreater(meanwhile, 10)
 
     def test_arguments_that_are_null_are_as_if_left_out(self):
-        with Daemon() as daemon, Client(daemon.socket) as client:
+        with Daemon(arguments=["--catalog", EXAMPLE_CATALOG]) as daemon, Client(daemon.socket) as client:
             found = answer(client.call("search_tools", {"query": "send mail", "category": None}))
             self.assertGreater(found["count"], 0)
             body = client.execute("result = 1", context_vars=None, timeout_seconds=None, language=None)

@@ -38,6 +38,13 @@ class Policy(unittest.TestCase):
         self.assertEqual(json.loads(self.policy("check", "--json").stdout),
                          {"good": True, "policies": shipped, "problems": [], "warnings": []})
 
+    def test_the_policies_of_a_users_own_service_ask_for_limits_and_for_no_other_ids(self):
+        shutil.copytree(TOP / "policies/user", self.own, dirs_exist_ok=True)
+        self.assertIn("user", json.loads(self.policy("check", "--json").stdout)["policies"])
+        lines = {line.split(" = ")[0]: line for line in self.policy("show").stdout.splitlines()}
+        self.assertRegex(lines["isolation.cgroups"], rf'= "required" +{self.own}/user.json')
+        self.assertNotIn('"required"', lines["isolation.identity"])
+
     def test_check_tells_every_problem_with_file_and_key(self):
         self.write("bad.json", {"extends": "default", "limits": {"standard": {"tasks": -1}}, "languages": ["cobol"]})
         done = self.policy("check", status=1)

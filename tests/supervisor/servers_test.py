@@ -85,9 +85,11 @@ class Servers(unittest.TestCase):
             self.assertEqual(body["result"], [["github__create_issue"], "create_issue"])
             body = client.execute("from warder import search_tools, get_tool_definition\n"
                                   "found = search_tools('open an issue', server='github', detail_level='brief')['tools']\n"
-                                  "[found[0]['signature'], get_tool_definition(found[0]['name'], server='github')['import']]")
+                                  "[found[0]['signature'], get_tool_definition(found[0]['name'], server='github')]")
             self.assertRegex(body["result"][0], r"\Acreate_issue\(title: str, ")
-            self.assertEqual(body["result"][1], "from servers.github import create_issue")
+            self.assertIs(body["result"][1]["callable"], False)
+            self.assertNotIn("import", body["result"][1], "its stub can be imported, but no call of it can succeed")
+            self.assertIn("context_vars", body["result"][1]["hint"])
             body = client.execute("const {tools} = await warder.search_tools('open an issue', {limit: 1});\n"
                                   "return [tools.length, (await warder.get_tool_definition(tools[0].name)).name]",
                                   language="javascript")

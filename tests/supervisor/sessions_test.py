@@ -82,13 +82,13 @@ class State(Case):
 
     def test_each_call_answers_for_itself(self):
         first = self.execute("print('one')\nwrite_file('a.txt', '1')\nresult = 1\n"
-                             "used = sum(i * i for i in range(3_000_000))\nheld = bytearray(60 << 20)")
+                             "used = sum(i * i for i in range(10_000_000))\nheld = bytearray(60 << 20)")
         second = self.execute("print('two')\n_ = write_file('b.txt', '2')")
         self.assertEqual((first["output"], first["result"], first["files"]), (["one"], 1, {"created": ["a.txt"]}))
         self.assertEqual((second["output"], second["files"]), (["two"], {"created": ["b.txt"]}), second)
         self.assertIsNone(second["result"], "the result of the first call is not the second's")
         self.assertNotEqual(first["execution_id"], second["execution_id"])
-        self.assertGreater(first["usage"]["cpu_ms"], 50)
+        # A sum would be more than the first. The first computes so long that the costs of a call are small beside it.
         self.assertLess(second["usage"]["cpu_ms"], first["usage"]["cpu_ms"])
         self.assertGreater(first["usage"]["memory_peak_bytes"], 60 << 20)
         self.assertLess(second["usage"]["memory_peak_bytes"], 30 << 20)

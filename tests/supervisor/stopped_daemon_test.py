@@ -8,7 +8,7 @@ import unittest
 
 from harness import Client, Daemon, Watch, eventually, jailed, workspace_of
 
-LIMIT = 1.5  # seconds that a program may run
+LIMITS = (1.5, 6, 24)  # seconds that a program may run; the longer ones are for a machine that is slow or busy
 WAIT_FOR_GO = "import os, time\nprint('running', flush=True)\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)\n"
 DONE = "open('/workspace/done', 'w').close()"
 
@@ -25,21 +25,29 @@ class StoppedDaemon(unittest.TestCase):
 
     def stop_while(self, code, is_done, **arguments):
         """The answer of a program that ends while the daemon stands still, for longer than its limit."""
+        for limit in LIMITS:
+            in_time, body = self.stop_for(limit, code, is_done, **arguments)
+            if in_time:
+                return body
+        self.fail(f"the program did not come to its end within {LIMITS[-1]} s")
+
+    def stop_for(self, limit, code, is_done, **arguments):
+        """Whether the program ended within its limit, as it was to, and its answer."""
         for name in ("go", "done"):
             self.workspace.joinpath(name).unlink(missing_ok=True)
         began = time.monotonic()
-        request = self.client.begin_running(WAIT_FOR_GO + code, timeout_seconds=LIMIT, **arguments)
+        request = self.client.begin_running(WAIT_FOR_GO + code, timeout_seconds=limit, **arguments)
         pid = self.daemon.process.pid
         os.kill(pid, signal.SIGSTOP)
         try:
             eventually(lambda: is_stopped(pid), "the daemon stands still")
             self.workspace.joinpath("go").touch()
             is_done()
-            self.assertLess(time.monotonic() - began, LIMIT, "too slow a machine: it was to end in its time")
-            time.sleep(LIMIT + 0.5)  # so that its time is over when the daemon goes on
+            in_time = time.monotonic() - began < limit
+            time.sleep(limit + 0.5)  # so that its time is over when the daemon goes on
         finally:
             os.kill(pid, signal.SIGCONT)
-        return self.client.executed(request)
+        return in_time, self.client.executed(request)
 
     def await_end(self):
         """The program and its jail are gone; the daemon, which stands still, has not heard of it."""

@@ -292,9 +292,7 @@ class Collectors(TracesTest):
         for number in range(20):
             self.assertEqual(body_of(self.call(f"result = {number}"))["result"], number)
         self.assertEqual(self.metrics(), {"exported": 0, "dropped": 0})
-        begun = time.monotonic()
-        self.daemon.stop()
-        self.assertLess(time.monotonic() - begun, 20)  # its own limit for a request is half of that, ours one second
+        self.daemon.stop()  # fails if the daemon does not end
         self.assertIn("21 spans were dropped, 21 in all", self.daemon.log_text())
 
     def test_a_collector_that_is_away_holds_nobody_up_and_is_found_when_it_comes(self):

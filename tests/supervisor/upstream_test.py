@@ -2,8 +2,10 @@
 """Calls to other MCP servers, from jailed code and by agents: upstream_server.py is the server."""
 import json
 import os
+import pathlib
 import sqlite3
 import stat
+import tempfile
 import unittest
 
 from upstream_harness import UpstreamTest, SharedUpstreamTest, structured
@@ -167,6 +169,34 @@ class Calls(SharedUpstreamTest):
         self.assertEqual((definition["mcp_server"], definition["import"]), ("near", "from servers.near import add"))
         self.client.call("call_tool", {"name": "near__grow"})
         eventually(lambda: structured(self.client.call("search_tools", {"query": "grown"})).get("total"), "a new tool")
+
+    def test_what_can_be_called_is_listed_before_what_is_only_known(self):
+        definitions = {"far.json": [{"name": "add_two_numbers", "description": "Adds two numbers, both of them numbers"},
+                                    {"name": "echo", "description": "Of no server here"}],
+                       "near.json": [{"name": "gone", "description": "Adds two numbers; the server has it no more"}]}
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        folder.chmod(0o755)
+        for name, tools in definitions.items():
+            (folder / name).write_text(json.dumps({"tools": tools}))
+        with self.daemon(catalog=str(folder)) as daemon, Client(daemon.socket) as client:
+            def search(query, **more):
+                found = structured(client.call("search_tools", {"query": query, "limit": 50, **more}))
+                tools = [tool for tool in found["tools"] if "kind" not in tool]
+                return [(tool["mcp_server"], tool["name"], tool.get("callable", True)) for tool in tools]
+            eventually(lambda: ("near", "add", True) in search("adds two numbers"), "the server's tools")
+            for query in ("adds two numbers", "add_two_numbers", "gone", "far.echo", "", "sum of numbers"):
+                with self.subTest(query):
+                    callable = [can for _, _, can in search(query)]
+                    self.assertEqual(callable, sorted(callable, reverse=True))
+            self.assertEqual(search("adds two numbers")[0], ("near", "add", True))
+            self.assertEqual({tool for tool in search("") if not tool[2]},
+                             {("far", "add_two_numbers", False), ("far", "echo", False), ("near", "gone", False)})
+            # The query's own name keeps a place.
+            self.assertEqual(search("add_two_numbers", limit=2)[-1], ("far", "add_two_numbers", False))
+            # Of two tools with one name, the one that can be called is meant.
+            self.assertEqual(structured(client.call("get_tool_definition", {"tool_name": "echo"}))["mcp_server"], "near")
+            called = structured(client.call("call_tool", {"name": "add_two_numbers", "arguments": {}}))
+            self.assertIn("is known, but cannot be called", called["error"])
 
     def test_what_a_server_has_is_known_after_a_restart_without_starting_it(self):
         self.await_stubs(self.client)

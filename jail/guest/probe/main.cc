@@ -107,7 +107,7 @@ void check_descriptors_and_network() {
   expect(listing && extra == 0, "no inherited descriptors");
   char name[IFNAMSIZ];
   expect(if_indextoname(1, name) == nullptr || strcmp(name, "lo") == 0, "the first interface is lo");
-  expect(if_indextoname(2, name) == nullptr, "no other interface");
+  expect(if_indextoname(2, name) == nullptr, "no other interface");  // the daemon looks from outside (network_view.h)
   int inet = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in outside{};
   outside.sin_family = AF_INET;

@@ -1,39 +1,44 @@
 // `warder approvals`, `warder approve` and `warder deny`.
 #include <cstdio>
 
+#include "supervisor/cli/admin/acting.h"
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/admin/command.h"
+#include "supervisor/cli/admin/short_ids.h"
 #include "supervisor/cli/admin/text.h"
 #include "supervisor/cli/terminal.h"
 
 namespace admin {
 namespace {
 
-Result<int> decide(const Given& given, const char* word, const char* method, const std::string& reason) {
+Result<int> decide(const Given& given, const char* command, const char* method, const char* done,
+                   const std::string& reason) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   const bool denies = std::string_view(method) == "Deny";
-  Json told = Json::array();
-  int status = 0;
-  for (const auto& id : given.words) {
+  return act_on_each(given, given.words, command, "done", [&](const std::string& word) -> Result<Acted> {
+    TRY(std::string id, find_approval(warderd, word));
     BusClient::Arguments arguments{"s", {id}};
     if (denies) arguments = {"ss", {id, reason}};
-    auto done = warderd.call(kPath, kManager, method, arguments);
-    if (!done && done.error().code == Code::unavailable) return tl::unexpected<Error>(std::move(done).error());
-    told.push_back({{"id", id}, {"done", done.has_value()}});
-    if (done) continue;
-    status = 1;
-    told.back()["error"] = done.error().what;
-    if (!given.json)
-      cli::print_text(stderr, std::string("warder ") + word + ": " + id + ": " + done.error().what + "\n");
-  }
-  if (given.json) print_json(told);
-  return status;
+    CHECKED(warderd.call(kPath, kManager, method, arguments));
+    return Acted{id, id + " is " + done};
+  });
+}
+
+// `warder approvals --reveal ID`: the arguments with personal data. The daemon records the look.
+Result<int> reveal(const BusClient& warderd, const Given& given) {
+  return act_on_each(
+      given, given.values("reveal"), "approvals", "shown", [&](const std::string& word) -> Result<Acted> {
+        TRY(std::string id, find_approval(warderd, word));
+        TRY(const Json exact, warderd.call(kPath, kManager, "RevealApproval", {"s", {id}}));
+        return Acted{id, id + "  " + text(exact) + "\n    this look is recorded in the audit chain", text(exact)};
+      });
 }
 
 }  // namespace
 
 Result<int> run_approvals(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
+  if (given.has("reveal")) return reveal(warderd, given);
   if (!given.has("all")) warderd.ask_nobody_to_authenticate();  // a user may list its own calls
   TRY(const Json all, warderd.call(kPath, kManager, "ListApprovals"));
   if (given.json) {
@@ -50,7 +55,11 @@ Result<int> run_approvals(const Given& given) {
   return 0;
 }
 
-Result<int> run_approve(const Given& given) { return decide(given, "approve", "Approve", ""); }
-Result<int> run_deny(const Given& given) { return decide(given, "deny", "Deny", given.value("reason", "")); }
+Result<int> run_approve(const Given& given) {
+  return decide(given, "approve", "Approve", "approved: the call is made once", "");
+}
+Result<int> run_deny(const Given& given) {
+  return decide(given, "deny", "Deny", "denied: the call is not made", given.value("reason", ""));
+}
 
 }  // namespace admin

@@ -6,29 +6,16 @@
 
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 
 #include "supervisor/base/json_value.h"
 #include "supervisor/cli/admin/command.h"
+#include "supervisor/cli/admin/journal_file.h"
 #include "supervisor/cli/admin/values.h"
 #include "supervisor/cli/terminal.h"
 #include "supervisor/journal/own_files.h"
 
 namespace admin {
 namespace {
-
-constexpr char kStandard[] = "/var/lib/warder";
-
-// The journal's file for `named`: a daemon's state folder, its journal folder, or the file itself.
-std::string file_of(const std::string& named) {
-  std::error_code gone;
-  for (const char* below : {"journal/journal.db", "journal.db"}) {
-    const auto file = std::filesystem::path(named) / below;
-    for (const auto& there : {file, file.parent_path() / "in-use"})
-      if (std::filesystem::exists(there, gone)) return file.string();
-  }
-  return named;
-}
 
 Result<journal::AuditVerdict> verify(const std::string& file) {
   TRY(journal::Database database, journal::Database::open(file, journal::Database::Access::read_only));
@@ -99,7 +86,7 @@ std::string text_of(const journal::AuditVerdict& verdict) {
 }  // namespace
 
 Result<int> verify_audit_chain(const Given& given) {
-  const std::string file = file_of(given.words.empty() ? kStandard : given.words.front());
+  const std::string file = journal_file(given.words.empty() ? kStandardState : given.words.front());
   const std::string trouble = journal::trouble_of_daemon(file);
   auto verdict = verify(file);
   if (!verdict && trouble.empty())

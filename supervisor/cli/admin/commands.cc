@@ -11,6 +11,10 @@ const Flag kUser{"--user", "USER",
                  "For connections of this user, by name or number; default: the user of this command"};
 const Flag kUnit{"--unit", "UNIT", "For connections from processes of this system unit"};
 
+const Flag kJournal{"--journal", "FILE", "Read this journal.db, or the one of this state folder, without a daemon"};
+
+const Flag kState{"--state", "DIR", "The state folder of the daemon; default: /var/lib/warder"};
+
 const Command kExplain{
     "policy explain",
     explain_policy,
@@ -35,27 +39,58 @@ const Command kExplain{
      kPolicies},
     Asks::nobody};
 
+// The flags of `audit list`, export and tail.
+std::vector<Flag> entry_flags(const char* limit_text) {
+  return {{"--tenant", "TENANT", "Only entries of this tenant"},
+          {"--kind", "call|refusal|approval|own", "Only entries of this kind; own: of the journal about itself"},
+          {"--since", "TIME",
+           "Only entries since: 2h (before now), 7d, 2026-11-24, 2026-11-24T22:30:05, or the same with a Z for UTC"},
+          {"--until", "TIME", "Only entries before this time"},
+          {"-n,--limit", "N", limit_text}};
+}
+
+std::vector<Flag> export_flags() {
+  std::vector<Flag> flags = entry_flags("At most N entries; default: all");
+  flags.push_back({"--format", "json", "The format: json, which is the default"});
+  return flags;
+}
+
+std::vector<Flag> tail_flags() {
+  std::vector<Flag> flags = entry_flags("Begin with the newest N entries; default: 10");
+  flags.push_back({"-f,--follow", nullptr, "Print new entries, until Ctrl-C"});
+  return flags;
+}
+
 }  // namespace
 
 const std::vector<Command>& commands() {
-  static const char* const kIds = "Execution ids, as warder ps lists them";
-  static const char* const kApprovals = "Approval ids, as warder approvals lists them";
+  static const char* const kIds = "Execution ids, as warder ps lists them; the first characters are enough";
+  static const char* const kApprovals = "Approval ids, as warder approvals lists them; the first characters are enough";
+  static const char* const kJournalWords = "A journal.db or the state folder of a daemon; default: /var/lib/warder";
   static const std::vector<Command> kCommands = {
       {"ps",
        run_ps,
        nullptr,
        nullptr,
        "List the executions that wait or run",
-       {{"-a,--all", nullptr, "List executions that ended in the last minute, too"}}},
+       {{"-a,--all", nullptr, "List executions that ended in the last minute, too"},
+        {"--tenant", "NAME", "Only executions of this tenant", Times::any},
+        {"--state", "waiting|starting|running|frozen|ended", "Only executions in this state", Times::any},
+        {"--language", "python|javascript|typescript|shell", "Only programs in this language", Times::any},
+        {"--full-ids", nullptr, "Print whole ids"}}},
       {"top",
        run_top,
        nullptr,
        nullptr,
-       "Watch the executions and the daemon. Keys: the arrows choose an execution, k kills it, c m w a sort, q quits. "
-       "Without a terminal, print the list once",
+       "Watch the daemon, its tenants and its executions. Keys: the arrows choose an execution, Enter shows its "
+       "receipt "
+       "and output, k kills it after a question, f freezes it, h lists all keys. Without a terminal, print the list "
+       "once",
        {{"-n,--count", "N", "Quit after N refreshes"},
         {"-d,--delay", "SECONDS", "Seconds between two refreshes; default: 1"},
-        {"-s,--sort", "cpu|memory|wall|age", "The column to sort by, largest value first"}}},
+        {"-s,--sort", "cpu|memory|wall|age", "The column to sort by, largest value first"},
+        {"--tenant", "TENANT", "Show only executions of this tenant"},
+        {"-b,--batch", nullptr, "Print plain text also on a terminal"}}},
       {"logs",
        run_logs,
        "[EXECUTION]",
@@ -65,13 +100,63 @@ const std::vector<Command>& commands() {
        {{"-f,--follow", nullptr, "Print new output until the execution ends"},
         {"--stderr", nullptr, "Print only the standard error of the execution"},
         {"--stdout", nullptr, "Print only the standard output of the execution"}}},
-      {"kill", run_kill, "EXECUTION...", kIds, "End executions; their outcome is cancelled", {}},
+      {"history",
+       run_history,
+       nullptr,
+       nullptr,
+       "List past executions, newest first. A user sees those of its own tenant, root those of all tenants. If no "
+       "daemon runs, root reads the journal's file",
+       {{"--tenant", "TENANT", "Only executions of this tenant; polkit may ask for a password"},
+        {"-a,--all", nullptr, "Executions of all tenants; polkit may ask for a password"},
+        {"--outcome", "OUTCOME", "Only executions with this outcome, for example timeout, or running"},
+        {"--language", "LANGUAGE", "Only programs in this language"},
+        {"--user", "USER", "Only executions of clients of this user, by name or number"},
+        {"--since", "TIME",
+         "Only executions that began since: 2h (before now), 7d, 2026-11-24, 2026-11-24T22:30:05, "
+         "or the same with a Z for UTC"},
+        {"--until", "TIME", "Only executions that began before this time"},
+        {"-n,--limit", "N", "List at most N executions; default: 50"},
+        kJournal}},
+      {"show",
+       run_show,
+       "EXECUTION",
+       "An execution id of warder history, or its first four or more characters",
+       "Print all that is stored of an execution: its outcome, what it used, the changed files, its calls of upstream "
+       "tools with their approvals, and its receipt",
+       {kJournal}},
+      {"kill",
+       run_kill,
+       "[EXECUTION...]",
+       kIds,
+       "End executions; their outcome is cancelled",
+       {{"--tenant", "NAME", "End all executions of this tenant, after a question"},
+        {"-y,--yes", nullptr, "Do not ask"}}},
+      {"freeze",
+       run_freeze,
+       "EXECUTION...",
+       kIds,
+       "Stop all processes of executions until warder thaw; their wall time stands still",
+       {}},
+      {"thaw", run_thaw, "EXECUTION...", kIds, "Let frozen executions run again", {}},
+      {"limit",
+       run_limit,
+       "EXECUTION...",
+       kIds,
+       "Change limits of running executions. Only administrators may give more than the maximum of the policy",
+       {{"--memory", "MB", "Memory that the program may use"},
+        {"--timeout", "SECONDS", "Wall time that the program may run, from its start"},
+        {"--cpus", "NUMBER", "Processors that the program may use at one time, for example 0.5"},
+        {"--tasks", "NUMBER", "Processes and threads that the jail may have"}}},
       {"approvals",
        run_approvals,
        nullptr,
        nullptr,
        "List the calls that wait for an approval",
-       {{"-a,--all", nullptr, "List calls of other tenants, too; polkit may ask for a password"}}},
+       {{"-a,--all", nullptr, "List calls of other tenants, too; polkit may ask for a password"},
+        {"--reveal", "APPROVAL",
+         "Show the arguments of this call with the personal data in the place of tokens. Only administrators may; each "
+         "look is recorded in the audit chain",
+         Times::any}}},
       {"approve", run_approve, "APPROVAL...", kApprovals, "Approve waiting calls; each call is made once", {}},
       {"deny",
        run_deny,
@@ -79,23 +164,96 @@ const std::vector<Command>& commands() {
        kApprovals,
        "Refuse waiting calls",
        {{"-r,--reason", "TEXT", "The reason, which the calling code receives"}}},
+      {"reload",
+       run_reload,
+       nullptr,
+       nullptr,
+       "Read the configuration, policies and tool definitions again, and print the policies, or each problem on a line "
+       "of its own. After a problem the daemon works on with what it had. systemctl reload warder does the same, and "
+       "renews the last good copy. Exit status: 1 if the reload failed",
+       {}},
+      {"drain",
+       run_drain,
+       nullptr,
+       nullptr,
+       "End the daemon after the calls that are under way; it takes no new ones. systemd starts it again with the next "
+       "call",
+       {{"-w,--wait", nullptr, "Return when the daemon has ended"}}},
+      {"log-level",
+       run_log_level,
+       "[LEVEL]",
+       "error, warning, notice, info or debug; default: print the level",
+       "Print or change how much the daemon writes into its log, until it ends",
+       {}},
       {"audit verify",
        verify_audit_chain,
        "[FILE]",
-       "A journal.db or the state folder of a daemon; default: /var/lib/warder",
+       kJournalWords,
        "Check that no entry of the audit chain was changed, added or removed. The daemon may run meanwhile. Exit "
        "status: 1 if the chain is broken; the first bad entry is printed",
        {},
+       Asks::nobody},
+      {"audit list", list_audit, "[FILE]", kJournalWords,
+       "List entries of the audit chain, newest first. The daemon may run meanwhile",
+       entry_flags("At most N entries; default: 50"), Asks::nobody},
+      {"audit export", export_audit, "[FILE]", kJournalWords,
+       "Print entries of the audit chain, oldest first, one JSON object a line, with its number and hash in the chain: "
+       "a number that is missing was forgotten or filtered, see warder audit verify",
+       export_flags(), Asks::nobody},
+      {"audit tail", tail_audit, "[FILE]", kJournalWords,
+       "Print the newest entries of the audit chain, oldest first, and with -f each new entry within a second. Repeats "
+       "of "
+       "a call have one entry for each minute, when the minute is over",
+       tail_flags(), Asks::nobody},
+      {"tenants",
+       run_tenants,
+       nullptr,
+       nullptr,
+       "List the tenants: the user of the last execution, executions, sessions, the files of those that have connected "
+       "since the daemon started, and their last use. A user sees its own tenant",
+       {}},
+      {"tenant export",
+       export_tenant,
+       "NAME...",
+       "The tenant, and a new file",
+       "Write all data of a tenant into a new tar file: workspaces, output, sessions' logs, skills, and its records as "
+       "lines of JSON. Not its vault, which is sealed. For root; the daemon may run meanwhile",
+       {kState},
+       Asks::nobody},
+      {"tenant remove",
+       remove_tenant,
+       "NAME",
+       "The tenant",
+       "Remove a tenant with its files, output, vault and records; its entries in the audit chain stay. Refused while "
+       "it "
+       "has an execution or a session",
+       {{"--yes", nullptr, "Do not ask"}, {"--force", nullptr, "End its executions and sessions"}}},
+      {"backup",
+       run_backup,
+       "FILE",
+       "A new file",
+       "Write the state folder of the daemon into a new tar file, while the daemon serves. For root",
+       {{"--with-key", nullptr, "Include master.key, without which no PII token can be restored: guard the file"},
+        kState},
+       Asks::nobody},
+      {"restore",
+       run_restore,
+       "FILE",
+       "A file of warder backup",
+       "Put a backup in the place of the state folder. The daemon must not run. For root",
+       {{"--force", nullptr, "Even if the state folder is not empty; it is renamed"}, kState},
        Asks::nobody},
       {"stats", run_stats, nullptr, nullptr, "Print the counts and times of the daemon since its start", {}},
       {"dashboard",
        run_dashboard,
        nullptr,
        nullptr,
-       "Serve a page with executions, tenants and plots of the last ten minutes to a browser on this machine, until "
-       "Ctrl-C",
+       "Serve a page for a browser on this machine until Ctrl-C: plots of the last ten minutes, hour or day, tenants, "
+       "executions with their receipt and output, and calls that wait for an approval. The page may do what its user "
+       "may. From another machine: ssh -L, as the command prints it",
        {{"--port", "PORT", "The port on 127.0.0.1; default: a free one. The printed address contains a secret key"},
-        {"--unix", "PATH", "Serve on a Unix socket that only its user can open, instead of a port"}}},
+        {"--unix", "PATH", "Serve on a Unix socket that only its user can open, instead of a port"},
+        {"--read-only", nullptr, "Serve a page that can kill, freeze and decide nothing"}}},
       {"metrics",
        run_metrics,
        nullptr,
@@ -135,6 +293,14 @@ const std::vector<Command>& commands() {
        {kUser, kUnit, kPolicies},
        Asks::nobody},
       kExplain,
+      {"unreachable",
+       explain_unreachable,
+       nullptr,
+       nullptr,
+       "Print why no daemon answers, and the remedy",
+       {},
+       Asks::bus,
+       Told::no},
       {"complete",
        print_candidates,
        "WHAT...",
@@ -149,9 +315,10 @@ const std::vector<Command>& commands() {
 }
 
 const char* group_summary(std::string_view first_word) {
-  if (first_word == "audit") return "Check the audit chain, the record of all calls to the daemon";
   if (first_word == "config") return "Check the configuration of warderd";
   if (first_word == "servers") return kServersSummary;
+  if (first_word == "audit") return "Read and check the audit chain, the record of all calls to the daemon";
+  if (first_word == "tenant") return "Export and remove tenants";
   return first_word == "policy" ? "Show the policies of this machine" : "";
 }
 

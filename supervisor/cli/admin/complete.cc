@@ -38,7 +38,7 @@ Given given_in(const Words& typed) {
 }
 
 Result<BusClient> connect_quietly(const std::string& bus) {
-  TRY(BusClient client, BusClient::connect(bus));
+  TRY(BusClient client, BusClient::connect(bus, BusClient::Reach::bus));
   if (!client.has_daemon()) return fail(Code::unavailable, "no warderd is on this bus");
   client.ask_nobody_to_authenticate();
   return client;

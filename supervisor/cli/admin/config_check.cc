@@ -18,7 +18,7 @@ configuration::Invocation invocation_for(const Given& given) {
   if (!given.words.empty()) flags.config = given.words.front();
   flags.policies = given.value("policies", "");
   configuration::Invocation invocation = configuration::invocation_of(std::move(flags));
-  invocation.flags.policies = configuration::absolute_path(invocation.flags.policies, invocation);
+  invocation.flags.policies = configuration::absolute_folders(invocation.flags.policies, invocation);
   std::error_code missing;
   if (given.words.empty() && !std::filesystem::exists(configuration::default_file(invocation), missing))
     invocation.by_root = true;

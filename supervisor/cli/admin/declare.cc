@@ -38,6 +38,14 @@ std::pair<CLI::App*, std::string> place_of(CLI::App& app, const std::string& nam
   return {group, rest};
 }
 
+// "execution" for "[EXECUTION...]"
+std::string positional_name(std::string_view words) {
+  std::string name;
+  for (const char c : words)
+    if (c >= 'A' && c <= 'Z') name += static_cast<char>(c - 'A' + 'a');
+  return name;
+}
+
 void add_command(CLI::App& app, const Command& command, Given& given) {
   const auto [group, name] = place_of(app, command.name);
   auto* added = group->add_subcommand(name, command.summary);
@@ -51,8 +59,8 @@ void add_command(CLI::App& app, const Command& command, Given& given) {
   for (const Flag& flag : command.flags) add_flag(*added, flag, given);
   if (!command.words) return;
   const bool optional = command.words[0] == '[';
-  const bool several = std::string_view(command.words).ends_with("...");
-  added->add_option("words", given.words, command.words_text)
+  const bool several = std::string_view(command.words).find("...") != std::string_view::npos;
+  added->add_option(positional_name(command.words), given.words, command.words_text)
       ->type_name(command.words)
       ->required(!optional)
       ->expected(1, several ? 1000 : 1);

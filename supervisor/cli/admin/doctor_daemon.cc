@@ -7,6 +7,7 @@
 
 #include "supervisor/base/json.h"
 #include "supervisor/cli/admin/bus_client.h"
+#include "supervisor/cli/admin/daemon_state.h"
 #include "supervisor/cli/admin/doctor.h"
 #include "supervisor/cli/admin/text.h"
 #include "supervisor/cli/run.h"
@@ -100,7 +101,7 @@ Findings look_at_own_findings(BusClient& client) {
   for (const Json& one : *told) {
     const std::string what = text(element(one, 0));
     if (what != "configuration" && what != "pool" && what != "traces" && what != "journal" && what != "state disk" &&
-        what != "loop")
+        what != "loop" && what != "jail network")
       continue;
     all.push_back({what, health_of(text(element(one, 1))), text(element(one, 2)), text(element(one, 3))});
   }
@@ -131,7 +132,11 @@ Findings look_at_daemon(const Given& given) {
     findings.push_back({"daemon", Health::good, "listens on " + path.path, {}});
     findings.push_back(look_at_execution(socket->get()));
   } else {
-    findings.push_back({"daemon", Health::bad, socket.error().what, socket.error().hint});
+    const bool user = path.source == cli::SocketSource::user;
+    const bool installed = path.source != cli::SocketSource::asked || path.path == cli::kSystemSocket;
+    const auto why = installed ? why_unreachable(user ? "session" : "system") : std::nullopt;
+    findings.push_back(
+        {"daemon", Health::bad, why ? why->what : socket.error().what, why ? why->hint : socket.error().hint});
   }
   for (Finding& finding : look_at_bus(given)) findings.push_back(std::move(finding));
   return findings;

@@ -10,7 +10,18 @@ uint64_t usec_since(uint64_t usec) {
   return count > usec ? count - usec : 0;
 }
 
-std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width) {
+namespace {
+
+// A program that has not begun has no wall time.
+std::string wall_text(const Json& execution) {
+  const auto state = text(execution, "State");
+  if (state == "waiting" || state == "starting") return "-";
+  return known_usec_text(known_number(execution, "WallUSec"));
+}
+
+}  // namespace
+
+std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width, size_t id_length) {
   const std::vector<Column> columns = {{"ID"},
                                        {"TENANT", Align::left, Fit::shrinks},
                                        {"LANGUAGE"},
@@ -22,10 +33,12 @@ std::vector<std::string> executions_table(const std::vector<Json>& executions, s
   std::vector<Line> lines;
   for (const Json& execution : executions) {
     const auto outcome = text(execution, "Outcome");
-    lines.push_back({text(execution, "Id"), text(execution, "Tenant"), text(execution, "Language"),
-                     outcome.empty() ? text(execution, "State") : outcome,
-                     usec_text(usec_since(number(execution, "AskedUSec"))), usec_text(number(execution, "WallUSec")),
-                     usec_text(number(execution, "CPUUSec")), bytes_text(number(execution, "MemoryBytes"))});
+    const auto id = text(execution, "Id");
+    lines.push_back({id_length > 0 ? id.substr(0, id_length) : id, text(execution, "Tenant"),
+                     text(execution, "Language"), outcome.empty() ? text(execution, "State") : outcome,
+                     usec_text(usec_since(number(execution, "AskedUSec"))), wall_text(execution),
+                     known_usec_text(known_number(execution, "CPUUSec")),
+                     known_bytes_text(known_number(execution, "MemoryBytes"))});
   }
   return table(columns, lines, width);
 }

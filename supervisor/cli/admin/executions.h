@@ -9,8 +9,8 @@
 
 namespace admin {
 
-// A line of titles, then one line for each execution.
-std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width);
+// A line of titles, then one line for each execution. `id_length`: how many characters of an id are shown; 0: all.
+std::vector<std::string> executions_table(const std::vector<Json>& executions, size_t width, size_t id_length = 0);
 // Microseconds from `usec`, a time in microseconds since 1970, until now; 0 if `usec` is in the future.
 uint64_t usec_since(uint64_t usec);
 

@@ -8,6 +8,7 @@
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/executions.h"
+#include "supervisor/cli/admin/short_ids.h"
 #include "supervisor/cli/terminal.h"
 
 namespace admin {
@@ -92,10 +93,11 @@ Json event(const std::string& name, const Json& arguments) {
 std::string told(const std::string& name, const Json& a) {
   auto of = [&a](size_t i) { return text(element(a, i)); };
   auto amount = [&a](size_t i) { return number(element(a, i)); };
+  auto known = [&amount](size_t i) { return amount(i) == UINT64_MAX ? std::nullopt : std::optional(amount(i)); };
   if (name == "ExecutionStarted") return of(0) + " started: tenant " + of(2) + ", " + of(3);
   if (name == "ExecutionFinished")
     return of(0) + " ended: tenant " + of(2) + ", " + of(3) + ", wall " + usec_text(amount(4)) + ", CPU " +
-           usec_text(amount(5)) + ", memory " + bytes_text(amount(6));
+           known_usec_text(known(5)) + ", memory " + known_bytes_text(known(6));
   if (name == "LimitReached") return of(0) + " reached a limit: tenant " + of(1) + ", " + of(2);
   if (name == "PolicyReloaded") return "policies reloaded: " + dump_json(element(a, 0));
   return {};
@@ -110,7 +112,10 @@ Result<int> run_logs(const Given& given) {
   if (given.has("stdout") && given.has("stderr"))
     return fail(Code::invalid, "--stdout and --stderr exclude each other", "leave both out to print both streams");
   TRY(BusClient warderd, BusClient::connect(given.bus));
-  if (!given.words.empty()) return print_output(warderd, given, given.words.front());
+  if (!given.words.empty()) {
+    TRY(const std::string id, find_execution(warderd, given.words.front()));
+    return print_output(warderd, given, id);
+  }
   auto print = [&given](const std::string& name, const Json& arguments) {
     if (given.json) {
       print_json(event(name, arguments));

@@ -7,6 +7,7 @@
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/declare.h"
 #include "supervisor/cli/terminal.h"
+#include "supervisor/cli/usage.h"
 
 namespace {
 
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& wrong) {
-    return complain(admin::asked_command(app), {Code::invalid, 0, wrong.what(), "see: warder COMMAND --help", {}});
+    return complain(admin::asked_command(app), cli::usage_error(app, wrong));
   }
   const std::string command = admin::asked_command(app);
   const auto status = run(command, given);

@@ -1,40 +1,103 @@
 // `warder ps` and `warder kill`.
-#include <cstdio>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "supervisor/cli/admin/acting.h"
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/executions.h"
+#include "supervisor/cli/admin/short_ids.h"
 #include "supervisor/cli/terminal.h"
 
 namespace admin {
+namespace {
+
+constexpr const char* kStates[] = {"waiting", "starting", "running", "frozen", "ended"};
+
+bool is_one_of(const std::string& value, const std::vector<std::string>& allowed) {
+  return allowed.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end();
+}
+
+// The states that --state names. Errors: invalid.
+Result<std::vector<std::string>> asked_states(const Given& given) {
+  auto states = given.values("state");
+  for (const auto& state : states)
+    if (std::find(std::begin(kStates), std::end(kStates), state) == std::end(kStates))
+      return fail(Code::invalid, "--state: '" + state + "' is not a state",
+                  "use waiting, starting, running, frozen or ended, for example: warder ps --state running");
+  return states;
+}
+
+Result<std::vector<Json>> filtered(std::vector<Json> all, const Given& given) {
+  TRY(const auto states, asked_states(given));
+  const auto tenants = given.values("tenant"), languages = given.values("language");
+  const bool ended = given.has("all") || (!states.empty() && is_one_of("ended", states));
+  std::erase_if(all, [&](const Json& one) {
+    const std::string state = text(one, "State");
+    return (state == "ended" && !ended) || !is_one_of(state, states) || !is_one_of(text(one, "Tenant"), tenants) ||
+           !is_one_of(text(one, "Language"), languages);
+  });
+  return all;
+}
+
+// Asks on the terminal. Without a terminal the answer is no.
+bool is_confirmed(const std::string& question) {
+  if (!::isatty(STDIN_FILENO)) return false;
+  cli::print_text(stderr, question + " [y/N] ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+// The ids that `warder kill` means: those that were typed, or all of one tenant after a confirmation.
+Result<std::vector<std::string>> asked_ids(const BusClient& warderd, const Given& given) {
+  if (!given.has("tenant")) {
+    if (given.words.empty())
+      return fail(Code::invalid, "no EXECUTION is named",
+                  "name executions (warder ps lists them), or use --tenant NAME");
+    return given.words;
+  }
+  if (!given.words.empty()) return fail(Code::invalid, "--tenant and EXECUTION exclude each other", "leave one out");
+  TRY(const auto all, warderd.executions());
+  TRY(const auto living, filtered(all, given));
+  std::vector<std::string> ids;
+  for (const Json& one : living) ids.push_back(text(one, "Id"));
+  const std::string tenant = given.value("tenant", "");
+  const std::string what = std::to_string(ids.size()) + " executions of tenant '" + tenant + "'";
+  if (ids.empty() || given.has("yes")) return ids;
+  if (!is_confirmed("End " + what + "?"))
+    return fail(Code::denied, what + " were not ended: nobody confirmed it", "answer y, or use --yes");
+  return ids;
+}
+
+}  // namespace
 
 Result<int> run_ps(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
   TRY(auto all, warderd.executions());
-  if (!given.has("all")) std::erase_if(all, [](const Json& execution) { return text(execution, "State") == "ended"; });
+  std::vector<std::string> ids;  // of all: a printed id must also not fit one that is not shown
+  for (const Json& one : all) ids.push_back(text(one, "Id"));
+  TRY(const auto shown, filtered(std::move(all), given));
   if (given.json) {
-    print_json(Json(all));
+    print_json(Json(shown));
     return 0;
   }
-  for (const auto& line : executions_table(all, terminal_width())) std::printf("%s\n", line.c_str());
+  const size_t id_length = given.has("full-ids") ? 0 : short_length(ids);
+  for (const auto& line : executions_table(shown, terminal_width(), id_length)) std::printf("%s\n", line.c_str());
   return 0;
 }
 
 Result<int> run_kill(const Given& given) {
   TRY(BusClient warderd, BusClient::connect(given.bus));
-  Json told = Json::array();
-  int status = 0;
-  for (const auto& id : given.words) {
-    auto killed = warderd.call(kPath, kManager, "KillExecution", {"s", {id}});
-    if (!killed && killed.error().code == Code::unavailable) return tl::unexpected<Error>(std::move(killed).error());
-    told.push_back({{"id", id}, {"killed", killed.has_value()}});
-    if (killed) continue;
-    status = 1;
-    told.back()["error"] = killed.error().what;
-    if (!given.json) cli::print_text(stderr, "warder kill: " + id + ": " + killed.error().what + "\n");
-  }
-  if (given.json) print_json(told);
-  return status;
+  TRY(const auto typed, asked_ids(warderd, given));
+  return act_on_each(given, typed, "kill", "killed", [&warderd](const std::string& word) -> Result<Acted> {
+    TRY(std::string id, find_execution(warderd, word));
+    CHECKED(warderd.call(kPath, kManager, "KillExecution", {"s", {id}}));
+    return Acted{id, id + " is ended, outcome cancelled"};
+  });
 }
 
 }  // namespace admin

@@ -19,9 +19,17 @@ std::string counts_text(const Json& counts) {
 }
 
 std::string times_text(const Json& times) {
-  return "p50 " + usec_text(number(times, "p50")) + ", p90 " + usec_text(number(times, "p90")) + ", p99 " +
-         usec_text(number(times, "p99")) + ", max " + usec_text(number(times, "max")) + " (of the newest " +
-         count_text(times, "of") + ")";
+  auto time = [&times](const char* name) { return known_usec_text(known_number(times, name)); };
+  return "p50 " + time("p50") + ", p90 " + time("p90") + ", p99 " + time("p99") + ", max " + time("max") +
+         " (of the newest " + count_text(times, "of") + ")";
+}
+
+// "12.0s", "at least 1.1s (18 executions not counted)", "-".
+std::string cpu_text(const Json& all) {
+  const uint64_t counted = number(all, "CPUUsageUSec"), unknown = number(all, "CPUUnknown");
+  if (unknown == 0) return number(all, "Executions") + number(all, "Running") == 0 ? "-" : usec_text(counted);
+  const std::string uncounted = std::to_string(unknown) + " executions not counted";
+  return counted == 0 ? "- (" + uncounted + ")" : "at least " + usec_text(counted) + " (" + uncounted + ")";
 }
 
 void row(std::string name, const std::string& shown) {
@@ -48,7 +56,7 @@ Result<int> run_stats(const Given& given) {
   row("starts", counts_text(member(all, "Starts")));
   row("answers", times_text(member(all, "AnswerUSec")));
   row("programs", times_text(member(all, "WallUSec")));
-  row("CPU, memory", usec_text(number(all, "CPUUsageUSec")) + ", " + bytes_text(number(all, "MemoryBytes")));
+  row("CPU, memory", cpu_text(all) + ", " + bytes_text(number(all, "MemoryBytes")));
   row("context", bytes_text(number(ledger, "returned_bytes")) + " returned, " +
                      bytes_text(number(ledger, "kept_out_bytes")) + " stayed out (about " +
                      count_text(ledger, "kept_out_tokens_estimated") + " tokens), " +

@@ -54,6 +54,9 @@ std::string usec_text(uint64_t usec) {
   return text;
 }
 
+std::string known_bytes_text(std::optional<uint64_t> bytes) { return bytes ? bytes_text(*bytes) : "-"; }
+std::string known_usec_text(std::optional<uint64_t> usec) { return usec ? usec_text(*usec) : "-"; }
+
 std::string harmless(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c < 0x20 || c >= 0x7f; }, '?');

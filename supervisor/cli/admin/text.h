@@ -1,6 +1,7 @@
 // Text for people: sizes, times, and tables that fit a terminal. Used by: the commands of warder-admin.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,9 @@ namespace admin {
 
 std::string bytes_text(uint64_t bytes);  // "0", "9.4M"
 std::string usec_text(uint64_t usec);    // "3.1ms", "12.0s", "4m05s"
+// The same for numbers that may not be known: "-".
+std::string known_bytes_text(std::optional<uint64_t> bytes);
+std::string known_usec_text(std::optional<uint64_t> usec);
 
 // `text` as printable ASCII of the same length: every other byte becomes '?'.
 std::string harmless(std::string text);

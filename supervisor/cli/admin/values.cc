@@ -115,6 +115,12 @@ const Json& element(const Json& of, size_t index) { return of.is_array() && inde
 
 uint64_t number(const Json& value) { return value.is_number_unsigned() ? value.get<uint64_t>() : 0; }
 
+std::optional<uint64_t> known_number(const Json& of, const char* key) {
+  const Json& value = member(of, key);
+  if (!value.is_number_unsigned() || value.get<uint64_t>() == UINT64_MAX) return std::nullopt;
+  return value.get<uint64_t>();
+}
+
 std::string text(const Json& value) { return value.is_string() ? value.get<std::string>() : std::string(); }
 
 void print_json(const Json& value) {

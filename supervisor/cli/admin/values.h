@@ -3,6 +3,7 @@
 // Source: D-Bus messages. Used by: the commands of warder-admin and the dashboard.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "supervisor/base/json_value.h"
@@ -15,6 +16,8 @@ uint64_t number(const Json& value);
 std::string text(const Json& value);
 inline uint64_t number(const Json& of, const char* key) { return number(member(of, key)); }
 inline std::string text(const Json& of, const char* key) { return text(member(of, key)); }
+// Empty: the member is missing, or 2^64-1, which means "not known".
+std::optional<uint64_t> known_number(const Json& of, const char* key);
 // For --json: prints one line of ASCII, so that the text cannot control a terminal.
 void print_json(const Json& value);
 

@@ -10,6 +10,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 
 #include "supervisor/base/random.h"
 #include "supervisor/cli/admin/command.h"
@@ -24,11 +25,19 @@ using namespace std::chrono_literals;
 
 constexpr int kBacklog = 16;
 constexpr auto kEvery = 1s;
+constexpr int kTunnelPort = 8700;  // on the other machine
+
+// The name that ssh on another machine may know this machine by.
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 && name[0] ? cli::for_terminal(name) : "THIS-MACHINE";
+}
 
 struct Place {
   Fd socket;
   SiteAddress address;
   std::string shown, file;  // shown: the address for the user; file: the socket's path, removed at the end
+  std::string tunnel;       // the ssh command for another machine
 };
 
 Result<Place> listen_on_port(const std::string& asked) {
@@ -54,6 +63,7 @@ Result<Place> listen_on_port(const std::string& asked) {
   place.address.host = fmt::format("127.0.0.1:{}", ntohs(address.sin_port));
   place.address.key = random_hex(16);
   place.shown = fmt::format("http://{}/{}/", place.address.host, place.address.key);
+  place.tunnel = fmt::format("ssh -L {0}:127.0.0.1:{0} {1}", ntohs(address.sin_port), host_name());
   return place;
 }
 
@@ -76,6 +86,10 @@ Result<Place> listen_on_file(const std::string& file) {
   if (bound < 0 || ::listen(place.socket.get(), kBacklog) < 0)
     return fail_errno(bound < 0 ? error : errno, "--unix: " + file);
   place.file = place.shown = file;
+  place.address.key = random_hex(16);
+  std::error_code ignored;  // a socket has just been bound at this path
+  place.tunnel =
+      fmt::format("ssh -L {}:{} {}", kTunnelPort, std::filesystem::absolute(file, ignored).string(), host_name());
   return place;
 }
 
@@ -101,6 +115,21 @@ Result<AsyncFd> take_signals(Loop& loop) {
   return AsyncFd::adopt(loop, std::move(signals));
 }
 
+void print_start(const Place& place, bool may_act, const Given& given) {
+  const std::string path = "/" + place.address.key + "/";
+  if (given.json) {
+    print_json({{"address", place.shown}, {"path", path}, {"tunnel", place.tunnel}});
+    return;
+  }
+  const std::string address =
+      place.file.empty() ? place.shown : fmt::format("http://127.0.0.1:{}{}", kTunnelPort, path);
+  std::string said = place.file.empty() ? "The dashboard is at " + address + " until you press Ctrl-C.\n"
+                                        : "The dashboard is at the socket " + place.file + " until you press Ctrl-C.\n";
+  said += may_act ? "Its page may do what you may: do not give the address to others.\n" : "Its page only reads.\n";
+  said += "From another machine: " + place.tunnel + "\nand there open " + address + "\n";
+  cli::print_text(stdout, said);
+}
+
 }  // namespace
 
 Result<int> run_dashboard(const Given& given) {
@@ -110,13 +139,12 @@ Result<int> run_dashboard(const Given& given) {
       given.has("unix") ? listen_on_file(given.value("unix", "")) : listen_on_port(given.value("port", "0")));
   Loop loop;
   Watch watch(loop, given.bus);
+  const bool may_act = !given.has("read-only");
+  DashboardRequests requests(watch, {::getuid(), may_act, place.tunnel});
   TRY(AsyncFd signals, take_signals(loop));
-  TRY(auto endpoint, http::Endpoint::open(loop, std::move(place.socket), site(watch, place.address)));
-  if (given.json) {
-    print_json({{"address", place.shown}});
-  } else {
-    cli::print_text(stdout, "The dashboard is at " + place.shown + " until you press Ctrl-C.\n");
-  }
+  auto handler = site(requests, place.address);
+  TRY(auto endpoint, http::Endpoint::open_for_tasks(loop, std::move(place.socket), std::move(handler)));
+  print_start(place, may_act, given);
   std::fflush(stdout);
   Scope tasks(loop);
   tasks.spawn(look_each_second(loop, watch));

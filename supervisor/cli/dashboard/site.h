@@ -1,20 +1,22 @@
 // Site: the HTTP answers of the dashboard. Other users of the machine can connect to its port, and a foreign web page
-// can make a browser connect. So a request without the key in its path, or with another Host header, gets only a 404.
-// Source: Watch. Used by: dashboard.cc.
+// can make a browser connect. So a request without the key in its path, or with a Host header that does not name this
+// server, gets only a 404. An action must be a POST of JSON from this page itself, by its Origin header.
+// Source: DashboardRequests. Used by: dashboard.cc.
 #pragma once
 #include <string>
 
-#include "supervisor/cli/dashboard/watch.h"
-#include "supervisor/http/message.h"
+#include "supervisor/cli/dashboard/requests.h"
+#include "supervisor/http/endpoint.h"
 
 namespace admin {
 
 struct SiteAddress {
-  std::string key;   // the first part of every path; empty: the socket's mode protects the page
-  std::string host;  // the value that the Host header must have; empty: any value
+  std::string key;   // the first part of every path
+  std::string host;  // the value that the Host header must have; empty: a loopback name with any port, or no header
 };
 
-// Serves the page, its style, its script and state.json below /KEY/. `watch` must outlive the handler.
-http::Handler site(const Watch& watch, SiteAddress address);
+// Serves the page and its parts, and the data and actions of `requests`, below /KEY/. `requests` must outlive the
+// handler.
+http::TaskHandler site(DashboardRequests& requests, SiteAddress address);
 
 }  // namespace admin

@@ -10,42 +10,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 5s;  // for each answer
-constexpr size_t kMoments = 600;
-constexpr size_t kMostRows = 200;  // of each table; more would make the page unreadable
+constexpr auto kPatience = 5s;           // for each answer
+constexpr auto kPersonPatience = 130s;   // for an answer that polkit asks a person about
+constexpr size_t kMostPageRows = 200;    // of each table; more would make the page unreadable
+constexpr uint64_t kApprovalsEvery = 2;  // looks; for some users, the daemon asks polkit each time
 
 uint64_t now_ms() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
-// The numbers for the plots at one moment.
-Json moment(const Json& manager, uint64_t when) {
-  const Json& answers = member(manager, "AnswerUSec");
-  const auto counts = [&](const char* key) {
-    const Json& found = member(manager, key);
-    return found.is_object() ? found : Json::object();
-  };
-  return {{"t", when},
-          {"running", number(manager, "Running")},
-          {"waiting", number(manager, "Waiting")},
-          {"waiting_jails", number(manager, "WaitingJails")},
-          {"outcomes", counts("Outcomes")},
-          {"refusals", counts("Refusals")},
-          {"p50", number(answers, "p50")},
-          {"p99", number(answers, "p99")},
-          {"cpu_usec", number(manager, "CPUUsageUSec")},
-          {"memory_bytes", number(manager, "MemoryBytes")}};
-}
-
 Json first_of(std::vector<Json> rows) {
-  if (rows.size() > kMostRows) rows.resize(kMostRows);
+  if (rows.size() > kMostPageRows) rows.resize(kMostPageRows);
+  for (Json& row : rows) row.erase("Receipt");
   return rows;
 }
 
 }  // namespace
 
-Watch::Watch(Loop& loop, const std::string& bus) : loop_(loop), asking_(loop) {
+Watch::Watch(Loop& loop, const std::string& bus) : loop_(loop) {
   const char* asked = std::getenv("WARDER_BUS");
   if (!bus.empty()) {
     buses_ = {bus};
@@ -56,84 +39,126 @@ Watch::Watch(Loop& loop, const std::string& bus) : loop_(loop), asking_(loop) {
   }
 }
 
+Watch::~Watch() {
+  if (line_) line_->end("the dashboard ends");
+}
+
+void Watch::Line::end(const std::string& why) {
+  lost = true;
+  for (const RoundPtr& round : std::exchange(rounds, {})) {
+    if (round->over.fired()) continue;
+    round->result = fail(Code::unavailable, why);
+    round->over.fire();
+    round->task.cancel_all();  // also if no task waits any more: the task owns the round
+  }
+}
+
 Result<> Watch::connect() {
   if (line_ && !line_->lost) return {};
   line_ = std::make_shared<Line>();
   auto lost = [weak = std::weak_ptr(line_)](const std::string& why) {
-    const auto line = weak.lock();
-    if (!line) return;
-    line->lost = true;
-    if (!line->round || line->round->over.fired()) return;
-    line->round->result = fail(Code::unavailable, "the connection to the bus ended: " + why);
-    line->round->over.fire();
+    if (const auto line = weak.lock()) line->end("the connection to the bus ended: " + why);
   };
   TRY(line_->connection, bus::BusConnection::open(loop_, buses_[tried_ % buses_.size()], lost));
   return {};
 }
 
-Task<Result<Json>> Watch::call(const char* interface, const char* member, const char* argument) {
+Task<Result<Json>> Watch::call(BusQuestion question) {
   sd_bus_message* made = nullptr;
-  int r =
-      sd_bus_message_new_method_call(line_->connection->get(), &made, "org.warder.Warder1", kPath, interface, member);
-  if (r < 0) co_return fail_errno(-r, fmt::format("call {}", member));
-  bus::MessagePtr question(made);
+  int r = sd_bus_message_new_method_call(line_->connection->get(), &made, "org.warder.Warder1", question.path.c_str(),
+                                         question.interface.c_str(), question.member.c_str());
+  if (r < 0) co_return fail_errno(-r, fmt::format("call {}", question.member));
+  bus::MessagePtr message(made);
   sd_bus_message_set_auto_start(made, 0);
-  if (argument) r = sd_bus_message_append(made, "s", argument);
-  if (r < 0) co_return fail_errno(-r, fmt::format("call {}", member));
-  CO_TRY(bus::MessagePtr answer, co_await line_->connection->call(std::move(question), kPatience));
+  const bool person = question.authenticates == Authenticates::yes;
+  sd_bus_message_set_allow_interactive_authorization(made, person ? 1 : 0);
+  r = append_arguments(made, question.arguments);
+  if (r < 0) co_return fail_errno(-r, fmt::format("call {}", question.member));
+  const std::chrono::seconds patience = person ? kPersonPatience : kPatience;
+  CO_TRY(bus::MessagePtr answer, co_await line_->connection->call(std::move(message), patience));
   CO_TRY(std::vector<Json> values, read_values(answer.get()));
   if (values.empty()) co_return Json();
-  co_return std::move(values.front());
+  if (values.size() == 1) co_return std::move(values.front());
+  co_return Json(std::move(values));
 }
 
-Task<Result<>> Watch::ask_all() {
-  CO_CHECKED(connect());
-  CO_TRY(Json manager, co_await call("org.freedesktop.DBus.Properties", "GetAll", kManager));
-  CO_TRY(Json objects, co_await call("org.freedesktop.DBus.ObjectManager", "GetManagedObjects", nullptr));
-  manager_ = std::move(manager);
-  executions_ = first_of(executions_in(objects));
-  tenants_ = first_of(tenants_in(objects));
-  co_return Result<>{};
-}
-
-Task<> Watch::ask(std::shared_ptr<Round> round) {
-  auto asked = co_await ask_all();
-  // look() cancels this task when the round is over, so the event fires only after this task has returned.
-  loop_.defer([round, asked = std::move(asked)] {
+Task<> Watch::finish(RoundPtr round, Task<Result<Json>> work) {
+  auto done = co_await std::move(work);
+  // The waiting task destroys this one when the round is over, so the event fires only after this task has returned.
+  loop_.defer([round, done = std::move(done)] {
     if (round->over.fired()) return;
-    round->result = asked;
+    round->result = done;
     round->over.fire();
   });
 }
 
-Task<> Watch::look() {
-  auto round = std::make_shared<Round>();
-  if (line_) line_->round = round;
-  asking_.spawn(ask(round));
-  if (line_) line_->round = round;  // ask() may have made a new line_
+Task<Result<Json>> Watch::run(std::shared_ptr<Line> line, Task<Result<Json>> work) {
+  auto round = std::make_shared<Round>(loop_);
+  line->rounds.push_back(round);
+  round->task.spawn(finish(round, std::move(work)));
   co_await round->over;
-  asking_.cancel_all();
-  problem_.clear();
-  if (!round->result) {
-    problem_ = "warderd does not answer: " + round->result.error().what;
-    manager_ = nullptr;
-    executions_ = tenants_ = Json::array();
-    line_.reset();
-    tried_++;
-    co_return;
-  }
-  history_.push_back(moment(manager_, now_ms()));
-  if (history_.size() > kMoments) history_.pop_front();
+  round->task.cancel_all();
+  std::erase(line->rounds, round);
+  co_return round->result;
 }
 
-std::string Watch::state(uint64_t since) const {
-  Json told = {{"now", now_ms()}, {"executions", executions_}, {"tenants", tenants_}, {"history", Json::array()}};
-  if (!problem_.empty()) told["problem"] = problem_;
-  if (manager_.is_object()) told["manager"] = manager_;
-  for (const Json& one : history_) {
-    if (number(one, "t") > since) told["history"].push_back(one);
+Task<Result<Json>> Watch::ask(BusQuestion question) {
+  if (!line_ || line_->lost) co_return fail(Code::unavailable, "warderd cannot be reached", "see the top of the page");
+  Task<Result<Json>> work = call(std::move(question));
+  auto answer = co_await run(line_, std::move(work));
+  co_return answer;
+}
+
+Task<Result<Json>> Watch::ask_all() {
+  BusQuestion question;
+  question.interface = "org.freedesktop.DBus.Properties";
+  question.member = "GetAll";
+  question.arguments = {"s", {kManager}};
+  CO_TRY(Json manager, co_await call(question));
+  question.interface = "org.freedesktop.DBus.ObjectManager";
+  question.member = "GetManagedObjects";
+  question.arguments = {};
+  CO_TRY(Json objects, co_await call(question));
+  if (looks_++ % kApprovalsEvery == 0) {
+    question.interface = kManager;
+    question.member = "ListApprovals";
+    auto approvals = co_await call(question);
+    approvals_problem_ = approvals ? "" : approvals.error().what;
+    approvals_ = approvals && approvals->is_array() ? std::move(*approvals) : Json();
   }
-  return told.dump(-1, ' ', true, Json::error_handler_t::replace);
+  manager_ = std::move(manager);
+  executions_ = first_of(executions_in(objects));
+  tenants_ = first_of(tenants_in(objects));
+  co_return Json();
+}
+
+Task<> Watch::look() {
+  auto connected = connect();
+  Result<Json> looked;
+  if (connected) {
+    Task<Result<Json>> work = ask_all();
+    looked = co_await run(line_, std::move(work));
+  } else {
+    looked = tl::unexpected<Error>(std::move(connected).error());
+  }
+  problem_.clear();
+  if (looked) co_return;
+  problem_ = "warderd does not answer: " + looked.error().what;
+  manager_ = approvals_ = nullptr;
+  approvals_problem_.clear();
+  executions_ = tenants_ = Json::array();
+  if (const auto line = std::exchange(line_, nullptr)) line->end("warderd does not answer");
+  tried_++;
+  looks_ = 0;
+}
+
+Json Watch::state() const {
+  Json told = {{"now", now_ms()}, {"executions", executions_}, {"tenants", tenants_}};
+  if (!problem_.empty()) told["problem"] = problem_;
+  if (!approvals_problem_.empty()) told["approvals_problem"] = approvals_problem_;
+  if (manager_.is_object()) told["manager"] = manager_;
+  if (approvals_.is_array()) told["approvals"] = approvals_;
+  return told;
 }
 
 }  // namespace admin

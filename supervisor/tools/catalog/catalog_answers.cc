@@ -17,6 +17,10 @@ Json server_of(const catalog::ToolView& tool) {
   return tool.server.empty() ? Json(nullptr) : Json(std::string(tool.server));
 }
 
+void mark_uncallable(const catalog::ToolView& tool, Json& answer) {
+  if (!tool.callable) answer["callable"] = false;
+}
+
 }  // namespace
 
 std::string shortened(std::string_view description, size_t most) {
@@ -44,6 +48,7 @@ Json describe(const catalog::Catalog& catalog, uint32_t number, Detail detail) {
   }
   if (tool.kind == catalog::Kind::skill) all["kind"] = "skill";
   all["signature"] = catalog.signature(number);
+  mark_uncallable(tool, all);
   return all;
 }
 
@@ -63,6 +68,7 @@ Json name_all(const catalog::Catalog& catalog, const std::vector<uint32_t>& tool
     const catalog::ToolView tool = catalog.tool(number);
     Json one = {
         {"name", std::string(tool.name)}, {"mcp_server", server_of(tool)}, {"category", std::string(tool.category)}};
+    mark_uncallable(tool, one);
     all.push_back(std::move(one));
   }
   return all;

@@ -1,5 +1,6 @@
-// Catalog answers: tools of the catalogue as JSON, with the keys that all discovery tools share (seed-compatible).
-// Source: catalog::Catalog. Used by: the discovery tools, their calls of jailed code, the skill tools' definitions.
+// Catalog answers: tools of the catalogue as JSON, with the keys that all discovery tools share (seed-compatible). A
+// tool that is known, but cannot be called, also has `callable`: false. Source: catalog::Catalog. Used by: the
+// discovery tools, their calls of jailed code, the skill tools' definitions.
 #pragma once
 #include <string>
 #include <vector>

@@ -41,18 +41,20 @@ Task<Result<std::vector<mcp::ResourceContents>>> read_tool(Catalog catalog, std:
 mcp::Completion complete_tool(const catalog::Catalog& catalog, const mcp::CompletionRequest& asked) {
   const auto chosen = asked.resolved.find("server");
   const std::string server = chosen != asked.resolved.end() && chosen->is_string() ? chosen->get<std::string>() : "";
-  std::set<std::string_view> values;
+  std::set<std::string_view> values, uncallable;
   for (uint32_t number = 0; number < catalog.size(); number++) {
     const catalog::ToolView tool = catalog.tool(number);
     const bool named = asked.argument == "tool";
     if (tool.kind != catalog::Kind::tool || (named && !server.empty() && tool.server != server)) continue;
     const std::string_view value = named ? tool.name : tool.server;
-    if (value.starts_with(asked.value)) values.insert(value);
+    if (value.starts_with(asked.value)) (tool.callable ? values : uncallable).insert(value);
   }
+  for (std::string_view value : values) uncallable.erase(value);
   mcp::Completion completion;
-  completion.total = values.size();
-  for (std::string_view value : values)
-    if (completion.values.size() < kMostToolsOffered) completion.values.emplace_back(value);
+  completion.total = values.size() + uncallable.size();
+  for (const auto* all : {&values, &uncallable})
+    for (std::string_view value : *all)
+      if (completion.values.size() < kMostToolsOffered) completion.values.emplace_back(value);
   return completion;
 }
 

@@ -60,7 +60,10 @@ Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& ar
   if (named.tools.empty()) {
     std::string unknown = fmt::format("no tool is named '{}'", printable(order.name, 128));
     if (!order.category.empty() || !order.server.empty()) unknown += " in that category or server";
-    if (named.nearest.empty()) return fail(Code::not_found, std::move(unknown), "find it with search_tools");
+    if (named.nearest.empty()) {
+      const std::string reason = catalog::reason_for_no_tools(catalog);
+      return fail(Code::not_found, std::move(unknown), reason.empty() ? "find it with search_tools" : reason);
+    }
     if (meant) *meant = {{"nearest", describe_nearest(catalog, named.nearest)}};
     return fail(
         Code::not_found, std::move(unknown),
@@ -75,7 +78,11 @@ Result<Json> get_tool_definition(const catalog::Catalog& catalog, const Json& ar
   }
   const catalog::ToolView tool = catalog.tool(named.tools.front());
   Json answer = describe(catalog, named.tools.front(), Detail::full);
-  if (tool.kind == catalog::Kind::tool) answer["import"] = import_line(tool);
+  if (!tool.callable) {
+    answer["hint"] = fmt::format("{}: {}", catalog::kUncallable, catalog::kRemedyForUncallable);
+  } else if (tool.kind == catalog::Kind::tool) {
+    answer["import"] = import_line(tool);
+  }
   if (learner) {
     const catalog::Learning::Tool chosen{std::string(tool.server), std::string(tool.name)};
     learner->learning.chosen(catalog, learner->tenant, learner->scope, chosen);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "catalog/did_you_mean.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/tools/catalog/catalog_answers.h"
 #include "supervisor/tools/catalog/catalog_tools.h"
@@ -68,6 +69,8 @@ Result<Json> list_tool_categories(const catalog::Catalog& catalog, const Json& a
                  {"total_tools", catalog.size()},
                  {"core_mcps", std::move(core)},
                  {"servers", std::move(servers)}};
+  if (catalog.callable() < catalog.size()) answer["callable_tools"] = catalog.callable();
+  if (catalog.size() == 0) answer["hint"] = catalog::reason_for_no_tools(catalog);
   const size_t all_servers = static_cast<size_t>(std::count_if(catalog.servers().begin(), catalog.servers().end(),
                                                                [](const auto& one) { return !one.name.empty(); }));
   if (shown_categories.size() < catalog.categories().size() || shown_servers.size() < all_servers)

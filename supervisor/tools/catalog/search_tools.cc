@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "catalog/did_you_mean.h"
 #include "supervisor/base/busy_time.h"
 #include "supervisor/base/fields.h"
 #include "supervisor/base/json.h"
@@ -56,7 +57,7 @@ bool is_ascii(std::string_view text) {
 
 struct FoundSkills {
   std::vector<skills::Found> fitting;
-  bool named = false;  // the query is the name of a skill, and of no tool
+  bool named = false;  // the query is the name of a skill, and of no tool that can be called
 };
 
 // The skills that fit those words of the query that count in full. Without these words it finds no skill, except the
@@ -64,7 +65,10 @@ struct FoundSkills {
 FoundSkills find_skills(const catalog::Catalog& catalog, const skills::Library& library, const catalog::Query& query) {
   const bool asked_for = query.category == kSkills;
   if (!query.category.empty() && !asked_for) return {};
-  if (auto named = library.find(query.text)) return {{*named}, catalog.find(query.text).tools.empty()};
+  if (auto named = library.find(query.text)) {
+    const auto tools = catalog.find(query.text).tools;
+    return {{*named}, tools.empty() || !catalog.tool(tools.front()).callable};
+  }
   std::string words;
   for (const auto& word : catalog.index().terms(query.text).words)
     if (word.weight == catalog::Index::kWhole) words += word.text + ' ';
@@ -89,10 +93,33 @@ Json describe_skill(const skills::Skill& skill, Detail detail) {
   return all;
 }
 
+// The numbers of entries in an answer: tools, then skills, then the tools that cannot be called.
+struct Places {
+  size_t tools = 0, skills = 0, uncallable = 0;
+};
+
+// Skills get two fifths of the places, and those that tools leave free. Tools that cannot be called get places that are
+// still free; a tool that the query names has the last place, even if it cannot be called.
+Places share_places(size_t limit, const catalog::FoundTools& found, size_t skills, bool skill_named) {
+  Places places;
+  const size_t left = limit - std::min(limit, found.tools.size() + found.uncallable.size());
+  places.skills = std::min(skills, std::max({left, limit * 2 / 5, size_t{skill_named ? 1u : 0u}}));
+  places.tools = std::min(found.tools.size(), limit - places.skills);
+  places.uncallable = std::min(found.uncallable.size(), limit - places.tools - places.skills);
+  if (!found.names_uncallable || places.uncallable > 0 || limit == 1) return places;
+  (places.tools > 0 ? places.tools : places.skills)--;
+  places.uncallable = 1;
+  return places;
+}
+
+void append_hint(std::string& hint, std::string_view more) {
+  if (!hint.empty() && !more.empty()) hint += "; ";
+  hint += more;
+}
+
 // The hint of an answer with no tools, or with weak matches only.
 std::string advice(const catalog::Catalog& catalog, const catalog::Query& query, const catalog::FoundTools& found) {
   if (found.total > 0) return found.match == catalog::Match::weak ? "only weak matches; other words may find more" : "";
-  if (catalog.size() == 0) return "there are no tool definitions here";
   std::string text;
   if (!query.category.empty() && !has_group(catalog.categories(), query.category))
     text = "no such category; list_tool_categories lists them";
@@ -148,29 +175,33 @@ Result<Json> search_tools(const catalog::Catalog& catalog, const Json& arguments
   if (library && query.server.empty() && query.tags.empty()) asked = find_skills(catalog, *library, query);
   std::vector<skills::Found>& fitting = asked.fitting;
   const size_t fit = fitting.size();
-  const size_t places = query.limit - std::min(query.limit, found.tools.size());
-  fitting.resize(std::min(fit, std::max({places, query.limit * 2 / 5, size_t{asked.named ? 1u : 0u}})));
-  const size_t listed = std::min(found.tools.size(), query.limit - fitting.size());
+  const Places places = share_places(query.limit, found, fit, asked.named);
+  fitting.resize(places.skills);
+  const size_t listed = places.tools + places.skills + places.uncallable;
   Json answer = {{"query", query.text},
                  {"category", query.category.empty() ? Json(nullptr) : Json(query.category)},
                  {"detail_level", order.detail_level},
-                 {"count", listed + fitting.size()},
+                 {"count", listed},
                  {"total", found.total + fit},
                  {"match", found.match == catalog::Match::strong || asked.named ? "strong" : "weak"},
                  {"tools", Json::array()}};
   if (asked.named) answer["tools"].push_back(describe_skill(*fitting.front().skill, order.detail));
-  for (size_t i = 0; i < listed; i++) answer["tools"].push_back(describe(catalog, found.tools[i], order.detail));
+  for (size_t i = 0; i < places.tools; i++) answer["tools"].push_back(describe(catalog, found.tools[i], order.detail));
   if (!asked.named)
     for (const skills::Found& one : fitting) answer["tools"].push_back(describe_skill(*one.skill, order.detail));
+  for (size_t i = 0; i < places.uncallable; i++)
+    answer["tools"].push_back(describe(catalog, found.uncallable[i], order.detail));
   const bool skills_only = found.total == 0 && !fitting.empty();
   std::string hint;
   if (found.guessed)
-    hint = fmt::format("no tool has any of these words; {} of all {} are listed", listed, found.total);
-  else if (listed + fitting.size() < found.total + fit)
-    hint = fmt::format("{} of {}; raise limit, or search with more exact words", listed + fitting.size(),
-                       found.total + fit);
-  else if (!skills_only && !asked.named)
+    hint = fmt::format("no tool has any of these words; {} of all {} are listed", listed - fitting.size(), found.total);
+  else if (listed < found.total + fit)
+    hint = fmt::format("{} of {}; raise limit, or search with more exact words", listed, found.total + fit);
+  else if (catalog.size() > 0 && !skills_only && !asked.named)
     hint = advice(catalog, query, found);
+  append_hint(hint, catalog::reason_for_no_tools(catalog));
+  if (places.uncallable > 0)
+    append_hint(hint, "tools with callable false are known, but no upstream server of this daemon has them");
   if (!hint.empty()) answer["hint"] = std::move(hint);
   if (!found.nearest.empty() && !skills_only) answer["nearest"] = describe_nearest(catalog, found.nearest);
   if (learner) learner->learning.searched(learner->tenant, learner->scope, query.text);

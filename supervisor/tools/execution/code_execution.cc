@@ -193,7 +193,7 @@ Task<Result<mcp::ToolResult>> CodeExecution::answer(jail::Report report) {
   }
   mcp::ToolResult result = make_answer(answer);
   const journal::Ledger ledger = ledger_of(result, effects.read_tokens);
-  CO_CHECKED(co_await recording_.end(report, ledger));
+  CO_CHECKED(co_await recording_.end(report, ledger, answer.changes));
   co_return result;
 }
 

@@ -145,9 +145,9 @@ mcp::ToolResult make_answer(const ExecuteAnswer& answer) {
   if (report.exit_status && *report.exit_status != 0) members.raw("exit_status", std::to_string(*report.exit_status));
   if (report.signal && report.outcome == jail::Outcome::signal) members.raw("signal", std::to_string(*report.signal));
   if (!report.err.text.empty()) members.string("stderr", report.err.text);
-  Json usage{{"wall_ms", rounded(report.usage.wall_ms)},
-             {"cpu_ms", rounded(report.usage.cpu_ms)},
-             {"memory_peak_bytes", report.usage.memory_peak_bytes}};
+  Json usage{{"wall_ms", rounded(report.usage.wall_ms)}};
+  if (report.usage.cpu_ms) usage["cpu_ms"] = rounded(*report.usage.cpu_ms);
+  if (report.usage.memory_peak_bytes > 0) usage["memory_peak_bytes"] = report.usage.memory_peak_bytes;
   if (report.usage.processes_peak > 0) usage["processes_peak"] = report.usage.processes_peak;
   members.raw("usage", dump_json(usage));
   if (answer.changes) add_files(members, *answer.changes);

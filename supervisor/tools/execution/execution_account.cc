@@ -42,9 +42,9 @@ Json describe(const journal::JournaledExecution& account) {
               {"outcome", runs ? "running" : ended.outcome},
               {"code_bytes", begun.code_bytes}};
   if (runs) return all;
-  all["usage"] = {{"wall_ms", milliseconds(ended.wall_us)},
-                  {"cpu_ms", milliseconds(ended.cpu_us)},
-                  {"memory_peak_bytes", ended.memory_peak_bytes}};
+  all["usage"] = {{"wall_ms", milliseconds(ended.wall_us)}};
+  if (ended.cpu_us != journal::kCpuUnknown) all["usage"]["cpu_ms"] = milliseconds(ended.cpu_us);
+  if (ended.memory_peak_bytes > 0) all["usage"]["memory_peak_bytes"] = ended.memory_peak_bytes;
   if (ended.processes_peak > 0) all["usage"]["processes_peak"] = ended.processes_peak;
   all["answer_ms"] = milliseconds(ended.took_us);
   all["context"] = context_of(ended.ledger);

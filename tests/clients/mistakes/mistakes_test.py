@@ -17,14 +17,14 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "supervisor"))
-from harness import TOP, Daemon, Policies, eventually  # noqa: E402
+from harness import EXAMPLE_CATALOG, TOP, Daemon, Policies, eventually  # noqa: E402
 
 FEWEST_ROWS = 60
 UPSTREAM_SERVER = TOP / "tests/supervisor/upstream_server.py"
 CLEAR = "rm -rf /workspace/* /workspace/.[!.]*"
 ROW_KEYS = {"name", "needs", "before", "tool", "arguments", "meta", "expect", "then"}
 CALL_KEYS = {"tool", "arguments", "meta", "expect"}
-THEME_KEYS = {"about", "policy", "servers", "catalog", "rows"}
+THEME_KEYS = {"about", "policy", "servers", "catalog", "example_catalog", "rows"}
 EXPECT_KEYS = {"success", "is_error", "protocol_error", "outcome", "result", "keys", "absent", "has", "has_not", "within_ms",
                "image"}
 
@@ -198,6 +198,8 @@ class Theme:
             (place / "catalog").mkdir()
             (place / "catalog/catalog.json").write_text(json.dumps(catalog))
             configuration["catalog"] = str(place / "catalog")
+        if self.document.get("example_catalog"):
+            configuration["catalog"] = str(EXAMPLE_CATALOG)
         file = place / "config.json"
         file.write_text(json.dumps(configuration))
         return ["--config", file]

@@ -31,3 +31,26 @@ TEST_CASE("what is not base64 is refused", "[base64]") {
   REQUIRE_FALSE(bytes);
   CHECK(bytes.error().code == Code::invalid);
 }
+
+TEST_CASE("bytes have one base64 text only, whatever else decodes", "[base64]") {
+  const std::string tried = "AQgz09+/=-_ \n\r\t\0\x80\xFF"s;
+  size_t good = 0;
+  for (size_t number = 0; number < tried.size() * tried.size() * tried.size() * tried.size(); number++) {
+    std::string text = "Zm9v";
+    for (size_t left = number, i = 0; i < 4; i++, left /= tried.size()) text += tried[left % tried.size()];
+    auto bytes = from_base64(text);
+    if (!bytes) continue;
+    good++;
+    if (to_base64(*bytes) != text) FAIL_CHECK("two texts for the same bytes: " << text);
+  }
+  CHECK(good > 8 * 8 * 8 * 8);  // all texts of the 8 letters, and some with padding
+}
+
+TEST_CASE("a refusal of base64 names the first byte that is wrong", "[base64]") {
+  CHECK(from_base64("Zm9vZm-v").error().what == "not base64: byte 6");
+  CHECK(from_base64("Zg==Zg==").error().what == "not base64: byte 2");
+  CHECK(from_base64("Zg").error().what == "not base64: its length is not a multiple of 4");
+  CHECK(from_base64("Zh==").error().what == "not base64: bits are set beyond its end");
+  const std::string large = std::string(4 << 20, 'A') + "A\nAA";
+  CHECK(from_base64(large).error().what == "not base64: byte 4194305");
+}

@@ -38,7 +38,7 @@ ManagerProperties all_different() {
   all.policies = {"default"};
   all.reload_problem = all.disk_problem = all.configuration_problem = "bad";
   all.waiting = all.starting = all.running = all.frozen = all.waiting_jails = 1;
-  all.executions = all.cpu_usec = all.memory_bytes = 1;
+  all.executions = all.cpu_usec = all.cpu_unknown = all.memory_bytes = 1;
   all.outcomes = all.refusals = all.starts = all.answer_usec = all.wall_usec = all.ledger = {{"one", 1}};
   all.languages = all.pool = {{"python", {{"one", 1}}}};
   return all;

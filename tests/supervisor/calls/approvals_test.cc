@@ -46,6 +46,28 @@ struct Scene {
 
 }  // namespace
 
+TEST_CASE("a look at a waiting call gives its exact arguments, and counts the looks and the values", "[approvals]") {
+  Scene scene;
+  Approval approval;
+  approval.tenant = "ada";
+  approval.arguments = R"({"to":"[EMAIL_k3v7qd]","cc":"[EMAIL_a2b3c4]","n":"[1]"})";
+  approval.exact_arguments = R"({"to":"ada@example.com","cc":"bob@example.com","n":"[1]"})";
+  approval.expires_ms = 3'600'000;
+  scene.tasks.spawn(scene.waits(approval));
+  const std::string id = scene.approvals.all().front()->id;
+  const auto first = scene.approvals.look(id), second = scene.approvals.look(id);
+  REQUIRE(first);
+  CHECK(first->arguments == approval.exact_arguments);
+  CHECK(first->values == 2);
+  CHECK((first->number == 1 && second->number == 2));
+  CHECK(scene.approvals.look("a0").error().code == Code::not_found);
+  CHECK(calls::approval_text(*scene.approvals.find(id)).find("example.com") == std::string::npos);
+  approval.exact_arguments.clear();  // too long
+  scene.tasks.spawn(scene.waits(approval));
+  for (const auto* one : scene.approvals.all())
+    if (one->id != id) CHECK(scene.approvals.look(one->id).error().code == Code::invalid);
+}
+
 TEST_CASE("so many calls of one tenant wait, and so many of all", "[approvals]") {
   Scene scene;
   for (int i = 0; i < 64; i++) scene.ask("ada");

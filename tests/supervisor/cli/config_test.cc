@@ -106,7 +106,7 @@ TEST_CASE("a mistyped command line says what is wrong and how to go on", "[progr
       {{"--socket", "/x"}, "a command is missing"},
       {{"config"}, "config needs a CLIENT"},
       {{"config", "emacs"}, "no client is called 'emacs'"},
-      {{"run"}, "run needs a FILE"},
+      {{"run"}, "warder run: a FILE, "},
       {{"run", "/does/not/exist.py"}, "No such file or directory"},
       {{"run", "-c", "1", "--context", "novalue"}, "is not NAME=VALUE"},
       {{"run", "-c", "1", "--language", "cobol"}, "cobol"},

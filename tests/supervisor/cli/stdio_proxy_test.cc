@@ -11,8 +11,16 @@ using namespace cli_test;
 
 namespace {
 
-// 100 ms are promised and kept on an idle machine; the next longer time in the proxy is a second.
-constexpr Wait kAtOnce = 600ms;
+// 100 ms are promised and kept on an idle machine; the next longer time in the proxy is a second. On a slow or busy
+// machine the bound grows with the time that a program needs to do nothing.
+Wait at_once() {
+  static const Wait bound = [] {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 3; i++) Process({warder_program(), "--version"}).wait();
+    return 600ms + 5 * std::chrono::duration_cast<Wait>(std::chrono::steady_clock::now() - start);
+  }();
+  return bound;
+}
 
 }  // namespace
 
@@ -184,7 +192,7 @@ TEST_CASE("the end of the client's input ends the proxy in time", "[proxy]") {
     proxy.in.reset();
     const Ended ended = proxy.wait();
     CHECK(ended.status == 0);
-    CHECK(ended.after < kAtOnce);
+    CHECK(ended.after < at_once());
     CHECK(peer.lines.line() == std::nullopt);
   }
   SECTION("after the answers that are owed, the last line needing no newline") {
@@ -203,7 +211,7 @@ TEST_CASE("the end of the client's input ends the proxy in time", "[proxy]") {
     CHECK(proxy.out.message()["id"] == 1);
     const Ended ended = proxy.wait();
     CHECK(ended.status == 0);
-    CHECK(ended.after < kAtOnce);
+    CHECK(ended.after < at_once());
   }
   SECTION("within about a second when the daemon does not answer") {
     daemon.start();
@@ -214,7 +222,7 @@ TEST_CASE("the end of the client's input ends the proxy in time", "[proxy]") {
     proxy.in.reset();
     const Ended ended = proxy.wait();
     CHECK(ended.status == 0);
-    CHECK(ended.after < 3s);
+    CHECK(ended.after < kSoon);
     CHECK(ended.after > 800ms);
   }
   SECTION("without a daemon") {
@@ -224,7 +232,7 @@ TEST_CASE("the end of the client's input ends the proxy in time", "[proxy]") {
     CHECK(proxy.out.message()["result"]["isError"] == true);
     const Ended ended = proxy.wait();
     CHECK(ended.status == 0);
-    CHECK(ended.after < kAtOnce);
+    CHECK(ended.after < at_once());
   }
   SECTION("while the daemon restarts, what waits is answered first") {
     daemon.start();
@@ -249,7 +257,7 @@ TEST_CASE("the proxy never outlives its client", "[proxy]") {
     proxy.out.close();
     const Ended ended = proxy.wait();
     CHECK(ended.status == 0);
-    CHECK(ended.after < kAtOnce);
+    CHECK(ended.after < at_once());
   }
   SECTION("so do signals") {
     const int number = GENERATE(SIGTERM, SIGINT, SIGHUP);
@@ -258,7 +266,7 @@ TEST_CASE("the proxy never outlives its client", "[proxy]") {
     proxy.signal(number);
     const Ended ended = proxy.wait();
     CHECK(ended.status == 0);
-    CHECK(ended.after < kAtOnce);
+    CHECK(ended.after < at_once());
   }
   SECTION("a client killed while another program holds the proxy's streams open") {
     // We keep both ends of its streams; a shell stands for the client and says the proxy's pid.

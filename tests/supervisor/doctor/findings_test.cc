@@ -101,6 +101,12 @@ TEST_CASE("what the daemon and the policies say about themselves is judged", "[d
   CHECK(none.remedy != bad.remedy);
 }
 
+TEST_CASE("a network of jails that was not seen from outside is noted", "[doctor]") {
+  check_good(judge_jail_network("1 link, 2 addresses, 5 routes, 0 neighbours, 5 rules", ""));
+  check_not_good(judge_jail_network("", "open a netlink socket in a jail: Permission denied"), Health::note,
+                 "Permission denied");
+}
+
 TEST_CASE("a configuration with mistakes is judged by what it means for executions", "[doctor]") {
   ConfigurationFacts facts;
   check_good(judge_configuration(facts));

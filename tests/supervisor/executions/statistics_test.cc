@@ -17,7 +17,10 @@ std::shared_ptr<ExecutionRecord> record(const std::string& id) {
   return record;
 }
 
-void end(ExecutionRegistry& registry, const std::string& language, jail::Outcome outcome, int64_t wall_us) {
+enum class Cpu { half, unknown };
+
+void end(ExecutionRegistry& registry, const std::string& language, jail::Outcome outcome, int64_t wall_us,
+         Cpu cpu = Cpu::half) {
   ExecutionRegistry::Entry entry(registry, record(language + std::to_string(wall_us)));
   entry.start(language, {});
   jail::Report report;
@@ -27,7 +30,7 @@ void end(ExecutionRegistry& registry, const std::string& language, jail::Outcome
   ended.outcome = jail::outcome_name(outcome);
   ended.wall_us = wall_us;
   ended.took_us = wall_us + 100;
-  ended.cpu_us = wall_us / 2;
+  ended.cpu_us = cpu == Cpu::half ? wall_us / 2 : journal::kCpuUnknown;
   entry.end(report, ended);
 }
 
@@ -41,8 +44,18 @@ TEST_CASE("statistics of a daemon without executions are zero", "[statistics]") 
   CHECK(now.outcomes.empty());
   CHECK(now.pool.empty());
   CHECK(now.wall_usec.at("of") == 0);
-  CHECK(now.wall_usec.at("max") == 0);
+  CHECK(now.wall_usec.size() == 1);  // without a measured execution there is no time
   for (const auto& [name, value] : now.ledger) CHECK(value == 0);
+}
+
+TEST_CASE("CPU time that is not known is counted as such, and not as zero", "[statistics]") {
+  Loop loop;
+  ExecutionRegistry registry(loop);
+  end(registry, "python", jail::Outcome::ok, 1000);
+  end(registry, "python", jail::Outcome::timeout, 3000, Cpu::unknown);
+  const auto now = take_statistics(registry, nullptr);
+  CHECK(now.cpu_usec == 500);
+  CHECK(now.cpu_unknown == 1);
 }
 
 TEST_CASE("statistics count executions by stage, outcome, start and language", "[statistics]") {
@@ -67,6 +80,7 @@ TEST_CASE("statistics count executions by stage, outcome, start and language", "
   CHECK(now.refusals == Counts{{"admission.queued_executions", 1}});
   CHECK(now.starts == Counts{{"exec", 3}});
   CHECK(now.cpu_usec == 3000);
+  CHECK(now.cpu_unknown == 0);
   CHECK(now.wall_usec.at("of") == 3);
   CHECK(now.wall_usec.at("p50") == 2000);
   CHECK(now.wall_usec.at("max") == 3000);

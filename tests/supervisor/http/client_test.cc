@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "supervisor/http/resolver.h"
 #include "tests/catch.h"
 #include "tests/temp_directory.h"
 
@@ -263,20 +262,6 @@ TEST_CASE_METHOD(Fixture, "who cannot be reached is named in the reason, and no 
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().what.find("some.host.invalid") != std::string::npos);
   CHECK(threads() == 1);
-}
-
-TEST_CASE_METHOD(Fixture, "a host of the system's own file is found", "[http]") {
-  auto found = run(loop, http::resolve(loop, "localhost", 20s));
-  REQUIRE(found);
-  CHECK((found->front() == "127.0.0.1" || found->front() == "::1"));
-  CHECK(run(loop, http::resolve(loop, "-s", 1s)).error().code == Code::invalid);
-}
-
-TEST_CASE("addresses are read from what getent prints", "[http]") {
-  const std::vector<std::string> two{"2001:db8::1", "192.0.2.1"};
-  CHECK(http::read_addresses(
-            "2001:db8::1     STREAM a\n2001:db8::1     DGRAM\n192.0.2.1 STREAM\nfe80::1%eth0 RAW\nx y\n") == two);
-  CHECK(http::read_addresses("").empty());
 }
 
 TEST_CASE_METHOD(Fixture, "what is no URL, header or method is refused before anybody is asked", "[http]") {

@@ -243,12 +243,60 @@ TEST_CASE("the discovery tools name what is wrong with their arguments", "[disco
   CHECK_THAT(client.error(tool, arguments, "invalid")["error"].get<std::string>(), Catch::Contains(part));
 }
 
-TEST_CASE("an empty catalogue answers", "[discovery]") {
+TEST_CASE("an empty catalogue answers, and says how tools come", "[discovery]") {
+  using Catch::Contains;
   Library empty;
   const auto& made = empty.load();
-  CHECK((*tools::search_tools(made, {{"query", "x"}}))["count"] == 0);
-  CHECK((*tools::list_tool_categories(made, Json::object()))["total_tools"] == 0);
-  CHECK_FALSE(tools::get_tool_definition(made, {{"tool_name", "x"}}));
+  const Json found = *tools::search_tools(made, {{"query", "x"}}),
+             counted = *tools::list_tool_categories(made, Json::object());
+  CHECK(found["count"] == 0);
+  CHECK(found["tools"] == Json::array());
+  CHECK(counted["total_tools"] == 0);
+  for (const Json& answer : {found, counted})
+    CHECK_THAT(answer["hint"].get<std::string>(), Contains("an administrator adds servers"));
+  const auto unknown = tools::get_tool_definition(made, {{"tool_name", "x"}});
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().code == Code::not_found);
+  CHECK_THAT(unknown.error().hint, Contains("an administrator adds servers"));
+}
+
+TEST_CASE("a tool that cannot be called is marked, and stands last", "[discovery]") {
+  using Catch::Contains;
+  Library library;
+  library.put("mail.json", Json{{"tools", {{{"name", "send_message"}, {"description", "Send an email"}}}}});
+  auto builder = *catalog::CatalogBuilder::begin(library.temp.path().string());
+  Json tools = Json::array();
+  for (int i = 0; i < 9; i++)
+    tools.push_back({{"name", "send_" + std::to_string(i)}, {"description", "Sends, not an email"}});
+  builder.add("server ours", *catalog::read_definitions(Json{{"tools", tools}}, {"ours", ""}));
+  builder.call_only_servers({});
+  while (!builder.step(std::chrono::seconds(1))) {
+  }
+  const auto made = builder.take();
+  auto search = [&](const char* query, int limit) {
+    return *tools::search_tools(*made, {{"query", query}, {"limit", limit}});
+  };
+  // Keys of tools that can be called are as before.
+  CHECK(keys(search("send", 1)["tools"][0]) == Names{"name", "category", "description", "mcp_server", "signature"});
+  const Json named = search("send_message", 3);
+  REQUIRE(named["count"] == 3);
+  CHECK(named["tools"][0]["mcp_server"] == "ours");
+  CHECK(named["tools"][2]["name"] == "send_message");
+  CHECK(keys(named["tools"][2]) == Names{"name", "category", "description", "mcp_server", "signature", "callable"});
+  CHECK(named["tools"][2]["callable"] == false);
+  CHECK_THAT(named["hint"].get<std::string>(), Contains("3 of 10") && Contains("callable false"));
+  CHECK(search("send_message", 1)["tools"][0]["mcp_server"] == "ours");
+  CHECK_FALSE(search("send an email", 3)["tools"].dump().find("send_message") != std::string::npos);
+  CHECK(search("send an email", 50)["tools"][9]["name"] == "send_message");
+  const Json defined = *tools::get_tool_definition(*made, {{"tool_name", "send_message"}});
+  CHECK(defined["callable"] == false);
+  CHECK_FALSE(defined.contains("import"));
+  CHECK_THAT(defined["hint"].get<std::string>(), Contains("from your client"));
+  CHECK_FALSE((*tools::get_tool_definition(*made, {{"tool_name", "send_1"}})).contains("callable"));
+  const Json counted = *tools::list_tool_categories(*made, Json::object());
+  CHECK(counted["total_tools"] == 10);
+  CHECK(counted["callable_tools"] == 9);
+  CHECK((*tools::list_tools(*made, Json::object())).back() == "mail__send_message");
 }
 
 TEST_CASE("the discovery tools' definitions work in every client and stay small", "[discovery]") {

@@ -101,7 +101,7 @@ class Administration(InstalledService):
             with self.subTest(member):
                 done = self.call(where, member, interface=interface, user="ordinary")
                 self.assertNotEqual(done.returncode, 0)
-                self.assertRegex(done.stderr, "(?i)authenti|access denied|not authorized")
+                self.assertRegex(done.stderr, "(?i)authenti|access denied|not authorized|polkit does not grant")
         self.assertEqual(self.property(path, "State"), "running")
         self.let_go()
         self.assertEqual(background_answer(self.client)["outcome"], "ok")

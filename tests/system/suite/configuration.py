@@ -110,7 +110,7 @@ class Configuration(InstalledService):
         pid = show("MainPID")
         (DROP_INS / "20-test.json").write_text('{"servers": {"near": {"command": "/usr/bin/true"}}}')
         systemctl("reload", "warder.service")
-        wait_until("the new server is tried", lambda: "upstream server near" in run(
+        wait_until("the new server is tried", lambda: "server 'near': " in run(
             "journalctl", "-o", "cat", "--no-pager", f"_PID={pid}").stdout)
         self.assertEqual(show("MainPID"), pid)
 

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import unittest
 
-from suite.service import InstalledService, connect, systemctl
+from suite.service import InstalledService, connect, show, systemctl
 from suite.warder import META, wait_until
 
 EXPOSURE = 42  # tenths; warder.service says what is left, and why
@@ -63,6 +63,27 @@ class Journal(InstalledService):
         self.assertEqual(ended["WARDER_OUTCOME"], "ok")
         self.assertGreater(int(ended["WARDER_WALL_USEC"]), 0)
         self.assertGreater(int(ended["WARDER_MEMORY_PEAK_BYTES"]), 0)
+
+
+class Doctor(InstalledService):
+    def test_the_network_of_jails_was_seen_by_the_service(self):
+        done = run("warder", "doctor", "--json")
+        found = {one["what"]: one for one in json.loads(done.stdout)["findings"]}
+        self.assertEqual(found["jail network"]["health"], "good", found["jail network"])
+        self.assertRegex(found["jail network"]["found"], "lo and nothing else: 1 link, [0-9]+ addresses, ")
+
+    def test_the_daemon_has_no_netlink(self):
+        # Its jailer keeps one protocol of it; the daemon has one filter more.
+        with connect() as client:
+            client.request("server/discover")
+        daemon = show("MainPID")
+        jailers = run("pgrep", "--parent", daemon).stdout.split()
+
+        def filters(pid):
+            status = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
+                          if ":\t" in line)
+            return int(status["Seccomp_filters"])
+        self.assertEqual({filters(daemon) - filters(jailer) for jailer in jailers}, {1})
 
 
 class Metrics(InstalledService):

@@ -3,6 +3,7 @@ what the others use."""
 import contextlib
 import pathlib
 import pwd
+import sqlite3
 import subprocess
 import unittest
 
@@ -29,11 +30,30 @@ class Package(unittest.TestCase):
                      "man/man5/warderd.json.5.gz", "man/man5/warder-policy.5.gz",
                      "bash-completion/completions/warder"):
             self.assertIn(f"/usr/share/{file}\n", listed)
+        self.assertIn("/usr/share/doc/warder/examples/catalog/full_catalog.json\n", listed)
+        self.assertNotIn("/usr/lib/warder/catalog", listed, "definitions of tools that nobody can call")
         self.assertEqual(pwd.getpwnam("warder").pw_shell, "/usr/sbin/nologin")
         self.assertIn("/etc/default/warder", dpkg("--status", "warder"))
         changed = [line for line in dpkg("--verify", "warder").splitlines()
                    if "/usr/share/doc/" not in line and "/usr/share/man" not in line]
         self.assertEqual(changed, [], "all but the documents, which the guest's image leaves out")
+
+    def test_1a_bytecode_is_the_installed_pythons(self):
+        modules = pathlib.Path("/usr/lib/warder/guest/python/warder")
+        tag, magic = subprocess.run(
+            ["/usr/bin/python3", "-c", "import importlib.util as u, sys; print(sys.implementation.cache_tag, u.MAGIC_NUMBER.hex())"],
+            capture_output=True, text=True, check=True).stdout.split()
+        self.assertEqual(sorted(file.name for file in (modules / "__pycache__").iterdir()),
+                         sorted(f"{file.stem}.{tag}.pyc" for file in modules.glob("*.py")))
+        self.assertEqual((modules.parent / "runner.bundle").read_bytes()[:4].hex(), magic)
+        self.assertNotIn(".pyc", dpkg("--listfiles", "warder"))
+
+    def test_1b_another_python_gets_bytecode_of_its_own(self):
+        bundle = pathlib.Path("/usr/lib/warder/guest/python/runner.bundle")
+        before = bundle.read_bytes()
+        bundle.write_bytes(b"of another version")
+        subprocess.run(["/usr/share/python3/runtime.d/warder.rtupdate", "rtupdate", "python3.1", "python3.2"], check=True)
+        self.assertEqual(bundle.read_bytes(), before)
 
     def test_2_an_upgrade_keeps_clients_and_configuration(self):
         CONFIGURATION.write_text("WARDERD_OPTIONS='--log-level debug'\n")
@@ -47,6 +67,20 @@ class Package(unittest.TestCase):
         self.assertEqual(CONFIGURATION.read_text(), "WARDERD_OPTIONS='--log-level debug'\n")
         self.assertIn("+later", dpkg("--status", "warder"))
 
+    def test_2a_an_earlier_version_serves_again_with_a_new_history(self):
+        journal = pathlib.Path("/var/lib/warder/journal/journal.db")
+        systemctl("stop", "warder.service")
+        with contextlib.closing(sqlite3.connect(journal)) as database:  # as a later version would have left it
+            database.execute("UPDATE parts SET version = version + 1")
+            database.commit()
+        dpkg("--install", "/packages/warder.deb")
+        self.assertNotIn("+later", dpkg("--status", "warder"))
+        with contextlib.closing(connect()) as client:
+            initialize(client)
+            self.assertTrue(goes_on(client))
+        aside = [file for file in journal.parent.glob("journal.db.set-aside-*") if not file.name.endswith(("-wal", "-shm"))]
+        self.assertEqual(len(aside), 1)
+
     def test_3_a_removal_keeps_what_agents_and_administrators_made(self):
         dpkg("--remove", "warder")
         self.assertTrue(pathlib.Path("/var/lib/warder/tenants").is_dir())
@@ -55,8 +89,13 @@ class Package(unittest.TestCase):
         self.assertEqual(jailed_processes(), {})
 
     def test_4_a_purge_leaves_nothing_but_the_user(self):
+        cache = pathlib.Path("/var/cache/apparmor/0a1b2c3d.0")  # as apparmor_parser --write-cache leaves it
+        cache.mkdir(parents=True, exist_ok=True)
+        (cache / "warderd").write_bytes(b"")
         dpkg("--purge", "warder")
+        self.assertFalse((cache / "warderd").exists())
         left = [path for path in ("/var/lib/warder", "/etc/warder", "/run/warder", "/usr/lib/warder", "/etc/default/warder",
+                                  "/etc/apparmor.d/warderd", "/usr/share/python3/runtime.d/warder.rtupdate",
                                   "/usr/sbin/warderd", "/usr/bin/warder", "/usr/lib/systemd/system/warder.service",
                                   "/etc/systemd/system/sockets.target.wants/warder.socket")
                 if pathlib.Path(path).is_symlink() or pathlib.Path(path).exists()]

@@ -66,7 +66,7 @@ class Frozen(DaemonTest):
         self.assertIs(self.execute("'x' in globals()", session="s")["result"], False)
 
     def test_each_call_is_charged_its_own(self):
-        first = self.expect("ok", "held = bytearray(40 << 20)\nused = sum(i * i for i in range(2_000_000))", session="s")
+        first = self.expect("ok", "held = bytearray(40 << 20)\nused = sum(i * i for i in range(5_000_000))", session="s")
         self.assertGreater(first["usage"]["memory_peak_bytes"], 40 * MIB)
         second = self.expect("ok", "more = bytearray(20 << 20)\nmore[::4096] = b'x' * len(more[::4096])", session="s")
         self.assertLess(second["usage"]["memory_peak_bytes"], 40 * MIB, second)

@@ -1,0 +1,34 @@
+#include "supervisor/cli/admin/user_names.h"
+
+#include <pwd.h>
+
+#include <charconv>
+#include <vector>
+
+namespace admin {
+namespace {
+
+constexpr size_t kMostRemembered = 10'000;
+constexpr size_t kPasswdBytes = 16 << 10;
+
+}  // namespace
+
+const std::string& UserNames::of_uid(uint32_t uid) {
+  if (const auto known = names_.find(uid); known != names_.end()) return known->second;
+  if (names_.size() >= kMostRemembered) names_.clear();
+  std::vector<char> text(kPasswdBytes);
+  passwd entry{}, *found = nullptr;
+  if (::getpwuid_r(uid, &entry, text.data(), text.size(), &found) != 0) found = nullptr;
+  return names_[uid] = found && found->pw_name ? found->pw_name : "";
+}
+
+std::string UserNames::of_tenant(std::string_view tenant) {
+  constexpr std::string_view kPrefix = "uid-";
+  if (!tenant.starts_with(kPrefix)) return {};
+  const char *begin = tenant.data() + kPrefix.size(), *end = tenant.data() + tenant.size();
+  uint32_t uid = 0;
+  const auto [parsed, wrong] = std::from_chars(begin, end, uid);
+  return wrong == std::errc() && parsed == end ? of_uid(uid) : std::string();
+}
+
+}  // namespace admin

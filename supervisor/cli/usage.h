@@ -1,0 +1,17 @@
+// Usage errors: what is wrong with a command line, in the words of a user: the value, what is expected, and the command
+// whose help says more. CLI11 speaks of its own names ("words is required").
+// Source: the exceptions of CLI11. Used by: arguments.cc, admin/main.cc.
+#pragma once
+#include "supervisor/base/result.h"
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace cli {
+
+// An error with the code `invalid`. `app`: after its parse() has thrown `wrong`.
+Error usage_error(const CLI::App& app, const CLI::ParseError& wrong);
+
+}  // namespace cli

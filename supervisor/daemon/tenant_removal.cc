@@ -1,0 +1,134 @@
+#include "supervisor/daemon/tenant_removal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "policies/policy.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/tenants/named_workspaces.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kReleaseEvery = 50ms;
+constexpr int kReleaseLooks = 400;  // 20 s
+
+// The ids of a tenant and of its named workspaces, open or not.
+Result<std::vector<tenants::TenantId>> ids_of(int tenants, const std::string& name) {
+  std::vector<tenants::TenantId> ids = {tenants::TenantId{name}};
+  TRY(const RelativePath path, RelativePath::parse(name));
+  TRY(const Fd folder, open_beneath(tenants, path, O_PATH | O_DIRECTORY));
+  TRY(const auto named, tenants::NamedWorkspaces::of(folder.get()));
+  TRY(const auto workspaces, named.list(std::nullopt));
+  for (const auto& one : workspaces) ids.push_back(tenants::TenantId{name, one.name});
+  return ids;
+}
+
+}  // namespace
+
+Result<> TenantRemoval::check_unused(const std::string& name) const {
+  size_t living = 0;
+  services_.executions.each_living(
+      [&](const executions::ExecutionRecord& one) { living += one.tenant.account == name; });
+  const size_t sessions = services_.sessions.count_of(name);
+  if (living + sessions == 0) return {};
+  return fail(Code::denied, fmt::format("tenant '{}' has {} executions and {} sessions now", name, living, sessions),
+              "wait for their end, or force the removal, which ends them");
+}
+
+// Ends what uses the tenant, and waits until nothing does.
+Task<Result<>> TenantRemoval::end_uses(std::string name) {
+  for (int look = 0; look < kReleaseLooks; look++) {
+    std::vector<executions::ExecutionRecordPtr> living;
+    for (const auto& one : services_.executions.all())
+      if (one->tenant.account == name && one->stage != executions::Stage::ended) living.push_back(one);
+    for (const auto& one : living) static_cast<void>(services_.executions.cancel(*one));
+    services_.sessions.end_of(name, "its tenant is being removed");
+    services_.disconnect(name);
+    const bool released = living.empty() && services_.registry.close_account(name);
+    if (released) co_return Result<>{};
+    co_await sleep_for(services_.loop, kReleaseEvery);
+  }
+  co_return fail(Code::unavailable, "tenant '" + name + "' is still in use after 20 s; nothing was removed",
+                 "try again; warder ps --all lists its executions");
+}
+
+Task<Result<>> TenantRemoval::remove(std::string name, Force force, uint32_t uid) {
+  if (!policies::valid_name(name)) co_return fail(Code::invalid, "this is not the name of a tenant");
+  CO_TRY(const auto all, services_.registry.all_tenants());
+  if (std::find(all.begin(), all.end(), name) == all.end())
+    co_return fail(Code::not_found, "there is no tenant '" + name + "'", "warder tenants lists them");
+  if (force == Force::no) CO_CHECKED(check_unused(name));
+  CO_CHECKED(services_.registry.begin_removal(name));
+  auto ended = co_await end_uses(name);
+  if (ended) ended = co_await forget(name, force, uid);
+  services_.registry.end_removal(name);
+  co_return ended;
+}
+
+Task<Result<>> TenantRemoval::forget(std::string name, Force force, uint32_t uid) {
+  CO_TRY(const auto ids, ids_of(services_.registry.directory(), name));
+  CO_TRY(tenants::RemovedTenant removed, tenants::set_aside(services_.registry.directory(), name, journal::now_ms()));
+  for (const auto& id : ids) services_.forget(id);
+  uint64_t executions = 0;
+  CO_CHECKED(co_await leave_journal(removed, executions));
+  const Json shape = {{"executions", executions}, {"forced", force == Force::yes}, {"workspaces", ids.size()}};
+  services_.journal.audit(
+      {journal::now_ms(), name, uid, 0, "tenant removed", name, dump_json(shape), journal::AuditKind::call});
+  log_notice("tenant {} was removed by user {}: {} workspaces, {} executions", name, uid, ids.size(), executions);
+  delete_files(std::move(removed));
+  co_return Result<>{};
+}
+
+Task<Result<>> TenantRemoval::leave_journal(tenants::RemovedTenant& removed, uint64_t& executions) {
+  // An execution that ends in this millisecond belongs to the removed tenant.
+  CO_TRY(executions, co_await services_.journal.forget_account(removed.name, removed.at_ms + 1));
+  co_return tenants::leave_journal(services_.registry.directory(), removed);
+}
+
+void TenantRemoval::delete_files(tenants::RemovedTenant removed) { tasks_.spawn(delete_beside(std::move(removed))); }
+
+Task<> TenantRemoval::delete_beside(tenants::RemovedTenant removed) {
+  if (!disk_) {
+    auto started = WorkerThread::start(services_.loop);
+    if (!started) {
+      log_error("files of the removed tenant {} stay until the next start: {}", removed.name, started.error().what);
+      co_return;
+    }
+    disk_ = *std::move(started);
+  }
+  const WorkerThread::Job job = [removed, tenants = services_.registry.directory(), thread = disk_.get()] {
+    return tenants::delete_files(tenants, removed, [thread] { return thread->is_ending(); });
+  };
+  auto done = co_await disk_->run(job);
+  if (done) {
+    log_notice("the files of the removed tenant {} are deleted", removed.name);
+  } else {
+    log_error("files of the removed tenant {} stay until the next start: {}", removed.name, done.error().what);
+  }
+}
+
+Task<> TenantRemoval::finish() {
+  auto left = tenants::list_removed(services_.registry.directory());
+  if (!left) {
+    log_error("removed tenants: {}", left.error().what);
+    co_return;
+  }
+  for (tenants::RemovedTenant& removed : *left) {
+    if (removed.in_journal) {
+      log_notice("the removal of tenant {} goes on", removed.name);
+      uint64_t executions = 0;
+      auto forgotten = co_await leave_journal(removed, executions);
+      if (!forgotten) {
+        log_error("removed tenant {}: {}", removed.name, forgotten.error().what);
+        continue;
+      }
+    }
+    delete_files(std::move(removed));
+  }
+}

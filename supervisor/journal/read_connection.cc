@@ -1,0 +1,35 @@
+#include "supervisor/journal/read_connection.h"
+
+#include <optional>
+
+namespace journal {
+
+struct ReadConnection::OpenFile {
+  std::string path;
+  std::optional<Database> database;
+
+  Result<> read(const Writer::Work& work) {
+    if (!database) {
+      TRY(Database opened, Database::open(path, Database::Access::read_only));
+      database.emplace(std::move(opened));
+    }
+    CHECKED(database->run("BEGIN"));
+    auto done = work(*database);
+    auto ended = database->run("ROLLBACK");
+    if (!ended) database.reset();  // the next read opens the file anew
+    return done;
+  }
+};
+
+Task<Result<>> ReadConnection::run(Writer::Work read) {
+  if (!thread_) {
+    CO_TRY(thread_, WorkerThread::start(loop_));
+    file_ = std::make_shared<OpenFile>();
+    file_->path = path_;
+  }
+  const WorkerThread::Job job = [file = file_, read = std::move(read)] { return file->read(read); };
+  auto done = co_await thread_->run(job);
+  co_return done;
+}
+
+}  // namespace journal

@@ -1,0 +1,34 @@
+// Removed tenants: the folders of tenants that are being removed. They are renamed first, in one step, so that what a
+// killed daemon left is no tenant any longer, and is found at the next start:
+//   tenants/.removing-NAME.MS   the journal still has rows of the tenant that began before MS
+//   tenants/.deleting-NAME.MS   the journal has none; the files are being deleted
+// Used by: supervisor/daemon/tenant_removal.cc. Errors: those of base/path.h.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "supervisor/base/result.h"
+
+namespace tenants {
+
+struct RemovedTenant {
+  std::string name;         // of the tenant
+  int64_t at_ms = 0;        // since 1970
+  bool in_journal = false;  // .removing-
+  std::string folder() const;
+};
+
+// Renames the tenant's folder. `tenants`: the folder of all tenants (O_PATH is enough), here and below.
+// Errors: not_found: there is no such folder.
+Result<RemovedTenant> set_aside(int tenants, const std::string& name, int64_t at_ms);
+// The journal has no rows of it any longer: renames the folder. Also sets `removed.in_journal`.
+Result<> leave_journal(int tenants, RemovedTenant& removed);
+// Those that an earlier call or an earlier daemon has left.
+Result<std::vector<RemovedTenant>> list_removed(int tenants);
+// Deletes the files. Takes as long as the disk does, so it runs beside the loop; ends early, with the error
+// `unavailable`, when `stop` is true. An interrupted deletion leaves a smaller tree.
+Result<> delete_files(int tenants, const RemovedTenant& removed, const std::function<bool()>& stop);
+
+}  // namespace tenants
