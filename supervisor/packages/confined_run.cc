@@ -23,6 +23,7 @@
 #include "supervisor/base/fd.h"
 #include "supervisor/base/fd_pair.h"
 #include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
 
 namespace packages {
 namespace {
@@ -118,17 +119,30 @@ void become_fetcher() {
   ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
-// Reads until the last process has closed the pipe. False: the time is over.
-bool read_output(int pipe, std::chrono::seconds limit, std::string& output) {
-  const auto until = Monotonic::now() + limit;
+constexpr std::chrono::milliseconds kFolderLook{500};
+
+// Reads until the last process has closed the pipe. Errors: the time is over; the folder is too large.
+Result<> read_output(int pipe, const ConfinedRun& what, int folder, std::string& output) {
+  const auto until = Monotonic::now() + what.limit;
+  auto next_look = Monotonic::now() + kFolderLook;
   char part[4096];
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Monotonic::now()).count();
+    const auto now = Monotonic::now();
+    if (now >= until)
+      return fail(Code::unavailable, fmt::format("{} did not end in {} s", what.words[0], what.limit.count()));
+    if (now >= next_look) {
+      if (is_over_limits(folder, what.folder_limits))
+        return fail(Code::exhausted,
+                    fmt::format("{} wrote more than {} MB, {} files or {} nested folders", what.words[0],
+                                what.folder_limits.bytes >> 20, what.folder_limits.entries, what.folder_limits.depth));
+      next_look = Monotonic::now() + kFolderLook;
+    }
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(std::min(until, next_look) - now);
     pollfd one{pipe, POLLIN, 0};
-    if (left <= 0 || ::poll(&one, 1, static_cast<int>(left)) == 0) return false;
+    if (::poll(&one, 1, static_cast<int>(wait.count())) == 0) continue;
     const ssize_t got = ::read(pipe, part, sizeof part);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got <= 0) return true;
+    if (got <= 0) return {};
     output.append(part, static_cast<size_t>(got));
     if (output.size() > 2 * kMaxConfinedOutput) output.erase(0, output.size() - kMaxConfinedOutput);
   }
@@ -138,7 +152,9 @@ bool read_output(int pipe, std::chrono::seconds limit, std::string& output) {
 
 Result<std::string> run_confined(const ConfinedRun& what, int standard_input) {
   if (::geteuid() != 0) return fail(Code::denied, "only root can run a program as another user", "call as root");
-  if (::chown(what.folder.c_str(), kFetcherId, kFetcherId) < 0) return fail_errno(errno, "chown " + what.folder);
+  TRY(const Fd folder, open_directory(what.folder));
+  if (::fchownat(folder.get(), "", kFetcherId, kFetcherId, AT_EMPTY_PATH) < 0)
+    return fail_errno(errno, "chown " + what.folder);
   Fd empty(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!empty) return fail_errno(errno, "open /dev/null");
   TRY(FdPair pipe, make_pipe(Code::unavailable));
@@ -147,12 +163,12 @@ Result<std::string> run_confined(const ConfinedRun& what, int standard_input) {
   if (child == 0) become_child(what, standard_input < 0 ? empty.get() : standard_input, pipe.theirs.get());
   pipe.theirs.reset();
   std::string output;
-  const bool ended = read_output(pipe.ours.get(), what.limit, output);
+  const auto ended = read_output(pipe.ours.get(), what, folder.get(), output);
   if (!ended) (void)::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return fail_errno(errno, "wait for " + what.words[0]);
-  if (!ended) return fail(Code::unavailable, fmt::format("{} did not end in {} s", what.words[0], what.limit.count()));
+  if (!ended) return tl::unexpected<Error>(ended.error());
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output;
   const std::string last = output.substr(output.size() - std::min<size_t>(output.size(), 2000));
   return fail(Code::unavailable, fmt::format("{} failed: {}", what.words[0], printable(last, 2000)));

@@ -4,7 +4,7 @@
 // Source: namespaces(7), mount_setattr(2). Used by: npm_package.cc, with the privileges of root. Not a jail: nothing of
 // a package is executed here (`npm --ignore-scripts`), so the programs are trusted, and their input is not. Errors:
 // denied: not root; unavailable: it cannot be started, took too long, or did not end with status 0, with its last
-// output.
+// output; exhausted: it wrote more than its folder may hold.
 #pragma once
 #include <sys/types.h>
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "supervisor/base/result.h"
+#include "supervisor/packages/tree_copy.h"
 
 namespace packages {
 
@@ -27,6 +28,7 @@ struct ConfinedRun {
   std::vector<std::pair<std::string, std::string>> environment;  // besides PATH, HOME and TMPDIR
   Network network = Network::none;
   std::chrono::seconds limit{600};
+  TreeLimits folder_limits;  // looked at twice a second, so that it may be over them for a moment
 };
 
 // The program's output, at most the last 64 KiB. `standard_input`: a descriptor, or -1: empty.

@@ -279,7 +279,7 @@ Result<std::vector<std::string>> start_words(const FetchedPackage& package, cons
   return words;
 }
 
-Result<> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing) {
+Result<CopiedTree> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing) {
   const fs::path target(place);
   std::error_code error;
   fs::create_directories(target.parent_path(), error);
@@ -296,11 +296,11 @@ Result<> install_package(const FetchedPackage& package, const std::string& place
     return fail(Code::invalid, fmt::format("{} exists already", place), "replace it: --replace");
   std::string scratch = (target.parent_path() / ".installing-XXXXXX").string();
   if (!::mkdtemp(scratch.data())) return fail_errno(errno, "write in " + target.parent_path().string(), Code::denied);
-  const auto copied = [&]() -> Result<> {
+  const auto copied = [&]() -> Result<CopiedTree> {
     TRY(const Fd from, open_directory(package.root));
     const Fd to(::open(scratch.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!to) return fail_errno(errno, "open " + scratch);
-    CHECKED(copy_tree(from.get(), to.get()));
+    TRY(const CopiedTree tree, copy_tree(from.get(), to.get()));
     if (::fchmod(to.get(), 0755) < 0) return fail_errno(errno, "chmod " + scratch);
     if (exists) {
       const std::string old = scratch + ".old";
@@ -309,11 +309,11 @@ Result<> install_package(const FetchedPackage& package, const std::string& place
       fs::rename(scratch, target, error);
       if (error) return fail_errno(error.value(), "replace " + place);
       fs::remove_all(old, error);
-      return {};
+      return tree;
     }
     fs::rename(scratch, target, error);
     if (error) return fail_errno(error.value(), "make " + place);
-    return {};
+    return tree;
   }();
   if (!copied) {
     std::error_code ignored;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "supervisor/base/result.h"
+#include "supervisor/packages/tree_copy.h"
 
 namespace packages {
 
@@ -57,6 +58,6 @@ Result<std::vector<std::string>> start_words(const FetchedPackage& package, cons
 // Copies the package to `place`, an absolute path below /usr, in one step: as files that all users may read and only
 // root may write. Errors: invalid: jails do not see the place; it exists.
 enum class ExistingPackage { refuse, replace };
-Result<> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing);
+Result<CopiedTree> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing);
 
 }  // namespace packages

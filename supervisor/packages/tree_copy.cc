@@ -17,7 +17,7 @@ namespace {
 
 class TreeCopy {
  public:
-  explicit TreeCopy(const TreeLimits& limits) : limits_(limits) {}
+  TreeCopy(const TreeLimits& limits, uid_t owner) : limits_(limits), owner_(owner) {}
   const CopiedTree& copied() const { return copied_; }
 
   Result<> folder(int from, int to, unsigned depth) {
@@ -58,10 +58,15 @@ class TreeCopy {
   }
 
   Result<> file(int from, int to, const std::string& name) {
-    TRY(const Fd source, open_listed_beneath(from, name, O_RDONLY));
+    TRY(const Fd source, open_listed_beneath(from, name, O_RDONLY | O_NONBLOCK));
     struct stat status {};
     if (::fstat(source.get(), &status) < 0) return fail_errno(errno, "fstat");
     if (!S_ISREG(status.st_mode)) return fail(Code::denied, "changed while it was read");
+    if (status.st_nlink > 1 && status.st_uid != owner_) {
+      copied_.left_out++;
+      return {};
+    }
+    copied_.opened += (status.st_mode & S_IROTH) == 0;
     const mode_t mode = status.st_mode & S_IXUSR ? 0755 : 0644;
     Fd target(::openat(to, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!target) return fail_errno(errno, "write");
@@ -81,15 +86,42 @@ class TreeCopy {
   }
 
   TreeLimits limits_;
+  uid_t owner_;  // of the tree's folder
   CopiedTree copied_;
 };
+
+// Adds what is below `folder`. False: over a limit.
+bool count_tree(int folder, unsigned depth, const TreeLimits& limits, CopiedTree& counted) {
+  if (depth > limits.depth) return false;
+  const DirectoryStream entries = stream_of(Fd(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
+  if (!entries) return true;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string name = entry->d_name;
+    struct stat status {};
+    if (name == "." || name == ".." || ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    counted.entries++;
+    counted.bytes += static_cast<uint64_t>(status.st_blocks) * 512;
+    if (counted.entries > limits.entries || counted.bytes > limits.bytes) return false;
+    if (!S_ISDIR(status.st_mode)) continue;
+    const auto inner = open_listed_beneath(folder, name, O_RDONLY | O_DIRECTORY);
+    if (inner && !count_tree(inner->get(), depth + 1, limits, counted)) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
 Result<CopiedTree> copy_tree(int from, int to, const TreeLimits& limits) {
-  TreeCopy copy(limits);
+  struct stat status {};
+  if (::fstat(from, &status) < 0) return fail_errno(errno, "fstat");
+  TreeCopy copy(limits, status.st_uid);
   CHECKED(copy.folder(from, to, 0));
   return copy.copied();
+}
+
+bool is_over_limits(int folder, const TreeLimits& limits) {
+  CopiedTree counted;
+  return !count_tree(folder, 0, limits, counted);
 }
 
 }  // namespace packages

@@ -75,7 +75,7 @@ class ServerCommands(unittest.TestCase):
         with daemon.connect() as client:
             refused = client.call("call_tool", {"name": "near.add", "arguments": {"a": 1, "b": 2}})
             self.assertTrue(refused.get("isError"), "a new server is no right to call it")
-        self.warder("remove", "near")
+        self.warder("remove", "near", flags=self.policy_flags())
         self.assertEqual(self.listed(), {})
         self.assertFalse(file.exists())
         self.assertIn("no server is named 'near'", self.warder("remove", "near", status=1).stderr)
@@ -93,6 +93,22 @@ class ServerCommands(unittest.TestCase):
         rules = json.loads((self.policies.folder / "default.json").read_text())["calls"]["rules"]
         self.assertEqual([rule["verdict"] for rule in rules], ["deny"], "the rule is replaced, not repeated")
 
+    def test_a_removed_server_leaves_no_right_to_a_later_one_of_its_name(self):
+        daemon = self.daemon()
+        self.add_near("--call", "allow")
+        done = self.warder("remove", "near", flags=self.policy_flags())
+        self.assertIn('the rule "server-near" was removed', done.stdout)
+        self.assertEqual(json.loads((self.policies.folder / "default.json").read_text())["calls"]["rules"], [])
+        self.assertIn("refuses 16", self.add_near().stdout)
+        with daemon.connect() as client:
+            refused = client.call("call_tool", {"name": "near.add", "arguments": {"a": 1, "b": 2}})
+            self.assertTrue(refused.get("isError"), "the daemon has reloaded the policies, too")
+
+    def test_the_policies_are_those_of_the_daemons_configuration(self):
+        self.config.write_text(json.dumps({"policies": [os.fspath(self.policies)]}))
+        done = self.warder("add", "near", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"])
+        self.assertIn(f'{self.policies.folder}/default.json: the rule "server-near" says: ask', done.stdout)
+
     def test_a_taken_name_and_a_bad_entry_are_refused_and_change_nothing(self):
         self.daemon()
         self.add_near()
@@ -101,6 +117,10 @@ class ServerCommands(unittest.TestCase):
         self.add_near("--replace", "--env", "COLOUR=red")
         self.assertNotEqual((self.drop_ins / "50-server-near.json").read_text(), before)
         for name, words, says in (("a__b", ["/usr/bin/true"], "a name is 1 to 48"),
+                                  ("../x", ["/usr/bin/true"], "a name is 1 to 48"), ("", ["/usr/bin/true"], "a name is 1 to 48"),
+                                  ("x" * 49, ["/usr/bin/true"], "a name is 1 to 48"),
+                                  ("u", ["https://h/", "more"], "more words after the URL"),
+                                  ("u", ["https://"], "servers.u.url"),
                                   ("f", ["/usr/bin/true"], "neither an absolute path")):
             flags = ["--folder", "relative"] if name == "f" else []
             self.assertIn(says, self.add(name, *words, flags=flags, status=2).stderr)
@@ -195,6 +215,69 @@ class ServerCommands(unittest.TestCase):
         self.assertEqual(entry, {"command": "python3", "args": ["-c", "pass", "from the user"], "env": {"A": "else"}})
         self.assertIn("good", self.listed())
         self.assertIn("no server named 'x'", self.warder("import", str(file), flags=["--only", "x"], status=1).stderr)
+
+    @unittest.skipUnless(ROOT, "NOT TESTED: another user's file needs root")
+    def test_a_file_of_another_user_gets_no_variables_of_root(self):
+        self.daemon()
+        file = self.client_file(good={"command": "python3", "args": ["${TEST_SECRET}"]})
+        os.chown(file, 65534, 65534)
+        done = self.warder("import", str(file), flags=["--only", "good", "--yes"], status=1,
+                           env={**os.environ, "TEST_SECRET": "geheim-of-root"})
+        self.assertIn("import it as that user", done.stdout)
+        self.assertNotIn("geheim-of-root", done.stdout + done.stderr)
+
+    @unittest.skipUnless(ROOT, "NOT TESTED: programs are copied below /usr by root")
+    def test_a_hostile_archive_reaches_nothing_else(self):
+        self.daemon()
+        into = pathlib.Path(tempfile.mkdtemp(dir="/usr/local/lib", prefix="warder-test-"))
+        self.addCleanup(shutil.rmtree, into)
+        manifest = self.folder / "package.json"
+        manifest.write_text(json.dumps({"name": "hostile", "version": "1.0.0", "bin": "server.py"}))
+        secret = self.folder / "secret"
+        secret.write_text("geheim")
+        secret.chmod(0o600)
+        archive = self.folder / "server.tgz"
+        flags = ["--into", str(into), *self.policy_flags()]
+
+        def pack(*members):
+            with tarfile.open(archive, "w:gz") as tar:
+                tar.add(SERVER, "package/server.py")
+                tar.add(manifest, "package/package.json")
+                for name, kind, more in members:
+                    member = tarfile.TarInfo(name)
+                    member.type, member.mode = kind, 0o6777
+                    for key, value in more.items():
+                        setattr(member, key, value)
+                    tar.addfile(member)
+
+        inside = [("package/way", tarfile.SYMTYPE, {"linkname": os.fspath(self.folder)}),
+                  ("package/way/escaped", tarfile.REGTYPE, {}),
+                  (f"{self.folder}/escaped", tarfile.REGTYPE, {}),
+                  ("package/../../../../../../../../" + os.fspath(self.folder) + "/escaped", tarfile.REGTYPE, {}),
+                  ("package/name", tarfile.LNKTYPE, {"linkname": os.fspath(secret)}),
+                  ("package/disk", tarfile.BLKTYPE, {"devmajor": 8, "devminor": 0}),
+                  ("package/pipe", tarfile.FIFOTYPE, {})]
+        for member in inside:
+            with self.subTest(member=member[0]):
+                pack(member)
+                self.install_any(archive, flags)
+        pack(("package/pipe", tarfile.FIFOTYPE, {}), ("package/way", tarfile.SYMTYPE, {"linkname": "/etc"}))
+        self.install_any(archive, flags)
+        self.assertFalse((self.folder / "escaped").exists())
+        for folder, folders, files in os.walk(into):
+            for name in folders + files:
+                status = os.lstat(os.path.join(folder, name))
+                self.assertTrue(stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode), name)
+                self.assertEqual((status.st_mode & 0o7022, status.st_uid), (0, 0), name)
+        self.assertEqual([name for name in os.listdir("/var/tmp") if name.startswith("warder-package-")], [])
+
+    def install_any(self, archive, flags):
+        """Installs a package without package.json as the file's main program, or is refused."""
+        done = subprocess.run([WARDER, "servers", "install", "--bus", self.bus.address, "--config", str(self.config), *flags,
+                               "--run", "server.py", "--name", "hostile", "--replace", str(archive)], capture_output=True,
+                              text=True, timeout=2 * PATIENCE)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return done
 
     @unittest.skipUnless(ROOT, "NOT TESTED: programs are copied below /usr by root")
     def test_install_copies_a_folder_to_where_jails_see_it(self):

@@ -92,6 +92,16 @@ std::string copied_program(const std::string& entry) {
   return entry.substr(at, std::min(entry.find_first_of("/\"", at + folder.size() + 1), entry.size()) - at);
 }
 
+// The files that had rules for the server. Policies that cannot be read or written keep theirs, with a warning.
+std::vector<std::string> removed_rules(const Given& given, const std::string& server) {
+  auto rules = remove_call_rule(given, server);
+  if (rules) return *std::move(rules);
+  if (rules.error().code != Code::not_found)
+    cli::print_text(stderr, fmt::format("the rule \"server-{}\" stays in the policies, if it is there: {}\n", server,
+                                        rules.error().what));
+  return {};
+}
+
 }  // namespace
 
 Result<Json> pairs_of(const std::vector<std::string>& flags, const char* flag) {
@@ -191,9 +201,12 @@ Result<int> add_server(const Given& given) {
   CHECKED(check_call_flag(given));
   TRY(const Json entry, entry_of(given));
   const bool remote = entry.contains("url");
-  if (given.has("open-network")) CHECKED(open_service_network());
-  TRY(const AddedServer added,
-      add_entry(given, given.words.front(), entry, given.has("replace") ? NameTaken::replace : NameTaken::refuse));
+  const NameTaken taken = given.has("replace") ? NameTaken::replace : NameTaken::refuse;
+  if (given.has("open-network")) {
+    CHECKED(ServerDropIns::read(given).check(given.words.front(), entry, taken));  // before the unit is changed
+    CHECKED(open_service_network());
+  }
+  TRY(const AddedServer added, add_entry(given, given.words.front(), entry, taken));
   if (remote && !given.has("open-network")) cli::print_text(stderr, network_advice(text(entry, "url")));
   return report_added(given, added);
 }
@@ -211,9 +224,14 @@ Result<int> remove_server(const Given& given) {
       return tl::unexpected<Error>(
           std::move(reloaded).error().within("nothing was removed, because the reload failed"));
     }
-    told.push_back({{"name", name}, {"reloaded", *reloaded == RunningDaemon::Reloaded::yes}});
+    // A later server of this name must not inherit its rights.
+    const auto rules = removed_rules(given, name);
+    if (!rules.empty() && *reloaded == RunningDaemon::Reloaded::yes) CHECKED(daemon.reload(given, files));
+    told.push_back({{"name", name}, {"reloaded", *reloaded == RunningDaemon::Reloaded::yes}, {"rules", rules}});
     if (given.json) continue;
     cli::print_text(stdout, fmt::format("{}: removed\n", name));
+    for (const auto& file : rules)
+      cli::print_text(stdout, fmt::format("{}: the rule \"server-{}\" was removed\n", file, name));
     // Calls that run still need the program.
     if (const std::string folder = copied_program(text); !folder.empty())
       cli::print_text(stdout, fmt::format("its program stays in {}, for other servers; rm -r removes it\n", folder));

@@ -16,6 +16,14 @@ namespace {
 
 std::string rule_name(const std::string& server) { return "server-" + server; }
 
+// From the folders of --policies, else from those of the daemon's configuration.
+Result<policies::Store> load_daemon_policies(const Given& given) {
+  if (given.has("policies")) return load_policies(given);
+  Given more = given;
+  for (const auto& folder : ServerDropIns::read(given).options().policies) more.flags.emplace_back("policies", folder);
+  return load_policies(more);
+}
+
 // The policies that tenants have.
 Result<std::vector<std::string>> policies_in_use(const policies::Store& store, const Given& given) {
   std::vector<std::string> named = given.values("policy");
@@ -86,7 +94,7 @@ Result<> undo(const std::vector<WrittenPolicy>& written) {
 
 // Reads the policies again; if they have a mistake now, undoes the writing.
 Result<std::vector<std::string>> checked(const Given& given, const std::vector<WrittenPolicy>& written) {
-  if (auto again = load_policies(given); !again) {
+  if (auto again = load_daemon_policies(given); !again) {
     CHECKED(undo(written));
     return tl::unexpected<Error>(std::move(again).error().within("the rule was not written"));
   }
@@ -99,7 +107,7 @@ Result<std::vector<std::string>> checked(const Given& given, const std::vector<W
 
 Result<std::vector<CallAdvice>> advice_for(const Given& given, const std::string& server,
                                            const std::vector<std::string>& tools) {
-  TRY(const policies::Store store, load_policies(given));
+  TRY(const policies::Store store, load_daemon_policies(given));
   TRY(const auto names, policies_in_use(store, given));
   std::vector<CallAdvice> all;
   for (const auto& name : names) {
@@ -115,7 +123,7 @@ Json call_rule(const std::string& server, const std::string& verdict) {
 
 Result<std::vector<std::string>> write_call_rule(const Given& given, const std::string& server,
                                                  const std::vector<std::string>& tools, const std::string& verdict) {
-  TRY(const policies::Store store, load_policies(given));
+  TRY(const policies::Store store, load_daemon_policies(given));
   TRY(const auto names, policies_in_use(store, given));
   const std::string own = store.folders().back();
   std::vector<WrittenPolicy> written;
@@ -142,7 +150,7 @@ Result<std::vector<std::string>> write_call_rule(const Given& given, const std::
 }
 
 Result<std::vector<std::string>> remove_call_rule(const Given& given, const std::string& server) {
-  TRY(const policies::Store store, load_policies(given));
+  TRY(const policies::Store store, load_daemon_policies(given));
   std::vector<WrittenPolicy> written;
   for (const auto& name : store.names()) {
     const auto documents = documents_of(store.folders(), name);

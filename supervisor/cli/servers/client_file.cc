@@ -50,6 +50,18 @@ std::string allowed_name_of(const std::string& text) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// A word of a command line that a person may copy into a shell: no character of it acts there.
+std::string shell_word(const std::string& text) {
+  const std::string shown = printable(text, 200);
+  constexpr char kPlain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+=,";
+  if (!shown.empty() && shown.find_first_not_of(kPlain) == shown.npos) return shown;
+  std::string quoted = "'";
+  for (const char c : shown) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string folder_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
+
 bool is_below_usr(const std::string& real) { return real.starts_with("/usr/"); }
 
 class EntryReader {
@@ -108,7 +120,9 @@ class EntryReader {
     std::string value = surroundings_.variable(name, is_set);
     if (is_set) return value;
     if (mark == name.npos)
-      obstacle(fmt::format("${{{}}} is not set: set the variable, and import again", printable(name, 64)));
+      obstacle("${" + printable(name, 64) +
+               (surroundings_.own_file ? "} is not set: set the variable, and import again"
+                                       : "} is a variable of the user who has the file: import it as that user"));
     return otherwise;
   }
 
@@ -154,7 +168,7 @@ class EntryReader {
       obstacle(fmt::format("the program {} does not exist here", printable(command, 200)));
     } else if (!is_below_usr(real)) {
       obstacle(fmt::format("the program {} is not below /usr, and a jail shows nothing else: warder servers install {}",
-                           printable(real, 200), printable(std::filesystem::path(real).parent_path().string(), 200)));
+                           printable(real, 200), shell_word(folder_of(real))));
     }
     for (const auto& word : arguments) judge_path(word);
     if (const std::string folder = text_in(given_, "cwd"); !folder.empty())
@@ -191,10 +205,10 @@ class EntryReader {
     if (at + 1 < arguments.size() && (arguments[at] == "-p" || arguments[at] == "--package")) at++;
     if (at >= arguments.size()) return "warder servers install npm:PACKAGE";
     std::string line =
-        fmt::format("warder servers install npm:{} --name {}", printable(arguments[at], 200), server_.name);
-    for (const auto& [key, value] : object_in(server_.entry, "env").items()) line += " --env " + key + "=...";
-    for (size_t i = at + 1; i < arguments.size(); i++)
-      line += (i == at + 1 ? " -- " : " ") + printable(arguments[i], 200);
+        fmt::format("warder servers install {} --name {}", shell_word("npm:" + arguments[at]), server_.name);
+    for (const auto& [key, value] : object_in(server_.entry, "env").items())
+      line += " --env " + shell_word(key + "=...");
+    for (size_t i = at + 1; i < arguments.size(); i++) line += (i == at + 1 ? " -- " : " ") + shell_word(arguments[i]);
     return line;
   }
 
@@ -206,10 +220,10 @@ class EntryReader {
     std::error_code error;
     if (std::filesystem::is_regular_file(real, error)) {
       obstacle(fmt::format("a jail does not show {}: warder servers install {} --run {}", printable(real, 200),
-                           printable(std::filesystem::path(real).parent_path().string(), 200), base_name(real)));
+                           shell_word(folder_of(real)), shell_word(base_name(real))));
     } else {
       obstacle(fmt::format("a jail does not show {}: add it with --folder {}, and /workspace in the place of the path",
-                           printable(real, 200), printable(real, 200)));
+                           printable(real, 200), shell_word(real)));
     }
   }
 
@@ -228,10 +242,12 @@ void read_all(const Json& servers, const std::string& from, const ImportSurround
 
 }  // namespace
 
-ImportSurroundings ImportSurroundings::here() {
+ImportSurroundings ImportSurroundings::here(uid_t owner) {
   ImportSurroundings here;
-  here.variable = [](const std::string& name, bool& is_set) {
-    const char* value = std::getenv(name.c_str());
+  // What root's variables hold is no other user's business.
+  here.own_file = owner == ::geteuid();
+  here.variable = [own = here.own_file](const std::string& name, bool& is_set) {
+    const char* value = own ? std::getenv(name.c_str()) : nullptr;
     is_set = value != nullptr;
     return std::string(value ? value : "");
   };
@@ -268,13 +284,21 @@ Result<std::vector<ClientServer>> read_client_servers(std::string_view text, con
   return all;
 }
 
-Result<std::string> read_client_text(const std::string& path) {
+Result<ClientText> read_client_text(const std::string& path) {
+  struct stat link {};
+  const bool is_link = ::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
   Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::denied);
   struct stat status {};
   if (::fstat(file.get(), &status) < 0) return fail_errno(errno, path);
   if (!S_ISREG(status.st_mode)) return fail(Code::invalid, path + ": not a regular file");
-  return read_whole(file.get(), kMaxClientFile);
+  // Another user's link could show this user's own files, or a third user's, as that user's configuration.
+  if (is_link && link.st_uid != 0 && link.st_uid != ::geteuid() && link.st_uid != status.st_uid)
+    return fail(Code::denied, path + ": a link of another user to a file that this user does not own",
+                "name the file itself");
+  auto text = read_whole(file.get(), kMaxClientFile);
+  if (!text) return tl::unexpected<Error>(std::move(text).error().within(path));
+  return ClientText{*std::move(text), status.st_uid};
 }
 
 std::string without_comments(std::string_view text) {

@@ -4,6 +4,8 @@
 // not trusted: it is bounded, and each entry is checked by warderd's own reader later. Used by: import.cc. Errors:
 // invalid: the file is no such file; others of the file system.
 #pragma once
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
 #include <string_view>
@@ -27,13 +29,21 @@ struct ImportSurroundings {
   std::function<std::string(const std::string& variable, bool& is_set)> variable;
   // The real path of a program or file, if it exists; else empty. A name without a slash is looked up in PATH.
   std::function<std::string(const std::string& path)> real_path;
-  static ImportSurroundings here();
+  // False: the file belongs to another user, whose variables are not known.
+  bool own_file = true;
+  // For a file of that user.
+  static ImportSurroundings here(uid_t owner);
 };
 
 // Entries that are disabled are left out.
 Result<std::vector<ClientServer>> read_client_servers(std::string_view text, const ImportSurroundings& surroundings);
-// The file's text. Errors: invalid: larger than 16 MiB, or no regular file.
-Result<std::string> read_client_text(const std::string& path);
+struct ClientText {
+  std::string text;
+  uid_t owner = 0;  // the user who has the file
+};
+// Errors: exhausted: larger than 16 MiB; invalid: no regular file; denied: another user's link to a file of a third
+// one.
+Result<ClientText> read_client_text(const std::string& path);
 // JSON with comments (// and /* */) and commas before a closing bracket, as JSON.
 std::string without_comments(std::string_view text);
 

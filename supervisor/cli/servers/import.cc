@@ -107,8 +107,8 @@ void print_for_administrator(const std::vector<ClientServer>& servers) {
 
 Result<int> import_servers(const Given& given) {
   const std::string& path = given.words.front();
-  TRY(const std::string text, read_client_text(path));
-  auto read = read_client_servers(text, ImportSurroundings::here());
+  TRY(const ClientText file, read_client_text(path));
+  auto read = read_client_servers(file.text, ImportSurroundings::here(file.owner));
   if (!read) return tl::unexpected<Error>(std::move(read).error().within(path));
   TRY(auto servers, chosen_servers(given, *std::move(read)));
   check_entries(ServerDropIns::read(given), servers);

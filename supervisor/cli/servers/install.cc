@@ -67,6 +67,16 @@ Result<Json> installed_entry(const Given& given, const packages::FetchedPackage&
   return entry;
 }
 
+// What the copy changed, so that no secret is published and no missing file is a riddle.
+void print_copied(const packages::CopiedTree& copied) {
+  if (copied.left_out > 0)
+    cli::print_text(stderr, fmt::format("{} links and special files were left out\n", copied.left_out));
+  if (copied.opened > 0)
+    cli::print_text(stderr, fmt::format("{} of the copied files were not readable by all users before; the copies are, "
+                                        "so they must hold no secrets\n",
+                                        copied.opened));
+}
+
 }  // namespace
 
 Result<int> install_server(const Given& given) {
@@ -81,8 +91,10 @@ Result<int> install_server(const Given& given) {
   const NameTaken taken = given.has("replace") ? NameTaken::replace : NameTaken::refuse;
   CHECKED(ServerDropIns::read(given).check(name, entry, taken));  // before a file is copied
   const bool exists = std::filesystem::exists(place, error);
-  CHECKED(packages::install_package(
-      package, place, given.has("replace") ? packages::ExistingPackage::replace : packages::ExistingPackage::refuse));
+  TRY(const packages::CopiedTree copied,
+      packages::install_package(
+          package, place,
+          given.has("replace") ? packages::ExistingPackage::replace : packages::ExistingPackage::refuse));
   auto added = add_entry(given, name, entry, taken);
   if (!added) {
     if (!exists) std::filesystem::remove_all(place, error);
@@ -92,6 +104,7 @@ Result<int> install_server(const Given& given) {
     cli::print_text(
         stdout, fmt::format("{} {}{}: copied to {}, with {} packages that it needs\n", package.name, package.version,
                             package.integrity.empty() ? "" : ", hash checked by npm", place, package.dependencies));
+  print_copied(copied);
   return report_added(given, *added);
 }
 

@@ -82,10 +82,7 @@ Result<int> list_servers(const Given& given) {
 }
 
 Result<int> run_server_test(const Given& given) {
-  const RunningDaemon daemon = RunningDaemon::find(given);
-  if (!daemon.on_bus())
-    return fail(Code::unavailable, "no warderd is on this bus",
-                "systemctl start warder; a daemon that is on no bus (warderd --bus) cannot be asked");
+  TRY(const RunningDaemon daemon, RunningDaemon::reach(given));
   int status = 0;
   for (const auto& name : given.words) {
     TRY(const auto servers, daemon.servers());

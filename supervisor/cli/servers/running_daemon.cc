@@ -39,8 +39,14 @@ Result<RunningDaemon::Reloaded> reload_by_signal(const Given& given, const Serve
 
 RunningDaemon RunningDaemon::find(const Given& given) {
   RunningDaemon daemon;
-  auto bus = BusClient::connect(given.bus);
+  auto bus = BusClient::connect(given.bus, BusClient::Reach::bus);
   if (bus && bus->has_daemon()) daemon.bus_ = *std::move(bus);
+  return daemon;
+}
+
+Result<RunningDaemon> RunningDaemon::reach(const Given& given) {
+  RunningDaemon daemon;
+  TRY(daemon.bus_, BusClient::connect(given.bus));
   return daemon;
 }
 

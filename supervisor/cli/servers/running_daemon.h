@@ -16,6 +16,8 @@ class RunningDaemon {
  public:
   // Starts no daemon.
   static RunningDaemon find(const Given& given);
+  // systemd starts a daemon that is merely stopped. Errors: those of BusClient::connect().
+  static Result<RunningDaemon> reach(const Given& given);
 
   bool on_bus() const { return bus_.has_value(); }
   enum class Reloaded { yes, no_daemon };

@@ -65,6 +65,27 @@ TEST_CASE("a copied tree has plain files and folders only") {
   CHECK_FALSE(fs::exists(folders.to + "/deep/etc"));
 }
 
+TEST_CASE("a file of somebody else with several names is not published") {
+  if (::geteuid() != 0) {
+    WARN("NOT TESTED: another user needs root");
+    return;
+  }
+  const Folders folders;
+  folders.write("own", "one");
+  folders.write("secret", "two");
+  REQUIRE(::chown((folders.from + "/own").c_str(), 1234, 1234) == 0);
+  REQUIRE(::chown(folders.from.c_str(), 1234, 1234) == 0);
+  REQUIRE(::link((folders.from + "/own").c_str(), (folders.from + "/own-2").c_str()) == 0);
+  REQUIRE(::link((folders.from + "/secret").c_str(), (folders.top + "/of-root").c_str()) == 0);
+  ::chmod((folders.from + "/own").c_str(), 0640);
+  const auto copied = folders.copy();
+  REQUIRE(copied);
+  CHECK(copied->left_out == 1);
+  CHECK(copied->opened == 2);
+  CHECK(fs::exists(folders.to + "/own-2"));
+  CHECK_FALSE(fs::exists(folders.to + "/secret"));
+}
+
 TEST_CASE("a tree over a limit is refused") {
   const Folders folders;
   folders.write("a/b/c", "12345");
@@ -150,5 +171,17 @@ TEST_CASE("a confined program has its folder alone", "[root]") {
   run.words = {"sh", "-c", "sleep 600 & sleep 600"};
   run.limit = std::chrono::seconds(1);
   CHECK_FALSE(packages::run_confined(run));
+  run.words = {"sh", "-c", "while :; do head -c 1000000 /dev/zero >> large; done"};
+  run.limit = std::chrono::seconds(60);
+  run.folder_limits.bytes = 3'000'000;
+  const auto large = packages::run_confined(run);
+  REQUIRE_FALSE(large);
+  CHECK(large.error().code == Code::exhausted);
+  run.words = {"sh", "-c", "i=0; while :; do i=$((i + 1)); mkdir -p d/$i; done"};
+  run.folder_limits = {.entries = 500};
+  fs::remove(folder + "/large");
+  const auto many = packages::run_confined(run);
+  REQUIRE_FALSE(many);
+  CHECK(many.error().code == Code::exhausted);
   fs::remove_all(folder);
 }

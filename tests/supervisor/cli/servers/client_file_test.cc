@@ -1,5 +1,12 @@
 #include "supervisor/cli/servers/client_file.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include "tests/catch.h"
 
 using admin::ClientServer;
@@ -86,6 +93,59 @@ TEST_CASE("variables of the user are replaced, and disabled servers left out") {
   CHECK(all[0].obstacles.empty());
   CHECK(all[0].entry["args"] == Json::array({"value", "else"}));
   CHECK(all[0].entry["env"] == Json({{"A", "xvaluey"}, {"N", "3"}}));
+}
+
+TEST_CASE("a command line that a person may copy does nothing else") {
+  const auto all = servers_in(R"({"mcpServers": {"s": {"command": "npx",
+      "args": ["-y", "a; reboot", "$(reboot)", "it's"], "env": {
+    "`reboot`" : "1"}
+}
+}
+})");
+  REQUIRE(all.size() == 1);
+REQUIRE(all[0].obstacles.size() == 1);
+INFO(all[0].obstacles[0]);
+CHECK(all[0].obstacles[0].ends_with(
+    R"(warder servers install 'npm:a; reboot' --name s --env '`reboot`=...' -- '$(reboot)' 'it'\''s')"));
+}
+
+TEST_CASE("variables are not those of another user") {
+  ::setenv("WARDER_TEST_SECRET", "geheim", 1);
+  constexpr char kText[] = R"({"mcpServers": {"s": {"command": "/usr/bin/env", "args": ["${WARDER_TEST_SECRET}"]}}})";
+  const auto own = admin::read_client_servers(kText, admin::ImportSurroundings::here(::geteuid()));
+  REQUIRE(own);
+  CHECK(own->front().entry["args"] == Json::array({"geheim"}));
+  const auto foreign = admin::read_client_servers(kText, admin::ImportSurroundings::here(::geteuid() + 1));
+  REQUIRE(foreign);
+  CHECK(foreign->front().entry["args"] == Json::array({""}));
+  REQUIRE(foreign->front().obstacles.size() == 1);
+  CHECK(foreign->front().obstacles[0].find("import it as that user") != std::string::npos);
+}
+
+TEST_CASE("only a regular file of a bounded size is read") {
+  namespace fs = std::filesystem;
+  std::string folder = "/tmp/warder-test-client-XXXXXX";
+  REQUIRE(::mkdtemp(folder.data()));
+  const std::string file = folder + "/file", link = folder + "/link", pipe = folder + "/pipe";
+  std::ofstream(file) << "{}";
+  fs::create_symlink(file, link);
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(admin::read_client_text(file)->owner == ::geteuid());
+  CHECK(admin::read_client_text(link)->text == "{}");  // as people keep their configuration elsewhere
+  CHECK(admin::read_client_text(pipe).error().code == Code::invalid);
+  CHECK(admin::read_client_text(folder).error().code == Code::invalid);
+  CHECK(admin::read_client_text(folder + "/none").error().code == Code::not_found);
+  if (::geteuid() == 0) {
+    REQUIRE(::lchown(link.c_str(), 1234, 1234) == 0);
+    CHECK(admin::read_client_text(link).error().code == Code::denied);
+    REQUIRE(::chown(file.c_str(), 1234, 1234) == 0);
+    CHECK(admin::read_client_text(link));
+  } else {
+    WARN("NOT TESTED: links of another user need root");
+  }
+  REQUIRE(::truncate(file.c_str(), 100 << 20) == 0);
+  CHECK(admin::read_client_text(file).error().code == Code::exhausted);
+  fs::remove_all(folder);
 }
 
 TEST_CASE("other files are refused") {
