@@ -86,7 +86,7 @@ void become_fetcher() {
   limit_resources();
   become_fetcher();
   std::vector<std::string> texts = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + what.folder, "TMPDIR=" + what.folder,
-                                    "LANG=C.UTF-8"};
+                                    "LANG=C"};
   for (const auto& [name, value] : what.environment) texts.push_back(name + "=" + value);
   std::vector<std::string> words = what.words;
   std::vector<char*> argv, envp;
@@ -148,6 +148,15 @@ Result<> read_output(int pipe, const ConfinedRun& what, int folder, std::string&
   }
 }
 
+// The end of the output, its lines joined.
+std::string last_lines(const std::string& output) {
+  std::string all;
+  for (const char c : output.substr(output.size() - std::min<size_t>(output.size(), 2000)))
+    all += c == '\n' ? std::string("; ") : printable(std::string_view(&c, 1), 4);
+  while (all.ends_with("; ")) all.resize(all.size() - 2);
+  return all;
+}
+
 }  // namespace
 
 Result<std::string> run_confined(const ConfinedRun& what, int standard_input) {
@@ -170,8 +179,7 @@ Result<std::string> run_confined(const ConfinedRun& what, int standard_input) {
     if (errno != EINTR) return fail_errno(errno, "wait for " + what.words[0]);
   if (!ended) return tl::unexpected<Error>(ended.error());
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return output;
-  const std::string last = output.substr(output.size() - std::min<size_t>(output.size(), 2000));
-  return fail(Code::unavailable, fmt::format("{} failed: {}", what.words[0], printable(last, 2000)));
+  return fail(Code::unavailable, fmt::format("{} failed: {}", what.words[0], last_lines(output)));
 }
 
 }  // namespace packages

@@ -131,6 +131,23 @@ Result<std::string> interpreter_of(const std::string& first_line, const std::str
               "name the program: --run PATH");
 }
 
+// Makes the missing folders, readable by all whatever the umask is.
+Result<> make_open_folders(const fs::path& folder) {
+  std::error_code error;
+  if (fs::is_directory(folder, error) || folder == folder.parent_path()) return {};
+  CHECKED(make_open_folders(folder.parent_path()));
+  if ((::mkdir(folder.c_str(), 0755) < 0 && errno != EEXIST) || ::chmod(folder.c_str(), 0755) < 0)
+    return fail_errno(errno, "make the folder " + folder.string(), Code::denied);
+  return {};
+}
+
+bool is_reachable_below_usr(fs::path folder) {
+  struct stat status {};
+  for (; folder != "/usr" && folder != folder.parent_path(); folder = folder.parent_path())
+    if (::stat(folder.c_str(), &status) < 0 || (status.st_mode & 0005) != 0005) return false;
+  return true;
+}
+
 }  // namespace
 
 FetchedPackage::FetchedPackage(FetchedPackage&& other) noexcept { *this = std::move(other); }
@@ -223,7 +240,10 @@ Result<FetchedPackage> unpack_package(const std::string& file, const PackageName
   ConfinedRun tar;
   tar.folder = fetched.root;
   tar.words = {"tar", "-xzf", "-", "--no-same-owner", "--no-same-permissions", "-C", fetched.root};
-  CHECKED(run_confined(tar, input.get()));
+  if (auto unpacked = run_confined(tar, input.get()); !unpacked) {
+    if (unpacked.error().code == Code::unavailable) unpacked.error().code = Code::invalid;
+    return tl::unexpected<Error>(std::move(unpacked).error().within(file));
+  }
   std::error_code missing;
   fetched.package = "package";  // of npm pack
   if (!fs::is_directory(fetched.root + "/package", missing)) {
@@ -282,8 +302,7 @@ Result<std::vector<std::string>> start_words(const FetchedPackage& package, cons
 Result<CopiedTree> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing) {
   const fs::path target(place);
   std::error_code error;
-  fs::create_directories(target.parent_path(), error);
-  if (error) return fail_errno(error.value(), "make the folder " + target.parent_path().string(), Code::denied);
+  CHECKED(make_open_folders(target.parent_path()));
   struct stat usr {
   }, parent{};
   const auto real = fs::canonical(target.parent_path(), error);
@@ -291,6 +310,9 @@ Result<CopiedTree> install_package(const FetchedPackage& package, const std::str
       !(real.string() + "/").starts_with("/usr/"))
     return fail(Code::invalid, fmt::format("{} is not on the file system of /usr, so jails do not see it", place),
                 "name another folder below /usr: --into DIR");
+  if (!is_reachable_below_usr(real))
+    return fail(Code::invalid, fmt::format("{} is not open to all users, so jails cannot read it", real.string()),
+                "chmod 755 the folder, or name another one: --into DIR");
   const bool exists = fs::exists(target, error);
   if (exists && existing == ExistingPackage::refuse)
     return fail(Code::invalid, fmt::format("{} exists already", place), "replace it: --replace");

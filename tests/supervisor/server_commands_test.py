@@ -42,6 +42,12 @@ class ServerCommands(unittest.TestCase):
         self.assertEqual(done.returncode, status, (command, words, done.stdout, done.stderr))
         return done
 
+    def folder_below_usr(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir="/usr/local/lib", prefix="warder-test-"))
+        self.addCleanup(shutil.rmtree, folder)
+        folder.chmod(0o755)
+        return folder
+
     def policy_flags(self):
         return ["--policies", os.fspath(self.policies)]
 
@@ -88,7 +94,7 @@ class ServerCommands(unittest.TestCase):
         self.assertEqual(rules[0], {"name": "server-near", "tools": ["near.*"], "verdict": "allow"})
         with daemon.connect() as client:
             result = client.call("call_tool", {"name": "near.add", "arguments": {"a": 1, "b": 2}})
-            self.assertEqual(result["structuredContent"], {"sum": 3})
+            self.assertEqual(result["structuredContent"]["result"], {"sum": 3})
         self.add_near("--replace", "--call", "deny")
         rules = json.loads((self.policies.folder / "default.json").read_text())["calls"]["rules"]
         self.assertEqual([rule["verdict"] for rule in rules], ["deny"], "the rule is replaced, not repeated")
@@ -229,8 +235,7 @@ class ServerCommands(unittest.TestCase):
     @unittest.skipUnless(ROOT, "NOT TESTED: programs are copied below /usr by root")
     def test_a_hostile_archive_reaches_nothing_else(self):
         self.daemon()
-        into = pathlib.Path(tempfile.mkdtemp(dir="/usr/local/lib", prefix="warder-test-"))
-        self.addCleanup(shutil.rmtree, into)
+        into = self.folder_below_usr()
         manifest = self.folder / "package.json"
         manifest.write_text(json.dumps({"name": "hostile", "version": "1.0.0", "bin": "server.py"}))
         secret = self.folder / "secret"
@@ -250,41 +255,34 @@ class ServerCommands(unittest.TestCase):
                         setattr(member, key, value)
                     tar.addfile(member)
 
-        inside = [("package/way", tarfile.SYMTYPE, {"linkname": os.fspath(self.folder)}),
-                  ("package/way/escaped", tarfile.REGTYPE, {}),
-                  (f"{self.folder}/escaped", tarfile.REGTYPE, {}),
-                  ("package/../../../../../../../../" + os.fspath(self.folder) + "/escaped", tarfile.REGTYPE, {}),
-                  ("package/name", tarfile.LNKTYPE, {"linkname": os.fspath(secret)}),
-                  ("package/disk", tarfile.BLKTYPE, {"devmajor": 8, "devminor": 0}),
-                  ("package/pipe", tarfile.FIFOTYPE, {})]
-        for member in inside:
+        refused = [("package/../../../../../../../../" + os.fspath(self.folder) + "/escaped", tarfile.REGTYPE, {}, "'..'"),
+                   ("package/name", tarfile.LNKTYPE, {"linkname": os.fspath(secret)}, "Cannot hard link"),
+                   ("package/disk", tarfile.BLKTYPE, {"devmajor": 8, "devminor": 0}, "Cannot mknod")]
+        for *member, why in refused:
             with self.subTest(member=member[0]):
                 pack(member)
-                self.install_any(archive, flags)
-        pack(("package/pipe", tarfile.FIFOTYPE, {}), ("package/way", tarfile.SYMTYPE, {"linkname": "/etc"}))
-        self.install_any(archive, flags)
+                self.assertIn(why, self.warder("install", str(archive), flags=flags, status=2).stderr)
+                self.assertEqual(os.listdir(into), [])
+        pack((f"{self.folder}/escaped", tarfile.REGTYPE, {}),
+             ("package/way", tarfile.SYMTYPE, {"linkname": os.fspath(self.folder)}),
+             ("package/way/escaped", tarfile.REGTYPE, {}))
+        self.assertIn("failed", self.warder("install", str(archive), flags=flags, status=2).stderr)
+        pack((f"{self.folder}/escaped", tarfile.REGTYPE, {}), ("package/pipe", tarfile.FIFOTYPE, {}),
+             ("package/etc", tarfile.SYMTYPE, {"linkname": "/etc"}), ("package/set-id", tarfile.REGTYPE, {}))
+        done = self.warder("install", str(archive), flags=flags)
+        self.assertIn("2 links and special files were left out", done.stderr)
         self.assertFalse((self.folder / "escaped").exists())
-        for folder, folders, files in os.walk(into):
-            for name in folders + files:
-                status = os.lstat(os.path.join(folder, name))
-                self.assertTrue(stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode), name)
-                self.assertEqual((status.st_mode & 0o7022, status.st_uid), (0, 0), name)
+        (place,) = into.iterdir()
+        self.assertEqual(sorted(os.listdir(place / "package")), ["package.json", "server.py", "set-id"])
+        for file in (place, place / "package", *(place / "package").iterdir()):
+            status = file.lstat()
+            self.assertEqual((status.st_mode & 0o7022, status.st_uid), (0, 0), file)
         self.assertEqual([name for name in os.listdir("/var/tmp") if name.startswith("warder-package-")], [])
-
-    def install_any(self, archive, flags):
-        """Installs a package without package.json as the file's main program, or is refused."""
-        done = subprocess.run([WARDER, "servers", "install", "--bus", self.bus.address, "--config", str(self.config), *flags,
-                               "--run", "server.py", "--name", "hostile", "--replace", str(archive)], capture_output=True,
-                              text=True, timeout=2 * PATIENCE)
-        self.assertIn(done.returncode, (0, 1), done.stderr)
-        return done
 
     @unittest.skipUnless(ROOT, "NOT TESTED: programs are copied below /usr by root")
     def test_install_copies_a_folder_to_where_jails_see_it(self):
         daemon = self.daemon()
-        into = pathlib.Path(tempfile.mkdtemp(dir="/usr/local/lib", prefix="warder-test-"))
-        self.addCleanup(shutil.rmtree, into)
-        into.chmod(0o755)
+        into = self.folder_below_usr()
         (self.folder / "link").symlink_to("/etc/shadow")
         (self.folder / "server.py").chmod(0o4755)
         done = self.warder("install", str(self.folder), status=0,
@@ -298,7 +296,7 @@ class ServerCommands(unittest.TestCase):
         self.assertEqual(self.listed()["copied"]["Place"], "jail")
         with daemon.connect() as client:
             result = client.call("call_tool", {"name": "copied.add", "arguments": {"a": 20, "b": 22}})
-            self.assertEqual(result["structuredContent"], {"sum": 42})
+            self.assertEqual(result["structuredContent"]["result"], {"sum": 42})
         again = self.warder("install", str(self.folder), status=2,
                             flags=["--into", str(into), "--run", "server.py", "--name", "copied"])
         self.assertIn("already", again.stderr)
@@ -306,8 +304,7 @@ class ServerCommands(unittest.TestCase):
     @unittest.skipUnless(ROOT, "NOT TESTED: programs are copied below /usr by root")
     def test_install_unpacks_a_package_without_its_scripts_and_without_privileges(self):
         self.daemon()
-        into = pathlib.Path(tempfile.mkdtemp(dir="/usr/local/lib", prefix="warder-test-"))
-        self.addCleanup(shutil.rmtree, into)
+        into = self.folder_below_usr()
         package = self.folder / "package"
         package.mkdir()
         shutil.copy(SERVER, package / "server.py")

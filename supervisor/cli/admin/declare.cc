@@ -21,7 +21,8 @@ void add_flag(CLI::App& command, const Flag& flag, Given& given) {
     for (const auto& value : values) given.flags.emplace_back(name, value);
   };
   auto* option = command.add_option_function<std::vector<std::string>>(flag.name, take, flag.text);
-  option->type_name(flag.argument)->expected(1);
+  // Without this, a flag before the words would take all of them.
+  option->type_name(flag.argument)->expected(1)->allow_extra_args(false);
   if (flag.times == Times::any) option->take_all();
 }
 

@@ -96,17 +96,13 @@ TEST_CASE("variables of the user are replaced, and disabled servers left out") {
 }
 
 TEST_CASE("a command line that a person may copy does nothing else") {
-  const auto all = servers_in(R"({"mcpServers": {"s": {"command": "npx",
-      "args": ["-y", "a; reboot", "$(reboot)", "it's"], "env": {
-    "`reboot`" : "1"}
-}
-}
-})");
+  const auto all = servers_in(R"json({"mcpServers": {"s": {"command": "npx",
+      "args": ["-y", "a; reboot", "$(reboot)", "it's"], "env": {"`reboot`": "1"}}}})json");
   REQUIRE(all.size() == 1);
-REQUIRE(all[0].obstacles.size() == 1);
-INFO(all[0].obstacles[0]);
-CHECK(all[0].obstacles[0].ends_with(
-    R"(warder servers install 'npm:a; reboot' --name s --env '`reboot`=...' -- '$(reboot)' 'it'\''s')"));
+  REQUIRE(all[0].obstacles.size() == 1);
+  INFO(all[0].obstacles[0]);
+  CHECK(all[0].obstacles[0].ends_with(
+      R"(warder servers install 'npm:a; reboot' --name s --env '`reboot`=...' -- '$(reboot)' 'it'\''s')"));
 }
 
 TEST_CASE("variables are not those of another user") {
