@@ -313,24 +313,16 @@ class ServerCommands(unittest.TestCase):
             "scripts": {"postinstall": f"touch {into}/ran"}}))
         archive = self.folder / "server.tgz"
 
-        def pack(name=None, **more):
+        def pack():
             with tarfile.open(archive, "w:gz") as tar:
                 tar.add(package, "package")
-                if name:
-                    member = tarfile.TarInfo(name)
-                    for key, value in more.items():
-                        setattr(member, key, value)
-                    tar.addfile(member)
 
         pack()
         flags = ["--into", str(into), *self.policy_flags()]
         done = self.warder("install", str(archive), flags=flags)
         self.assertIn("near starts, 16 tools", done.stdout)
-        self.assertEqual(os.listdir(into), ["@test+server-near@1.2.3"])
+        self.assertEqual(os.listdir(into), ["@test+server-near@1.2.3"], "and not the file that its script would make")
         self.assertEqual((into / "@test+server-near@1.2.3").stat().st_uid, 0)
-        pack(f"../../../../{self.folder}/escaped", mode=0o644)
-        self.warder("install", str(archive), flags=[*flags, "--name", "other", "--replace"])
-        self.assertFalse((self.folder / "escaped").exists())
         (package / "package.json").write_text(json.dumps({
             "name": "@test/server-near", "version": "1.2.4", "bin": "server.py", "dependencies": {"left-pad": "1"}}))
         pack()

@@ -58,7 +58,10 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
         kReplace,
         kNoTest,
         {"--open-network", nullptr, "Give the service a network, for a URL: write a drop-in of its unit. Root only"},
-        kConfig}},
+        kConfig},
+       Asks::bus,
+       Told::yes,
+       AfterDashes::command_line},
       {"servers remove",
        remove_server,
        "SERVER...",
@@ -106,7 +109,10 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
         kPolicyFolders,
         kReplace,
         kNoTest,
-        kConfig}},
+        kConfig},
+       Asks::bus,
+       Told::yes,
+       AfterDashes::command_line},
   };
   commands.insert(commands.end(), std::begin(own), std::end(own));
   return commands;
