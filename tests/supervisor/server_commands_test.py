@@ -111,7 +111,7 @@ class ServerCommands(unittest.TestCase):
             self.assertTrue(refused.get("isError"), "the daemon has reloaded the policies, too")
 
     def test_the_policies_are_those_of_the_daemons_configuration(self):
-        self.config.write_text(json.dumps({"policies": [os.fspath(self.policies)]}))
+        self.config.write_text(json.dumps({"policies": [os.fspath(self.policies)], "state": str(self.folder / "none")}))
         done = self.warder("add", "near", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"])
         self.assertIn(f'{self.policies.folder}/default.json: the rule "server-near" says: ask', done.stdout)
 
@@ -175,7 +175,7 @@ class ServerCommands(unittest.TestCase):
         self.assertEqual(os.listdir(self.drop_ins), ["50-server-near.json"])
 
     def test_without_a_daemon_the_configuration_is_written_and_listed(self):
-        self.config.write_text("{}")
+        self.config.write_text(json.dumps({"state": str(self.folder / "none")}))
         done = self.add_near("--no-test")
         self.assertIn("no daemon runs", done.stdout)
         done = self.warder("list")

@@ -20,7 +20,8 @@ std::string rule_name(const std::string& server) { return "server-" + server; }
 Result<policies::Store> load_daemon_policies(const Given& given) {
   if (given.has("policies")) return load_policies(given);
   Given more = given;
-  for (const auto& folder : ServerDropIns::read(given).options().policies) more.flags.emplace_back("policies", folder);
+  const ServerDropIns files = ServerDropIns::read(given);
+  for (const auto& folder : files.options().policies) more.flags.emplace_back("policies", folder);
   return load_policies(more);
 }
 

@@ -24,14 +24,11 @@ Result<> keep_copy(const ServerDropIns& files) {
 // A daemon on no bus: by SIGHUP.
 Result<RunningDaemon::Reloaded> reload_by_signal(const Given& given, const ServerDropIns& files) {
   const std::string socket = given.socket.empty() ? files.options().socket : given.socket;
-  const auto answer = configuration::ask_for_reload(files.options().state, socket, kReloadLimit);
-  if (!answer) {
-    if (answer.error().code == Code::unavailable || answer.error().code == Code::not_found)
-      return RunningDaemon::Reloaded::no_daemon;
-    return tl::unexpected<Error>(answer.error());
-  }
-  if (!answer->good) return fail(Code::internal, fmt::format("{}", fmt::join(answer->lines, "\n")));
-  for (const auto& line : answer->lines) cli::print_text(stderr, line + "\n");
+  TRY(const bool runs, configuration::is_daemon_running(files.options().state));
+  if (!runs) return RunningDaemon::Reloaded::no_daemon;
+  TRY(const auto answer, configuration::ask_for_reload(files.options().state, socket, kReloadLimit));
+  if (!answer.good) return fail(Code::internal, fmt::format("{}", fmt::join(answer.lines, "\n")));
+  for (const auto& line : answer.lines) cli::print_text(stderr, line + "\n");
   return RunningDaemon::Reloaded::yes;
 }
 
