@@ -25,6 +25,7 @@
 #include "supervisor/executions/timeline_recorder.h"
 #include "supervisor/journal/journal.h"
 #include "supervisor/tenants/tenant.h"
+#include "supervisor/upstream/server_status.h"
 
 namespace bus {
 
@@ -55,6 +56,9 @@ struct DaemonServices {
   std::function<std::string()> configuration_problem;
   std::function<bool()> is_degraded;
   std::function<std::string()> disk_problem;
+  std::function<std::vector<upstream::ServerStatus>()> servers;
+  // Errors: those of UpstreamServers::test().
+  std::function<Task<Result<>>(std::string name)> test_server;
   // Errors: exhausted: another run of the doctor is under way.
   std::function<Task<Result<doctor::Findings>>()> doctor;
   std::function<size_t(const std::string& tenant)> sessions_of;  // how many it has, in all its workspaces
@@ -114,6 +118,8 @@ class BusObjects {
   Task<Result<MessagePtr>> drain(MessagePtr call);
   Task<Result<MessagePtr>> run_doctor(MessagePtr call);
   Task<Result<MessagePtr>> forget_searches(MessagePtr call);
+  Task<Result<MessagePtr>> list_servers(MessagePtr call);
+  Task<Result<MessagePtr>> test_server(MessagePtr call);
   Task<Result<MessagePtr>> set_log_level(MessagePtr call);
   Task<Result<MessagePtr>> subscribe(MessagePtr call);
   Task<Result<MessagePtr>> unsubscribe(MessagePtr call);

@@ -113,6 +113,13 @@ Result<> write_reload_answer(const std::string& state, const std::string& word, 
   return replace_file(folder.get(), kAnswer, dump_json(text), 0600);
 }
 
+Result<bool> is_daemon_running(const std::string& state) {
+  const Fd folder(::open(state.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder && errno == ENOENT) return false;
+  if (!folder) return fail_errno(errno, "open " + state);
+  return expect_daemon(folder.get(), state).has_value();
+}
+
 Result<ReloadAnswer> ask_for_reload(const std::string& state, const std::string& socket, std::chrono::seconds limit) {
   TRY(const Fd folder, open_state(state, O_RDONLY));  // flock(2) takes no O_PATH
   CHECKED(expect_daemon(folder.get(), state));

@@ -21,6 +21,8 @@ struct ReloadAnswer {
 std::string read_reload_request(const std::string& state);
 Result<> write_reload_answer(const std::string& state, const std::string& word, const ReloadAnswer& answer);
 
+// Whether a daemon runs with this state folder. No folder: no daemon.
+Result<bool> is_daemon_running(const std::string& state);
 // The asker's side: waits for the answer. `socket`: of the daemon, to find its process if systemd has not named it
 // ($MAINPID, systemd.exec(5)).
 Result<ReloadAnswer> ask_for_reload(const std::string& state, const std::string& socket, std::chrono::seconds limit);

@@ -272,6 +272,8 @@ std::unique_ptr<bus::Service> DaemonParts::make_bus() {
           [this] { return fmt::format("{}", fmt::join(prepared_.configuration.notes.problems, "\n")); },
       .is_degraded = [this] { return prepared_.configuration.degraded() || host_.unfit; },
       .disk_problem = [this] { return state_disk_.trouble() ? state_disk_.trouble()->what : std::string(); },
+      .servers = [this] { return upstream_.statuses(); },
+      .test_server = [this](std::string name) { return upstream_.test(std::move(name)); },
       .doctor = [this] { return examination_.run(); },
       .sessions_of = [this](const std::string& tenant) { return sessions_.count_of(tenant); },
       .remove_tenant =

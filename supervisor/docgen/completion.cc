@@ -19,7 +19,7 @@ struct Completes {
 
 // The value names that `warder complete` can complete, with its argument for each.
 constexpr std::pair<std::string_view, std::string_view> kLive[] = {
-    {"EXECUTION", "executions"}, {"APPROVAL", "approvals"}, {"POLICY", "policies"}};
+    {"EXECUTION", "executions"}, {"APPROVAL", "approvals"}, {"POLICY", "policies"}, {"SERVER", "servers"}};
 
 Completes completes(std::string value) {
   if (value.starts_with('[')) value = value.substr(1, value.size() - 2);

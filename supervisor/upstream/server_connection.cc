@@ -98,6 +98,9 @@ void ServerConnection::started(Result<> result) {
     result = tl::unexpected<Error>(std::move(result).error().within(fmt::format("server '{}'", config_.name)));
     log_warning("{}{}{}", result.error().what, result.error().hint.empty() ? "" : "; ", result.error().hint);
   }
+  if (told_.problem)
+    told_.problem(result ? std::string()
+                         : result.error().what + (result.error().hint.empty() ? "" : "; " + result.error().hint));
   last_start_ = std::move(result);
   for (const auto& waiting : std::exchange(waiting_, {})) waiting.resolve();
 }
@@ -172,6 +175,7 @@ void ServerConnection::client_ended() {
   failures_++;
   not_before_ = Monotonic::now() + pause_after(failures_);
   log_warning("upstream server {}: {}", config_.name, client->why_over());
+  if (told_.problem) told_.problem(client->why_over());
 }
 
 Task<Result<ServerAnswer>> ServerConnection::call(Start start, Client::Order order) {

@@ -33,6 +33,8 @@ class ServerConnection {
   struct Told {
     std::function<void(Definitions)> learned;  // at each start, and when the server reports a change
     ServerCounts* counts = nullptr;            // counts starts and losses; outlives the connection
+    // Why a start failed or the server ended by itself; empty after a good start. May be empty itself.
+    std::function<void(const std::string& problem)> problem = {};
   };
   ServerConnection(Loop& loop, Client::Reading reading, const ServerConfig& config, Told told);
   ~ServerConnection();
@@ -46,7 +48,13 @@ class ServerConnection {
   // Ends the server, unless it is busy.
   void rest();
   // Whether the server runs, or over HTTP: has a session.
-  bool runs() const { return client_ != nullptr; }
+  bool is_running() const { return client_ != nullptr; }
+  bool is_starting() const { return starting_; }
+  // The next start is tried at once, however often earlier ones failed.
+  void forget_failures() {
+    failures_ = 0;
+    not_before_ = {};
+  }
   // No call uses the connection and no server runs: the connection may be destroyed.
   bool is_idle() const { return !starting_ && busy_ == 0; }  // no call uses it
   bool rests() const { return !client_ && !starting_ && busy_ == 0; }

@@ -191,6 +191,7 @@ ServerConnection& UpstreamServers::connection_of(Server& server, const Caller& c
       // Definitions may depend on a tenant's files. They must not replace those that all tenants see.
       if (!tenants || !server.definitions) learned(server, std::move(definitions));
     };
+    told.problem = [&server](const std::string& problem) { server.problem = problem; };
     JsonWork::Owner owner{who.tenant.empty() ? "server " + server.config.name : who.tenant};
     if (who.policy) owner.bytes_per_second = who.policy->limits.standard.json_bytes_per_second;
     auto share = host_.shares.of(owner.name);

@@ -17,6 +17,7 @@
 #include "supervisor/http/client.h"
 #include "supervisor/upstream/process.h"
 #include "supervisor/upstream/server_connection.h"
+#include "supervisor/upstream/server_status.h"
 
 namespace upstream {
 
@@ -61,6 +62,13 @@ class UpstreamServers {
   // nullptr: there is no such server.
   const ServerConfig* config_of(std::string_view server) const;
 
+  // All servers, by name.
+  std::vector<ServerStatus> statuses() const;
+  // Starts the server as for its first call, learns its tools, and ends it if it is not shared. A pause after failed
+  // starts is not waited for. A server that runs already for all tenants is asked nothing. Errors: not_found: there is
+  // no such server; those of the start.
+  Task<Result<>> test(std::string name);
+
   bool has(std::string_view server) const { return servers_.contains(server); }
   // False also while the server's tools are unknown.
   bool has_tool(std::string_view server, std::string_view tool) const;
@@ -83,7 +91,7 @@ class UpstreamServers {
   void each_counted(Fn fn) const {
     for (const auto& [name, server] : servers_) {
       uint64_t running = 0;
-      for (const auto& [tenant, connection] : server->connections) running += connection->runs() ? 1 : 0;
+      for (const auto& [tenant, connection] : server->connections) running += connection->is_running() ? 1 : 0;
       fn(name, server->counts, running);
     }
   }
@@ -110,6 +118,7 @@ class UpstreamServers {
     std::map<std::string, std::unique_ptr<ServerConnection>, std::less<>> connections;  // by tenant
     ServerCounts counts;
     UnderWay<std::string> writing;  // by tenant: calls with arguments that are being checked and written
+    std::string problem;            // ServerStatus::problem
   };
   // Calls hold their server: one that adopt() has removed lives until its last call ends.
   using ServerPtr = std::shared_ptr<Server>;

@@ -36,13 +36,16 @@ MAY_INCLUDE = {
                          "supervisor/journal", "supervisor/mcp", "supervisor/privacy", "supervisor/skill_stores", "supervisor/tenants",
                          "supervisor/tools", "supervisor/traces", "supervisor/upstream"],
     "supervisor/bus": [BASE, "policies", "jail", "supervisor/bus", "supervisor/calls", "supervisor/doctor", "supervisor/executions",
-                       "supervisor/journal", "supervisor/tenants"],  # services, and no tool
+                       "supervisor/journal", "supervisor/tenants", "supervisor/upstream/server_status.h"],  # services, and no tool
     "supervisor/configuration": [BASE, "policies", "jail/id_range.h", "supervisor/configuration", "supervisor/flags.h", "supervisor/journal",
                                  "supervisor/traces", "supervisor/upstream/server_config.h"],  # read without a daemon, too
     "supervisor/metrics": [BASE, "jail", "supervisor/executions", "supervisor/metrics", "supervisor/traces"],
     "supervisor/docgen": [BASE, "supervisor/cli", "supervisor/docgen", "supervisor/flags.h"],
     "supervisor/cli": [BASE, "policies", "supervisor/cli", "supervisor/http"],  # a client: it speaks to the daemon over its socket
     "supervisor/cli/dashboard": [BASE, "supervisor/cli", "supervisor/http", "supervisor/bus/connection.h", "supervisor/bus/message.h"],
+    "supervisor/cli/servers": [BASE, "policies", "jail/id_range.h", "supervisor/cli", "supervisor/configuration", "supervisor/packages",
+                               "supervisor/upstream/server_config.h"],
+    "supervisor/packages": [BASE, "supervisor/packages"],
     "supervisor/cli/admin": [BASE, "policies", "supervisor/cli", "supervisor/configuration", "supervisor/doctor", "supervisor/journal"],  # verifies the audit chain by itself
     "supervisor/systemd": [BASE, "supervisor/systemd"],
     "supervisor/daemon": [BASE, "policies", "catalog", "skills", "jail", "supervisor/bus", "supervisor/calls", "supervisor/daemon",

@@ -3,6 +3,7 @@
 
 TEST narrows it down, as for unittest: suite.limits, suite.limits.Memory. Exit status: the suite's; 77: this machine or
 user cannot run the lane, and the test counts as skipped. $WARDER_RIG_OUTPUT: a folder that keeps console and journal.
+$WARDER_SERVER_PACKAGES: the folder that fetch_servers.py has filled; default: servers/ beside the package.
 """
 import os
 import pathlib
@@ -45,6 +46,9 @@ def main():
         command = [sys.executable, "-B", str(HERE / "rig"), "run", "--lane", lane, "--timeout", str(SECONDS),
                    "--environment", f"RIG_LANE={lane}", "--put", f"{package}:/packages/warder.deb",
                    "--put", f"{later}:/packages/warder-later.deb", "--put", f"{TESTS}:/tests"]
+        servers = pathlib.Path(os.environ.get("WARDER_SERVER_PACKAGES", package.parent / "servers"))
+        if (servers / "versions.json").exists():  # fetch_servers.py has filled it
+            command += ["--put", f"{servers}:/packages/servers"]
         if os.environ.get("WARDER_RIG_OUTPUT"):
             command += ["--output", os.environ["WARDER_RIG_OUTPUT"]]
         sys.exit(subprocess.run([*command, "--", "sh", "-ec", script]).returncode)

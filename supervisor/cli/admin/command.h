@@ -51,6 +51,9 @@ enum class Asks { bus, nobody };
 // Whether --help, the manual page and the completion show a command.
 enum class Told { yes, no };
 
+// What follows `--`: words as before it, or the command line of another program, whose flags are its own.
+enum class AfterDashes { words, command_line };
+
 // A program runs one command and returns the exit status. Errors: invalid for a wrong argument; unavailable without a
 // daemon; the daemon's refusals.
 using CommandProgram = Result<int>(const Given& given);
@@ -64,6 +67,7 @@ struct Command {
   std::vector<Flag> flags;
   Asks asks = Asks::bus;
   Told told = Told::yes;
+  AfterDashes after_dashes = AfterDashes::words;
 };
 
 const std::vector<Command>& commands();

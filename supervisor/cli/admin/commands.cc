@@ -1,5 +1,7 @@
 #include "supervisor/cli/admin/command.h"
 
+#include "supervisor/cli/servers/commands.h"
+
 namespace admin {
 namespace {
 
@@ -308,11 +310,13 @@ const std::vector<Command>& commands() {
        Asks::nobody,
        Told::no},
   };
-  return kCommands;
+  static const std::vector<Command> kAll = with_servers(kCommands);
+  return kAll;
 }
 
 const char* group_summary(std::string_view first_word) {
   if (first_word == "config") return "Check the configuration of warderd";
+  if (first_word == "servers") return kServersSummary;
   if (first_word == "audit") return "Read and check the audit chain, the record of all calls to the daemon";
   if (first_word == "tenant") return "Export and remove tenants";
   return first_word == "policy" ? "Show the policies of this machine" : "";

@@ -12,6 +12,7 @@
 #include "supervisor/cli/admin/bus_client.h"
 #include "supervisor/cli/admin/command.h"
 #include "supervisor/cli/admin/policy_store.h"
+#include "supervisor/cli/servers/drop_ins.h"
 
 namespace admin {
 namespace {
@@ -25,11 +26,12 @@ Words words_of(const std::string& line) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-// The flags --bus and --policies among the typed words.
+// The flags --bus, --config and --policies among the typed words.
 Given given_in(const Words& typed) {
   Given given;
   for (size_t i = 0; i + 1 < typed.size(); i++) {
     if (typed[i] == "--bus") given.bus = typed[i + 1];
+    if (typed[i] == "--config") given.flags.emplace_back("config", typed[i + 1]);
     if (typed[i] == "--policies") given.flags.emplace_back("policies", typed[i + 1]);
   }
   return given;
@@ -66,12 +68,20 @@ Result<Words> policies_of(const Given& given) {
   return store.names();
 }
 
+Words servers_of(const Given& given) {
+  Words names;
+  const ServerDropIns files = ServerDropIns::read(given);
+  for (const auto& server : files.options().servers) names.push_back(server.name);
+  return names;
+}
+
 Result<Words> candidates(const std::string& what, const Words& typed) {
   const Given given = given_in(typed);
   const bool ends_them = std::find(typed.begin(), typed.end(), "kill") != typed.end();
   if (what == "executions") return executions_of(given, ends_them ? Ended::left_out : Ended::offered);
   if (what == "approvals") return approvals_of(given);
   if (what == "policies") return policies_of(given);
+  if (what == "servers") return servers_of(given);
   return fail(Code::invalid, "this kind of word is not known");
 }
 

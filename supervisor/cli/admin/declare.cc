@@ -1,6 +1,7 @@
 #include "supervisor/cli/admin/declare.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 namespace admin {
 namespace {
@@ -21,7 +22,8 @@ void add_flag(CLI::App& command, const Flag& flag, Given& given) {
     for (const auto& value : values) given.flags.emplace_back(name, value);
   };
   auto* option = command.add_option_function<std::vector<std::string>>(flag.name, take, flag.text);
-  option->type_name(flag.argument)->expected(1);
+  // Without this, a flag before the words would take all of them.
+  option->type_name(flag.argument)->expected(1)->allow_extra_args(false);
   if (flag.times == Times::any) option->take_all();
 }
 
@@ -70,6 +72,21 @@ void add_command(CLI::App& app, const Command& command, Given& given) {
 
 void declare_commands(CLI::App& app, Given& given) {
   for (const Command& command : commands()) add_command(app, command, given);
+}
+
+std::vector<std::string> take_command_line(int& argc, char** argv) {
+  const std::vector<std::string> words(argv, argv + argc);
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  std::string before;
+  for (auto word = words.begin(); word != dashes; ++word) before += " " + *word;
+  const auto& all = commands();
+  const bool takes = std::any_of(all.begin(), all.end(), [&before](const Command& one) {
+    return one.after_dashes == AfterDashes::command_line &&
+           (before + " ").find(" " + std::string(one.name) + " ") != before.npos;
+  });
+  if (dashes == words.end() || !takes) return {};
+  argc = static_cast<int>(dashes - words.begin());
+  return std::vector<std::string>(dashes + 1, words.end());
 }
 
 void declare_socket(CLI::App& app, std::string& socket) {

@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   admin::Given given;
   admin::declare_socket(app, given.socket);
   admin::declare_commands(app, given);
+  const auto command_line = admin::take_command_line(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& wrong) {
     return complain(admin::asked_command(app), cli::usage_error(app, wrong));
   }
+  given.words.insert(given.words.end(), command_line.begin(), command_line.end());
   const std::string command = admin::asked_command(app);
   const auto status = run(command, given);
   return status ? *status : complain(command, status.error());

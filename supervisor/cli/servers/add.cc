@@ -1,0 +1,243 @@
+// `warder servers add` and `warder servers remove`.
+#include "supervisor/cli/servers/add.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/cli/servers/call_advice.h"
+#include "supervisor/cli/servers/commands.h"
+#include "supervisor/cli/servers/network.h"
+#include "supervisor/cli/servers/start_problem.h"
+#include "supervisor/cli/terminal.h"
+
+namespace admin {
+namespace {
+
+bool is_url(const std::string& word) {
+  for (const char* scheme : {"http://", "https://", "unix://"})
+    if (word.starts_with(scheme)) return true;
+  return false;
+}
+
+Result<Json> entry_of(const Given& given) {
+  Json entry = Json::object();
+  const std::string& first = given.words[1];
+  if (is_url(first)) {
+    if (given.words.size() > 2) return fail(Code::invalid, "more words after the URL", "give a name and the URL only");
+    for (const char* flag : {"env", "folder", "jail", "no-jail"})
+      if (given.has(flag)) return fail(Code::invalid, fmt::format("--{}: not for a URL", flag));
+    entry["url"] = first;
+    TRY(Json headers, pairs_of(given.values("header"), "--header"));
+    if (!headers.empty()) entry["headers"] = std::move(headers);
+    TRY(Json secrets, pairs_of(given.values("secret"), "--secret"));
+    if (!secrets.empty()) entry["secrets"] = std::move(secrets);
+  } else {
+    if (given.has("header")) return fail(Code::invalid, "--header: only for a URL", "use --env for a command");
+    if (given.has("open-network")) return fail(Code::invalid, "--open-network: only for a URL");
+    if (given.has("jail") && given.has("no-jail"))
+      return fail(Code::invalid, "--jail and --no-jail", "give one of them");
+    entry["command"] = first;
+    if (given.words.size() > 2) entry["args"] = std::vector<std::string>(given.words.begin() + 2, given.words.end());
+    if (given.has("no-jail")) entry["jail"] = "none";
+    CHECKED(take_entry_flags(given, entry));
+  }
+  if (given.has("shared")) entry["share"] = "everybody";
+  return entry;
+}
+
+Result<> check_call_flag(const Given& given) {
+  const std::string call = given.value("call", "allow");
+  if (call != "allow" && call != "ask" && call != "deny") return fail(Code::invalid, "--call: not allow, ask or deny");
+  return {};
+}
+
+void print_advice(const CallAdvice& one, const std::string& server) {
+  const size_t all = one.allowed + one.asked + one.refused;
+  if (one.asked + one.refused == 0) {
+    cli::print_text(stdout, fmt::format("policy {}: allows all {} tools\n", one.policy, all));
+    return;
+  }
+  cli::print_text(stdout, fmt::format("policy {}: allows {} of {} tools, asks a person for {}, refuses {} ({}{}{})\n",
+                                      one.policy, one.allowed, all, one.asked, one.refused, one.decides,
+                                      one.file.empty() ? "" : ", in ", one.file));
+  cli::print_text(stdout, fmt::format("  to allow them: warder servers add ... --call allow, or add to \"calls.rules\" "
+                                      "of the policy {}: {}\n",
+                                      one.policy, dump_json(call_rule(server, "allow"))));
+}
+
+Result<> write_rule_of_flag(const Given& given, const AddedServer& server) {
+  if (!given.has("call")) return {};
+  const std::string verdict = given.value("call", "");
+  TRY(const auto files, write_call_rule(given, server.name, server.tools, verdict));
+  for (const auto& file : files)
+    cli::print_text(given.json ? stderr : stdout,
+                    fmt::format("{}: the rule \"server-{}\" says: {}\n", file, server.name, verdict));
+  if (files.empty() || !server.reloaded) return {};
+  const ServerDropIns drop_ins = ServerDropIns::read(given);
+  TRY(const auto reloaded, RunningDaemon::find(given).reload(given, drop_ins));
+  (void)reloaded;
+  return {};
+}
+
+// The folder of a program that `warder servers install` has copied; empty: the entry names none.
+std::string copied_program(const std::string& entry) {
+  const std::string_view folder = kInstalledServers;
+  const size_t at = entry.find(std::string(folder) + "/");
+  if (at == entry.npos) return {};
+  return entry.substr(at, std::min(entry.find_first_of("/\"", at + folder.size() + 1), entry.size()) - at);
+}
+
+// The files that had rules for the server. Policies that cannot be read or written keep theirs, with a warning.
+std::vector<std::string> removed_rules(const Given& given, const std::string& server) {
+  auto rules = remove_call_rule(given, server);
+  if (rules) return *std::move(rules);
+  if (rules.error().code != Code::not_found)
+    cli::print_text(stderr, fmt::format("the rule \"server-{}\" stays in the policies, if it is there: {}\n", server,
+                                        rules.error().what));
+  return {};
+}
+
+}  // namespace
+
+Result<Json> pairs_of(const std::vector<std::string>& flags, const char* flag) {
+  Json all = Json::object();
+  for (const auto& pair : flags) {
+    const size_t mark = pair.find('=');
+    if (mark == 0 || mark == pair.npos)
+      return fail(Code::invalid, fmt::format("{}: not KEY=VALUE", flag), fmt::format("for example {} LANG=C", flag));
+    all[pair.substr(0, mark)] = pair.substr(mark + 1);
+  }
+  return all;
+}
+
+Result<> take_entry_flags(const Given& given, Json& entry) {
+  TRY(Json variables, pairs_of(given.values("env"), "--env"));
+  if (!variables.empty()) entry["env"] = std::move(variables);
+  TRY(Json secrets, pairs_of(given.values("secret"), "--secret"));
+  if (!secrets.empty()) entry["secrets"] = std::move(secrets);
+  if (given.has("folder")) entry["folder"] = given.value("folder", "");
+  return {};
+}
+
+Result<AddedServer> add_entry(const Given& given, const std::string& name, const Json& entry, NameTaken taken) {
+  CHECKED(check_call_flag(given));
+  ServerDropIns files = ServerDropIns::read(given);
+  CHECKED(files.check(name, entry, taken));
+  TRY(const auto before, files.write(name, entry));
+  const RunningDaemon daemon = RunningDaemon::find(given);
+  auto reloaded = daemon.reload(given, files);
+  AddedServer added;
+  added.name = name;
+  added.file = files.file_of(name);
+  if (!reloaded) {
+    CHECKED(files.restore(name, before));
+    reloaded.error().code = Code::internal;  // the files are wrong, not the command line
+    return tl::unexpected<Error>(std::move(reloaded).error().within("nothing was added, because the reload failed"));
+  }
+  added.reloaded = *reloaded == RunningDaemon::Reloaded::yes;
+  if (!added.reloaded || !daemon.on_bus()) return added;
+  TRY(const auto servers, daemon.servers());
+  if (server_named(servers, name).is_null()) {
+    CHECKED(files.restore(name, before));
+    return fail(Code::invalid, "the daemon does not read " + added.file,
+                "name the file that the daemon was started with: --config FILE");
+  }
+  if (!given.has("no-test")) CHECKED(start_added(daemon, added));
+  return added;
+}
+
+Result<> start_added(const RunningDaemon& daemon, AddedServer& server) {
+  const auto started = daemon.test(server.name);
+  server.tested = true;
+  if (!started) server.problem = started.error().what;
+  TRY(const auto servers, daemon.servers());
+  const Json named = server_named(servers, server.name);
+  for (const Json& tool : member(named, "Tools")) server.tools.push_back(text(tool));
+  return {};
+}
+
+Result<int> report_added(const Given& given, const AddedServer& server) {
+  const int status = server.problem.empty() ? 0 : 1;
+  CHECKED(write_rule_of_flag(given, server));
+  if (given.json) {
+    Json told = {{"name", server.name},
+                 {"file", server.file},
+                 {"reloaded", server.reloaded},
+                 {"tested", server.tested},
+                 {"tools", server.tools}};
+    if (!server.problem.empty()) told["problem"] = server.problem;
+    print_json(told);
+    return status;
+  }
+  if (!server.file.empty()) cli::print_text(stdout, fmt::format("{}: {}\n", server.name, server.file));
+  if (!server.reloaded) cli::print_text(stdout, "no daemon runs: the server is there from its next start on\n");
+  if (!server.problem.empty()) {
+    cli::print_text(stderr, fmt::format("{} does not start: {}\n", server.name, server.problem));
+    if (const std::string remedy = start_remedy(server.problem); !remedy.empty())
+      cli::print_text(stderr, "  " + remedy + "\n");
+    return status;
+  }
+  if (!server.tested) return status;
+  cli::print_text(stdout, fmt::format("{} starts, {} tools: {}\n", server.name, server.tools.size(),
+                                      fmt::join(server.tools, ", ")));
+  const auto advice = advice_for(given, server.name, server.tools);
+  if (!advice) {
+    cli::print_text(stderr, "the policies cannot be read: " + advice.error().what + "\n");
+    return status;
+  }
+  for (const auto& one : *advice) print_advice(one, server.name);
+  return status;
+}
+
+Result<int> add_server(const Given& given) {
+  if (given.words.size() < 2)
+    return fail(Code::invalid, "a name, and a command or a URL, are needed",
+                "for example: warder servers add files -- /usr/bin/mcp-files /workspace");
+  CHECKED(check_call_flag(given));
+  TRY(const Json entry, entry_of(given));
+  const bool remote = entry.contains("url");
+  const NameTaken taken = given.has("replace") ? NameTaken::replace : NameTaken::refuse;
+  if (given.has("open-network")) {
+    CHECKED(ServerDropIns::read(given).check(given.words.front(), entry, taken));  // before the unit is changed
+    CHECKED(open_service_network());
+  }
+  TRY(const AddedServer added, add_entry(given, given.words.front(), entry, taken));
+  if (remote && !given.has("open-network")) cli::print_text(stderr, network_advice(text(entry, "url")));
+  return report_added(given, added);
+}
+
+Result<int> remove_server(const Given& given) {
+  Json told = Json::array();
+  for (const auto& name : given.words) {
+    ServerDropIns files = ServerDropIns::read(given);
+    TRY(const std::string text, files.remove(name));
+    const RunningDaemon daemon = RunningDaemon::find(given);
+    auto reloaded = daemon.reload(given, files);
+    if (!reloaded) {
+      CHECKED(files.restore(name, text));
+      reloaded.error().code = Code::internal;
+      return tl::unexpected<Error>(
+          std::move(reloaded).error().within("nothing was removed, because the reload failed"));
+    }
+    // A later server of this name must not inherit its rights.
+    const auto rules = removed_rules(given, name);
+    if (!rules.empty() && *reloaded == RunningDaemon::Reloaded::yes) CHECKED(daemon.reload(given, files));
+    told.push_back({{"name", name}, {"reloaded", *reloaded == RunningDaemon::Reloaded::yes}, {"rules", rules}});
+    if (given.json) continue;
+    cli::print_text(stdout, fmt::format("{}: removed\n", name));
+    for (const auto& file : rules)
+      cli::print_text(stdout, fmt::format("{}: the rule \"server-{}\" was removed\n", file, name));
+    // Calls that run still need the program.
+    if (const std::string folder = copied_program(text); !folder.empty())
+      cli::print_text(stdout, fmt::format("its program stays in {}, for other servers; rm -r removes it\n", folder));
+  }
+  if (given.json) print_json(told);
+  return 0;
+}
+
+}  // namespace admin

@@ -1,0 +1,32 @@
+// CallAdvice: whether the policies allow calls of a server's tools, and the rule that would.
+// Source: the policies of this machine, as warderd reads them (../admin/policy_store.h). Used by: add.cc, test.cc.
+// Errors: not_found: no policies, or none of that name; internal: they have mistakes; those of the file system.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "supervisor/cli/admin/policy_store.h"
+
+namespace admin {
+
+struct CallAdvice {
+  std::string policy;
+  size_t allowed = 0, asked = 0, refused = 0;  // tools; a rule with a condition counts as it is without arguments
+  std::string decides;                         // the first key that refuses or asks: "calls.otherwise"
+  std::string file;                            // the file with that key; empty: no file sets it
+};
+
+// One for each policy that tenants have: those of tenants.json, or the standard policy. Or of the flags --policy.
+Result<std::vector<CallAdvice>> advice_for(const Given& given, const std::string& server,
+                                           const std::vector<std::string>& tools);
+// The rule as JSON: {"name":"server-files","tools":["files.*"],"verdict":"allow"}.
+Json call_rule(const std::string& server, const std::string& verdict);
+// Writes that rule as the first one of each such policy that decides otherwise: into the policy's own file, or into a
+// copy of a shipped policy in the last folder, which masks it. Nothing stays written if the policies have a mistake
+// then. Returns the written files.
+Result<std::vector<std::string>> write_call_rule(const Given& given, const std::string& server,
+                                                 const std::vector<std::string>& tools, const std::string& verdict);
+// Removes the rules of that name that write_call_rule() has written, from files of the last folder. Returns the files.
+Result<std::vector<std::string>> remove_call_rule(const Given& given, const std::string& server);
+
+}  // namespace admin

@@ -1,0 +1,178 @@
+#include "supervisor/cli/servers/drop_ins.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "policies/policy.h"
+#include "supervisor/base/durable.h"
+#include "supervisor/base/fd.h"
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/path.h"
+
+namespace admin {
+namespace {
+
+constexpr size_t kMaxDropIn = 1 << 20;  // bytes
+
+Result<std::string> read_text_file(const std::string& path) {
+  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
+  if (!file) return fail_errno(errno, "open " + path, errno == ENOENT ? Code::not_found : Code::internal);
+  return read_whole(file.get(), kMaxDropIn);
+}
+
+// The group of the daemon that root starts: as supervisor/privileges.cc chooses it.
+std::optional<gid_t> daemon_group(const Options& options) {
+  if (::geteuid() != 0) return {};
+  if (const passwd* entry = ::getpwnam(options.user.c_str())) return entry->pw_gid;
+  return options.ids.value_or(jail::IdRange{}).daemon();
+}
+
+bool holds_texts(const Json& document, const std::string& name) {
+  const Json& entry = document.at("servers").at(name);
+  return entry.contains("env") || entry.contains("headers");
+}
+
+}  // namespace
+
+std::string indented(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+Result<> replace_text_file(const std::string& path, const std::string& text, mode_t mode, std::optional<gid_t> group) {
+  const std::filesystem::path whole(path);
+  // A name that begins with a dot is no drop-in yet.
+  std::string temporary = whole.parent_path() / ("." + whole.filename().string() + ".XXXXXX");
+  Fd file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file)
+    return fail_errno(errno, "write " + path, errno == EACCES || errno == EROFS ? Code::denied : Code::internal);
+  const auto undone = [&temporary, &path](int error, const char* what) {
+    ::unlink(temporary.c_str());
+    return fail_errno(error, fmt::format("{} {}", what, path));
+  };
+  size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t part = ::write(file.get(), text.data() + written, text.size() - written);
+    if (part < 0 && errno == EINTR) continue;
+    if (part <= 0) return undone(errno, "write");
+    written += static_cast<size_t>(part);
+  }
+  if (group && ::fchown(file.get(), 0, *group) < 0) return undone(errno, "give to the daemon's group:");
+  if (::fchmod(file.get(), mode) < 0) return undone(errno, "chmod");
+  if (const int error = durable::sync_file(file.get())) return undone(error, "write");
+  if (::rename(temporary.c_str(), path.c_str()) < 0) return undone(errno, "write");
+  return {};
+}
+
+ServerDropIns ServerDropIns::read(const Given& given) {
+  Flags flags;
+  flags.config = given.value("config", "");
+  ServerDropIns all;
+  all.invocation_ = configuration::invocation_of(std::move(flags));
+  all.document_ = configuration::ConfigurationDocument::read(all.invocation_, all.notes_.problems);
+  all.options_ = configuration::read_options(all.document_, all.invocation_, all.notes_);
+  const std::string main = all.invocation_.flags.config.empty()
+                               ? configuration::default_file(all.invocation_)
+                               : configuration::absolute_path(all.invocation_.flags.config, all.invocation_);
+  if (!main.empty()) all.folder_ = main + ".d";
+  return all;
+}
+
+bool ServerDropIns::has(const std::string& name) const {
+  return std::any_of(options_.servers.begin(), options_.servers.end(),
+                     [&name](const auto& server) { return server.name == name; });
+}
+
+std::string ServerDropIns::file_of(const std::string& name) const { return folder_ + "/50-server-" + name + ".json"; }
+
+Result<upstream::ServerConfig> ServerDropIns::check(const std::string& name, const Json& entry, NameTaken taken) const {
+  if (folder_.empty())
+    return fail(Code::invalid, "this user has no folder for a configuration: HOME is not set", "give --config FILE");
+  if (!problems().empty())
+    return fail(Code::invalid, fmt::format("the configuration has a mistake already: {}", problems().front()),
+                "correct it first; warder config check prints every mistake");
+  const Json servers = Json{{name, entry}};
+  TRY(auto read, upstream::read_servers(servers, "servers"));
+  const Json& before = document_.merged();
+  const bool configured = before.contains("servers") && before["servers"].contains(name);
+  if (has(name) || configured) {
+    const std::string file = document_.file_of("servers." + name);
+    if (taken == NameTaken::refuse)
+      return fail(Code::invalid, fmt::format("a server is named '{}' already", name),
+                  "choose another name, or replace it: --replace");
+    if (!configured || file != file_of(name))
+      return fail(Code::invalid,
+                  fmt::format("the server '{}' is not from this command, but from {}", name,
+                              configured ? file : "an import of " + document_.file_of("import")),
+                  "change that file, or choose another name");
+  }
+  Json all = before;
+  if (configured) all["servers"].erase(name);
+  all = policies::merged(all, Json{{"servers", servers}});
+  configuration::Notes notes;
+  (void)configuration::read_options(configuration::ConfigurationDocument::of(std::move(all), file_of(name)),
+                                    invocation_, notes);
+  if (!notes.problems.empty()) return fail(Code::invalid, notes.problems.front());
+  return std::move(read.front());
+}
+
+Result<> ServerDropIns::write_text(const std::string& name, const std::string& text) {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) return fail_errno(error.value(), "make the folder " + folder_, Code::denied);
+  return restore(name, text);
+}
+
+Result<std::optional<std::string>> ServerDropIns::write(const std::string& name, const Json& entry) {
+  std::optional<std::string> before;
+  if (auto text = read_text_file(file_of(name))) {
+    before = *std::move(text);
+  } else if (text.error().code != Code::not_found) {
+    return tl::unexpected<Error>(std::move(text).error());
+  }
+  auto written = write_text(name, indented(Json{{"servers", {{name, entry}}}}));
+  if (!written) {
+    if (::geteuid() != 0 && invocation_.by_root == false && written.error().hint.empty())
+      written.error().hint = "call as root for the machine's daemon";
+    return tl::unexpected<Error>(std::move(written).error());
+  }
+  return before;
+}
+
+Result<std::string> ServerDropIns::remove(const std::string& name) {
+  const std::string file = file_of(name);
+  auto text = read_text_file(file);
+  if (!text) {
+    if (text.error().code != Code::not_found) return text;
+    if (!has(name))
+      return fail(Code::not_found, fmt::format("no server is named '{}'", name), "warder servers list shows them");
+    return fail(Code::not_found,
+                fmt::format("the server '{}' was not added by this command, but by {}", name,
+                            document_.file_of("servers." + name)),
+                "remove it from that file, then: systemctl reload warder");
+  }
+  if (::unlink(file.c_str()) < 0) return fail_errno(errno, "remove " + file, Code::denied);
+  return text;
+}
+
+Result<> ServerDropIns::restore(const std::string& name, const std::optional<std::string>& text) {
+  const std::string file = file_of(name);
+  if (!text) {
+    if (::unlink(file.c_str()) < 0 && errno != ENOENT) return fail_errno(errno, "remove " + file);
+    return {};
+  }
+  // Variables and headers may be secrets. The daemon's user reads the file at a reload.
+  const auto parsed = parse_json(*text);
+  const bool closed =
+      !parsed || !parsed->contains("servers") || !parsed->at("servers").contains(name) || holds_texts(*parsed, name);
+  const auto group = closed ? daemon_group(options_) : std::nullopt;
+  return replace_text_file(file, *text, !closed ? 0644 : group ? 0640 : 0600, group);
+}
+
+}  // namespace admin

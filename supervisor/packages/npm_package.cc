@@ -1,0 +1,347 @@
+#include "supervisor/packages/npm_package.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "supervisor/base/json.h"
+#include "supervisor/base/json_value.h"
+#include "supervisor/base/log.h"
+#include "supervisor/base/path.h"
+#include "supervisor/packages/confined_run.h"
+#include "supervisor/packages/tree_copy.h"
+
+namespace packages {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxManifest = 32 << 20;  // bytes of a package.json or package-lock.json
+constexpr char kScratch[] = "/var/tmp/warder-package-XXXXXX";
+
+bool is_part_of_name(std::string_view text) {
+  return !text.empty() && text.size() <= 128 && text[0] != '.' && text[0] != '-' &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == text.npos;
+}
+
+bool is_name(std::string_view text) {
+  if (!text.starts_with('@')) return is_part_of_name(text);
+  const size_t slash = text.find('/');
+  return slash != text.npos && is_part_of_name(text.substr(1, slash - 1)) && is_part_of_name(text.substr(slash + 1));
+}
+
+bool is_version(std::string_view text) {
+  return text.size() <= 64 &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+~^-") == text.npos;
+}
+
+// A JSON object below a folder of strangers.
+Result<Json> read_object_beneath(const std::string& folder, const std::string& name) {
+  TRY(const Fd root, open_directory(folder));
+  TRY(const RelativePath path, RelativePath::parse(name));
+  TRY(const Fd file, open_regular_beneath(root.get(), path, O_RDONLY));
+  TRY(const std::string text, read_whole(file.get(), kMaxManifest));
+  auto value = parse_json(text);
+  if (!value) return tl::unexpected<Error>(std::move(value).error().within(name));
+  if (!value->is_object()) return fail(Code::invalid, name + ": not an object");
+  return value;
+}
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// Takes name, version and integrity, and checks that npm has checked every package.
+Result<> read_lock(FetchedPackage& fetched) {
+  TRY(const Json lock, read_object_beneath(fetched.root, "package-lock.json"));
+  const Json all = lock.value("packages", Json::object());
+  if (!all.is_object()) return fail(Code::invalid, "package-lock.json has no packages");
+  for (const auto& [path, entry] : all.items()) {
+    if (path.empty() || !entry.is_object()) continue;
+    fetched.dependencies++;
+    const std::string integrity = text_of(entry, "integrity");
+    if (!integrity.starts_with("sha512-") && !integrity.starts_with("sha1-") && entry.value("inBundle", Json()) != true)
+      return fail(Code::invalid, fmt::format("{} has no hash: it comes from git or from a URL", printable(path, 200)),
+                  "install it by hand, and then the folder: warder servers install FOLDER");
+    if (path == fetched.package) {
+      fetched.integrity = integrity;
+      fetched.version = text_of(entry, "version");
+    }
+  }
+  if (fetched.version.empty() || !is_version(fetched.version))
+    return fail(Code::invalid, "package-lock.json does not name the version of the package");
+  fetched.dependencies--;  // the package itself
+  return {};
+}
+
+Result<> read_manifest(FetchedPackage& fetched) {
+  TRY(const Json manifest, read_object_beneath(fetched.root, fetched.package + "/package.json"));
+  fetched.name = text_of(manifest, "name");
+  fetched.version = text_of(manifest, "version");
+  if (!is_name(fetched.name) || !is_version(fetched.version) || fetched.version.empty())
+    return fail(Code::invalid, "package.json has no valid name and version");
+  const Json needed = manifest.value("dependencies", Json::object());
+  std::error_code missing;
+  const bool has_them = fs::is_directory(fetched.root + "/node_modules", missing) ||
+                        fs::is_directory(fetched.root + "/" + fetched.package + "/node_modules", missing);
+  if (needed.is_object() && !needed.empty() && !has_them)
+    return fail(Code::invalid,
+                fmt::format("{} needs {} packages that are not in the file", fetched.name, needed.size()),
+                "on a machine with network: npm install --ignore-scripts --prefix D PACKAGE; tar czf FILE.tgz -C D .");
+  return {};
+}
+
+// The program of a package.json: `bin`, else `main`.
+std::string program_of(const Json& manifest, const std::string& name) {
+  const auto bin = manifest.find("bin");
+  if (bin != manifest.end() && bin->is_string()) return bin->get<std::string>();
+  if (bin != manifest.end() && bin->is_object() && !bin->empty()) {
+    const std::string own = text_of(*bin, name.substr(name.rfind('/') + 1).c_str());
+    if (!own.empty()) return own;
+    if (bin->begin().value().is_string()) return bin->begin().value().get<std::string>();
+  }
+  return text_of(manifest, "main");
+}
+
+std::string first_that_exists(std::initializer_list<const char*> paths) {
+  for (const char* path : paths)
+    if (::access(path, X_OK) == 0) return path;
+  return {};
+}
+
+// The interpreter that a program's first line or name asks for. Empty: the program starts by itself.
+Result<std::string> interpreter_of(const std::string& first_line, const std::string& name, bool executable) {
+  const bool marked = first_line.starts_with("#!");
+  const auto asks = [&](const char* word) { return marked && first_line.find(word) != first_line.npos; };
+  if (asks("node") || name.ends_with(".js") || name.ends_with(".mjs") || name.ends_with(".cjs")) {
+    const std::string node = first_that_exists({"/usr/bin/node", "/usr/local/bin/node"});
+    if (node.empty()) return fail(Code::unavailable, "node is missing", "apt install nodejs");
+    return node;
+  }
+  if (asks("python") || name.ends_with(".py")) return std::string("/usr/bin/python3");
+  if (executable) return std::string();
+  return fail(Code::invalid,
+              fmt::format("{} is neither executable nor a program of node or Python", printable(name, 200)),
+              "name the program: --run PATH");
+}
+
+// Makes the missing folders, readable by all whatever the umask is.
+Result<> make_open_folders(const fs::path& folder) {
+  std::error_code error;
+  if (fs::is_directory(folder, error) || folder == folder.parent_path()) return {};
+  CHECKED(make_open_folders(folder.parent_path()));
+  if ((::mkdir(folder.c_str(), 0755) < 0 && errno != EEXIST) || ::chmod(folder.c_str(), 0755) < 0)
+    return fail_errno(errno, "make the folder " + folder.string(), Code::denied);
+  return {};
+}
+
+bool is_reachable_below_usr(fs::path folder) {
+  struct stat status {};
+  for (; folder != "/usr" && folder != folder.parent_path(); folder = folder.parent_path())
+    if (::stat(folder.c_str(), &status) < 0 || (status.st_mode & 0005) != 0005) return false;
+  return true;
+}
+
+}  // namespace
+
+FetchedPackage::FetchedPackage(FetchedPackage&& other) noexcept { *this = std::move(other); }
+
+FetchedPackage& FetchedPackage::operator=(FetchedPackage&& other) noexcept {
+  std::swap(root, other.root);
+  std::swap(package, other.package);
+  std::swap(name, other.name);
+  std::swap(version, other.version);
+  std::swap(integrity, other.integrity);
+  std::swap(dependencies, other.dependencies);
+  std::swap(scratch_, other.scratch_);
+  return *this;
+}
+
+FetchedPackage::~FetchedPackage() {
+  if (scratch_.empty()) return;
+  std::error_code error;  // ignored: systemd-tmpfiles removes old files of /var/tmp
+  fs::remove_all(scratch_, error);
+}
+
+Result<FetchedPackage> scratch_package() {
+  FetchedPackage made;
+  made.scratch_ = kScratch;
+  if (!::mkdtemp(made.scratch_.data())) {
+    made.scratch_.clear();
+    return fail_errno(errno, "make a folder in /var/tmp");
+  }
+  made.root = made.scratch_ + "/tree";
+  // The outer folder stays root's, so that no other user can replace the tree. run_confined() gives the tree away.
+  if (::chmod(made.scratch_.c_str(), 0711) < 0 || ::mkdir(made.root.c_str(), 0700) < 0)
+    return fail_errno(errno, "make " + made.root);
+  return made;
+}
+
+Result<PackageName> parse_package(std::string_view text) {
+  if (text.starts_with("npm:")) text.remove_prefix(4);
+  PackageName package;
+  const size_t mark = text.find('@', 1);
+  package.name = text.substr(0, mark);
+  if (mark != text.npos) package.version = text.substr(mark + 1);
+  if (!is_name(package.name) || !is_version(package.version) || (mark != text.npos && package.version.empty()))
+    return fail(Code::invalid, fmt::format("'{}' is not the name of a package", printable(text, 200)),
+                "for example npm:@modelcontextprotocol/server-everything, or npm:NAME@1.2.3");
+  return package;
+}
+
+Result<FetchedPackage> fetch_package(const PackageName& package, const std::string& registry) {
+  if (first_that_exists({"/usr/local/bin/npm", "/usr/bin/npm"}).empty())
+    return fail(Code::unavailable, "npm is missing",
+                "apt install npm; or fetch the package on another machine, and give the file: --from FILE.tgz");
+  TRY(FetchedPackage fetched, scratch_package());
+  fetched.name = package.name;
+  fetched.package = "node_modules/" + package.name;
+  ConfinedRun npm;
+  npm.folder = fetched.root;
+  npm.network = ConfinedRun::Network::host;
+  npm.words = {"npm",
+               "install",
+               "--ignore-scripts",
+               "--no-audit",
+               "--no-fund",
+               "--no-bin-links",
+               "--omit=dev",
+               "--package-lock=true",
+               "--no-update-notifier",
+               "--loglevel=error",
+               "--cache=" + fetched.root + "/.npm",
+               "--prefix=" + fetched.root};
+  if (!registry.empty()) npm.words.push_back("--registry=" + registry);
+  npm.words.push_back("--");
+  npm.words.push_back(package.name + (package.version.empty() ? "" : "@" + package.version));
+  for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+                           "NODE_EXTRA_CA_CERTS", "npm_config_registry", "NPM_CONFIG_REGISTRY"})
+    if (const char* value = std::getenv(name)) npm.environment.emplace_back(name, value);
+  CHECKED(run_confined(npm));
+  std::error_code error;
+  fs::remove_all(fetched.root + "/.npm", error);
+  CHECKED(read_lock(fetched));
+  return fetched;
+}
+
+Result<FetchedPackage> unpack_package(const std::string& file, const PackageName& package) {
+  const Fd input(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!input) return fail_errno(errno, "open " + file, Code::not_found);
+  struct stat status {};
+  if (::fstat(input.get(), &status) < 0 || !S_ISREG(status.st_mode))
+    return fail(Code::invalid, file + ": not a regular file");
+  TRY(FetchedPackage fetched, scratch_package());
+  ConfinedRun tar;
+  tar.folder = fetched.root;
+  tar.words = {"tar", "-xzf", "-", "--no-same-owner", "--no-same-permissions", "-C", fetched.root};
+  if (auto unpacked = run_confined(tar, input.get()); !unpacked) {
+    if (unpacked.error().code == Code::unavailable) unpacked.error().code = Code::invalid;
+    return tl::unexpected<Error>(std::move(unpacked).error().within(file));
+  }
+  std::error_code missing;
+  fetched.package = "package";  // of npm pack
+  if (!fs::is_directory(fetched.root + "/package", missing)) {
+    fetched.package = package.name.empty() ? "." : "node_modules/" + package.name;
+    if (!fs::is_directory(fetched.root + "/" + fetched.package, missing))
+      return fail(Code::invalid, fmt::format("{} has neither package/ nor {}/", file, fetched.package),
+                  "name the package that was installed into it: warder servers install npm:PACKAGE --from FILE.tgz");
+  }
+  CHECKED(read_manifest(fetched));
+  if (!package.name.empty() && fetched.name != package.name)
+    return fail(Code::invalid, fmt::format("{} has the package {}, not {}", file, fetched.name, package.name));
+  return fetched;
+}
+
+Result<FetchedPackage> package_in(const std::string& folder) {
+  FetchedPackage found;
+  std::error_code error;
+  found.root = fs::canonical(folder, error);
+  if (error || !fs::is_directory(found.root, error))
+    return fail(Code::not_found, fmt::format("{} is not a folder", folder));
+  found.package = ".";
+  found.name = fs::path(found.root).filename();
+  found.version = "local";
+  if (found.name.empty() || found.name == "/")
+    return fail(Code::invalid, fmt::format("{} cannot be copied", folder), "name the folder of one server");
+  return found;
+}
+
+Result<std::vector<std::string>> start_words(const FetchedPackage& package, const std::string& installed,
+                                             const std::string& program) {
+  std::string run = program;
+  if (run.empty()) {
+    const auto manifest = read_object_beneath(package.root, package.package + "/package.json");
+    if (manifest) run = program_of(*manifest, package.name);
+  }
+  if (run.empty())
+    return fail(Code::invalid, fmt::format("{} does not say which program to start", package.name),
+                "name the program, relative to the package: --run PATH");
+  TRY(const RelativePath path, RelativePath::parse(package.package + "/" + run));
+  TRY(const Fd root, open_directory(package.root));
+  auto file = open_regular_beneath(root.get(), path, O_RDONLY);
+  if (!file) return tl::unexpected<Error>(std::move(file).error().within("the program " + printable(run, 200)));
+  char begin[128] = {};
+  const ssize_t got = ::read(file->get(), begin, sizeof begin - 1);
+  std::string first_line(begin, got > 0 ? static_cast<size_t>(got) : 0);
+  first_line.resize(std::min(first_line.find('\n'), first_line.size()));
+  struct stat status {};
+  if (::fstat(file->get(), &status) < 0) return fail_errno(errno, "fstat");
+  TRY(const std::string interpreter, interpreter_of(first_line, path.text(), (status.st_mode & S_IXUSR) != 0));
+  std::vector<std::string> words;
+  if (!interpreter.empty()) words.push_back(interpreter);
+  words.push_back(installed + "/" + path.text());
+  return words;
+}
+
+Result<CopiedTree> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing) {
+  const fs::path target(place);
+  std::error_code error;
+  CHECKED(make_open_folders(target.parent_path()));
+  struct stat usr {
+  }, parent{};
+  const auto real = fs::canonical(target.parent_path(), error);
+  if (error || ::stat("/usr", &usr) < 0 || ::stat(real.c_str(), &parent) < 0 || usr.st_dev != parent.st_dev ||
+      !(real.string() + "/").starts_with("/usr/"))
+    return fail(Code::invalid, fmt::format("{} is not on the file system of /usr, so jails do not see it", place),
+                "name another folder below /usr: --into DIR");
+  if (!is_reachable_below_usr(real))
+    return fail(Code::invalid, fmt::format("{} is not open to all users, so jails cannot read it", real.string()),
+                "chmod 755 the folder, or name another one: --into DIR");
+  const bool exists = fs::exists(target, error);
+  if (exists && existing == ExistingPackage::refuse)
+    return fail(Code::invalid, fmt::format("{} exists already", place), "replace it: --replace");
+  std::string scratch = (target.parent_path() / ".installing-XXXXXX").string();
+  if (!::mkdtemp(scratch.data())) return fail_errno(errno, "write in " + target.parent_path().string(), Code::denied);
+  const auto copied = [&]() -> Result<CopiedTree> {
+    TRY(const Fd from, open_directory(package.root));
+    const Fd to(::open(scratch.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!to) return fail_errno(errno, "open " + scratch);
+    TRY(const CopiedTree tree, copy_tree(from.get(), to.get()));
+    if (::fchmod(to.get(), 0755) < 0) return fail_errno(errno, "chmod " + scratch);
+    if (exists) {
+      const std::string old = scratch + ".old";
+      fs::rename(target, old, error);
+      if (error) return fail_errno(error.value(), "replace " + place);
+      fs::rename(scratch, target, error);
+      if (error) return fail_errno(error.value(), "replace " + place);
+      fs::remove_all(old, error);
+      return tree;
+    }
+    fs::rename(scratch, target, error);
+    if (error) return fail_errno(error.value(), "make " + place);
+    return tree;
+  }();
+  if (!copied) {
+    std::error_code ignored;
+    fs::remove_all(scratch, ignored);
+  }
+  return copied;
+}
+
+}  // namespace packages

@@ -1,0 +1,63 @@
+// NpmPackage: a package of npm, fetched or unpacked in a scratch folder, and then copied to a folder that jails see.
+// Source: npm's registry, by npm itself without privileges and without scripts of packages (confined_run.h); a .tgz
+// file; or a folder of this machine. Used by: `warder servers install`; the layers of jails will use it, too. Errors:
+// invalid: the name, the file or the package; unavailable: npm is missing or failed; exhausted, denied: see
+// tree_copy.h.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "supervisor/base/result.h"
+#include "supervisor/packages/tree_copy.h"
+
+namespace packages {
+
+struct PackageName {
+  std::string name;     // "@scope/name" or "name"
+  std::string version;  // a version, range or tag; empty: the newest
+  std::string base() const { return name.substr(name.rfind('/') + 1); }
+};
+// "npm:@scope/name@1.2.3". Errors: invalid.
+Result<PackageName> parse_package(std::string_view text);
+
+// A tree that is ready to be copied: in a folder of its own, which is removed with this object.
+class FetchedPackage {
+ public:
+  FetchedPackage() = default;
+  FetchedPackage(FetchedPackage&& other) noexcept;
+  FetchedPackage& operator=(FetchedPackage&& other) noexcept;
+  ~FetchedPackage();
+
+  std::string root;     // the folder to copy, absolute
+  std::string package;  // the folder of the package below `root`, relative: "node_modules/@scope/name", "."
+  std::string name, version;
+  std::string integrity;  // "sha512-..." of the package, as npm has checked it; empty: from a file or folder
+  size_t dependencies = 0;
+
+ private:
+  friend Result<FetchedPackage> scratch_package();
+  std::string scratch_;
+};
+
+// Downloads the package and its dependencies. npm checks each one against the registry's hash; a dependency without a
+// hash (from git or a URL) is refused. `registry`: empty: npm's own. Needs root.
+Result<FetchedPackage> fetch_package(const PackageName& package, const std::string& registry);
+// Unpacks a .tgz file: of `npm pack`, or of a folder in which `npm install` was run. `package`: its name in the latter.
+// Needs root.
+Result<FetchedPackage> unpack_package(const std::string& file, const PackageName& package);
+// A folder of this machine as it is. Needs no root.
+Result<FetchedPackage> package_in(const std::string& folder);
+
+// The words that start a package's program: {"/usr/bin/node", "/usr/local/lib/.../index.js"}. `installed`: the folder
+// that the root was copied to. `program`: relative to the package; empty: as its package.json says. Errors: invalid: it
+// has no such program, or no interpreter is known for it.
+Result<std::vector<std::string>> start_words(const FetchedPackage& package, const std::string& installed,
+                                             const std::string& program);
+
+// Copies the package to `place`, an absolute path below /usr, in one step: as files that all users may read and only
+// root may write. Errors: invalid: jails do not see the place; it exists.
+enum class ExistingPackage { refuse, replace };
+Result<CopiedTree> install_package(const FetchedPackage& package, const std::string& place, ExistingPackage existing);
+
+}  // namespace packages

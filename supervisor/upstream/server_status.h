@@ -1,0 +1,30 @@
+// ServerStatus: one upstream server as administrators see it: where it runs, its tools, its last problem.
+// Source: UpstreamServers::statuses(). Shown by: supervisor/bus/servers.cc. Plain data.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace upstream {
+
+struct ServerStatus {
+  // unknown: never started, so its tools are unknown. idle: its tools are known, and no process or connection exists.
+  // failed: the last start failed, or the server ended by itself, and it was not started again since.
+  enum class State { unknown, starting, running, idle, failed };
+  std::string name;
+  std::string kind;   // "command" or "http"
+  std::string place;  // "jail", "host" (as the daemon's user), or "remote"
+  State state = State::unknown;
+  std::vector<std::string> tools;  // names, sorted
+  uint32_t connections = 0;        // tenants that it runs for now
+  std::string problem;             // of the last start, or why it ended; empty after a good start
+  std::string imported_from;       // the file of a client; empty: the daemon's own configuration
+};
+
+constexpr std::string_view state_name(ServerStatus::State state) {
+  constexpr std::string_view kNames[] = {"unknown", "starting", "running", "idle", "failed"};
+  return kNames[static_cast<unsigned>(state)];
+}
+
+}  // namespace upstream
