@@ -152,7 +152,7 @@ Result<> read_output(int pipe, const ConfinedRun& what, int folder, std::string&
 std::string last_lines(const std::string& output) {
   std::string all;
   for (const char c : output.substr(output.size() - std::min<size_t>(output.size(), 2000)))
-    all += c == '\n' ? std::string("; ") : printable(std::string_view(&c, 1), 4);
+    if (c != '\n' || !all.empty()) all += c == '\n' ? std::string("; ") : printable(std::string_view(&c, 1), 4);
   while (all.ends_with("; ")) all.resize(all.size() - 2);
   return all;
 }

@@ -215,6 +215,7 @@ Result<FetchedPackage> fetch_package(const PackageName& package, const std::stri
                "--package-lock=true",
                "--no-update-notifier",
                "--loglevel=error",
+               "--logs-max=0",
                "--cache=" + fetched.root + "/.npm",
                "--prefix=" + fetched.root};
   if (!registry.empty()) npm.words.push_back("--registry=" + registry);
@@ -223,7 +224,12 @@ Result<FetchedPackage> fetch_package(const PackageName& package, const std::stri
   for (const char* name : {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
                            "NODE_EXTRA_CA_CERTS", "npm_config_registry", "NPM_CONFIG_REGISTRY"})
     if (const char* value = std::getenv(name)) npm.environment.emplace_back(name, value);
-  CHECKED(run_confined(npm));
+  if (auto done = run_confined(npm); !done) {
+    if (done.error().what.find("E404") != std::string::npos)
+      return fail(Code::not_found, fmt::format("npm's registry has no package {}", npm.words.back()),
+                  "npm view NAME shows what it has");
+    return tl::unexpected<Error>(std::move(done).error());
+  }
   std::error_code error;
   fs::remove_all(fetched.root + "/.npm", error);
   CHECKED(read_lock(fetched));

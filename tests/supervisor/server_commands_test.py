@@ -110,6 +110,24 @@ class ServerCommands(unittest.TestCase):
             refused = client.call("call_tool", {"name": "near.add", "arguments": {"a": 1, "b": 2}})
             self.assertTrue(refused.get("isError"), "the daemon has reloaded the policies, too")
 
+    def test_a_server_that_another_file_gave_the_daemon_is_not_confused(self):
+        self.daemon()
+        self.add_near()
+        other = self.folder / "other.json"
+        other.write_text("{}")
+        done = subprocess.run([WARDER, "servers", "add", "--bus", self.bus.address, "--config", str(other), "near", "--",
+                               "/usr/bin/true"], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the daemon has a server 'near' that is not in this configuration", done.stderr)
+        self.assertFalse(pathlib.Path(f"{other}.d").exists())
+
+    def test_a_rule_can_be_written_later(self):
+        self.daemon()
+        self.add_near()
+        done = self.warder("test", "near", flags=[*self.policy_flags(), "--config", str(self.config), "--call", "allow"])
+        self.assertIn("allows all 16 tools", done.stdout)
+        self.assertIn("not allow, ask or deny", self.warder("test", "near", flags=["--call", "maybe"], status=2).stderr)
+
     def test_the_policies_are_those_of_the_daemons_configuration(self):
         self.config.write_text(json.dumps({"policies": [os.fspath(self.policies)], "state": str(self.folder / "none")}))
         done = self.warder("add", "near", "--", "/usr/bin/true", flags=["--no-test", "--call", "ask"])
@@ -126,7 +144,7 @@ class ServerCommands(unittest.TestCase):
                                   ("../x", ["/usr/bin/true"], "a name is 1 to 48"), ("", ["/usr/bin/true"], "a name is 1 to 48"),
                                   ("x" * 49, ["/usr/bin/true"], "a name is 1 to 48"),
                                   ("u", ["https://h/", "more"], "more words after the URL"),
-                                  ("u", ["https://"], "servers.u.url"),
+                                  ("u", ["https://"], "servers.u.url"), ("u", ["ftp://h/"], "not a URL that Warder can use"),
                                   ("f", ["/usr/bin/true"], "neither an absolute path")):
             flags = ["--folder", "relative"] if name == "f" else []
             self.assertIn(says, self.add(name, *words, flags=flags, status=2).stderr)

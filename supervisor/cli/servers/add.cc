@@ -24,6 +24,11 @@ bool is_url(const std::string& word) {
   return false;
 }
 
+bool has_scheme(const std::string& word) {
+  const size_t mark = word.find("://");
+  return mark != word.npos && mark > 0 && word.find_first_of("/ ") > mark;
+}
+
 Result<Json> entry_of(const Given& given) {
   Json entry = Json::object();
   const std::string& first = given.words[1];
@@ -36,11 +41,14 @@ Result<Json> entry_of(const Given& given) {
     if (!headers.empty()) entry["headers"] = std::move(headers);
     TRY(Json secrets, pairs_of(given.values("secret"), "--secret"));
     if (!secrets.empty()) entry["secrets"] = std::move(secrets);
+  } else if (has_scheme(first)) {
+    return fail(Code::invalid, fmt::format("'{}': not a URL that Warder can use", first),
+                "http://, https:// or unix://, of a server that speaks Streamable HTTP");
   } else {
     if (given.has("header")) return fail(Code::invalid, "--header: only for a URL", "use --env for a command");
     if (given.has("open-network")) return fail(Code::invalid, "--open-network: only for a URL");
     if (given.has("jail") && given.has("no-jail"))
-      return fail(Code::invalid, "--jail and --no-jail", "give one of them");
+      return fail(Code::invalid, "--jail and --no-jail exclude each other", "give one of them");
     entry["command"] = first;
     if (given.words.size() > 2) entry["args"] = std::vector<std::string>(given.words.begin() + 2, given.words.end());
     if (given.has("no-jail")) entry["jail"] = "none";
@@ -48,12 +56,6 @@ Result<Json> entry_of(const Given& given) {
   }
   if (given.has("shared")) entry["share"] = "everybody";
   return entry;
-}
-
-Result<> check_call_flag(const Given& given) {
-  const std::string call = given.value("call", "allow");
-  if (call != "allow" && call != "ask" && call != "deny") return fail(Code::invalid, "--call: not allow, ask or deny");
-  return {};
 }
 
 void print_advice(const CallAdvice& one, const std::string& server) {
@@ -65,9 +67,9 @@ void print_advice(const CallAdvice& one, const std::string& server) {
   cli::print_text(stdout, fmt::format("policy {}: allows {} of {} tools, asks a person for {}, refuses {} ({}{}{})\n",
                                       one.policy, one.allowed, all, one.asked, one.refused, one.decides,
                                       one.file.empty() ? "" : ", in ", one.file));
-  cli::print_text(stdout, fmt::format("  to allow them: warder servers add ... --call allow, or add to \"calls.rules\" "
+  cli::print_text(stdout, fmt::format("  to allow them: warder servers test {} --call allow, or add to \"calls.rules\" "
                                       "of the policy {}: {}\n",
-                                      one.policy, dump_json(call_rule(server, "allow"))));
+                                      server, one.policy, dump_json(call_rule(server, "allow"))));
 }
 
 Result<> write_rule_of_flag(const Given& given, const AddedServer& server) {
@@ -104,6 +106,12 @@ std::vector<std::string> removed_rules(const Given& given, const std::string& se
 
 }  // namespace
 
+Result<> check_call_flag(const Given& given) {
+  const std::string call = given.value("call", "allow");
+  if (call != "allow" && call != "ask" && call != "deny") return fail(Code::invalid, "--call: not allow, ask or deny");
+  return {};
+}
+
 Result<Json> pairs_of(const std::vector<std::string>& flags, const char* flag) {
   Json all = Json::object();
   for (const auto& pair : flags) {
@@ -128,8 +136,14 @@ Result<AddedServer> add_entry(const Given& given, const std::string& name, const
   CHECKED(check_call_flag(given));
   ServerDropIns files = ServerDropIns::read(given);
   CHECKED(files.check(name, entry, taken));
-  TRY(const auto before, files.write(name, entry));
   const RunningDaemon daemon = RunningDaemon::find(given);
+  if (daemon.on_bus() && !files.has(name)) {
+    TRY(const auto servers, daemon.servers());
+    if (!server_named(servers, name).is_null())
+      return fail(Code::internal, fmt::format("the daemon has a server '{}' that is not in this configuration", name),
+                  "name the file that the daemon was started with: --config FILE; or reload it: warder reload");
+  }
+  TRY(const auto before, files.write(name, entry));
   auto reloaded = daemon.reload(given, files);
   AddedServer added;
   added.name = name;

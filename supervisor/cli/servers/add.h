@@ -24,6 +24,8 @@ Result<> start_added(const RunningDaemon& daemon, AddedServer& server);
 // Prints the result (without `file`: of a test), writes the rule of --call, and says what the policies allow. Returns
 // the exit status: 1 if the server does not start.
 Result<int> report_added(const Given& given, const AddedServer& server);
+// Errors: invalid: the value of --call.
+Result<> check_call_flag(const Given& given);
 // "KEY=VALUE" flags as an object. Errors: invalid.
 Result<Json> pairs_of(const std::vector<std::string>& flags, const char* flag);
 // Sets env, secrets and folder of a command's entry from the flags.

@@ -75,7 +75,7 @@ std::vector<Command> with_servers(std::vector<Command> commands) {
        "Start upstream servers as their next call would, and print their tools, or why they do not start. Exit status: "
        "1 "
        "if one does not start",
-       {kPolicyName, kPolicyFolders}},
+       {kCall, kPolicyName, kPolicyFolders, kConfig}},
       {"servers import",
        import_servers,
        "FILE",

@@ -57,11 +57,12 @@ std::vector<Json> listed_servers(const Given& given) {
 
 Line line_of(const Json& server) {
   const bool known = server.contains("State");
+  const size_t tools = member(server, "Tools").size();
   return {text(server, "Name"),
           text(server, "Kind"),
           text(server, "Place"),
           known ? text(server, "State") : "-",
-          known && text(server, "State") != "unknown" ? std::to_string(member(server, "Tools").size()) : "-",
+          known && (text(server, "State") == "idle" || tools > 0) ? std::to_string(tools) : "-",
           text(server, "Problem")};
 }
 
@@ -82,6 +83,7 @@ Result<int> list_servers(const Given& given) {
 }
 
 Result<int> run_server_test(const Given& given) {
+  CHECKED(check_call_flag(given));
   TRY(const RunningDaemon daemon, RunningDaemon::reach(given));
   int status = 0;
   for (const auto& name : given.words) {

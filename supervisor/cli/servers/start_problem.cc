@@ -9,6 +9,9 @@ struct KnownProblem {
 constexpr KnownProblem kKnownProblems[] = {
     {"its folder did not exist when the daemon started",
      "systemctl restart warder: a new --folder needs a restart; or copy it: warder servers install FOLDER"},
+    {"the secret", "the daemon's user reads the file: chgrp warder FILE, chmod 640 FILE"},
+    {"Permission denied",
+     "the daemon's user and its jails must be able to read and run the program: ls -l shows who can"},
     {"Cannot find module", "a jail shows only /usr of this machine: warder servers install npm:PACKAGE or FOLDER"},
     {"can't open file", "a jail shows only /usr of this machine: warder servers install FOLDER"},
     {"not found",
@@ -24,7 +27,10 @@ constexpr KnownProblem kKnownProblems[] = {
     {"Network is unreachable", "the service has no network: warder servers add NAME URL --replace --open-network"},
     {"Read-only file system", "a jail is read-only but for /workspace: give the server paths below /workspace"},
     {"EROFS", "a jail is read-only but for /workspace: give the server paths below /workspace"},
-    {"the secret", "chgrp warder FILE, chmod 640 FILE: the daemon's user reads secrets"},
+    {"Failed to connect",
+     "no server listens there; or the service has no network: warder servers add NAME URL --replace --open-network"},
+    {"ended with status",
+     "a server speaks MCP on its standard input and output until its input ends: try the command by hand"},
     {"did not answer", "raise \"start_s\" of the server, or see its log: journalctl -u warder"},
 };
 
